@@ -1,0 +1,68 @@
+# pyrs: `make demo` and `make test` do all the set-up on a fresh machine. `make help` lists the rest.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+MAKEFLAGS += --no-builtin-rules
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+JAR := pyrs/jvm/jars/pyrs.jar
+GRADLE := gradle -p jvm --console=plain -q
+# The jar carries the package's version, so that file is one of its sources.
+JAR_SOURCES := $(shell find jvm -path jvm/build -prune -o -path jvm/.gradle -prune -o -path jvm/src/test -prune \
+  -o -type f -print 2>/dev/null) pyrs/__init__.py
+
+.PHONY: help setup system demo test lint docs wheel bench clean
+
+help: ## this list
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' Makefile | column -t -s '|'
+
+setup: system $(VENV)/.ready $(JAR) ## what demo and test share: JDK, Gradle, .venv, the jar
+
+system:
+	@.ci/system-packages
+
+$(VENV)/.ready: pyproject.toml | system
+	@echo "pyrs: creating $(VENV) and installing the Python packages (PySpark is large; the first time takes a few minutes)"
+	@$(PYTHON) -c 'import sys; sys.exit("pyrs: Python 3.10 or later is needed, this is " + sys.version.split()[0] if sys.version_info < (3, 10) else 0)'
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+$(JAR): $(JAR_SOURCES) | system
+	@echo "pyrs: building the jar"
+	@$(GRADLE) assemble
+	@touch $@
+
+demo: setup ## MovieLens through Spark's driver, Reactor, a Python Processor and back, with back pressure
+	@$(BIN)/python -m pyrs demo
+
+test: setup ## every test: Python, JPype in a process of its own, Java
+	@$(BIN)/python .ci/test
+
+lint: setup ## ruff, mypy --strict, the layer order
+	@echo "pyrs: ruff"
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@echo "pyrs: mypy --strict"
+	@$(BIN)/mypy
+	@echo "pyrs: layers, file sizes, public names"
+	@$(BIN)/python -m pytest -q tests/house/test_architecture.py
+
+docs: setup ## the documentation, strictly, into site/
+	@$(BIN)/mkdocs build --strict --quiet --config-file docs/mkdocs.yml
+	@echo "pyrs: site/index.html"
+
+wheel: setup ## a wheel that holds the jar, into dist/
+	@rm -rf dist
+	@$(BIN)/python -m build --wheel --no-isolation --outdir dist . >/dev/null
+	@ls dist/*.whl
+
+bench: setup ## the bridge against its rivals
+	@$(BIN)/python -m benchmarks bridge
+
+clean: ## removes what was built, and .venv
+	@rm -rf $(VENV) build dist site jvm/build jvm/.gradle pyrs/jvm/jars .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
