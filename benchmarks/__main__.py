@@ -1,0 +1,136 @@
+"""`python -m benchmarks bridge`: the table of what the bridge costs, and whether it keeps its budgets."""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+
+from benchmarks.budgets import Verdict, failed_verdict
+from benchmarks.contenders import Contenders
+from benchmarks.drivers import Driver
+from benchmarks.java import MissingTool
+from benchmarks.measure import Contender, take_turns
+from benchmarks.profiling import profile
+from benchmarks.report import machine, read_json, table, write_json
+from benchmarks.rows import ROWS, Row
+
+_REPETITIONS = 5
+_QUICK_REPETITIONS = 3
+_QUICK_SCALE = 0.2
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs what the command line asks for.
+
+    Returns:
+        0, or 1 where `--check` was given and a budget was missed.
+    """
+    options = _parser().parse_args(arguments)
+    rows = [row for row in ROWS if not options.only or row.name in options.only]
+    try:
+        if options.profile:
+            return _profile(next(row for row in ROWS if row.name == options.profile))
+        verdicts = _measure(rows, options.quick, options.gateway)
+    except MissingTool as missing:
+        print(missing, file=sys.stderr)
+        return 2
+    if options.json:
+        write_json(options.json, verdicts)
+    if options.gateway is None:
+        print(f"\n{machine()}; {'quick run, ' if options.quick else ''}us are microseconds an element\n")
+        print(table(verdicts))
+    return int(options.check and not all(verdict.passed for verdict in verdicts))
+
+
+def _measure(rows: Sequence[Row], quick: bool, gateway: str | None) -> list[Verdict]:
+    verdicts: list[Verdict] = []
+    for name in ("spark", "jpype") if gateway is None else (gateway,):
+        chosen = [row for row in rows if row.gateway == name]
+        if not chosen:
+            continue
+        # A process holds one JVM of JPype's for good, and JPype's exit is its own: the rows get a process too.
+        verdicts += _in_process(name, chosen, quick) if gateway or name == "spark" else _in_child(name, chosen, quick)
+    return verdicts
+
+
+def _in_process(gateway: str, rows: Sequence[Row], quick: bool) -> list[Verdict]:
+    repetitions, scale = (_QUICK_REPETITIONS, _QUICK_SCALE) if quick else (_REPETITIONS, 1.0)
+    verdicts: list[Verdict] = []
+    with closing(_driver(gateway)) as driver, closing(Contenders(driver)) as make:
+        for row in rows:
+            start = time.monotonic()
+            try:
+                verdicts += _run(row, driver, make, repetitions, scale)
+            except Exception as error:  # a row that fails must not hide the others
+                verdicts.append(failed_verdict(row.name, error))
+            print(f"{row.title}: {time.monotonic() - start:.1f} s", file=sys.stderr, flush=True)
+    return verdicts
+
+
+def _run(row: Row, driver: Driver, make: Contenders, repetitions: int, scale: float) -> list[Verdict]:
+    verdicts: list[Verdict] = []
+    contenders = row.contenders(make)
+    if contenders:
+        measured = take_turns(contenders, repetitions, scale)
+        verdicts += [budget.judge(row.name, measured) for budget in row.budgets]
+    if row.memory is not None:
+        verdicts += row.memory(driver, scale)
+    return verdicts
+
+
+def _in_child(gateway: str, rows: Sequence[Row], quick: bool) -> list[Verdict]:
+    with tempfile.TemporaryDirectory() as directory:
+        file = Path(directory) / "verdicts.json"
+        command = [sys.executable, "-m", "benchmarks", "bridge", "--gateway", gateway, "--json", str(file)]
+        command += ["--quick"] if quick else []
+        for row in rows:
+            command += ["--only", row.name]
+        try:
+            subprocess.run(command, check=True, timeout=300)
+            return read_json(file)
+        except (subprocess.SubprocessError, OSError) as error:
+            return [failed_verdict(row.name, error) for row in rows]
+
+
+def _profile(row: Row) -> int:
+    with closing(_driver(row.gateway)) as driver, closing(Contenders(driver)) as make:
+        contenders: Sequence[Contender] = row.contenders(make)
+        if not contenders:
+            print(f"{row.name} is about memory: there is no time to profile", file=sys.stderr)
+            return 2
+        print(profile(contenders[0], int(driver.java("Memory").process())))
+    return 0
+
+
+def _driver(gateway: str) -> Driver:
+    if gateway == "spark":
+        from benchmarks.spark_driver import SparkDriver
+
+        return SparkDriver()
+    from benchmarks.jpype_driver import JPypeDriver
+
+    return JPypeDriver()
+
+
+def _parser() -> argparse.ArgumentParser:
+    names = [row.name for row in ROWS]
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    commands = parser.add_subparsers(required=True, metavar="bridge")
+    bridge = commands.add_parser("bridge", help="the bridge beside naive proxies and a bare socket")
+    bridge.add_argument("--check", action="store_true", help="exit 1 when a budget is missed")
+    bridge.add_argument("--json", type=Path, metavar="FILE", help="write the figures there, too")
+    bridge.add_argument("--quick", action="store_true", help="fewer elements, three repetitions")
+    bridge.add_argument("--only", action="append", choices=names, metavar="ROW", help=f"one of {', '.join(names)}")
+    bridge.add_argument("--profile", choices=names, metavar="ROW", help="say where the time of that row goes")
+    bridge.add_argument("--gateway", choices=("spark", "jpype"), help=argparse.SUPPRESS)
+    return parser
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

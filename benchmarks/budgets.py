@@ -1,0 +1,112 @@
+"""What a row has to reach, and the verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from benchmarks.measure import Measurement
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One line of the table.
+
+    Attributes:
+        row: Which row.
+        ours: What was measured of the bridge, with its unit.
+        rival: The same of the rival.
+        ratio: Between the two, as the budget counts it.
+        budget: What the ratio has to be.
+        passed: Whether it is.
+        of_limit: The bridge's time as a multiple of the limit's, where the row has a limit.
+        note: What else a reader wants to know.
+    """
+
+    row: str
+    ours: str
+    rival: str
+    ratio: str
+    budget: str
+    passed: bool
+    of_limit: float | None = None
+    note: str = ""
+
+
+class Budget(Protocol):
+    """Judges the measurements of one row."""
+
+    def judge(self, row: str, measured: Mapping[str, Measurement]) -> Verdict:
+        """Compares "ours" with what the budget names."""
+
+
+@dataclass(frozen=True)
+class Faster:
+    """At least so many times the rival's rate."""
+
+    rival: str
+    times: float
+
+    def judge(self, row: str, measured: Mapping[str, Measurement]) -> Verdict:
+        ratio = measured["ours"].rate / measured[self.rival].rate
+        return _verdict(row, measured, self.rival, ratio, f">= {self.times:g} x rate", ratio >= self.times)
+
+
+@dataclass(frozen=True)
+class Within:
+    """At most so many times the rival's time."""
+
+    rival: str
+    times: float
+
+    def judge(self, row: str, measured: Mapping[str, Measurement]) -> Verdict:
+        ratio = measured["ours"].time / measured[self.rival].time
+        return _verdict(row, measured, self.rival, ratio, f"<= {self.times:g} x time", ratio <= self.times)
+
+
+@dataclass(frozen=True)
+class AtLeast:
+    """At least so many elements a second, whatever the rivals do."""
+
+    rate: float
+
+    def judge(self, row: str, measured: Mapping[str, Measurement]) -> Verdict:
+        rate = measured["ours"].rate
+        verdict = _verdict(row, measured, "", rate / self.rate, f">= {self.rate:,.0f} /s", rate >= self.rate)
+        return verdict
+
+
+def memory_verdict(row: str, held: float, megabytes: float, note: str = "") -> Verdict:
+    """At most so many megabytes more than before."""
+    return Verdict(
+        row, f"{held:+.1f} MB", "", f"{held / megabytes:.2f}", f"<= {megabytes:g} MB", held <= megabytes, None, note
+    )
+
+
+def failed_verdict(row: str, error: BaseException) -> Verdict:
+    """A row that could not be measured has missed its budget."""
+    cause = f" from {error.__cause__!r}" if error.__cause__ is not None else ""
+    return Verdict(row, "failed", "", "", "", False, None, f"{error!r}{cause}")
+
+
+def _verdict(
+    row: str, measured: Mapping[str, Measurement], rival: str, ratio: float, budget: str, passed: bool
+) -> Verdict:
+    ours = measured["ours"]
+    limit = measured.get("limit")
+    return Verdict(
+        row,
+        _describe(ours),
+        f"{rival} {_describe(measured[rival])}" if rival else "",
+        f"{ratio:.2f}" if ratio < 10 else f"{ratio:.0f}",
+        budget,
+        passed,
+        None if limit is None else ours.time / limit.time,
+        f"repetitions within {ours.spread:.2f} x",
+    )
+
+
+def _describe(measurement: Measurement) -> str:
+    time = measurement.time
+    return f"{time:.3f} us" if time < 10 else f"{time:.1f} us"

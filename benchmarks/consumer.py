@@ -1,0 +1,87 @@
+"""The Subscriber that every contender on the Python side feeds."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+DEADLINE_SECONDS = 120.0
+FOREVER = 2**62
+
+
+class Stalled(Exception):
+    """A stream ended with an error, or did not end at all."""
+
+
+class NoDemand:
+    """The Subscription of the limits, which have no back pressure: requests go nowhere."""
+
+    def request(self, n: int) -> None:
+        pass
+
+    def cancel(self) -> None:
+        pass
+
+
+class Consumer:
+    """Counts, and requests `batch` elements at a time; stops requesting after `requests` times.
+
+    Its `on_next` is as small as a Subscriber with bounded demand can be, and it is the same for the bridge, the rivals
+    and the limit, so that their difference is the carrier's.
+    """
+
+    def __init__(self, batch: int, requests: int = FOREVER) -> None:
+        self._batch = batch
+        self._requests_left = requests
+        self._left = 0
+        self._requested = 0
+        self._subscription: Any = None
+        self._finished = threading.Event()
+        self._error: BaseException | None = None
+
+    def on_subscribe(self, subscription: Any) -> None:
+        self._subscription = subscription
+        self._request_more()
+
+    def on_next(self, element: object) -> None:
+        self._left -= 1
+        if not self._left:
+            self._request_more()
+
+    def on_error(self, error: BaseException) -> None:
+        self._error = error
+        self._finished.set()
+
+    def on_complete(self) -> None:
+        self._finished.set()
+
+    @property
+    def count(self) -> int:
+        """How many elements came so far."""
+        return self._requested - self._left
+
+    def cancel(self) -> None:
+        """Gives the stream up."""
+        self._subscription.cancel()
+
+    def wait(self, elements: int) -> None:
+        """Waits for the end of the stream.
+
+        Raises:
+            Stalled: It failed, it did not end within the deadline, or the number of elements is another one.
+        """
+        if not self._finished.wait(DEADLINE_SECONDS):
+            raise Stalled(
+                f"no terminal signal after {DEADLINE_SECONDS:.0f} s; {self.count} of {elements} elements came"
+            )
+        if self._error is not None:
+            raise Stalled(f"the stream failed after {self.count} elements") from self._error
+        if self.count != elements:
+            raise Stalled(f"{self.count} elements came, {elements} were sent")
+
+    def _request_more(self) -> None:
+        if self._requests_left:
+            self._requests_left -= 1
+            self._requested += self._batch
+            self._left = self._batch
+            self._subscription.request(self._batch)

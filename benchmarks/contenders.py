@@ -1,0 +1,159 @@
+"""Who takes part: the bridge, the naive proxies and the limits, for every kind of element and of demand."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pyrs
+from benchmarks import limits
+from benchmarks.consumer import DEADLINE_SECONDS, FOREVER, Consumer, Stalled
+from benchmarks.drivers import DEMAND, Driver
+from benchmarks.measure import Contender
+
+
+class Contenders:
+    """Makes contenders for one driver."""
+
+    def __init__(self, driver: Driver) -> None:
+        self._driver = driver
+        self._files = limits.FrameFiles()
+
+    def close(self) -> None:
+        self._files.close()
+
+    def ours_to_python(
+        self, source: str, elements: int, batch: int = DEMAND, *, name: str = "ours", busy: bool = False, **options: Any
+    ) -> Contender:
+        """A Java Publisher, `bridge.from_jvm` with these options, and a Subscriber that requests `batch` at a time."""
+
+        def run(count: int) -> float:
+            publisher = getattr(self._driver.java("Sources"), source)(count)
+            stream = self._driver.bridge.from_jvm(publisher, **options)
+            consumer = Consumer(batch)
+            with _busy_thread(busy):
+                start = time.perf_counter()
+                stream.subscribe(consumer)
+                consumer.wait(count)
+                return time.perf_counter() - start
+
+        return Contender(name, elements, run)
+
+    def naive_to_python(self, source: str, elements: int, batch: int = DEMAND) -> Contender:
+        """The same Publisher with a gateway's own proxy as its Subscriber."""
+
+        def run(count: int) -> float:
+            publisher = getattr(self._driver.java("Sources"), source)(count)
+            consumer = Consumer(batch)
+            proxy = self._driver.naive_subscriber(consumer)
+            start = time.perf_counter()
+            publisher.subscribe(proxy)
+            consumer.wait(count)
+            return time.perf_counter() - start
+
+        return Contender("naive", elements, run)
+
+    def limit_to_python(
+        self, source: Callable[[int], Iterator[object]], elements: int, *, batch: int = DEMAND, busy: bool = False
+    ) -> Contender:
+        """The same bytes from a bare socket."""
+
+        def run(count: int) -> float:
+            port = self._driver.java("RawFeeder").feed(str(self._files.path(source, count)))
+            with _busy_thread(busy):
+                return limits.receive(int(port), Consumer(batch), count)
+
+        return Contender("limit", elements, run)
+
+    def ours_to_jvm(self, source: Callable[[int], Any], elements: int) -> Contender:
+        """A pyrs Publisher, `bridge.to_jvm`, and a Java Subscriber that requests 256 at a time."""
+
+        def run(count: int) -> float:
+            publisher = self._driver.bridge.to_jvm(source(count))
+            subscriber = self._driver.java("CountingSubscriber")(DEMAND, FOREVER)
+            start = time.perf_counter()
+            publisher.subscribe(subscriber)
+            _expect(subscriber, count)
+            return time.perf_counter() - start
+
+        return Contender("ours", elements, run)
+
+    def naive_to_jvm(self, elements: int) -> Contender:
+        """A gateway's own proxy as the Publisher for the same Java Subscriber."""
+
+        def run(count: int) -> float:
+            publisher = self._driver.naive_publisher(count)
+            subscriber = self._driver.java("CountingSubscriber")(DEMAND, FOREVER)
+            start = time.perf_counter()
+            publisher.subscribe(subscriber)
+            _expect(subscriber, count)
+            return time.perf_counter() - start
+
+        return Contender("naive", elements, run)
+
+    def limit_to_jvm(self, source: Callable[[int], Any], elements: int) -> Contender:
+        """The same bytes into a bare socket."""
+
+        def run(count: int) -> float:
+            subscriber = self._driver.java("CountingSubscriber")(DEMAND, FOREVER)
+            port = self._driver.java("RawSink").listen(subscriber)
+            return limits.send(int(port), source(count), lambda: _expect(subscriber, count))
+
+        return Contender("limit", elements, run)
+
+    def many_streams(self, streams: int, elements: int) -> Contender:
+        """One Publisher, subscribed to so many times at once."""
+
+        def run(count: int) -> float:
+            each = max(1, count // streams)
+            stream = self._driver.bridge.from_jvm(self._driver.java("Sources").longs(each))
+            consumers = [Consumer(DEMAND) for _ in range(streams)]
+            start = time.perf_counter()
+            for consumer in consumers:
+                stream.subscribe(consumer)
+            for consumer in consumers:
+                consumer.wait(each)
+            return time.perf_counter() - start
+
+        return Contender("ours", elements, run)
+
+
+def range_publisher(count: int) -> Any:
+    """The longs, as a user of pyrs would publish them."""
+    return pyrs.range(count)
+
+
+def rows_publisher(count: int) -> Any:
+    """The records, as a user of pyrs would publish them."""
+    return pyrs.from_iterable(limits.Rows(count))
+
+
+def _expect(subscriber: Any, count: int) -> None:
+    came = subscriber.awaitCount(int(DEADLINE_SECONDS))
+    if came != count:
+        raise Stalled(f"{came} elements came, {count} were sent")
+
+
+@contextmanager
+def _busy_thread(wanted: bool) -> Iterator[None]:
+    # A pure-Python computation, which gives the interpreter lock up only when its switch interval is over.
+    stop = threading.Event()
+
+    def compute() -> None:
+        value = 1
+        while not stop.is_set():
+            for _ in range(1_000):
+                value = value * 3 % 1_000_003
+
+    thread = threading.Thread(target=compute, daemon=True)
+    if wanted:
+        thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        if wanted:
+            thread.join()

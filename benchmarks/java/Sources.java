@@ -1,0 +1,51 @@
+package io.pyrs.benchmarks;
+
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.concurrent.Executor;
+import java.util.concurrent.Executors;
+
+/** The Publishers that the benchmarks subscribe to. */
+public final class Sources {
+    private static final Executor FOREIGN = Executors.newCachedThreadPool(task -> {
+        Thread thread = new Thread(task, "benchmark-source");
+        thread.setDaemon(true);
+        return thread;
+    });
+
+    private Sources() {
+    }
+
+    /** Longs from 0, emitted by the thread that requests them. */
+    public static GeneratedPublisher longs(long count) {
+        return new GeneratedPublisher(count, Long::valueOf, Runnable::run);
+    }
+
+    /** Longs from 0, emitted on a thread that Python has never seen. */
+    public static GeneratedPublisher foreignLongs(long count) {
+        return new GeneratedPublisher(count, Long::valueOf, FOREIGN);
+    }
+
+    /** Maps of a long, a double and a string. */
+    public static GeneratedPublisher records(long count) {
+        return new GeneratedPublisher(count, Sources::newRecord, Runnable::run);
+    }
+
+    /** Plain objects, which have no row in the table of values and travel by reference. */
+    public static GeneratedPublisher objects(long count) {
+        return new GeneratedPublisher(count, index -> new Object(), Runnable::run);
+    }
+
+    /** Byte arrays of the given size, each a new one. */
+    public static GeneratedPublisher chunks(long count, int size) {
+        return new GeneratedPublisher(count, index -> new byte[size], Runnable::run);
+    }
+
+    private static Map<String, Object> newRecord(long index) {
+        Map<String, Object> row = new LinkedHashMap<>(4);
+        row.put("user", index);
+        row.put("rating", index * 0.5);
+        row.put("title", "title " + index % 1000);
+        return row;
+    }
+}

@@ -1,0 +1,140 @@
+"""The limits: the bytes of the link over a bare socket, with nothing that Reactive Streams asks for.
+
+To Python: NEXT frames that were made beforehand are sent by another process, read, decoded, and one bound Python method
+is called for each element. To the JVM, the mirror image: one bound Python method is called for each element, a full
+batch is encoded in one call, and a Java thread reads, decodes and calls `onNext`.
+"""
+
+from __future__ import annotations
+
+import socket
+import struct
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import msgpack
+
+from benchmarks.consumer import DEADLINE_SECONDS, Consumer, NoDemand
+
+NEXT = 7
+FRAME_ELEMENTS = 1_024
+FRAME_BYTES = 65_536
+_HEADER = struct.Struct(">IBQ")
+
+
+def longs(count: int) -> Iterator[int]:
+    """The elements of `Sources.longs`."""
+    return iter(range(count))
+
+
+def records(count: int) -> Iterator[dict[str, object]]:
+    """The elements of `Sources.records`."""
+    for index in range(count):
+        yield {"user": index, "rating": index * 0.5, "title": f"title {index % 1000}"}
+
+
+def frames(elements: Iterable[object]) -> Iterator[bytes]:
+    """NEXT frames as `docs/protocol.md` defines them, closed at 1,024 elements or before the body passes 65,536 bytes."""
+    pack = msgpack.Packer().pack
+    batch: list[bytes] = []
+    size = 3
+    for element in elements:
+        value = pack(element)
+        if len(batch) == FRAME_ELEMENTS or size + len(value) > FRAME_BYTES:
+            yield _frame(msgpack.Packer().pack_array_header(len(batch)) + b"".join(batch))
+            batch, size = [], 3
+        batch.append(value)
+        size += len(value)
+    if batch:
+        yield _frame(msgpack.Packer().pack_array_header(len(batch)) + b"".join(batch))
+
+
+class FrameFiles:
+    """Files of frames, written once for each kind and number of elements, and deleted at the end."""
+
+    def __init__(self) -> None:
+        self._directory = tempfile.TemporaryDirectory(prefix="pyrs-benchmarks-")
+        self._files: dict[tuple[Callable[[int], Iterable[object]], int], Path] = {}
+
+    def path(self, source: Callable[[int], Iterable[object]], count: int) -> Path:
+        key = (source, count)
+        if key not in self._files:
+            self._files[key] = Path(self._directory.name) / f"{source.__name__}-{count}.frames"
+            with self._files[key].open("wb") as file:
+                file.writelines(frames(source(count)))
+        return self._files[key]
+
+    def close(self) -> None:
+        self._directory.cleanup()
+
+
+def receive(port: int, consumer: Consumer, elements: int) -> float:
+    """Reads and decodes until the feeder ends, a bound method call for each element; returns the seconds it took."""
+    consumer.on_subscribe(NoDemand())
+    start = time.perf_counter()
+    with socket.create_connection(("127.0.0.1", port), DEADLINE_SECONDS) as peer, peer.makefile("rb", 1 << 18) as file:
+        read, on_next, unpack, header_size = file.read, consumer.on_next, msgpack.unpackb, _HEADER.size
+        while header := read(header_size):
+            length, _, _ = _HEADER.unpack(header)
+            for element in unpack(read(length - 9)):
+                on_next(element)
+    consumer.on_complete()
+    seconds = time.perf_counter() - start
+    consumer.wait(elements)
+    return seconds
+
+
+class Sender:
+    """The sending half of the limit to the JVM: a Subscriber whose batches go straight to the socket."""
+
+    def __init__(self, peer: socket.socket) -> None:
+        self._send = peer.sendall
+        self._pack = msgpack.Packer().pack
+        self._batch: list[object] = []
+
+    def on_next(self, element: object) -> None:
+        batch = self._batch
+        batch.append(element)
+        if len(batch) == FRAME_ELEMENTS:
+            self.flush()
+
+    def flush(self) -> None:
+        if self._batch:
+            self._send(_frame(self._pack(self._batch)))
+            self._batch.clear()
+
+
+def send(port: int, elements: Iterable[object], wait: Callable[[], Any]) -> float:
+    """Sends every element; `wait` returns when the JVM has seen the last one. Returns the seconds it took."""
+    start = time.perf_counter()
+    with socket.create_connection(("127.0.0.1", port), DEADLINE_SECONDS) as peer:
+        peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        sender = Sender(peer)
+        on_next = sender.on_next
+        for element in elements:
+            on_next(element)
+        sender.flush()
+    wait()
+    return time.perf_counter() - start
+
+
+class Rows:
+    """Records that exist already, over and over: making a new dict for each would cost more than sending it."""
+
+    _made = tuple(records(1_024))
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+
+    def __iter__(self) -> Iterator[dict[str, object]]:
+        whole, rest = divmod(self._count, len(self._made))
+        for _ in range(whole):
+            yield from self._made
+        yield from self._made[:rest]
+
+
+def _frame(body: bytes) -> bytes:
+    return _HEADER.pack(len(body) + 9, NEXT, 1) + body

@@ -1,0 +1,154 @@
+"""Rows about memory: what both processes hold while a stream runs or stands still."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import Any
+
+import pyrs
+from benchmarks.budgets import Verdict, memory_verdict
+from benchmarks.consumer import DEADLINE_SECONDS, FOREVER, Consumer, Stalled
+from benchmarks.drivers import DEMAND, Driver
+
+_MEGABYTE = float(1 << 20)
+_PAGE = os.sysconf("SC_PAGE_SIZE")
+FLAT_MEGABYTES = 16.0
+STALLED_ELEMENTS = 10_000_000
+
+
+@dataclass(frozen=True)
+class Held:
+    """One look at both processes, in megabytes."""
+
+    python: float
+    jvm: float
+    heap: float
+
+    def __sub__(self, earlier: Held) -> Held:
+        return Held(self.python - earlier.python, self.jvm - earlier.jvm, self.heap - earlier.heap)
+
+    @property
+    def largest(self) -> float:
+        return max(self.python, self.jvm, self.heap)
+
+    def __str__(self) -> str:
+        return f"python {self.python:+.1f}, jvm {self.jvm:+.1f}, live heap {self.heap:+.1f} MB"
+
+
+class Watch:
+    """Looks at the resident memory of both processes and at what the JVM's heap cannot give back."""
+
+    def __init__(self, driver: Driver) -> None:
+        self._memory = driver.java("Memory")
+        self._jvm = int(self._memory.process())
+
+    def look(self) -> Held:
+        heap = int(self._memory.live()) / _MEGABYTE
+        return Held(_resident(os.getpid()), _resident(self._jvm), heap)
+
+    def looks(self, seconds: float) -> list[Held]:
+        """Looks over and over for so long, about four times a second."""
+        end = time.monotonic() + seconds
+        seen = [self.look()]
+        while time.monotonic() < end:
+            time.sleep(0.25)
+            seen.append(self.look())
+        return seen
+
+
+def references_stay_flat(driver: Driver, scale: float) -> list[Verdict]:
+    """1,000,000 references that Python drops at once: the last quarter of the stream holds no more than the first."""
+    count = int(1_000_000 * scale)
+    _drain(driver, driver.java("Sources").objects(count // 5), count // 5)
+    watch = Watch(driver)
+    consumer = Consumer(DEMAND)
+    seen: list[tuple[int, Held]] = []
+    driver.bridge.from_jvm(driver.java("Sources").objects(count)).subscribe(consumer)
+    deadline = time.monotonic() + DEADLINE_SECONDS
+    while consumer.count < count and time.monotonic() < deadline:
+        seen.append((consumer.count, watch.look()))
+        time.sleep(0.05)
+    consumer.wait(count)
+    quarter = max(1, len(seen) // 4)
+    growth = _middle([held for _, held in seen[-quarter:]]) - _middle([held for _, held in seen[:quarter]])
+    return [memory_verdict("references, memory", growth.largest, FLAT_MEGABYTES, f"{growth}; {len(seen)} looks")]
+
+
+def stalled_to_python(driver: Driver, scale: float) -> list[Verdict]:
+    """A Python Subscriber that stops requesting while a Java Publisher has 10,000,000 longs left."""
+    _drain(driver, driver.java("Sources").longs(200_000), 200_000)
+    publisher = driver.java("Sources").longs(STALLED_ELEMENTS)
+    growth, note = _stall_in_python(driver, publisher, Consumer(1_000, 1), 1_000, 3.0 * scale)
+    return [memory_verdict("stalled, to Python", growth.largest, FLAT_MEGABYTES, f"{growth}; {note}")]
+
+
+def stalled_with_megabytes(driver: Driver, scale: float) -> list[Verdict]:
+    """The same with elements of 1 MB: what Python holds and, in Java, live heap and the rest, are added up."""
+    _drain(driver, driver.java("Sources").chunks(64, 1 << 20), 64)
+    publisher = driver.java("Sources").chunks(STALLED_ELEMENTS, 1 << 20)
+    growth, note = _stall_in_python(driver, publisher, Consumer(4, 1), 4, 3.0 * scale)
+    held = max(growth.python, 0) + max(growth.jvm, 0) + max(growth.heap, 0)
+    return [memory_verdict("stalled, elements of 1 MB", held, 32.0, f"{growth}; {note}")]
+
+
+def stalled_to_jvm(driver: Driver, scale: float) -> list[Verdict]:
+    """A Java Subscriber that stops requesting while a Python Publisher has 10,000,000 integers left."""
+    bridge, subscribers = driver.bridge, driver.java("CountingSubscriber")
+    warm = subscribers(DEMAND, FOREVER)
+    bridge.to_jvm(pyrs.range(200_000)).subscribe(warm)
+    warm.awaitCount(int(DEADLINE_SECONDS))
+    watch = Watch(driver)
+    publisher = bridge.to_jvm(pyrs.range(STALLED_ELEMENTS))
+    subscriber = subscribers(1_000, 1)
+    growth = _stall(watch, lambda: publisher.subscribe(subscriber), subscriber.count, 1_000, 3.0 * scale)
+    subscriber.cancel()
+    return [memory_verdict("stalled, to the JVM", growth.largest, FLAT_MEGABYTES, str(growth))]
+
+
+def _stall_in_python(
+    driver: Driver, publisher: Any, consumer: Consumer, expected: int, seconds: float
+) -> tuple[Held, str]:
+    watch = Watch(driver)
+    stream = driver.bridge.from_jvm(publisher)
+    growth = _stall(watch, lambda: stream.subscribe(consumer), lambda: consumer.count, expected, seconds)
+    ahead = int(publisher.produced()) - consumer.count
+    consumer.cancel()
+    return growth, f"{ahead} elements ahead of the Subscriber"
+
+
+def _stall(
+    watch: Watch, subscribe: Callable[[], object], count: Callable[[], int], expected: int, seconds: float
+) -> Held:
+    before = watch.look()
+    subscribe()
+    deadline = time.monotonic() + DEADLINE_SECONDS
+    while count() < expected:
+        if time.monotonic() > deadline:
+            raise Stalled(f"{count()} of {expected} elements came")
+        time.sleep(0.01)
+    growths = [held - before for held in watch.looks(seconds)]
+    if count() != expected:
+        raise Stalled(f"{count()} elements came, {expected} were requested")
+    return max(growths, key=lambda growth: growth.largest)
+
+
+def _drain(driver: Driver, publisher: Any, count: int) -> None:
+    # Buffers, compiled code and pools come into being before the first look.
+    consumer = Consumer(DEMAND)
+    driver.bridge.from_jvm(publisher).subscribe(consumer)
+    consumer.wait(count)
+
+
+def _middle(seen: Sequence[Held]) -> Held:
+    return Held(
+        median(held.python for held in seen), median(held.jvm for held in seen), median(held.heap for held in seen)
+    )
+
+
+def _resident(process: int) -> float:
+    with open(f"/proc/{process}/statm", encoding="ascii") as file:
+        return int(file.read().split()[1]) * _PAGE / _MEGABYTE

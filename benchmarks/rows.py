@@ -1,0 +1,139 @@
+"""The rows of the table: who takes part, and the budget."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from benchmarks import limits, memory
+from benchmarks.budgets import AtLeast, Budget, Faster, Verdict, Within
+from benchmarks.contenders import Contenders, range_publisher, rows_publisher
+from benchmarks.drivers import Driver
+from benchmarks.measure import Contender
+
+MILLION = 1_000_000
+NAIVE = 4_000
+
+
+@dataclass(frozen=True)
+class Row:
+    """One measurement.
+
+    Attributes:
+        name: What `--only` takes.
+        title: What is measured.
+        contenders: Makes who takes part; "ours" comes first.
+        budgets: Each gives a line of the table.
+        memory: A measurement of memory that belongs to the row, if any.
+        gateway: "spark", or "jpype" for a process of its own.
+    """
+
+    name: str
+    title: str
+    contenders: Callable[[Contenders], Sequence[Contender]] = field(default=lambda make: ())
+    budgets: Sequence[Budget] = ()
+    memory: Callable[[Driver, float], list[Verdict]] | None = None
+    gateway: str = "spark"
+
+
+ROWS = (
+    Row(
+        "to-python-256",
+        "JVM to Python, longs, request(256)",
+        lambda make: (
+            make.ours_to_python("longs", MILLION),
+            make.naive_to_python("longs", NAIVE),
+            make.limit_to_python(limits.longs, MILLION),
+        ),
+        (Faster("naive", 75), Within("limit", 3)),
+    ),
+    Row(
+        "to-python-1",
+        "JVM to Python, longs, request(1)",
+        lambda make: (
+            make.ours_to_python("longs", MILLION // 2, 1),
+            make.naive_to_python("longs", NAIVE // 2, 1),
+            make.limit_to_python(limits.longs, MILLION // 2, batch=1),
+        ),
+        (Faster("naive", 150),),
+    ),
+    Row(
+        "to-jvm",
+        "Python to JVM, longs",
+        lambda make: (
+            make.ours_to_jvm(range_publisher, MILLION),
+            make.naive_to_jvm(NAIVE),
+            make.limit_to_jvm(limits.longs, MILLION),
+        ),
+        (Faster("naive", 200),),
+    ),
+    Row(
+        "records-to-python",
+        "JVM to Python, records of three fields",
+        lambda make: (
+            make.ours_to_python("records", MILLION // 5),
+            make.limit_to_python(limits.records, MILLION // 5),
+        ),
+        (Within("limit", 3),),
+    ),
+    Row(
+        "records-to-jvm",
+        "Python to JVM, records of three fields",
+        lambda make: (
+            make.ours_to_jvm(rows_publisher, MILLION // 5),
+            make.limit_to_jvm(limits.Rows, MILLION // 5),
+        ),
+        (Within("limit", 3),),
+    ),
+    Row(
+        "references",
+        "JVM to Python, references that Python does not touch",
+        lambda make: (
+            make.ours_to_python("objects", MILLION // 5),
+            make.ours_to_python("longs", MILLION, name="longs"),
+        ),
+        (Within("longs", 5),),
+        memory.references_stay_flat,
+    ),
+    Row(
+        "exact",
+        "JVM to Python, exact demand, request(1)",
+        lambda make: (
+            make.ours_to_python("longs", NAIVE, 1, exact=True),
+            make.naive_to_python("longs", NAIVE // 2, 1),
+        ),
+        (Faster("naive", 1),),
+    ),
+    Row(
+        "busy",
+        "JVM to Python beside a busy Python thread",
+        lambda make: (
+            make.ours_to_python("longs", MILLION // 2, busy=True),
+            make.limit_to_python(limits.longs, MILLION // 2, busy=True),
+        ),
+        (AtLeast(300_000),),
+    ),
+    Row(
+        "streams",
+        "1,000 streams of 1,000 beside one of 1,000,000",
+        lambda make: (
+            make.many_streams(1_000, MILLION),
+            make.ours_to_python("longs", MILLION, name="one stream"),
+        ),
+        (Within("one stream", 2),),
+    ),
+    Row("stalled-to-python", "A Subscriber in Python stops requesting", memory=memory.stalled_to_python),
+    Row("stalled-megabytes", "The same, elements of 1 MB", memory=memory.stalled_with_megabytes),
+    Row("stalled-to-jvm", "A Subscriber in Java stops requesting", memory=memory.stalled_to_jvm),
+    Row(
+        "jpype",
+        "JPype, publisher on a foreign Java thread, request(256)",
+        lambda make: (
+            make.ours_to_python("foreignLongs", MILLION),
+            make.naive_to_python("foreignLongs", NAIVE),
+            make.limit_to_python(limits.longs, MILLION),
+        ),
+        (Faster("naive", 50),),
+        gateway="jpype",
+    ),
+)
