@@ -17,7 +17,7 @@ JAR_SOURCES := $(shell find jvm -path jvm/build -prune -o -path jvm/.gradle -pru
 .PHONY: help setup system demo test lint docs wheel bench clean
 
 help: ## this list
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' Makefile | column -t -s '|'
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
 
 setup: system $(VENV)/.ready $(JAR) ## what demo and test share: JDK, Gradle, .venv, the jar
 
@@ -52,7 +52,7 @@ lint: setup ## ruff, mypy --strict, the layer order
 	@$(BIN)/python -m pytest -q tests/house/test_architecture.py
 
 docs: setup ## the documentation, strictly, into site/
-	@$(BIN)/mkdocs build --strict --quiet --config-file docs/mkdocs.yml
+	@$(BIN)/mkdocs build --strict --quiet --config-file .mkdocs.yml
 	@echo "pyrs: site/index.html"
 
 wheel: setup ## a wheel that holds the jar, into dist/

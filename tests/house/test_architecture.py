@@ -1,0 +1,245 @@
+"""The order of the rooms: who may import whom, how long a file may grow, what the front door shows.
+
+Read from the source, so that nothing has to be installed but pytest.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGE = ROOT / "pyrs"
+
+# A room may import its own floor and those below it. What is not listed fails the first test: every room has a floor.
+FLOORS: tuple[frozenset[str], ...] = (
+    frozenset({"api"}),
+    frozenset({"rules", "errors"}),
+    frozenset({"_core"}),
+    frozenset({"stream", "operators", "publishers", "sinks", "schedulers", "aio", "testing"}),
+    frozenset({"jvm"}),
+    frozenset({"spark", "tck"}),
+    frozenset({"", "_demo", "__main__"}),  # "" is pyrs/__init__.py, the front door
+)
+FLOOR_OF = {room: height for height, floor in enumerate(FLOORS) for room in floor}
+
+# The front door is on the top floor, so nothing under it can come back through it; but it opens on the core alone.
+CORE = frozenset().union(*FLOORS[:4])
+
+LONGEST_FILE = 600
+
+# Third-party packages, and the places (a file, or a folder and all in it) that may import them.
+PLACES = {
+    "msgpack": ("jvm/",),
+    "py4j": ("jvm/gateways/",),
+    "jpype": ("jvm/gateways/",),
+    "pyarrow": ("jvm/values/",),
+    "pyspark": ("jvm/gateways/", "spark/", "_demo/"),
+}
+# These have one file each: whoever changes the library's version has one file to read.
+ONE_FILE = ("py4j", "jpype", "pyarrow")
+
+
+class Import(NamedTuple):
+    """One imported module, with where it is imported."""
+
+    file: Path
+    line: int
+    module: str
+
+    def __str__(self) -> str:
+        return f"{self.file.relative_to(ROOT)}:{self.line} imports {self.module}"
+
+
+def python_files() -> list[Path]:
+    return sorted(PACKAGE.rglob("*.py"))
+
+
+def module_name(file: Path) -> str:
+    parts = file.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def room_of(module: str) -> str:
+    return (module.split(".") + [""])[1]
+
+
+def resolve(module: str, names: list[str]) -> Iterator[str]:
+    """`from pyrs import jvm` imports the module pyrs.jvm; `from pyrs.api import Publisher` imports pyrs.api."""
+    folder = ROOT.joinpath(*module.split("."))
+    for name in names:
+        is_module = (folder / name).is_dir() or (folder / f"{name}.py").is_file()
+        yield f"{module}.{name}" if is_module else module
+
+
+def imports_of(file: Path) -> Iterator[Import]:
+    package = module_name(file) if file.name == "__init__.py" else module_name(file).rpartition(".")[0]
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield Import(file, node.lineno, alias.name)
+        elif isinstance(node, ast.ImportFrom):
+            module = node.module or ""
+            if node.level:
+                parent = package.rsplit(".", node.level - 1)[0] if node.level > 1 else package
+                module = f"{parent}.{module}" if module else parent
+            for name in sorted(set(resolve(module, [alias.name for alias in node.names]))):
+                yield Import(file, node.lineno, name)
+
+
+def every_import() -> list[Import]:
+    return [each for file in python_files() for each in imports_of(file)]
+
+
+def is_in(file: Path, places: tuple[str, ...]) -> bool:
+    return file.relative_to(PACKAGE).as_posix().startswith(places)
+
+
+def test_every_room_has_a_floor() -> None:
+    rooms = {room_of(module_name(file)) for file in python_files()}
+    assert rooms, "no module found: is the checkout complete?"
+    assert rooms - set(FLOOR_OF) == set()
+
+
+def test_no_room_imports_one_above_it() -> None:
+    wrong = [
+        str(each)
+        for each in every_import()
+        if each.module.split(".")[0] == "pyrs"
+        and FLOOR_OF[room_of(module_name(each.file))] < FLOOR_OF[room_of(each.module)]
+    ]
+    assert wrong == []
+
+
+def test_the_front_door_opens_on_the_core_alone() -> None:
+    wrong = [
+        str(each)
+        for each in imports_of(PACKAGE / "__init__.py")
+        if each.module.startswith("pyrs.") and room_of(each.module) not in CORE
+    ]
+    assert wrong == []
+
+
+def test_the_core_imports_the_standard_library_only() -> None:
+    wrong = [
+        str(each)
+        for each in every_import()
+        if room_of(module_name(each.file)) in CORE
+        and each.module.split(".")[0] not in sys.stdlib_module_names | {"pyrs"}
+    ]
+    assert wrong == []
+
+
+def test_the_machinery_knows_neither_asyncio_nor_the_jvm() -> None:
+    wrong = [
+        str(each)
+        for each in every_import()
+        if room_of(module_name(each.file)) == "_core" and each.module.split(".")[0] in {"asyncio", "socket"}
+    ]
+    assert wrong == []
+
+
+def test_third_party_packages_stay_in_their_places() -> None:
+    wrong = []
+    for each in every_import():
+        top = each.module.split(".")[0]
+        if top not in sys.stdlib_module_names | {"pyrs"} and not is_in(each.file, PLACES.get(top, ())):
+            wrong.append(str(each))
+    assert wrong == []
+
+
+@pytest.mark.parametrize("package", ONE_FILE)
+def test_is_imported_in_one_file(package: str) -> None:
+    files = {each.file.name for each in every_import() if each.module.split(".")[0] == package}
+    assert len(files) <= 1, files
+
+
+def test_pyspark_is_imported_by_the_py4j_gateway_and_no_other() -> None:
+    gateways = {each.file.name for each in every_import() if each.module.split(".")[0] == "py4j"}
+    users = {
+        each.file.name
+        for each in every_import()
+        if each.module.split(".")[0] == "pyspark" and is_in(each.file, ("jvm/",))
+    }
+    assert users <= gateways
+
+
+def test_the_protocol_does_no_input_or_output() -> None:
+    """Frames, window and the stream table are sans I/O: only the connection may open a socket."""
+    wrong = [
+        str(each)
+        for each in every_import()
+        if is_in(each.file, ("jvm/link/",))
+        and each.file.stem != "connection"
+        and each.module.split(".")[0] in {"socket", "select", "selectors", "ssl", "asyncio"}
+    ]
+    assert wrong == []
+
+
+def test_the_python_referee_shares_no_code_with_the_accused() -> None:
+    """The port of the TCK imports the interfaces, the rules and the errors; the runner of the Java kit may use the bridge."""
+    wrong = [
+        str(each)
+        for each in every_import()
+        if is_in(each.file, ("tck/",))
+        and not is_in(each.file, ("tck/_java/",))
+        and each.module.startswith("pyrs.")
+        and room_of(each.module) not in {"api", "rules", "errors", "tck"}
+    ]
+    assert wrong == []
+
+
+def test_no_file_is_too_long() -> None:
+    sources = [*PACKAGE.rglob("*.py"), *(ROOT / "tests").rglob("*.py"), *(ROOT / "benchmarks").rglob("*.py")]
+    sources += [*(ROOT / "examples").rglob("*.py"), *(ROOT / "jvm" / "src").rglob("*.java")]
+    lengths = {file.relative_to(ROOT): len(file.read_text(encoding="utf-8").splitlines()) for file in sources}
+    assert {str(file): lines for file, lines in lengths.items() if lines > LONGEST_FILE} == {}
+
+
+def doors() -> list[str]:
+    """The packages a user imports from: pyrs itself and every public package in it."""
+    packages = [folder.parent for folder in PACKAGE.glob("*/__init__.py") if not folder.parent.name.startswith("_")]
+    named = {"pyrs", *(f"pyrs.{folder.name}" for folder in packages if folder.name != "operators")}
+    return sorted(named)
+
+
+def test_every_public_name_has_one_door() -> None:
+    seen: dict[str, str] = {}
+    problems = []
+    for door in doors():
+        module = importlib.import_module(door)
+        names: list[str] = list(module.__all__)
+        problems += [f"{door}.{name} does not exist" for name in names if not hasattr(module, name)]
+        for name in names:
+            if name in seen:
+                problems.append(f"{name} is exported by {seen[name]} and by {door}")
+            seen[name] = door
+    assert problems == []
+
+
+def test_every_public_name_is_documented() -> None:
+    silent = []
+    for door in doors():
+        module = importlib.import_module(door)
+        for name in module.__all__:
+            thing = getattr(module, name)
+            if callable(thing) and not (thing.__doc__ or "").strip():
+                silent.append(f"{door}.{name}")
+    assert silent == []
+
+
+def test_importing_the_core_loads_no_third_party_module() -> None:
+    """In a process of its own, so that what other tests imported does not hide it; -S leaves site-packages out."""
+    program = f"import sys; sys.path.insert(0, {str(ROOT)!r}); import pyrs; print(*sorted(sys.modules))"
+    run = subprocess.run([sys.executable, "-S", "-c", program], capture_output=True, text=True, timeout=60, check=False)
+    assert run.returncode == 0, run.stderr
+    loaded = {name.split(".")[0] for name in run.stdout.split()}
+    assert loaded - sys.stdlib_module_names - {"pyrs", "__main__"} == set()
+    assert "asyncio" not in loaded, "import pyrs should not pay for asyncio"
