@@ -1,0 +1,256 @@
+"""The socket of a link and its two threads: one reads, one writes what nobody else may."""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+import threading
+import weakref
+from collections.abc import Callable
+from contextlib import suppress
+from queue import Empty, SimpleQueue
+from typing import Any
+
+from pyrs._core.executor import DaemonExecutor
+from pyrs.errors import LinkBroken, LinkClosed, ProtocolError, PyrsError
+from pyrs.jvm.link.frames import MAX_LENGTH, UNPROVEN_MAX_LENGTH, Frame, FrameDecoder, GoAway
+from pyrs.jvm.link.handshake import Dialler
+from pyrs.jvm.link.session import Codec, Session
+
+_log = logging.getLogger("pyrs.jvm")
+_READ_AT_ONCE = 256 * 1_024
+_HOUSEKEEPING_SECONDS = 0.5
+_MANY_RELEASED = 2_048
+_OPENING_SECONDS = 10.0
+
+_live: weakref.WeakSet[Connection] = weakref.WeakSet()
+
+
+class Connection:
+    """One authenticated loopback connection, and the session that it carries.
+
+    Args:
+        port: where the JVM listens on 127.0.0.1.
+        token: the one-time secret.
+        make_codec: makes the codec of the session.
+        max_prefetch: the largest window of a stream.
+        max_threads: how many callbacks may be blocked at a time before others wait.
+        thread_ends: called at the end of each worker thread (a gateway may have state there).
+    """
+
+    def __init__(
+        self,
+        port: int,
+        token: bytes,
+        make_codec: Callable[[Session], Codec],
+        *,
+        max_prefetch: int,
+        max_threads: int = 256,
+        name: str = "link",
+    ) -> None:
+        self._posted: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
+        self._woken = False
+        self._ended: SimpleQueue[bool] = SimpleQueue()
+        self._closing = False
+        self._pid = os.getpid()
+        self.bytes_in = 0
+        self.executor = DaemonExecutor(f"{name}-worker", max_threads=max_threads)
+        self._socket, self._decoder, early = _dial(port, token)
+        self.session = Session(
+            execute=self._execute,
+            post=self._posted.put,
+            send=self._send,
+            wake=self._wake,
+            max_prefetch=max_prefetch,
+        )
+        self.session.codec = make_codec(self.session)
+        self.session.on_goaway = self._goaway
+        self._goaway_text = ""
+        self._reader = threading.Thread(target=self._read, args=(early,), name=f"pyrs-{name}-reader", daemon=True)
+        self._writer = threading.Thread(target=self._write, name=f"pyrs-{name}-writer", daemon=True)
+        _live.add(self)
+        self._reader.start()
+        self._writer.start()
+
+    # Writing.
+
+    def _execute(self, task: Callable[[], None]) -> None:
+        try:
+            self.executor.execute(task)
+        except RuntimeError:
+            _log.debug("a task came after the link had ended", exc_info=True)
+
+    def _send(self, data: bytes) -> None:
+        try:
+            self._socket.sendall(data)
+        except OSError as error:
+            # The reader sees the end of the connection too and tells everybody; writing on is pointless.
+            self.session.outbox.close()
+            _log.debug("the link's socket failed: %s", error)
+
+    def _wake(self) -> None:
+        if not self._woken:
+            self._woken = True
+            self._posted.put(None)
+
+    def _write(self) -> None:
+        session, outbox = self.session, self.session.outbox
+        while True:
+            try:
+                task = self._posted.get(timeout=_HOUSEKEEPING_SECONDS)
+            except Empty:
+                task = None
+            self._woken = False
+            try:
+                if task is not None:
+                    task()
+                if session.handles.waiting:
+                    outbox.write_released()
+                outbox.write()
+            except BaseException:
+                _log.exception("the link's writer failed")
+                self._shut()
+            if not session.open and self._posted.empty():
+                return
+
+    # Reading.
+
+    def _read(self, early: list[Frame]) -> None:
+        why: PyrsError
+        session = self.session
+        try:
+            for message in early:
+                session.receive(message)
+            buffer = memoryview(bytearray(_READ_AT_ONCE))
+            feed, receive, fill = self._decoder.feed, session.receive, self._socket.recv_into
+            while size := fill(buffer):
+                self.bytes_in += size
+                for message in feed(buffer[:size]):
+                    receive(message)
+                if session.handles.waiting > _MANY_RELEASED:
+                    self._wake()
+            why = session.broken(self._goaway_text or "the JVM closed the connection or has ended")
+        except ProtocolError as error:
+            why = session.broken(str(error))
+            self._refuse(error)
+        except OSError as error:
+            why = session.broken(f"{error.strerror or error}")
+        except BaseException as error:
+            _log.exception("the link's reader failed")
+            why = session.broken(f"its reader failed: {error!r}")
+        if self._closing:
+            why = LinkClosed("the bridge was closed")
+        self._finish(why)
+
+    def _refuse(self, error: ProtocolError) -> None:
+        _log.error("%s", error)
+        with suppress(OSError):
+            self._socket.settimeout(1.0)
+            self._socket.sendall(self.session.goaway(GoAway.MALFORMED, str(error)))
+
+    def _goaway(self, code: int, text: str) -> None:
+        self._goaway_text = f"the JVM said goodbye: {text} (code {code})"
+        if code != GoAway.CLOSING:
+            _log.error("%s", self._goaway_text)
+
+    # The end.
+
+    def _finish(self, why: PyrsError) -> None:
+        self.session.lost(why)
+        self._shut()
+        self._posted.put(None)
+        self._ended.put(True)
+        _live.discard(self)
+
+    def _shut(self) -> None:
+        with suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
+        with suppress(OSError):
+            self._socket.close()
+
+    def close(self, deadline_seconds: float = 5.0) -> bool:
+        """End the link from this side: Subscribers get LinkClosed, upstreams are cancelled, threads end.
+
+        Returns:
+            Whether everything ended within the deadline. A Subscriber that is blocked for good keeps its daemon thread.
+        """
+        if self._pid != os.getpid():
+            return True
+        if not self._closing:
+            self._closing = True
+            self._posted.put(self._say_goodbye)
+        return self._join(deadline_seconds)
+
+    def _say_goodbye(self) -> None:
+        session = self.session
+        if session.open:
+            self._send(session.goaway(GoAway.CLOSING, "closing"))
+            session.lost(LinkClosed("the bridge was closed"))
+        self._shut()
+
+    def _join(self, deadline_seconds: float) -> bool:
+        try:
+            # A queue and not thread.join: an interrupt of this wait leaves nothing locked.
+            self._ended.put(self._ended.get(timeout=deadline_seconds))
+        except Empty:
+            return False
+        return self.executor.shutdown(deadline_seconds)
+
+    def forked(self) -> None:
+        """In a child made by fork(): the link stays the parent's. Only the descriptor's copy is closed."""
+        self.session.open = False
+        self.session.outbox.closed = True
+        with suppress(OSError):
+            socket.socket.close(self._socket)
+
+    def stats(self) -> dict[str, Any]:
+        """Numbers of the connection itself."""
+        outbox = self.session.outbox
+        return {"bytes_in": self.bytes_in, "bytes_out": outbox.bytes_out, "threads": self.executor.threads + 2}
+
+
+def _dial(port: int, token: bytes) -> tuple[socket.socket, FrameDecoder, list[Frame]]:
+    connection = socket.create_connection(("127.0.0.1", port), timeout=_OPENING_SECONDS)
+    try:
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        decoder = FrameDecoder(UNPROVEN_MAX_LENGTH)
+        dialler = Dialler(token)
+        messages: list[Frame] = []
+        connection.sendall(dialler.hello(_next(connection, decoder, messages)))
+        dialler.proof(_next(connection, decoder, messages))
+        decoder.max_length = MAX_LENGTH
+        messages += decoder.feed(b"")
+        connection.settimeout(None)
+    except OSError as error:
+        connection.close()
+        raise LinkBroken(f"the link to the JVM could not be opened: {error}") from error
+    except BaseException:
+        connection.close()
+        raise
+    return connection, decoder, messages
+
+
+def _next(connection: socket.socket, decoder: FrameDecoder, messages: list[Frame]) -> Frame:
+    while not messages:
+        data = connection.recv(256)
+        if not data:
+            raise LinkBroken("the JVM closed the link while it was being opened")
+        messages += decoder.feed(data)
+    return messages.pop(0)
+
+
+def _after_fork() -> None:
+    for connection in list(_live):
+        connection.forked()
+    _live.clear()
+
+
+def close_all(deadline_seconds: float = 2.0) -> None:
+    """Close every live link: the interpreter is about to end."""
+    for connection in list(_live):
+        connection.close(deadline_seconds)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

@@ -1,0 +1,62 @@
+"""Both sides prove that they know the token: the opening of ``docs/protocol.md``, without I/O."""
+
+from __future__ import annotations
+
+import hmac
+import secrets
+import struct
+
+from pyrs.errors import LinkBroken, ProtocolError, VersionMismatch
+from pyrs.jvm.link.frames import VERSION, Frame, FrameType, frame
+
+TOKEN_BYTES = 32
+_NONCE_BYTES = 32
+_VERSION = struct.Struct(">H")
+_DIAL = b"pyrs 1 dial"
+_LISTEN = b"pyrs 1 listen"
+
+
+def proof(token: bytes, role: bytes, nonce_j: bytes, nonce_p: bytes) -> bytes:
+    """HMAC-SHA256 of a role and both nonces under the token."""
+    return hmac.digest(token, role + nonce_j + nonce_p, "sha256")
+
+
+class Dialler:
+    """The dialling side: feed it the peer's two frames."""
+
+    def __init__(self, token: bytes, nonce: bytes | None = None) -> None:
+        self._token = token
+        self._nonce = nonce or secrets.token_bytes(_NONCE_BYTES)
+        self._peer_nonce = b""
+
+    def hello(self, message: Frame) -> bytes:
+        """Answer the listener's HELLO.
+
+        Raises:
+            VersionMismatch: it speaks another version of the protocol.
+            ProtocolError: it is no HELLO.
+        """
+        if message.type == FrameType.GOAWAY:
+            raise LinkBroken("the JVM refused the link")
+        if message.type != FrameType.HELLO or len(message.body) != _VERSION.size + _NONCE_BYTES:
+            raise ProtocolError("malformed opening: no HELLO came from the other end")
+        (version,) = _VERSION.unpack_from(message.body)
+        if version != VERSION:
+            raise VersionMismatch(
+                f"the jar in the JVM speaks version {version} of the link protocol, this package version {VERSION}: "
+                "use the jar that comes with this package"
+            )
+        self._peer_nonce = message.body[_VERSION.size :]
+        answer = proof(self._token, _DIAL, self._peer_nonce, self._nonce)
+        return frame(FrameType.HELLO, 0, _VERSION.pack(VERSION) + self._nonce + answer)
+
+    def proof(self, message: Frame) -> None:
+        """Check the listener's PROOF.
+
+        Raises:
+            LinkBroken: the other end does not know the token, or refused ours.
+        """
+        expected = proof(self._token, _LISTEN, self._peer_nonce, self._nonce)
+        if message.type != FrameType.PROOF or not hmac.compare_digest(message.body, expected):
+            raise LinkBroken("whoever listens on the link's port does not know the token: it is not the JVM that was asked")
+        self._token = b""

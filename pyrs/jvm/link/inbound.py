@@ -1,0 +1,303 @@
+"""The consumer end of a stream: what arrives from the peer, handed to a Python Subscriber under its demand."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from typing import TYPE_CHECKING, Any
+
+from pyrs._core import hooks
+from pyrs._core.demand import UNBOUNDED, checked_count, non_positive
+from pyrs.api import Subscriber, Subscription
+from pyrs.errors import DemandExceeded, SpecViolation
+from pyrs.jvm.link.frames import batch_size, request
+from pyrs.jvm.link.lane import Lane
+from pyrs.jvm.link.window import Window
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pyrs.jvm.link.session import Session
+
+_COMPLETE = object()
+
+
+class InboundStream(Lane, Subscription):
+    """A Subscription on something in the peer.
+
+    The reader appends to `_batches`, the user's threads to `_requests`; the lane alone does the rest: it hands elements over,
+    keeps the window filled and ends the stream. A batch is decoded when its turn comes.
+
+    Rules: 1.1 (a batch beyond the credit ends the stream), 1.3 and 1.7 (one lane), 2.13 (a Subscriber that raises is cancelled),
+    3.3 (a request from inside on_next only adds), 3.5 to 3.9, 3.13 (every reference is dropped at the end), 3.17.
+    """
+
+    __slots__ = (
+        "_asked_nonpositive",
+        "_batches",
+        "_cancelled",
+        "_current",
+        "_decode",
+        "_demand",
+        "_ended",
+        "_ending",
+        "_lost",
+        "_received",
+        "_requests",
+        "_session",
+        "_started",
+        "_subscriber",
+        "_terminal",
+        "id",
+        "window",
+    )
+
+    def __init__(
+        self, session: Session, identifier: int, subscriber: Subscriber[Any], *, max_prefetch: int, exact: bool = False
+    ) -> None:
+        super().__init__(session.execute)
+        self.id = identifier
+        self.window = Window(max_prefetch, exact=exact)
+        self._session = session
+        self._subscriber: Subscriber[Any] | None = subscriber
+        self._decode: Callable[[bytes], Any] = session.codec.decode
+        self._batches: deque[bytes] = deque()
+        self._requests: deque[int] = deque()
+        self._current: list[Any] = []
+        self._demand = 0
+        self._received = 0
+        self._terminal: object | None = None
+        self._lost: BaseException | None = None
+        self._asked_nonpositive: int | None = None
+        self._started = False
+        self._cancelled = False
+        self._ended = False
+        self._ending = threading.Lock()
+
+    # The user's side: any thread.
+
+    def start(self) -> None:
+        """Give the Subscriber its Subscription; nothing else is signalled before that has returned (rules 1.3, 1.9)."""
+        subscriber = self._subscriber
+        assert subscriber is not None
+        try:
+            subscriber.on_subscribe(self)
+        except Exception as error:
+            # Rule 2.13: it is cancelled, and nothing can be signalled to it.
+            hooks.on_error_dropped(error, "raised by on_subscribe")
+            self.cancel()
+        except BaseException:
+            self.cancel()
+            raise
+        self._started = True
+        if self._has_work():
+            self._session.schedule(self)
+
+    def request(self, n: int) -> None:
+        """Ask for `n` more elements.
+
+        Rules: 3.6, 3.8, 3.9 (a number that is not positive becomes on_error), 3.16, 3.17.
+        """
+        if self._cancelled or self._ended:
+            return
+        if n.__class__ is not int:
+            n = checked_count(n)
+        if n <= 0:
+            if self._asked_nonpositive is None:
+                self._asked_nonpositive = n
+            self._session.schedule(self)
+            return
+        self._requests.append(n)
+        # While the lane runs it looks again before it ends, so that the usual request from inside on_next costs an append.
+        if not self._running.locked():
+            self._session.schedule(self)
+
+    def cancel(self) -> None:
+        """Stop. CANCEL is sent at once, even while the Subscriber is blocked in on_next.
+
+        Rules: 3.5, 3.7, 3.12, 3.13, 3.15.
+        """
+        if self._cancelled or self._ended:
+            return
+        self._cancelled = True
+        self._session.cancel_inbound(self)
+
+    # The reader's side: it only notes.
+
+    def arrived(self, body: bytes) -> None:
+        """A NEXT came."""
+        if self._terminal is not None or self._cancelled:
+            self._session.discard(body)
+            return
+        self._received += batch_size(body)
+        if self._received > self.window.granted:
+            self._violated(
+                DemandExceeded(
+                    f"the Publisher in the JVM sent {self._received} elements where {self.window.granted} were granted"
+                )
+            )
+            return
+        self._batches.append(body)
+        self.schedule()
+
+    def _violated(self, violation: SpecViolation) -> None:
+        self._session.send_cancel(self)
+        self.terminated(violation)
+
+    def terminated(self, error: BaseException | None) -> None:
+        """COMPLETE (None) or ERROR came."""
+        if self._terminal is None:
+            self._terminal = _COMPLETE if error is None else error
+            self.schedule()
+
+    def lost(self, error: BaseException) -> None:
+        """The link is over: what has demand is handed over, the rest is dropped."""
+        self._lost = error
+        self.schedule()
+
+    # The lane.
+
+    def _has_work(self) -> bool:
+        if self._ended or not self._started:
+            return False
+        if self._cancelled or self._asked_nonpositive is not None or self._lost is not None or self._requests:
+            return True
+        if self._batches or self._current:
+            return self._demand > 0
+        return self._terminal is not None
+
+    def _work(self) -> None:
+        if not self._started:
+            return
+        try:
+            delivered = self._deliver()
+        except BaseException as error:
+            # Rule 2.13: a Subscriber that raises is cancelled, and its error reported.
+            self.cancel()
+            hooks.on_error_dropped(error, f"raised by on_next of the Subscriber of stream {self.id}")
+            delivered = 0
+        if self._cancelled:
+            self._end()
+        elif self._asked_nonpositive is not None:
+            self._session.send_cancel(self)
+            self._finish(non_positive(self._asked_nonpositive))
+        elif not self._batches and not self._current:
+            if self._terminal is not None:
+                self._finish(None if self._terminal is _COMPLETE else self._terminal)
+            elif self._lost is not None:
+                self._finish(self._lost)
+            elif delivered:
+                self.window.ran_empty()
+                self._refill()
+        elif self._lost is not None and self._demand == 0 and not self._requests:
+            self._finish(self._lost)
+
+    def _deliver(self) -> int:
+        """Hand over what there is demand for, and keep the window filled. Returns how many were handed over."""
+        subscriber, window, batches, requests = self._subscriber, self.window, self._batches, self._requests
+        if subscriber is None:
+            return 0
+        on_next = subscriber.on_next
+        demand = self._demand
+        total = 0
+        while not self._cancelled and self._asked_nonpositive is None:
+            while requests:
+                n = requests.popleft()
+                window.request(n)
+                demand = min(demand + n, UNBOUNDED)
+            self._refill()
+            if not self._current:
+                if not batches:
+                    break
+                if not self._next_batch(batches.popleft()):
+                    break
+            if demand == 0:
+                break
+            current = self._current
+            # In pieces of a quarter of the window, so that it is refilled in time while a slow Subscriber works.
+            piece = max(window.limit >> 2, 1)
+            chunk = current if len(current) <= piece else current[:piece]
+            handed = 0
+            for element in chunk:
+                if not demand:
+                    if not requests:
+                        break
+                    n = requests.popleft()
+                    window.request(n)
+                    demand = n
+                demand -= 1
+                handed += 1
+                on_next(element)
+                if self._cancelled:
+                    break
+            self._current = [] if handed == len(current) else current[handed:]
+            self._demand = demand
+            window.delivered += handed
+            total += handed
+        self._demand = demand
+        return total
+
+    def _next_batch(self, body: bytes) -> bool:
+        try:
+            self._current = self._decode(body)
+        except Exception as error:
+            # What cannot be read ends the stream with an error that says so; the JVM stops sending.
+            self._session.send_cancel(self)
+            self._terminal = error
+            self._drop_batches()
+            return False
+        self.window.observe(len(self._current), len(body))
+        return True
+
+    def _refill(self) -> None:
+        if self._session.open:
+            credit = self.window.refill()
+            if credit:
+                self._session.send(request(self.id, credit))
+
+    def _finish(self, error: object | None) -> None:
+        subscriber = self._subscriber
+        self._end()
+        if subscriber is None:
+            return
+        try:
+            if error is None:
+                subscriber.on_complete()
+            else:
+                assert isinstance(error, BaseException)
+                subscriber.on_error(error)
+        except BaseException as raised:
+            hooks.on_error_dropped(raised, "raised by the Subscriber's terminal signal")
+
+    def _end(self) -> None:
+        """Drop every reference (rule 3.13); what was not handed over is counted and given back."""
+        self._ended = True
+        self._subscriber = None
+        self._session.ended_inbound(self, self._drop_batches())
+
+    def _drop_batches(self) -> int:
+        dropped = len(self._current)
+        self._current = []
+        while self._batches:
+            body = self._batches.popleft()
+            dropped += batch_size(body)
+            self._session.discard(body)
+        return dropped
+
+    def cancel_once(self) -> bool:
+        """True for the first caller: CANCEL is sent once."""
+        return self._ending.acquire(blocking=False)
+
+    @property
+    def in_flight(self) -> int:
+        """Elements granted and not yet handed over."""
+        return 0 if self._ended else self.window.outstanding
+
+    @property
+    def demand(self) -> int:
+        """What the user requested and has not got."""
+        return 0 if self._ended else max(0, min(self.window.requested, UNBOUNDED) - self.window.delivered)
+
+    def __repr__(self) -> str:
+        state = "cancelled" if self._cancelled else "ended" if self._ended else "live" if self._started else "starting"
+        return f"<InboundStream {self.id} {state}, demand {self.demand}, in flight {self.in_flight}>"

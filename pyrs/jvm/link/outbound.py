@@ -1,0 +1,375 @@
+"""The publisher end of a stream: what a Python Publisher signals, on its way to the peer."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import deque
+from collections.abc import Iterator
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from pyrs._core import hooks
+from pyrs._core.demand import add_demand, non_positive
+from pyrs.api import Subscriber, Subscription
+from pyrs.errors import (
+    ConcurrentSignals,
+    DemandExceeded,
+    NullSignal,
+    SpecViolation,
+)
+from pyrs.jvm.link.frames import MAX_BODY, FrameType, array_header, frame, pieces
+from pyrs.jvm.link.lane import Lane
+
+if TYPE_CHECKING:
+    from pyrs.jvm.link.session import Session
+
+_log = logging.getLogger("pyrs.jvm")
+_BATCH = 1_024
+
+
+class Carrying(bytes):
+    """An encoded element with references in it: handles of ours that were counted, objects of the peer's that go home.
+
+    The objects are held until the element is in the writer's hands, so that RELEASE cannot overtake them.
+    """
+
+    carried: list[object]
+    """Handles of ours, as ints, and objects that stand for the peer's."""
+
+
+class OutboundStream(Lane, Subscriber[Any]):
+    """The internal Subscriber of a Python Publisher. Each element is encoded inside the on_next that brings it.
+
+    The lane calls the upstream Subscription; `take` is called by whoever has the writer's role. Between them stands
+    `_pending`, which holds no more than the credit.
+
+    Rules: 1.1, 1.3, 1.7, 1.9, 2.13 are checked here, for the Publisher may be anybody's; a breach ends this stream alone.
+    """
+
+    __slots__ = (
+        "_cancelled",
+        "_credits",
+        "_emitted",
+        "_encoder",
+        "_gate",
+        "_granted",
+        "_illegal_credit",
+        "_large",
+        "_pending",
+        "_requesting",
+        "_sent_terminal",
+        "_session",
+        "_subscription",
+        "_terminal",
+        "id",
+        "queued",
+    )
+
+    def __init__(self, session: Session, identifier: int) -> None:
+        super().__init__(session.execute)
+        self.id = identifier
+        self.queued = False
+        self._session = session
+        self._encoder = session.codec.encoder()
+        self._gate = threading.Lock()
+        self._credits: deque[int] = deque()
+        self._pending: deque[bytes] = deque()
+        self._large: deque[bytes] = deque()
+        self._granted = 0
+        self._emitted = 0
+        self._subscription: Subscription | None = None
+        self._requesting: int | None = None
+        self._illegal_credit: int | None = None
+        self._terminal: bytes | None = None
+        self._sent_terminal = False
+        self._cancelled = False
+
+    # Upstream's side.
+
+    def on_subscribe(self, subscription: Subscription) -> None:
+        """Upstream's answer. A second one is cancelled (rule 2.5)."""
+        if subscription is None:
+            raise NullSignal("on_subscribe(None): a Subscription is needed")
+        if self._subscription is not None or self._terminal is not None or self._cancelled:
+            subscription.cancel()
+            return
+        self._subscription = subscription
+        if self._has_work():
+            self._session.schedule(self)
+
+    def on_next(self, element: Any) -> None:
+        """Encode and queue one element.
+
+        Raises:
+            NullSignal: the element is None (rule 2.13). The stream ends with that error too.
+        """
+        if not self._gate.acquire(blocking=False):
+            self._concurrent("on_next")
+            return
+        try:
+            if self._terminal is not None or self._cancelled:
+                hooks.on_next_dropped(1, f"stream {self.id} is over")
+                return
+            if element is None:
+                raise NullSignal("on_next(None): None is not an element")
+            if self._emitted >= self._granted:
+                self._fail(self._exceeded())
+                return
+            self._emitted += 1
+            encoder = self._encoder
+            encoded = encoder.encode(element)
+            self._pending.append(self._carrying(encoded) if encoder.carried else encoded)
+        except NullSignal as violation:
+            self._fail(violation)
+            raise
+        except Exception as error:
+            self._fail(error)
+            return
+        finally:
+            self._gate.release()
+            if self._cancelled:
+                self._relay()
+        if self._emitted == self._granted or self._emitted % _BATCH == 0:
+            self._session.outbox.ready(self)
+            self._session.outbox.flush()
+            self._relay()
+        elif not self.queued:
+            self._session.outbox.ready(self)
+            self._session.outbox.nudge()
+            self._relay()
+
+    def consume(self, iterator: Iterator[Any], limit: int) -> int:
+        """Take up to `limit` elements from the iterator, each as one on_next would: for sources that pull."""
+        outbox, append, credits = self._session.outbox, self._pending.append, self._credits
+        encode, carried = self._encoder.encode, self._encoder.carried
+        if not self._gate.acquire(blocking=False):
+            self._concurrent("on_next")
+            return 0
+        taken = 0
+        try:
+            while taken < limit and not self._cancelled and self._terminal is None:
+                room = self._granted - self._emitted
+                if room <= 0:
+                    self._fail(self._exceeded())
+                    break
+                wanted = min(limit - taken, room, _BATCH)
+                count = 0
+                try:
+                    for element in islice(iterator, wanted):
+                        if element is None:
+                            raise NullSignal("None is not an element")
+                        encoded = encode(element)
+                        append(self._carrying(encoded) if carried else encoded)
+                        count += 1
+                        if not self.queued:
+                            # A slow iterator must not hold back what it gave already: the writer sends it meanwhile.
+                            outbox.ready(self)
+                            outbox.nudge()
+                finally:
+                    self._emitted += count
+                    taken += count
+                outbox.ready(self)
+                outbox.flush()
+                if credits:
+                    self._relay()
+                if count < wanted:
+                    break
+        finally:
+            self._gate.release()
+        return taken
+
+    def on_error(self, error: BaseException) -> None:
+        """End the stream with upstream's error."""
+        if error is None:
+            raise NullSignal("on_error(None): an error is needed")
+        if self._terminal is not None:
+            hooks.on_error_dropped(error)  # rule 1.7: nothing follows a terminal signal
+            return
+        self._subscription = None
+        self._terminate(self._error_body(error))
+
+    def on_complete(self) -> None:
+        """End the stream."""
+        if self._terminal is not None:
+            _log.warning("rule 1.7: stream %d: on_complete after a terminal signal was ignored", self.id)
+            return
+        self._subscription = None
+        self._terminate(b"")
+
+    def _carrying(self, encoded: bytes) -> Carrying:
+        carrying = Carrying(encoded)
+        carrying.carried = self._encoder.carried[:]
+        self._encoder.carried.clear()
+        return carrying
+
+    def _exceeded(self) -> DemandExceeded:
+        return DemandExceeded(f"on_next number {self._emitted + 1} where {self._granted} elements were requested")
+
+    def _concurrent(self, signal: str) -> None:
+        self._fail(
+            ConcurrentSignals(f"{signal} was called while another signal of the same stream was being handled")
+        )
+
+    def _fail(self, error: BaseException) -> None:
+        """The Publisher broke a rule or an element cannot travel: end this stream, and cancel upstream."""
+        if self._terminal is not None:
+            if isinstance(error, SpecViolation):
+                hooks.on_error_dropped(error)
+            return
+        self._terminate(self._error_body(error))
+        self._cancel_upstream_soon()
+
+    def _error_body(self, error: BaseException) -> bytes:
+        return self._session.codec.encode_error(error)
+
+    def _terminate(self, terminal: bytes) -> None:
+        # The terminal is published before the stream is marked ready; the writer reads it before it empties the queue.
+        self._terminal = terminal
+        self._session.outbox.ready(self)
+        self._session.outbox.flush()
+
+    def _relay(self) -> None:
+        """A source that emits inside request() hears of new credit, and of a cancel, from inside on_next."""
+        if self._requesting == threading.get_ident():
+            subscription = self._subscription
+            if self._cancelled:
+                self._cancel_upstream()
+            elif self._credits and subscription is not None:
+                n = self._take_credit()
+                if n:
+                    subscription.request(n)
+
+    def _take_credit(self) -> int:
+        """What may be requested upstream now. Called by the lane's thread alone, so that `_granted` has one writer."""
+        total = 0
+        credits = self._credits
+        while credits:
+            total = add_demand(total, credits.popleft())
+        self._granted = add_demand(self._granted, total)
+        return total
+
+    # The reader's side: it only notes.
+
+    def requested(self, n: int) -> None:
+        """REQUEST came."""
+        if n <= 0:
+            self._illegal_credit = n
+        else:
+            self._credits.append(n)
+        self.schedule()
+
+    def cancelled(self) -> None:
+        """CANCEL came, or the link is over: nothing more is written, upstream is cancelled."""
+        self._cancelled = True
+        self.schedule()
+
+    def refused(self, error: BaseException) -> None:
+        """The Publisher could not be subscribed to (rule 1.9): its Subscriber hears so."""
+        self._fail(error)
+
+    # The lane: it calls upstream's Subscription.
+
+    def _has_work(self) -> bool:
+        if self._cancelled or self._terminal is not None:
+            return self._subscription is not None
+        return self._subscription is not None and (bool(self._credits) or self._illegal_credit is not None)
+
+    def _work(self) -> None:
+        self._requesting = threading.get_ident()
+        try:
+            if self._cancelled or self._terminal is not None:
+                self._cancel_upstream()
+                return
+            if self._illegal_credit is not None:
+                n, self._illegal_credit = self._illegal_credit, None
+                self._fail(non_positive(n))
+                self._cancel_upstream()
+                return
+            subscription = self._subscription
+            if subscription is not None:
+                n = self._take_credit()
+                if n:
+                    subscription.request(n)
+        except BaseException as error:
+            # Rule 3.16: request returns normally. One that raises ends its stream.
+            self._fail(error)
+        finally:
+            self._requesting = None
+            if self._pending:
+                self._session.outbox.ready(self)
+                self._session.outbox.flush()
+
+    def _cancel_upstream_soon(self) -> None:
+        if self._requesting == threading.get_ident():
+            self._cancel_upstream()
+        else:
+            self._session.schedule(self)
+
+    def _cancel_upstream(self) -> None:
+        subscription, self._subscription = self._subscription, None
+        self._discard()
+        self._session.ended_outbound(self)
+        if subscription is not None:
+            try:
+                subscription.cancel()
+            except BaseException as error:
+                hooks.on_error_dropped(error, "raised by cancel")
+
+    def _discard(self) -> None:
+        """Take back the handles of what will not be written."""
+        if not self._cancelled:
+            return
+        while self._pending:
+            try:
+                element = self._pending.popleft()
+            except IndexError:
+                return
+            if type(element) is Carrying:
+                for handle in element.carried:
+                    if type(handle) is int:
+                        self._session.handles.released(handle, 1)
+
+    # The writer's side.
+
+    def take(self) -> tuple[bytes, bool]:
+        """The next frame of this stream, and whether more wait."""
+        if self._large:
+            return self._large.popleft(), bool(self._large or self._pending or self._terminal is not None)
+        if self._cancelled:
+            self._discard()
+            self._session.ended_outbound(self)
+            return b"", False
+        terminal = self._terminal
+        pending = self._pending
+        parts: list[bytes] = []
+        size = 0
+        while pending and len(parts) < _BATCH and size < MAX_BODY:
+            part = pending.popleft()
+            parts.append(part)
+            size += len(part)
+        if parts:
+            body = array_header(len(parts)) + b"".join(parts)
+            more = bool(pending) or terminal is not None
+            self._session.count_out(len(parts))
+            if len(body) <= MAX_BODY:
+                return frame(FrameType.NEXT, self.id, body), more
+            self._large.extend(pieces(FrameType.NEXT, self.id, body))
+            return self._large.popleft(), bool(self._large) or more
+        if terminal is None or self._sent_terminal:
+            return b"", False
+        self._sent_terminal = True
+        self._session.ended_outbound(self)
+        if not terminal:
+            return frame(FrameType.COMPLETE, self.id), False
+        self._large.extend(pieces(FrameType.ERROR, self.id, terminal))
+        return self._large.popleft(), bool(self._large)
+
+    @property
+    def in_flight(self) -> int:
+        """Credit that the peer gave and upstream has not used."""
+        return max(0, self._granted - self._emitted)
+
+    def __repr__(self) -> str:
+        state = "cancelled" if self._cancelled else "ended" if self._terminal is not None else "live"
+        return f"<OutboundStream {self.id} {state}, {self._emitted} of {self._granted} granted elements, {len(self._pending)} to write>"

@@ -1,0 +1,142 @@
+"""What waits to be written, and who may write it.
+
+The writer's role belongs to one thread at a time: whoever finds it free takes everything that waits, the others leave their
+frames and go. Python's main thread and a thread that runs an event loop never take it (an interrupt in the middle of a
+write leaves half a frame, and a loop must not block): they wake the link's writer thread instead.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections import deque
+from collections.abc import Callable
+from typing import Protocol
+
+from pyrs.jvm.link.frames import MAX_BODY
+
+_MAIN = threading.main_thread().ident
+_WRITE_AT_ONCE = 4 * MAX_BODY
+
+
+class Source(Protocol):
+    """Something with frames to write when its turn comes."""
+
+    queued: bool
+
+    def take(self) -> tuple[bytes, bool]:
+        """The bytes of the next frame (empty for none) and whether more wait. Called by one thread at a time."""
+
+
+def may_write() -> bool:
+    """Whether this thread may block on the socket."""
+    if threading.get_ident() == _MAIN:
+        return False
+    asyncio = sys.modules.get("asyncio")
+    return asyncio is None or asyncio._get_running_loop() is None
+
+
+class Outbox:
+    """Control frames in order, then a frame of each ready source in turn.
+
+    Nothing here is bounded by itself: a source holds no more than its stream's credit, and control frames answer frames.
+    """
+
+    def __init__(self, send: Callable[[bytes], object], wake: Callable[[], object], released: Callable[[], bytes]) -> None:
+        self._send = send
+        self._wake = wake
+        self._released = released
+        self._control: deque[bytes] = deque()
+        self._ready: deque[Source] = deque()
+        self._writing = threading.Lock()
+        self.closed = False
+        self.bytes_out = 0
+        self.frames_out = 0
+
+    def control(self, data: bytes) -> None:
+        """Queue a control frame; `flush` sends it."""
+        if not self.closed:
+            self._control.append(data)
+
+    def ready(self, source: Source) -> None:
+        """Queue a source for its turn; `flush` or `nudge` sends it."""
+        if not source.queued and not self.closed:
+            source.queued = True
+            self._ready.append(source)
+
+    def nudge(self) -> None:
+        """Have the writer thread flush soon."""
+        self._wake()
+
+    def flush(self) -> None:
+        """Write what waits, if this thread may and no other is at it (that one then writes it)."""
+        if may_write():
+            self.write()
+        else:
+            self._wake()
+
+    def write(self) -> None:
+        """Write until nothing waits. For threads that may block only."""
+        writing = self._writing
+        # The holder looks again after it let go, so that frames left while it wrote its last round are not forgotten.
+        while (self._control or self._ready) and writing.acquire(blocking=False):
+            try:
+                self._round()
+            finally:
+                writing.release()
+
+    def write_released(self) -> None:
+        """Write what the finalizers left, once nothing else waits."""
+        data = self._released()
+        if data:
+            self.control(data)
+        self.write()
+
+    def _round(self) -> None:
+        # Handles are given back ahead of this round's frames: those that this round sends home are still alive now.
+        parts: list[bytes] = []
+        control, ready = self._control, self._ready
+        size = 0
+        while control:
+            part = control.popleft()
+            parts.append(part)
+            size += len(part)
+        turns = len(ready)
+        while turns > 0 and size < _WRITE_AT_ONCE:
+            turns -= 1
+            source = ready.popleft()
+            # Cleared before it is read: what is added from here on queues it anew.
+            source.queued = False
+            part, more = source.take()
+            if more:
+                self.ready(source)
+            if part:
+                parts.append(part)
+                size += len(part)
+        if not parts or self.closed:
+            return
+        self.frames_out += len(parts)
+        self.bytes_out += size
+        self._send(parts[0] if len(parts) == 1 else b"".join(parts))
+
+    def close(self) -> None:
+        """Drop what waits and take no more."""
+        self.closed = True
+        self._control.clear()
+        self._ready.clear()
+
+
+class Message:
+    """A CALL or RETURN on its way: pieces that take turns with the streams."""
+
+    __slots__ = ("_pieces", "queued")
+
+    def __init__(self, pieces: list[bytes]) -> None:
+        self._pieces = deque(pieces)
+        self.queued = False
+
+    def take(self) -> tuple[bytes, bool]:
+        """The next piece."""
+        if not self._pieces:
+            return b"", False
+        return self._pieces.popleft(), bool(self._pieces)

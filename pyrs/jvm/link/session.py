@@ -1,0 +1,390 @@
+"""One end of the link without its socket: the table of streams, the handles, the calls.
+
+`receive` is the reader's entry: it notes and schedules, and runs no user code. What goes out lies in `outbox`.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Iterable
+from itertools import count
+from queue import Empty, SimpleQueue
+from typing import Any, Protocol
+
+from pyrs._core import hooks
+from pyrs.api import Publisher, Subscriber
+from pyrs.errors import CallTimeout, LinkBroken, LinkClosed, ProtocolError, PyrsError
+from pyrs.jvm.link.frames import CREDIT, RELEASED, Frame, FrameType, GoAway, frame, pieces
+from pyrs.jvm.link.handles import Handles
+from pyrs.jvm.link.inbound import InboundStream
+from pyrs.jvm.link.lane import Lane
+from pyrs.jvm.link.outbound import OutboundStream
+from pyrs.jvm.link.outbox import Message, Outbox
+from pyrs.jvm.link.window import DEFAULT_MAX_PREFETCH
+
+_log = logging.getLogger("pyrs.jvm")
+_MAIN = threading.main_thread().ident
+BARRIER = 0
+
+
+class Encoder(Protocol):
+    """Encodes the elements of one stream. `carried` gathers the references of the element encoded last; the stream empties it."""
+
+    carried: list[object]
+
+    @property
+    def encode(self) -> Callable[[Any], bytes]:
+        """One value to its bytes."""
+
+
+class Codec(Protocol):
+    """Values and errors to bytes and back, with references by way of the session's handles."""
+
+    def encoder(self) -> Encoder:
+        """An encoder for one stream."""
+
+    def encode(self, value: object) -> bytes:
+        """One value, where a stream's encoder is not at hand."""
+
+    def decode(self, body: bytes) -> Any:
+        """The value in a body; a list for NEXT."""
+
+    def encode_error(self, error: BaseException) -> bytes:
+        """An error."""
+
+    def decode_error(self, body: bytes) -> BaseException:
+        """The error in an ERROR body."""
+
+    def encode_failure(self, error: BaseException) -> bytes:
+        """The RETURN body of a call that raised."""
+
+    def decode_answer(self, body: bytes) -> Any:
+        """The value in a RETURN body; raises the error that it holds instead."""
+
+
+class Session:
+    """The state of one link.
+
+    Args:
+        execute: runs a task on a worker thread (inline in tests that replay vectors).
+        post: runs a task on the link's own writer thread: for Python's main thread, which touches neither the socket nor a
+            thread pool, so that an interrupt cannot leave either half done.
+        send: writes bytes to the socket.
+        wake: has the writer thread flush the outbox.
+        max_prefetch: the largest window of a stream.
+        first_stream: 1 for Python, 2 for the side that plays the JVM.
+    """
+
+    def __init__(
+        self,
+        *,
+        execute: Callable[[Callable[[], None]], object],
+        post: Callable[[Callable[[], None]], object],
+        send: Callable[[bytes], object],
+        wake: Callable[[], object],
+        max_prefetch: int = DEFAULT_MAX_PREFETCH,
+        first_stream: int = 1,
+    ) -> None:
+        self.execute = execute
+        self.post = post
+        self.handles = Handles()
+        self.outbox = Outbox(send, wake, self.handles.release_frames)
+        self.codec: Codec
+        self.max_prefetch = max_prefetch
+        self.open = True
+        self.streams: dict[int, InboundStream | OutboundStream] = {}
+        self._stream_ids = count(first_stream, 2)
+        self._call_ids = count(1)
+        self._parity = first_stream % 2
+        self._calls: dict[int, SimpleQueue[bytes | BaseException]] = {}
+        self.on_goaway: Callable[[int, str], object] = lambda code, message: None
+        self.streams_total = 0
+        self.elements_in = 0
+        self.elements_out = 0
+        self.dropped = 0
+        self.largest_in_flight = 0
+
+    # Opening streams.
+
+    def subscribe(
+        self, handle: int, subscriber: Subscriber[Any], *, exact: bool = False, options: dict[str, Any] | None = None
+    ) -> None:
+        """Subscribe a Python Subscriber to the peer's Publisher `handle`. on_subscribe is called before this returns.
+
+        Rules: 1.9 (where the link is over already the Subscriber gets its Subscription, then the error).
+        """
+        stream = InboundStream(self, next(self._stream_ids), subscriber, max_prefetch=self.max_prefetch, exact=exact)
+        self._register(stream)
+        if self.open:
+            body = self.codec.encode([handle, options or {}])
+            self.outbox.control(frame(FrameType.SUBSCRIBE, stream.id, body))
+        else:
+            stream.lost(self._over())
+        stream.start()
+        self.outbox.flush()
+
+    def subscribe_peer(self, handle: int, options: dict[str, Any] | None = None) -> OutboundStream:
+        """The Subscriber to give to a Python Publisher so that it feeds the peer's Subscriber `handle`."""
+        if not self.open:
+            raise self._over()
+        stream = OutboundStream(self, next(self._stream_ids))
+        self._register(stream)
+        body = self.codec.encode([handle, options or {}])
+        self.outbox.control(frame(FrameType.ON_SUBSCRIBE, stream.id, body))
+        self.outbox.flush()
+        return stream
+
+    def _register(self, stream: InboundStream | OutboundStream) -> None:
+        self.streams_total += 1
+        self.streams[stream.id] = stream
+
+    def _over(self) -> PyrsError:
+        return LinkClosed("the bridge was closed: open another one with pyrs.jvm.connect or pyrs.jvm.launch")
+
+    # What streams ask of their session.
+
+    def schedule(self, lane: Lane) -> None:
+        """Have a lane run soon. On the main thread by way of the writer thread (see `post`)."""
+        if threading.get_ident() == _MAIN:
+            self.post(lane.schedule)
+        else:
+            lane.schedule()
+
+    def send(self, data: bytes) -> None:
+        """Send a control frame."""
+        self.outbox.control(data)
+        self.outbox.flush()
+
+    def cancel_inbound(self, stream: InboundStream) -> None:
+        """The user cancelled: CANCEL goes out at once, the lane cleans up."""
+        if threading.get_ident() == _MAIN:
+            self.post(lambda: self._cancel_now(stream))
+        else:
+            self._cancel_now(stream)
+
+    def _cancel_now(self, stream: InboundStream) -> None:
+        self.send_cancel(stream)
+        stream.schedule()
+
+    def send_cancel(self, stream: InboundStream) -> None:
+        """Send CANCEL, once."""
+        if stream.cancel_once() and self.open:
+            self.send(frame(FrameType.CANCEL, stream.id))
+
+    def discard(self, body: bytes) -> None:
+        """A NEXT that nobody will see: the handles that it carried are given back."""
+        try:
+            self.codec.decode(body)
+        except Exception:
+            _log.debug("a dropped batch could not be read", exc_info=True)
+
+    def ended_inbound(self, stream: InboundStream, dropped: int) -> None:
+        """A consumer end is over."""
+        if self.streams.pop(stream.id, None) is None:
+            return
+        self.elements_in += stream.window.delivered
+        self.largest_in_flight = max(self.largest_in_flight, stream.window.largest)
+        if dropped:
+            self.dropped += dropped
+            hooks.on_next_dropped(dropped, f"stream {stream.id} ended with prefetched elements")
+
+    def ended_outbound(self, stream: OutboundStream) -> None:
+        """A publisher end is over."""
+        self.streams.pop(stream.id, None)
+
+    def count_out(self, elements: int) -> None:
+        """Elements were taken by the writer."""
+        self.elements_out += elements
+
+    # The reader.
+
+    def receive(self, message: Frame) -> None:
+        """Take one message.
+
+        Raises:
+            ProtocolError: the message is malformed; the link must end.
+        """
+        kind, identifier, body = message
+        if kind == FrameType.NEXT:
+            stream = self.streams.get(identifier)
+            if isinstance(stream, InboundStream):
+                stream.arrived(body)
+            else:
+                self._unknown(identifier, stream)
+                self.discard(body)
+        elif kind == FrameType.REQUEST:
+            if len(body) != CREDIT.size:
+                raise ProtocolError(f"malformed REQUEST: {len(body)} bytes where 8 are due")
+            stream = self.streams.get(identifier)
+            if isinstance(stream, OutboundStream):
+                stream.requested(CREDIT.unpack(body)[0])
+            else:
+                self._unknown(identifier, stream)
+        else:
+            self._receive_rarer(kind, identifier, body)
+
+    def _receive_rarer(self, kind: int, identifier: int, body: bytes) -> None:
+        stream = self.streams.get(identifier)
+        if kind == FrameType.COMPLETE or kind == FrameType.CANCEL:
+            if body:
+                raise ProtocolError(f"malformed {FrameType(kind).name}: it has a body")
+            if kind == FrameType.COMPLETE and isinstance(stream, InboundStream):
+                stream.terminated(None)
+            elif kind == FrameType.CANCEL and isinstance(stream, OutboundStream):
+                stream.cancelled()
+            else:
+                self._unknown(identifier, stream)
+        elif kind == FrameType.ERROR:
+            error = self._read(self.codec.decode_error, body, "ERROR")
+            if isinstance(stream, InboundStream):
+                stream.terminated(error)
+            else:
+                self._unknown(identifier, stream)
+        elif kind == FrameType.SUBSCRIBE:
+            handle = self._opening(identifier, body, "SUBSCRIBE")
+            self._subscribed(identifier, handle)
+        elif kind == FrameType.ON_SUBSCRIBE:
+            handle = self._opening(identifier, body, "ON_SUBSCRIBE")
+            self._on_subscribed(identifier, handle)
+        elif kind == FrameType.CALL:
+            self._called(identifier, body)
+        elif kind == FrameType.RETURN:
+            answer = self._calls.pop(identifier, None)
+            if answer is not None:
+                answer.put(body)
+        elif kind == FrameType.RELEASE:
+            if not body or len(body) % RELEASED.size:
+                raise ProtocolError(f"malformed RELEASE: {len(body)} bytes are no list of handles and counts")
+            for handle, times in RELEASED.iter_unpack(body):
+                self.handles.released(handle, times)
+        elif kind == FrameType.GOAWAY:
+            code, text = self._read_array(body, "GOAWAY", 2)[:2]
+            self.on_goaway(code, text)
+        else:
+            raise ProtocolError(f"malformed frame: {FrameType(kind).name} is not allowed here")
+
+    def _unknown(self, identifier: int, stream: object) -> None:
+        """Frames for a stream that is over are dropped; the wrong frame for a live one is malformed."""
+        if stream is not None:
+            raise ProtocolError(f"malformed frame: stream {identifier} is open the other way round")
+
+    @staticmethod
+    def _read(reader: Callable[[bytes], Any], body: bytes, name: str) -> Any:
+        try:
+            return reader(body)
+        except Exception as error:
+            raise ProtocolError(f"malformed {name}: {error}") from error
+
+    def _read_array(self, body: bytes, name: str, size: int) -> list[Any]:
+        array = self._read(self.codec.decode, body, name)
+        if not isinstance(array, list) or len(array) < size:
+            raise ProtocolError(f"malformed {name}: its body is no array of {size}")
+        return array
+
+    def _opening(self, identifier: int, body: bytes, name: str) -> int:
+        handle = self._read_array(body, name, 2)[0]
+        if type(handle) is not int or handle < 1:
+            raise ProtocolError(f"malformed {name}: {handle!r} is no handle")
+        if identifier % 2 == self._parity or identifier in self.streams:
+            raise ProtocolError(f"malformed {name}: the peer may not open stream {identifier}")
+        return handle
+
+    def _subscribed(self, identifier: int, handle: int) -> None:
+        stream = OutboundStream(self, identifier)
+        self._register(stream)
+
+        def subscribe() -> None:
+            try:
+                publisher = self.handles.local(handle)
+                if not hasattr(publisher, "subscribe"):
+                    raise ProtocolError(f"handle {handle} is a {type(publisher).__name__}, which is no Publisher")
+                peer_publisher: Publisher[Any] = publisher
+                peer_publisher.subscribe(stream)
+            except BaseException as error:
+                stream.refused(error)
+
+        self.execute(subscribe)
+
+    def _on_subscribed(self, identifier: int, handle: int) -> None:
+        subscriber = self.handles.claim_subscriber(handle)
+        if subscriber is None:
+            self.execute(lambda: self.send(frame(FrameType.CANCEL, identifier)))
+            return
+        stream = InboundStream(self, identifier, subscriber, max_prefetch=self.max_prefetch, exact=False)
+        self._register(stream)
+        self.execute(stream.start)
+
+    # Calls.
+
+    def call(self, handle: int, arguments: Iterable[object] = (), *, deadline_seconds: float = 30.0) -> Any:
+        """Ask the peer for a value and wait for it. Handle 0 is the barrier.
+
+        Raises:
+            CallTimeout: no answer within the deadline.
+            LinkClosed, LinkBroken: the link is over.
+            JavaError: the call threw.
+        """
+        if not self.open:
+            raise self._over()
+        identifier = next(self._call_ids)
+        answer: SimpleQueue[bytes | BaseException] = SimpleQueue()
+        self._calls[identifier] = answer
+        body = self.codec.encode([handle, list(arguments)])
+        self.outbox.ready(Message(list(pieces(FrameType.CALL, identifier, body))))
+        self.outbox.flush()
+        try:
+            reply = answer.get(timeout=deadline_seconds)
+        except Empty:
+            raise CallTimeout(f"the JVM did not answer a call within {deadline_seconds} seconds") from None
+        finally:
+            self._calls.pop(identifier, None)
+        if isinstance(reply, BaseException):
+            raise reply
+        return self.codec.decode_answer(reply)
+
+    def _called(self, identifier: int, body: bytes) -> None:
+        handle, arguments = self._read_array(body, "CALL", 2)[:2]
+        if type(handle) is not int or not isinstance(arguments, list):
+            raise ProtocolError("malformed CALL: its body is no handle and arguments")
+
+        def answer() -> None:
+            try:
+                if handle == BARRIER:
+                    result = arguments[0] if arguments else None
+                else:
+                    target: Any = self.handles.local(handle)
+                    result = target(*arguments)
+                body = self.codec.encode([True, result])
+            except BaseException as error:
+                body = self.codec.encode_failure(error)
+            self.outbox.ready(Message(list(pieces(FrameType.RETURN, identifier, body))))
+            self.outbox.flush()
+
+        self.execute(answer)
+
+    # The end.
+
+    def lost(self, error: PyrsError) -> None:
+        """The link is over: every Subscriber gets the error, every upstream is cancelled, every table is emptied."""
+        if not self.open:
+            return
+        self.open = False
+        self.outbox.close()
+        for answer in list(self._calls.values()):
+            answer.put(error)
+        for stream in list(self.streams.values()):
+            if isinstance(stream, InboundStream):
+                stream.lost(error)
+            else:
+                stream.cancelled()
+        self.handles.clear()
+
+    def goaway(self, code: GoAway, message: str) -> bytes:
+        """The GOAWAY frame of this side."""
+        return frame(FrameType.GOAWAY, 0, self.codec.encode([int(code), message]))
+
+    @staticmethod
+    def broken(why: str) -> LinkBroken:
+        """The error of a link that the other side left."""
+        return LinkBroken(f"the link to the JVM is broken: {why}")
