@@ -37,7 +37,7 @@ def records(count: int) -> Iterator[dict[str, object]]:
 
 
 def frames(elements: Iterable[object]) -> Iterator[bytes]:
-    """NEXT frames as `docs/protocol.md` defines them, closed at 1,024 elements or before the body passes 65,536 bytes."""
+    """NEXT frames as `docs/protocol.md` defines them: at most 1,024 elements and 65,536 bytes each."""
     pack = msgpack.Packer().pack
     batch: list[bytes] = []
     size = 3

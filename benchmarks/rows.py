@@ -12,7 +12,7 @@ from benchmarks.drivers import Driver
 from benchmarks.measure import Contender
 
 MILLION = 1_000_000
-NAIVE = 4_000
+NAIVE = 8_000
 
 
 @dataclass(frozen=True)
