@@ -1,0 +1,50 @@
+"""Reactive Streams for Python.
+
+The house, room by room::
+
+    pyrs.api          Publisher, Subscriber, Subscription, Processor: the four interfaces
+    pyrs.rules        the 43 rules of the specification as data
+    pyrs.errors       every error, drawn as a tree
+    pyrs.publishers   sources: from_iterable, range, just, empty, error, never
+    pyrs.stream       Stream: a Publisher with operators, which are in pyrs.operators
+    pyrs.aio          the asyncio edge
+    pyrs.testing      TestSubscriber, for your tests and ours
+    pyrs.jvm          the bridge to the JVM: import it by its name, it brings more with it
+
+Example:
+    >>> import pyrs
+    >>> pyrs.from_iterable([1, 2, 3, 4]).filter(lambda n: n % 2 == 0).map(str).collect()
+    ['2', '4']
+"""
+
+from __future__ import annotations
+
+from pyrs._core.demand import UNBOUNDED
+from pyrs._core.hooks import set_element_hook, set_error_hook
+from pyrs.api import Processor, Publisher, Subscriber, Subscription
+from pyrs.errors import NonPositiveRequest, NullSignal, PyrsError, SpecViolation
+from pyrs.publishers import empty, error, from_iterable, just, never, range
+from pyrs.stream import Stream
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "UNBOUNDED",
+    "NonPositiveRequest",
+    "NullSignal",
+    "Processor",
+    "Publisher",
+    "PyrsError",
+    "SpecViolation",
+    "Stream",
+    "Subscriber",
+    "Subscription",
+    "empty",
+    "error",
+    "from_iterable",
+    "just",
+    "never",
+    "range",
+    "set_element_hook",
+    "set_error_hook",
+]

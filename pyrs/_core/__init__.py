@@ -1,0 +1,12 @@
+"""The machinery: where the rules are kept. Stdlib only; it knows neither asyncio nor the JVM.
+
+states        the life of a Subscription as a transition table
+demand        how demand adds up
+subscription  a source's Subscription: exact demand, serial signals, bounded recursion
+fusion        chains of synchronous stages as one iterator chain
+staged        the same stages as a Subscriber over any other Publisher
+drain         one body at a time, however many ask
+executor      daemon threads that grow with blocked work
+guard         catches a foreign Publisher or Subscriber that breaks a rule
+hooks         where errors and elements go that nobody can receive
+"""

@@ -1,0 +1,101 @@
+"""A Subscriber made of callables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from pyrs._core import hooks
+from pyrs._core.demand import UNBOUNDED
+from pyrs._core.text import checked_callable, checked_natural
+from pyrs.api import Subscriber, Subscription
+from pyrs.errors import NullSignal
+
+__all__ = ["CallbackSubscriber"]
+
+T = TypeVar("T")
+
+
+class CallbackSubscriber(Subscriber[T], Subscription):
+    """Calls what it was given, and is its user's Subscription too.
+
+    A callable that raises ends the stream: it is cancelled and the error reported (2.13). An error that comes and has no
+    ``on_error`` to go to is reported as dropped.
+
+    Rules: 2.1, 2.4, 2.5, 2.13, 3.6, 3.7.
+    """
+
+    def __init__(
+        self,
+        on_next: Callable[[T], object] | None,
+        on_error: Callable[[BaseException], object] | None,
+        on_complete: Callable[[], object] | None,
+        request: int | None,
+    ) -> None:
+        for name, callback in (("on_next", on_next), ("on_error", on_error), ("on_complete", on_complete)):
+            if callback is not None:
+                checked_callable(callback, name)
+        self._next = on_next
+        self._error = on_error
+        self._complete = on_complete
+        self._first_request = UNBOUNDED if request is None else checked_natural(request, "request")
+        self._subscription: Subscription | None = None
+        self._over = False
+
+    def on_subscribe(self, subscription: Subscription, /) -> None:
+        if self._subscription is not None or self._over:
+            subscription.cancel()  # 2.5
+            return
+        self._subscription = subscription
+        if self._first_request:
+            subscription.request(self._first_request)
+
+    def on_next(self, element: T, /) -> None:
+        if element is None:
+            raise NullSignal("on_next(None)")
+        if self._next is not None and not self._over:
+            try:
+                self._next(element)
+            except BaseException as error:
+                self.cancel()
+                self._report(error, "on_next")
+
+    def on_error(self, error: BaseException, /) -> None:
+        if error is None:
+            raise NullSignal("on_error(None)")
+        self._end()
+        if self._error is None:
+            hooks.on_error_dropped(error, "subscribe() was given no on_error")
+            return
+        try:
+            self._error(error)
+        except BaseException as raised:
+            self._report(raised, "on_error")
+
+    def on_complete(self) -> None:
+        self._end()
+        if self._complete is not None:
+            try:
+                self._complete()
+            except BaseException as error:
+                self._report(error, "on_complete")
+
+    def request(self, n: int, /) -> None:
+        subscription = self._subscription
+        if subscription is not None:
+            subscription.request(n)
+
+    def cancel(self) -> None:
+        subscription = self._subscription
+        self._end()
+        if subscription is not None:
+            subscription.cancel()
+
+    def _end(self) -> None:
+        self._over = True
+        self._subscription = None
+
+    def _report(self, error: BaseException, name: str) -> None:
+        if hooks.is_exit(error):
+            raise error
+        hooks.on_error_dropped(error, f"raised by the {name} callback")

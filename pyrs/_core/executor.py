@@ -1,0 +1,145 @@
+"""Daemon threads that grow with blocked work, up to a bound."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable
+from queue import Empty, SimpleQueue
+from time import monotonic
+
+from pyrs._core import hooks
+
+__all__ = ["DaemonExecutor"]
+
+Task = Callable[[], None]
+
+
+class DaemonExecutor:
+    """Runs each task on a daemon thread of its own, reusing idle ones.
+
+    A new thread starts only when no thread is idle, so a task that blocks never holds up another one; at ``max_threads``
+    it warns once and queues. A thread that was idle for ``idle_seconds`` ends. Daemon threads never delay the exit of the
+    interpreter. What a task raises goes to the hook for dropped errors.
+
+    Args:
+        name: the threads are called ``pyrs-<name>-<number>``.
+        max_threads: the most threads there are at a time.
+        idle_seconds: how long an idle thread waits for another task.
+    """
+
+    def __init__(self, name: str, max_threads: int = 256, idle_seconds: float = 5.0) -> None:
+        if max_threads < 1:
+            raise ValueError("max_threads must be at least 1")
+        self._name = name
+        self._max_threads = max_threads
+        self._idle_seconds = idle_seconds
+        self._lock = threading.Lock()
+        self._handed: SimpleQueue[Task | None] = SimpleQueue()  # one idle thread is reserved for each task in it
+        self._backlog: deque[Task] = deque()  # tasks that came at the bound; only here while no thread is idle
+        self._idle = 0
+        self._threads: set[threading.Thread] = set()
+        self._started = 0
+        self._closed = False
+        self._warned = False
+
+    @property
+    def threads(self) -> int:
+        """How many threads there are at this moment."""
+        return len(self._threads)
+
+    @property
+    def backlog(self) -> int:
+        """How many tasks wait because every thread up to the bound is busy."""
+        return len(self._backlog)
+
+    def __repr__(self) -> str:
+        state = "closed" if self._closed else f"{self._idle} idle, {len(self._backlog)} queued"
+        return f"<DaemonExecutor {self._name}: {len(self._threads)} of {self._max_threads} threads, {state}>"
+
+    def execute(self, task: Task) -> None:
+        """Run the task on a thread of this executor. Returns at once.
+
+        Raises:
+            RuntimeError: the executor was shut down, or the system gives no more threads.
+        """
+        warn = False
+        with self._lock:
+            if self._closed:
+                raise RuntimeError(f"the executor {self._name} was shut down")
+            if self._idle:
+                self._idle -= 1
+                self._handed.put(task)
+            elif len(self._threads) < self._max_threads:
+                self._start(task)
+            else:
+                self._backlog.append(task)
+                warn, self._warned = not self._warned, True
+        if warn:
+            import logging
+
+            logging.getLogger("pyrs").warning(
+                "all %d threads of %s are busy: further work waits for one of them", self._max_threads, self._name
+            )
+
+    def _start(self, task: Task) -> None:
+        self._started += 1
+        thread = threading.Thread(
+            target=self._work, args=(task,), name=f"pyrs-{self._name}-{self._started}", daemon=True
+        )
+        self._threads.add(thread)
+        try:
+            thread.start()
+        except BaseException:
+            self._threads.discard(thread)
+            raise
+
+    def _work(self, first: Task) -> None:
+        task: Task | None = first
+        del first  # a task that is done must not be kept alive by the thread that did it (3.13)
+        try:
+            while task is not None:
+                try:
+                    task()
+                except BaseException as error:  # also SystemExit: it would end this thread without a word
+                    hooks.on_error_dropped(error, f"on thread {threading.current_thread().name}")
+                task = None
+                task = self._next_task()
+        finally:
+            with self._lock:
+                self._threads.discard(threading.current_thread())
+
+    def _next_task(self) -> Task | None:
+        with self._lock:
+            if self._backlog:
+                return self._backlog.popleft()
+            if self._closed:
+                return None
+            self._idle += 1
+        try:
+            return self._handed.get(timeout=self._idle_seconds)
+        except Empty:
+            pass
+        with self._lock:
+            try:
+                return self._handed.get_nowait()  # handed over between the deadline and the lock
+            except Empty:
+                self._idle -= 1
+                return None
+
+    def shutdown(self, deadline_seconds: float = 5.0) -> bool:
+        """Take no more tasks, let those that run or wait finish, and wait for the threads.
+
+        Returns:
+            Whether every thread ended within the deadline. The calling thread, if it is one of them, is not waited for.
+        """
+        with self._lock:
+            self._closed = True
+            for _ in range(self._idle):
+                self._handed.put(None)
+            self._idle = 0
+            threads = set(self._threads)
+        end = monotonic() + deadline_seconds
+        for thread in threads - {threading.current_thread()}:
+            thread.join(max(0.0, end - monotonic()))
+        return not any(thread.is_alive() for thread in threads - {threading.current_thread()})

@@ -1,0 +1,148 @@
+"""Chains of synchronous stages as one iterator chain, and the seam through which a Subscriber takes many at a time.
+
+A stream over an iterable costs what the plain iterator chain costs: ``map`` and ``filter`` here are the built-in ones, and one
+Subscription drives the whole chain with exact demand. Two things must not get lost on the way:
+
+* *Prompt ends.* A chain that can tell that nothing is left (a list was used up, ``take`` has taken all) completes without being
+  asked for one element more. ``gauges`` holds the iterators whose ``length_hint`` says so.
+* *False ends.* In a plain chain a function that raises StopIteration looks like the end. Here an end that was not reached by the
+  source or by ``take`` is an error, as PEP 479 has it for generators. Marks, chained behind the iterators that may end, tell.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from itertools import chain, compress, islice, repeat
+from operator import length_hint
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from pyrs._core import hooks
+from pyrs.errors import NullSignal
+
+if TYPE_CHECKING:
+    from pyrs._core.staged import StageRun
+
+__all__ = ["Chain", "IteratorConsumer", "Stage", "null_element", "pull"]
+
+T = TypeVar("T")
+T_contra = TypeVar("T_contra", contravariant=True)
+
+# Iterators of these types say exactly how many elements are left.
+_COUNTED = (type(iter(())), type(iter([])), type(iter(range(0))), type(iter("")), type(iter(b"")))
+
+
+class IteratorConsumer(ABC, Generic[T_contra]):
+    """A Subscriber that derives from this too is handed the iterator in place of one ``on_next`` call an element.
+
+    It is asked for by inheritance, not by the method's name: a user's Subscriber may have a ``consume`` of its own.
+    """
+
+    @abstractmethod
+    def consume(self, iterator: Iterator[T_contra], limit: int) -> int:
+        """Take up to ``limit`` elements, each as one ``on_next``, and return how many were taken.
+
+        Fewer than ``limit`` means that the iterator is used up, or that this Subscriber cancelled meanwhile. It never takes
+        more than ``limit`` (1.1), looks at its own cancellation after each element (1.8) and raises ``null_element()`` for an
+        element that is None. What leaves this method is taken for an error of the iterator and signalled as ``on_error``:
+        a consumer deals with its own failures itself, by cancelling (2.13).
+        """
+
+
+class Stage(ABC):
+    """One synchronous operator: what it does to an iterator, and what it does to elements that are pushed."""
+
+    calls_user_code = True
+
+    @abstractmethod
+    def over(self, iterator: Iterator[Any], whole: Chain[Any]) -> Iterator[Any]:
+        """Return the iterator of this stage's output. It must pull no more than the element asked for needs."""
+
+    @abstractmethod
+    def run(self) -> StageRun:
+        """Return this stage's state in one subscription to an asynchronous Publisher."""
+
+    @abstractmethod
+    def __repr__(self) -> str:
+        """Say what the user wrote, such as ``map(str)``."""
+
+
+class Chain(Generic[T]):
+    """The iterator chain of one subscription.
+
+    An iterator that was made here is closed at the end, if it can be. One that the caller passed in (whose ``iter`` is itself)
+    belongs to the caller, who may go on with it, and is only let go.
+    """
+
+    __slots__ = ("_close", "_gauges", "ended", "iterator")
+
+    def __init__(self, iterable: Iterable[Any], stages: Sequence[Stage]) -> None:
+        base = iter(iterable)
+        self._close: Callable[[], None] | None = None if base is iterable else getattr(base, "close", None)
+        self._gauges: list[Iterator[Any]] = [base] if type(base) in _COUNTED else []
+        # Without a user's function nothing can end the chain falsely, and no mark needs to be paid for.
+        self.ended = not any(stage.calls_user_code for stage in stages)
+        iterator = base if self.ended else chain(base, self._mark())
+        for stage in stages:
+            iterator = stage.over(iterator, self)
+        self.iterator: Iterator[T] = iterator
+
+    def first(self, iterator: Iterator[Any], count: int) -> Iterator[Any]:
+        """Return the first ``count`` elements of the iterator, as ``islice``, but such that the end can be told at once."""
+        ticks = repeat(True, count)
+        self._gauges.append(ticks)
+        # compress asks for the element before the tick, so islice sees to it that no element too many is asked for.
+        taken = islice(compress(iterator, ticks), count)
+        return taken if self.ended else chain(taken, self._mark(ticks))
+
+    def _mark(self, ticks: Iterator[Any] | None = None) -> Iterator[Any]:
+        if ticks is None or not length_hint(ticks):
+            self.ended = True
+        return
+        yield
+
+    def is_used_up(self) -> bool:
+        """Return whether it is known, without pulling, that no element is left."""
+        return not all(map(length_hint, self._gauges))
+
+    def check_end(self) -> None:
+        """Call when the iterator has ended.
+
+        Raises:
+            RuntimeError: it was not the source that ended: a function raised StopIteration.
+        """
+        if not self.ended:
+            raise RuntimeError("a function of this stream raised StopIteration")
+
+    def release(self) -> None:
+        """Let go of the source, closing what was opened here. Never raises an Exception."""
+        close, self._close = self._close, None
+        self._gauges = []
+        self.iterator = iter(())  # the marks point back at this object: no cycle is left to the garbage collector (3.13)
+        if close is not None:
+            try:
+                close()
+            except Exception as error:
+                hooks.on_error_dropped(error, "closing the iterator of a stream")
+
+
+def pull(iterable: Iterable[Any], stages: Sequence[Stage]) -> Generator[Any, None, None]:
+    """Iterate over the chain on the calling thread: each ``next`` is a demand of one."""
+    whole: Chain[Any] = Chain(iterable, stages)
+    try:
+        if whole.is_used_up():
+            return
+        for element in whole.iterator:
+            if element is None:
+                raise null_element()
+            yield element
+            if whole.is_used_up():
+                return
+        whole.check_end()
+    finally:
+        whole.release()
+
+
+def null_element() -> NullSignal:
+    """Return the error for a None that would become an element. Rules: 2.13."""
+    return NullSignal("None is not an element: the source or a function of this stream gave None")

@@ -1,0 +1,87 @@
+"""Where errors and elements go that nobody can receive: one hook each, a log record by default, never silence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+__all__ = [
+    "ElementHook",
+    "ErrorHook",
+    "is_exit",
+    "on_error_dropped",
+    "on_next_dropped",
+    "set_error_hook",
+    "set_element_hook",
+]
+
+ErrorHook = Callable[[BaseException, str], None]
+"""Called with the error and a line that says where it was dropped."""
+
+ElementHook = Callable[[int, str], None]
+"""Called with the number of elements and a line that says where they were dropped."""
+
+
+def is_exit(error: BaseException) -> bool:
+    """Return whether the error asks the thread or process to end, and so must travel on after the clean-up."""
+    return isinstance(error, (KeyboardInterrupt, SystemExit))
+
+
+def _log_error(error: BaseException, where: str) -> None:
+    import logging  # Here and not above: most programs never drop an error, and importing pyrs stays quick.
+
+    logging.getLogger("pyrs").error(
+        "dropped error%s: %r", f" ({where})" if where else "", error, exc_info=(type(error), error, error.__traceback__)
+    )
+
+
+def _log_elements(count: int, where: str) -> None:
+    import logging
+
+    logging.getLogger("pyrs").warning("dropped %d element(s)%s", count, f" ({where})" if where else "")
+
+
+_error_hook: ErrorHook = _log_error
+_element_hook: ElementHook = _log_elements
+
+
+def set_error_hook(hook: ErrorHook | None) -> ErrorHook:
+    """Use this hook for dropped errors, None for the log record, and return the one before.
+
+    Example:
+        >>> seen = []
+        >>> before = set_error_hook(lambda error, where: seen.append((error, where)))
+        >>> on_error_dropped(ValueError("late"), "example")
+        >>> seen
+        [(ValueError('late'), 'example')]
+        >>> _ = set_error_hook(before)
+    """
+    global _error_hook
+    before, _error_hook = _error_hook, hook or _log_error
+    return before
+
+
+def set_element_hook(hook: ElementHook | None) -> ElementHook:
+    """Use this hook for dropped elements, None for the log record, and return the one before."""
+    global _element_hook
+    before, _element_hook = _element_hook, hook or _log_elements
+    return before
+
+
+def on_error_dropped(error: BaseException, where: str = "") -> None:
+    """Report an error that no Subscriber can be told. Returns normally, whatever the hook does."""
+    try:
+        _error_hook(error, where)
+    except Exception as broken:
+        _log_error(broken, "raised by the hook for dropped errors")
+        _log_error(error, where)
+
+
+def on_next_dropped(count: int = 1, where: str = "") -> None:
+    """Report elements that no Subscriber will see. Returns normally, whatever the hook does."""
+    if count <= 0:
+        return
+    try:
+        _element_hook(count, where)
+    except Exception as broken:
+        _log_error(broken, "raised by the hook for dropped elements")
+        _log_elements(count, where)

@@ -1,0 +1,98 @@
+"""The Subscription of a stream over an iterable."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, TypeVar
+
+from pyrs._core import hooks
+from pyrs._core.demand import UNBOUNDED
+from pyrs._core.fusion import Chain, IteratorConsumer, Stage, null_element
+from pyrs._core.subscription import InertSubscription, SourceSubscription, checked_subscriber
+from pyrs.api import Publisher, Subscriber
+
+__all__ = ["IterablePublisher", "IteratorSubscription"]
+
+T = TypeVar("T")
+
+
+class IterablePublisher(Publisher[T]):
+    """An iterable and the synchronous stages behind it: one iterator chain a Subscriber."""
+
+    def __init__(self, iterable: Iterable[Any], stages: Sequence[Stage], name: str) -> None:
+        self.iterable = iterable
+        self.stages = tuple(stages)
+        self.name = name
+
+    def subscribe(self, subscriber: Subscriber[T], /) -> None:
+        subscriber = checked_subscriber(subscriber)
+        try:
+            whole: Chain[T] = Chain(self.iterable, self.stages)
+        except Exception as error:
+            InertSubscription(subscriber, error).start()  # only on_error may tell of it, after on_subscribe (1.9)
+            return
+        IteratorSubscription(subscriber, whole).start()
+
+    def __repr__(self) -> str:
+        return ".".join([self.name, *map(repr, self.stages)])
+
+
+class IteratorSubscription(SourceSubscription[T]):
+    """Pulls from an iterator chain exactly what was requested, on the thread that requests."""
+
+    __slots__ = ("_chain", "_consume")
+
+    def __init__(self, subscriber: Subscriber[T], whole: Chain[T]) -> None:
+        super().__init__(subscriber)
+        self._chain: Chain[T] = whole
+        self._consume: Callable[[Iterator[T], int], int] | None = None
+        if isinstance(subscriber, IteratorConsumer):
+            self._consume = subscriber.consume
+
+    def _produce(self, subscriber: Subscriber[T], demand: int) -> bool:
+        iterator = self._chain.iterator
+        try:
+            if self._consume is not None:
+                if self._consume(iterator, demand) >= demand or self._attention:
+                    return True
+            else:
+                on_next = subscriber.on_next
+                # Two loops, for the countdown is a good part of what an element costs. The inner try separates an error of
+                # the source or of a function (1.4) from a Subscriber that raises (2.13).
+                if demand >= UNBOUNDED:
+                    for element in iterator:
+                        if element is None:
+                            raise null_element()
+                        try:
+                            on_next(element)
+                        except BaseException as error:
+                            self.subscriber_raised(error, "on_next")
+                        if self._attention:
+                            return True
+                else:
+                    for element in iterator:
+                        if element is None:
+                            raise null_element()
+                        try:
+                            on_next(element)
+                        except BaseException as error:
+                            self.subscriber_raised(error, "on_next")
+                        demand -= 1
+                        if not demand or self._attention:
+                            return True  # before the loop pulls what was not requested (1.1)
+            self._chain.check_end()
+        except BaseException as error:
+            self.fail(error)
+            if hooks.is_exit(error):
+                raise
+            return False
+        self.complete()
+        return False
+
+    def _look_for_end(self) -> None:
+        if self._chain.is_used_up():
+            self.complete()
+
+    def _release(self) -> None:
+        self._consume = None
+        self._chain.release()

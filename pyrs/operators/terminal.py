@@ -1,0 +1,155 @@
+"""Operators that end a stream on the calling thread: they subscribe, wait, and return or raise."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from queue import Empty, SimpleQueue
+from threading import Event
+from typing import Any, Generic, TypeVar
+
+from pyrs._core.demand import UNBOUNDED
+from pyrs._core.fusion import IteratorConsumer, null_element, pull
+from pyrs._core.iterating import IterablePublisher
+from pyrs._core.refill import Refill
+from pyrs.api import Publisher, Subscriber, Subscription
+from pyrs.errors import NullSignal
+
+__all__ = ["collect", "for_each", "to_iterable"]
+
+T = TypeVar("T")
+
+
+def for_each(source: Publisher[T], action: Callable[[T], object], timeout: float | None) -> None:
+    _ForEach(action).run(source, timeout)
+
+
+def collect(source: Publisher[T], timeout: float | None) -> list[T]:
+    elements: list[T] = []
+    _ForEach(elements.append).run(source, timeout)
+    return elements
+
+
+class _ForEach(Subscriber[T], IteratorConsumer[T]):
+    """Calls the action with each element and lets one thread wait for the end. Rules: 2.1, 2.4, 2.5, 2.6, 2.8, 2.13."""
+
+    def __init__(self, action: Callable[[T], object]) -> None:
+        self._action = action
+        self._ended = Event()
+        self._error: BaseException | None = None
+        self._subscription: Subscription | None = None
+
+    def run(self, source: Publisher[T], timeout: float | None) -> None:
+        try:
+            source.subscribe(self)
+            if not self._ended.wait(timeout):
+                raise TimeoutError(f"the stream did not end within {timeout} seconds")
+        except BaseException:
+            self._stop(None)  # a deadline or an interrupt: nothing more may reach the action
+            raise
+        if self._error is not None:
+            try:
+                raise self._error
+            finally:
+                self._error = None  # or the error, its traceback, this frame and this object keep each other alive
+
+    def on_subscribe(self, subscription: Subscription, /) -> None:
+        if self._subscription is not None or self._ended.is_set():
+            subscription.cancel()  # 2.5
+            return
+        self._subscription = subscription
+        subscription.request(UNBOUNDED)
+
+    def consume(self, iterator: Iterator[T], limit: int) -> int:
+        action, ended = self._action, self._ended.is_set
+        taken = 0
+        for element in iterator:
+            if element is None:
+                raise null_element()
+            try:
+                action(element)
+            except BaseException as error:
+                self._stop(error)
+                return taken
+            taken += 1
+            if taken == limit or ended():
+                return taken
+        return taken
+
+    def on_next(self, element: T, /) -> None:
+        if element is None:
+            raise NullSignal("on_next(None)")
+        if not self._ended.is_set():
+            try:
+                self._action(element)
+            except BaseException as error:  # raised again by run(), on the thread that waits
+                self._stop(error)
+
+    def on_error(self, error: BaseException, /) -> None:
+        if error is None:
+            raise NullSignal("on_error(None)")
+        self._end(error)
+
+    def on_complete(self) -> None:
+        self._end(None)
+
+    def _stop(self, error: BaseException | None) -> None:
+        subscription = self._subscription
+        self._end(error)
+        if subscription is not None:
+            subscription.cancel()  # 2.6
+
+    def _end(self, error: BaseException | None) -> None:
+        if not self._ended.is_set():
+            self._error = error
+            self._ended.set()
+
+
+def to_iterable(source: Publisher[T], prefetch: int, timeout: float | None) -> Iterator[T]:
+    if isinstance(source, IterablePublisher):
+        return pull(source.iterable, source.stages)
+    return _received(source, prefetch, timeout)
+
+
+def _received(source: Publisher[T], prefetch: int, timeout: float | None) -> Iterator[T]:
+    queue: _Queue[T] = _Queue(prefetch)
+    try:
+        source.subscribe(queue)
+        while True:
+            try:
+                element, ended = queue.arrived.get(timeout=timeout)
+            except Empty:
+                raise TimeoutError(f"no element came within {timeout} seconds") from None
+            if ended:
+                if isinstance(element, BaseException):
+                    raise element
+                return
+            queue.refill.taken()
+            yield element
+    finally:
+        queue.refill.cancel()
+
+
+class _Queue(Subscriber[T], Generic[T]):
+    """Holds at most ``prefetch`` elements for another thread. Rules: 2.1, 2.4, 2.5, 2.6, 2.7, 2.13."""
+
+    def __init__(self, prefetch: int) -> None:
+        self.arrived: SimpleQueue[tuple[Any, bool]] = SimpleQueue()
+        self.refill = Refill(prefetch)
+
+    def on_subscribe(self, subscription: Subscription, /) -> None:
+        self.refill.begin(subscription)
+
+    def on_next(self, element: T, /) -> None:
+        if element is None:
+            raise NullSignal("on_next(None)")
+        self.arrived.put((element, False))
+
+    def on_error(self, error: BaseException, /) -> None:
+        if error is None:
+            raise NullSignal("on_error(None)")
+        self.refill.end()
+        self.arrived.put((error, True))
+
+    def on_complete(self) -> None:
+        self.refill.end()
+        self.arrived.put((None, True))

@@ -1,0 +1,121 @@
+"""The sources: Publishers that begin a stream. Each function returns a :class:`pyrs.Stream`."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Iterable
+from typing import Any, NoReturn, TypeVar, overload
+
+from pyrs._core.iterating import IterablePublisher
+from pyrs._core.subscription import InertSubscription, checked_subscriber
+from pyrs._core.text import short
+from pyrs.api import Publisher, Subscriber
+from pyrs.errors import NullSignal
+from pyrs.stream import Stream
+
+__all__ = ["empty", "error", "from_iterable", "just", "never", "range"]
+
+T = TypeVar("T")
+
+
+def from_iterable(iterable: Iterable[T]) -> Stream[T]:
+    """Return a stream of the elements of an iterable.
+
+    Cold: each Subscriber iterates anew (over an iterator, which can be used once, they share what is left). Elements are pulled
+    exactly as they are demanded, on the thread that requests. When the source can tell that it is used up (a list, a tuple, a
+    range, a str) the stream completes at once; otherwise with the first request that finds nothing. An iterator
+    made from the iterable is closed when the stream ends or is cancelled; one that was passed in is left to the caller.
+
+    Raises:
+        TypeError: the argument is not iterable.
+
+    Rules: 1.1, 1.2, 1.4, 1.5, 3.9; an element that is None ends the stream with ``NullSignal``.
+
+    Example:
+        >>> from_iterable([1, 2, 3]).map(str).collect()
+        ['1', '2', '3']
+    """
+    if not hasattr(type(iterable), "__iter__") and not hasattr(type(iterable), "__getitem__"):
+        raise TypeError(f"iterable must be iterable, not {type(iterable).__name__}")
+    return Stream(IterablePublisher(iterable, (), f"from_iterable({short(iterable)})"))
+
+
+@overload
+def range(stop: int, /) -> Stream[int]: ...
+@overload
+def range(start: int, stop: int, step: int = 1, /) -> Stream[int]: ...
+def range(*bounds: int) -> Stream[int]:
+    """Return a stream of the integers that the built-in ``range`` gives, with the same arguments.
+
+    Example:
+        >>> range(2, 10, 3).collect()
+        [2, 5, 8]
+    """
+    numbers = builtins.range(*bounds)
+    return Stream(IterablePublisher(numbers, (), repr(numbers)))
+
+
+def just(*elements: T) -> Stream[T]:
+    """Return a stream of the given elements.
+
+    Raises:
+        NullSignal: one of them is None.
+
+    Example:
+        >>> just("a", "b").collect()
+        ['a', 'b']
+    """
+    if any(element is None for element in elements):
+        raise NullSignal("just(None): None is not an element")
+    return Stream(IterablePublisher(elements, (), f"just({', '.join(map(short, elements))})"))
+
+
+def empty() -> Stream[Any]:
+    """Return a stream that completes at once, without being asked (2.9).
+
+    Example:
+        >>> empty().collect()
+        []
+    """
+    return Stream(IterablePublisher((), (), "empty()"))
+
+
+def error(exception: BaseException) -> Stream[NoReturn]:
+    """Return a stream that fails at once with this exception, without being asked (2.10).
+
+    Raises:
+        TypeError: the argument is not an exception.
+
+    Example:
+        >>> error(ValueError("no")).collect()
+        Traceback (most recent call last):
+        ...
+        ValueError: no
+    """
+    if not isinstance(exception, BaseException):
+        raise TypeError(f"exception must be an exception, not {type(exception).__name__}")
+    return Stream(_ErrorPublisher(exception))
+
+
+def never() -> Stream[Any]:
+    """Return a stream that signals nothing but ``on_subscribe``, until it is cancelled. Illegal requests are answered (3.9)."""
+    return Stream(_NeverPublisher())
+
+
+class _ErrorPublisher(Publisher[NoReturn]):
+    def __init__(self, exception: BaseException) -> None:
+        self.exception = exception
+
+    def subscribe(self, subscriber: Subscriber[NoReturn], /) -> None:
+        InertSubscription(checked_subscriber(subscriber), self.exception).start()
+
+    def __repr__(self) -> str:
+        return f"error({short(self.exception)})"
+
+
+class _NeverPublisher(Publisher[Any]):
+    def subscribe(self, subscriber: Subscriber[Any], /) -> None:
+        InertSubscription(checked_subscriber(subscriber)).start()
+
+    def __repr__(self) -> str:
+        return "never()"
