@@ -25,10 +25,11 @@ _TURN = 128
 async def elements(source: Publisher[T], prefetch: int) -> AsyncGenerator[T, None]:
     """Iterate over a Publisher on the running loop.
 
-    Demand: ``prefetch`` elements, the first time that the loop asks for one, and again when three quarters of them were used; with
-    1 that is each element as it is wanted. A chain over an iterable is pulled on the loop itself, as a plain generator would be,
-    and lets other tasks run every 128 elements. Signals may come from any thread. Ending the iteration, however that
-    happens (``aclose``, an error, a cancelled task), cancels upstream; so does a loop that was closed.
+    Demand: ``prefetch`` elements, the first time that the loop asks for one, and again when three quarters of them were
+    used; with 1 that is each element as it is wanted. A chain over an iterable is pulled on the loop itself, as a plain
+    generator would be, and lets other tasks run every 128 elements. Signals may come from any thread. Ending the
+    iteration, however that happens (``aclose``, an error, a cancelled task), cancels upstream; so does a loop that was
+    closed.
 
     Raises:
         BaseException: what the stream failed with.

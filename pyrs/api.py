@@ -1,7 +1,7 @@
 """The four interfaces of Reactive Streams, and nothing else.
 
-They are :class:`typing.Protocol` classes whose methods are also abstract: an object of somebody else's class counts as a
-Publisher when it has the methods, and a class that derives from one of them cannot be made without them.
+They are :class:`typing.Protocol` classes whose methods are also abstract: an object of somebody else's class counts
+as a Publisher when it has the methods, and a class that derives from one of them cannot be made without them.
 
 The grammar of what a Subscriber is told, after ``publisher.subscribe(subscriber)``::
 
@@ -39,8 +39,8 @@ class Subscription(Protocol):
     def cancel(self) -> None:
         """Ask the Publisher to stop and to let go of the Subscriber.
 
-        Elements that were requested before may still arrive (2.8). Calling it again does nothing (3.7). It may be called
-        from any thread, returns quickly (3.5) and returns normally (3.15).
+        Elements that were requested before may still arrive (2.8). Calling it again does nothing (3.7). It may be
+        called from any thread, returns quickly (3.5) and returns normally (3.15).
         """
 
 
@@ -73,14 +73,14 @@ class Subscriber(Protocol[T_contra]):
 
 @runtime_checkable
 class Publisher(Protocol[T_co]):
-    """A provider of a potentially unbounded number of elements in sequence, published as its Subscribers demand them."""
+    """A provider of a potentially unbounded number of elements in sequence, published as they are demanded."""
 
     @abstractmethod
     def subscribe(self, subscriber: Subscriber[T_co], /) -> None:
         """Start streaming to this Subscriber; may be called many times, each time with another Subscriber (1.10).
 
-        Calls ``subscriber.on_subscribe`` first, and returns normally (1.9). A Publisher that cannot serve the Subscriber
-        says so through ``on_error``, after ``on_subscribe``.
+        Calls ``subscriber.on_subscribe`` first, and returns normally (1.9). A Publisher that cannot serve the
+        Subscriber says so through ``on_error``, after ``on_subscribe``.
 
         Raises:
             NullSignal: the subscriber is None (1.9).

@@ -5,7 +5,7 @@
     PyrsError
     ├── SpecViolation                 a rule of the specification was broken: .rule and .party say which and by whom
     │   ├── NonPositiveRequest        also ValueError    request(n) with n <= 0                        (3.9)
-    │   ├── NullSignal                also TypeError     None where an element, error or Subscriber is due (1.9, 2.13)
+    │   ├── NullSignal                also TypeError     None for an element, error or Subscriber      (1.9, 2.13)
     │   ├── DemandExceeded                               more elements than were requested             (1.1)
     │   ├── SubscribedTwice                              on_subscribe on a Subscriber that has had one (2.5, 2.12)
     │   ├── ConcurrentSignals                            two signals at the same time                  (1.3)
@@ -18,7 +18,7 @@
         ├── ProtocolError                                a frame that the link protocol does not allow
         ├── CallTimeout               also TimeoutError  the other side did not answer in time
         ├── ConversionError           also TypeError     a value that has no form on the other side
-        └── JavaError                                    a Throwable that crossed: .java_class, .java_message, .java_stack
+        └── JavaError                                    a Throwable: .java_class, .java_message, .java_stack
 """
 
 from __future__ import annotations

@@ -32,8 +32,8 @@ class Stream(Publisher[T_co]):
     Attributes:
         source: that Publisher.
 
-    None is not an element. It may pass between the synchronous stages of one chain (``map`` to ``filter``), but where it would
-    reach a Subscriber the stream fails with ``NullSignal``.
+    None is not an element. It may pass between the synchronous stages of one chain (``map`` to ``filter``), but where
+    it would reach a Subscriber the stream fails with ``NullSignal``.
     """
 
     __slots__ = ("source",)
@@ -74,7 +74,9 @@ class Stream(Publisher[T_co]):
 
         Args:
             subscriber: receives ``on_subscribe`` and then what it requests.
-            on_next, on_error, on_complete: in place of a Subscriber. An error that has no ``on_error`` is reported as dropped.
+            on_next: called with each element, in place of a Subscriber.
+            on_error: called with the error; an error without it is reported as dropped.
+            on_complete: called at the end.
             request: how much the callables ask for at first; None means all there is.
 
         Returns:
@@ -183,7 +185,8 @@ class Stream(Publisher[T_co]):
     def for_each(self, action: Callable[[T_co], object], *, timeout: float | None = None) -> None:
         """Call the action with each element and return when the stream completes.
 
-        Requests everything: the action itself is what holds a synchronous source back. Do not call it on an asyncio loop.
+        Requests everything: the action itself is what holds a synchronous source back. Do not call it on an asyncio
+            loop.
 
         Args:
             action: called with one element after the other. What it raises cancels the stream and is raised here.
@@ -219,8 +222,9 @@ class Stream(Publisher[T_co]):
     def to_iterable(self, *, prefetch: int = 256, timeout: float | None = None) -> Iterator[T_co]:
         """Return an iterator of the elements. Closing it, or letting go of it, cancels the stream.
 
-        A chain over an iterable is iterated on the calling thread: each ``next`` demands one element. Of any other Publisher up
-        to ``prefetch`` elements are requested ahead, and again when three quarters of them were used.
+        A chain over an iterable is iterated on the calling thread: each ``next`` demands one element. Of any other
+            Publisher up to ``prefetch`` elements are requested ahead, and again when three quarters of them were
+            used.
 
         Args:
             prefetch: the most elements held; 1 demands each element as it is wanted.
@@ -244,8 +248,8 @@ class Stream(Publisher[T_co]):
     def __aiter__(self) -> AsyncIterator[T_co]:
         """Iterate on the running asyncio loop: an element is requested when the loop asks for it, and not before.
 
-        An ``async for`` that is left early cancels the stream when Python finalises the iterator; ``iterate`` does so at
-        once, and requests ahead where that is wanted.
+        An ``async for`` that is left early cancels the stream when Python finalises the iterator; ``iterate`` does so
+        at once, and requests ahead where that is wanted.
         """
         from pyrs import aio  # asyncio is a slow import, and most streams never see a loop
 
@@ -255,7 +259,8 @@ class Stream(Publisher[T_co]):
         """Return a context manager whose value is an asynchronous iterator; leaving the block cancels the stream.
 
         Args:
-            prefetch: how many elements are requested ahead of the loop; again when three quarters of them were used. More than 1
+            prefetch: how many elements are requested ahead of the loop; again when three quarters of them were used.
+                More than 1
                 pays where elements come from other threads: the loop is woken once for a batch.
 
         Example:

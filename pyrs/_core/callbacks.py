@@ -19,8 +19,8 @@ T = TypeVar("T")
 class CallbackSubscriber(Subscriber[T], Subscription):
     """Calls what it was given, and is its user's Subscription too.
 
-    A callable that raises ends the stream: it is cancelled and the error reported (2.13). An error that comes and has no
-    ``on_error`` to go to is reported as dropped.
+    A callable that raises ends the stream: it is cancelled and the error reported (2.13). An error that comes and has
+    no ``on_error`` to go to is reported as dropped.
 
     Rules: 2.1, 2.4, 2.5, 2.13, 3.6, 3.7.
     """

@@ -18,22 +18,30 @@ Task = Callable[[], None]
 class DaemonExecutor:
     """Runs each task on a daemon thread of its own, reusing idle ones.
 
-    A new thread starts only when no thread is idle, so a task that blocks never holds up another one; at ``max_threads``
-    it warns once and queues. A thread that was idle for ``idle_seconds`` ends. Daemon threads never delay the exit of the
-    interpreter. What a task raises goes to the hook for dropped errors.
+    A new thread starts only when no thread is idle, so a task that blocks never holds up another one; at
+    ``max_threads`` it warns once and queues. A thread that was idle for ``idle_seconds`` ends. Daemon threads never
+    delay the exit of the interpreter. What a task raises goes to the hook for dropped errors.
 
     Args:
         name: the threads are called ``pyrs-<name>-<number>``.
         max_threads: the most threads there are at a time.
         idle_seconds: how long an idle thread waits for another task.
+        thread_ends: called by each thread as its last act; a foreign runtime may hold something for it.
     """
 
-    def __init__(self, name: str, max_threads: int = 256, idle_seconds: float = 5.0) -> None:
+    def __init__(
+        self,
+        name: str,
+        max_threads: int = 256,
+        idle_seconds: float = 5.0,
+        thread_ends: Callable[[], object] = lambda: None,
+    ) -> None:
         if max_threads < 1:
             raise ValueError("max_threads must be at least 1")
         self._name = name
         self._max_threads = max_threads
         self._idle_seconds = idle_seconds
+        self._thread_ends = thread_ends
         self._lock = threading.Lock()
         self._handed: SimpleQueue[Task | None] = SimpleQueue()  # one idle thread is reserved for each task in it
         self._backlog: deque[Task] = deque()  # tasks that came at the bound; only here while no thread is idle
@@ -108,6 +116,10 @@ class DaemonExecutor:
         finally:
             with self._lock:
                 self._threads.discard(threading.current_thread())
+            try:
+                self._thread_ends()
+            except BaseException as error:
+                hooks.on_error_dropped(error, f"at the end of thread {threading.current_thread().name}")
 
     def _next_task(self) -> Task | None:
         with self._lock:

@@ -1,16 +1,18 @@
 """Chains of synchronous stages as one iterator chain, and the seam through which a Subscriber takes many at a time.
 
-A stream over an iterable costs what the plain iterator chain costs: ``map`` and ``filter`` here are the built-in ones, and one
-Subscription drives the whole chain with exact demand. Two things must not get lost on the way:
+A stream over an iterable costs what the plain iterator chain costs: ``map`` and ``filter`` here are the built-in
+ones, and one Subscription drives the whole chain with exact demand. Two things must not get lost on the way:
 
-* *Prompt ends.* A chain that can tell that nothing is left (a list was used up, ``take`` has taken all) completes without being
-  asked for one element more. ``gauges`` holds the iterators whose ``length_hint`` says so.
-* *False ends.* In a plain chain a function that raises StopIteration looks like the end. Here an end that was not reached by the
-  source or by ``take`` is an error, as PEP 479 has it for generators. Marks, chained behind the iterators that may end, tell.
+* *Prompt ends.* A chain that can tell that nothing is left (a list was used up, ``take`` has taken all) completes
+  without being asked for one element more. ``gauges`` holds the iterators whose ``length_hint`` says so.
+* *False ends.* In a plain chain a function that raises StopIteration looks like the end. Here an end that was not
+  reached by the source or by ``take`` is an error, as PEP 479 has it for generators. Marks, chained behind the
+  iterators that may end, tell.
 """
 
 from __future__ import annotations
 
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from itertools import chain, compress, islice, repeat
@@ -29,7 +31,7 @@ T = TypeVar("T")
 T_contra = TypeVar("T_contra", contravariant=True)
 
 # Iterators of these types say exactly how many elements are left.
-_COUNTED = (type(iter(())), type(iter([])), type(iter(range(0))), type(iter("")), type(iter(b"")))
+_COUNTED: tuple[type[Iterator[Any]], ...] = tuple(type(iter(empty)) for empty in ((), [], range(0), "", b""))
 
 
 class IteratorConsumer(ABC, Generic[T_contra]):
@@ -42,10 +44,10 @@ class IteratorConsumer(ABC, Generic[T_contra]):
     def consume(self, iterator: Iterator[T_contra], limit: int) -> int:
         """Take up to ``limit`` elements, each as one ``on_next``, and return how many were taken.
 
-        Fewer than ``limit`` means that the iterator is used up, or that this Subscriber cancelled meanwhile. It never takes
-        more than ``limit`` (1.1), looks at its own cancellation after each element (1.8) and raises ``null_element()`` for an
-        element that is None. What leaves this method is taken for an error of the iterator and signalled as ``on_error``:
-        a consumer deals with its own failures itself, by cancelling (2.13).
+        Fewer than ``limit`` means that the iterator is used up, or that this Subscriber cancelled meanwhile. It never
+        takes more than ``limit`` (1.1), looks at its own cancellation after each element (1.8) and raises
+        ``null_element()`` for an element that is None. What leaves this method is taken for an error of the iterator
+        and signalled as ``on_error``: a consumer deals with its own failures itself, by cancelling (2.13).
         """
 
 
@@ -70,8 +72,8 @@ class Stage(ABC):
 class Chain(Generic[T]):
     """The iterator chain of one subscription.
 
-    An iterator that was made here is closed at the end, if it can be. One that the caller passed in (whose ``iter`` is itself)
-    belongs to the caller, who may go on with it, and is only let go.
+    An iterator that was made here is closed at the end, if it can be. One that the caller passed in (whose ``iter``
+    is itself) belongs to the caller, who may go on with it, and is only let go.
     """
 
     __slots__ = ("_close", "_gauges", "ended", "iterator")
@@ -88,7 +90,8 @@ class Chain(Generic[T]):
         self.iterator: Iterator[T] = iterator
 
     def first(self, iterator: Iterator[Any], count: int) -> Iterator[Any]:
-        """Return the first ``count`` elements of the iterator, as ``islice``, but such that the end can be told at once."""
+        """Return the first ``count`` elements of the iterator, as ``islice``, with an end that can be told at once."""
+        count = min(count, sys.maxsize)  # the most that these iterators can count; nobody lives to see the end of it
         ticks = repeat(True, count)
         self._gauges.append(ticks)
         # compress asks for the element before the tick, so islice sees to it that no element too many is asked for.
@@ -98,8 +101,7 @@ class Chain(Generic[T]):
     def _mark(self, ticks: Iterator[Any] | None = None) -> Iterator[Any]:
         if ticks is None or not length_hint(ticks):
             self.ended = True
-        return
-        yield
+        yield from ()
 
     def is_used_up(self) -> bool:
         """Return whether it is known, without pulling, that no element is left."""
@@ -118,7 +120,7 @@ class Chain(Generic[T]):
         """Let go of the source, closing what was opened here. Never raises an Exception."""
         close, self._close = self._close, None
         self._gauges = []
-        self.iterator = iter(())  # the marks point back at this object: no cycle is left to the garbage collector (3.13)
+        self.iterator = iter(())  # the marks point back at this object: leave no cycle to the collector (3.13)
         if close is not None:
             try:
                 close()
@@ -130,14 +132,10 @@ def pull(iterable: Iterable[Any], stages: Sequence[Stage]) -> Generator[Any, Non
     """Iterate over the chain on the calling thread: each ``next`` is a demand of one."""
     whole: Chain[Any] = Chain(iterable, stages)
     try:
-        if whole.is_used_up():
-            return
         for element in whole.iterator:
             if element is None:
                 raise null_element()
             yield element
-            if whole.is_used_up():
-                return
         whole.check_end()
     finally:
         whole.release()

@@ -10,8 +10,8 @@ __all__ = [
     "is_exit",
     "on_error_dropped",
     "on_next_dropped",
-    "set_error_hook",
     "set_element_hook",
+    "set_error_hook",
 ]
 
 ErrorHook = Callable[[BaseException, str], None]

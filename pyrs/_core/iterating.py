@@ -49,15 +49,17 @@ class IteratorSubscription(SourceSubscription[T]):
         if isinstance(subscriber, IteratorConsumer):
             self._consume = subscriber.consume
 
-    def _produce(self, subscriber: Subscriber[T], demand: int) -> bool:
+    def _produce(self, subscriber: Subscriber[T], demand: int) -> int:
         iterator = self._chain.iterator
+        produced = 0
         try:
             if self._consume is not None:
-                if self._consume(iterator, demand) >= demand or self._attention:
-                    return True
+                produced = self._consume(iterator, demand)
+                if produced >= demand or self._attention:
+                    return produced
             else:
                 on_next = subscriber.on_next
-                # Two loops, for the countdown is a good part of what an element costs. The inner try separates an error of
+                # Two loops, for the count is a good part of what an element costs. The inner try separates an error of
                 # the source or of a function (1.4) from a Subscriber that raises (2.13).
                 if demand >= UNBOUNDED:
                     for element in iterator:
@@ -68,7 +70,7 @@ class IteratorSubscription(SourceSubscription[T]):
                         except BaseException as error:
                             self.subscriber_raised(error, "on_next")
                         if self._attention:
-                            return True
+                            return 0
                 else:
                     for element in iterator:
                         if element is None:
@@ -77,17 +79,21 @@ class IteratorSubscription(SourceSubscription[T]):
                             on_next(element)
                         except BaseException as error:
                             self.subscriber_raised(error, "on_next")
-                        demand -= 1
-                        if not demand or self._attention:
-                            return True  # before the loop pulls what was not requested (1.1)
+                        produced += 1
+                        if self._attention:
+                            return produced
+                        if produced == demand:
+                            demand = self._requested - self._emitted
+                            if produced == demand:
+                                return produced  # before the loop pulls what was not requested (1.1)
             self._chain.check_end()
         except BaseException as error:
             self.fail(error)
             if hooks.is_exit(error):
                 raise
-            return False
-        self.complete()
-        return False
+        else:
+            self.complete()
+        return produced
 
     def _look_for_end(self) -> None:
         if self._chain.is_used_up():

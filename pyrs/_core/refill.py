@@ -9,7 +9,10 @@ __all__ = ["Refill"]
 
 
 class Refill:
-    """Keeps at most ``prefetch`` elements requested and not yet used. ``taken`` is called by the consumer alone (2.7)."""
+    """Keeps at most ``prefetch`` elements requested and not yet used.
+
+    ``taken`` is called by the consumer alone (2.7).
+    """
 
     __slots__ = ("_ended", "_low", "_subscription", "_used", "prefetch")
 
@@ -21,7 +24,7 @@ class Refill:
         self._ended = False
 
     def begin(self, subscription: Subscription) -> None:
-        """Take the Subscription and request the first ``prefetch`` elements; cancel it if there is one already (2.5)."""
+        """Take the Subscription and request the first elements; cancel it if there is one already (2.5)."""
         if self._subscription is not None or self._ended:
             subscription.cancel()
             return

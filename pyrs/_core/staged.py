@@ -19,8 +19,8 @@ __all__ = ["StageRun", "StagedPublisher"]
 class StageRun(ABC):
     """One stage's part in one subscription.
 
-    ``emit`` hands an element on towards the Subscriber, ``ask`` demand towards the Publisher, and ``finish`` ends the stream
-    well from here: both sides are told. They are linked before the first signal.
+    ``emit`` hands an element on towards the Subscriber, ``ask`` demand towards the Publisher, and ``finish`` ends the
+    stream well from here: both sides are told. They are linked before the first signal.
     """
 
     __slots__ = ("ask", "emit", "finish")
@@ -29,7 +29,7 @@ class StageRun(ABC):
     ask: Callable[[int], None]
     finish: Callable[[], None]
 
-    def begin(self) -> None:
+    def begin(self) -> None:  # noqa: B027 - most stages have nothing to do there
         """Called once, after ``on_subscribe`` was handed on."""
 
     @abstractmethod
@@ -58,11 +58,11 @@ class StagedPublisher(Publisher[Any]):
 class _StagedSubscriber(Subscriber[Any], Subscription):
     """The Subscriber of the source and the Subscription of the Subscriber in one.
 
-    Rules: 1.4, 1.6, 1.7, 1.8, 2.3, 2.4, 2.5, 2.6, 2.13, 3.6, 3.7, 3.13, 4.1, 4.2. Serial signals (1.3) and the answer to
-    request(n <= 0) (3.9) come from the source; demand is kept element by element (1.1).
+    Rules: 1.4, 1.6, 1.7, 1.8, 2.3, 2.4, 2.5, 2.6, 2.13, 3.6, 3.7, 3.13, 4.1, 4.2. Serial signals (1.3) and the answer
+    to request(n <= 0) (3.9) come from the source; demand is kept element by element (1.1).
     """
 
-    __slots__ = ("_first", "_last", "_lock", "_open", "_runs", "_subscriber", "_subscribed", "_upstream")
+    __slots__ = ("_first", "_last", "_lock", "_open", "_runs", "_subscribed", "_subscriber", "_upstream")
 
     def __init__(self, subscriber: Subscriber[Any], stages: Sequence[Stage]) -> None:
         self._lock = Lock()

@@ -1,4 +1,4 @@
-"""A source's Subscription: exact demand, serial signals, bounded recursion, one terminal signal. The rules are kept here."""
+"""A source's Subscription: exact demand, serial signals, bounded recursion, one terminal signal."""
 
 from __future__ import annotations
 
@@ -36,19 +36,23 @@ def checked_subscriber(subscriber: Subscriber[T] | None) -> Subscriber[T]:
 class SourceSubscription(Subscription, Generic[T]):
     """Drives a source on whichever thread asks, one at a time.
 
-    The first thread that requests becomes the one that emits; requests that come meanwhile, from inside ``on_next`` or from
-    other threads, add to the demand and return. So signals are serial (1.3), the stack stays flat (3.3), and no lock is
-    held while a user's code runs. A source says what it does in ``_produce``, ``_look_for_end`` and ``_release``.
+    The first thread that requests becomes the one that emits; requests that come meanwhile, from inside ``on_next``
+    or from other threads, add to the demand and return. So signals are serial (1.3), the stack stays flat (3.3), and
+    no lock is held while a user's code runs. A source says what it does in ``_produce``, ``_look_for_end`` and
+    ``_release``.
 
-    Rules: 1.1, 1.3, 1.4, 1.5, 1.6, 1.7, 1.8, 1.9, 2.13, 3.2, 3.3, 3.5, 3.6, 3.7, 3.8, 3.9, 3.12, 3.13, 3.15, 3.16, 3.17.
+    Rules: 1.1, 1.3, 1.4, 1.5, 1.6, 1.7, 1.8, 1.9, 2.13, 3.2, 3.3, 3.5, 3.6, 3.7, 3.8, 3.9, 3.12, 3.13, 3.15, 3.16,
+    3.17.
     """
 
-    __slots__ = ("_attention", "_busy", "_demand", "_illegal", "_live", "_lock", "_subscriber")
+    __slots__ = ("_attention", "_busy", "_emitted", "_illegal", "_live", "_lock", "_requested", "_subscriber")
 
     def __init__(self, subscriber: Subscriber[T]) -> None:
         self._subscriber: Subscriber[T] | None = subscriber
         self._lock = Lock()
-        self._demand = 0
+        # Two sums and no counter that both sides change: the thread that emits reads the demand without the lock.
+        self._requested = 0  # written by whoever requests, under the lock
+        self._emitted = 0  # written by the thread that emits
         self._illegal: SpecViolation | None = None
         self._live = True  # neither cancelled nor ended
         self._attention = False  # something other than demand happened: leave the loop over elements and look
@@ -57,10 +61,11 @@ class SourceSubscription(Subscription, Generic[T]):
     # What a source says.
 
     @abstractmethod
-    def _produce(self, subscriber: Subscriber[T], demand: int) -> bool:
-        """Signal up to ``demand`` elements; return False once the stream is over.
+    def _produce(self, subscriber: Subscriber[T], demand: int) -> int:
+        """Signal up to ``demand`` elements and return how many they were; ``complete`` or ``fail`` at the end.
 
-        After each element look at ``self._attention`` and return True if it is set.
+        After each element look at ``self._attention`` and return if it is set. Demand that came meanwhile, which is
+        ``self._requested - self._emitted`` in all, may be served too.
         """
 
     @abstractmethod
@@ -80,8 +85,7 @@ class SourceSubscription(Subscription, Generic[T]):
             if not self._live:
                 return  # 3.6
             if n > 0:
-                demand = self._demand + n  # 3.8
-                self._demand = demand if demand < UNBOUNDED else UNBOUNDED  # 3.17
+                self._requested += n  # 3.8; a Python int has no bound to wrap at (3.17)
             elif self._illegal is None:
                 self._illegal = non_positive(n)  # 3.9, signalled by the thread that emits (1.3)
                 self._attention = True
@@ -102,7 +106,8 @@ class SourceSubscription(Subscription, Generic[T]):
 
     def __repr__(self) -> str:
         state = "live" if self._live else "over"
-        return f"<{type(self).__name__} {state}, {self._demand} requested>"
+        demand = self._requested - self._emitted
+        return f"<{type(self).__name__} {state}, demand {'unbounded' if demand >= UNBOUNDED else demand}>"
 
     # What keeps the rules.
 
@@ -117,39 +122,36 @@ class SourceSubscription(Subscription, Generic[T]):
         self._drain(owner=True)
 
     def _drain(self, owner: bool = False) -> None:
-        lock = self._lock
         try:
             if not owner:
-                with lock:
+                with self._lock:
                     if self._busy:
                         return
                     owner = self._busy = True
             looked = False
             while True:
-                with lock:
-                    demand = self._demand
-                    if demand:
-                        self._demand = 0
-                    elif looked and not self._attention:
-                        self._busy = False
-                        return
                 subscriber = self._subscriber
                 if not self._live or subscriber is None:
                     break
                 if self._illegal is not None:
                     self.fail(self._illegal)
                     break
+                demand = self._requested - self._emitted
                 if demand:
                     looked = False
-                    if not self._produce(subscriber, demand):
-                        break
-                else:
+                    self._emitted += self._produce(subscriber, demand)
+                elif not looked:
                     looked = True
                     self._look_for_end()
+                else:
+                    with self._lock:
+                        if self._requested == self._emitted and not self._attention:
+                            self._busy = False
+                            return
             self._let_go()
         except BaseException as error:
-            # Only an interrupt comes here: from a user's code, or between two lines of ours. It must not leave the flag up
-            # with a live Subscription behind it.
+            # Only an interrupt comes here: from a user's code, or between two lines of ours. It must not leave the
+            # flag up with a live Subscription behind it.
             if owner:
                 self.fail(error)
                 self._let_go()
@@ -206,7 +208,7 @@ class SourceSubscription(Subscription, Generic[T]):
 
 
 class InertSubscription(SourceSubscription[T]):
-    """The Subscription of a stream without elements: ``on_subscribe``, then nothing, or the error that it was made with."""
+    """The Subscription of a stream without elements: nothing, or the error that it was made with."""
 
     __slots__ = ("_error",)
 
@@ -214,9 +216,9 @@ class InertSubscription(SourceSubscription[T]):
         super().__init__(subscriber)
         self._error = error
 
-    def _produce(self, subscriber: Subscriber[T], demand: int) -> bool:
+    def _produce(self, subscriber: Subscriber[T], demand: int) -> int:
         self._look_for_end()
-        return True
+        return demand  # it is as good as served: none will come
 
     def _look_for_end(self) -> None:
         if self._error is not None:

@@ -21,9 +21,11 @@ class Filter(Stage):
         self.predicate = checked_callable(predicate, "predicate")
 
     def over(self, iterator: Iterator[Any], whole: Chain[Any]) -> Iterator[Any]:
+        """See ``Stage``."""
         return filter(self.predicate, iterator)
 
     def run(self) -> StageRun:
+        """See ``Stage``."""
         return _FilterRun(self.predicate)
 
     def __repr__(self) -> str:
@@ -58,9 +60,11 @@ class Take(Stage):
         self.count = checked_natural(count, "count")
 
     def over(self, iterator: Iterator[Any], whole: Chain[Any]) -> Iterator[Any]:
+        """See ``Stage``."""
         return whole.first(iterator, self.count)
 
     def run(self) -> StageRun:
+        """See ``Stage``."""
         return _TakeRun(self.count)
 
     def __repr__(self) -> str:

@@ -20,10 +20,12 @@ T = TypeVar("T")
 
 
 def for_each(source: Publisher[T], action: Callable[[T], object], timeout: float | None) -> None:
+    """See ``Stream.for_each``."""
     _ForEach(action).run(source, timeout)
 
 
 def collect(source: Publisher[T], timeout: float | None) -> list[T]:
+    """See ``Stream.collect``."""
     elements: list[T] = []
     _ForEach(elements.append).run(source, timeout)
     return elements
@@ -35,6 +37,7 @@ class _ForEach(Subscriber[T], IteratorConsumer[T]):
     def __init__(self, action: Callable[[T], object]) -> None:
         self._action = action
         self._ended = Event()
+        self._over = False  # what the event says, at the price of an attribute
         self._error: BaseException | None = None
         self._subscription: Subscription | None = None
 
@@ -53,14 +56,14 @@ class _ForEach(Subscriber[T], IteratorConsumer[T]):
                 self._error = None  # or the error, its traceback, this frame and this object keep each other alive
 
     def on_subscribe(self, subscription: Subscription, /) -> None:
-        if self._subscription is not None or self._ended.is_set():
+        if self._subscription is not None or self._over:
             subscription.cancel()  # 2.5
             return
         self._subscription = subscription
         subscription.request(UNBOUNDED)
 
     def consume(self, iterator: Iterator[T], limit: int) -> int:
-        action, ended = self._action, self._ended.is_set
+        action = self._action
         taken = 0
         for element in iterator:
             if element is None:
@@ -71,14 +74,14 @@ class _ForEach(Subscriber[T], IteratorConsumer[T]):
                 self._stop(error)
                 return taken
             taken += 1
-            if taken == limit or ended():
-                return taken
+            if taken == limit or self._over:
+                break
         return taken
 
     def on_next(self, element: T, /) -> None:
         if element is None:
             raise NullSignal("on_next(None)")
-        if not self._ended.is_set():
+        if not self._over:
             try:
                 self._action(element)
             except BaseException as error:  # raised again by run(), on the thread that waits
@@ -99,12 +102,14 @@ class _ForEach(Subscriber[T], IteratorConsumer[T]):
             subscription.cancel()  # 2.6
 
     def _end(self, error: BaseException | None) -> None:
-        if not self._ended.is_set():
+        if not self._over:
+            self._over = True
             self._error = error
             self._ended.set()
 
 
 def to_iterable(source: Publisher[T], prefetch: int, timeout: float | None) -> Iterator[T]:
+    """See ``Stream.to_iterable``."""
     if isinstance(source, IterablePublisher):
         return pull(source.iterable, source.stages)
     return _received(source, prefetch, timeout)

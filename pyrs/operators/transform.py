@@ -19,9 +19,11 @@ class Map(Stage):
         self.function = checked_callable(function, "function")
 
     def over(self, iterator: Iterator[Any], whole: Chain[Any]) -> Iterator[Any]:
+        """See ``Stage``."""
         return map(self.function, iterator)
 
     def run(self) -> StageRun:
+        """See ``Stage``."""
         return _MapRun(self.function)
 
     def __repr__(self) -> str:
