@@ -47,6 +47,7 @@ class Connection:
         *,
         max_prefetch: int,
         max_threads: int = 256,
+        thread_ends: Callable[[], object] = lambda: None,
         name: str = "link",
     ) -> None:
         self._posted: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
@@ -55,7 +56,7 @@ class Connection:
         self._closing = False
         self._pid = os.getpid()
         self.bytes_in = 0
-        self.executor = DaemonExecutor(f"{name}-worker", max_threads=max_threads)
+        self.executor = DaemonExecutor(f"{name}-worker", max_threads=max_threads, thread_ends=thread_ends)
         self._socket, self._decoder, early = _dial(port, token)
         self.session = Session(
             execute=self._execute,

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyrs._core import hooks
 from pyrs._core.demand import add_demand, non_positive
+from pyrs._core.fusion import IteratorConsumer, null_element
 from pyrs.api import Subscriber, Subscription
 from pyrs.errors import (
     ConcurrentSignals,
@@ -38,7 +39,7 @@ class Carrying(bytes):
     """Handles of ours, as ints, and objects that stand for the peer's."""
 
 
-class OutboundStream(Lane, Subscriber[Any]):
+class OutboundStream(Lane, IteratorConsumer[Any], Subscriber[Any]):
     """The internal Subscriber of a Python Publisher. Each element is encoded inside the on_next that brings it.
 
     The lane calls the upstream Subscription; `take` is called by whoever has the writer's role. Between them stands
@@ -158,7 +159,7 @@ class OutboundStream(Lane, Subscriber[Any]):
                 try:
                     for element in islice(iterator, wanted):
                         if element is None:
-                            raise NullSignal("None is not an element")
+                            raise null_element()
                         encoded = encode(element)
                         append(self._carrying(encoded) if carried else encoded)
                         count += 1

@@ -242,11 +242,11 @@ class Session:
             else:
                 self._unknown(identifier, stream)
         elif kind == FrameType.SUBSCRIBE:
-            handle = self._opening(identifier, body, "SUBSCRIBE")
+            handle, _ = self._opening(identifier, body, "SUBSCRIBE")
             self._subscribed(identifier, handle)
         elif kind == FrameType.ON_SUBSCRIBE:
-            handle = self._opening(identifier, body, "ON_SUBSCRIBE")
-            self._on_subscribed(identifier, handle)
+            handle, options = self._opening(identifier, body, "ON_SUBSCRIBE")
+            self._on_subscribed(identifier, handle, exact=options.get("exact") is True)
         elif kind == FrameType.CALL:
             self._called(identifier, body)
         elif kind == FrameType.RETURN:
@@ -282,13 +282,13 @@ class Session:
             raise ProtocolError(f"malformed {name}: its body is no array of {size}")
         return array
 
-    def _opening(self, identifier: int, body: bytes, name: str) -> int:
-        handle = self._read_array(body, name, 2)[0]
-        if type(handle) is not int or handle < 1:
-            raise ProtocolError(f"malformed {name}: {handle!r} is no handle")
+    def _opening(self, identifier: int, body: bytes, name: str) -> tuple[int, dict[Any, Any]]:
+        handle, options = self._read_array(body, name, 2)[:2]
+        if type(handle) is not int or handle < 1 or not isinstance(options, dict):
+            raise ProtocolError(f"malformed {name}: its body is no handle and options")
         if identifier % 2 == self._parity or identifier in self.streams:
             raise ProtocolError(f"malformed {name}: the peer may not open stream {identifier}")
-        return handle
+        return handle, options
 
     def _subscribed(self, identifier: int, handle: int) -> None:
         stream = OutboundStream(self, identifier)
@@ -306,12 +306,12 @@ class Session:
 
         self.execute(subscribe)
 
-    def _on_subscribed(self, identifier: int, handle: int) -> None:
+    def _on_subscribed(self, identifier: int, handle: int, *, exact: bool) -> None:
         subscriber = self.handles.claim_subscriber(handle)
         if subscriber is None:
             self.execute(lambda: self.send(frame(FrameType.CANCEL, identifier)))
             return
-        stream = InboundStream(self, identifier, subscriber, max_prefetch=self.max_prefetch, exact=False)
+        stream = InboundStream(self, identifier, subscriber, max_prefetch=self.max_prefetch, exact=exact)
         self._register(stream)
         self.execute(stream.start)
 

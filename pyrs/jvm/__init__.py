@@ -1,0 +1,92 @@
+"""The bridge to the JVM.
+
+``connect`` reaches a JVM that runs already, most often a Spark driver's; ``launch`` starts one in this process. Both give a `Bridge`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from os import PathLike
+from typing import Any
+
+from pyrs.jvm.bridge import DEFAULT_CALL_TIMEOUT_SECONDS, DEFAULT_MAX_THREADS, Bridge
+from pyrs.jvm.gateways import gateway_for, launch_gateway
+from pyrs.jvm.link.window import DEFAULT_MAX_PREFETCH
+from pyrs.jvm.mirrors import JavaFuture, JavaObject, JavaProcessor, JavaPublisher, JavaSubscriber
+
+__all__ = [
+    "Bridge",
+    "JavaFuture",
+    "JavaObject",
+    "JavaProcessor",
+    "JavaPublisher",
+    "JavaSubscriber",
+    "connect",
+    "launch",
+]
+
+
+def connect(
+    jvm: Any = None,
+    *,
+    max_prefetch: int = DEFAULT_MAX_PREFETCH,
+    max_threads: int = DEFAULT_MAX_THREADS,
+    call_timeout_seconds: float = DEFAULT_CALL_TIMEOUT_SECONDS,
+    name: str | None = None,
+) -> Bridge:
+    """Open a bridge to a JVM that runs already.
+
+    The jar goes into the running JVM by itself; no callback server is started, nothing is restarted.
+
+    Args:
+        jvm: a SparkSession, a SparkContext, a py4j ``JavaGateway`` or ``ClientServer``; None for the JVM that JPype runs in this process.
+        max_prefetch: how many elements a stream may hold ahead of its Subscriber at most.
+        max_threads: how many Subscribers may be blocked at a time before others wait for a thread.
+        call_timeout_seconds: how long Java waits for a Python stage function or callable.
+        name: a name for threads, logs and ``repr``.
+
+    Raises:
+        JvmUnavailable: there is no JVM to be reached that way (Spark Connect, a gateway that is not on this machine, Java 8, ...).
+        VersionMismatch: another version of pyrs is in that JVM already.
+        TypeError: `jvm` is none of these.
+    """
+    return Bridge(
+        gateway_for(jvm),
+        max_prefetch=max_prefetch,
+        max_threads=max_threads,
+        call_timeout_seconds=call_timeout_seconds,
+        name=name,
+    )
+
+
+def launch(
+    classpath: Sequence[str | PathLike[str]] = (),
+    jvm_options: Sequence[str] = (),
+    *,
+    max_prefetch: int = DEFAULT_MAX_PREFETCH,
+    max_threads: int = DEFAULT_MAX_THREADS,
+    call_timeout_seconds: float = DEFAULT_CALL_TIMEOUT_SECONDS,
+    name: str | None = None,
+) -> Bridge:
+    """Start a JVM in this process with JPype and open a bridge to it.
+
+    A second call attaches to the running JVM and adds to its class path. Leaving the bridge closes it, never the JVM.
+
+    Args:
+        classpath: jars and directories, ahead of ours.
+        jvm_options: options of the JVM, such as ``"-Xmx1g"``. A second call refuses different ones.
+        max_prefetch: see `connect`.
+        max_threads: see `connect`.
+        call_timeout_seconds: see `connect`.
+        name: see `connect`.
+
+    Raises:
+        JvmUnavailable: JPype is not installed, or no JVM of version 11 or later was found.
+    """
+    return Bridge(
+        launch_gateway(classpath=classpath, jvm_options=jvm_options),
+        max_prefetch=max_prefetch,
+        max_threads=max_threads,
+        call_timeout_seconds=call_timeout_seconds,
+        name=name,
+    )

@@ -1,0 +1,348 @@
+"""The bridge: hands Publishers, Subscribers and Processors across between Python and one JVM."""
+
+from __future__ import annotations
+
+import atexit
+import html
+import itertools
+import logging
+import secrets
+from collections.abc import Callable, Mapping
+from types import TracebackType
+from typing import Any
+
+from pyrs.errors import JvmUnavailable, LinkClosed
+from pyrs.jvm.codec import LinkCodec, LinkReferences, isinstance_of
+from pyrs.jvm.gateways.base import Control, Gateway
+from pyrs.jvm.link.connection import Connection, close_all
+from pyrs.jvm.link.handshake import TOKEN_BYTES
+from pyrs.jvm.link.inbound import InboundStream
+from pyrs.jvm.link.session import Codec, Session
+from pyrs.jvm.link.window import DEFAULT_MAX_PREFETCH
+from pyrs.jvm.mirrors import JavaFuture, JavaObject, JavaProcessor, JavaPublisher, JavaSubscriber, Kind
+from pyrs.stream import Stream
+
+_log = logging.getLogger("pyrs.jvm")
+_numbers = itertools.count(1)
+DEFAULT_CALL_TIMEOUT_SECONDS = 30.0
+DEFAULT_MAX_THREADS = 256
+
+
+class Bridge:
+    """An open link between this process and a JVM. Made by `pyrs.jvm.connect` and `pyrs.jvm.launch`; a context manager.
+
+    Several bridges, of one process or of many, may hold on to one JVM; they know nothing of each other.
+
+    Args:
+        gateway: the carrier of control calls.
+        max_prefetch: how many elements a stream may hold ahead of its Subscriber at most, on either side.
+        max_threads: how many Subscribers may be blocked at a time, on either side, before others wait for a thread.
+        call_timeout_seconds: how long Java waits for a Python stage function or callable.
+        name: what the bridge's threads are called.
+    """
+
+    def __init__(
+        self,
+        gateway: Gateway,
+        *,
+        max_prefetch: int = DEFAULT_MAX_PREFETCH,
+        max_threads: int = DEFAULT_MAX_THREADS,
+        call_timeout_seconds: float = DEFAULT_CALL_TIMEOUT_SECONDS,
+        name: str | None = None,
+    ) -> None:
+        if max_prefetch < 1 or max_threads < 1 or call_timeout_seconds <= 0:
+            raise ValueError("max_prefetch and max_threads must be at least 1, call_timeout_seconds more than 0")
+        self.name = name or f"bridge-{next(_numbers)}"
+        self._gateway = gateway
+        token = secrets.token_bytes(TOKEN_BYTES)
+        options = {
+            "max_prefetch": max_prefetch,
+            "max_threads": max_threads,
+            "call_timeout_ms": int(call_timeout_seconds * 1000),
+            "name": self.name,
+        }
+        self._control: Control = gateway.open(token, options)
+        try:
+            self._connection = Connection(
+                self._control.port(),
+                token,
+                self._make_codec,
+                max_prefetch=max_prefetch,
+                max_threads=max_threads,
+                thread_ends=gateway.detach_thread,
+                name=self.name,
+            )
+        except BaseException:
+            self._control.close()
+            raise
+        self._session = self._connection.session
+        # Handlers run last in, first out: each bridge moves ours behind those of the gateway that it has just started.
+        atexit.unregister(close_all)
+        atexit.register(close_all)
+        _log.info("%s is open: %s", self.name, gateway.describe())
+
+    def _make_codec(self, session: Session) -> Codec:
+        self._references = LinkReferences(session, self._gateway, self._control)
+        return LinkCodec(self._references)
+
+    # From the JVM.
+
+    def from_jvm(self, java_object: Any, *, exact: bool = False, convert: object = None) -> Any:
+        """Take a Java object over into Python.
+
+        | Java | Python |
+        |---|---|
+        | Publisher (org.reactivestreams or Flow) | `pyrs.Stream` |
+        | Subscriber | a `pyrs.Subscriber` |
+        | Processor | a `pyrs.Stream` that is a Subscriber too |
+        | CompletionStage | a `pyrs.jvm.JavaFuture`: awaitable, and a stream of one |
+        | what `to_jvm` made | the Python object itself |
+
+        Demand: nothing is requested in Java before the Subscriber asks. Then the link keeps a bounded window ahead of it, which
+        starts at 16 elements and grows while the Subscriber keeps up. It slows the Java Publisher, never drops and never grows
+        without bound; what was prefetched when the Subscriber cancels is dropped and counted.
+
+        Args:
+            java_object: the gateway's own object, or a `JavaObject` that arrived as an element.
+            exact: pass demand one to one. For brokers that acknowledge on delivery; costs a round trip for each request.
+            convert: what values to make of foreign types, ``"auto"``, ``"values"``, ``"references"`` or a mapping of class names
+                (see the value table).
+
+        Raises:
+            TypeError: the object is none of these.
+            LinkClosed: the bridge was closed.
+        """
+        self._check_open()
+        if isinstance(java_object, JavaObject):
+            return self._stand_in(java_object, exact, convert)
+        if not self._gateway.is_java_object(java_object):
+            raise TypeError(
+                f"from_jvm takes an object of the JVM, not a Python {type(java_object).__name__}; "
+                "to_jvm is the way from Python to the JVM"
+            )
+        return self._gateway.shield(lambda: self._take_over(java_object, exact, convert))
+
+    def _take_over(self, java_object: Any, exact: bool, convert: object) -> Any:
+        ours = self._control.unwrap(java_object)
+        if ours:
+            return self._session.handles.local(ours)
+        kind = self._control.kind(java_object)
+        if kind == Kind.OBJECT:
+            name = self._control.invoke(self._control.invoke(java_object, "getClass"), "getName")
+            raise TypeError(
+                f"from_jvm takes a Publisher, Subscriber, Processor (org.reactivestreams or java.util.concurrent.Flow) or "
+                f"CompletionStage; {name} is none of them"
+            )
+        return self._stand_in(JavaObject(self._references, kind, self._control.export(java_object)), exact, convert)
+
+    def _stand_in(self, java_object: JavaObject, exact: bool, convert: object) -> Any:
+        if java_object.kind == Kind.PUBLISHER:
+            return Stream(JavaPublisher(java_object, exact=exact, convert=convert))
+        if java_object.kind == Kind.SUBSCRIBER:
+            return JavaSubscriber(java_object)
+        if java_object.kind == Kind.PROCESSOR:
+            return JavaProcessor(java_object, exact=exact, convert=convert)
+        if java_object.kind == Kind.COMPLETION_STAGE:
+            return JavaFuture(java_object, convert=convert)
+        raise TypeError(f"{java_object!r} is no Publisher, Subscriber, Processor or CompletionStage")
+
+    # To the JVM.
+
+    def to_jvm(
+        self, python_object: Any, *, element_type: str | None = None, convert: object = None, exact: bool = False
+    ) -> Any:
+        """Make a Java object of a Python Publisher, Subscriber or Processor.
+
+        It is a real Java object that implements both ``org.reactivestreams`` and ``java.util.concurrent.Flow``. What came from
+        Java goes back as the object it was.
+
+        Demand: what the Java Subscriber requests reaches the Python Publisher as a bounded window (see `from_jvm`).
+
+        Args:
+            python_object: the Publisher, Subscriber or Processor.
+            element_type: the Java class that its elements shall have in Java, such as ``"java.lang.Integer"`` or ``"java.nio.ByteBuffer"``.
+                An element that does not fit ends the stream with an error that names both types.
+            convert: for a Subscriber: what it wants of foreign types (see `from_jvm`).
+            exact: pass demand one to one.
+
+        Raises:
+            TypeError: the object is none of these.
+            LinkClosed: the bridge was closed.
+        """
+        self._check_open()
+        options = {"element_type": element_type, "convert": convert, "exact": exact or None}
+        return self._gateway.shield(lambda: self._hand_over(python_object, options))
+
+    def _hand_over(self, python_object: Any, options: Mapping[str, object]) -> Any:
+        theirs = self._references.java_handle(python_object)
+        if theirs is not None:
+            return theirs.java
+        kind = _kind(python_object)
+        return self._exported(python_object, kind, lambda handle: self._control.mirror(kind, handle, options))
+
+    def to_jvm_stage(
+        self,
+        function: Callable[[Stream[Any]], Any],
+        *,
+        interface: str | None = None,
+        element_type: str | None = None,
+        convert: object = None,
+        exact: bool = False,
+    ) -> Any:
+        """Make a Java function from Publisher to Publisher of a Python function from Stream to Publisher.
+
+        Java calls it once for each assembly, not for each element: ``flux.transform(stage)``.
+
+        Args:
+            function: takes the `Stream` of the Java Publisher and returns a Publisher.
+            interface: the Java interface, ``java.util.function.Function`` by default; any with one method of that shape, such as
+                ``io.reactivex.rxjava3.core.FlowableTransformer``.
+            element_type: the Java class of the resulting elements. By default integers that came in one box (Integer, Short, Byte)
+                leave in it where they fit.
+            convert: what the function wants of foreign types (see `from_jvm`).
+            exact: pass demand one to one, on both sides of the stage.
+        """
+        if not callable(function):
+            raise TypeError(f"to_jvm_stage takes a function from Stream to Publisher, not {type(function).__name__}")
+        self._check_open()
+        stage = StageFunction(function, exact=exact, convert=convert)
+        options = {"element_type": element_type, "exact": exact or None}
+        return self._gateway.shield(
+            lambda: self._exported(
+                stage, Kind.OBJECT, lambda handle: self._control.stage(handle, interface, options)
+            )
+        )
+
+    def to_jvm_callable(
+        self, function: Callable[..., Any], interface: str, *, element_type: str | None = None, convert: object = None
+    ) -> Any:
+        """Make a Java object of a single-method interface whose method is a Python function.
+
+        Each use is one call across the link, with a deadline: some 100 microseconds. For mappers of many elements use a stage.
+
+        Args:
+            function: the function; its arguments and result travel by the value table.
+            interface: the interface's name, such as ``"java.util.function.BiFunction"``.
+            element_type: the Java class of the result.
+            convert: what the function wants of foreign types among its arguments.
+        """
+        if not callable(function):
+            raise TypeError(f"to_jvm_callable takes a function, not {type(function).__name__}")
+        self._check_open()
+        options = {"element_type": element_type, "convert": convert}
+        return self._gateway.shield(
+            lambda: self._exported(
+                function, Kind.OBJECT, lambda handle: self._control.callable(handle, interface, options)
+            )
+        )
+
+    def _exported(self, target: object, kind: int, make: Callable[[int], object]) -> Any:
+        handle = self._session.handles.own(target, kind)
+        try:
+            return make(handle)
+        except BaseException:
+            self._session.handles.released(handle, 1)
+            raise
+
+    # To look at, and the end.
+
+    @property
+    def closed(self) -> bool:
+        """Whether the link is over, whoever ended it."""
+        return not self._session.open
+
+    def stats(self) -> dict[str, Any]:
+        """Numbers of this side of the bridge, now.
+
+        ``streams_live``, ``streams_total``; ``demand`` (requested and not yet delivered, of the streams that come from Java),
+        ``in_flight`` and ``largest_in_flight`` (granted and not yet delivered), ``elements_in``, ``elements_out``, ``bytes_in``,
+        ``bytes_out``, ``dropped``, ``handles`` (Python objects that the JVM refers to), ``threads``. `jvm_stats` asks the other side.
+        """
+        session = self._session
+        inbound = [stream for stream in list(session.streams.values()) if isinstance(stream, InboundStream)]
+        return {
+            "streams_live": len(session.streams),
+            "streams_total": session.streams_total,
+            "demand": sum(stream.demand for stream in inbound),
+            "in_flight": sum(stream.in_flight for stream in inbound),
+            "largest_in_flight": max([session.largest_in_flight, *(stream.window.largest for stream in inbound)]),
+            "elements_in": session.elements_in + sum(stream.window.delivered for stream in inbound),
+            "elements_out": session.elements_out,
+            "dropped": session.dropped,
+            "handles": len(session.handles),
+            **self._connection.stats(),
+        }
+
+    def jvm_stats(self) -> dict[str, object]:
+        """The same numbers as the JVM sees them: one call through the gateway."""
+        self._check_open()
+        return self._control.stats()
+
+    def close(self, deadline_seconds: float = 5.0) -> bool:
+        """Close the link. Live Subscribers get `LinkClosed`, Publishers are cancelled, the JVM stays as it is. More calls do nothing.
+
+        Returns:
+            Whether everything ended within the deadline.
+        """
+        return self._connection.close(deadline_seconds)
+
+    def __enter__(self) -> Bridge:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _check_open(self) -> None:
+        if self.closed:
+            raise LinkClosed(f"{self.name} is closed: open another one with pyrs.jvm.connect or pyrs.jvm.launch")
+
+    def __repr__(self) -> str:
+        if self.closed:
+            return f"<Bridge {self.name} closed, {self._gateway.describe()}>"
+        stats = self.stats()
+        return (
+            f"<Bridge {self.name} open, {self._gateway.describe()}: {stats['streams_live']} streams live, "
+            f"demand {stats['demand']}, {stats['in_flight']} in flight, {stats['elements_in']} elements in, "
+            f"{stats['elements_out']} out, {stats['dropped']} dropped>"
+        )
+
+    def _repr_html_(self) -> str:
+        rows = "".join(f"<tr><th>{html.escape(key)}</th><td>{value:,}</td></tr>" for key, value in self.stats().items())
+        state = "closed" if self.closed else "open"
+        return f"<table><caption>{html.escape(self.name)}, {state}, {html.escape(self._gateway.describe())}</caption>{rows}</table>"
+
+
+class StageFunction:
+    """What Java calls to have a Python stage assembled."""
+
+    def __init__(self, function: Callable[[Stream[Any]], Any], *, exact: bool, convert: object) -> None:
+        self._function = function
+        self._exact = exact
+        self._convert = convert
+
+    def __call__(self, upstream: Any) -> Any:
+        """Assemble the stage over one upstream."""
+        if isinstance(upstream, Stream) and isinstance(upstream.source, JavaPublisher):
+            upstream.source.exact = self._exact
+            upstream.source.convert = self._convert
+        result = self._function(upstream)
+        if _is_publisher(result):
+            return result if isinstance(result, Stream) else Stream(result)
+        raise TypeError(f"a stage must return a Publisher, {self._function!r} returned a {type(result).__name__}")
+
+
+def _is_publisher(value: object) -> bool:
+    return callable(getattr(value, "subscribe", None))
+
+
+def _kind(value: object) -> Kind:
+    publisher = _is_publisher(value)
+    subscriber = all(callable(getattr(value, name, None)) for name in ("on_subscribe", "on_next", "on_error", "on_complete"))
+    if publisher or subscriber:
+        return Kind.PROCESSOR if publisher and subscriber else Kind.PUBLISHER if publisher else Kind.SUBSCRIBER
+    raise TypeError(
+        f"to_jvm takes a Publisher, Subscriber or Processor, and {type(value).__name__} is none: it has neither subscribe nor "
+        "on_subscribe, on_next, on_error and on_complete (pyrs.just(value) makes a Publisher of a value)"
+    )

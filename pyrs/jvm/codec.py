@@ -1,0 +1,163 @@
+"""Ties the value table to a session's handles: what travels by reference, and what a reference becomes here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from pyrs.api import Publisher, Subscriber
+from pyrs.jvm.mirrors import JavaFuture, JavaObject, JavaProcessor, JavaPublisher, JavaSubscriber, Kind
+from pyrs.jvm.values import References, ValueDecoder, ValueEncoder
+from pyrs.jvm.values.errors import Originals, exception_to_wire, wire_to_exception
+from pyrs.stream import Stream
+
+if TYPE_CHECKING:
+    from pyrs.jvm.gateways.base import Control, Gateway
+    from pyrs.jvm.link.session import Session
+
+
+class LinkReferences(References):
+    """References by way of one session.
+
+    Args:
+        session: whose handles these are.
+        gateway: the carrier, to know its own stand-ins for Java objects.
+        control: makes a handle for such a stand-in.
+    """
+
+    def __init__(self, session: Session, gateway: Gateway, control: Control) -> None:
+        self.session = session
+        self.gateway = gateway
+        self.control = control
+
+    def kind_of(self, value: object) -> int:
+        """What a Python object is to the JVM. By its class and not by its methods: an element is not called a Publisher by accident."""
+        publisher, subscriber = isinstance_of(value, Publisher), isinstance_of(value, Subscriber)
+        if publisher:
+            return Kind.PROCESSOR if subscriber else Kind.PUBLISHER
+        return Kind.SUBSCRIBER if subscriber else Kind.OBJECT
+
+    def own(self, value: object, kind: int) -> int:
+        """A handle for a Python object, counted as sent."""
+        return self.session.handles.own(value, kind)
+
+    def home(self, value: object) -> tuple[int, int] | None:
+        """The kind and handle of a Java object that comes home, None where the value is not one."""
+        found = self.java_handle(value)
+        return None if found is None else (found.kind, found.handle)
+
+    def java_handle(self, value: object) -> JavaObject | None:
+        """The stand-in that holds a Java object's handle, for everything that stands for one."""
+        if isinstance(value, Stream) and type(value) is Stream:
+            value = value.source
+        if isinstance(value, (JavaPublisher, JavaSubscriber, JavaProcessor, JavaFuture)):
+            value = value.java_object
+        if isinstance(value, JavaObject):
+            return value if value.references.session is self.session else None
+        if self.gateway.is_java_object(value):
+            kind = self.control.kind(value)
+            return JavaObject(self, kind, self.control.export(value))
+        return None
+
+    def remote(self, kind: int, handle: int) -> object:
+        """What stands in Python for a Java object."""
+        reference = JavaObject(self, kind, handle)
+        if kind == Kind.OBJECT:
+            return reference
+        if kind == Kind.PUBLISHER:
+            return Stream(JavaPublisher(reference))
+        if kind == Kind.SUBSCRIBER:
+            return JavaSubscriber(reference)
+        if kind == Kind.PROCESSOR:
+            return JavaProcessor(reference)
+        return JavaFuture(reference)
+
+    def local(self, handle: int) -> object:
+        """Our object behind a handle that came home."""
+        return self.session.handles.local(handle)
+
+
+def isinstance_of(value: object, interface: type) -> bool:
+    """Whether the class derives from the interface by name."""
+    return interface in type(value).__mro__
+
+
+class Tracking(References):
+    """References of one stream's encoder: it notes what the element encoded last carries."""
+
+    def __init__(self, references: LinkReferences) -> None:
+        self._references = references
+        self.carried: list[object] = []
+
+    def kind_of(self, value: object) -> int:
+        """See `LinkReferences.kind_of`."""
+        return self._references.kind_of(value)
+
+    def own(self, value: object, kind: int) -> int:
+        """See `LinkReferences.own`."""
+        handle = self._references.own(value, kind)
+        self.carried.append(handle)
+        return handle
+
+    def home(self, value: object) -> tuple[int, int] | None:
+        """See `LinkReferences.home`. The stand-in is held until the element was written."""
+        found = self._references.java_handle(value)
+        if found is None:
+            return None
+        self.carried.append(found)
+        return found.kind, found.handle
+
+    def remote(self, kind: int, handle: int) -> object:
+        """See `LinkReferences.remote`."""
+        return self._references.remote(kind, handle)
+
+    def local(self, handle: int) -> object:
+        """See `LinkReferences.local`."""
+        return self._references.local(handle)
+
+
+class StreamEncoder:
+    """The encoder of one stream."""
+
+    __slots__ = ("carried", "encode")
+
+    def __init__(self, references: LinkReferences) -> None:
+        tracking = Tracking(references)
+        self.carried = tracking.carried
+        self.encode: Callable[[Any], bytes] = ValueEncoder(tracking).encode
+
+
+class LinkCodec:
+    """Values and errors of one link."""
+
+    def __init__(self, references: LinkReferences) -> None:
+        self.references = references
+        self.originals = Originals()
+        self.decode: Callable[[bytes], Any] = ValueDecoder(references).decode
+
+    def encoder(self) -> StreamEncoder:
+        """An encoder for one stream."""
+        return StreamEncoder(self.references)
+
+    def encode(self, value: object) -> bytes:
+        """One value."""
+        return ValueEncoder(self.references).encode(value)
+
+    def encode_error(self, error: BaseException) -> bytes:
+        """An error."""
+        return self.encode(exception_to_wire(error, self.originals))
+
+    def decode_error(self, body: bytes) -> BaseException:
+        """The error in an ERROR body."""
+        return wire_to_exception(self.decode(body), self.originals)
+
+    def encode_failure(self, error: BaseException) -> bytes:
+        """The RETURN body of a call that raised."""
+        return self.encode([False, exception_to_wire(error, self.originals)])
+
+    def decode_answer(self, body: bytes) -> Any:
+        """The value in a RETURN body; raises the error that it holds instead."""
+        succeeded, value = self.decode(body)
+        if succeeded:
+            return value
+        raise wire_to_exception(value, self.originals)

@@ -1,0 +1,104 @@
+"""A session without a socket and without threads, and a codec of plain msgpack: for replays and unit tests."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+import msgpack
+
+from pyrs.jvm.link.frames import CREDIT, Frame, FrameDecoder, FrameType
+from pyrs.jvm.link.session import Session
+
+
+class PlainEncoder:
+    """msgpack, no references."""
+
+    def __init__(self) -> None:
+        self.carried: list[object] = []
+        self.encode: Callable[[Any], bytes] = msgpack.Packer().pack
+
+
+class PlainCodec:
+    """Errors carry their message alone."""
+
+    def encoder(self) -> PlainEncoder:
+        return PlainEncoder()
+
+    def encode(self, value: object) -> bytes:
+        return bytes(msgpack.packb(value))
+
+    def decode(self, body: bytes) -> Any:
+        return msgpack.unpackb(body, strict_map_key=False)
+
+    def encode_error(self, error: BaseException) -> bytes:
+        return self.encode([0, 0, type(error).__name__, str(error)])
+
+    def decode_error(self, body: bytes) -> BaseException:
+        return RuntimeError(self.decode(body)[3])
+
+    def encode_failure(self, error: BaseException) -> bytes:
+        return self.encode([False, str(error)])
+
+    def decode_answer(self, body: bytes) -> Any:
+        succeeded, value = self.decode(body)
+        if not succeeded:
+            raise RuntimeError(value)
+        return value
+
+
+class PlainSession(Session):
+    """Everything inline; what is sent is kept as frames."""
+
+    def __init__(self, max_prefetch: int = 4_096) -> None:
+        self.sent: deque[Frame] = deque()
+        self._sent_decoder = FrameDecoder()
+        self._tasks: deque[Callable[[], None]] = deque()
+        self._running = False
+        super().__init__(
+            execute=self._inline,
+            post=self._inline,
+            send=lambda data: self.sent.extend(self._sent_decoder.feed(data)),
+            wake=lambda: self._inline(self.outbox.write),
+            max_prefetch=max_prefetch,
+        )
+        self.codec = PlainCodec()
+
+    def _inline(self, task: Callable[[], None]) -> None:
+        # A trampoline: an executor never runs a task inside of the one that handed it over.
+        self._tasks.append(task)
+        if self._running:
+            return
+        self._running = True
+        try:
+            while self._tasks:
+                self._tasks.popleft()()
+        finally:
+            self._running = False
+
+    def frame_as_step(self, message: Frame) -> list[Any]:
+        """A frame in the words of the vectors."""
+        kind = FrameType(message.type)
+        if kind in (FrameType.SUBSCRIBE, FrameType.ON_SUBSCRIBE):
+            return [kind.name, self.codec.decode(message.body)[0]]
+        if kind == FrameType.REQUEST:
+            return [kind.name, CREDIT.unpack(message.body)[0]]
+        if kind == FrameType.NEXT:
+            return [kind.name, self.codec.decode(message.body)]
+        if kind == FrameType.ERROR:
+            return [kind.name, self.codec.decode(message.body)[3]]
+        return [kind.name]
+
+    def step_as_frame(self, step: list[Any], stream: int) -> Frame:
+        """The other way round."""
+        kind = FrameType[step[0]]
+        if kind == FrameType.SUBSCRIBE:
+            return Frame(kind, stream, self.codec.encode([step[1], {}]))
+        if kind == FrameType.REQUEST:
+            return Frame(kind, stream, CREDIT.pack(step[1]))
+        if kind == FrameType.NEXT:
+            return Frame(kind, stream, self.codec.encode(step[1]))
+        if kind == FrameType.ERROR:
+            return Frame(kind, stream, self.codec.encode([0, 0, "Error", step[1]]))
+        return Frame(kind, stream, b"")
