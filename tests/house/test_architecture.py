@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import ast
 import importlib
+import inspect
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -68,7 +69,7 @@ def module_name(file: Path) -> str:
 
 
 def room_of(module: str) -> str:
-    return (module.split(".") + [""])[1]
+    return module.partition(".")[2].partition(".")[0]
 
 
 def resolve(module: str, names: list[str]) -> Iterator[str]:
@@ -184,7 +185,7 @@ def test_the_protocol_does_no_input_or_output() -> None:
 
 
 def test_the_python_referee_shares_no_code_with_the_accused() -> None:
-    """The port of the TCK imports the interfaces, the rules and the errors; the runner of the Java kit may use the bridge."""
+    """The port of the TCK imports the interfaces, the rules and the errors; the Java kit's runner may use the bridge."""
     wrong = [
         str(each)
         for each in every_import()
@@ -225,14 +226,28 @@ def test_every_public_name_has_one_door() -> None:
 
 
 def test_every_public_name_is_documented() -> None:
+    """Classes, functions, and the public methods of classes, which may have their words from the interface they keep."""
     silent = []
     for door in doors():
         module = importlib.import_module(door)
         for name in module.__all__:
             thing = getattr(module, name)
-            if callable(thing) and not (thing.__doc__ or "").strip():
+            if callable(thing) and not inspect.getdoc(thing):
                 silent.append(f"{door}.{name}")
+            if inspect.isclass(thing):
+                methods = inspect.getmembers(thing, inspect.isfunction)
+                silent += [
+                    f"{door}.{name}.{method}" for method, function in methods if is_silent(thing, method, function)
+                ]
     assert silent == []
+
+
+def is_silent(owner: type, method: str, function: Callable[..., object]) -> bool:
+    return (
+        not method.startswith("_")
+        and function.__module__.startswith("pyrs")
+        and not inspect.getdoc(getattr(owner, method))
+    )
 
 
 def test_importing_the_core_loads_no_third_party_module() -> None:

@@ -1,0 +1,76 @@
+"""The command line: ``python -m pyrs``.
+
+What a subcommand needs is imported when it runs, so that ``--help`` and ``version`` work on a bare installation.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from importlib import import_module, resources, util
+
+from pyrs import __version__
+
+DESCRIPTION = "Reactive Streams for Python, and the bridge to every JVM library that speaks them."
+EPILOG = """examples:
+  python -m pyrs demo       MovieLens ratings through Spark's driver, Reactor and a Python Processor, with back pressure
+  python -m pyrs version    the package's version, and whether the bridge's jar and gateways are here
+"""
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """Builds the parser: one subparser for each command, each with its function as the default ``run``."""
+    parser = argparse.ArgumentParser(
+        prog="pyrs", description=DESCRIPTION, epilog=EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND")
+    demo = commands.add_parser(
+        "demo",
+        help="watch the bridge at work in a local Spark driver",
+        description="Starts a local Spark driver and streams its MovieLens ratings through the JVM and Python. "
+        "Needs the spark extra: pip install 'pyrs-streams[spark]'. Exits 0 only if every count is right.",
+    )
+    demo.set_defaults(run=run_demo)
+    version = commands.add_parser("version", help="show the version, and what of the bridge is installed")
+    version.set_defaults(run=run_version)
+    parser.add_argument("--version", action="version", version=f"pyrs {__version__}")
+    return parser
+
+
+def run_demo(arguments: argparse.Namespace) -> int:
+    """Runs the demo; its exit status is the demo's own."""
+    if not is_installed("pyspark"):
+        print("pyrs: the demo needs PySpark: pip install 'pyrs-streams[spark]'", file=sys.stderr)
+        return 1
+    return int(import_module("pyrs._demo").main())
+
+
+def run_version(arguments: argparse.Namespace) -> int:
+    """Prints the version, then one line for each part of the bridge."""
+    jars = resources.files("pyrs") / "jvm" / "jars" / "pyrs.jar"
+    print(f"pyrs {__version__}")
+    print(f"jar: {'present' if jars.is_file() else 'missing (in a checkout: make setup)'}")
+    print(f"Py4J gateway: {'present' if is_installed('py4j') else 'not installed (the spark extra)'}")
+    print(f"JPype gateway: {'present' if is_installed('jpype') else 'not installed (the jpype extra)'}")
+    return 0
+
+
+def is_installed(package: str) -> bool:
+    """Says whether a package could be imported, without importing it."""
+    return util.find_spec(package) is not None
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Parses the command line and runs the command; returns the exit status."""
+    parser = build_parser()
+    parsed = parser.parse_args(arguments)
+    if not hasattr(parsed, "run"):
+        parser.print_help()
+        return 2
+    status: int = parsed.run(parsed)
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())
