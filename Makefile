@@ -9,7 +9,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 JAR := pyrs/jvm/jars/pyrs.jar
-GRADLE := gradle -p jvm --console=plain -q
+GRADLE := gradle -p jvm --console=plain --no-daemon -q
 # The jar carries the package's version, so that file is one of its sources.
 JAR_SOURCES := $(shell find jvm -path jvm/build -prune -o -path jvm/.gradle -prune -o -path jvm/src/test -prune \
   -o -type f -print 2>/dev/null) pyrs/__init__.py
@@ -40,7 +40,7 @@ demo: setup ## MovieLens through Spark's driver, Reactor, a Python Processor and
 	@$(BIN)/python -m pyrs demo
 
 test: setup ## every test: Python, JPype in a process of its own, Java
-	@$(BIN)/python .ci/test
+	@$(BIN)/python .ci/test.py
 
 lint: setup ## ruff, mypy --strict, the layer order
 	@echo "pyrs: ruff"

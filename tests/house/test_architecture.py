@@ -185,7 +185,7 @@ def test_the_protocol_does_no_input_or_output() -> None:
 
 
 def test_the_python_referee_shares_no_code_with_the_accused() -> None:
-    """The port of the TCK imports the interfaces, the rules and the errors; the Java kit's runner may use the bridge."""
+    """The port of the TCK imports the interfaces, the rules and the errors; the Java kit's runner uses the bridge."""
     wrong = [
         str(each)
         for each in every_import()
@@ -226,7 +226,7 @@ def test_every_public_name_has_one_door() -> None:
 
 
 def test_every_public_name_is_documented() -> None:
-    """Classes, functions, and the public methods of classes, which may have their words from the interface they keep."""
+    """Classes, functions, and the public methods of classes, whose words may stand in the interface they keep."""
     silent = []
     for door in doors():
         module = importlib.import_module(door)

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Runs every test suite and closes with one line that counts, read by people and by CI.
 
-Three processes: pytest (the core, Spark's gateway, the house), pytest again for tests/jpype (a JVM inside the process and
-Python's faulthandler both want SIGSEGV, so that one runs without it), and Gradle's TestNG. All run, whatever the first says.
+Three processes: pytest (the core, Spark's gateway, the house), pytest again for tests/jpype (a JVM in the process and
+Python's faulthandler both want SIGSEGV, so that one runs without it), and Gradle's TestNG. All run, whatever the first
+says.
 """
 
 from __future__ import annotations
@@ -64,7 +65,10 @@ def main() -> int:
             [*pytest, "-p", "no:faulthandler", f"--junitxml={REPORTS}/jpype/report.xml", "tests/jpype"],
             REPORTS / "jpype",
         ),
-        "java": (["gradle", "-p", "jvm", "--console=plain", "-q", "cleanTest", "test"], ROOT / "jvm/build/test-results/test"),
+        "java": (
+            ["gradle", "-p", "jvm", "--console=plain", "--no-daemon", "-q", "cleanTest", "test"],
+            ROOT / "jvm/build/test-results/test",
+        ),
     }
     chosen = sys.argv[1:] or list(suites)
     counts = {name: run(name, *suites[name], "*.xml") for name in chosen}

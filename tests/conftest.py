@@ -1,0 +1,25 @@
+"""Which tests may share a process.
+
+A JVM inside the process uses SIGSEGV for its own ends, and Python's faulthandler takes that for a crash. So tests/jpype
+runs in a pytest process of its own, without faulthandler; a process that has it leaves that folder out and says so.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+IN_PROCESS_JVM = Path(__file__).parent / "jpype"
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    if collection_path == IN_PROCESS_JVM and config.pluginmanager.hasplugin("faulthandler"):
+        return True
+    return None
+
+
+def pytest_report_header(config: pytest.Config) -> str | None:
+    if config.pluginmanager.hasplugin("faulthandler"):
+        return "tests/jpype: not in this process; run it with -p no:faulthandler, as `make test` does"
+    return None
