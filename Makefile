@@ -52,7 +52,7 @@ lint: setup ## ruff, mypy --strict, the layer order
 	@$(BIN)/python -m pytest -q tests/house/test_architecture.py
 
 docs: setup ## the documentation, strictly, into site/
-	@$(BIN)/mkdocs build --strict --quiet --config-file .mkdocs.yml
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --config-file .mkdocs.yml
 	@echo "pyrs: site/index.html"
 
 wheel: setup ## a wheel that holds the jar, into dist/

@@ -158,16 +158,14 @@ def test_third_party_packages_stay_in_their_places() -> None:
 
 @pytest.mark.parametrize("package", ONE_FILE)
 def test_is_imported_in_one_file(package: str) -> None:
-    files = {each.file.name for each in every_import() if each.module.split(".")[0] == package}
+    files = {each.file for each in every_import() if each.module.split(".")[0] == package}
     assert len(files) <= 1, files
 
 
 def test_pyspark_is_imported_by_the_py4j_gateway_and_no_other() -> None:
-    gateways = {each.file.name for each in every_import() if each.module.split(".")[0] == "py4j"}
+    gateways = {each.file for each in every_import() if each.module.split(".")[0] == "py4j"}
     users = {
-        each.file.name
-        for each in every_import()
-        if each.module.split(".")[0] == "pyspark" and is_in(each.file, ("jvm/",))
+        each.file for each in every_import() if each.module.split(".")[0] == "pyspark" and is_in(each.file, ("jvm/",))
     }
     assert users <= gateways
 
