@@ -22,10 +22,10 @@ def from_iterable(iterable: Iterable[T]) -> Stream[T]:
     """Return a stream of the elements of an iterable.
 
     Cold: each Subscriber iterates anew (over an iterator, which can be used once, they share what is left). Elements
-        are pulled exactly as they are demanded, on the thread that requests. When the source can tell that it is used
-        up (a list, a tuple, a range, a str) the stream completes at once; otherwise with the first request that finds
-        nothing. An iterator made from the iterable is closed when the stream ends or is cancelled; one that was
-        passed in is left to the caller.
+    are pulled exactly as they are demanded, on the thread that requests. When the source can tell that it is used up
+    (a list, a tuple, a range, a str) the stream completes at once; otherwise with the first request that finds nothing.
+    An iterator made from the iterable is closed when the stream ends or is cancelled; one that was passed in is left to
+    the caller.
 
     Raises:
         TypeError: the argument is not iterable.

@@ -186,7 +186,7 @@ class Stream(Publisher[T_co]):
         """Call the action with each element and return when the stream completes.
 
         Requests everything: the action itself is what holds a synchronous source back. Do not call it on an asyncio
-            loop.
+        loop.
 
         Args:
             action: called with one element after the other. What it raises cancels the stream and is raised here.
@@ -223,8 +223,7 @@ class Stream(Publisher[T_co]):
         """Return an iterator of the elements. Closing it, or letting go of it, cancels the stream.
 
         A chain over an iterable is iterated on the calling thread: each ``next`` demands one element. Of any other
-            Publisher up to ``prefetch`` elements are requested ahead, and again when three quarters of them were
-            used.
+        Publisher up to ``prefetch`` elements are requested ahead, and again when three quarters of them were used.
 
         Args:
             prefetch: the most elements held; 1 demands each element as it is wanted.
@@ -260,8 +259,7 @@ class Stream(Publisher[T_co]):
 
         Args:
             prefetch: how many elements are requested ahead of the loop; again when three quarters of them were used.
-                More than 1
-                pays where elements come from other threads: the loop is woken once for a batch.
+                More than 1 pays where elements come from other threads: the loop is woken once for a batch.
 
         Example:
             >>> import asyncio, pyrs

@@ -19,7 +19,7 @@ class SerialDrain:
     """Runs ``body`` on an executor, serially (1.3), and at least once after every ``schedule()``.
 
     Calls that come while the body waits for its turn or runs are coalesced into one more run. A call from inside the
-    body never recurses: that is what bounds the mutual recursion of ``request`` and ``on_next`` (3.3), also when run inline.
+    body never recurses: that is what bounds the mutual recursion of ``request`` and ``on_next`` (3.3), also inline.
 
     Args:
         execute: hands a task to a thread, an asyncio loop, or runs it at once.

@@ -31,7 +31,7 @@ T = TypeVar("T")
 T_contra = TypeVar("T_contra", contravariant=True)
 
 # Iterators of these types say exactly how many elements are left.
-_COUNTED: tuple[type[Iterator[Any]], ...] = tuple(type(iter(empty)) for empty in ((), [], range(0), "", b""))
+_COUNTED: tuple[type, ...] = (type(iter(())), type(iter([])), type(iter(range(0))), type(iter("")), type(iter(b"")))
 
 
 class IteratorConsumer(ABC, Generic[T_contra]):

@@ -1,0 +1,80 @@
+"""The life of a Subscription as a transition table: data, so that it can be read, tested and rendered.
+
+The hot paths (``subscription``, ``staged``) keep two flags instead of looking things up here; a test holds them to this
+table. The guard and the test kit use it as it is.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import NamedTuple
+
+__all__ = ["TRANSITIONS", "Signal", "State", "Step"]
+
+
+class State(Enum):
+    """Where a Subscription stands, as seen between the Publisher and its Subscriber."""
+
+    WAITING = "waiting for on_subscribe"
+    ACTIVE = "active"
+    CANCELLED = "cancelled"
+    ENDED = "ended"
+
+
+class Signal(Enum):
+    """The six signals of the specification."""
+
+    ON_SUBSCRIBE = "on_subscribe"
+    ON_NEXT = "on_next"
+    ON_ERROR = "on_error"
+    ON_COMPLETE = "on_complete"
+    REQUEST = "request"
+    CANCEL = "cancel"
+
+
+class Step(NamedTuple):
+    """What a signal does in a state.
+
+    Attributes:
+        state: the state after it.
+        passes: whether it reaches the other side.
+        rule: the rule by which it passes, is ignored, or is a violation.
+        violation: whether whoever sent it broke that rule.
+    """
+
+    state: State
+    passes: bool
+    rule: str
+    violation: bool
+
+
+def _row(state: State, passes: bool, rule: str, violation: bool = False) -> Step:
+    return Step(state, passes, rule, violation)
+
+
+TRANSITIONS: dict[tuple[State, Signal], Step] = {
+    (State.WAITING, Signal.ON_SUBSCRIBE): _row(State.ACTIVE, True, "1.9"),
+    (State.WAITING, Signal.ON_NEXT): _row(State.ENDED, False, "1.9", violation=True),
+    (State.WAITING, Signal.ON_ERROR): _row(State.ENDED, False, "1.9", violation=True),
+    (State.WAITING, Signal.ON_COMPLETE): _row(State.ENDED, False, "1.9", violation=True),
+    (State.WAITING, Signal.REQUEST): _row(State.WAITING, False, "3.1", violation=True),
+    (State.WAITING, Signal.CANCEL): _row(State.CANCELLED, False, "3.1", violation=True),
+    (State.ACTIVE, Signal.ON_SUBSCRIBE): _row(State.ACTIVE, False, "2.12", violation=True),
+    (State.ACTIVE, Signal.ON_NEXT): _row(State.ACTIVE, True, "1.1"),
+    (State.ACTIVE, Signal.ON_ERROR): _row(State.ENDED, True, "1.4"),
+    (State.ACTIVE, Signal.ON_COMPLETE): _row(State.ENDED, True, "1.5"),
+    (State.ACTIVE, Signal.REQUEST): _row(State.ACTIVE, True, "3.8"),
+    (State.ACTIVE, Signal.CANCEL): _row(State.CANCELLED, True, "3.12"),
+    (State.CANCELLED, Signal.ON_SUBSCRIBE): _row(State.CANCELLED, False, "2.12", violation=True),
+    (State.CANCELLED, Signal.ON_NEXT): _row(State.CANCELLED, False, "2.8"),
+    (State.CANCELLED, Signal.ON_ERROR): _row(State.CANCELLED, False, "1.8"),
+    (State.CANCELLED, Signal.ON_COMPLETE): _row(State.CANCELLED, False, "1.8"),
+    (State.CANCELLED, Signal.REQUEST): _row(State.CANCELLED, False, "3.6"),
+    (State.CANCELLED, Signal.CANCEL): _row(State.CANCELLED, False, "3.7"),
+    (State.ENDED, Signal.ON_SUBSCRIBE): _row(State.ENDED, False, "2.12", violation=True),
+    (State.ENDED, Signal.ON_NEXT): _row(State.ENDED, False, "1.7", violation=True),
+    (State.ENDED, Signal.ON_ERROR): _row(State.ENDED, False, "1.7", violation=True),
+    (State.ENDED, Signal.ON_COMPLETE): _row(State.ENDED, False, "1.7", violation=True),
+    (State.ENDED, Signal.REQUEST): _row(State.ENDED, False, "1.6"),
+    (State.ENDED, Signal.CANCEL): _row(State.ENDED, False, "1.6"),
+}

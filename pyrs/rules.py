@@ -1,0 +1,484 @@
+"""The 43 rules of Reactive Streams 1.0.4 as data: number, party, strength, text, and where pyrs enforces each.
+
+The texts are the specification's (https://github.com/reactive-streams/reactive-streams-jvm/tree/v1.0.4, licence MIT-0).
+``docs/rules.md`` is rendered from here: ``python -m pyrs.rules > docs/rules.md``.
+
+Example:
+    >>> RULES["3.9"].party, RULES["3.9"].strength
+    ('Subscription', 'MUST')
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+__all__ = ["RULES", "Rule", "as_markdown"]
+
+
+class Rule(NamedTuple):
+    """One rule of the specification.
+
+    Attributes:
+        number: such as "1.1".
+        party: whose rule it is: Publisher, Subscriber, Subscription or Processor.
+        strength: MUST, SHOULD or MAY: the strongest word in it.
+        text: the specification's words.
+        enforced_by: the dotted names of what keeps it in pyrs. A test resolves them.
+        note: why nothing can enforce it, where that is so.
+    """
+
+    number: str
+    party: str
+    strength: str
+    text: str
+    enforced_by: tuple[str, ...] = ()
+    note: str = ""
+
+
+_SOURCE = "pyrs._core.subscription.SourceSubscription"
+_ITERATING = "pyrs._core.iterating.IteratorSubscription"
+_STAGED = "pyrs._core.staged._StagedSubscriber"
+_GUARD = "pyrs._core.guard.GuardedSubscriber"
+_CALLBACKS = "pyrs._core.callbacks.CallbackSubscriber"
+_REFILL = "pyrs._core.refill.Refill"
+_FOR_EACH = "pyrs.operators.terminal._ForEach"
+
+_ALL = (
+    Rule(
+        "1.1",
+        "Publisher",
+        "MUST",
+        "The total number of onNext's signalled by a Publisher to a Subscriber MUST be less than or equal to "
+        "the total number of elements requested by that Subscriber's Subscription at all times.",
+        (
+            f"{_ITERATING}._produce",
+            f"{_GUARD}.on_next",
+        ),
+    ),
+    Rule(
+        "1.2",
+        "Publisher",
+        "MAY",
+        "A Publisher MAY signal fewer onNext than requested and terminate the Subscription by calling "
+        "onComplete or onError.",
+        note="A permission. Streams end early whenever their source does.",
+    ),
+    Rule(
+        "1.3",
+        "Publisher",
+        "MUST",
+        "onSubscribe, onNext, onError and onComplete signaled to a Subscriber MUST be signaled serially.",
+        (
+            _SOURCE,
+            _GUARD,
+        ),
+    ),
+    Rule(
+        "1.4",
+        "Publisher",
+        "MUST",
+        "If a Publisher fails it MUST signal an onError.",
+        (f"{_SOURCE}.fail",),
+    ),
+    Rule(
+        "1.5",
+        "Publisher",
+        "MUST",
+        "If a Publisher terminates successfully (finite stream) it MUST signal an onComplete.",
+        (f"{_SOURCE}.complete",),
+    ),
+    Rule(
+        "1.6",
+        "Publisher",
+        "MUST",
+        "If a Publisher signals either onError or onComplete on a Subscriber, that Subscriber's Subscription "
+        "MUST be considered cancelled.",
+        (f"{_SOURCE}._end",),
+    ),
+    Rule(
+        "1.7",
+        "Publisher",
+        "MUST",
+        "Once a terminal state has been signaled (onError, onComplete) it is REQUIRED that no further signals occur.",
+        (
+            f"{_SOURCE}._end",
+            f"{_STAGED}._close",
+            _GUARD,
+        ),
+    ),
+    Rule(
+        "1.8",
+        "Publisher",
+        "MUST",
+        "If a Subscription is cancelled its Subscriber MUST eventually stop being signaled.",
+        (
+            f"{_SOURCE}.cancel",
+            _STAGED,
+        ),
+    ),
+    Rule(
+        "1.9",
+        "Publisher",
+        "MUST",
+        "Publisher.subscribe MUST call onSubscribe on the provided Subscriber prior to any other signals to "
+        "that Subscriber and MUST return normally, except when the provided Subscriber is null in which case "
+        "it MUST throw a java.lang.NullPointerException to the caller, for all other situations the only "
+        "legal way to signal failure (or reject the Subscriber) is by calling onError (after calling "
+        "onSubscribe).",
+        (
+            "pyrs._core.subscription.checked_subscriber",
+            f"{_SOURCE}.start",
+            _GUARD,
+        ),
+    ),
+    Rule(
+        "1.10",
+        "Publisher",
+        "MUST",
+        "Publisher.subscribe MAY be called as many times as wanted but MUST be with a different Subscriber "
+        "each time [see 2.12].",
+        note="The caller's to keep. Our sources are cold and serve any number of Subscribers.",
+    ),
+    Rule(
+        "1.11",
+        "Publisher",
+        "MAY",
+        "A Publisher MAY support multiple Subscribers and decides whether each Subscription is unicast or multicast.",
+        note="A choice. The sources here serve each Subscriber by itself.",
+    ),
+    Rule(
+        "2.1",
+        "Subscriber",
+        "MUST",
+        "A Subscriber MUST signal demand via Subscription.request(long n) to receive onNext signals.",
+        (
+            _FOR_EACH,
+            _CALLBACKS,
+            _REFILL,
+        ),
+    ),
+    Rule(
+        "2.2",
+        "Subscriber",
+        "SHOULD",
+        "If a Subscriber suspects that its processing of signals will negatively impact its Publisher's "
+        "responsivity, it is RECOMMENDED that it asynchronously dispatches its signals.",
+        ("pyrs.aio._Inbox",),
+    ),
+    Rule(
+        "2.3",
+        "Subscriber",
+        "MUST",
+        "Subscriber.onComplete() and Subscriber.onError(Throwable t) MUST NOT call any methods on the "
+        "Subscription or the Publisher.",
+        (f"{_STAGED}.on_error",),
+    ),
+    Rule(
+        "2.4",
+        "Subscriber",
+        "MUST",
+        "Subscriber.onComplete() and Subscriber.onError(Throwable t) MUST consider the Subscription cancelled "
+        "after having received the signal.",
+        (
+            f"{_STAGED}.on_error",
+            _CALLBACKS,
+            f"{_REFILL}.end",
+        ),
+    ),
+    Rule(
+        "2.5",
+        "Subscriber",
+        "MUST",
+        "A Subscriber MUST call Subscription.cancel() on the given Subscription after an onSubscribe signal "
+        "if it already has an active Subscription.",
+        (
+            f"{_STAGED}.on_subscribe",
+            f"{_CALLBACKS}.on_subscribe",
+            f"{_REFILL}.begin",
+            f"{_FOR_EACH}.on_subscribe",
+            f"{_GUARD}.on_subscribe",
+        ),
+    ),
+    Rule(
+        "2.6",
+        "Subscriber",
+        "MUST",
+        "A Subscriber MUST call Subscription.cancel() if the Subscription is no longer needed.",
+        (
+            f"{_STAGED}._finish",
+            f"{_FOR_EACH}._stop",
+            f"{_REFILL}.cancel",
+        ),
+    ),
+    Rule(
+        "2.7",
+        "Subscriber",
+        "MUST",
+        "A Subscriber MUST ensure that all calls on its Subscription's request and cancel methods are "
+        "performed serially.",
+        (_REFILL,),
+    ),
+    Rule(
+        "2.8",
+        "Subscriber",
+        "MUST",
+        "A Subscriber MUST be prepared to receive one or more onNext signals after having called "
+        "Subscription.cancel() if there are still requested elements pending [see 3.12]. "
+        "Subscription.cancel() does not guarantee to perform the underlying cleaning operations immediately.",
+        (f"{_STAGED}.on_next",),
+    ),
+    Rule(
+        "2.9",
+        "Subscriber",
+        "MUST",
+        "A Subscriber MUST be prepared to receive an onComplete signal with or without a preceding "
+        "Subscription.request(long n) call.",
+        ("pyrs.publishers.empty",),
+    ),
+    Rule(
+        "2.10",
+        "Subscriber",
+        "MUST",
+        "A Subscriber MUST be prepared to receive an onError signal with or without a preceding "
+        "Subscription.request(long n) call.",
+        ("pyrs.publishers.error",),
+    ),
+    Rule(
+        "2.11",
+        "Subscriber",
+        "MUST",
+        "A Subscriber MUST make sure that all calls on its signal methods happen-before the processing of the "
+        "respective signals. I.e. the Subscriber must take care of properly publishing the signal to its "
+        "processing logic.",
+        ("pyrs.aio._Inbox",),
+    ),
+    Rule(
+        "2.12",
+        "Subscriber",
+        "MUST",
+        "Subscriber.onSubscribe MUST be called at most once for a given Subscriber (based on object equality).",
+        (f"{_GUARD}.on_subscribe",),
+    ),
+    Rule(
+        "2.13",
+        "Subscriber",
+        "MUST",
+        "Calling onSubscribe, onNext, onError or onComplete MUST return normally except when any provided "
+        "parameter is null in which case it MUST throw a java.lang.NullPointerException to the caller, for "
+        "all other situations the only legal way for a Subscriber to signal failure is by cancelling its "
+        "Subscription. In the case that this rule is violated, any associated Subscription to the Subscriber "
+        "MUST be considered as cancelled, and the caller MUST raise this error condition in a fashion that is "
+        "adequate for the runtime environment.",
+        (
+            f"{_SOURCE}.subscriber_raised",
+            f"{_STAGED}._subscriber_raised",
+            _GUARD,
+        ),
+    ),
+    Rule(
+        "3.1",
+        "Subscription",
+        "MUST",
+        "Subscription.request and Subscription.cancel MUST only be called inside of its Subscriber context.",
+        note="The caller's to keep; a Subscription cannot see who calls it.",
+    ),
+    Rule(
+        "3.2",
+        "Subscription",
+        "MUST",
+        "The Subscription MUST allow the Subscriber to call Subscription.request synchronously from within "
+        "onNext or onSubscribe.",
+        (_SOURCE,),
+    ),
+    Rule(
+        "3.3",
+        "Subscription",
+        "MUST",
+        "Subscription.request MUST place an upper bound on possible synchronous recursion between Publisher "
+        "and Subscriber.",
+        (f"{_SOURCE}.request",),
+    ),
+    Rule(
+        "3.4",
+        "Subscription",
+        "SHOULD",
+        "Subscription.request SHOULD respect the responsivity of its caller by returning in a timely manner.",
+        note="Advice. A synchronous source emits inside request (3.10), so it takes as long as the Subscriber does.",
+    ),
+    Rule(
+        "3.5",
+        "Subscription",
+        "MUST",
+        "Subscription.cancel MUST respect the responsivity of its caller by returning in a timely manner, "
+        "MUST be idempotent and MUST be thread-safe.",
+        (
+            f"{_SOURCE}.cancel",
+            f"{_GUARD}.cancel",
+        ),
+    ),
+    Rule(
+        "3.6",
+        "Subscription",
+        "MUST",
+        "After the Subscription is cancelled, additional Subscription.request(long n) MUST be NOPs.",
+        (
+            f"{_SOURCE}.request",
+            f"{_STAGED}.request",
+        ),
+    ),
+    Rule(
+        "3.7",
+        "Subscription",
+        "MUST",
+        "After the Subscription is cancelled, additional Subscription.cancel() MUST be NOPs.",
+        (
+            f"{_SOURCE}.cancel",
+            f"{_STAGED}.cancel",
+        ),
+    ),
+    Rule(
+        "3.8",
+        "Subscription",
+        "MUST",
+        "While the Subscription is not cancelled, Subscription.request(long n) MUST register the given number "
+        "of additional elements to be produced to the respective subscriber.",
+        (
+            f"{_SOURCE}.request",
+            f"{_GUARD}.request",
+        ),
+    ),
+    Rule(
+        "3.9",
+        "Subscription",
+        "MUST",
+        "While the Subscription is not cancelled, Subscription.request(long n) MUST signal onError with a "
+        "java.lang.IllegalArgumentException if the argument is <= 0. The cause message SHOULD explain that "
+        "non-positive request signals are illegal.",
+        (
+            "pyrs._core.demand.non_positive",
+            f"{_SOURCE}.request",
+            f"{_GUARD}.request",
+        ),
+    ),
+    Rule(
+        "3.10",
+        "Subscription",
+        "MAY",
+        "While the Subscription is not cancelled, Subscription.request(long n) MAY synchronously call onNext "
+        "on this (or other) subscriber(s).",
+        (_SOURCE,),
+    ),
+    Rule(
+        "3.11",
+        "Subscription",
+        "MAY",
+        "While the Subscription is not cancelled, Subscription.request(long n) MAY synchronously call "
+        "onComplete or onError on this (or other) subscriber(s).",
+        (_SOURCE,),
+    ),
+    Rule(
+        "3.12",
+        "Subscription",
+        "MUST",
+        "While the Subscription is not cancelled, Subscription.cancel() MUST request the Publisher to "
+        "eventually stop signaling its Subscriber. The operation is NOT REQUIRED to affect the Subscription "
+        "immediately.",
+        (f"{_SOURCE}.cancel",),
+    ),
+    Rule(
+        "3.13",
+        "Subscription",
+        "MUST",
+        "While the Subscription is not cancelled, Subscription.cancel() MUST request the Publisher to "
+        "eventually drop any references to the corresponding subscriber.",
+        (
+            f"{_SOURCE}._let_go",
+            f"{_STAGED}._close",
+            f"{_GUARD}.cancel",
+        ),
+    ),
+    Rule(
+        "3.14",
+        "Subscription",
+        "MAY",
+        "While the Subscription is not cancelled, calling Subscription.cancel MAY cause the Publisher, if "
+        "stateful, to transition into the shut-down state if no other Subscription exists at this point [see "
+        "1.9].",
+        note="A permission, for Publishers with a state that Subscribers share. There is none here yet.",
+    ),
+    Rule(
+        "3.15",
+        "Subscription",
+        "MUST",
+        "Calling Subscription.cancel MUST return normally.",
+        (
+            _SOURCE,
+            f"{_STAGED}._cancel",
+            f"{_GUARD}._cancel",
+        ),
+    ),
+    Rule(
+        "3.16",
+        "Subscription",
+        "MUST",
+        "Calling Subscription.request MUST return normally.",
+        (
+            _SOURCE,
+            f"{_GUARD}.request",
+        ),
+    ),
+    Rule(
+        "3.17",
+        "Subscription",
+        "MUST",
+        "A Subscription MUST support an unbounded number of calls to request and MUST support a demand up to "
+        "2^63-1 (java.lang.Long.MAX_VALUE). A demand equal or greater than 2^63-1 (java.lang.Long.MAX_VALUE) "
+        "MAY be considered by the Publisher as “effectively unbounded”.",
+        (
+            "pyrs._core.demand.add_demand",
+            f"{_SOURCE}.request",
+        ),
+    ),
+    Rule(
+        "4.1",
+        "Processor",
+        "MUST",
+        "A Processor represents a processing stage—which is both a Subscriber and a Publisher and MUST obey "
+        "the contracts of both.",
+        (_STAGED,),
+    ),
+    Rule(
+        "4.2",
+        "Processor",
+        "MUST",
+        "A Processor MAY choose to recover an onError signal. If it chooses to do so, it MUST consider the "
+        "Subscription cancelled, otherwise it MUST propagate the onError signal to its Subscribers "
+        "immediately.",
+        (_STAGED,),
+    ),
+)
+
+RULES: dict[str, Rule] = {rule.number: rule for rule in _ALL}
+"""Every rule by its number."""
+
+
+def as_markdown() -> str:
+    """Return the rules as a page, a table for each party."""
+    page = [
+        "# The 43 rules",
+        "",
+        "The rules of Reactive Streams 1.0.4, in the specification's words, and where pyrs keeps each. This page is",
+        "rendered from `pyrs.rules` by `python -m pyrs.rules`.",
+    ]
+    party = ""
+    for rule in _ALL:
+        if rule.party != party:
+            party = rule.party
+            page += ["", f"## {party}", "", "| rule | strength | text | kept by |", "|---|---|---|---|"]
+        kept = ", ".join(f"`{name.removeprefix('pyrs.')}`" for name in rule.enforced_by) or rule.note
+        page.append(f"| {rule.number} | {rule.strength} | {rule.text} | {kept} |")
+    return "\n".join(page) + "\n"
+
+
+if __name__ == "__main__":
+    print(as_markdown(), end="")

@@ -1,0 +1,246 @@
+"""For tests: a Subscriber that records what it is told, waits with deadlines, and knows the rules of its Publisher."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from threading import Condition, get_ident
+from typing import Any, Generic, TypeVar
+
+from pyrs._core.demand import UNBOUNDED
+from pyrs._core.states import TRANSITIONS, Signal, State
+from pyrs.api import Subscriber, Subscription
+
+__all__ = ["TestSubscriber"]
+
+T = TypeVar("T")
+
+
+class TestSubscriber(Subscriber[T], Generic[T]):
+    """Records every signal and every rule that the Publisher breaks.
+
+    Nothing is requested but what the test asks for. Every wait has a deadline and raises AssertionError when it passes;
+    the assertions also fail on a broken rule (1.1, 1.3, 1.7, 1.9, 2.12, 2.13).
+
+    Args:
+        request: what to request in ``on_subscribe``; 0 for nothing, None for everything there is.
+        on_element: called with this subscriber and each element, after it was recorded: the place to request, to cancel
+            or to raise.
+        timeout: the deadline of each wait, in seconds.
+
+    Attributes:
+        elements: what ``on_next`` brought so far.
+        error: what ``on_error`` brought, or None.
+        completed: whether ``on_complete`` came.
+        subscription: what ``on_subscribe`` brought, or None.
+        violations: a line for each rule that was broken.
+        thread_names: the names of the threads that signalled.
+
+    Example:
+        >>> import pyrs
+        >>> subscriber = TestSubscriber()
+        >>> pyrs.range(3).subscribe(subscriber)
+        >>> subscriber.request(2)
+        >>> subscriber.assert_elements(0, 1).assert_live()
+        <TestSubscriber: active, 2 elements>
+    """
+
+    __test__ = False  # not a test case, whatever pytest makes of the name
+
+    def __init__(
+        self,
+        request: int | None = 0,
+        *,
+        on_element: Callable[[TestSubscriber[T], T], object] | None = None,
+        timeout: float = 10.0,
+    ) -> None:
+        self.elements: list[T] = []
+        self.error: BaseException | None = None
+        self.completed = False
+        self.subscription: Subscription | None = None
+        self.violations: list[str] = []
+        self.thread_names: set[str] = set()
+        self._first_request = UNBOUNDED if request is None else request
+        self._on_element = on_element
+        self._timeout = timeout
+        self._changed = Condition()
+        self._state = State.WAITING
+        self._demand = 0
+        self._thread = 0
+        self._depth = 0
+
+    def __repr__(self) -> str:
+        return f"<TestSubscriber: {self._state.value}, {len(self.elements)} elements>"
+
+    # What the Publisher calls.
+
+    def on_subscribe(self, subscription: Subscription, /) -> None:
+        """Record it, request what was asked for; cancel a second one (2.5)."""
+        self._enter(Signal.ON_SUBSCRIBE, subscription)
+        try:
+            if self.subscription is not None:
+                subscription.cancel()
+                return
+            with self._changed:
+                self.subscription = subscription
+                self._changed.notify_all()
+            if self._first_request:
+                self.request(self._first_request)
+        finally:
+            self._leave()
+
+    def on_next(self, element: T, /) -> None:
+        """Record the element."""
+        self._enter(Signal.ON_NEXT, element)
+        try:
+            with self._changed:
+                self._demand -= 1
+                if self._demand < 0:
+                    self._violated("1.1", "on_next without demand")
+                self.elements.append(element)
+                self._changed.notify_all()
+            if self._on_element is not None:
+                self._on_element(self, element)
+        finally:
+            self._leave()
+
+    def on_error(self, error: BaseException, /) -> None:
+        """Record the error."""
+        self._enter(Signal.ON_ERROR, error)
+        with self._changed:
+            self.error = error
+            self._changed.notify_all()
+        self._leave()
+
+    def on_complete(self) -> None:
+        """Record the end."""
+        self._enter(Signal.ON_COMPLETE, self)
+        with self._changed:
+            self.completed = True
+            self._changed.notify_all()
+        self._leave()
+
+    # What the test does.
+
+    def request(self, n: int) -> None:
+        """Request n more elements, waiting for ``on_subscribe`` if it has not come."""
+        subscription = self.await_subscription()
+        if n > 0:
+            with self._changed:
+                self._demand += n
+        subscription.request(n)
+
+    def cancel(self) -> None:
+        """Cancel, waiting for ``on_subscribe`` if it has not come."""
+        subscription = self.await_subscription()
+        with self._changed:
+            self._state = TRANSITIONS[self._state, Signal.CANCEL].state
+        subscription.cancel()
+
+    # Waiting.
+
+    def await_until(
+        self, condition: Callable[[], object], what: str, timeout: float | None = None
+    ) -> TestSubscriber[T]:
+        """Wait until a signal makes the condition true; AssertionError at the deadline."""
+        seconds = self._timeout if timeout is None else timeout
+        with self._changed:
+            if not self._changed.wait_for(condition, seconds):
+                raise AssertionError(f"{what} did not come within {seconds} seconds: {self._story()}")
+        return self
+
+    def await_subscription(self, timeout: float | None = None) -> Subscription:
+        """Wait for ``on_subscribe`` and return the Subscription."""
+        self.await_until(lambda: self.subscription is not None, "on_subscribe", timeout)
+        assert self.subscription is not None
+        return self.subscription
+
+    def await_count(self, count: int, timeout: float | None = None) -> list[T]:
+        """Wait until there are so many elements, and return what there is."""
+        self.await_until(lambda: len(self.elements) >= count or self.ended, f"{count} elements", timeout)
+        if len(self.elements) < count:
+            raise AssertionError(f"the stream ended before {count} elements: {self._story()}")
+        return list(self.elements)
+
+    def await_end(self, timeout: float | None = None) -> TestSubscriber[T]:
+        """Wait for ``on_error`` or ``on_complete``."""
+        return self.await_until(lambda: self.ended, "the end", timeout)
+
+    def await_complete(self, timeout: float | None = None) -> list[T]:
+        """Wait for ``on_complete`` and return the elements."""
+        self.await_end(timeout).assert_complete()
+        return list(self.elements)
+
+    def await_error(self, kind: type[BaseException] = BaseException, timeout: float | None = None) -> BaseException:
+        """Wait for ``on_error`` and return the error, which must be of that kind."""
+        return self.await_end(timeout).assert_error(kind)
+
+    # Asserting.
+
+    @property
+    def ended(self) -> bool:
+        """Whether a terminal signal came."""
+        return self.completed or self.error is not None
+
+    def assert_elements(self, *expected: Any) -> TestSubscriber[T]:
+        """Exactly these elements came so far."""
+        self.assert_rules()
+        if self.elements != list(expected):
+            raise AssertionError(f"expected {list(expected)!r}: {self._story()}")
+        return self
+
+    def assert_complete(self) -> TestSubscriber[T]:
+        """The stream completed."""
+        self.assert_rules()
+        if not self.completed or self.error is not None:
+            raise AssertionError(f"not completed: {self._story()}") from self.error
+        return self
+
+    def assert_error(self, kind: type[BaseException] = BaseException) -> BaseException:
+        """The stream failed with an error of that kind, which is returned."""
+        self.assert_rules()
+        if self.error is None or not isinstance(self.error, kind):
+            raise AssertionError(f"no {kind.__name__}: {self._story()}") from self.error
+        return self.error
+
+    def assert_live(self) -> TestSubscriber[T]:
+        """No terminal signal came so far."""
+        self.assert_rules()
+        if self.ended:
+            raise AssertionError(f"ended: {self._story()}") from self.error
+        return self
+
+    def assert_rules(self) -> TestSubscriber[T]:
+        """The Publisher broke no rule so far."""
+        if self.violations:
+            raise AssertionError("; ".join(self.violations))
+        return self
+
+    def _enter(self, signal: Signal, argument: object) -> None:
+        from threading import current_thread
+
+        me = get_ident()
+        with self._changed:
+            self.thread_names.add(current_thread().name)
+            if self._depth and self._thread != me:
+                self._violated("1.3", f"{signal.value} while another thread was signalling")
+            self._thread = me
+            self._depth += 1
+            if argument is None:
+                self._violated("2.13", f"{signal.value}(None)")
+            step = TRANSITIONS[self._state, signal]
+            if step.violation:
+                self._violated(step.rule, f"{signal.value} while {self._state.value}")
+            else:
+                self._state = step.state
+
+    def _leave(self) -> None:
+        with self._changed:
+            self._depth -= 1
+
+    def _violated(self, rule: str, what: str) -> None:
+        self.violations.append(f"rule {rule} broken: {what}")
+
+    def _story(self) -> str:
+        end = "completed" if self.completed else f"failed with {self.error!r}" if self.error is not None else "live"
+        shown = repr(self.elements) if len(self.elements) <= 20 else f"{self.elements[:20]!r} ..."
+        return f"{len(self.elements)} elements {shown}, {end}" + "".join(f"; {line}" for line in self.violations)
