@@ -1,0 +1,76 @@
+"""Gateways: how control calls reach a JVM, through the Py4J gateway that a Spark driver has, or JPype in this process.
+
+``py4j`` is imported in :mod:`pyrs.jvm.gateways.py4j` alone and ``jpype`` in :mod:`pyrs.jvm.gateways.jpype` alone, each
+when the first gateway of its kind is asked for: ``pyrs.jvm`` can be imported where neither is installed.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+from pyrs.errors import JvmUnavailable
+from pyrs.jvm.gateways.base import Control, Gateway
+from pyrs.jvm.gateways.sources import CONNECT_ACCEPTS, py4j_gateway_of
+
+__all__ = ["Control", "Gateway", "gateway_for", "launch_gateway"]
+
+
+def gateway_for(source: object | None = None) -> Gateway:
+    """The gateway to the JVM that ``source`` stands for; None: the JVM that was started with JPype in this process.
+
+    Makes no call to the JVM.
+
+    Args:
+        source: a SparkSession, a SparkContext, a py4j ``JavaGateway`` or ``ClientServer``, or None.
+
+    Raises:
+        JvmUnavailable: there is no JVM behind it, it is on another machine, or the carrier's package is not installed.
+        TypeError: ``source`` is none of these.
+    """
+    if source is None:
+        try:
+            from pyrs.jvm.gateways.jpype import running_gateway
+        except ImportError as error:
+            raise _missing("jpype", "jpype", error) from error
+        return running_gateway()
+    gateway = py4j_gateway_of(source)
+    if gateway is None:
+        raise TypeError(f"{CONNECT_ACCEPTS}; this is a {type(source).__module__}.{type(source).__qualname__}")
+    try:
+        from pyrs.jvm.gateways.py4j import Py4JGateway
+    except ImportError as error:
+        raise _missing("py4j", "spark", error) from error
+    return Py4JGateway(gateway)
+
+
+def launch_gateway(
+    *,
+    classpath: Sequence[str | os.PathLike[str]] = (),
+    jvm_options: Sequence[str] = (),
+    jvm_path: str | os.PathLike[str] | None = None,
+) -> Gateway:
+    """Start a JVM in this process with JPype, or attach to the one that runs.
+
+    Args:
+        classpath: jars and folders, searched before ours; a name ``*`` stands for every jar of its folder. In a JVM
+            that runs already they are added.
+        jvm_options: such as ``"-Xmx1g"``. A JVM that runs already must have been started with each of them.
+        jvm_path: the JVM's library (``libjvm.so``), where it is not the default one.
+
+    Raises:
+        JvmUnavailable: JPype is not installed, no JVM was found, it is too old or does not start, or one runs with
+            other options.
+        FileNotFoundError: a part of the class path is not there.
+    """
+    try:
+        from pyrs.jvm.gateways.jpype import launched_gateway
+    except ImportError as error:
+        raise _missing("jpype", "jpype", error) from error
+    return launched_gateway(classpath, jvm_options, jvm_path)
+
+
+def _missing(package: str, extra: str, error: ImportError) -> JvmUnavailable:
+    return JvmUnavailable(
+        f"the Python package {package} cannot be imported ({error}): pip install 'pyrs-streams[{extra}]'"
+    )

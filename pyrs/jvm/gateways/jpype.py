@@ -1,0 +1,267 @@
+"""Control calls through JPype: a JVM in this process.
+
+JPype links the two garbage collectors (a Java collection runs Python's, and Python's may ask for Java's). It is
+left so: what switches it off is private to JPype, and a JVM that the user has started is not ours to change.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+import jpype
+
+from pyrs.errors import ConversionError, JvmError, JvmUnavailable
+from pyrs.jvm.gateways.base import Control
+from pyrs.jvm.gateways.control import BridgeControl, java_map
+from pyrs.jvm.gateways.jars import Jars, packaged_jars
+from pyrs.jvm.gateways.loading import load_entry
+from pyrs.jvm.gateways.shield import Shield
+from pyrs.jvm.gateways.stacks import java_error
+
+__all__ = ["JPypeGateway", "JPypeJava", "launched_gateway", "running_gateway"]
+
+T = TypeVar("T")
+
+
+def running_gateway() -> JPypeGateway:
+    """The gateway to the JVM that the user has started.
+
+    Raises:
+        JvmUnavailable: no JVM runs in this process.
+    """
+    if not jpype.isJVMStarted():
+        raise JvmUnavailable(
+            "no JVM runs in this process: give connect a SparkSession or a py4j gateway, start a JVM with "
+            "jpype.startJVM(), or use jvm.launch()"
+        )
+    return JPypeGateway()
+
+
+def launched_gateway(
+    classpath: Sequence[str | os.PathLike[str]],
+    jvm_options: Sequence[str],
+    jvm_path: str | os.PathLike[str] | None = None,
+) -> JPypeGateway:
+    """See :func:`pyrs.jvm.gateways.launch_gateway`."""
+    paths = _expanded(classpath)
+    if not jpype.isJVMStarted():
+        _start(paths, jvm_options, jvm_path, packaged_jars())
+        return JPypeGateway()
+    gateway = JPypeGateway()
+    gateway.require_options(jvm_options)
+    gateway.add_class_path(paths)
+    return gateway
+
+
+def _start(
+    paths: Sequence[str], jvm_options: Sequence[str], jvm_path: str | os.PathLike[str] | None, jars: Jars
+) -> None:
+    for option in jvm_options:
+        if option.startswith("-Djava.class.path"):
+            raise ValueError("give the class path as classpath=, not as an option of the JVM")
+    try:
+        library = os.fspath(jvm_path) if jvm_path is not None else jpype.getDefaultJVMPath()
+    except Exception as error:  # JVMNotFoundException, JVMNotSupportedException
+        raise JvmUnavailable(
+            f"no JVM was found ({error}): install a JDK or JRE of Java 11 or later and set JAVA_HOME, or give jvm_path="
+        ) from error
+    try:
+        jpype.startJVM(
+            *jvm_options,
+            jvmpath=library,
+            # The user's own first: where they bring org.reactivestreams, theirs is the one that counts.
+            classpath=[*paths, str(jars.pyrs), str(jars.reactive_streams)],
+            convertStrings=False,
+            interrupt=False,  # Ctrl-C stays Python's KeyboardInterrupt
+        )
+    except (OSError, RuntimeError, TypeError, ValueError) as error:
+        raise JvmUnavailable(f"the JVM {library} did not start: {error}") from error
+
+
+def _expanded(classpath: Sequence[str | os.PathLike[str]]) -> list[str]:
+    if isinstance(classpath, (str, os.PathLike)):
+        raise TypeError("classpath takes a list of paths, not one path")
+    found: list[str] = []
+    for part in classpath:
+        path = Path(os.fspath(part)).absolute()
+        if path.name == "*":
+            found += sorted(glob.glob(os.path.join(glob.escape(str(path.parent)), "*.jar")))
+        elif path.exists():
+            found.append(str(path))
+        else:
+            raise FileNotFoundError(f"{path} is on the class path but does not exist")
+    return found
+
+
+class JPypeGateway:
+    """See :class:`pyrs.jvm.gateways.base.Gateway`. The JVM runs when this is made."""
+
+    name = "jpype"
+
+    def __init__(self) -> None:
+        self._java = JPypeJava()
+        self._shield = Shield(self.detach_thread)
+
+    def __repr__(self) -> str:
+        return f"<{self.describe()}>"
+
+    def open(self, token: bytes, options: Mapping[str, object]) -> Control:
+        """See :meth:`pyrs.jvm.gateways.base.Gateway.open`."""
+        from pyrs import __version__
+
+        jars = packaged_jars()
+
+        def opened() -> Control:
+            entry = load_entry(self._java, jars, __version__)
+            bridge = self._java.call(entry, "open", token, java_map(self._java, options))
+            return BridgeControl(self._java, bridge, self._shield)
+
+        return self._shield.run(opened)
+
+    def is_java_object(self, value: object) -> bool:
+        """Whether it is an object of the JVM."""
+        return isinstance(value, jpype.JObject)
+
+    def translate(self, error: BaseException) -> BaseException:
+        """See :meth:`pyrs.jvm.gateways.base.Gateway.translate`."""
+        return self._java.translate(error)
+
+    def describe(self) -> str:
+        """Which JVM."""
+        return f"JPype {jpype.__version__}, JVM {'.'.join(map(str, jpype.getJVMVersion()))} in this process"
+
+    def shield(self, task: Callable[[], T]) -> T:
+        """See :meth:`pyrs.jvm.gateways.base.Gateway.shield`."""
+        return self._shield.run(task)
+
+    def detach_thread(self) -> None:
+        """Gives the Java thread back that JPype attached to this Python thread and would keep for ever."""
+        if jpype.isJVMStarted():
+            jpype.JClass("java.lang.Thread").detach()
+
+    def require_options(self, jvm_options: Sequence[str]) -> None:
+        """Refuse options that the running JVM was not started with.
+
+        Raises:
+            JvmUnavailable: there is such an option; a process has one JVM, and its options are fixed at the start.
+        """
+        if not jvm_options:
+            return
+        bean = self._java.static("java.lang.management.ManagementFactory", "getRuntimeMXBean")
+        running = set(cast("list[str]", self._java.plain(self._java.call(bean, "getInputArguments"))))
+        missing = [option for option in jvm_options if option not in running]
+        if missing:
+            raise JvmUnavailable(
+                f"a JVM runs in this process already, without {' '.join(missing)}, and a process has only one: "
+                "give these options to the first launch, or launch without them to use the JVM that runs"
+            )
+
+    def add_class_path(self, paths: Sequence[str]) -> None:
+        """Make more jars and folders visible in the running JVM; those that are there already are left out."""
+        known = jpype.getClassPath(env=False).split(os.pathsep)
+        system = str(self._java.static("java.lang.System", "getProperty", "java.class.path")).split(os.pathsep)
+        for path in paths:
+            if path not in known and path not in system:
+                jpype.addClassPath(path)
+
+
+class JPypeJava:
+    """See :class:`pyrs.jvm.gateways.base.Java`."""
+
+    def static(self, class_name: str, method: str, *args: object) -> object:
+        """Call a static method."""
+        return self._invoke(getattr(jpype.JClass(class_name), method), args)
+
+    def new(self, class_name: str, *args: object) -> object:
+        """Make an object."""
+        return self._invoke(jpype.JClass(class_name), args)
+
+    def call(self, target: object, method: str, *args: object) -> object:
+        """Call a public method."""
+        member = getattr(target, method, None)
+        if member is None:
+            raise JvmError(f"{type(target).__name__} has no public method {method}")
+        return self._invoke(member, args)
+
+    def _invoke(self, member: Any, args: Sequence[object]) -> object:
+        try:
+            return _result(member(*map(_argument, args)))
+        except Exception as error:
+            translated = self.translate(error)
+            if translated is error:
+                raise
+            raise translated from translated.__cause__
+
+    def array(self, element_class: str, values: Sequence[object]) -> object:
+        """A Java array."""
+        return jpype.JArray(jpype.JClass(element_class))([_argument(value) for value in values])
+
+    def class_loader(self) -> object:
+        """JPype's own loader: it sees the class path and all that was added to it. Threads have none or a lower one."""
+        return jpype.JClass("org.jpype.JPypeContext").getInstance().getClassLoader()
+
+    def plain(self, value: Any) -> object:
+        """Maps, collections and arrays of plain values as dict and list."""
+        if isinstance(value, jpype.JClass("java.util.Map")):
+            return {_result(key): self.plain(value.get(key)) for key in value.keySet()}
+        if isinstance(value, (jpype.JArray, jpype.JClass("java.util.Collection"))):
+            return [self.plain(element) for element in value]
+        return _result(value)
+
+    def translate(self, error: BaseException) -> BaseException:
+        """See :meth:`pyrs.jvm.gateways.base.Gateway.translate`."""
+        if isinstance(error, jpype.JException):
+            return java_error(self, error)
+        if isinstance(error, jpype.JVMNotRunning):
+            return JvmUnavailable("the JVM of this process has been shut down, and it cannot be started again")
+        return error
+
+
+def _argument(value: Any) -> Any:
+    if isinstance(value, jpype.JObject) or value is None or isinstance(value, (bool, float)):
+        return value
+    if isinstance(value, int):
+        if not -(2**63) <= value < 2**63:
+            raise ConversionError(f"{value} does not fit in a Java long")
+        return value
+    if isinstance(value, str):
+        try:
+            value.encode()
+        except UnicodeEncodeError as error:
+            raise ConversionError(f"a str with a lone surrogate has no form in Java: {error}") from error
+        return value
+    if isinstance(value, (bytes, bytearray)):
+        return jpype.JArray(jpype.JByte)(value)  # to an Object parameter JPype would make a String of it
+    raise ConversionError(
+        f"{type(value).__name__} cannot be an argument of a control call: None, bool, int, float, str, bytes and Java "
+        "objects can"
+    )
+
+
+def _result(value: Any) -> Any:
+    """Strings, boxes and byte arrays as Python's own, as Py4J gives them; every other object as it is."""
+    if isinstance(value, jpype.JString):
+        return str(value)
+    for box, convert in _boxes():
+        if isinstance(value, box):
+            return convert(value)
+    return value
+
+
+@cache
+def _boxes() -> tuple[tuple[Any, Callable[[Any], Any]], ...]:
+    return (
+        (jpype.JClass("java.lang.Boolean"), bool),
+        ((jpype.JClass("java.lang.Double"), jpype.JClass("java.lang.Float")), float),
+        (tuple(jpype.JClass(f"java.lang.{name}") for name in ("Long", "Integer", "Short", "Byte")), int),
+        (jpype.JClass("java.lang.Character"), str),
+        ((jpype.JInt, jpype.JLong, jpype.JShort, jpype.JByte), int),
+        ((jpype.JFloat, jpype.JDouble), float),
+        (jpype.JChar, str),
+        (jpype.JArray(jpype.JByte), bytes),
+    )

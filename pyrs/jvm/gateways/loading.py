@@ -1,0 +1,121 @@
+"""Bringing our jar into a JVM that is already running, once.
+
+The first way that works is taken: the class is visible already (``spark.jars``, ``--packages``, the class path); the
+JVM has a loader that takes more jars (Spark's ``MutableURLClassLoader``, JPype's own); a child class loader. The loader
+that was found is remembered in the JVM under the system property ``io.pyrs.loader``, so that a second bridge or a second
+Python process shares the one copy, and its types, with the first.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+from pyrs.errors import JavaError, JvmUnavailable
+from pyrs.jvm.gateways.base import Java
+from pyrs.jvm.gateways.jars import Jars, check_java, check_version
+
+__all__ = ["ENTRY", "LOADER_PROPERTY", "load_entry"]
+
+ENTRY = "io.pyrs.Entry"
+LOADER_PROPERTY = "io.pyrs.loader"
+_PUBLISHER = "org.reactivestreams.Publisher"
+# Class loaders with a public addURL: Spark's (and its subclasses), and the one that JPype puts above the class path.
+_MUTABLE = frozenset({"org.apache.spark.util.MutableURLClassLoader", "org.jpype.JPypeClassLoader"})
+_lock = threading.Lock()
+
+
+def load_entry(java: Java, jars: Jars, version: str) -> object:
+    """An instance of ``io.pyrs.Entry``; loads the jar into the JVM if it is not there yet.
+
+    Raises:
+        JvmUnavailable: Java is too old, or the jar cannot be loaded.
+        VersionMismatch: the JVM has another version of it.
+    """
+    check_java(str(java.static("java.lang.System", "getProperty", "java.specification.version")))
+    with _lock:
+        loader = _loader(java, jars)
+    entry_class = java.call(loader, "loadClass", ENTRY)
+    constructor = java.call(entry_class, "getConstructor", java.array("java.lang.Class", ()))
+    entry = java.call(constructor, "newInstance", java.array("java.lang.Object", ()))
+    check_version(str(java.call(entry, "version")), version)
+    return entry
+
+
+def _loader(java: Java, jars: Jars) -> object:
+    properties = java.static("java.lang.System", "getProperties")
+    known = java.call(properties, "get", LOADER_PROPERTY)
+    if known is None:
+        found = _find_loader(java, jars)
+        # Another process may have come first; then its copy is the one, and ours is never used.
+        known = java.call(properties, "putIfAbsent", LOADER_PROPERTY, found)
+        if known is None:
+            return found
+    return known
+
+
+def _find_loader(java: Java, jars: Jars) -> object:
+    context = java.class_loader()
+    entry_class = _visible(java, context, ENTRY)
+    if entry_class is not None:
+        return _loader_of_visible_entry(java, jars, java.call(entry_class, "getClassLoader"))
+    needs_publisher = _visible(java, context, _PUBLISHER) is None
+    added = [_url(java, jars.pyrs)]
+    if needs_publisher:
+        added.append(_url(java, jars.reactive_streams))
+    # The outermost loader that will do: ADD JAR gives one Spark session a loader of its own, which other sessions
+    # do not see, and the types that our mirrors implement must be everybody's.
+    for loader in reversed(list(_with_parents(java, context))):
+        if _is_mutable(java, loader) and (needs_publisher or _visible(java, loader, _PUBLISHER) is not None):
+            for url in added:
+                java.call(loader, "addURL", url)
+            return loader
+    return java.new("java.net.URLClassLoader", java.array("java.net.URL", added), context)
+
+
+def _loader_of_visible_entry(java: Java, jars: Jars, loader: object) -> object:
+    """The user put pyrs.jar on the class path; org.reactivestreams must be visible from the same place."""
+    if _visible(java, loader, _PUBLISHER) is None:
+        if not _is_mutable(java, loader):
+            raise JvmUnavailable(
+                "pyrs.jar is on the JVM's class path, but the class loader that holds it sees no org.reactivestreams: "
+                f"put {jars.reactive_streams.name} on the same class path, or take pyrs.jar away (pyrs loads its own copy)"
+            )
+        java.call(loader, "addURL", _url(java, jars.reactive_streams))
+    return loader
+
+
+def _with_parents(java: Java, loader: object) -> Iterator[object]:
+    while loader is not None:
+        yield loader
+        loader = java.call(loader, "getParent")
+
+
+def _visible(java: Java, loader: object, class_name: str) -> object | None:
+    try:
+        return java.call(loader, "loadClass", class_name)
+    except JavaError as error:
+        if error.java_class in ("java.lang.ClassNotFoundException", "java.lang.NoClassDefFoundError"):
+            return None
+        raise
+
+
+def _is_mutable(java: Java, loader: object) -> bool:
+    # By name, up the superclasses: Spark has several kinds of it, and other JVMs do not have the class to ask with.
+    ancestor: object | None = java.call(loader, "getClass")
+    while ancestor is not None:
+        if java.call(ancestor, "getName") in _MUTABLE:
+            return True
+        ancestor = java.call(ancestor, "getSuperclass")
+    return False
+
+
+def _url(java: Java, jar: Path) -> object:
+    file = java.new("java.io.File", str(jar))
+    if not java.call(file, "canRead"):
+        raise JvmUnavailable(
+            f"the JVM cannot read {jar}: pyrs needs a JVM that runs on this machine, with the same files, and as a "
+            "user who may read them"
+        )
+    return java.call(java.call(file, "toURI"), "toURL")

@@ -1,0 +1,269 @@
+"""Control calls through Py4J: a Spark driver's gateway, or any ``JavaGateway`` and ``ClientServer``.
+
+Commands are built here rather than through ``JavaMember``: no look-up of a member (a round trip each), no automatic
+conversion of lists, no patched ``get_return_value`` (PySpark turns errors into its own classes with a dozen calls), and
+nothing that Py4J would answer by closing the connection is sent. No callback server is ever started.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
+
+from py4j import protocol
+from py4j.java_collections import JavaArray, JavaList, JavaMap, JavaSet
+from py4j.java_gateway import JavaObject
+
+from pyrs.errors import ConversionError, JavaError, JvmError, JvmUnavailable, PyrsError
+from pyrs.jvm.gateways.base import Control
+from pyrs.jvm.gateways.control import BridgeControl, java_map
+from pyrs.jvm.gateways.jars import packaged_jars
+from pyrs.jvm.gateways.loading import load_entry
+from pyrs.jvm.gateways.shield import Shield
+from pyrs.jvm.gateways.stacks import java_error, parse_stack
+
+__all__ = ["Py4JGateway", "Py4JJava"]
+
+T = TypeVar("T")
+
+_ATTEMPTS = 3
+_ARRAY = "java.lang.reflect.Array"
+
+
+class Py4JGateway:
+    """See :class:`pyrs.jvm.gateways.base.Gateway`.
+
+    Args:
+        gateway: a ``JavaGateway`` or ``ClientServer``.
+
+    Raises:
+        JvmUnavailable: its JVM is not on this machine's loopback.
+    """
+
+    name = "py4j"
+
+    def __init__(self, gateway: Any) -> None:
+        client = gateway._gateway_client
+        self._where = f"{client.address}:{client.port}"
+        self._mode = type(gateway).__name__
+        if not _is_loopback(client.address):
+            raise JvmUnavailable(
+                f"the Py4J gateway is at {self._where}, not on this machine's loopback: the link between Python and the "
+                "JVM is a loopback connection, so run this process on the machine of the JVM and connect to 127.0.0.1"
+            )
+        self._java = Py4JJava(client)
+        self._shield = Shield(self.detach_thread)
+
+    def __repr__(self) -> str:
+        return f"<{self.describe()}>"
+
+    def open(self, token: bytes, options: Mapping[str, object]) -> Control:
+        """See :meth:`pyrs.jvm.gateways.base.Gateway.open`."""
+        from pyrs import __version__
+
+        jars = packaged_jars()
+
+        def opened() -> Control:
+            entry = load_entry(self._java, jars, __version__)
+            # Sent twice it gives the same bridge: the token is its request id.
+            bridge = self._java.call(entry, "open", token, java_map(self._java, options))
+            return BridgeControl(self._java, bridge, self._shield)
+
+        return self._shield.run(opened)
+
+    def is_java_object(self, value: object) -> bool:
+        """Whether it is a reference into this very JVM. Makes no call."""
+        return isinstance(value, JavaObject) and self._java.owns(value)
+
+    def translate(self, error: BaseException) -> BaseException:
+        """See :meth:`pyrs.jvm.gateways.base.Gateway.translate`."""
+        return self._java.translate(error)
+
+    def describe(self) -> str:
+        """Which gateway, and where."""
+        return f"Py4J {self._mode} at {self._where}"
+
+    def shield(self, task: Callable[[], T]) -> T:
+        """See :meth:`pyrs.jvm.gateways.base.Gateway.shield`."""
+        return self._shield.run(task)
+
+    def detach_thread(self) -> None:
+        """Nothing to do: Py4J closes the connection of a thread that has ended."""
+
+
+class Py4JJava:
+    """See :class:`pyrs.jvm.gateways.base.Java`.
+
+    Args:
+        client: the gateway's own client; its connections, its token.
+    """
+
+    def __init__(self, client: Any) -> None:
+        self._client = client
+        self._process = os.getpid()
+
+    def owns(self, value: Any) -> bool:
+        """Whether a ``JavaObject`` belongs to the JVM of this client."""
+        other = value._gateway_client
+        return other is self._client or (other.address, other.port) == (self._client.address, self._client.port)
+
+    def static(self, class_name: str, method: str, *args: object) -> object:
+        """Call a static method."""
+        return self._invoke(protocol.STATIC_PREFIX + class_name, method, args)
+
+    def new(self, class_name: str, *args: object) -> object:
+        """Make an object."""
+        return self._send(f"{protocol.CONSTRUCTOR_COMMAND_NAME}{class_name}\n", args, class_name, "<init>")
+
+    def call(self, target: object, method: str, *args: object) -> object:
+        """Call a public method of a ``JavaObject``."""
+        if not isinstance(target, JavaObject):
+            raise ConversionError(
+                f"{type(target).__name__} is not an object of the JVM: it has no method {method} to call"
+            )
+        return self._invoke(target._target_id, method, args)
+
+    def array(self, element_class: str, values: Sequence[object]) -> object:
+        """A Java array; one call for it and one for each element."""
+        header = protocol.ARRAY_COMMAND_NAME + protocol.ARRAY_CREATE_SUB_COMMAND_NAME
+        array = self._send(header, (element_class, len(values)), _ARRAY, "newInstance")
+        for index, value in enumerate(values):
+            self.static(_ARRAY, "set", array, index, value)
+        return array
+
+    def class_loader(self) -> object:
+        """The context class loader of the gateway's threads; in Spark the one that spark.jars are in."""
+        loader = self.call(self.static("java.lang.Thread", "currentThread"), "getContextClassLoader")
+        return self.static("java.lang.ClassLoader", "getSystemClassLoader") if loader is None else loader
+
+    def plain(self, value: object) -> object:
+        """Maps, collections and arrays of plain values as dict and list."""
+        # By index rather than by iterator: a command that is sent twice would skip an element.
+        if isinstance(value, JavaMap):
+            keys = self._elements(self.call(self.call(value, "keySet"), "toArray"))
+            return {key: self.plain(self.call(value, "get", key)) for key in keys}
+        if isinstance(value, (JavaList, JavaSet)):
+            value = self.call(value, "toArray")
+        if isinstance(value, JavaArray):
+            return [self.plain(element) for element in self._elements(value)]
+        return value
+
+    def _elements(self, array: object) -> list[object]:
+        length = self.static(_ARRAY, "getLength", array)
+        return [self.static(_ARRAY, "get", array, index) for index in range(int(str(length)))]
+
+    def translate(self, error: BaseException) -> BaseException:
+        """See :meth:`pyrs.jvm.gateways.base.Gateway.translate`."""
+        if isinstance(error, PyrsError) or not isinstance(error, Exception):
+            return error
+        throwable = _throwable_of(error)
+        if throwable is not None:
+            return self._java_error(throwable)
+        if type(error).__module__.startswith("pyspark.errors.exceptions.captured"):
+            return _captured(error)
+        if not isinstance(error, protocol.Py4JError):
+            return error
+        text = str(error)
+        if "Py4JSecurityException" in text or "not whitelisted" in text:
+            return JvmUnavailable(
+                "this cluster does not let Python call the driver's JVM freely (Py4JSecurityException): on Databricks "
+                f"use compute with the access mode Dedicated (single user). It said: {_last_line(text)}"
+            )
+        if isinstance(error, protocol.Py4JNetworkError):
+            return self._gone(text)
+        return JvmError(text)
+
+    def _java_error(self, throwable: Any) -> JvmError:
+        try:
+            found = java_error(self, throwable)
+        except JvmError as error:  # the gateway went, or forbids to ask
+            return error
+        if found.java_class == "py4j.security.Py4JSecurityException":
+            translated = self.translate(protocol.Py4JError(f"Py4JSecurityException: {found.java_message}"))
+            return translated if isinstance(translated, JvmError) else found
+        return found
+
+    def _gone(self, text: str) -> JvmUnavailable:
+        return JvmUnavailable(
+            f"no JVM answers at {self._client.address}:{self._client.port} ({_last_line(text)}): the gateway was shut "
+            "down, or the JVM has ended. Start it again and connect again"
+        )
+
+    def _invoke(self, target_id: str, method: str, args: Sequence[object]) -> object:
+        return self._send(f"{protocol.CALL_COMMAND_NAME}{target_id}\n{method}\n", args, target_id, method)
+
+    def _send(self, header: str, args: Sequence[object], target_id: str, method: str) -> object:
+        if os.getpid() != self._process:
+            raise JvmUnavailable("a gateway does not survive fork(): connect in the process that uses it")
+        parts = "".join([self._part(argument) for argument in args])
+        command = f"{header}{parts}{protocol.END_COMMAND_PART}"
+        try:
+            # A Ctrl-C in any thread's own Py4J call resets the connections of all threads. What we send may arrive
+            # twice without harm, so it is sent again; a gateway that is gone raises instead, when it is dialled.
+            for _ in range(_ATTEMPTS):
+                answer = self._client.send_command(command)
+                if answer != protocol.ERROR:
+                    return protocol.get_return_value(answer, self._client, target_id, method)
+        except Exception as error:
+            translated = self.translate(error)
+            if translated is error:
+                raise
+            raise translated from translated.__cause__
+        raise self._gone("the connection was lost three times")
+
+    def _part(self, argument: Any) -> str:
+        if isinstance(argument, JavaObject):
+            if not self.owns(argument):
+                raise ConversionError("this Java object lives in another JVM")
+        elif isinstance(argument, int):  # also bool
+            if not -(2**63) <= argument < 2**63:
+                raise ConversionError(f"{argument} does not fit in a Java long")
+        elif isinstance(argument, str):
+            try:
+                argument.encode()
+            except UnicodeEncodeError as error:
+                raise ConversionError(f"a str with a lone surrogate has no form in Java: {error}") from error
+        elif not (argument is None or isinstance(argument, (float, bytes, bytearray))):
+            raise ConversionError(
+                f"{type(argument).__name__} cannot be an argument of a control call: None, bool, int, float, str, "
+                "bytes and Java objects can"
+            )
+        part: str = protocol.get_command_part(argument)
+        return part
+
+
+def _is_loopback(address: str) -> bool:
+    if address == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(address).is_loopback
+    except ValueError:
+        return False
+
+
+def _throwable_of(error: Any) -> Any:
+    """The Throwable that Py4J's error, or what PySpark makes of it, carries."""
+    if isinstance(error, protocol.Py4JJavaError):
+        return error.java_exception
+    if type(error).__module__.startswith("pyspark.errors."):
+        origin = getattr(error, "_origin", None)
+        return origin if isinstance(origin, JavaObject) else None
+    return None
+
+
+def _captured(error: Any) -> JavaError:
+    """PySpark's UnknownException keeps texts only: "class: message" and a printed stack trace."""
+    name, _, message = str(error._desc).partition(": ")
+    own_frames = str(error._stackTrace or "").partition("\nCaused by:")[0]
+    result = JavaError(name, message or None, parse_stack(own_frames))
+    cause = getattr(error, "_cause", None)
+    if cause is not None:
+        result.__cause__ = _captured(cause)
+    return result
+
+
+def _last_line(text: str) -> str:
+    lines = [line.strip() for line in text.splitlines() if line.strip() and not line.strip().startswith("at ")]
+    return lines[-1] if lines else "no reason given"

@@ -1,0 +1,58 @@
+"""What ``connect`` accepts, told apart without importing any of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyrs.errors import JvmUnavailable
+
+__all__ = ["CONNECT_ACCEPTS", "is_py4j_gateway", "py4j_gateway_of"]
+
+CONNECT_ACCEPTS = (
+    "connect takes a SparkSession, a SparkContext, a py4j JavaGateway or ClientServer, "
+    "or nothing where a JVM was started with JPype in this process"
+)
+_NO_CLASSIC = (
+    "pyrs has to reach the JVM of a driver on this machine: run this in the driver with a classic session "
+    "(no remote(), no SPARK_REMOTE), or use jvm.launch() for a JVM of your own"
+)
+
+
+def py4j_gateway_of(source: Any) -> object | None:
+    """The Py4J gateway that ``source`` is or has, None for anything else.
+
+    Told by the names of its classes: ``hasattr`` is true of every Py4J object, and pyspark need not be there.
+
+    Raises:
+        JvmUnavailable: a Spark session without a driver JVM.
+    """
+    if is_py4j_gateway(source):
+        return source  # type: ignore[no-any-return]
+    names = _class_names(source)
+    if any(name.startswith("pyspark.sql.connect.") for name in names):
+        raise JvmUnavailable(f"this is a Spark Connect session: it has no driver JVM. {_NO_CLASSIC}")
+    if not any(name.startswith("pyspark.") and name.endswith((".SparkSession", ".SparkContext")) for name in names):
+        return None
+    try:
+        context = source.sparkContext if any(name.endswith(".SparkSession") for name in names) else source
+        gateway: object | None = context._gateway
+    except Exception as error:  # whatever a vendor's session raises here says the same thing
+        raise JvmUnavailable(
+            f"this Spark session gives no access to a driver JVM ({_first_line(error)}). {_NO_CLASSIC}"
+        ) from error
+    if gateway is None:
+        raise JvmUnavailable(f"this Spark session has no gateway to a driver JVM. {_NO_CLASSIC}")
+    return gateway
+
+
+def is_py4j_gateway(source: object) -> bool:
+    """Whether it is a ``JavaGateway``; ``ClientServer`` is one too."""
+    return "py4j.java_gateway.JavaGateway" in _class_names(source)
+
+
+def _class_names(source: object) -> list[str]:
+    return [f"{cls.__module__}.{cls.__qualname__}" for cls in type(source).__mro__]
+
+
+def _first_line(error: BaseException) -> str:
+    return f"{type(error).__name__}: {str(error).strip()}".splitlines()[0].rstrip()
