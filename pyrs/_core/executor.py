@@ -14,6 +14,9 @@ __all__ = ["DaemonExecutor"]
 
 Task = Callable[[], None]
 
+_EAGER_THREADS = 4
+_STALL_SECONDS = 0.02
+
 
 class DaemonExecutor:
     """Runs each task on a daemon thread of its own, reusing idle ones.
@@ -44,12 +47,14 @@ class DaemonExecutor:
         self._thread_ends = thread_ends
         self._lock = threading.Lock()
         self._handed: SimpleQueue[Task | None] = SimpleQueue()  # one idle thread is reserved for each task in it
-        self._backlog: deque[Task] = deque()  # tasks that came at the bound; only here while no thread is idle
+        self._backlog: deque[Task] = deque()  # only here while no thread is idle
         self._idle = 0
         self._threads: set[threading.Thread] = set()
         self._started = 0
         self._closed = False
         self._warned = False
+        self._taken = 0
+        self._watched = False
 
     @property
     def threads(self) -> int:
@@ -71,26 +76,48 @@ class DaemonExecutor:
         Raises:
             RuntimeError: the executor was shut down, or the system gives no more threads.
         """
-        warn = False
+        watch = False
         with self._lock:
             if self._closed:
                 raise RuntimeError(f"the executor {self._name} was shut down")
             if self._idle:
                 self._idle -= 1
                 self._handed.put(task)
-            elif len(self._threads) < self._max_threads:
+            elif len(self._threads) < min(_EAGER_THREADS, self._max_threads):
                 self._start(task)
             else:
                 self._backlog.append(task)
-                warn, self._warned = not self._warned, True
-        if warn:
-            import logging
+                watch, self._watched = not self._watched, True
+        if watch:
+            threading.Thread(target=self._watch, name=f"pyrs-{self._name}-watch", daemon=True).start()
 
-            logging.getLogger("pyrs").warning(
-                "all %d threads of %s are busy: further work waits for one of them", self._max_threads, self._name
-            )
+    def _watch(self) -> None:
+        """While tasks wait: where none was taken since the last look, start threads. Ends with the backlog."""
+        pause = threading.Event()
+        while True:
+            taken = self._taken
+            pause.wait(_STALL_SECONDS)
+            warn = False
+            with self._lock:
+                if not self._backlog:
+                    self._watched = False
+                    return
+                if taken != self._taken:
+                    continue
+                more = min(len(self._backlog), len(self._threads), self._max_threads - len(self._threads))
+                for _ in range(more):
+                    self._start(self._backlog.popleft())
+                if not more:
+                    warn, self._warned = not self._warned, True
+            if warn:
+                import logging
+
+                logging.getLogger("pyrs").warning(
+                    "all %d threads of %s are busy: further work waits for one of them", self._max_threads, self._name
+                )
 
     def _start(self, task: Task) -> None:
+        self._taken += 1
         self._started += 1
         thread = threading.Thread(
             target=self._work, args=(task,), name=f"pyrs-{self._name}-{self._started}", daemon=True
@@ -124,6 +151,7 @@ class DaemonExecutor:
     def _next_task(self) -> Task | None:
         with self._lock:
             if self._backlog:
+                self._taken += 1
                 return self._backlog.popleft()
             if self._closed:
                 return None

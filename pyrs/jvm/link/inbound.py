@@ -153,7 +153,8 @@ class InboundStream(Lane, Subscription):
     def lost(self, error: BaseException) -> None:
         """The link is over: what has demand is handed over, the rest is dropped."""
         self._lost = error
-        self.schedule()
+        if self._started:
+            self.schedule()
 
     # The lane.
 

@@ -32,6 +32,11 @@ class Lane(ABC):
         if self._running.acquire(blocking=False):
             self._execute(self._run)
 
+    def run_here(self) -> None:
+        """Run the lane on this thread, unless it runs elsewhere."""
+        if self._running.acquire(blocking=False):
+            self._run()
+
     def _run(self) -> None:
         # Work that came between the last look and the release is found by the second look, or by whoever brought it.
         while True:

@@ -93,6 +93,7 @@ class Session:
         self.codec: Codec
         self.max_prefetch = max_prefetch
         self.open = True
+        self.over: PyrsError = LinkClosed("the link was closed: open another one with pyrs.jvm.connect or pyrs.jvm.launch")
         self.streams: dict[int, InboundStream | OutboundStream] = {}
         self._stream_ids = count(first_stream, 2)
         self._call_ids = count(1)
@@ -120,14 +121,14 @@ class Session:
             body = self.codec.encode([handle, options or {}])
             self.outbox.control(frame(FrameType.SUBSCRIBE, stream.id, body))
         else:
-            stream.lost(self._over())
+            stream.lost(self.over)
         stream.start()
         self.outbox.flush()
 
     def subscribe_peer(self, handle: int, options: dict[str, Any] | None = None) -> OutboundStream:
         """The Subscriber to give to a Python Publisher so that it feeds the peer's Subscriber `handle`."""
         if not self.open:
-            raise self._over()
+            raise self.over
         stream = OutboundStream(self, next(self._stream_ids))
         self._register(stream)
         body = self.codec.encode([handle, options or {}])
@@ -139,14 +140,13 @@ class Session:
         self.streams_total += 1
         self.streams[stream.id] = stream
 
-    def _over(self) -> PyrsError:
-        return LinkClosed("the bridge was closed: open another one with pyrs.jvm.connect or pyrs.jvm.launch")
-
     # What streams ask of their session.
 
     def schedule(self, lane: Lane) -> None:
         """Have a lane run soon. On the main thread by way of the writer thread (see `post`)."""
-        if threading.get_ident() == _MAIN:
+        if not self.open:
+            lane.run_here()  # the link's threads are gone or going
+        elif threading.get_ident() == _MAIN:
             self.post(lane.schedule)
         else:
             lane.schedule()
@@ -158,14 +158,14 @@ class Session:
 
     def cancel_inbound(self, stream: InboundStream) -> None:
         """The user cancelled: CANCEL goes out at once, the lane cleans up."""
-        if threading.get_ident() == _MAIN:
+        if self.open and threading.get_ident() == _MAIN:
             self.post(lambda: self._cancel_now(stream))
         else:
             self._cancel_now(stream)
 
     def _cancel_now(self, stream: InboundStream) -> None:
         self.send_cancel(stream)
-        stream.schedule()
+        self.schedule(stream)
 
     def send_cancel(self, stream: InboundStream) -> None:
         """Send CANCEL, once."""
@@ -326,7 +326,7 @@ class Session:
             JavaError: the call threw.
         """
         if not self.open:
-            raise self._over()
+            raise self.over
         identifier = next(self._call_ids)
         answer: SimpleQueue[bytes | BaseException] = SimpleQueue()
         self._calls[identifier] = answer
@@ -369,6 +369,7 @@ class Session:
         """The link is over: every Subscriber gets the error, every upstream is cancelled, every table is emptied."""
         if not self.open:
             return
+        self.over = error
         self.open = False
         self.outbox.close()
         for answer in list(self._calls.values()):

@@ -1,0 +1,93 @@
+"""A stand-in for the JVM's half: listens, opens the link as the protocol says, and holds a session of its own."""
+
+from __future__ import annotations
+
+import secrets
+import socket
+import struct
+import threading
+from contextlib import suppress
+
+from plain_session import PlainCodec
+
+from pyrs._core.executor import DaemonExecutor
+from pyrs.jvm.link.connection import Connection
+from pyrs.jvm.link.frames import VERSION, FrameDecoder, FrameType, frame
+from pyrs.jvm.link.handshake import proof
+from pyrs.jvm.link.session import Session
+
+
+class Peer:
+    """Listens on an ephemeral port; `connect` opens a link to it and waits until both sides stand."""
+
+    def __init__(self, token: bytes | None = None, version: int = VERSION) -> None:
+        self.token = token or secrets.token_bytes(32)
+        self.version = version
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port: int = self.listener.getsockname()[1]
+        self.socket: socket.socket
+        self.session: Session
+        self.executor = DaemonExecutor("peer")
+        self.ready = threading.Event()
+        self.ended = threading.Event()
+        self.error: BaseException | None = None
+        self.thread = threading.Thread(target=self._serve, name="peer", daemon=True)
+        self.thread.start()
+
+    def connect(self, **options: int) -> Connection:
+        connection = Connection(
+            self.port, self.token, lambda session: PlainCodec(), max_prefetch=options.pop("max_prefetch", 4_096), **options
+        )
+        assert self.ready.wait(10)
+        return connection
+
+    def _serve(self) -> None:
+        try:
+            self.socket, _ = self.listener.accept()
+            self.listener.close()
+            self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            decoder = FrameDecoder()
+            nonce = secrets.token_bytes(32)
+            self.socket.sendall(frame(FrameType.HELLO, 0, struct.pack(">H", self.version) + nonce))
+            hello = self._next(decoder)
+            theirs, claimed = hello.body[2:34], hello.body[34:]
+            assert claimed == proof(self.token, b"pyrs 1 dial", nonce, theirs)
+            self.session = Session(
+                execute=self.executor.execute,
+                post=self.executor.execute,
+                send=self.send,
+                wake=lambda: self.executor.execute(self.session.outbox.write),
+                first_stream=2,
+            )
+            self.session.codec = PlainCodec()
+            self.socket.sendall(frame(FrameType.PROOF, 0, proof(self.token, b"pyrs 1 listen", nonce, theirs)))
+            self.ready.set()
+            while data := self.socket.recv(1 << 18):
+                for message in decoder.feed(data):
+                    self.session.receive(message)
+        except BaseException as error:
+            self.error = error
+        finally:
+            if self.ready.is_set():
+                self.session.lost(self.session.broken("peer"))
+            with suppress(AttributeError):
+                self.socket.close()
+            self.listener.close()
+            self.ended.set()
+
+    def _next(self, decoder: FrameDecoder):  # type: ignore[no-untyped-def]
+        while True:
+            data = self.socket.recv(1024)
+            assert data, "closed while opening"
+            for message in decoder.feed(data):
+                return message
+
+    def send(self, data: bytes) -> None:
+        with suppress(OSError):
+            self.socket.sendall(data)
+
+    def kill(self) -> None:
+        """As a process that is gone: no goodbye."""
+        with suppress(OSError):
+            self.socket.shutdown(socket.SHUT_RDWR)
+        self.socket.close()

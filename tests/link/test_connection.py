@@ -1,0 +1,359 @@
+"""The link over a real socket, against a stand-in for the JVM: opening, endings, many streams, interrupts."""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import socket
+import struct
+import threading
+import time
+import weakref
+from queue import SimpleQueue
+from typing import Any
+
+import pytest
+from peer import Peer
+from plain_session import PlainCodec
+
+import pyrs
+from pyrs.api import Subscriber, Subscription
+from pyrs.errors import LinkBroken, LinkClosed, VersionMismatch
+from pyrs.jvm.link.connection import Connection
+from pyrs.jvm.link.frames import FrameType, frame
+
+DEADLINE = 20
+
+
+class Recorder(Subscriber[Any]):
+    """Requests as told; every wait has a deadline."""
+
+    def __init__(self, request: int = 0, again: int = 0) -> None:
+        self.first, self.again = request, again
+        self.elements: list[Any] = []
+        self.subscribed = threading.Event()
+        self.got: SimpleQueue[Any] = SimpleQueue()
+        self.terminal: SimpleQueue[BaseException | None] = SimpleQueue()
+
+    def on_subscribe(self, subscription: Subscription) -> None:
+        self.subscription = subscription
+        if self.first:
+            subscription.request(self.first)
+        self.subscribed.set()
+
+    def on_next(self, element: Any) -> None:
+        self.elements.append(element)
+        self.got.put(element)
+        if self.again:
+            self.subscription.request(self.again)
+
+    def on_error(self, error: BaseException) -> None:
+        self.terminal.put(error)
+
+    def on_complete(self) -> None:
+        self.terminal.put(None)
+
+    def end(self) -> BaseException | None:
+        return self.terminal.get(timeout=DEADLINE)
+
+
+@pytest.fixture
+def peer() -> Peer:
+    return Peer()
+
+
+def export(peer: Peer, publisher: Any) -> int:
+    return peer.session.handles.own(publisher, 1)
+
+
+@pytest.mark.parametrize(("first", "again"), [(pyrs.UNBOUNDED, 0), (1, 1), (256, 1), (7, 3)])
+@pytest.mark.parametrize("max_prefetch", [1, 16, 4_096])
+def test_every_element_in_order_at_every_demand(peer: Peer, first: int, again: int, max_prefetch: int) -> None:
+    connection = peer.connect(max_prefetch=max_prefetch)
+    count = 2_000 if max_prefetch == 1 else 20_000
+    recorder = Recorder(first, again)
+    connection.session.subscribe(export(peer, pyrs.range(count)), recorder)
+    assert recorder.end() is None
+    assert recorder.elements == list(range(count))
+    assert connection.close()
+
+
+def test_the_other_way_round(peer: Peer) -> None:
+    connection = peer.connect()
+    recorder = Recorder(5, 1)
+    peer.session.subscribe(connection.session.handles.own(pyrs.range(5_000), 1), recorder)
+    assert recorder.end() is None
+    assert recorder.elements == list(range(5_000))
+    assert connection.close()
+
+
+def test_a_slow_iterator_is_not_held_back(peer: Peer) -> None:
+    connection = peer.connect()
+    gate: SimpleQueue[int] = SimpleQueue()
+
+    def slow() -> Any:
+        for _ in range(3):
+            yield gate.get(timeout=DEADLINE)
+
+    recorder = Recorder(pyrs.UNBOUNDED)
+    connection.session.subscribe(export(peer, pyrs.from_iterable(slow())), recorder)
+    for number in range(3):
+        gate.put(number)
+        # The next number is only given once this one arrived: a batch that waited to be full would never come.
+        assert recorder.got.get(timeout=DEADLINE) == number
+    assert recorder.end() is None
+    connection.close()
+
+
+def test_a_large_element_crosses_whole(peer: Peer) -> None:
+    connection = peer.connect()
+    large = os.urandom(5_000_000)
+    recorder = Recorder(pyrs.UNBOUNDED)
+    connection.session.subscribe(export(peer, pyrs.just(b"a", large, b"b")), recorder)
+    assert recorder.end() is None
+    assert recorder.elements == [b"a", large, b"b"]
+    connection.close()
+
+
+def test_the_peer_gone_is_link_broken_once_for_each_subscriber(peer: Peer) -> None:
+    connection = peer.connect()
+    recorders = [Recorder(1) for _ in range(10)]
+    for recorder in recorders:
+        connection.session.subscribe(export(peer, pyrs.never()), recorder)
+    connection.session.call(0, ["barrier"], deadline_seconds=DEADLINE)
+    peer.kill()
+    for recorder in recorders:
+        assert isinstance(recorder.end(), LinkBroken)
+        assert recorder.terminal.empty()
+    assert connection.close()
+    late = Recorder(1)
+    connection.session.subscribe(1, late)
+    assert late.subscribed.is_set()
+    assert isinstance(late.end(), (LinkBroken, LinkClosed))
+
+
+def test_close_is_link_closed_and_upstream_is_cancelled(peer: Peer) -> None:
+    connection = peer.connect()
+    cancelled = threading.Event()
+
+    class Source(pyrs.Publisher[int], pyrs.Subscription):
+        def subscribe(self, subscriber: Any) -> None:
+            subscriber.on_subscribe(self)
+
+        def request(self, n: int) -> None:
+            pass
+
+        def cancel(self) -> None:
+            cancelled.set()
+
+    remote, recorder = Recorder(1), Recorder(1)
+    peer.session.subscribe(connection.session.handles.own(Source(), 1), remote)
+    connection.session.subscribe(export(peer, pyrs.never()), recorder)
+    connection.session.call(0, deadline_seconds=DEADLINE)
+    assert connection.close()
+    assert isinstance(recorder.end(), LinkClosed)
+    assert isinstance(remote.end(), LinkBroken)
+    assert cancelled.wait(DEADLINE)
+    assert connection.close(), "closing again does nothing"
+
+
+@pytest.mark.parametrize(
+    "garbage",
+    [
+        b"\0\0\0\0",
+        b"\xff" * 64,
+        frame(FrameType.NEXT, 1, b""),
+        frame(FrameType.REQUEST, 2, b"\0"),
+        frame(FrameType.HELLO, 0, b""),
+        frame(FrameType.SUBSCRIBE, 2, b"\xc1"),
+        frame(FrameType.SUBSCRIBE, 1, b"\x92\x07\x80"),
+        frame(FrameType.RELEASE, 0, b"123"),
+    ],
+    ids=["length", "noise", "empty-next", "short-request", "second-hello", "no-msgpack", "our-id", "odd-release"],
+)
+def test_a_malformed_frame_ends_the_link_with_a_clear_error(peer: Peer, garbage: bytes) -> None:
+    connection = peer.connect()
+    recorder = Recorder(1)
+    connection.session.subscribe(export(peer, pyrs.never()), recorder)
+    connection.session.call(0, deadline_seconds=DEADLINE)
+    peer.send(garbage)
+    error = recorder.end()
+    assert isinstance(error, LinkBroken)
+    assert "malformed" in str(error)
+    assert peer.ended.wait(DEADLINE)
+    connection.close()
+
+
+def test_a_wrong_token_and_a_wrong_version_are_refused() -> None:
+    peer = Peer()
+    with pytest.raises(LinkBroken, match="closed the link while it was being opened"):
+        Connection(peer.port, b"z" * 32, lambda session: PlainCodec(), max_prefetch=1)
+    assert isinstance(peer.error, AssertionError)
+    with pytest.raises(VersionMismatch, match="version 9"):
+        Peer(version=9).connect()
+
+
+def test_somebody_else_on_the_port_does_not_get_a_link() -> None:
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def squat() -> None:
+        client, _ = listener.accept()
+        client.sendall(frame(FrameType.HELLO, 0, struct.pack(">H", 1) + b"n" * 32))
+        client.recv(1024)
+        client.sendall(frame(FrameType.PROOF, 0, b"p" * 32))
+        client.close()
+
+    threading.Thread(target=squat, daemon=True).start()
+    with pytest.raises(LinkBroken, match="does not know the token"):
+        Connection(listener.getsockname()[1], b"t" * 32, lambda session: PlainCodec(), max_prefetch=1)
+    listener.close()
+
+
+def test_ten_thousand_streams_leave_nothing_behind(peer: Peer) -> None:
+    connection = peer.connect()
+    handle = export(peer, pyrs.range(3))
+    session = connection.session
+    for _ in range(20):
+        recorders = [Recorder(pyrs.UNBOUNDED) for _ in range(500)]
+        for number, recorder in enumerate(recorders):
+            session.subscribe(handle, recorder)
+            if number % 5 == 0:
+                recorder.subscription.cancel()
+        for number, recorder in enumerate(recorders):
+            if number % 5:
+                assert recorder.end() is None
+                assert recorder.elements == [0, 1, 2]
+    session.call(0, deadline_seconds=DEADLINE)
+    end = time.monotonic() + DEADLINE
+    while (session.streams or peer.session.streams) and time.monotonic() < end:
+        session.call(0, deadline_seconds=DEADLINE)
+    assert (session.streams, peer.session.streams) == ({}, {})
+    assert session.streams_total == 10_000
+    assert connection.close()
+
+
+def test_a_cancelled_subscriber_is_let_go(peer: Peer) -> None:
+    connection = peer.connect()
+    recorder = Recorder(1)
+    connection.session.subscribe(export(peer, pyrs.range(1_000_000)), recorder)
+    recorder.got.get(timeout=DEADLINE)
+    recorder.subscription.cancel()
+    gone = weakref.ref(recorder)
+    subscription = recorder.subscription
+    del recorder
+    end = time.monotonic() + DEADLINE
+    while gone() is not None and time.monotonic() < end:
+        connection.session.call(0, deadline_seconds=DEADLINE)
+        gc.collect()
+    assert gone() is None, "rule 3.13"
+    subscription.request(1)
+    subscription.cancel()
+    connection.close()
+
+
+def test_a_subscriber_that_raises_is_cancelled_and_the_others_go_on(peer: Peer) -> None:
+    connection = peer.connect()
+    reported: SimpleQueue[BaseException] = SimpleQueue()
+    before = pyrs.set_error_hook(lambda error, where: reported.put(error))
+    try:
+
+        class Raising(Recorder):
+            def on_next(self, element: Any) -> None:
+                raise ArithmeticError("mine")
+
+        raising, other = Raising(10), Recorder(pyrs.UNBOUNDED)
+        connection.session.subscribe(export(peer, pyrs.range(10)), raising)
+        connection.session.subscribe(export(peer, pyrs.range(10)), other)
+        assert isinstance(reported.get(timeout=DEADLINE), ArithmeticError)
+        assert other.end() is None
+        assert raising.terminal.empty()
+    finally:
+        pyrs.set_error_hook(before)
+    connection.close()
+
+
+def test_blocked_subscribers_do_not_stop_another_stream(peer: Peer) -> None:
+    connection = peer.connect()
+    release = threading.Event()
+    entered: SimpleQueue[int] = SimpleQueue()
+
+    class Blocking(Recorder):
+        def on_next(self, element: Any) -> None:
+            entered.put(1)
+            release.wait(DEADLINE * 3)
+
+    for _ in range(64):
+        connection.session.subscribe(export(peer, pyrs.range(10)), Blocking(10))
+    for _ in range(64):
+        entered.get(timeout=DEADLINE)
+    other = Recorder(pyrs.UNBOUNDED)
+    connection.session.subscribe(export(peer, pyrs.range(10_000)), other)
+    assert other.end() is None
+    assert len(other.elements) == 10_000
+    release.set()
+    connection.close()
+
+
+def test_two_hundred_interrupts_leave_every_other_stream_exact(peer: Peer) -> None:
+    connection = peer.connect()
+    count = 300_000
+    others = [Recorder(100, 1) for _ in range(3)]
+    for other in others:
+        connection.session.subscribe(export(peer, pyrs.range(count)), other)
+
+    class Remote(pyrs.Publisher[Any]):
+        def __init__(self, handle: int) -> None:
+            self.handle = handle
+
+        def subscribe(self, subscriber: Any) -> None:
+            connection.session.subscribe(self.handle, subscriber)
+
+    stop = threading.Event()
+    interrupts = 0
+    main = threading.main_thread().ident
+    assert main is not None
+    armed = threading.Event()
+
+    def interrupt() -> None:
+        for _ in range(200):
+            if not armed.wait(DEADLINE) or stop.is_set():
+                return
+            armed.clear()
+            signal.pthread_kill(main, signal.SIGINT)
+
+    thread = threading.Thread(target=interrupt, daemon=True)
+    thread.start()
+    handle = export(peer, pyrs.range(1_000_000_000))
+    while interrupts < 200:
+        try:
+            for number in pyrs.Stream(Remote(handle)).to_iterable(timeout=DEADLINE):
+                if number == 50:
+                    armed.set()
+        except KeyboardInterrupt:
+            interrupts += 1
+    stop.set()
+    assert interrupts == 200
+    for other in others:
+        assert other.end() is None
+        assert other.elements == list(range(count))
+    after = Recorder(pyrs.UNBOUNDED)
+    connection.session.subscribe(export(peer, pyrs.range(10)), after)
+    assert after.end() is None
+    assert connection.close()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork on this system")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_forked_child_does_not_own_the_link(peer: Peer) -> None:
+    connection = peer.connect()
+    child = os.fork()
+    if child == 0:
+        recorder = Recorder(1)
+        connection.session.subscribe(1, recorder)
+        os._exit(0 if not connection.session.open and connection.close() else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    recorder = Recorder(pyrs.UNBOUNDED)
+    connection.session.subscribe(export(peer, pyrs.range(10)), recorder)
+    assert recorder.end() is None, "the parent's link is whole"
+    connection.close()
