@@ -1,0 +1,67 @@
+"""What the documentation claims: links lead somewhere, and what it says of the Makefile is there."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
+PYTHON_BLOCK = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+
+
+def name_of(page: Path) -> str:
+    return page.relative_to(ROOT).as_posix()
+
+
+def anchors_of(page: Path) -> set[str]:
+    headings = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    plain = [re.sub(r"[`*_]", "", heading).lower() for heading in headings]
+    return {re.sub(r"[^\w\- ]", "", heading).strip().replace(" ", "-") for heading in plain}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_links_lead_somewhere(page: Path) -> None:
+    lost = []
+    for target in LINK.findall(page.read_text(encoding="utf-8")):
+        if re.match(r"[a-z]+:", target):
+            continue
+        path, _, anchor = target.partition("#")
+        file = (page.parent / path).resolve() if path else page
+        if not file.exists() or (anchor and anchor not in anchors_of(file)):
+            lost.append(target)
+    assert lost == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_python_examples_are_python(page: Path) -> None:
+    for number, block in enumerate(PYTHON_BLOCK.findall(page.read_text(encoding="utf-8")), start=1):
+        try:
+            compile(block, f"{name_of(page)}, block {number}", "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+        except SyntaxError as error:
+            pytest.fail(f"{name_of(page)}, block {number}: {error}")
+
+
+def test_the_pages_stay_inside_the_docs() -> None:
+    """`make docs` is strict: a link out of docs/ is one that the site does not have."""
+    wrong = []
+    for page in (ROOT / "docs").rglob("*.md"):
+        for target in LINK.findall(page.read_text(encoding="utf-8")):
+            if not re.match(r"[a-z]+:", target):
+                file = (page.parent / target.partition("#")[0]).resolve()
+                wrong += [] if file.is_relative_to(ROOT / "docs") else [f"{name_of(page)}: {target}"]
+    assert wrong == []
+
+
+def test_make_targets_that_are_named_exist() -> None:
+    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+    named = set()
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8")
+        named |= set(re.findall(r"`make ([a-z]+)`", text)) | set(re.findall(r"^make ([a-z]+)", text, re.MULTILINE))
+    assert named, "nobody says make"
+    assert named - targets == set()

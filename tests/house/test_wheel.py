@@ -1,0 +1,87 @@
+"""The wheel, away from the checkout: what it holds, what it brings, and a stream through it.
+
+In a checkout a jar that the wheel forgot would be found all the same.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import zipfile
+from email.parser import Parser
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+STREAM = """
+from jpype import JClass
+import pyrs
+from pyrs import jvm
+
+with jvm.launch() as bridge:
+    body = JClass("java.net.http.HttpRequest$BodyPublishers").ofByteArray(bytes(range(256)) * 400)
+    chunks = bridge.from_jvm(body).map(bytes).collect(timeout=30)
+print(pyrs.__file__)
+print(sum(map(len, chunks)), b"".join(chunks) == bytes(range(256)) * 400)
+"""
+
+
+def run(*command: str | Path, where: Path, seconds: int = 300) -> str:
+    """Runs a command that must not find the checkout by the environment."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    done = subprocess.run(
+        [str(word) for word in command],
+        cwd=where,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=seconds,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("wheel")
+    build = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir"]
+    run(*build, folder, ROOT, where=folder)
+    (built,) = folder.glob("*.whl")
+    return built
+
+
+def test_it_holds_the_jars_and_the_package_alone(wheel: Path) -> None:
+    names = zipfile.ZipFile(wheel).namelist()
+    assert "pyrs/jvm/jars/pyrs.jar" in names
+    assert "pyrs/jvm/jars/reactive-streams-1.0.4.jar" in names
+    assert "pyrs/py.typed" in names
+    assert {name.split("/")[0] for name in names if ".dist-info/" not in name} == {"pyrs"}
+
+
+def test_the_jar_has_the_packages_version(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as outer, outer.open("pyrs/jvm/jars/pyrs.jar") as jar:
+        manifest = Parser().parsestr(zipfile.ZipFile(jar).read("META-INF/MANIFEST.MF").decode())
+    assert f"-{manifest['Implementation-Version']}-" in wheel.name
+
+
+def test_the_core_brings_no_other_package(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        (metadata,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
+        required = Parser().parsestr(archive.read(metadata).decode()).get_all("Requires-Dist") or []
+    assert required, "the extras are gone"
+    assert [line for line in required if "extra ==" not in line] == []
+
+
+@pytest.mark.timeout(600)
+def test_a_stream_runs_in_a_clean_environment(wheel: Path, tmp_path: Path) -> None:
+    run(sys.executable, "-m", "venv", tmp_path / "venv", where=tmp_path)
+    python = tmp_path / "venv" / "bin" / "python"
+    run(python, "-m", "pip", "install", "--quiet", f"{wheel}[jpype]", where=tmp_path)
+    where, counted = run(python, "-c", STREAM, where=tmp_path, seconds=120).splitlines()[-2:]
+    assert Path(where).is_relative_to(tmp_path), "the checkout was imported, not the wheel"
+    assert counted == "102400 True"
