@@ -1,6 +1,7 @@
 """The bridge to the JVM.
 
-``connect`` reaches a JVM that runs already, most often a Spark driver's; ``launch`` starts one in this process. Both give a `Bridge`.
+``connect`` reaches a JVM that runs already, most often a Spark driver's; ``launch`` starts one in this process. Both
+give a `Bridge`.
 """
 
 from __future__ import annotations
@@ -39,14 +40,16 @@ def connect(
     The jar goes into the running JVM by itself; no callback server is started, nothing is restarted.
 
     Args:
-        jvm: a SparkSession, a SparkContext, a py4j ``JavaGateway`` or ``ClientServer``; None for the JVM that JPype runs in this process.
+        jvm: a SparkSession, a SparkContext, a py4j ``JavaGateway`` or ``ClientServer``; None for the JVM that JPype
+            runs in this process.
         max_prefetch: how many elements a stream may hold ahead of its Subscriber at most.
         max_threads: how many Subscribers may be blocked at a time before others wait for a thread.
         call_timeout_seconds: how long Java waits for a Python stage function or callable.
         name: a name for threads, logs and ``repr``.
 
     Raises:
-        JvmUnavailable: there is no JVM to be reached that way (Spark Connect, a gateway that is not on this machine, Java 8, ...).
+        JvmUnavailable: there is no JVM to be reached that way (Spark Connect, a gateway that is not on this machine,
+            Java 8, ...).
         VersionMismatch: another version of pyrs is in that JVM already.
         TypeError: `jvm` is none of these.
     """

@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Any
 
-from pyrs.errors import JvmUnavailable, LinkClosed
-from pyrs.jvm.codec import LinkCodec, LinkReferences, isinstance_of
+from pyrs.errors import LinkClosed
+from pyrs.jvm.codec import LinkCodec, LinkReferences
 from pyrs.jvm.gateways.base import Control, Gateway
 from pyrs.jvm.link.connection import Connection, close_all
 from pyrs.jvm.link.handshake import TOKEN_BYTES
@@ -98,15 +98,16 @@ class Bridge:
         | CompletionStage | a `pyrs.jvm.JavaFuture`: awaitable, and a stream of one |
         | what `to_jvm` made | the Python object itself |
 
-        Demand: nothing is requested in Java before the Subscriber asks. Then the link keeps a bounded window ahead of it, which
-        starts at 16 elements and grows while the Subscriber keeps up. It slows the Java Publisher, never drops and never grows
-        without bound; what was prefetched when the Subscriber cancels is dropped and counted.
+        Demand: nothing is requested in Java before the Subscriber asks. Then the link keeps a bounded window ahead of
+        it, which starts at 16 elements and grows while the Subscriber keeps up. It slows the Java Publisher, never
+        drops and never grows without bound; what was prefetched when the Subscriber cancels is dropped and counted.
 
         Args:
             java_object: the gateway's own object, or a `JavaObject` that arrived as an element.
-            exact: pass demand one to one. For brokers that acknowledge on delivery; costs a round trip for each request.
-            convert: what values to make of foreign types, ``"auto"``, ``"values"``, ``"references"`` or a mapping of class names
-                (see the value table).
+            exact: pass demand one to one. For brokers that acknowledge on delivery; costs a round trip for each
+                request.
+            convert: what values to make of foreign types, ``"auto"``, ``"values"``, ``"references"`` or a mapping of
+                class names (see the value table).
 
         Raises:
             TypeError: the object is none of these.
@@ -130,8 +131,8 @@ class Bridge:
         if kind == Kind.OBJECT:
             name = self._control.invoke(self._control.invoke(java_object, "getClass"), "getName")
             raise TypeError(
-                f"from_jvm takes a Publisher, Subscriber, Processor (org.reactivestreams or java.util.concurrent.Flow) or "
-                f"CompletionStage; {name} is none of them"
+                "from_jvm takes a Publisher, Subscriber, Processor (org.reactivestreams or java.util.concurrent.Flow) "
+                f"or CompletionStage; {name} is none of them"
             )
         return self._stand_in(JavaObject(self._references, kind, self._control.export(java_object)), exact, convert)
 
@@ -153,15 +154,16 @@ class Bridge:
     ) -> Any:
         """Make a Java object of a Python Publisher, Subscriber or Processor.
 
-        It is a real Java object that implements both ``org.reactivestreams`` and ``java.util.concurrent.Flow``. What came from
-        Java goes back as the object it was.
+        It is a real Java object that implements both ``org.reactivestreams`` and ``java.util.concurrent.Flow``. What
+        came from Java goes back as the object it was.
 
         Demand: what the Java Subscriber requests reaches the Python Publisher as a bounded window (see `from_jvm`).
 
         Args:
             python_object: the Publisher, Subscriber or Processor.
-            element_type: the Java class that its elements shall have in Java, such as ``"java.lang.Integer"`` or ``"java.nio.ByteBuffer"``.
-                An element that does not fit ends the stream with an error that names both types.
+            element_type: the Java class that its elements shall have in Java, such as ``"java.lang.Integer"`` or
+                ``"java.nio.ByteBuffer"``. An element that does not fit ends the stream with an error that names both
+                types.
             convert: for a Subscriber: what it wants of foreign types (see `from_jvm`).
             exact: pass demand one to one.
 
@@ -195,10 +197,10 @@ class Bridge:
 
         Args:
             function: takes the `Stream` of the Java Publisher and returns a Publisher.
-            interface: the Java interface, ``java.util.function.Function`` by default; any with one method of that shape, such as
-                ``io.reactivex.rxjava3.core.FlowableTransformer``.
-            element_type: the Java class of the resulting elements. By default integers that came in one box (Integer, Short, Byte)
-                leave in it where they fit.
+            interface: the Java interface, ``java.util.function.Function`` by default; any with one method of that
+                shape, such as ``io.reactivex.rxjava3.core.FlowableTransformer``.
+            element_type: the Java class of the resulting elements. By default integers that came in one box (Integer,
+                Short, Byte) leave in it where they fit.
             convert: what the function wants of foreign types (see `from_jvm`).
             exact: pass demand one to one, on both sides of the stage.
         """
@@ -208,9 +210,7 @@ class Bridge:
         stage = StageFunction(function, exact=exact, convert=convert)
         options = {"element_type": element_type, "exact": exact or None}
         return self._gateway.shield(
-            lambda: self._exported(
-                stage, Kind.OBJECT, lambda handle: self._control.stage(handle, interface, options)
-            )
+            lambda: self._exported(stage, Kind.OBJECT, lambda handle: self._control.stage(handle, interface, options))
         )
 
     def to_jvm_callable(
@@ -218,7 +218,8 @@ class Bridge:
     ) -> Any:
         """Make a Java object of a single-method interface whose method is a Python function.
 
-        Each use is one call across the link, with a deadline: some 100 microseconds. For mappers of many elements use a stage.
+        Each use is one call across the link, with a deadline: some 100 microseconds. For mappers of many elements use a
+        stage.
 
         Args:
             function: the function; its arguments and result travel by the value table.
@@ -254,9 +255,10 @@ class Bridge:
     def stats(self) -> dict[str, Any]:
         """Numbers of this side of the bridge, now.
 
-        ``streams_live``, ``streams_total``; ``demand`` (requested and not yet delivered, of the streams that come from Java),
-        ``in_flight`` and ``largest_in_flight`` (granted and not yet delivered), ``elements_in``, ``elements_out``, ``bytes_in``,
-        ``bytes_out``, ``dropped``, ``handles`` (Python objects that the JVM refers to), ``threads``. `jvm_stats` asks the other side.
+        ``streams_live``, ``streams_total``; ``demand`` (requested and not yet delivered, of the streams that come from
+        Java), ``in_flight`` and ``largest_in_flight`` (granted and not yet delivered), ``elements_in``,
+        ``elements_out``, ``bytes_in``, ``bytes_out``, ``dropped``, ``handles`` (Python objects that the JVM refers to),
+        ``threads``. `jvm_stats` asks the other side.
         """
         session = self._session
         inbound = [stream for stream in list(session.streams.values()) if isinstance(stream, InboundStream)]
@@ -279,7 +281,9 @@ class Bridge:
         return self._control.stats()
 
     def close(self, deadline_seconds: float = 5.0) -> bool:
-        """Close the link. Live Subscribers get `LinkClosed`, Publishers are cancelled, the JVM stays as it is. More calls do nothing.
+        """Close the link.
+
+        Live Subscribers get `LinkClosed`, Publishers are cancelled, the JVM stays as it is. More calls do nothing.
 
         Returns:
             Whether everything ended within the deadline.
@@ -311,7 +315,8 @@ class Bridge:
     def _repr_html_(self) -> str:
         rows = "".join(f"<tr><th>{html.escape(key)}</th><td>{value:,}</td></tr>" for key, value in self.stats().items())
         state = "closed" if self.closed else "open"
-        return f"<table><caption>{html.escape(self.name)}, {state}, {html.escape(self._gateway.describe())}</caption>{rows}</table>"
+        caption = html.escape(f"{self.name}, {state}, {self._gateway.describe()}")
+        return f"<table><caption>{caption}</caption>{rows}</table>"
 
 
 class StageFunction:
@@ -339,10 +344,12 @@ def _is_publisher(value: object) -> bool:
 
 def _kind(value: object) -> Kind:
     publisher = _is_publisher(value)
-    subscriber = all(callable(getattr(value, name, None)) for name in ("on_subscribe", "on_next", "on_error", "on_complete"))
+    subscriber = all(
+        callable(getattr(value, name, None)) for name in ("on_subscribe", "on_next", "on_error", "on_complete")
+    )
     if publisher or subscriber:
         return Kind.PROCESSOR if publisher and subscriber else Kind.PUBLISHER if publisher else Kind.SUBSCRIBER
     raise TypeError(
-        f"to_jvm takes a Publisher, Subscriber or Processor, and {type(value).__name__} is none: it has neither subscribe nor "
-        "on_subscribe, on_next, on_error and on_complete (pyrs.just(value) makes a Publisher of a value)"
+        f"to_jvm takes a Publisher, Subscriber or Processor, and {type(value).__name__} is none: it has neither subscribe "
+        "nor on_subscribe, on_next, on_error and on_complete (pyrs.just(value) makes a Publisher of a value)"
     )

@@ -31,7 +31,10 @@ class LinkReferences(References):
         self.control = control
 
     def kind_of(self, value: object) -> int:
-        """What a Python object is to the JVM. By its class and not by its methods: an element is not called a Publisher by accident."""
+        """What a Python object is to the JVM.
+
+        By its class and not by its methods: an element is not called a Publisher by accident.
+        """
         publisher, subscriber = isinstance_of(value, Publisher), isinstance_of(value, Subscriber)
         if publisher:
             return Kind.PROCESSOR if subscriber else Kind.PUBLISHER

@@ -49,7 +49,8 @@ class JavaObject:
     """A Java object by reference.
 
     It is only a number until it is used: passing it on to Java costs nothing, and it arrives there as the same object.
-    A method call, ``str()`` or `java` goes through the gateway. Two of these are equal when they stand for the same Java object.
+    A method call, ``str()`` or `java` goes through the gateway. Two of these are equal when they stand for the same
+    Java object.
 
     When the last one is gone the JVM may collect its object.
     """
@@ -139,7 +140,8 @@ class JavaPublisher(Publisher[Any]):
         options = {} if self.convert is None else {"convert": self.convert}
         if self.exact:
             options["exact"] = True
-        # The stream holds the JavaObject by way of nothing else, so a Publisher must outlive its SUBSCRIBE: it does, on this frame.
+        # The stream holds the JavaObject by way of nothing else, so a Publisher must outlive its SUBSCRIBE: it does, on
+        # this frame.
         self.java_object.references.session.subscribe(
             self.java_object.handle, subscriber, exact=self.exact, options=options
         )

@@ -36,7 +36,11 @@ class Peer:
 
     def connect(self, **options: int) -> Connection:
         connection = Connection(
-            self.port, self.token, lambda session: PlainCodec(), max_prefetch=options.pop("max_prefetch", 4_096), **options
+            self.port,
+            self.token,
+            lambda session: PlainCodec(),
+            max_prefetch=options.pop("max_prefetch", 4_096),
+            **options,
         )
         assert self.ready.wait(10)
         return connection

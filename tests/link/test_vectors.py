@@ -42,7 +42,9 @@ def test_frames(vector: dict[str, Any], cut: int) -> None:
             feed()
         return
     feed()
-    assert [(m.type, m.id, m.body.hex()) for m in messages] == [(f["type"], f["id"], f["body"]) for f in vector["frames"]]
+    assert [(m.type, m.id, m.body.hex()) for m in messages] == [
+        (f["type"], f["id"], f["body"]) for f in vector["frames"]
+    ]
     assert decoder.pending == vector["pending"]
     if not vector["pending"] and not any(byte & MORE for byte in raw[4:5]):
         assert b"".join(frame(m.type, m.id, m.body) for m in messages) == raw or "pieces" in vector["name"]

@@ -1,0 +1,1 @@
+"""The link: frames, streams, and the socket under them."""

@@ -143,7 +143,9 @@ class FrameDecoder:
             # The length is checked on its own four bytes, before the rest is waited for.
             length = int.from_bytes(buffer[start : start + 4], "big")
             if not _ID_AND_TYPE <= length <= self.max_length:
-                raise ProtocolError(f"malformed frame: a length of {length} is not in {_ID_AND_TYPE}..{self.max_length}")
+                raise ProtocolError(
+                    f"malformed frame: a length of {length} is not in {_ID_AND_TYPE}..{self.max_length}"
+                )
             if end - start < 4 + length:
                 break
             _, kind, identifier = HEADER.unpack_from(buffer, start)

@@ -29,14 +29,15 @@ class Owned:
 class Handles:
     """The table of owned objects and the queue of the peer's handles to give back.
 
-    `give_back` is safe in a finalizer: it only appends to a deque. Everything else is short work under a lock; no user code
-    runs there.
+    `give_back` is safe in a finalizer: it only appends to a deque. Everything else is short work under a lock; no user
+    code runs there.
     """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._by_handle: dict[int, Owned] = {}
-        # Keyed by id(): the entry holds the object, so its id cannot be reused meanwhile. Equality is the user's, identity ours.
+        # Keyed by id(): the entry holds the object, so its id cannot be reused meanwhile. Equality is the user's,
+        # identity ours.
         self._by_identity: dict[int, Owned] = {}
         self._last = 0
         self._given_back: deque[int] = deque()
@@ -67,7 +68,10 @@ class Handles:
         return owned.target
 
     def claim_subscriber(self, handle: int) -> Any:
-        """The Subscriber of a handle, once: it takes one subscription (rules 2.5, 2.12). None where it had one, or is not there."""
+        """The Subscriber of a handle, once: it takes one subscription (rules 2.5, 2.12).
+
+        None where it had one, or is not there.
+        """
         owned = self._by_handle.get(handle)
         if owned is None or not hasattr(owned.target, "on_subscribe"):
             return None

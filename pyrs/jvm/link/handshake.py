@@ -58,5 +58,7 @@ class Dialler:
         """
         expected = proof(self._token, _LISTEN, self._peer_nonce, self._nonce)
         if message.type != FrameType.PROOF or not hmac.compare_digest(message.body, expected):
-            raise LinkBroken("whoever listens on the link's port does not know the token: it is not the JVM that was asked")
+            raise LinkBroken(
+                "whoever listens on the link's port does not know the token: it is not the JVM that was asked"
+            )
         self._token = b""

@@ -25,11 +25,12 @@ _COMPLETE = object()
 class InboundStream(Lane, Subscription):
     """A Subscription on something in the peer.
 
-    The reader appends to `_batches`, the user's threads to `_requests`; the lane alone does the rest: it hands elements over,
-    keeps the window filled and ends the stream. A batch is decoded when its turn comes.
+    The reader appends to `_batches`, the user's threads to `_requests`; the lane alone does the rest: it hands elements
+    over, keeps the window filled and ends the stream. A batch is decoded when its turn comes.
 
-    Rules: 1.1 (a batch beyond the credit ends the stream), 1.3 and 1.7 (one lane), 2.13 (a Subscriber that raises is cancelled),
-    3.3 (a request from inside on_next only adds), 3.5 to 3.9, 3.13 (every reference is dropped at the end), 3.17.
+    Rules: 1.1 (a batch beyond the credit ends the stream), 1.3 and 1.7 (one lane), 2.13 (a Subscriber that raises is
+    cancelled), 3.3 (a request from inside on_next only adds), 3.5 to 3.9, 3.13 (every reference is dropped at the end),
+    3.17.
     """
 
     __slots__ = (
@@ -108,7 +109,8 @@ class InboundStream(Lane, Subscription):
             self._session.schedule(self)
             return
         self._requests.append(n)
-        # While the lane runs it looks again before it ends, so that the usual request from inside on_next costs an append.
+        # While the lane runs it looks again before it ends, so that the usual request from inside on_next costs an
+        # append.
         if not self._running.locked():
             self._session.schedule(self)
 

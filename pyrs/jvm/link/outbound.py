@@ -45,7 +45,8 @@ class OutboundStream(Lane, IteratorConsumer[Any], Subscriber[Any]):
     The lane calls the upstream Subscription; `take` is called by whoever has the writer's role. Between them stands
     `_pending`, which holds no more than the credit.
 
-    Rules: 1.1, 1.3, 1.7, 1.9, 2.13 are checked here, for the Publisher may be anybody's; a breach ends this stream alone.
+    Rules: 1.1, 1.3, 1.7, 1.9, 2.13 are checked here, for the Publisher may be anybody's; a breach ends this stream
+    alone.
     """
 
     __slots__ = (
@@ -208,9 +209,7 @@ class OutboundStream(Lane, IteratorConsumer[Any], Subscriber[Any]):
         return DemandExceeded(f"on_next number {self._emitted + 1} where {self._granted} elements were requested")
 
     def _concurrent(self, signal: str) -> None:
-        self._fail(
-            ConcurrentSignals(f"{signal} was called while another signal of the same stream was being handled")
-        )
+        self._fail(ConcurrentSignals(f"{signal} was called while another signal of the same stream was being handled"))
 
     def _fail(self, error: BaseException) -> None:
         """The Publisher broke a rule or an element cannot travel: end this stream, and cancel upstream."""
@@ -373,4 +372,5 @@ class OutboundStream(Lane, IteratorConsumer[Any], Subscriber[Any]):
 
     def __repr__(self) -> str:
         state = "cancelled" if self._cancelled else "ended" if self._terminal is not None else "live"
-        return f"<OutboundStream {self.id} {state}, {self._emitted} of {self._granted} granted elements, {len(self._pending)} to write>"
+        emitted = f"{self._emitted} of {self._granted} granted elements"
+        return f"<OutboundStream {self.id} {state}, {emitted}, {len(self._pending)} to write>"

@@ -1,8 +1,8 @@
 """What waits to be written, and who may write it.
 
-The writer's role belongs to one thread at a time: whoever finds it free takes everything that waits, the others leave their
-frames and go. Python's main thread and a thread that runs an event loop never take it (an interrupt in the middle of a
-write leaves half a frame, and a loop must not block): they wake the link's writer thread instead.
+The writer's role belongs to one thread at a time: whoever finds it free takes everything that waits, the others leave
+their frames and go. Python's main thread and a thread that runs an event loop never take it (an interrupt in the middle
+of a write leaves half a frame, and a loop must not block): they wake the link's writer thread instead.
 """
 
 from __future__ import annotations
@@ -39,10 +39,13 @@ def may_write() -> bool:
 class Outbox:
     """Control frames in order, then a frame of each ready source in turn.
 
-    Nothing here is bounded by itself: a source holds no more than its stream's credit, and control frames answer frames.
+    Nothing here is bounded by itself: a source holds no more than its stream's credit, and control frames answer
+    frames.
     """
 
-    def __init__(self, send: Callable[[bytes], object], wake: Callable[[], object], released: Callable[[], bytes]) -> None:
+    def __init__(
+        self, send: Callable[[bytes], object], wake: Callable[[], object], released: Callable[[], bytes]
+    ) -> None:
         self._send = send
         self._wake = wake
         self._released = released

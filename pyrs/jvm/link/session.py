@@ -29,7 +29,10 @@ BARRIER = 0
 
 
 class Encoder(Protocol):
-    """Encodes the elements of one stream. `carried` gathers the references of the element encoded last; the stream empties it."""
+    """Encodes the elements of one stream.
+
+    `carried` gathers the references of the element encoded last; the stream empties it.
+    """
 
     carried: list[object]
 
@@ -68,8 +71,8 @@ class Session:
 
     Args:
         execute: runs a task on a worker thread (inline in tests that replay vectors).
-        post: runs a task on the link's own writer thread: for Python's main thread, which touches neither the socket nor a
-            thread pool, so that an interrupt cannot leave either half done.
+        post: runs a task on the link's own writer thread: for Python's main thread, which touches neither the socket
+            nor a thread pool, so that an interrupt cannot leave either half done.
         send: writes bytes to the socket.
         wake: has the writer thread flush the outbox.
         max_prefetch: the largest window of a stream.
@@ -93,7 +96,9 @@ class Session:
         self.codec: Codec
         self.max_prefetch = max_prefetch
         self.open = True
-        self.over: PyrsError = LinkClosed("the link was closed: open another one with pyrs.jvm.connect or pyrs.jvm.launch")
+        self.over: PyrsError = LinkClosed(
+            "the link was closed: open another one with pyrs.jvm.connect or pyrs.jvm.launch"
+        )
         self.streams: dict[int, InboundStream | OutboundStream] = {}
         self._stream_ids = count(first_stream, 2)
         self._call_ids = count(1)

@@ -13,8 +13,8 @@ DEFAULT_MAX_PREFETCH = 4_096
 class Window:
     """The credit of one stream.
 
-    The consumer end tells it what the user requested, what was observed and what was handed over; `refill` answers with the
-    credit to send now. Not thread-safe: a stream's serial drain alone calls it (others may read its numbers).
+    The consumer end tells it what the user requested, what was observed and what was handed over; `refill` answers with
+    the credit to send now. Not thread-safe: a stream's serial drain alone calls it (others may read its numbers).
     """
 
     __slots__ = (
