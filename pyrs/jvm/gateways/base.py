@@ -18,7 +18,7 @@ T = TypeVar("T")
 class Control(Protocol):
     """One bridge in the JVM, typed. Every method is a call of ``io.pyrs.Bridge``.
 
-    A Java object is typed ``object`` here: it is the carrier's own stand-in (Py4J's ``JavaObject``, JPype's ``JObject``).
+    A Java object is typed ``object`` here: the carrier's own stand-in (Py4J's ``JavaObject``, JPype's ``JObject``).
     Calls that change something carry a request id of ours, since Py4J sends a command again when its connection was
     reset: the bridge answers a second arrival with the first one's result. Every method raises what
     :meth:`Gateway.translate` makes of the carrier's exceptions: ``JavaError`` for a Throwable, ``JvmUnavailable`` for a

@@ -2,7 +2,7 @@
 
 The first way that works is taken: the class is visible already (``spark.jars``, ``--packages``, the class path); the
 JVM has a loader that takes more jars (Spark's ``MutableURLClassLoader``, JPype's own); a child class loader. The loader
-that was found is remembered in the JVM under the system property ``io.pyrs.loader``, so that a second bridge or a second
+that was found is remembered in the JVM under the system property ``io.pyrs.loader``, so that a second bridge or another
 Python process shares the one copy, and its types, with the first.
 """
 
@@ -80,7 +80,7 @@ def _loader_of_visible_entry(java: Java, jars: Jars, loader: object) -> object:
         if not _is_mutable(java, loader):
             raise JvmUnavailable(
                 "pyrs.jar is on the JVM's class path, but the class loader that holds it sees no org.reactivestreams: "
-                f"put {jars.reactive_streams.name} on the same class path, or take pyrs.jar away (pyrs loads its own copy)"
+                f"put {jars.reactive_streams.name} on the same class path, or take pyrs.jar away (pyrs loads its own)"
             )
         java.call(loader, "addURL", _url(java, jars.reactive_streams))
     return loader

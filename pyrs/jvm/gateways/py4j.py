@@ -46,12 +46,13 @@ class Py4JGateway:
 
     def __init__(self, gateway: Any) -> None:
         client = gateway._gateway_client
-        self._where = f"{client.address}:{client.port}"
+        address, port = _endpoint(client)
+        self._where = f"{address}:{port}"
         self._mode = type(gateway).__name__
-        if not _is_loopback(client.address):
+        if not _is_loopback(address):
             raise JvmUnavailable(
-                f"the Py4J gateway is at {self._where}, not on this machine's loopback: the link between Python and the "
-                "JVM is a loopback connection, so run this process on the machine of the JVM and connect to 127.0.0.1"
+                f"the Py4J gateway is at {self._where}, not on this machine's loopback: the link between Python and "
+                "the JVM is a loopback connection, so run this process on the JVM's machine and connect to 127.0.0.1"
             )
         self._java = Py4JJava(client)
         self._shield = Shield(self.detach_thread)
@@ -106,8 +107,8 @@ class Py4JJava:
 
     def owns(self, value: Any) -> bool:
         """Whether a ``JavaObject`` belongs to the JVM of this client."""
-        other = value._gateway_client
-        return other is self._client or (other.address, other.port) == (self._client.address, self._client.port)
+        other: Any = value._gateway_client
+        return other is self._client or _endpoint(other) == _endpoint(self._client)
 
     def static(self, class_name: str, method: str, *args: object) -> object:
         """Call a static method."""
@@ -187,7 +188,7 @@ class Py4JJava:
 
     def _gone(self, text: str) -> JvmUnavailable:
         return JvmUnavailable(
-            f"no JVM answers at {self._client.address}:{self._client.port} ({_last_line(text)}): the gateway was shut "
+            f"no JVM answers at {':'.join(_endpoint(self._client))} ({_last_line(text)}): the gateway was shut "
             "down, or the JVM has ended. Start it again and connect again"
         )
 
@@ -232,6 +233,12 @@ class Py4JJava:
             )
         part: str = protocol.get_command_part(argument)
         return part
+
+
+def _endpoint(client: Any) -> tuple[str, str]:
+    # A ClientServer's client keeps its parameters under a name of its own, and puts them where the address should be.
+    parameters = getattr(client, "java_parameters", None) or client.gateway_parameters
+    return str(parameters.address), str(parameters.port)
 
 
 def _is_loopback(address: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import dropwhile, takewhile
 
 from pyrs.errors import JavaError
 from pyrs.jvm.gateways.base import Java
@@ -10,19 +11,21 @@ from pyrs.jvm.gateways.base import Java
 __all__ = ["java_error", "parse_stack"]
 
 _DEPTH = 16  # causes that are followed; a cycle ends there too
-_FRAME = re.compile(r"([^\s,\[]+)\(([^)]*)\)")
+_FRAME = re.compile(r"\s*at ([^\s(]+)\(([^)]*)\)")
 _MODULE = re.compile(r"^[\w.@-]+/(?:[\w.@-]*/)?")
 
 Frame = tuple[str, str, "str | None", int]
 
 
 def java_error(java: Java, throwable: object, depth: int = _DEPTH) -> JavaError:
-    """Class, message, stack and causes of a Throwable; six calls for each of the chain."""
+    """Class, message, stack and causes of a Throwable; eight calls for each of the chain."""
     name = str(java.call(java.call(throwable, "getClass"), "getName"))
     message = java.call(throwable, "getMessage")
-    # One string for the whole stack: four calls a frame would make a deep stack cost milliseconds.
-    stack = java.static("java.util.Arrays", "toString", java.call(throwable, "getStackTrace"))
-    error = JavaError(name, None if message is None else str(message), parse_stack(str(stack)))
+    # Printed to one string: four calls for each frame would make a deep stack cost milliseconds.
+    text = java.new("java.io.StringWriter")
+    java.call(throwable, "printStackTrace", java.new("java.io.PrintWriter", text))
+    stack = str(java.call(text, "toString"))
+    error = JavaError(name, None if message is None else str(message), parse_stack(stack))
     cause = java.call(throwable, "getCause") if depth > 1 else None
     if cause is not None:
         error.__cause__ = java_error(java, cause, depth - 1)
@@ -30,13 +33,16 @@ def java_error(java: Java, throwable: object, depth: int = _DEPTH) -> JavaError:
 
 
 def parse_stack(text: str) -> tuple[Frame, ...]:
-    """The frames in the text of an array of StackTraceElement.
+    r"""The frames of the first Throwable in a printed stack trace, its causes left out.
 
     Example:
-        >>> parse_stack("[java.base/java.util.Objects.requireNonNull(Objects.java:208), a.B.<init>(Native Method)]")
-        (('java.util.Objects', 'requireNonNull', 'Objects.java', 208), ('a.B', '<init>', None, -1))
+        >>> parse_stack("a.B: sorry\n\tat java.base/java.util.Objects.requireNonNull(Objects.java:208)\n")
+        (('java.util.Objects', 'requireNonNull', 'Objects.java', 208),)
     """
-    return tuple(_frame(*match.groups()) for match in _FRAME.finditer(text))
+    lines = iter(text.splitlines())
+    # A message may have lines of its own; the frames are the first lines that look like it, without a gap.
+    matches = dropwhile(lambda match: match is None, map(_FRAME.fullmatch, lines))
+    return tuple(_frame(*match.groups()) for match in takewhile(bool, matches) if match)
 
 
 def _frame(where: str, place: str) -> Frame:
