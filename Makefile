@@ -28,12 +28,13 @@ $(VENV)/.ready: pyproject.toml | system
 	@echo "pyrs: creating $(VENV) and installing the Python packages (PySpark is large; the first time takes a few minutes)"
 	@$(PYTHON) -c 'import sys; sys.exit("pyrs: Python 3.10 or later is needed, this is " + sys.version.split()[0] if sys.version_info < (3, 10) else 0)'
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --use-pep517 --editable '.[dev]'
 	@touch $@
 
 $(JAR): $(JAR_SOURCES) | system
 	@echo "pyrs: building the jar"
-	@$(GRADLE) assemble
+	@mkdir -p build
+	@$(GRADLE) assemble >build/jar.log 2>&1 || { cat build/jar.log >&2; exit 1; }
 	@touch $@
 
 demo: setup ## MovieLens through Spark's driver, Reactor, a Python Processor and back, with back pressure
