@@ -1,0 +1,14 @@
+package io.pyrs.value;
+
+/** A value that has no form on the other side. The message names the type, or both types where two are involved. */
+public final class ConversionException extends RuntimeException {
+    private static final long serialVersionUID = 1L;
+
+    public ConversionException(String message) {
+        super(message);
+    }
+
+    public ConversionException(String message, Throwable cause) {
+        super(message, cause);
+    }
+}

@@ -1,0 +1,155 @@
+package io.pyrs.value;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.util.Arrays;
+import org.msgpack.core.MessagePack;
+import org.msgpack.core.MessagePacker;
+import org.msgpack.core.buffer.MessageBuffer;
+import org.msgpack.core.buffer.MessageBufferOutput;
+
+/**
+ * A heap buffer that grows, into which a {@link ValueEncoder} writes values one after the other.
+ *
+ * <p>Not thread-safe: one belongs to one stream, under that stream's own discipline.
+ */
+public final class ValueBuffer {
+    private static final int LARGEST_KEPT = 1 << 20;
+    private static final int LARGEST_MESSAGE = 1 << 30;
+
+    private final Output output;
+    final MessagePacker packer;
+    private long base;
+
+    public ValueBuffer() {
+        this(1024);
+    }
+
+    public ValueBuffer(int capacity) {
+        output = new Output(capacity);
+        packer = MessagePack.newDefaultPacker(output);
+    }
+
+    /** The bytes written since the last take or reset. */
+    public int size() {
+        return (int) (packer.getTotalWrittenBytes() - base);
+    }
+
+    /** Forgets what was written. */
+    public void reset() {
+        truncate(0);
+        output.shrink();
+    }
+
+    /** The bytes of the values, one after the other; the buffer is empty afterwards. */
+    public byte[] take() {
+        return take(0, -1);
+    }
+
+    /** A NEXT body: an array header for {@code count} values and the values; the buffer is empty afterwards. */
+    public byte[] takeBatch(int count) {
+        return take(0, count);
+    }
+
+    /**
+     * The same behind {@code headroom} zero bytes, where a frame's header can be written without another copy.
+     *
+     * @param count the number of values for the array header, or -1 for no header
+     */
+    public byte[] take(int headroom, int count) {
+        flush();
+        int header = count < 0 ? 0 : count < 16 ? 1 : count < 65536 ? 3 : 5;
+        byte[] body = new byte[headroom + header + output.length];
+        if (header == 1) {
+            body[headroom] = (byte) (0x90 | count);
+        } else if (header == 3) {
+            body[headroom] = (byte) 0xdc;
+            body[headroom + 1] = (byte) (count >>> 8);
+            body[headroom + 2] = (byte) count;
+        } else if (header == 5) {
+            body[headroom] = (byte) 0xdd;
+            for (int i = 0; i < 4; i++) {
+                body[headroom + 1 + i] = (byte) (count >>> (24 - 8 * i));
+            }
+        }
+        System.arraycopy(output.array, 0, body, headroom + header, output.length);
+        reset();
+        return body;
+    }
+
+    /** Cuts everything after the first {@code size} bytes: an element that failed half-way leaves no trace. */
+    void truncate(int size) {
+        flush();
+        output.length = size;
+        base = packer.getTotalWrittenBytes() - size;
+    }
+
+    /** Appends what another buffer holds. */
+    void append(ValueBuffer other) throws IOException {
+        other.flush();
+        packer.writePayload(other.output.array, 0, other.output.length);
+    }
+
+    private void flush() {
+        try {
+            packer.flush();
+        } catch (IOException impossible) {
+            throw new UncheckedIOException(impossible);
+        }
+    }
+
+    /** The packer writes straight into the array; a wrapper is made only where the array grew or was taken. */
+    private static final class Output implements MessageBufferOutput {
+        private byte[] array;
+        private int length;
+
+        private Output(int capacity) {
+            array = new byte[Math.max(64, capacity)];
+        }
+
+        private void ensure(long more) {
+            long needed = length + more;
+            if (needed > LARGEST_MESSAGE) {
+                throw new ConversionException("a value of more than 1 GiB cannot travel");
+            }
+            if (needed > array.length) {
+                array = Arrays.copyOf(array, (int) Math.min(LARGEST_MESSAGE, Math.max(needed, 2L * array.length)));
+            }
+        }
+
+        private void shrink() {
+            if (array.length > LARGEST_KEPT) {
+                array = new byte[1024];
+            }
+        }
+
+        @Override
+        public MessageBuffer next(int minimumSize) {
+            ensure(minimumSize + 1L);
+            return MessageBuffer.wrap(array, length, array.length - length);
+        }
+
+        @Override
+        public void writeBuffer(int written) {
+            length += written;
+        }
+
+        @Override
+        public void write(byte[] source, int offset, int count) {
+            ensure(count);
+            System.arraycopy(source, offset, array, length, count);
+            length += count;
+        }
+
+        @Override
+        public void add(byte[] source, int offset, int count) {
+            write(source, offset, count);
+        }
+
+        @Override
+        public void flush() {}
+
+        @Override
+        public void close() {}
+    }
+}

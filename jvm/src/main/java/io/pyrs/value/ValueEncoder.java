@@ -1,0 +1,111 @@
+package io.pyrs.value;
+
+import java.io.IOException;
+import java.util.Arrays;
+import org.msgpack.core.MessagePacker;
+
+/**
+ * Writes Java values as the bytes of the value table (docs/values.md).
+ *
+ * <p>A value is written completely inside {@link #encode}: nothing mutable is read afterwards, so a Publisher may reuse
+ * its buffers. Not thread-safe: one belongs to one stream.
+ */
+public final class ValueEncoder {
+    private final References references;
+    private final Conversion conversion;
+    private long[] owned = new long[4];
+    private int ownedCount;
+
+    public ValueEncoder(References references, Conversion conversion) {
+        this.references = references;
+        this.conversion = conversion;
+    }
+
+    /**
+     * Appends one value. Null is nil here (an argument or a result may be null; an element may not, rule 2.13).
+     *
+     * @throws ConversionException if it has no form; then the buffer is as it was before, and no handle was given away
+     */
+    public void encode(Object value, ValueBuffer out) {
+        if (value instanceof Long) {
+            try {
+                out.packer.packLong((Long) value);
+            } catch (IOException impossible) {
+                throw new IllegalStateException(impossible);
+            }
+            return;
+        }
+        int mark = out.size();
+        ownedCount = 0;
+        boolean written = false;
+        try {
+            write(value, out, 0);
+            written = true;
+        } catch (IOException | StackOverflowError e) {
+            throw new ConversionException("a " + value.getClass().getName() + " cannot travel: " + e, e);
+        } finally {
+            if (!written) {
+                out.truncate(mark);
+                for (int i = 0; i < ownedCount; i++) {
+                    references.disown(owned[i]);
+                }
+            }
+        }
+    }
+
+    /** Appends a value that lies {@code depth} containers deep. */
+    void write(Object value, ValueBuffer out, int depth) throws IOException {
+        MessagePacker packer = out.packer;
+        if (value == null) {
+            packer.packNil();
+            return;
+        }
+        Class<?> type = value.getClass();
+        if (type == Long.class) {
+            packer.packLong((Long) value);
+        } else if (type == String.class) {
+            Scalars.writeString((String) value, packer);
+        } else if (type == Double.class) {
+            packer.packDouble((Double) value);
+        } else if (type == Integer.class) {
+            packer.packInt((Integer) value);
+        } else if (type == Boolean.class) {
+            packer.packBoolean((Boolean) value);
+        } else {
+            conversion.formOf(type).write(this, value, out, depth);
+        }
+    }
+
+    /** Appends a handle: the peer's own object goes home, anything else is exported. */
+    void writeReference(Object value, ValueBuffer out) throws IOException {
+        long handle = references.home(value);
+        byte extension = Extensions.RECEIVER_OWNS;
+        int kind;
+        if (handle != 0) {
+            kind = references.homeKind(value);
+        } else {
+            kind = references.kindOf(value);
+            handle = references.own(value, kind);
+            extension = Extensions.SENDER_OWNS;
+            if (ownedCount == owned.length) {
+                owned = Arrays.copyOf(owned, ownedCount * 2);
+            }
+            owned[ownedCount++] = handle;
+        }
+        out.packer.packExtensionTypeHeader(extension, 9);
+        out.packer.writePayload(Scalars.bytes(9).put((byte) kind).putLong(handle).array());
+    }
+
+    boolean isOfPeer(Object value) {
+        return references.home(value) != 0;
+    }
+
+    /** The depth of a container's content, refused beyond the limit (which a cyclic container always reaches). */
+    static int deeper(Object container, int depth) {
+        if (depth >= Extensions.MAX_DEPTH) {
+            throw new ConversionException("a " + container.getClass().getName() + " contains itself or nests deeper than "
+                    + Extensions.MAX_DEPTH + " containers");
+        }
+        return depth + 1;
+    }
+}
