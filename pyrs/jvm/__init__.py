@@ -10,6 +10,14 @@ from collections.abc import Sequence
 from os import PathLike
 from typing import Any
 
+try:
+    import msgpack as _msgpack  # noqa: F401  (asked for here, where the answer can say what to install)
+except ImportError as _missing:
+    raise ImportError(
+        "pyrs.jvm needs msgpack and a gateway: pip install 'pyrs-streams[spark]' for a Spark driver, "
+        "'pyrs-streams[jpype]' for a JVM in this process"
+    ) from _missing
+
 from pyrs.jvm.bridge import DEFAULT_CALL_TIMEOUT_SECONDS, DEFAULT_MAX_THREADS, Bridge
 from pyrs.jvm.gateways import gateway_for, launch_gateway
 from pyrs.jvm.link.window import DEFAULT_MAX_PREFETCH

@@ -23,6 +23,7 @@ _READ_AT_ONCE = 256 * 1_024
 _HOUSEKEEPING_SECONDS = 0.5
 _MANY_RELEASED = 2_048
 _OPENING_SECONDS = 10.0
+_GOODBYE_SECONDS = 1.0
 
 _live: weakref.WeakSet[Connection] = weakref.WeakSet()
 
@@ -89,6 +90,7 @@ class Connection:
             # The reader sees the end of the connection too and tells everybody; writing on is pointless.
             self.session.outbox.close()
             _log.debug("the link's socket failed: %s", error)
+            self._shut()
 
     def _wake(self) -> None:
         if not self._woken:
@@ -147,7 +149,7 @@ class Connection:
     def _refuse(self, error: ProtocolError) -> None:
         _log.error("%s", error)
         with suppress(OSError):
-            self._socket.settimeout(1.0)
+            self._socket.settimeout(_GOODBYE_SECONDS)
             self._socket.sendall(self.session.goaway(GoAway.MALFORMED, str(error)))
 
     def _goaway(self, code: int, text: str) -> None:
@@ -186,7 +188,10 @@ class Connection:
     def _say_goodbye(self) -> None:
         session = self.session
         if session.open:
-            self._send(session.goaway(GoAway.CLOSING, "closing"))
+            # A peer that reads no more must not hold us up: from here on the socket has a deadline.
+            self._socket.settimeout(_GOODBYE_SECONDS)
+            session.outbox.control(session.goaway(GoAway.CLOSING, "closing"))
+            session.outbox.write()
             session.lost(LinkClosed("the bridge was closed"))
         self._shut()
 
@@ -201,6 +206,7 @@ class Connection:
     def forked(self) -> None:
         """In a child made by fork(): the link stays the parent's. Only the descriptor's copy is closed."""
         self.session.open = False
+        self.session.over = LinkBroken("this process was forked: the link belongs to its parent; open a bridge here")
         self.session.outbox.closed = True
         with suppress(OSError):
             socket.socket.close(self._socket)

@@ -90,9 +90,10 @@ class InboundStream(Lane, Subscription):
         except BaseException:
             self.cancel()
             raise
-        self._started = True
-        if self._has_work():
-            self._session.schedule(self)
+        finally:
+            self._started = True
+            if self._has_work():
+                self._session.schedule(self)
 
     def request(self, n: int) -> None:
         """Ask for `n` more elements.

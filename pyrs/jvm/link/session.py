@@ -122,13 +122,17 @@ class Session:
         """
         stream = InboundStream(self, next(self._stream_ids), subscriber, max_prefetch=self.max_prefetch, exact=exact)
         self._register(stream)
-        if self.open:
-            body = self.codec.encode([handle, options or {}])
-            self.outbox.control(frame(FrameType.SUBSCRIBE, stream.id, body))
-        else:
-            stream.lost(self.over)
-        stream.start()
-        self.outbox.flush()
+        try:
+            if self.open:
+                body = self.codec.encode([handle, options or {}])
+                self.outbox.control(frame(FrameType.SUBSCRIBE, stream.id, body))
+            else:
+                stream.lost(self.over)
+            stream.start()
+            self.outbox.flush()
+        except BaseException:
+            stream.cancel()  # an interrupt, most likely: what was opened by halves must not stay
+            raise
 
     def subscribe_peer(self, handle: int, options: dict[str, Any] | None = None) -> OutboundStream:
         """The Subscriber to give to a Python Publisher so that it feeds the peer's Subscriber `handle`."""
