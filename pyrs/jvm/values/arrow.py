@@ -1,0 +1,35 @@
+"""Arrow record batches as IPC streams. The one place that imports pyarrow, and only when a batch crosses."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyrs.errors import ConversionError
+
+__all__ = ["from_ipc", "to_ipc"]
+
+
+def to_ipc(batch: Any) -> bytes:
+    """Return the bytes of an IPC stream that holds a RecordBatch."""
+    import pyarrow
+
+    sink = pyarrow.BufferOutputStream()
+    with pyarrow.ipc.new_stream(sink, batch.schema) as writer:
+        writer.write_batch(batch)
+    return bytes(sink.getvalue())
+
+
+def from_ipc(stream: bytes) -> Any:
+    """Return the RecordBatch of an IPC stream; its columns lie in ``stream``, nothing is copied.
+
+    Raises:
+        ConversionError: if pyarrow is not installed.
+    """
+    try:
+        import pyarrow
+    except ImportError as error:
+        raise ConversionError(
+            "an Arrow batch (io.pyrs.value.ArrowBatch) has no form here: pyarrow is missing"
+        ) from error
+    with pyarrow.ipc.open_stream(pyarrow.py_buffer(stream)) as reader:
+        return reader.read_next_batch()

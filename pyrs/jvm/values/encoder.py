@@ -1,0 +1,119 @@
+"""Python values to msgpack."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from typing import Any
+
+import msgpack
+
+from pyrs.errors import ConversionError
+from pyrs.jvm.values import references as types
+from pyrs.jvm.values import table
+from pyrs.jvm.values.references import References
+from pyrs.jvm.values.subclasses import converter_for
+
+__all__ = ["ValueEncoder"]
+
+_pack_reference = struct.Struct(">BQ").pack
+_MAX_SETS = 200
+_MAX_ROWS = 4096
+
+
+class ValueEncoder:
+    """Writes Python values as the bytes of the value table. Not thread-safe: one belongs to one stream.
+
+    Attributes:
+        encode: value to bytes. This is the packer's own bound method, so that a plain element costs one call into C.
+            It may raise anything that :meth:`explain` makes a ConversionError of.
+
+    Example:
+        >>> ValueEncoder(references).encode([1, "a", None])  # doctest: +SKIP
+        b'\\x93\\x01\\xa1a\\xc0'
+    """
+
+    __slots__ = ("_own", "_rows", "_sets", "encode", "references")
+
+    encode: Callable[[object], bytes]
+
+    def __init__(self, references: References) -> None:
+        self.references = references
+        self._own: Callable[[object, int], int] = references.own
+        self._sets = 0
+        self._rows: dict[type, Callable[[Any], Any]] = dict(table.PLAIN)
+        self._rows[set] = self._rows[frozenset] = self._from_set
+        self.encode = self._packer().pack
+
+    def _packer(self) -> msgpack.Packer:
+        return msgpack.Packer(strict_types=True, default=self._convert, buf_size=4096)
+
+    def explain(self, value: object, error: BaseException) -> ConversionError:
+        """Say why ``encode(value)`` raised ``error``, and take back the handles that it had given away.
+
+        Returns:
+            The error for the stream; it names the type.
+        """
+        self._take_back(value)
+        if isinstance(error, ConversionError):
+            return error
+        name = table.type_name(value)
+        if isinstance(error, UnicodeEncodeError):
+            text = f"a str with a lone surrogate (U+{ord(error.object[error.start]):04X} at {error.start}) has no form"
+        elif isinstance(error, RecursionError) or (isinstance(error, ValueError) and "recursion" in str(error)):
+            text = "it contains itself or nests too deep: it has no form"
+        else:
+            text = f"{table.type_name(error)}: {error}"
+        explained = ConversionError(f"a {name} cannot travel to Java: {text}")
+        explained.__cause__ = error
+        return explained
+
+    def _take_back(self, value: object) -> None:
+        """Encode once more as far as it goes, to learn which objects were exported: the hot path keeps no list."""
+        handles: list[int] = []
+
+        def own(exported: object, kind: int) -> int:
+            handle = self.references.own(exported, kind)
+            handles.append(handle)
+            return handle
+
+        self._own, self._sets = own, 0
+        try:
+            self._packer().pack(value)
+        except Exception:
+            pass
+        finally:
+            self._own, self._sets = self.references.own, 0
+        for handle in handles:
+            self.references.disown(handle)
+            self.references.disown(handle)
+
+    def _convert(self, value: Any) -> Any:
+        """Give the packer what it takes instead of a value that it does not know."""
+        row = self._rows.get(type(value))
+        if row is None:
+            row = self._row_for(type(value))
+        return row(value)
+
+    def _row_for(self, kind: type) -> Callable[[Any], Any]:
+        """Choose a class's row, once for a stream: a class made inside a function can go when the stream has ended."""
+        row = self._from_set if issubclass(kind, (set, frozenset)) else converter_for(kind) or self._from_reference
+        if len(self._rows) < _MAX_ROWS:
+            self._rows[kind] = row
+        return row
+
+    def _from_reference(self, value: object) -> Any:
+        home = self.references.home(value)
+        if home is not None:
+            return msgpack.ExtType(types.RECEIVER_OWNS, _pack_reference(*home))
+        kind = self.references.kind_of(value)
+        return msgpack.ExtType(types.SENDER_OWNS, _pack_reference(kind, self._own(value, kind)))
+
+    def _from_set(self, value: set[Any] | frozenset[Any]) -> Any:
+        # A packer is busy while it asks, so the content has one of its own.
+        if self._sets >= _MAX_SETS:
+            raise ConversionError(f"a {table.type_name(value)} nests deeper than {_MAX_SETS} sets")
+        self._sets += 1
+        content = self._packer().pack(list(value))
+        self._sets -= 1
+        return msgpack.ExtType(types.SET, content)

@@ -1,0 +1,238 @@
+"""The error table: exceptions as wire errors and back.
+
+A wire error is ``[owner, id, type, message, frames, cause, traceback, families]``. Owner 0 is the sender's original, kept
+under ``id`` for a while; owner 1 is the receiver's own original that comes home. Nothing an exception does (a
+``__str__`` that raises, a cyclic cause, a huge traceback) makes this fail.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import sys
+import threading
+import traceback
+from collections import OrderedDict
+from types import TracebackType
+from typing import Any
+
+import msgpack
+
+from pyrs.errors import ConversionError, JavaError, NullSignal, ProtocolError, SpecViolation, SubscribedTwice
+
+__all__ = [
+    "JavaConversionError",
+    "JavaTimeout",
+    "JavaValueError",
+    "Originals",
+    "decode_error",
+    "encode_error",
+    "exception_to_wire",
+    "wire_to_exception",
+]
+
+MAX_TEXT = 64 * 1024
+MAX_FRAMES = 256
+MAX_CAUSES = 16
+CAPACITY = 1024
+
+
+class JavaValueError(JavaError, ValueError):
+    """A Java IllegalArgumentException: in Python also a ValueError. Rules: 3.9."""
+
+
+class JavaTimeout(JavaError, TimeoutError):
+    """A Java TimeoutException: in Python also a TimeoutError."""
+
+
+class JavaConversionError(JavaError, ConversionError):
+    """Java found that a value has no form on the other side."""
+
+
+class Originals:
+    """The last 1,024 exceptions that this side sent, so that one that comes home is the same object.
+
+    One for a bridge. It keeps an exception alive, and with it the frames of its traceback, until 1,024 others were
+    sent or the bridge closes.
+    """
+
+    def __init__(self, capacity: int = CAPACITY) -> None:
+        self._capacity = capacity
+        self._lock = threading.Lock()
+        self._by_number: OrderedDict[int, BaseException] = OrderedDict()
+        self._numbers: dict[int, int] = {}  # by id(): the exceptions are alive as long as they are in here
+        self._last = 0
+
+    def keep(self, error: BaseException) -> int:
+        """Return the exception's number; the same for the same exception."""
+        with self._lock:
+            number = self._numbers.get(id(error))
+            if number is None:
+                self._last += 1
+                number = self._numbers[id(error)] = self._last
+                self._by_number[number] = error
+                if len(self._by_number) > self._capacity:
+                    _, eldest = self._by_number.popitem(last=False)
+                    del self._numbers[id(eldest)]
+            else:
+                self._by_number.move_to_end(number)
+            return number
+
+    def find(self, number: int) -> BaseException | None:
+        """Return the exception of that number, or None if it was forgotten."""
+        with self._lock:
+            return self._by_number.get(number)
+
+    def clear(self) -> None:
+        """Forget them all: the bridge is closed."""
+        with self._lock:
+            forgotten = list(self._by_number.values())
+            self._by_number.clear()
+            self._numbers.clear()
+        del forgotten  # outside of the lock: what dies with an exception may run code
+
+    def __len__(self) -> int:
+        return len(self._by_number)
+
+
+def encode_error(error: BaseException, originals: Originals) -> bytes:
+    """Return the body of an ERROR frame."""
+    body: bytes = msgpack.packb(exception_to_wire(error, originals))
+    return body
+
+
+def decode_error(body: bytes | bytearray | memoryview, originals: Originals) -> BaseException:
+    """Return the exception of an ERROR frame's body.
+
+    Raises:
+        ProtocolError: if the bytes are no error.
+    """
+    try:
+        wire = msgpack.unpackb(body, strict_map_key=False)
+    except (ValueError, msgpack.exceptions.UnpackException) as error:
+        raise ProtocolError(f"the bytes are no error: {error}") from error
+    return wire_to_exception(wire, originals)
+
+
+def exception_to_wire(error: BaseException, originals: Originals) -> list[Any]:
+    """Return an exception, with its causes, as the list that ERROR and RETURN carry."""
+    return _to_wire(error, originals, [], _traceback(error))
+
+
+def _to_wire(error: BaseException, originals: Originals, seen: list[BaseException], text: str | None) -> list[Any]:
+    seen.append(error)
+    cause = error.__cause__
+    if cause is None and not error.__suppress_context__:
+        cause = error.__context__
+    wire_cause = None
+    if cause is not None and len(seen) < MAX_CAUSES and not any(cause is each for each in seen):
+        wire_cause = _to_wire(cause, originals, seen, None)
+    owner, number = 0, 0
+    if isinstance(error, JavaError) and error.java_original is not None:
+        peer, number = error.java_original
+        owner = 1 if peer is originals else 0
+    if owner == 0:
+        number = originals.keep(error)
+    kind = type(error)
+    name = kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
+    return [
+        owner,
+        number,
+        _clean(name),
+        _message(error),
+        _frames(error.__traceback__),
+        wire_cause,
+        text,
+        _families(error),
+    ]
+
+
+def _message(error: BaseException) -> str:
+    try:
+        return _clean(str(error))
+    except Exception as broken:  # a user's __str__
+        return f"(__str__ raised {type(broken).__name__})"
+
+
+def _frames(trace: TracebackType | None) -> list[list[Any]]:
+    """The innermost 256 frames, innermost first as Java has them."""
+    frames: list[list[Any]] = []
+    while trace is not None:
+        code = trace.tb_frame.f_code
+        module = str(trace.tb_frame.f_globals.get("__name__", "?"))
+        function = getattr(code, "co_qualname", code.co_name)
+        frames.append([_clean(module), _clean(function), _clean(code.co_filename), trace.tb_lineno or 0])
+        if len(frames) > 2 * MAX_FRAMES:
+            del frames[:MAX_FRAMES]
+        trace = trace.tb_next
+    return frames[: -MAX_FRAMES - 1 : -1]
+
+
+def _traceback(error: BaseException) -> str | None:
+    try:
+        return _clean("".join(traceback.format_exception(type(error), error, error.__traceback__)))
+    except Exception:  # formatting calls the user's code: __str__, __notes__, a source loader
+        return None
+
+
+def _clean(text: str) -> str:
+    """Text that always travels: no lone surrogates, and at most 64 KiB with the middle cut out."""
+    if len(text) > MAX_TEXT:
+        half = MAX_TEXT // 2 - 16
+        text = f"{text[:half]}\n... cut ...\n{text[-half:]}"
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def _families(error: BaseException) -> list[str]:
+    if isinstance(error, NullSignal):
+        return ["null_signal"]
+    if isinstance(error, ValueError):
+        return ["illegal_argument"]
+    if isinstance(error, (asyncio.CancelledError, concurrent.futures.CancelledError)):
+        return ["cancelled"]
+    if isinstance(error, SubscribedTwice):
+        return ["illegal_state"]
+    if isinstance(error, SpecViolation):
+        return ["spec_violation"]
+    if isinstance(error, TimeoutError):
+        return ["timeout"]
+    if isinstance(error, ConversionError):
+        return ["conversion"]
+    return []
+
+
+def wire_to_exception(wire: Any, originals: Originals) -> BaseException:
+    """Return the exception of a wire error: the original if it is this side's own, else a JavaError.
+
+    Raises:
+        ProtocolError: if the value is no error.
+    """
+    try:
+        return _from_wire(wire, originals, 0)
+    except (TypeError, ValueError, KeyError, IndexError) as error:
+        raise ProtocolError(f"a value that is no error: {error}") from error
+
+
+def _from_wire(wire: Any, originals: Originals, depth: int) -> BaseException:
+    owner, number, name, message, frames, cause, text, families = wire[:8]
+    if owner == 1:
+        original = originals.find(number)
+        if original is not None:
+            return original
+    stack = tuple((str(c), str(f), None if file is None else str(file), int(line)) for c, f, file, line in frames)
+    error = _CLASSES.get(families[0] if families else "", JavaError)(str(name), message, stack)
+    if owner == 0:
+        error.java_original = (originals, number)
+    if cause is not None and depth < MAX_CAUSES:
+        error.__cause__ = _from_wire(cause, originals, depth + 1)
+    if text is not None and sys.version_info >= (3, 11):
+        # Python's own traceback display shows notes, so Java's half of the story is told wherever the error is printed.
+        error.add_note(f"Java stack trace:\n{str(text).rstrip()}")
+    return error
+
+
+_CLASSES: dict[str, type[JavaError]] = {
+    "illegal_argument": JavaValueError,
+    "timeout": JavaTimeout,
+    "conversion": JavaConversionError,
+}

@@ -1,0 +1,95 @@
+"""Which row a class belongs to that is none of the table's own: subclasses, enums, numpy's scalars, Arrow's batches."""
+
+from __future__ import annotations
+
+import datetime as dt
+import decimal
+import enum
+import sys
+import uuid
+from collections.abc import Callable
+from typing import Any
+
+import msgpack
+
+from pyrs.errors import ConversionError
+from pyrs.jvm.values import arrow, table
+from pyrs.jvm.values import references as types
+
+__all__ = ["converter_for"]
+
+
+def converter_for(kind: type) -> Callable[[Any], Any] | None:
+    """Return the function for a class that is no row by itself, or None if it travels by reference.
+
+    An Enum goes by name before anything else it is. A subclass of a builtin goes as the builtin's value. Neither numpy
+    nor pyarrow is imported for the question: who has a value of theirs has imported them.
+    """
+    if issubclass(kind, enum.Enum):
+        return table.from_enum
+    numpy = sys.modules.get("numpy")
+    if numpy is not None and issubclass(kind, numpy.generic):
+        return _numpy_scalar(kind, numpy)
+    pyarrow = sys.modules.get("pyarrow")
+    if pyarrow is not None and issubclass(kind, pyarrow.RecordBatch):
+        return lambda batch: msgpack.ExtType(types.ARROW, arrow.to_ipc(batch))
+    for base, convert in _BASES:
+        if issubclass(kind, base):
+            return convert
+    return None
+
+
+def _datetime(value: dt.datetime) -> Any:
+    if value != value:  # noqa: PLR0124 - pandas' NaT is a datetime, and the only one that is not itself
+        raise ConversionError(f"a {table.type_name(value)} (not a time) has no form in Java")
+    return table.from_datetime(value)
+
+
+_BASES: tuple[tuple[type, Callable[[Any], Any]], ...] = (
+    (int, table.from_int),
+    (float, float),
+    (str, lambda value: str.__str__(value)),
+    (bytes, lambda value: bytes.__getitem__(value, slice(None))),
+    (bytearray, bytes),
+    (tuple, list),
+    (list, lambda value: list.__getitem__(value, slice(None))),
+    (dict, lambda value: dict(value.items())),
+    (decimal.Decimal, table.from_decimal),
+    (dt.datetime, _datetime),
+    (dt.date, table.from_date),
+    (dt.time, table.from_time),
+    (dt.timedelta, table.from_timedelta),
+    (uuid.UUID, table.from_uuid),
+)
+
+
+def _numpy_scalar(kind: type, numpy: Any) -> Callable[[Any], Any] | None:
+    if issubclass(kind, numpy.bool_):
+        return bool
+    if issubclass(kind, numpy.datetime64):
+        return lambda value: _numpy_time(value, "datetime64", numpy)
+    if issubclass(kind, numpy.timedelta64):
+        return lambda value: _numpy_time(value, "timedelta64", numpy)
+    if issubclass(kind, numpy.integer):
+        return int
+    if issubclass(kind, numpy.floating):
+        return float
+    if issubclass(kind, numpy.str_):
+        return str
+    if issubclass(kind, numpy.bytes_):
+        return bytes
+    return None
+
+
+def _numpy_time(value: Any, name: str, numpy: Any) -> Any:
+    """A datetime64 or timedelta64; finer than a microsecond is cut off, NaT is no time at all."""
+    if numpy.isnat(value):
+        raise ConversionError(f"a numpy.{name} of NaT has no form in Java")
+    unit = numpy.datetime_data(value.dtype)[0]
+    exact = value.astype(
+        f"{name}[D]" if name == "datetime64" and unit in ("Y", "M", "W", "D") else f"{name}[us]"
+    ).item()
+    convert = table.PLAIN.get(type(exact))
+    if convert is None or isinstance(exact, int):
+        raise ConversionError(f"a numpy.{name} of {value} has no form in Java: it is outside of Python's years")
+    return convert(exact)

@@ -1,0 +1,199 @@
+"""One function per row of the value table: Python value to its msgpack form, extension payload to Python value.
+
+msgpack itself has None, bool, 64-bit int, float, str, bytes, list and dict. Every other row is here, in both
+directions. A function of the first half returns what the packer takes: a plain value or an ``ExtType``.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import decimal
+import enum
+import struct
+import uuid
+import zoneinfo
+from collections.abc import Callable
+from typing import Any
+
+import msgpack
+
+from pyrs.errors import ConversionError
+from pyrs.jvm.values import references as types
+
+__all__ = ["EXTENSIONS", "PLAIN", "type_name"]
+
+_EPOCH = dt.datetime(1970, 1, 1)
+_EPOCH_UTC = dt.datetime(1970, 1, 1, tzinfo=dt.timezone.utc)
+_EPOCH_DAY = dt.date(1970, 1, 1).toordinal()
+_MAX_OFFSET = 18 * 3600
+_SECOND = dt.timedelta(seconds=1)
+_LEAST, _BEYOND = -(2**63), 2**64
+
+_pack_long = struct.Struct(">q").pack
+_pack_long_int = struct.Struct(">qi").pack
+_pack_moment = struct.Struct(">qii").pack
+
+
+def type_name(value: object) -> str:
+    """Return the qualified name of a value's type; builtins go without a module."""
+    kind = type(value)
+    return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
+
+
+def from_int(value: int) -> Any:
+    """An int (or what is one): msgpack's own within 64 bits, else big-endian two's complement."""
+    if _LEAST <= value < _BEYOND:
+        return int(value)
+    # One bit more than the magnitude for the sign; -2**(8k-1) takes the byte it needs and no other.
+    length = (value + (value < 0)).bit_length() // 8 + 1
+    return msgpack.ExtType(types.BIG_INTEGER, int.to_bytes(value, length, "big", signed=True))
+
+
+def from_decimal(value: decimal.Decimal) -> Any:
+    """A finite Decimal, as its text; BigDecimal has neither NaN nor infinity."""
+    if not value.is_finite():
+        raise ConversionError(f"a decimal.Decimal of {value} has no form as a java.math.BigDecimal")
+    return msgpack.ExtType(types.DECIMAL, str(value).encode())
+
+
+def from_date(value: dt.date) -> Any:
+    """A date: days since 1970-01-01."""
+    return msgpack.ExtType(types.DATE, _pack_long(value.toordinal() - _EPOCH_DAY))
+
+
+def from_time(value: dt.time) -> Any:
+    """A time of day: nanoseconds since midnight, and the offset if there is one."""
+    seconds = (value.hour * 60 + value.minute) * 60 + value.second
+    nanos = (seconds * 1_000_000 + value.microsecond) * 1000
+    if value.tzinfo is None:
+        return msgpack.ExtType(types.TIME, _pack_long(nanos))
+    offset = value.utcoffset()
+    if offset is None:
+        raise ConversionError("a datetime.time whose zone has no offset without a date has no form in Java")
+    return msgpack.ExtType(types.TIME, _pack_long_int(nanos, _offset_seconds(offset)))
+
+
+def from_datetime(value: dt.datetime) -> Any:
+    """A datetime: seconds and nanoseconds since 1970, local if naive, else in UTC with the offset and the zone."""
+    offset = value.utcoffset()
+    if offset is None:
+        span = value.replace(tzinfo=None) - _EPOCH
+        return msgpack.ExtType(types.LOCAL_DATETIME, _pack_long_int(span // _SECOND, span.microseconds * 1000))
+    span = value - _EPOCH_UTC
+    zone = getattr(value.tzinfo, "key", None) or getattr(value.tzinfo, "zone", None)
+    payload = _pack_moment(span // _SECOND, span.microseconds * 1000, _offset_seconds(offset))
+    return msgpack.ExtType(types.DATETIME, payload + zone.encode() if isinstance(zone, str) else payload)
+
+
+def _offset_seconds(offset: dt.timedelta) -> int:
+    seconds = offset // _SECOND
+    if offset.microseconds or not -_MAX_OFFSET <= seconds <= _MAX_OFFSET:
+        raise ConversionError(
+            f"a UTC offset of {offset} has no form as a java.time.ZoneOffset: whole seconds, 18 hours"
+        )
+    return seconds
+
+
+def from_timedelta(value: dt.timedelta) -> Any:
+    """A timedelta: seconds and nanoseconds."""
+    return msgpack.ExtType(types.DURATION, _pack_long_int(value // _SECOND, value.microseconds * 1000))
+
+
+def from_uuid(value: uuid.UUID) -> Any:
+    """A UUID: its 16 bytes."""
+    return msgpack.ExtType(types.UUID, value.bytes)
+
+
+def from_enum(value: enum.Enum) -> str:
+    """A member of an Enum: its name, whatever else it is (an IntEnum's too)."""
+    name = value.name
+    if name is None:
+        raise ConversionError(f"a {type_name(value)} without a name has no form in Java")
+    return str(name)
+
+
+PLAIN: dict[type, Callable[[Any], Any]] = {
+    tuple: list,
+    int: from_int,
+    decimal.Decimal: from_decimal,
+    dt.date: from_date,
+    dt.time: from_time,
+    dt.datetime: from_datetime,
+    dt.timedelta: from_timedelta,
+    uuid.UUID: from_uuid,
+}
+"""The rows by exact type."""
+
+
+def to_int(payload: bytes) -> int:
+    """Read a big integer."""
+    return int.from_bytes(payload, "big", signed=True)
+
+
+def to_decimal(payload: bytes) -> decimal.Decimal:
+    """Read a Decimal."""
+    return decimal.Decimal(payload.decode())
+
+
+def to_date(payload: bytes) -> dt.date:
+    """Read a date."""
+    (day,) = struct.unpack(">q", payload)
+    return dt.date.fromordinal(day + _EPOCH_DAY)
+
+
+def to_time(payload: bytes) -> dt.time:
+    """Read a time of day; what is finer than a microsecond is cut off."""
+    zone = None
+    if len(payload) == 12:
+        nanos, offset = struct.unpack(">qi", payload)
+        zone = _fixed(offset)
+    else:
+        (nanos,) = struct.unpack(">q", payload)
+    seconds, rest = divmod(nanos, 1_000_000_000)
+    return dt.time(seconds // 3600, seconds // 60 % 60, seconds % 60, rest // 1000, zone)
+
+
+def to_local_datetime(payload: bytes) -> dt.datetime:
+    """Read a naive datetime; what is finer than a microsecond is cut off."""
+    seconds, nanos = struct.unpack(">qi", payload)
+    return _EPOCH + dt.timedelta(seconds=seconds, microseconds=nanos // 1000)
+
+
+def to_datetime(payload: bytes) -> dt.datetime:
+    """Read an aware datetime: in the named zone, or at a fixed offset."""
+    seconds, nanos, offset = struct.unpack_from(">qii", payload)
+    if len(payload) == 16:
+        zone: dt.tzinfo = _fixed(offset)
+        # Computed locally: the same instant in UTC may lie outside of Python's years.
+        local = _EPOCH + dt.timedelta(seconds=seconds + offset, microseconds=nanos // 1000)
+        return local.replace(tzinfo=zone)
+    zone = zoneinfo.ZoneInfo(payload[16:].decode())
+    return (_EPOCH_UTC + dt.timedelta(seconds=seconds, microseconds=nanos // 1000)).astimezone(zone)
+
+
+def _fixed(offset: int) -> dt.timezone:
+    return dt.timezone(dt.timedelta(seconds=offset)) if offset else dt.timezone.utc
+
+
+def to_timedelta(payload: bytes) -> dt.timedelta:
+    """Read a timedelta; what is finer than a microsecond is cut off."""
+    seconds, nanos = struct.unpack(">qi", payload)
+    return dt.timedelta(seconds=seconds, microseconds=nanos // 1000)
+
+
+def to_uuid(payload: bytes) -> uuid.UUID:
+    """Read a UUID."""
+    return uuid.UUID(bytes=payload)
+
+
+EXTENSIONS: dict[int, tuple[str, Callable[[bytes], Any]]] = {
+    types.BIG_INTEGER: ("java.math.BigInteger", to_int),
+    types.DECIMAL: ("java.math.BigDecimal", to_decimal),
+    types.DATE: ("java.time.LocalDate", to_date),
+    types.TIME: ("java.time.LocalTime", to_time),
+    types.LOCAL_DATETIME: ("java.time.LocalDateTime", to_local_datetime),
+    types.DATETIME: ("java.time.ZonedDateTime", to_datetime),
+    types.DURATION: ("java.time.Duration", to_timedelta),
+    types.UUID: ("java.util.UUID", to_uuid),
+}
+"""Extension type: what it is in Java, and the function that reads it."""
