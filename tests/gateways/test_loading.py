@@ -1,0 +1,153 @@
+"""Where the jar goes, whatever the JVM has already."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pyrs.errors import JvmUnavailable, VersionMismatch
+from pyrs.jvm.gateways.jars import Jars
+from pyrs.jvm.gateways.loading import LOADER_PROPERTY, load_entry
+from tests.gateways.fake_java import (
+    CHILD_LOADER,
+    ENTRY,
+    JPYPE_LOADER,
+    PUBLISHER,
+    SPARK_CHILD_FIRST,
+    SPARK_LOADER,
+    FakeJava,
+    Loader,
+)
+
+JARS = Jars(Path("/package/pyrs.jar"), Path("/package/reactive-streams-1.0.4.jar"))
+OURS = "pyrs.jar"
+FALLBACK = "reactive-streams-1.0.4.jar"
+
+
+def load(java: FakeJava) -> object:
+    return load_entry(java, JARS, "0.1.0")
+
+
+@pytest.mark.parametrize("kind", [SPARK_LOADER, SPARK_CHILD_FIRST, JPYPE_LOADER])
+def test_a_loader_that_takes_jars_gets_both(kind: tuple[str, ...]) -> None:
+    context = Loader(kind, Loader())
+    java = FakeJava(context)
+    load(java)
+    assert java.added == [(context, OURS), (context, FALLBACK)]
+    assert java.properties[LOADER_PROPERTY] is context
+
+
+def test_the_users_reactive_streams_from_spark_jars_is_the_one_that_counts() -> None:
+    context = Loader(SPARK_LOADER, Loader(), {PUBLISHER})
+    java = FakeJava(context)
+    load(java)
+    assert java.added == [(context, OURS)]
+
+
+def test_the_users_reactive_streams_from_the_class_path_too() -> None:
+    context = Loader(SPARK_LOADER, Loader(classes={PUBLISHER}))
+    java = FakeJava(context)
+    load(java)
+    assert java.added == [(context, OURS)]
+
+
+def test_a_loader_of_one_session_is_passed_over_for_everybodys() -> None:
+    shared = Loader(SPARK_LOADER, Loader())
+    java = FakeJava(Loader(SPARK_LOADER, shared))
+    load(java)
+    assert java.added == [(shared, OURS), (shared, FALLBACK)]
+
+
+def test_unless_that_session_alone_sees_reactive_streams() -> None:
+    session = Loader(SPARK_LOADER, Loader(SPARK_LOADER, Loader()), {PUBLISHER})
+    java = FakeJava(session)
+    load(java)
+    assert java.added == [(session, OURS)]
+
+
+def test_an_application_loader_gets_a_child() -> None:
+    context = Loader()
+    java = FakeJava(context)
+    load(java)
+    child = java.properties[LOADER_PROPERTY]
+    assert isinstance(child, Loader)
+    assert (child.names, child.parent, child.classes) == (CHILD_LOADER, context, {ENTRY, PUBLISHER})
+
+
+def test_the_child_of_an_application_loader_that_has_reactive_streams_brings_none() -> None:
+    java = FakeJava(Loader(classes={PUBLISHER}))
+    load(java)
+    child = java.properties[LOADER_PROPERTY]
+    assert isinstance(child, Loader)
+    assert child.classes == {ENTRY}
+
+
+def test_a_jar_that_is_visible_is_used() -> None:
+    context = Loader(SPARK_LOADER, Loader(), {ENTRY, PUBLISHER})
+    java = FakeJava(context)
+    load(java)
+    assert java.added == []
+    assert java.properties[LOADER_PROPERTY] is context
+
+
+def test_a_visible_jar_that_came_alone_gets_reactive_streams() -> None:
+    context = Loader(SPARK_LOADER, Loader(), {ENTRY})
+    java = FakeJava(context)
+    load(java)
+    assert java.added == [(context, FALLBACK)]
+
+
+def test_a_jar_on_the_class_path_that_cannot_see_reactive_streams() -> None:
+    java = FakeJava(Loader(SPARK_LOADER, Loader(classes={ENTRY}), {PUBLISHER}))
+    with pytest.raises(
+        JvmUnavailable, match=r"put reactive-streams-1\.0\.4\.jar on the same class path, or take pyrs\.jar"
+    ):
+        load(java)
+
+
+def test_the_second_bridge_shares_the_first_copy() -> None:
+    java = FakeJava(Loader())
+    load(java)
+    added = list(java.added)
+    java.context = Loader(SPARK_LOADER)  # another thread, another context
+    load(java)
+    assert java.added == added
+
+
+def test_a_process_that_comes_second_in_a_race_uses_the_first_ones_copy() -> None:
+    first = Loader(CHILD_LOADER, None, {ENTRY, PUBLISHER})
+    java = FakeJava(Loader())
+    java.before_put = lambda: java.properties.setdefault(LOADER_PROPERTY, first)
+    entry = load(java)
+    assert getattr(entry, "loader", None) is first
+
+
+def test_another_version_in_the_jvm() -> None:
+    java = FakeJava(Loader(SPARK_LOADER, None, {ENTRY, PUBLISHER}), version="0.0.9")
+    with pytest.raises(
+        VersionMismatch, match=r"pyrs\.jar 0\.0\.9 and this Python process runs pyrs 0\.1\.0\. .*restart"
+    ):
+        load(java)
+
+
+@pytest.mark.parametrize(("specification", "said"), [("1.8", "Java 8"), ("9", "Java 9"), ("10", "Java 10")])
+def test_an_old_java_is_refused_before_the_jar_is_touched(specification: str, said: str) -> None:
+    java = FakeJava(Loader(SPARK_LOADER), java=specification)
+    with pytest.raises(JvmUnavailable, match=f"runs {said}; pyrs needs Java 11"):
+        load(java)
+    assert (java.added, java.properties) == ([], {})
+
+
+@pytest.mark.parametrize("specification", ["11", "17", "25", "25-ea"])
+def test_a_java_that_will_do(specification: str) -> None:
+    load(FakeJava(Loader(SPARK_LOADER), java=specification))
+
+
+def test_a_jvm_that_cannot_read_our_files() -> None:
+    java = FakeJava(Loader(SPARK_LOADER), readable=False)
+    with pytest.raises(
+        JvmUnavailable, match=r"cannot read /package/pyrs\.jar: pyrs needs a JVM that runs on this machine"
+    ):
+        load(java)
+    assert LOADER_PROPERTY not in java.properties

@@ -1,0 +1,142 @@
+"""What goes to a Py4J gateway, what comes back, and what its failures become; without a JVM."""
+
+from __future__ import annotations
+
+import os
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+pytest.importorskip("py4j")
+from py4j.java_gateway import JavaObject
+from py4j.protocol import Py4JError, Py4JNetworkError
+
+from pyrs.errors import ConversionError, JvmError, JvmUnavailable
+from pyrs.jvm.gateways.py4j import Py4JGateway, Py4JJava
+
+
+class FakeClient:
+    """Answers each command with the next of the answers; an exception is raised."""
+
+    converters = None
+    is_connected = False  # a JavaObject that is collected sends nothing
+
+    def __init__(self, *answers: str | Exception, address: str = "127.0.0.1", port: int = 25333) -> None:
+        self.address, self.port = address, port
+        self.gateway_parameters = SimpleNamespace(address=address, port=port, auto_field=False, auto_gc=True)
+        self.gateway_property = SimpleNamespace(pool=None, auto_field=False)
+        self.answers = list(answers)
+        self.commands: list[str] = []
+
+    def send_command(self, command: str) -> str:
+        self.commands.append(command)
+        answer = self.answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    def garbage_collect_object(self, target_id: str) -> None:
+        pass
+
+
+def gateway(client: FakeClient) -> Py4JGateway:
+    return Py4JGateway(SimpleNamespace(_gateway_client=client))
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1", "localhost", "::1", "127.0.1.1"])
+def test_a_gateway_on_loopback(address: str) -> None:
+    assert gateway(FakeClient(address=address)).describe() == f"Py4J SimpleNamespace at {address}:25333"
+
+
+@pytest.mark.parametrize("address", ["10.0.0.7", "driver.example.org", "0.0.0.0", "fe80::1"])
+def test_a_gateway_elsewhere_is_refused(address: str) -> None:
+    with pytest.raises(JvmUnavailable, match=f"{address}:25333, not on this machine's loopback"):
+        gateway(FakeClient(address=address))
+
+
+def test_a_client_servers_client_says_where_it_is_under_another_name() -> None:
+    client: Any = FakeClient()
+    client.java_parameters = SimpleNamespace(address="10.1.2.3", port=1)
+    with pytest.raises(JvmUnavailable, match=r"10\.1\.2\.3:1"):
+        gateway(client)
+
+
+def test_a_call_is_one_command_without_a_look_up() -> None:
+    client: Any = FakeClient("yL1099511627776")
+    assert Py4JJava(client).call(JavaObject("o7", client), "export", 1, None, True, 2**40, "a\nb") == 2**40
+    assert client.commands == ["c\no7\nexport\ni1\nn\nbTrue\nL1099511627776\nsa\\nb\ne\n"]
+
+
+def test_a_lost_connection_is_tried_again() -> None:
+    client = FakeClient("x", "x", "yi5")
+    assert Py4JJava(client).static("a.B", "m") == 5
+    assert len(client.commands) == 3
+
+
+def test_but_not_for_ever() -> None:
+    client = FakeClient(*["x"] * 9)
+    with pytest.raises(JvmUnavailable, match=r"127\.0\.0\.1:25333 \(the connection was lost three times\)"):
+        Py4JJava(client).static("a.B", "m")
+    assert len(client.commands) == 3
+
+
+def test_a_gateway_that_was_stopped() -> None:
+    client = FakeClient(Py4JNetworkError("An error occurred while trying to connect to the Java server"))
+    with pytest.raises(JvmUnavailable, match=r"no JVM answers at 127\.0\.0\.1:25333 .*connect again"):
+        Py4JJava(client).static("a.B", "m")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Trace:\npy4j.security.Py4JSecurityException: Method x is not whitelisted on class y\n\tat py4j.Z.z(Z.java:1)",
+        "Constructor public java.util.HashMap() is not whitelisted.",
+    ],
+)
+def test_a_cluster_that_forbids_the_jvm(text: str) -> None:
+    with pytest.raises(JvmUnavailable, match=r"access mode Dedicated.*is not whitelisted"):
+        Py4JJava(FakeClient(Py4JError(text))).static("a.B", "m")
+
+
+def test_another_failure_of_the_gateway_keeps_its_text() -> None:
+    with pytest.raises(JvmError, match="Method nothing"):
+        Py4JJava(FakeClient("xspy4j.Py4JException: Method nothing() does not exist")).static("a.B", "nothing")
+
+
+@pytest.mark.parametrize("value", [2**63, -(2**63) - 1, "\ud800", object(), [1], {}, lambda: None])
+def test_what_would_break_the_connection_is_never_sent(value: object) -> None:
+    client = FakeClient()
+    with pytest.raises(ConversionError):
+        Py4JJava(client).static("a.B", "m", value)
+    assert client.commands == []
+
+
+def test_an_object_of_another_jvm_is_never_sent() -> None:
+    client, other = FakeClient(), FakeClient(port=1)
+    with pytest.raises(ConversionError, match="another JVM"):
+        Py4JJava(client).static("a.B", "m", JavaObject("o1", other))
+    assert client.commands == []
+
+
+def test_whose_object_it_is() -> None:
+    mine, same, other = FakeClient(), FakeClient(), FakeClient(port=1)
+    subject = gateway(mine)
+    assert subject.is_java_object(JavaObject("o1", mine))
+    assert subject.is_java_object(JavaObject("o1", same))  # another client of the same JVM
+    assert not subject.is_java_object(JavaObject("o1", other))
+    assert not subject.is_java_object("o1")
+
+
+def test_what_is_not_the_gateways_is_left_alone() -> None:
+    subject = gateway(FakeClient())
+    for error in (ValueError("mine"), KeyboardInterrupt(), JvmUnavailable("ours")):
+        assert subject.translate(error) is error
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
+def test_a_forked_child_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    java = Py4JJava(FakeClient("yi1"))
+    monkeypatch.setattr(os, "getpid", lambda: -1)
+    with pytest.raises(JvmUnavailable, match=r"does not survive fork\(\)"):
+        java.static("a.B", "m")
