@@ -350,6 +350,6 @@ def _kind(value: object) -> Kind:
     if publisher or subscriber:
         return Kind.PROCESSOR if publisher and subscriber else Kind.PUBLISHER if publisher else Kind.SUBSCRIBER
     raise TypeError(
-        f"to_jvm takes a Publisher, Subscriber or Processor, and {type(value).__name__} is none: it has neither subscribe "
-        "nor on_subscribe, on_next, on_error and on_complete (pyrs.just(value) makes a Publisher of a value)"
+        f"to_jvm takes a Publisher, Subscriber or Processor, and {type(value).__name__} is none: it has no "
+        "subscribe, nor on_subscribe, on_next, on_error and on_complete (pyrs.just(value) makes a Publisher of a value)"
     )

@@ -7,8 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 from pyrs.api import Publisher, Subscriber
 from pyrs.jvm.mirrors import JavaFuture, JavaObject, JavaProcessor, JavaPublisher, JavaSubscriber, Kind
-from pyrs.jvm.values import References, ValueDecoder, ValueEncoder
-from pyrs.jvm.values.errors import Originals, exception_to_wire, wire_to_exception
+from pyrs.jvm.values import (
+    Originals,
+    References,
+    ValueDecoder,
+    ValueEncoder,
+    exception_to_wire,
+    owned_handles,
+    wire_to_exception,
+)
 from pyrs.stream import Stream
 
 if TYPE_CHECKING:
@@ -43,6 +50,10 @@ class LinkReferences(References):
     def own(self, value: object, kind: int) -> int:
         """A handle for a Python object, counted as sent."""
         return self.session.handles.own(value, kind)
+
+    def disown(self, handle: int) -> None:
+        """Take one `own` back."""
+        self.session.handles.released(handle, 1)
 
     def home(self, value: object) -> tuple[int, int] | None:
         """The kind and handle of a Java object that comes home, None where the value is not one."""
@@ -102,6 +113,10 @@ class Tracking(References):
         self.carried.append(handle)
         return handle
 
+    def disown(self, handle: int) -> None:
+        """See `LinkReferences.disown`."""
+        self._references.disown(handle)
+
     def home(self, value: object) -> tuple[int, int] | None:
         """See `LinkReferences.home`. The stand-in is held until the element was written."""
         found = self._references.java_handle(value)
@@ -122,16 +137,23 @@ class Tracking(References):
 class StreamEncoder:
     """The encoder of one stream."""
 
-    __slots__ = ("carried", "encode")
+    __slots__ = ("_encoder", "carried", "encode")
 
     def __init__(self, references: LinkReferences) -> None:
         tracking = Tracking(references)
         self.carried = tracking.carried
-        self.encode: Callable[[Any], bytes] = ValueEncoder(tracking).encode
+        self._encoder = ValueEncoder(tracking)
+        self.encode: Callable[[Any], bytes] = self._encoder.encode
+
+    def explain(self, value: object, error: Exception) -> Exception:
+        """Why an element could not be encoded; what it had exported is taken back."""
+        explained = self._encoder.explain(value, error)
+        self.carried.clear()
+        return explained
 
 
 class LinkCodec:
-    """Values and errors of one link."""
+    """Values and errors of one link. `decode` and `decode_error` are for the link's reader alone."""
 
     def __init__(self, references: LinkReferences) -> None:
         self.references = references
@@ -142,9 +164,22 @@ class LinkCodec:
         """An encoder for one stream."""
         return StreamEncoder(self.references)
 
+    def batch_decoder(self) -> Callable[[bytes], tuple[list[Any], Exception | None]]:
+        """A decoder of NEXT bodies for one stream."""
+        return ValueDecoder(self.references).decode_batch
+
+    def discard(self, body: bytes) -> None:
+        """Give back the handles of a NEXT that nobody will see."""
+        for handle in owned_handles(body):
+            self.references.session.handles.give_back(handle)
+
     def encode(self, value: object) -> bytes:
         """One value."""
-        return ValueEncoder(self.references).encode(value)
+        encoder = ValueEncoder(self.references)
+        try:
+            return encoder.encode(value)
+        except Exception as error:
+            raise encoder.explain(value, error) from error
 
     def encode_error(self, error: BaseException) -> bytes:
         """An error."""
@@ -160,7 +195,7 @@ class LinkCodec:
 
     def decode_answer(self, body: bytes) -> Any:
         """The value in a RETURN body; raises the error that it holds instead."""
-        succeeded, value = self.decode(body)
+        succeeded, value = ValueDecoder(self.references).decode(body)
         if succeeded:
             return value
         raise wire_to_exception(value, self.originals)

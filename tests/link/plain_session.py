@@ -19,12 +19,21 @@ class PlainEncoder:
         self.carried: list[object] = []
         self.encode: Callable[[Any], bytes] = msgpack.Packer().pack
 
+    def explain(self, value: object, error: Exception) -> Exception:
+        return error
+
 
 class PlainCodec:
     """Errors carry their message alone."""
 
     def encoder(self) -> PlainEncoder:
         return PlainEncoder()
+
+    def batch_decoder(self) -> Callable[[bytes], tuple[list[Any], Exception | None]]:
+        return lambda body: (self.decode(body), None)
+
+    def discard(self, body: bytes) -> None:
+        pass
 
     def encode(self, value: object) -> bytes:
         return bytes(msgpack.packb(value))

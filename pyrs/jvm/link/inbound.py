@@ -61,7 +61,7 @@ class InboundStream(Lane, Subscription):
         self.window = Window(max_prefetch, exact=exact)
         self._session = session
         self._subscriber: Subscriber[Any] | None = subscriber
-        self._decode: Callable[[bytes], Any] = session.codec.decode
+        self._decode: Callable[[bytes], tuple[list[Any], Exception | None]] = session.codec.batch_decoder()
         self._batches: deque[bytes] = deque()
         self._requests: deque[int] = deque()
         self._current: list[Any] = []
@@ -130,7 +130,7 @@ class InboundStream(Lane, Subscription):
     def arrived(self, body: bytes) -> None:
         """A NEXT came."""
         if self._terminal is not None or self._cancelled:
-            self._session.discard(body)
+            self._session.codec.discard(body)
             return
         self._received += batch_size(body)
         if self._received > self.window.granted:
@@ -213,7 +213,8 @@ class InboundStream(Lane, Subscription):
             if not self._current:
                 if not batches:
                     break
-                if not self._next_batch(batches.popleft()):
+                self._next_batch(batches.popleft())
+                if not self._current:
                     break
             if demand == 0:
                 break
@@ -232,8 +233,8 @@ class InboundStream(Lane, Subscription):
                 demand -= 1
                 handed += 1
                 on_next(element)
-                if self._cancelled:
-                    break
+                if self._cancelled:  # on_next or another thread did it
+                    break  # type: ignore[unreachable]
             self._current = [] if handed == len(current) else current[handed:]
             self._demand = demand
             window.delivered += handed
@@ -241,17 +242,19 @@ class InboundStream(Lane, Subscription):
         self._demand = demand
         return total
 
-    def _next_batch(self, body: bytes) -> bool:
+    def _next_batch(self, body: bytes) -> None:
+        error: Exception | None
         try:
-            self._current = self._decode(body)
-        except Exception as error:
-            # What cannot be read ends the stream with an error that says so; the JVM stops sending.
+            self._current, error = self._decode(body)
+        except Exception as unreadable:
+            self._current, error = [], unreadable
+        if error is None:
+            self.window.observe(len(self._current), len(body))
+        else:
+            # What has no form here ends the stream with an error that says so, after the elements before it.
             self._session.send_cancel(self)
-            self._terminal = error
             self._drop_batches()
-            return False
-        self.window.observe(len(self._current), len(body))
-        return True
+            self._terminal = error
 
     def _refill(self) -> None:
         if self._session.open:
@@ -277,15 +280,15 @@ class InboundStream(Lane, Subscription):
         """Drop every reference (rule 3.13); what was not handed over is counted and given back."""
         self._ended = True
         self._subscriber = None
-        self._session.ended_inbound(self, self._drop_batches())
+        dropped, self._current = len(self._current), []
+        self._session.ended_inbound(self, dropped + self._drop_batches())
 
     def _drop_batches(self) -> int:
-        dropped = len(self._current)
-        self._current = []
+        dropped = 0
         while self._batches:
             body = self._batches.popleft()
             dropped += batch_size(body)
-            self._session.discard(body)
+            self._session.codec.discard(body)
         return dropped
 
     def cancel_once(self) -> bool:

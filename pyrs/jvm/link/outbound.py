@@ -120,14 +120,15 @@ class OutboundStream(Lane, IteratorConsumer[Any], Subscriber[Any]):
                 return
             self._emitted += 1
             encoder = self._encoder
-            encoded = encoder.encode(element)
+            try:
+                encoded = encoder.encode(element)
+            except Exception as error:
+                self._fail(encoder.explain(element, error))
+                return
             self._pending.append(self._carrying(encoded) if encoder.carried else encoded)
         except NullSignal as violation:
             self._fail(violation)
             raise
-        except Exception as error:
-            self._fail(error)
-            return
         finally:
             self._gate.release()
             if self._cancelled:
@@ -161,7 +162,11 @@ class OutboundStream(Lane, IteratorConsumer[Any], Subscriber[Any]):
                     for element in islice(iterator, wanted):
                         if element is None:
                             raise null_element()
-                        encoded = encode(element)
+                        try:
+                            encoded = encode(element)
+                        except Exception as error:
+                            self._fail(self._encoder.explain(element, error))
+                            break
                         append(self._carrying(encoded) if carried else encoded)
                         count += 1
                         if not self.queued:

@@ -40,6 +40,9 @@ class Encoder(Protocol):
     def encode(self) -> Callable[[Any], bytes]:
         """One value to its bytes."""
 
+    def explain(self, value: object, error: Exception) -> Exception:
+        """Why `encode` raised, for the stream's Subscriber."""
+
 
 class Codec(Protocol):
     """Values and errors to bytes and back, with references by way of the session's handles."""
@@ -47,11 +50,17 @@ class Codec(Protocol):
     def encoder(self) -> Encoder:
         """An encoder for one stream."""
 
+    def batch_decoder(self) -> Callable[[bytes], tuple[list[Any], Exception | None]]:
+        """A decoder of NEXT bodies for one stream: the elements, and the error of one after them that has no form."""
+
+    def discard(self, body: bytes) -> None:
+        """Give back the handles of a NEXT that nobody will see."""
+
     def encode(self, value: object) -> bytes:
         """One value, where a stream's encoder is not at hand."""
 
     def decode(self, body: bytes) -> Any:
-        """The value in a body; a list for NEXT."""
+        """The value in a body that the reader reads by itself."""
 
     def encode_error(self, error: BaseException) -> bytes:
         """An error."""
@@ -181,13 +190,6 @@ class Session:
         if stream.cancel_once() and self.open:
             self.send(frame(FrameType.CANCEL, stream.id))
 
-    def discard(self, body: bytes) -> None:
-        """A NEXT that nobody will see: the handles that it carried are given back."""
-        try:
-            self.codec.decode(body)
-        except Exception:
-            _log.debug("a dropped batch could not be read", exc_info=True)
-
     def ended_inbound(self, stream: InboundStream, dropped: int) -> None:
         """A consumer end is over."""
         if self.streams.pop(stream.id, None) is None:
@@ -221,7 +223,7 @@ class Session:
                 stream.arrived(body)
             else:
                 self._unknown(identifier, stream)
-                self.discard(body)
+                self.codec.discard(body)
         elif kind == FrameType.REQUEST:
             if len(body) != CREDIT.size:
                 raise ProtocolError(f"malformed REQUEST: {len(body)} bytes where 8 are due")
