@@ -58,7 +58,7 @@ docs: setup ## the documentation, strictly, into site/
 
 wheel: setup ## a wheel that holds the jar, into dist/
 	@rm -rf dist
-	@$(BIN)/python -m build --wheel --no-isolation --outdir dist . >/dev/null
+	@$(BIN)/python -m build --wheel --no-isolation --outdir dist . >build/wheel.log 2>&1 || { cat build/wheel.log >&2; exit 1; }
 	@ls dist/*.whl
 
 bench: setup ## the bridge against its rivals
