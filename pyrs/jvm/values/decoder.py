@@ -18,6 +18,7 @@ __all__ = ["ValueDecoder", "owned_handles"]
 
 _unpack_reference = struct.Struct(">BQ").unpack
 _Body = bytes | bytearray | memoryview
+_EXTENSIONS = {**table.EXTENSIONS, types.ARROW: ("io.pyrs.value.ArrowBatch", arrow.from_ipc)}
 
 
 class _Unreadable:
@@ -30,10 +31,10 @@ class _Unreadable:
 
 
 class ValueDecoder:
-    """Reads the bytes of the value table as Python values. Not thread-safe: one belongs to one stream.
+    r"""Reads the bytes of the value table as Python values. Not thread-safe: one belongs to one stream.
 
     Example:
-        >>> ValueDecoder(references).decode(b"\\x93\\x01\\xa1a\\xc0")  # doctest: +SKIP
+        >>> ValueDecoder(references).decode(b"\x93\x01\xa1a\xc0")  # doctest: +SKIP
         [1, 'a', None]
     """
 
@@ -92,7 +93,7 @@ class ValueDecoder:
         except TypeError as error:  # a key that Python cannot hash
             self._failed.clear()
             raise ConversionError(f"a java.util.Map whose key is no scalar has no form as a dict: {error}") from error
-        except (ValueError, RecursionError, msgpack.exceptions.UnpackException) as error:
+        except (ValueError, RecursionError, struct.error, msgpack.exceptions.UnpackException) as error:
             self._failed.clear()
             raise ProtocolError(f"the bytes are no value: {type(error).__name__} {error}") from error
 
@@ -118,12 +119,10 @@ class ValueDecoder:
             return self._fail(f"a java.util.Set has no form as a set: {error}", error)
 
     def _value(self, code: int, payload: bytes) -> Any:
-        if code == types.ARROW:
-            name, read = "io.pyrs.value.ArrowBatch", arrow.from_ipc
-        elif code in table.EXTENSIONS:
-            name, read = table.EXTENSIONS[code]
-        else:
+        row = _EXTENSIONS.get(code)
+        if row is None:
             raise ProtocolError(f"unknown extension type {code}")
+        name, read = row
         try:
             return read(payload)
         except struct.error as error:

@@ -22,7 +22,7 @@ _MAX_ROWS = 4096
 
 
 class ValueEncoder:
-    """Writes Python values as the bytes of the value table. Not thread-safe: one belongs to one stream.
+    r"""Writes Python values as the bytes of the value table. Not thread-safe: one belongs to one stream.
 
     Attributes:
         encode: value to bytes. This is the packer's own bound method, so that a plain element costs one call into C.
@@ -30,7 +30,7 @@ class ValueEncoder:
 
     Example:
         >>> ValueEncoder(references).encode([1, "a", None])  # doctest: +SKIP
-        b'\\x93\\x01\\xa1a\\xc0'
+        b'\x93\x01\xa1a\xc0'
     """
 
     __slots__ = ("_own", "_rows", "_sets", "encode", "references")

@@ -1,7 +1,7 @@
 """The error table: exceptions as wire errors and back.
 
-A wire error is ``[owner, id, type, message, frames, cause, traceback, families]``. Owner 0 is the sender's original, kept
-under ``id`` for a while; owner 1 is the receiver's own original that comes home. Nothing an exception does (a
+A wire error is ``[owner, id, type, message, frames, cause, traceback, families]``. Owner 0 is the sender's original,
+kept under ``id`` for a while; owner 1 is the receiver's own original that comes home. Nothing an exception does (a
 ``__str__`` that raises, a cyclic cause, a huge traceback) makes this fail.
 """
 

@@ -40,7 +40,7 @@ def converter_for(kind: type) -> Callable[[Any], Any] | None:
 
 
 def _datetime(value: dt.datetime) -> Any:
-    if value != value:  # noqa: PLR0124 - pandas' NaT is a datetime, and the only one that is not itself
+    if value != value:  # pandas' NaT is a datetime, and the only one that is not itself
         raise ConversionError(f"a {table.type_name(value)} (not a time) has no form in Java")
     return table.from_datetime(value)
 

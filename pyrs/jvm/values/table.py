@@ -183,7 +183,7 @@ def to_timedelta(payload: bytes) -> dt.timedelta:
 
 def to_uuid(payload: bytes) -> uuid.UUID:
     """Read a UUID."""
-    return uuid.UUID(bytes=payload)
+    return uuid.UUID(bytes=struct.unpack("16s", payload)[0])
 
 
 EXTENSIONS: dict[int, tuple[str, Callable[[bytes], Any]]] = {

@@ -1,0 +1,58 @@
+"""The value vectors, replayed on the Python half; the Java half replays the same file."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from pyrs.errors import ConversionError, ProtocolError
+from pyrs.jvm.values import ValueDecoder, ValueEncoder
+from tests.values.value_cases import VECTORS, Recorder, same, value_of
+
+
+def rows(key: str) -> Any:
+    found = [row for row in VECTORS if key in row]
+    assert found
+    return pytest.mark.parametrize("row", found, ids=lambda row: row["name"])
+
+
+@rows("python")
+def test_a_value_has_these_bytes(row: dict[str, Any]) -> None:
+    for expression in [row["python"], *row.get("also_python", [])]:
+        encoder = ValueEncoder(Recorder())
+        assert encoder.encode(value_of(expression)).hex() == row["hex"], expression
+
+
+@rows("python")
+def test_these_bytes_are_the_value(row: dict[str, Any]) -> None:
+    expected = value_of(row.get("python_back", row["python"]))
+    for body in (bytes.fromhex(row["hex"]), bytearray.fromhex(row["hex"]), memoryview(bytes.fromhex(row["hex"]))):
+        assert same(ValueDecoder(Recorder()).decode(body), expected)
+
+
+@rows("python")
+def test_the_value_survives_in_a_batch(row: dict[str, Any]) -> None:
+    expected = value_of(row.get("python_back", row["python"]))
+    elements, error = ValueDecoder(Recorder()).decode_batch(b"\x92" + bytes.fromhex(row["hex"]) * 2)
+    assert error is None
+    assert same(elements, [expected, expected])
+
+
+@rows("python_reads")
+def test_bytes_that_only_java_writes(row: dict[str, Any]) -> None:
+    assert same(ValueDecoder(Recorder()).decode(bytes.fromhex(row["hex"])), value_of(row["python_reads"]))
+
+
+@rows("no_form_in")
+def test_bytes_without_a_form(row: dict[str, Any]) -> None:
+    body = bytes.fromhex(row["hex"])
+    if row["no_form_in"] in ("python", "both"):
+        with pytest.raises(ConversionError, match="has no form"):
+            ValueDecoder(Recorder()).decode(body)
+
+
+@rows("malformed")
+def test_malformed_bytes(row: dict[str, Any]) -> None:
+    with pytest.raises(ProtocolError):
+        ValueDecoder(Recorder()).decode(bytes.fromhex(row["hex"]))
