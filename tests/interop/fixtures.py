@@ -1,0 +1,54 @@
+"""The fixtures of the end-to-end tests: one bridge, whatever carries its control calls.
+
+The same test bodies run in two processes, as the house divides them: without faulthandler over a JVM that JPype starts
+in the process, with it over a Spark driver's Py4J gateway.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pyrs import jvm
+from tests.interop.harness import Java, JPypeJava, Py4JJava, compile_helpers, library_jars, spark_driver
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "carrier" in metafunc.fixturenames:
+        in_process = not metafunc.config.pluginmanager.hasplugin("faulthandler")
+        metafunc.parametrize("carrier", ["jpype" if in_process else "py4j"], scope="session")
+
+
+@pytest.fixture(scope="session")
+def interop_jars(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    return [compile_helpers(tmp_path_factory.mktemp("interop")), *library_jars()]
+
+
+@pytest.fixture(scope="session")
+def connected(carrier: str, interop_jars: list[Path]) -> Iterator[tuple[jvm.Bridge, Java]]:
+    if carrier == "jpype":
+        with jvm.launch(classpath=interop_jars) as bridge:
+            yield bridge, JPypeJava()
+        return
+    with spark_driver(interop_jars) as spark, jvm.connect(spark) as bridge:
+        yield bridge, Py4JJava(spark.sparkContext._gateway)
+
+
+@pytest.fixture
+def bridge(connected: tuple[jvm.Bridge, Java]) -> jvm.Bridge:
+    assert not connected[0].closed, "a test before this one brought the link down"
+    return connected[0]
+
+
+@pytest.fixture
+def java(connected: tuple[jvm.Bridge, Java]) -> Java:
+    return connected[1]
+
+
+@pytest.fixture
+def recorder(java: Java) -> Any:
+    """A Java Subscriber of both families that asks for everything."""
+    return java.new("interop.Recorder", 2**63 - 1)

@@ -1,0 +1,316 @@
+"""What the end-to-end tests stand on: one way to call Java whatever the gateway, and Python parties that can be watched."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import subprocess
+import threading
+import zipfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Protocol
+
+from pyrs import Processor, Publisher, Subscriber, Subscription
+from pyrs.jvm import JavaObject
+
+HERE = Path(__file__).parent
+LIBRARIES = HERE / "jars" / "lib"
+DEADLINE = 20.0
+MILLISECONDS = 20_000
+
+
+class Java(Protocol):
+    """Calls into the JVM the way a user of the gateway makes them."""
+
+    def new(self, class_name: str, *arguments: Any) -> Any: ...
+    def static(self, class_name: str, method: str, *arguments: Any) -> Any: ...
+    def call(self, target: Any, method: str, *arguments: Any) -> Any: ...
+    def field(self, class_name: str, name: str) -> Any: ...
+
+
+class Py4JJava:
+    """Through a Spark driver's gateway."""
+
+    def __init__(self, gateway: Any) -> None:
+        self._jvm = gateway.jvm
+        self._classes: dict[str, Any] = {}
+
+    def _class(self, name: str) -> Any:
+        if name not in self._classes:
+            found = self._jvm
+            for part in name.split("."):
+                found = getattr(found, part)
+            self._classes[name] = found
+        return self._classes[name]
+
+    def new(self, class_name: str, *arguments: Any) -> Any:
+        return self._class(class_name)(*map(_unwrapped, arguments))
+
+    def static(self, class_name: str, method: str, *arguments: Any) -> Any:
+        return getattr(self._class(class_name), method)(*map(_unwrapped, arguments))
+
+    def call(self, target: Any, method: str, *arguments: Any) -> Any:
+        return getattr(_unwrapped(target), method)(*map(_unwrapped, arguments))
+
+    def field(self, class_name: str, name: str) -> Any:
+        return getattr(self._class(class_name), name)
+
+
+class JPypeJava:
+    """Through the JVM in this process."""
+
+    def __init__(self) -> None:
+        import jpype
+
+        self._jpype = jpype
+
+    def new(self, class_name: str, *arguments: Any) -> Any:
+        return self._jpype.JClass(class_name)(*map(self._argument, arguments))
+
+    def static(self, class_name: str, method: str, *arguments: Any) -> Any:
+        return self._plain(getattr(self._jpype.JClass(class_name), method)(*map(self._argument, arguments)))
+
+    def call(self, target: Any, method: str, *arguments: Any) -> Any:
+        return self._plain(getattr(_unwrapped(target), method)(*map(self._argument, arguments)))
+
+    def field(self, class_name: str, name: str) -> Any:
+        return self._plain(getattr(self._jpype.JClass(class_name), name))
+
+    def _argument(self, value: Any) -> Any:
+        if isinstance(value, bytes):  # or it would arrive as a String
+            return self._jpype.JArray(self._jpype.JByte)(value)
+        return _unwrapped(value)
+
+    def _plain(self, value: Any) -> Any:
+        return str(value) if isinstance(value, self._jpype.JString) else value
+
+
+def _unwrapped(value: Any) -> Any:
+    return value.java if isinstance(value, JavaObject) else value
+
+
+def library_jars() -> list[Path]:
+    jars = sorted(LIBRARIES.glob("*.jar"))
+    if not jars:
+        raise FileNotFoundError(f"{LIBRARIES} is empty: run `gradle -p tests/interop/jars` (`make test` does)")
+    return jars
+
+
+def compile_helpers(folder: Path) -> Path:
+    """The classes of tests/interop/java as a jar."""
+    compiler = shutil.which("javac")
+    if compiler is None:
+        raise FileNotFoundError("javac was not found: install a JDK")
+    classes = folder / "classes"
+    sources = sorted(str(path) for path in (HERE / "java").glob("*.java"))
+    classpath = ":".join(map(str, library_jars()))
+    command = [compiler, "--release", "11", "-nowarn", "-proc:none", "-cp", classpath, "-d", str(classes), *sources]
+    subprocess.run(command, check=True, timeout=90)
+    jar = folder / "interop.jar"
+    with zipfile.ZipFile(jar, "w") as archive:
+        for path in sorted(classes.rglob("*.class")):
+            archive.write(path, path.relative_to(classes).as_posix())
+    return jar
+
+
+class Recorder(Subscriber[Any]):
+    """Keeps all that it gets, and lets a test wait for it."""
+
+    def __init__(self, initial: int = 0, on_next: Callable[[Any], object] | None = None) -> None:
+        self.elements: list[Any] = []
+        self.error: BaseException | None = None
+        self.ending: str | None = None
+        self.subscription: Subscription | None = None
+        self._initial = initial
+        self._on_next = on_next
+        self._changed = threading.Condition()
+
+    def on_subscribe(self, subscription: Subscription, /) -> None:
+        with self._changed:
+            self.subscription = subscription
+            self._changed.notify_all()
+        if self._initial:
+            subscription.request(self._initial)
+
+    def on_next(self, element: Any, /) -> None:
+        with self._changed:
+            if self.ending is not None:
+                self.ending = f"an element after {self.ending}"
+            self.elements.append(element)
+            self._changed.notify_all()
+        if self._on_next is not None:
+            self._on_next(element)
+
+    def on_error(self, error: BaseException, /) -> None:
+        self.error = error
+        self._end("error")
+
+    def on_complete(self) -> None:
+        self._end("complete")
+
+    def _end(self, how: str) -> None:
+        with self._changed:
+            self.ending = how if self.ending is None else f"two endings: {self.ending} and {how}"
+            self._changed.notify_all()
+
+    def _wait(self, what: str, condition: Callable[[], object]) -> None:
+        with self._changed:
+            if not self._changed.wait_for(condition, DEADLINE):
+                raise AssertionError(
+                    f"no {what} within {DEADLINE} s; {len(self.elements)} elements, ending {self.ending}"
+                )
+
+    def subscribed(self) -> Subscription:
+        self._wait("on_subscribe", lambda: self.subscription is not None)
+        assert self.subscription is not None
+        return self.subscription
+
+    def wait_elements(self, count: int) -> list[Any]:
+        """Waits for at least so many elements."""
+        self._wait(f"{count} elements", lambda: len(self.elements) >= count or self.ending is not None)
+        assert len(self.elements) >= count, f"{self.ending} after {len(self.elements)} elements: {self.error!r}"
+        return self.elements
+
+    def wait_end(self) -> str:
+        self._wait("end", lambda: self.ending is not None)
+        assert self.ending is not None
+        return self.ending
+
+    def completed(self) -> list[Any]:
+        """Waits for the completion and returns the elements."""
+        assert self.wait_end() == "complete", repr(self.error)
+        return self.elements
+
+    def failed(self) -> BaseException:
+        """Waits for the error and returns it."""
+        assert self.wait_end() == "error", f"ended with {self.ending}"
+        assert self.error is not None
+        return self.error
+
+
+class Watched(Publisher[Any]):
+    """Gives what the iterator factory makes, as it is requested; what was requested and whether it was cancelled can be seen."""
+
+    def __init__(self, elements: Callable[[], Iterator[Any]], error: BaseException | None = None) -> None:
+        self._elements = elements
+        self._error = error
+        self.requested = 0
+        self.emitted = 0
+        self.subscribers = 0
+        self.cancelled = threading.Event()
+
+    def subscribe(self, subscriber: Subscriber[Any], /) -> None:
+        self.subscribers += 1
+        subscriber.on_subscribe(_WatchedSubscription(self, subscriber, self._elements(), self._error))
+
+
+class _WatchedSubscription(Subscription):
+    def __init__(
+        self, watched: Watched, subscriber: Subscriber[Any], elements: Iterator[Any], error: BaseException | None
+    ) -> None:
+        self._watched = watched
+        self._subscriber = subscriber
+        self._elements = elements
+        self._error = error
+        self._demand = 0
+        self._emitting = False
+        self._over = False
+        self._lock = threading.Lock()
+
+    def request(self, n: int, /) -> None:
+        with self._lock:
+            self._watched.requested += n
+            self._demand += n
+            if self._emitting:
+                return
+            self._emitting = True
+        while True:
+            with self._lock:
+                if self._over or self._demand == 0:
+                    self._emitting = False
+                    return
+                self._demand -= 1
+            try:
+                element = next(self._elements)
+            except StopIteration:
+                self._over = True
+                if self._error is None:
+                    self._subscriber.on_complete()
+                else:
+                    self._subscriber.on_error(self._error)
+                return
+            self._watched.emitted += 1
+            self._subscriber.on_next(element)
+
+    def cancel(self) -> None:
+        self._over = True
+        self._watched.cancelled.set()
+
+
+class MapProcessor(Processor[Any, Any]):
+    """A Processor written by hand: a Subscriber upstream, a Publisher to one Subscriber downstream."""
+
+    def __init__(self, function: Callable[[Any], Any]) -> None:
+        self._function = function
+        self._lock = threading.Lock()
+        self._upstream: Subscription | None = None
+        self._downstream: Subscriber[Any] | None = None
+        self._joined = False
+
+    def subscribe(self, subscriber: Subscriber[Any], /) -> None:
+        with self._lock:
+            self._downstream = subscriber
+        self._join()
+
+    def on_subscribe(self, subscription: Subscription, /) -> None:
+        with self._lock:
+            self._upstream = subscription
+        self._join()
+
+    def _join(self) -> None:
+        with self._lock:
+            if self._joined or self._upstream is None or self._downstream is None:
+                return
+            self._joined = True
+        self._downstream.on_subscribe(self._upstream)
+
+    def on_next(self, element: Any, /) -> None:
+        assert self._downstream is not None and self._upstream is not None
+        try:
+            result = self._function(element)
+        except Exception as error:
+            self._upstream.cancel()
+            self._downstream.on_error(error)
+            return
+        self._downstream.on_next(result)
+
+    def on_error(self, error: BaseException, /) -> None:
+        assert self._downstream is not None
+        self._downstream.on_error(error)
+
+    def on_complete(self) -> None:
+        assert self._downstream is not None
+        self._downstream.on_complete()
+
+
+@contextlib.contextmanager
+def spark_driver(jars: list[Path]) -> Iterator[Any]:
+    """A Spark session whose running driver was given the jars; it is stopped only if it was started here."""
+    from pyspark.sql import SparkSession
+
+    running = SparkSession.getActiveSession()
+    builder = SparkSession.builder.master("local[1]").appName("pyrs-interop")
+    options = {"spark.ui.enabled": "false", "spark.driver.memory": "1g", "spark.log.level": "ERROR"}
+    for key, value in options.items():
+        builder = builder.config(key, value)
+    session = running or builder.getOrCreate()
+    try:
+        machine = session.sparkContext._gateway.jvm
+        loader = machine.java.lang.Thread.currentThread().getContextClassLoader()
+        for jar in jars:
+            loader.addURL(machine.java.io.File(str(jar)).toURI().toURL())
+        yield session
+    finally:
+        if running is None:
+            session.stop()

@@ -1,0 +1,65 @@
+package interop;
+
+import java.util.function.BiFunction;
+import java.util.function.Function;
+import java.util.function.Predicate;
+import org.reactivestreams.Processor;
+import org.reactivestreams.Publisher;
+
+/** Java code that expects its elements to be of one class: a ClassCastException says when they are not. */
+public final class Functions {
+    private Functions() {}
+
+    public static Function<Integer, Integer> doubleInteger() {
+        return number -> number * 2;
+    }
+
+    public static Function<Long, Object> failAt(long where, RuntimeException failure) {
+        return number -> {
+            if (number.longValue() == where) {
+                throw failure;
+            }
+            return number;
+        };
+    }
+
+    public static Function<Integer, Object> toLong() {
+        return Integer::longValue;
+    }
+
+    public static io.reactivex.rxjava3.functions.Function<Integer, Integer> rxDoubleInteger() {
+        return number -> number * 2;
+    }
+
+    public static akka.japi.function.Function<Integer, Integer> akkaDoubleInteger() {
+        return number -> number * 2;
+    }
+
+    public static <T, R> akka.japi.function.Creator<Processor<T, R>> creator(Processor<T, R> processor) {
+        return () -> processor;
+    }
+
+    public static Publisher<Object> assembled(Function<Publisher<Object>, Publisher<Object>> stage, Publisher<Object> source) {
+        return stage.apply(source);
+    }
+
+    public static String apply(Function<Object, Object> function, Object argument) {
+        return Table.describe(function.apply(argument));
+    }
+
+    public static String apply(BiFunction<Object, Object, Object> function, Object first, Object second) {
+        return Table.describe(function.apply(first, second));
+    }
+
+    public static boolean test(Predicate<Object> predicate, Object argument) {
+        return predicate.negate().negate().test(argument);
+    }
+
+    public static boolean isIllegalArgument(Object error) {
+        return error instanceof IllegalArgumentException;
+    }
+
+    public static boolean same(Object first, Object second) {
+        return first == second;
+    }
+}

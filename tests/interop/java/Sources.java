@@ -1,0 +1,189 @@
+package interop;
+
+import java.nio.ByteBuffer;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.Flow;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.LongFunction;
+import org.reactivestreams.Publisher;
+import org.reactivestreams.Subscriber;
+import org.reactivestreams.Subscription;
+
+/** Publishers that no library would give: well-behaved ones of odd elements, and ones that break a rule. */
+public final class Sources {
+    private Sources() {}
+
+    /** Emits what the function makes of 0, 1, ... as it is requested, on a new thread for each request. */
+    public static Publisher<Object> ofThreads(long count, LongFunction<?> function) {
+        return subscriber -> subscriber.onSubscribe(new Subscription() {
+            private final AtomicLong demand = new AtomicLong();
+            private final AtomicBoolean over = new AtomicBoolean();
+            private long next;
+
+            @Override public void request(long n) {
+                if (demand.getAndAccumulate(n, (a, b) -> a + b < 0 ? Long.MAX_VALUE : a + b) == 0) {
+                    new Thread(this::emit, "interop-foreign").start();
+                }
+            }
+
+            private void emit() {
+                long emitted = 0;
+                do {
+                    while (emitted < demand.get() && next < count && !over.get()) {
+                        subscriber.onNext(function.apply(next++));
+                        emitted++;
+                    }
+                    if (next == count && over.compareAndSet(false, true)) {
+                        subscriber.onComplete();
+                    }
+                    if (over.get()) {
+                        return;
+                    }
+                    long done = emitted;
+                    emitted = 0;
+                    if (demand.addAndGet(-done) == 0) {
+                        return;
+                    }
+                } while (true);
+            }
+
+            @Override public void cancel() {
+                over.set(true);
+            }
+        });
+    }
+
+    public static Publisher<Object> longsOnForeignThreads(long count) {
+        return ofThreads(count, number -> number);
+    }
+
+    /** Every element is the same ByteBuffer, filled anew. */
+    public static Publisher<Object> oneBuffer(long count, int size) {
+        ByteBuffer buffer = ByteBuffer.allocate(size);
+        return ofThreads(count, number -> {
+            buffer.clear();
+            while (buffer.hasRemaining()) {
+                buffer.put((byte) number);
+            }
+            buffer.flip();
+            return buffer;
+        });
+    }
+
+    /** Every element is the same array, filled anew. */
+    public static Publisher<Object> oneArray(long count, int size) {
+        byte[] array = new byte[size];
+        return ofThreads(count, number -> {
+            java.util.Arrays.fill(array, (byte) number);
+            return array;
+        });
+    }
+
+    public static Publisher<Object> one(Object element) {
+        return ofThreads(1, number -> element);
+    }
+
+    /** One element, many times: the same object each time. */
+    public static Publisher<Object> repeated(long count, Object element) {
+        return ofThreads(count, number -> element);
+    }
+
+    public static Publisher<Object> failing(Throwable error) {
+        return subscriber -> {
+            subscriber.onSubscribe(new Inert());
+            subscriber.onError(error);
+        };
+    }
+
+    public static Flow.Publisher<Object> asFlow(Publisher<Object> publisher) {
+        return subscriber -> publisher.subscribe(new Subscriber<>() {
+            @Override public void onSubscribe(Subscription subscription) {
+                subscriber.onSubscribe(new Flow.Subscription() {
+                    @Override public void request(long n) {
+                        subscription.request(n);
+                    }
+
+                    @Override public void cancel() {
+                        subscription.cancel();
+                    }
+                });
+            }
+
+            @Override public void onNext(Object element) {
+                subscriber.onNext(element);
+            }
+
+            @Override public void onError(Throwable error) {
+                subscriber.onError(error);
+            }
+
+            @Override public void onComplete() {
+                subscriber.onComplete();
+            }
+        });
+    }
+
+    /** 2.13: an element that is null. */
+    public static Publisher<Object> nullElement() {
+        return rude(subscriber -> subscriber.onNext(null));
+    }
+
+    /** 1.1: far more elements than were requested. */
+    public static Publisher<Object> beyondDemand(int count) {
+        return rude(subscriber -> {
+            for (int i = 0; i < count; i++) {
+                subscriber.onNext(i);
+            }
+            subscriber.onComplete();
+        });
+    }
+
+    /** 1.7: two endings. */
+    public static Publisher<Object> twoEndings() {
+        return rude(subscriber -> {
+            subscriber.onComplete();
+            subscriber.onError(new IllegalStateException("the second ending"));
+        });
+    }
+
+    private interface Rudeness {
+        void signal(Subscriber<? super Object> subscriber);
+    }
+
+    private static Publisher<Object> rude(Rudeness rudeness) {
+        return subscriber -> subscriber.onSubscribe(new Subscription() {
+            private final AtomicBoolean done = new AtomicBoolean();
+
+            @Override public void request(long n) {
+                if (done.compareAndSet(false, true)) {
+                    rudeness.signal(subscriber);
+                }
+            }
+
+            @Override public void cancel() {
+                done.set(true);
+            }
+        });
+    }
+
+    private static final class Inert implements Subscription {
+        @Override public void request(long n) {}
+
+        @Override public void cancel() {}
+    }
+
+    public static CompletionStage<Object> completed(Object value) {
+        return CompletableFuture.completedFuture(value);
+    }
+
+    public static CompletionStage<Object> failed(Throwable error) {
+        return CompletableFuture.failedFuture(error);
+    }
+
+    /** Throws what it is given, so that the stack trace has a place. */
+    public static RuntimeException failure(String message) {
+        return new IllegalStateException(message, new java.io.IOException("below: " + message));
+    }
+}

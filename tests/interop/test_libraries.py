@@ -1,0 +1,200 @@
+"""Reactor, RxJava, Akka Streams and SubmissionPublisher: each as source, as sink, and with a Python stage in the middle."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import pyrs
+from pyrs.errors import JavaError
+from pyrs.jvm import Bridge
+from tests.interop.harness import DEADLINE, MILLISECONDS, Java, MapProcessor, Recorder, Watched
+from tests.interop.libraries import LIBRARIES, Reactor
+
+MANY = 5_000
+ENDLESS = 2**31 - 2
+WINDOW = 4096
+OWN_BUFFERS = 64
+"""What a library may fetch ahead by itself."""
+
+
+@pytest.fixture(scope="module", params=LIBRARIES, ids=lambda library: library.name)
+def library(request: pytest.FixtureRequest, connected: tuple[Bridge, Java]) -> Iterator[Reactor]:
+    made = request.param(*connected)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def watch(java: Java) -> Any:
+    return java.new("interop.Watch")
+
+
+def another_stream_passes(bridge: Bridge, java: Java) -> None:
+    """Gives whoever should be idle the time to show that it is not."""
+    assert (
+        len(bridge.from_jvm(java.static("interop.Sources", "longsOnForeignThreads", MANY)).collect(timeout=DEADLINE))
+        == MANY
+    )
+
+
+class TestAsSource:
+    def test_every_element_in_order(self, library: Reactor, bridge: Bridge, watch: Any) -> None:
+        stream = bridge.from_jvm(library.publisher(library.numbers(MANY, watch)))
+        assert isinstance(stream, pyrs.Stream)
+        assert stream.collect(timeout=DEADLINE) == list(range(1, MANY + 1))
+
+    def test_one_requested_is_one_delivered_and_a_window_fetched(
+        self, library: Reactor, bridge: Bridge, java: Java, watch: Any
+    ) -> None:
+        received = Recorder(initial=1)
+        bridge.from_jvm(library.publisher(library.numbers(ENDLESS, watch))).subscribe(received)
+        received.wait_elements(1)
+        another_stream_passes(bridge, java)
+        assert received.elements == [1]
+        assert java.call(watch, "elements") <= 16 + OWN_BUFFERS
+        assert java.call(watch, "requested") <= 16 + OWN_BUFFERS
+        received.subscribed().cancel()
+        assert java.call(watch, "awaitCancelled", MILLISECONDS)
+
+    def test_unbounded_demand_never_crosses(self, library: Reactor, bridge: Bridge, java: Java, watch: Any) -> None:
+        stream = bridge.from_jvm(library.publisher(library.numbers(MANY, watch)))
+        received = Recorder(initial=pyrs.UNBOUNDED)
+        stream.subscribe(received)
+        assert sum(received.completed()) == MANY * (MANY + 1) // 2
+        assert java.call(watch, "largest") <= WINDOW
+        assert java.call(watch, "requested") <= MANY + WINDOW
+
+    def test_python_cancels(self, library: Reactor, bridge: Bridge, java: Java, watch: Any) -> None:
+        stream = bridge.from_jvm(library.publisher(library.numbers(ENDLESS, watch)))
+        assert stream.take(100).collect(timeout=DEADLINE) == list(range(1, 101))
+        assert java.call(watch, "awaitCancelled", MILLISECONDS)
+
+    def test_error(self, library: Reactor, bridge: Bridge, java: Java) -> None:
+        throwable = java.static("interop.Sources", "failure", "broken pipe")
+        received = Recorder(initial=1)
+        bridge.from_jvm(library.publisher(library.failed(throwable))).subscribe(received)
+        error = received.failed()
+        assert isinstance(error, JavaError)
+        assert error.java_class == "java.lang.IllegalStateException"
+        assert error.java_message == "broken pipe"
+        assert any(frame[:2] == ("interop.Sources", "failure") for frame in error.java_stack)
+        assert isinstance(error.__cause__, JavaError)
+        assert error.__cause__.java_class == "java.io.IOException"
+        assert error.__cause__.java_message == "below: broken pipe"
+
+
+class TestAsSink:
+    def test_every_element_in_order(self, library: Reactor, bridge: Bridge, java: Java, recorder: Any) -> None:
+        library.run(library.from_publisher(bridge.to_jvm(pyrs.range(1, MANY + 1))), recorder)
+        assert java.call(recorder, "awaitEnd", MILLISECONDS) == "complete"
+        assert java.call(recorder, "text") == " ".join(map(str, range(1, MANY + 1)))
+        assert java.call(recorder, "classes") == "java.lang.Long"
+
+    def test_into_the_subscriber_itself(self, library: Reactor, bridge: Bridge, java: Java, recorder: Any) -> None:
+        processor = MapProcessor(lambda element: element)
+        library.run(library.from_publisher(bridge.to_jvm(processor)), recorder)
+        pyrs.range(1, 101).subscribe(processor)
+        assert java.call(recorder, "awaitEnd", MILLISECONDS) == "complete"
+        assert java.call(recorder, "sum") == 5050
+
+    def test_demand_is_bounded(self, library: Reactor, bridge: Bridge, java: Java) -> None:
+        source = Watched(lambda: itertools.count(1))
+        recorder = java.new("interop.Recorder", 3)
+        library.run(library.from_publisher(bridge.to_jvm(source)), recorder)
+        assert java.call(recorder, "awaitElements", 3, MILLISECONDS)
+        another_stream_passes(bridge, java)
+        assert java.call(recorder, "text") == "1 2 3"
+        assert source.requested <= WINDOW
+        assert source.emitted <= 16 + 4 * OWN_BUFFERS
+        java.call(recorder, "cancel")
+        # A library with buffers of its own notices the cancel when it has something to deliver, not before.
+        assert source.cancelled.wait(DEADLINE)
+
+    def test_unbounded_demand_is_bounded(self, library: Reactor, bridge: Bridge, java: Java, recorder: Any) -> None:
+        source = Watched(lambda: iter(range(MANY)))
+        library.run(library.from_publisher(bridge.to_jvm(source)), recorder)
+        assert java.call(recorder, "awaitEnd", MILLISECONDS) == "complete"
+        assert java.call(recorder, "count") == MANY
+        assert source.requested <= MANY + WINDOW
+
+    def test_error(self, library: Reactor, bridge: Bridge, java: Java, recorder: Any) -> None:
+        library.run(
+            library.from_publisher(bridge.to_jvm(Watched(lambda: iter([1, 2]), LookupError("no third")))), recorder
+        )
+        assert java.call(recorder, "awaitEnd", MILLISECONDS) == "error"
+        assert java.call(recorder, "text") == "1 2"
+        assert java.call(recorder, "errorClass").startswith("io.pyrs.")
+        assert "no third" in java.call(recorder, "errorMessage")
+
+    def test_python_error_comes_home_as_itself(self, library: Reactor, bridge: Bridge) -> None:
+        error = LookupError("there and back")
+        received = Recorder(initial=10)
+        source = library.from_publisher(bridge.to_jvm(Watched(lambda: iter([1]), error)))
+        bridge.from_jvm(library.publisher(source)).subscribe(received)
+        assert received.failed() is error
+
+
+class TestPythonInTheMiddle:
+    def test_stage(self, library: Reactor, bridge: Bridge, java: Java, watch: Any, recorder: Any) -> None:
+        source = library.numbers(MANY, watch)
+        library.run(
+            library.through_stage(source, lambda s: s.map(lambda x: x + 1).filter(lambda x: x % 2 == 0)), recorder
+        )
+        assert java.call(recorder, "awaitEnd", MILLISECONDS) == "complete"
+        assert java.call(recorder, "text") == " ".join(map(str, range(2, MANY + 2, 2)))
+
+    @pytest.mark.parametrize(
+        ("function", "expected"),
+        [
+            pytest.param(lambda s: s, "2 4 6", id="the-stream-itself"),
+            pytest.param(lambda s: s.map(lambda x: x), "2 4 6", id="mapped-to-itself"),
+            pytest.param(lambda s: s.map(lambda x: x + 1), "4 6 8", id="plus-one"),
+        ],
+    )
+    def test_integers_stay_integers(
+        self, library: Reactor, bridge: Bridge, java: Java, watch: Any, recorder: Any, function: Any, expected: str
+    ) -> None:
+        library.run(library.doubled(library.through_stage(library.numbers(3, watch), function)), recorder)
+        assert java.call(recorder, "awaitEnd", MILLISECONDS) == "complete", java.call(recorder, "errorMessage")
+        assert java.call(recorder, "text") == expected
+        assert java.call(recorder, "classes") == "java.lang.Integer"
+
+    def test_processor(self, library: Reactor, bridge: Bridge, java: Java, watch: Any, recorder: Any) -> None:
+        processor = bridge.to_jvm(MapProcessor(lambda x: x * 10))
+        library.run(library.through_processor(library.numbers(MANY, watch), processor), recorder)
+        assert java.call(recorder, "awaitEnd", MILLISECONDS) == "complete"
+        assert java.call(recorder, "text") == " ".join(map(str, range(10, 10 * MANY + 1, 10)))
+
+    def test_java_cancels_what_is_above_python(self, library: Reactor, bridge: Bridge, java: Java, watch: Any) -> None:
+        recorder = java.new("interop.Recorder", 5)
+        library.run(library.through_stage(library.numbers(ENDLESS, watch), lambda s: s.map(lambda x: x)), recorder)
+        assert java.call(recorder, "awaitElements", 5, MILLISECONDS)
+        java.call(recorder, "cancel")
+        assert java.call(watch, "awaitCancelled", MILLISECONDS)
+
+    def test_java_error_passes_python_and_is_itself(
+        self, library: Reactor, bridge: Bridge, java: Java, recorder: Any
+    ) -> None:
+        throwable = java.static("interop.Sources", "failure", "passing through")
+        library.run(library.through_stage(library.failed(throwable), lambda s: s.map(lambda x: x)), recorder)
+        assert java.call(recorder, "awaitEnd", MILLISECONDS) == "error"
+        assert java.static("interop.Functions", "same", java.call(recorder, "error"), throwable)
+
+    def test_python_error_cancels_above_and_reaches_below(
+        self, library: Reactor, bridge: Bridge, java: Java, watch: Any, recorder: Any
+    ) -> None:
+        def fails_at_three(x: int) -> int:
+            if x == 3:
+                raise ValueError("three is too many")
+            return x
+
+        library.run(library.through_stage(library.numbers(ENDLESS, watch), lambda s: s.map(fails_at_three)), recorder)
+        assert java.call(recorder, "awaitEnd", MILLISECONDS) == "error"
+        assert java.call(recorder, "text") == "1 2"
+        assert "three is too many" in java.call(recorder, "errorMessage")
+        assert java.static("interop.Functions", "isIllegalArgument", java.call(recorder, "error"))
+        assert java.call(watch, "awaitCancelled", MILLISECONDS)
