@@ -195,10 +195,10 @@ class GuardedSubscriber(Subscriber[T], Subscription, Generic[T]):
 
     def _null(self, what: str) -> NullSignal:
         error = NullSignal(what)
-        self._convict(error)
-        return error  # 2.13: the caller hears of it too
+        self._convict(error, raised=True)
+        return error  # 2.13: the caller hears of it in any case
 
-    def _convict(self, error: BaseException) -> None:
+    def _convict(self, error: BaseException, raised: bool = False) -> None:
         """End the stream with this error: cancel at once, signal as soon as nobody else is signalling (1.3)."""
         with self._lock:
             late = self._state in (State.CANCELLED, State.ENDED)
@@ -207,7 +207,8 @@ class GuardedSubscriber(Subscriber[T], Subscription, Generic[T]):
             if not late:
                 self._verdict = error
         if late:
-            hooks.on_error_dropped(error, "strict guard, after the end")
+            if not raised:
+                hooks.on_error_dropped(error, "strict guard, after the end")
             return
         self._cancel(upstream)
         if before is State.WAITING:

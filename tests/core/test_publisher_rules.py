@@ -1,0 +1,241 @@
+"""The Publisher's rules, 1.1 to 1.11, kept by every way in which a stream of ours is driven."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import pytest
+
+import pyrs
+from pyrs.testing import TestSubscriber
+
+Source = Callable[[Iterable[Any]], pyrs.Stream[Any]]
+
+
+def test_rule_1_1_no_more_than_requested(source: Source) -> None:
+    subscriber: TestSubscriber[int] = TestSubscriber()
+    source(range(10)).subscribe(subscriber)
+    subscriber.assert_elements()
+    for n in (1, 2, 3):
+        subscriber.request(n)
+    subscriber.assert_elements(0, 1, 2, 3, 4, 5).assert_live()
+
+
+def test_rule_1_1_nothing_is_pulled_that_was_not_requested() -> None:
+    pulled: list[int] = []
+
+    def numbers() -> Iterator[int]:
+        for number in range(10):
+            pulled.append(number)
+            yield number
+
+    stream = pyrs.from_iterable(numbers()).map(lambda n: n).filter(lambda n: n % 2).take(3)
+    subscriber: TestSubscriber[int] = TestSubscriber()
+    stream.subscribe(subscriber)
+    assert pulled == []
+    subscriber.request(1)
+    assert pulled == [0, 1]
+    subscriber.request(1)
+    assert pulled == [0, 1, 2, 3]
+    subscriber.request(pyrs.UNBOUNDED)
+    assert pulled == [0, 1, 2, 3, 4, 5], "take(3) has what it wants"
+    subscriber.assert_elements(1, 3, 5).assert_complete()
+
+
+def test_rule_1_2_fewer_than_requested(source: Source) -> None:
+    subscriber: TestSubscriber[int] = TestSubscriber(100)
+    source(range(3)).subscribe(subscriber)
+    subscriber.assert_elements(0, 1, 2).assert_complete()
+
+
+def test_rule_1_3_serial_whoever_requests(source: Source) -> None:
+    count, threads = 2_000, 4
+    subscriber: TestSubscriber[int] = TestSubscriber()
+    source(range(count)).subscribe(subscriber)
+    start = threading.Barrier(threads)
+
+    def ask() -> None:
+        start.wait(10)
+        for _ in range(count // threads):
+            subscriber.request(1)
+
+    workers = [threading.Thread(target=ask) for _ in range(threads)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join(30)
+    subscriber.await_count(count, 30)
+    subscriber.assert_elements(*range(count))
+
+
+def test_rule_1_3_nothing_before_on_subscribe_returned(source: Source) -> None:
+    story: list[str] = []
+
+    class Asks(TestSubscriber[int]):
+        def on_subscribe(self, subscription: pyrs.Subscription, /) -> None:
+            super().on_subscribe(subscription)
+            self.request(1)
+            story.append("on_subscribe returned")
+
+        def on_next(self, element: int, /) -> None:
+            super().on_next(element)
+            story.append("on_next")
+
+    source(range(3)).subscribe(Asks())
+    assert story == ["on_subscribe returned", "on_next"]
+
+
+def test_rule_1_4_a_failing_iterable_is_an_on_error(source: Source) -> None:
+    def failing() -> Iterator[int]:
+        yield 1
+        raise KeyError("broken")
+
+    class Elements:
+        def __iter__(self) -> Iterator[int]:
+            return failing()
+
+    subscriber: TestSubscriber[int] = TestSubscriber(None)
+    pyrs.from_iterable(Elements()).map(lambda n: n).subscribe(subscriber)
+    subscriber.assert_elements(1).assert_error(KeyError)
+
+
+@pytest.mark.parametrize("stage", ["map", "filter"])
+@pytest.mark.parametrize("fused", [True, False])
+def test_rule_1_4_a_failing_function_is_an_on_error_and_cancels_upstream(
+    stage: str, fused: bool, hidden: Callable[[Any], pyrs.Stream[Any]]
+) -> None:
+    closed: list[bool] = []
+
+    class Elements:
+        def __iter__(self) -> Iterator[int]:
+            try:
+                yield from range(10)
+            finally:
+                closed.append(True)
+
+    def function(number: int) -> int:
+        if number == 2:
+            raise LookupError(number)
+        return number + 1
+
+    elements: pyrs.Stream[Any] = pyrs.from_iterable(Elements())
+    if not fused:
+        elements = hidden(elements)
+    subscriber: TestSubscriber[int] = TestSubscriber(None)
+    getattr(elements, stage)(function).subscribe(subscriber)
+    assert str(subscriber.assert_error(LookupError)) == "2"
+    assert len(subscriber.elements) == 2
+    assert closed == [True]
+
+
+@pytest.mark.parametrize("fused", [True, False])
+def test_rule_1_4_stop_iteration_of_a_function_is_no_end(fused: bool, hidden: Callable[[Any], pyrs.Stream[Any]]) -> None:
+    def function(number: int) -> int:
+        if number == 2:
+            raise StopIteration
+        return number
+
+    numbers: pyrs.Stream[Any] = pyrs.range(3)  # also when it strikes with the last element
+    subscriber: TestSubscriber[int] = TestSubscriber(None)
+    (numbers if fused else hidden(numbers)).map(function).take(3).filter(lambda n: True).subscribe(subscriber)
+    subscriber.assert_elements(0, 1).assert_error(RuntimeError if fused else StopIteration)
+
+
+def test_rule_1_5_the_end_needs_no_request_where_it_can_be_told() -> None:
+    for stream in (pyrs.just(1, 2), pyrs.range(2).map(str), pyrs.from_iterable(iter(range(9))).take(2).map(str)):
+        subscriber: TestSubscriber[Any] = TestSubscriber(2)
+        stream.subscribe(subscriber)
+        assert len(subscriber.elements) == 2
+        subscriber.assert_complete()
+
+
+def test_rule_1_5_otherwise_with_the_request_that_finds_nothing() -> None:
+    subscriber: TestSubscriber[int] = TestSubscriber(2)
+    pyrs.from_iterable(n for n in range(2)).subscribe(subscriber)
+    subscriber.assert_live()
+    subscriber.request(1)
+    subscriber.assert_elements(0, 1).assert_complete()
+
+
+def test_rule_1_6_and_1_7_nothing_after_the_end(source: Source) -> None:
+    subscriber: TestSubscriber[int] = TestSubscriber(None)
+    source(range(2)).subscribe(subscriber)
+    subscriber.assert_complete()
+    for _ in range(3):
+        subscriber.request(1)
+        subscriber.request(-1)
+        subscriber.cancel()
+    subscriber.assert_elements(0, 1).assert_complete()
+
+
+def test_rule_1_8_nothing_after_a_cancel_inside_on_next(source: Source) -> None:
+    subscriber: TestSubscriber[int] = TestSubscriber(None, on_element=lambda self, n: n == 3 and self.cancel())
+    source(range(10)).subscribe(subscriber)
+    subscriber.assert_elements(0, 1, 2, 3).assert_live()
+
+
+def test_rule_1_8_cancel_before_the_first_request(source: Source) -> None:
+    subscriber: TestSubscriber[int] = TestSubscriber()
+    source(range(10)).subscribe(subscriber)
+    subscriber.cancel()
+    subscriber.request(5)
+    subscriber.assert_elements().assert_live()
+
+
+def test_rule_1_9_none_is_refused(source: Source) -> None:
+    with pytest.raises(pyrs.NullSignal) as caught:
+        source(range(3)).subscribe(None)  # type: ignore[call-overload]
+    assert caught.value.rule == "1.9"
+    assert isinstance(caught.value, TypeError)
+    for stream in (pyrs.empty(), pyrs.never(), pyrs.error(ValueError())):
+        with pytest.raises(pyrs.NullSignal):
+            stream.source.subscribe(None)  # type: ignore[arg-type]
+
+
+def test_rule_1_9_a_source_that_cannot_begin_says_so_after_on_subscribe() -> None:
+    class Unwilling:
+        def __iter__(self) -> Iterator[int]:
+            raise PermissionError("not you")
+
+    subscriber: TestSubscriber[int] = TestSubscriber()
+    pyrs.from_iterable(Unwilling()).map(str).subscribe(subscriber)
+    subscriber.assert_error(PermissionError)
+    assert subscriber.subscription is not None
+
+
+def test_rule_1_9_a_subscriber_that_raises_in_on_subscribe(source: Source, dropped: Any) -> None:
+    class Faulty(TestSubscriber[int]):
+        def on_subscribe(self, subscription: pyrs.Subscription, /) -> None:
+            super().on_subscribe(subscription)
+            raise ValueError("mine")
+
+    subscriber = Faulty(3)
+    source(range(3)).subscribe(subscriber)
+    subscriber.assert_elements().assert_live()
+    assert [str(error) for error in dropped.take()] == ["mine"]
+
+
+def test_rule_1_10_and_1_11_each_subscriber_has_its_own_stream() -> None:
+    stream = pyrs.range(5).map(lambda n: n * 2).take(3)
+    subscribers = [TestSubscriber(n) for n in (1, 2, 3)]  # type: list[TestSubscriber[int]]
+    for subscriber in subscribers:
+        stream.subscribe(subscriber)
+    assert [subscriber.elements for subscriber in subscribers] == [[0], [0, 2], [0, 2, 4]]
+
+
+@pytest.mark.parametrize("fused", [True, False])
+def test_rule_2_13_none_never_becomes_an_element(fused: bool, hidden: Callable[[Any], pyrs.Stream[Any]]) -> None:
+    numbers: pyrs.Stream[Any] = pyrs.from_iterable([1, None, 3])
+    for stream in (pyrs.just(1, 2).map(lambda n: None if n == 2 else n), numbers):
+        subscriber: TestSubscriber[Any] = TestSubscriber(5)
+        (stream if fused else hidden(stream)).subscribe(subscriber)
+        subscriber.assert_elements(1).assert_error(pyrs.NullSignal)
+
+
+@pytest.mark.parametrize("fused", [True, False])
+def test_none_may_pass_between_stages(fused: bool, hidden: Callable[[Any], pyrs.Stream[Any]]) -> None:
+    numbers: pyrs.Stream[Any] = pyrs.range(4)
+    stream = (numbers if fused else hidden(numbers)).map(lambda n: n if n % 2 else None)
+    assert stream.filter(lambda n: n is not None).collect() == [1, 3]

@@ -1,0 +1,174 @@
+"""The Subscriber's rules, 2.1 to 2.13, kept by the Subscribers of ours: stages, callables, endings, the asyncio edge."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import pytest
+
+import pyrs
+from pyrs._core.callbacks import CallbackSubscriber
+from pyrs._core.guard import GuardedSubscriber
+from pyrs._core.staged import _StagedSubscriber
+from pyrs.aio import _Inbox
+from pyrs.operators.filtering import Filter, Take
+from pyrs.operators.terminal import _ForEach, _Queue
+from pyrs.operators.transform import Map
+from pyrs.testing import TestSubscriber
+
+Source = Callable[[Iterable[Any]], pyrs.Stream[Any]]
+
+
+class Recording(pyrs.Subscription):
+    """A Subscription that notes what its Subscriber does."""
+
+    def __init__(self) -> None:
+        self.requested: list[int] = []
+        self.cancelled = 0
+
+    def request(self, n: int, /) -> None:
+        self.requested.append(n)
+
+    def cancel(self) -> None:
+        self.cancelled += 1
+
+
+def _staged() -> pyrs.Subscriber[Any]:
+    return _StagedSubscriber(TestSubscriber(5), [Map(str), Filter(bool), Take(3)])
+
+
+OURS: dict[str, Callable[[], pyrs.Subscriber[Any]]] = {
+    "staged": _staged,
+    "callables": lambda: CallbackSubscriber(lambda element: None, lambda error: None, None, None),
+    "for_each": lambda: _ForEach(lambda element: None),
+    "to_iterable": lambda: _Queue(4),
+    "async for": lambda: _Inbox(asyncio.new_event_loop(), 4),
+    "guarded": lambda: GuardedSubscriber(TestSubscriber(5)),
+}
+
+
+@pytest.fixture(params=list(OURS))
+def ours(request: pytest.FixtureRequest) -> Any:
+    subscriber = OURS[request.param]()
+    yield subscriber
+    if isinstance(subscriber, _Inbox):
+        subscriber._loop.close()
+
+
+def test_rule_2_1_demand_is_signalled(ours: pyrs.Subscriber[Any]) -> None:
+    subscription = Recording()
+    ours.on_subscribe(subscription)
+    assert sum(subscription.requested) > 0
+
+
+def test_rule_2_3_and_2_4_a_terminal_signal_ends_it_without_a_call(ours: pyrs.Subscriber[Any]) -> None:
+    subscription = Recording()
+    ours.on_subscribe(subscription)
+    requested = list(subscription.requested)
+    ours.on_complete()
+    if isinstance(ours, pyrs.Subscription):
+        ours.request(1)
+        ours.cancel()
+    assert (subscription.requested, subscription.cancelled) == (requested, 0)
+
+
+def test_rule_2_5_a_second_subscription_is_cancelled(ours: pyrs.Subscriber[Any], dropped: Any) -> None:
+    first, second = Recording(), Recording()
+    ours.on_subscribe(first)
+    ours.on_subscribe(second)
+    assert (first.cancelled, second.cancelled, second.requested) == (0, 1, [])
+    assert all(isinstance(error, pyrs.SpecViolation) for error in dropped.take())
+
+
+def test_rule_2_8_elements_after_a_cancel_are_ignored(dropped: Any) -> None:
+    subscriber: TestSubscriber[Any] = TestSubscriber(5)
+    for staged in (_StagedSubscriber(subscriber, [Map(str)]), GuardedSubscriber(subscriber)):
+        staged.on_subscribe(Recording())
+        staged.cancel()
+        staged.on_next(1)
+    assert subscriber.elements == []
+
+
+@pytest.mark.parametrize("signal", ["on_complete", "on_error"])
+def test_rule_2_9_and_2_10_the_end_may_come_without_a_request(ours: pyrs.Subscriber[Any], signal: str) -> None:
+    ours.on_subscribe(Recording())
+    if signal == "on_complete":
+        ours.on_complete()
+    else:
+        ours.on_error(ValueError("early"))
+
+
+def test_rule_2_9_and_2_10_sources_end_without_a_request() -> None:
+    for stream in (pyrs.empty(), pyrs.error(ValueError("at once")), pyrs.range(0), pyrs.range(5).take(0)):
+        subscriber: TestSubscriber[Any] = TestSubscriber()
+        stream.subscribe(subscriber)
+        subscriber.assert_elements().await_end(0)
+
+
+def test_rule_2_13_none_is_refused(ours: pyrs.Subscriber[Any]) -> None:
+    ours.on_subscribe(Recording())
+    with pytest.raises(pyrs.NullSignal):
+        ours.on_next(None)
+    with pytest.raises(pyrs.NullSignal):
+        ours.on_error(None)  # type: ignore[arg-type]
+
+
+def test_rule_2_13_a_subscriber_that_raises_is_cancelled_and_reported(source: Source, dropped: Any) -> None:
+    def raises(subscriber: TestSubscriber[int], number: int) -> None:
+        if number == 1:
+            raise asyncio.CancelledError  # a BaseException
+
+    subscriber: TestSubscriber[int] = TestSubscriber(None, on_element=raises)
+    source(range(10)).subscribe(subscriber)
+    subscriber.assert_elements(0, 1).assert_live()
+    assert [type(error) for error in dropped.take()] == [asyncio.CancelledError]
+
+
+@pytest.mark.parametrize("signal", ["on_error", "on_complete"])
+def test_rule_2_13_a_subscriber_that_raises_at_the_end(source: Source, dropped: Any, signal: str) -> None:
+    class Faulty(TestSubscriber[int]):
+        def on_complete(self) -> None:
+            raise ValueError("mine")
+
+        def on_error(self, error: BaseException, /) -> None:
+            raise ValueError("mine")
+
+    stream = source(range(2))
+    if signal == "on_error":
+        stream = stream.map(lambda n: 1 // 0)
+    stream.subscribe(Faulty(5))
+    assert [str(error) for error in dropped.take()] == ["mine"]
+
+
+@pytest.mark.parametrize("kind", [KeyboardInterrupt, SystemExit])
+@pytest.mark.parametrize("where", ["on_next", "function"])
+def test_an_interrupt_ends_the_stream_and_travels_on(
+    source: Source, kind: type[BaseException], where: str
+) -> None:
+    def interrupt(*_: Any) -> Any:
+        raise kind
+
+    subscriber: TestSubscriber[int] = TestSubscriber(on_element=interrupt if where == "on_next" else None)
+    stream = source(range(10)).map(interrupt) if where == "function" else source(range(10))
+    stream.subscribe(subscriber)
+    with pytest.raises(kind):
+        subscriber.request(5)
+    if where == "function":
+        subscriber.assert_elements().assert_error(kind)
+    else:
+        subscriber.assert_elements(0).assert_live()
+    subscriber.request(5)  # the flag is not left up, and the stream is over
+    assert len(subscriber.elements) <= 1
+
+
+def test_rule_2_2_and_2_11_the_loop_gets_what_other_threads_sent(
+    elsewhere: Callable[[Any], pyrs.Stream[Any]],
+) -> None:
+    async def main() -> list[tuple[int, bool]]:
+        mine = threading.get_ident()
+        return [(n, threading.get_ident() == mine) async for n in elsewhere(pyrs.range(50))]
+
+    assert asyncio.run(main()) == [(n, True) for n in range(50)]

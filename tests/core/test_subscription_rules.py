@@ -1,0 +1,259 @@
+"""The Subscription's rules, 3.1 to 3.17, and the Processor's, kept by every way in which a stream of ours is driven."""
+
+from __future__ import annotations
+
+import gc
+import sys
+import threading
+import weakref
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import pytest
+
+import pyrs
+from pyrs.testing import TestSubscriber
+
+Source = Callable[[Iterable[Any]], pyrs.Stream[Any]]
+
+
+def test_rule_3_2_request_inside_on_subscribe_and_on_next(source: Source) -> None:
+    subscriber: TestSubscriber[int] = TestSubscriber(1, on_element=lambda self, n: self.request(1))
+    source(range(100)).subscribe(subscriber)
+    subscriber.assert_elements(*range(100)).assert_complete()
+
+
+@pytest.mark.parametrize("stages", ["none", "fused", "staged"])
+def test_rule_3_3_a_million_requests_inside_on_next_in_constant_stack(
+    stages: str, hidden: Callable[[Any], pyrs.Stream[Any]]
+) -> None:
+    count = 1_000_000 if stages != "staged" else 100_000
+    depths: set[int] = set()
+
+    class OneByOne(pyrs.Subscriber[int]):
+        seen = 0
+        completed = False
+
+        def on_subscribe(self, subscription: pyrs.Subscription, /) -> None:
+            self.subscription = subscription
+            subscription.request(1)
+
+        def on_next(self, element: int, /) -> None:
+            self.seen += 1
+            if element % 9_973 == 0:
+                depth, frame = 0, sys._getframe()
+                while frame.f_back is not None:
+                    depth, frame = depth + 1, frame.f_back
+                depths.add(depth)
+            self.subscription.request(1)
+
+        def on_error(self, error: BaseException, /) -> None:
+            raise error
+
+        def on_complete(self) -> None:
+            self.completed = True
+
+    subscriber = OneByOne()
+    numbers = pyrs.range(count)
+    if stages == "fused":
+        numbers = numbers.map(lambda n: n).filter(lambda n: True)
+    elif stages == "staged":
+        numbers = hidden(numbers).map(lambda n: n).filter(lambda n: True)
+    numbers.subscribe(subscriber)
+    assert (subscriber.seen, subscriber.completed) == (count, True)
+    assert len(depths) == 1
+
+
+def test_rule_3_5_cancel_from_many_threads_while_elements_flow(source: Source) -> None:
+    for _ in range(20):
+        flowing, cancelled = threading.Event(), threading.Barrier(4)
+
+        def at_ten(
+            subscriber: TestSubscriber[int],
+            number: int,
+            flowing: threading.Event = flowing,
+            cancelled: threading.Barrier = cancelled,
+        ) -> None:
+            if number == 10:
+                flowing.set()
+                cancelled.wait(30)
+
+        subscriber: TestSubscriber[int] = TestSubscriber(on_element=at_ten)
+
+        def cancel(
+            subscriber: TestSubscriber[int] = subscriber,
+            flowing: threading.Event = flowing,
+            cancelled: threading.Barrier = cancelled,
+        ) -> None:
+            flowing.wait(30)
+            subscriber.cancel()  # returns although an element is being delivered
+            cancelled.wait(30)
+
+        source(range(100)).subscribe(subscriber)
+        threads = [threading.Thread(target=cancel) for _ in range(3)]
+        threads.append(threading.Thread(target=subscriber.request, args=(1_000,)))
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(30)
+            assert not thread.is_alive()
+        subscriber.assert_elements(*range(11)).assert_live()
+
+
+def test_rule_3_6_and_3_7_after_a_cancel_nothing_has_an_effect(source: Source) -> None:
+    subscriber: TestSubscriber[int] = TestSubscriber(1)
+    source(range(10)).subscribe(subscriber)
+    subscriber.cancel()
+    subscriber.cancel()
+    for n in (1, 0, -1, pyrs.UNBOUNDED):
+        subscriber.request(n)
+    subscriber.assert_elements(0).assert_live()
+
+
+def test_rule_3_8_demand_adds_up(source: Source) -> None:
+    class Asks(TestSubscriber[int]):
+        def on_subscribe(self, subscription: pyrs.Subscription, /) -> None:
+            super().on_subscribe(subscription)
+            for n in (1, 2, 3):
+                self.request(n)
+
+    subscriber = Asks()
+    source(range(100)).subscribe(subscriber)
+    subscriber.assert_elements(*range(6))
+
+
+@pytest.mark.parametrize("n", [0, -1, -(2**63)])
+def test_rule_3_9_a_request_that_is_not_positive(source: Source, n: int) -> None:
+    subscriber: TestSubscriber[int] = TestSubscriber()
+    source(range(10)).subscribe(subscriber)
+    subscriber.request(2)
+    subscriber.request(n)
+    error = subscriber.assert_elements(0, 1).assert_error(pyrs.NonPositiveRequest)
+    assert isinstance(error, ValueError)
+    assert isinstance(error, pyrs.SpecViolation)
+    assert (error.rule, error.party) == ("3.9", "Subscriber")
+    assert "3.9" in str(error)
+    assert str(n) in str(error)
+    subscriber.request(5)
+    subscriber.assert_elements(0, 1)
+
+
+def test_rule_3_9_inside_on_next_with_unbounded_demand(source: Source) -> None:
+    subscriber: TestSubscriber[int] = TestSubscriber(None, on_element=lambda self, n: self.request(0))
+    source(range(10)).subscribe(subscriber)
+    subscriber.assert_elements(0).assert_error(pyrs.NonPositiveRequest)
+
+
+def test_rule_3_9_in_streams_without_elements() -> None:
+    subscriber: TestSubscriber[Any] = TestSubscriber(5)
+    pyrs.never().subscribe(subscriber)
+    subscriber.assert_live()
+    subscriber.request(-5)
+    subscriber.assert_error(pyrs.NonPositiveRequest)
+
+
+@pytest.mark.parametrize("n", [1.5, "1", None])
+def test_a_request_that_is_no_integer_is_the_callers_bug(n: Any) -> None:
+    subscriber: TestSubscriber[int] = TestSubscriber()
+    pyrs.range(3).subscribe(subscriber)
+    with pytest.raises(TypeError, match="n must be an integer"):
+        subscriber.await_subscription().request(n)
+    subscriber.assert_live()
+
+
+def test_rule_3_10_and_3_11_a_request_signals_on_its_own_thread(source: Source) -> None:
+    subscriber: TestSubscriber[int] = TestSubscriber()
+    source(range(2)).subscribe(subscriber)
+    subscriber.request(3)
+    subscriber.assert_complete()
+    assert subscriber.thread_names == {threading.current_thread().name}
+
+
+def test_rule_3_12_and_3_13_a_cancel_lets_go_of_subscriber_and_source(source: Source) -> None:
+    class Elements:
+        def __iter__(self) -> Iterator[int]:
+            return iter(range(10))
+
+    gc.disable()  # references, not the collector, have to do it
+    try:
+        for end in ("cancel", "complete"):
+            elements = Elements()
+            subscriber: TestSubscriber[int] = TestSubscriber(1)
+            source(elements).subscribe(subscriber)
+            if end == "cancel":
+                subscriber.cancel()
+            else:
+                subscriber.request(100)
+            subscription = subscriber.await_subscription()
+            references = weakref.ref(subscriber), weakref.ref(elements)
+            del subscriber, elements
+            assert [reference() for reference in references] == [None, None], end
+            subscription.request(1)
+            subscription.cancel()
+    finally:
+        gc.enable()
+
+
+def test_rule_3_13_an_iterator_made_here_is_closed_and_one_passed_in_is_not() -> None:
+    closed: list[str] = []
+
+    def numbers(name: str) -> Iterator[int]:
+        try:
+            yield from range(10)
+        finally:
+            closed.append(name)
+
+    class Made:
+        def __iter__(self) -> Iterator[int]:
+            return numbers("made")
+
+    passed = numbers("passed")
+    assert pyrs.from_iterable(Made()).take(2).collect() == [0, 1]
+    assert closed == ["made"]
+    assert pyrs.from_iterable(passed).take(2).collect() == [0, 1]
+    assert closed == ["made"]
+    assert next(passed) == 2
+
+
+def test_rule_3_15_cancel_returns_normally_when_closing_fails(dropped: Any) -> None:
+    class Elements:
+        def __iter__(self) -> Iterator[int]:
+            try:
+                yield from range(10)
+            finally:
+                raise OSError("cannot close")
+
+    subscriber: TestSubscriber[int] = TestSubscriber(1)
+    pyrs.from_iterable(Elements()).subscribe(subscriber)
+    subscriber.cancel()
+    assert [str(error) for error in dropped.take()] == ["cannot close"]
+
+
+def test_rule_3_16_request_returns_normally_whatever_happens_inside(source: Source, dropped: Any) -> None:
+    def raises(subscriber: TestSubscriber[int], number: int) -> None:
+        raise ValueError("mine")
+
+    subscriber: TestSubscriber[int] = TestSubscriber(on_element=raises)
+    source(range(3)).subscribe(subscriber)
+    subscriber.request(3)
+    subscriber.assert_elements(0).assert_live()
+    assert [str(error) for error in dropped.take()] == ["mine"]
+
+
+def test_rule_3_17_demand_up_to_and_beyond_the_largest_long(source: Source) -> None:
+    class Asks(TestSubscriber[int]):
+        def on_subscribe(self, subscription: pyrs.Subscription, /) -> None:
+            super().on_subscribe(subscription)
+            for n in (2**63 - 1, 2**63 - 1, 1, 2**70):
+                self.request(n)
+
+    subscriber = Asks(on_element=lambda self, n: self.request(2**63 - 1))
+    source(range(1_000)).subscribe(subscriber)
+    subscriber.assert_elements(*range(1_000)).assert_complete()
+
+
+def test_rule_4_1_and_4_2_stages_hand_errors_on(hidden: Callable[[Any], pyrs.Stream[Any]]) -> None:
+    failure = ValueError("upstream")
+    subscriber: TestSubscriber[Any] = TestSubscriber()
+    hidden(pyrs.error(failure)).map(str).filter(bool).take(3).subscribe(subscriber)
+    assert subscriber.assert_error() is failure
