@@ -9,7 +9,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 JAR := pyrs/jvm/jars/pyrs.jar
-GRADLE := gradle -p jvm --console=plain --no-daemon -q
+GRADLE := gradle --console=plain --no-daemon -q
+LIBRARIES := tests/interop/jars
 # The jar carries the package's version, so that file is one of its sources.
 JAR_SOURCES := $(shell find jvm -path jvm/build -prune -o -path jvm/.gradle -prune -o -path jvm/src/test -prune \
   -o -type f -print 2>/dev/null) pyrs/__init__.py
@@ -34,13 +35,20 @@ $(VENV)/.ready: pyproject.toml | system
 $(JAR): $(JAR_SOURCES) | system
 	@echo "pyrs: building the jar"
 	@mkdir -p build
-	@$(GRADLE) assemble >build/jar.log 2>&1 || { cat build/jar.log >&2; exit 1; }
+	@$(GRADLE) -p jvm assemble >build/jar.log 2>&1 || { cat build/jar.log >&2; exit 1; }
+	@touch $@
+
+# The libraries that the interop tests put to the test: Reactor, RxJava, Akka Streams.
+build/interop.stamp: $(LIBRARIES)/build.gradle | system
+	@echo "pyrs: fetching the JVM libraries that the tests meet"
+	@mkdir -p build
+	@$(GRADLE) -p $(LIBRARIES) >build/interop.log 2>&1 || { cat build/interop.log >&2; exit 1; }
 	@touch $@
 
 demo: setup ## MovieLens through Spark's driver, Reactor, a Python Processor and back, with back pressure
 	@$(BIN)/python -m pyrs demo
 
-test: setup ## every test: Python, JPype in a process of its own, Java
+test: setup build/interop.stamp ## every test: Python, JPype in a process of its own, Java
 	@$(BIN)/python .ci/test.py
 
 lint: setup ## ruff, mypy --strict, the layer order
@@ -65,5 +73,5 @@ bench: setup ## the bridge against its rivals
 	@$(BIN)/python -m benchmarks bridge
 
 clean: ## removes what was built, and .venv
-	@rm -rf $(VENV) build dist site jvm/build jvm/.gradle pyrs/jvm/jars .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	@rm -rf $(VENV) build dist site jvm/build jvm/.gradle pyrs/jvm/jars $(LIBRARIES)/lib $(LIBRARIES)/.gradle .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
