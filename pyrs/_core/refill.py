@@ -11,7 +11,7 @@ __all__ = ["Refill"]
 class Refill:
     """Keeps at most ``prefetch`` elements requested and not yet used.
 
-    ``taken`` is called by the consumer alone (2.7).
+    Demand is signalled from ``on_subscribe`` on (2.1); ``taken`` is called by the consumer alone (2.7).
     """
 
     __slots__ = ("_ended", "_low", "_subscription", "_used", "prefetch")

@@ -41,8 +41,8 @@ class SourceSubscription(Subscription, Generic[T]):
     no lock is held while a user's code runs. A source says what it does in ``_produce``, ``_look_for_end`` and
     ``_release``.
 
-    Rules: 1.1, 1.3, 1.4, 1.5, 1.6, 1.7, 1.8, 1.9, 2.13, 3.2, 3.3, 3.5, 3.6, 3.7, 3.8, 3.9, 3.12, 3.13, 3.15, 3.16,
-    3.17.
+    Rules: 1.1, 1.3, 1.4, 1.5, 1.6, 1.7, 1.8, 1.9, 2.13, 3.2, 3.3, 3.5, 3.6, 3.7, 3.8, 3.9, 3.10,
+    3.11, 3.12, 3.13, 3.15, 3.16, 3.17.
     """
 
     __slots__ = ("_attention", "_busy", "_emitted", "_illegal", "_live", "_lock", "_requested", "_subscriber")
@@ -100,7 +100,7 @@ class SourceSubscription(Subscription, Generic[T]):
             self._live = False
             self._attention = True
             if self._busy:
-                return  # the thread that emits sees it after the element it is at (3.12)
+                return  # 3.5: at once; the thread that emits sees it after the element it is at (1.8, 3.12)
             self._busy = True
         self._let_go()
 

@@ -100,10 +100,9 @@ def source(request: pytest.FixtureRequest) -> Callable[[Iterable[Any]], pyrs.Str
         "list": lambda elements: pyrs.from_iterable(list(elements)),
         "generator": lambda elements: pyrs.from_iterable(element for element in elements),
         "fused": lambda elements: pyrs.from_iterable(elements).map(_same).filter(_always).take(10**9),
-        "staged": lambda elements: pyrs.Stream(Hidden(pyrs.from_iterable(elements)))
-        .map(_same)
-        .filter(_always)
-        .take(10**9),
+        "staged": lambda elements: (
+            pyrs.Stream(Hidden(pyrs.from_iterable(elements))).map(_same).filter(_always).take(10**9)
+        ),
         "guarded": lambda elements: pyrs.Stream(GuardedPublisher(pyrs.from_iterable(elements))),
     }
     return ways[request.param]

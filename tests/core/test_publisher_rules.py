@@ -131,7 +131,9 @@ def test_rule_1_4_a_failing_function_is_an_on_error_and_cancels_upstream(
 
 
 @pytest.mark.parametrize("fused", [True, False])
-def test_rule_1_4_stop_iteration_of_a_function_is_no_end(fused: bool, hidden: Callable[[Any], pyrs.Stream[Any]]) -> None:
+def test_rule_1_4_stop_iteration_of_a_function_is_no_end(
+    fused: bool, hidden: Callable[[Any], pyrs.Stream[Any]]
+) -> None:
     def function(number: int) -> int:
         if number == 2:
             raise StopIteration

@@ -1,4 +1,4 @@
-"""The Subscriber's rules, 2.1 to 2.13, kept by the Subscribers of ours: stages, callables, endings, the asyncio edge."""
+"""The Subscriber's rules, 2.1 to 2.13, kept by ours: stages, callables, endings, the asyncio edge."""
 
 from __future__ import annotations
 
@@ -83,6 +83,58 @@ def test_rule_2_5_a_second_subscription_is_cancelled(ours: pyrs.Subscriber[Any],
     assert all(isinstance(error, pyrs.SpecViolation) for error in dropped.take())
 
 
+@pytest.mark.parametrize("name", ["callables", "to_iterable", "async for", "staged"])
+def test_rule_2_6_what_is_no_longer_needed_is_cancelled(name: str, request: pytest.FixtureRequest) -> None:
+    subscriber = OURS[name]()
+    subscription = Recording()
+    subscriber.on_subscribe(subscription)
+    if isinstance(subscriber, _Inbox):
+        subscriber.close()
+        subscriber._loop.close()
+    elif isinstance(subscriber, _Queue):
+        subscriber.refill.cancel()
+    elif name == "staged":
+        for n in range(3):
+            subscriber.on_next(n)  # take(3) has what it wants
+    else:
+        subscriber.cancel()  # type: ignore[attr-defined]
+    assert subscription.cancelled == 1
+
+
+def test_rule_2_7_a_consumer_with_a_buffer_requests_from_its_own_thread_alone(
+    elsewhere: Callable[[Any], pyrs.Stream[Any]],
+) -> None:
+    requesting: set[int] = set()
+
+    class Watched(pyrs.Publisher[int]):
+        def subscribe(self, subscriber: pyrs.Subscriber[int], /) -> None:
+            class Subscription(pyrs.Subscription):
+                def request(self, n: int, /) -> None:
+                    requesting.add(threading.get_ident())
+                    threads.append(threading.Thread(target=lambda: [subscriber.on_next(k) for k in range(n)]))
+                    threads[-1].start()
+
+                def cancel(self) -> None: ...
+
+            subscriber.on_subscribe(Subscription())
+
+    threads: list[threading.Thread] = []
+    assert [n for n, _ in zip(pyrs.Stream(Watched()).to_iterable(prefetch=1, timeout=10), range(5), strict=False)]
+    for thread in threads:
+        thread.join(10)
+    assert requesting == {threading.get_ident()}
+
+
+def test_rule_2_12_the_guard_reports_a_second_on_subscribe(dropped: Any) -> None:
+    subscriber: TestSubscriber[Any] = TestSubscriber(5)
+    guard: GuardedSubscriber[Any] = GuardedSubscriber(subscriber)
+    guard.on_subscribe(Recording())
+    guard.on_subscribe(Recording())
+    guard.on_next(1)
+    subscriber.assert_elements(1).assert_live()
+    assert [error.rule for error in dropped.take()] == ["2.12"]
+
+
 def test_rule_2_8_elements_after_a_cancel_are_ignored(dropped: Any) -> None:
     subscriber: TestSubscriber[Any] = TestSubscriber(5)
     for staged in (_StagedSubscriber(subscriber, [Map(str)]), GuardedSubscriber(subscriber)):
@@ -145,9 +197,7 @@ def test_rule_2_13_a_subscriber_that_raises_at_the_end(source: Source, dropped: 
 
 @pytest.mark.parametrize("kind", [KeyboardInterrupt, SystemExit])
 @pytest.mark.parametrize("where", ["on_next", "function"])
-def test_an_interrupt_ends_the_stream_and_travels_on(
-    source: Source, kind: type[BaseException], where: str
-) -> None:
+def test_an_interrupt_ends_the_stream_and_travels_on(source: Source, kind: type[BaseException], where: str) -> None:
     def interrupt(*_: Any) -> Any:
         raise kind
 

@@ -1,0 +1,228 @@
+"""The asyncio edge: exact demand, elements from any thread, and a cancel however the loop leaves."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import threading
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import pytest
+
+import pyrs
+from pyrs.aio import _Inbox
+from pyrs.testing import TestSubscriber
+
+Source = Callable[[Iterable[Any]], pyrs.Stream[Any]]
+Wrap = Callable[[Any], pyrs.Stream[Any]]
+
+
+class Manual(pyrs.Publisher[Any]):
+    """Notes demand and cancels, and sends what the test sends."""
+
+    def __init__(self) -> None:
+        self.requested: list[int] = []
+        self.cancelled = threading.Event()
+        self.subscriber: Any = None
+
+    def subscribe(self, subscriber: pyrs.Subscriber[Any], /) -> None:
+        manual = self
+        self.subscriber = subscriber
+
+        class Subscription(pyrs.Subscription):
+            def request(self, n: int, /) -> None:
+                manual.requested.append(n)
+
+            def cancel(self) -> None:
+                manual.cancelled.set()
+
+        subscriber.on_subscribe(Subscription())
+
+
+def test_async_for(source: Source, elsewhere: Wrap) -> None:
+    async def main(stream: pyrs.Stream[int]) -> list[int]:
+        return [n async for n in stream]
+
+    assert asyncio.run(main(source(range(500)))) == list(range(500))
+    assert asyncio.run(main(elsewhere(source(range(500))))) == list(range(500))
+
+
+def test_prefetch_from_another_thread(elsewhere: Wrap) -> None:
+    async def main() -> list[int]:
+        async with elsewhere(pyrs.range(20_000)).iterate(prefetch=256) as numbers:
+            return [n async for n in numbers]
+
+    assert asyncio.run(main()) == list(range(20_000))
+
+
+def test_demand_is_exact() -> None:
+    async def main() -> None:
+        manual = Manual()
+        items = pyrs.Stream(manual).__aiter__()
+        waiting = asyncio.ensure_future(items.__anext__())
+        await asyncio.sleep(0)
+        assert manual.requested == [1]
+        manual.subscriber.on_next("a")
+        assert await waiting == "a"
+        await asyncio.sleep(0)
+        assert manual.requested == [1], "nothing is requested that nobody asked for"
+        waiting = asyncio.ensure_future(items.__anext__())
+        await asyncio.sleep(0)
+        assert manual.requested == [1, 1]
+        manual.subscriber.on_complete()
+        with pytest.raises(StopAsyncIteration):
+            await waiting
+
+    asyncio.run(main())
+
+
+def test_a_batch_from_another_thread_wakes_the_loop_once() -> None:
+    async def main() -> int:
+        loop = asyncio.get_running_loop()
+        wakes = 0
+        threadsafe = loop.call_soon_threadsafe
+
+        def counting(callback: Any, *arguments: Any, **options: Any) -> Any:
+            nonlocal wakes
+            wakes += 1
+            return threadsafe(callback, *arguments, **options)
+
+        manual = Manual()
+        items = pyrs.Stream(manual).iterate(prefetch=1_000)
+        async with items as elements:
+            waiting = asyncio.ensure_future(elements.__anext__())
+            await asyncio.sleep(0)
+            loop.call_soon_threadsafe = counting  # type: ignore[method-assign]
+            sender = threading.Thread(target=lambda: [manual.subscriber.on_next(n) for n in range(500)])
+            sender.start()
+            sender.join(10)  # the loop does not run meanwhile
+            loop.call_soon_threadsafe = threadsafe  # type: ignore[method-assign]
+            received = [await waiting, *[await elements.__anext__() for _ in range(499)]]
+            assert received == list(range(500))
+        assert manual.cancelled.is_set()
+        return wakes
+
+    assert asyncio.run(main()) == 1
+
+
+def test_elements_before_an_error_come_first() -> None:
+    async def main() -> None:
+        manual = Manual()
+        async with pyrs.Stream(manual).iterate(prefetch=5) as elements:
+            waiting = asyncio.ensure_future(elements.__anext__())
+            await asyncio.sleep(0)
+            for n in range(3):
+                manual.subscriber.on_next(n)
+            manual.subscriber.on_error(ValueError("end"))
+            assert [await waiting, await elements.__anext__(), await elements.__anext__()] == [0, 1, 2]
+            with pytest.raises(ValueError, match="end"):
+                await elements.__anext__()
+        assert not manual.cancelled.is_set(), "it was over (2.4)"
+
+    asyncio.run(main())
+
+
+def test_leaving_the_block_cancels_at_once() -> None:
+    async def main() -> None:
+        manual = Manual()
+        async with pyrs.Stream(manual).iterate() as elements:
+            waiting = asyncio.ensure_future(elements.__anext__())
+            await asyncio.sleep(0)
+            manual.subscriber.on_next(1)
+            await waiting
+        assert manual.cancelled.is_set()
+
+    asyncio.run(main())
+
+
+def test_a_cancelled_task_cancels() -> None:
+    async def main() -> None:
+        manual = Manual()
+
+        async def consume() -> None:
+            async for _ in pyrs.Stream(manual):
+                pass
+
+        task = asyncio.ensure_future(consume())
+        await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        gc.collect()
+        await asyncio.sleep(0)
+        assert manual.cancelled.is_set()
+
+    asyncio.run(main())
+
+
+def test_a_broken_off_loop_cancels_when_the_iterator_is_finalised() -> None:
+    manual = Manual()
+
+    async def main() -> None:
+        async for _ in pyrs.Stream(manual):
+            break
+
+    async def send() -> None:
+        task = asyncio.ensure_future(main())
+        await asyncio.sleep(0)
+        manual.subscriber.on_next(1)
+        await task
+
+    asyncio.run(send())
+    assert manual.cancelled.is_set()
+
+
+def test_a_closed_loop_cancels_upstream() -> None:
+    loop = asyncio.new_event_loop()
+    inbox: _Inbox[int] = _Inbox(loop, 1)
+    manual = Manual()
+    manual.subscribe(inbox)
+    waiting = loop.create_task(inbox.wait())
+    loop.run_until_complete(asyncio.sleep(0))
+    inbox._loop_thread = -1  # signals come from another thread
+    waiter = inbox._waiter
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        loop.run_until_complete(waiting)
+    inbox._waiter = waiter  # as a signal that was under way saw it
+    loop.close()
+    manual.subscriber.on_next(1)
+    assert manual.cancelled.is_set()
+
+
+def test_other_tasks_get_their_turn() -> None:
+    async def main() -> bool:
+        ran = asyncio.Event()
+        asyncio.get_running_loop().call_soon(ran.set)
+        async for n in pyrs.range(100_000):
+            if ran.is_set():
+                return n < 1_000
+        return False
+
+    assert asyncio.run(main())
+
+
+def test_many_consumers_on_one_loop(elsewhere: Wrap) -> None:
+    async def total(stream: pyrs.Stream[int]) -> int:
+        result = 0
+        async for n in stream:
+            result += n
+        return result
+
+    async def main() -> list[int]:
+        return await asyncio.gather(*[total(elsewhere(pyrs.range(100))) for _ in range(20)])
+
+    assert asyncio.run(main()) == [4950] * 20
+
+
+def test_a_test_subscriber_does_not_pass_a_faulty_publisher() -> None:
+    manual = Manual()
+    subscriber: TestSubscriber[int] = TestSubscriber()
+    manual.subscribe(subscriber)
+    manual.subscriber.on_next(1)
+    with pytest.raises(AssertionError, match=r"rule 1\.1 broken"):
+        subscriber.assert_elements(1)
+    manual.subscriber.on_complete()
+    manual.subscriber.on_complete()
+    assert any("1.7" in violation for violation in subscriber.violations)

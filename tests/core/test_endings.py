@@ -1,0 +1,144 @@
+"""for_each, collect and to_iterable: they wait, with deadlines, and cancel what they leave."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import pytest
+
+import pyrs
+
+Source = Callable[[Iterable[Any]], pyrs.Stream[Any]]
+Wrap = Callable[[Any], pyrs.Stream[Any]]
+
+
+class Watched(pyrs.Publisher[Any]):
+    """Notes what is requested and when it is cancelled."""
+
+    def __init__(self, source: pyrs.Publisher[Any]) -> None:
+        self.source = source
+        self.requested: list[int] = []
+        self.cancelled = threading.Event()
+
+    def subscribe(self, subscriber: pyrs.Subscriber[Any], /) -> None:
+        watched = self
+
+        class Subscription(pyrs.Subscription):
+            def __init__(self, inner: pyrs.Subscription) -> None:
+                self.inner = inner
+
+            def request(self, n: int, /) -> None:
+                watched.requested.append(n)
+                self.inner.request(n)
+
+            def cancel(self) -> None:
+                watched.cancelled.set()
+                self.inner.cancel()
+
+        class Between(pyrs.Subscriber[Any]):
+            def on_subscribe(self, subscription: pyrs.Subscription, /) -> None:
+                subscriber.on_subscribe(Subscription(subscription))
+
+            def on_next(self, element: Any, /) -> None:
+                subscriber.on_next(element)
+
+            def on_error(self, error: BaseException, /) -> None:
+                subscriber.on_error(error)
+
+            def on_complete(self) -> None:
+                subscriber.on_complete()
+
+        self.source.subscribe(Between())
+
+
+def test_collect_and_for_each(source: Source, elsewhere: Wrap) -> None:
+    for stream in (source(range(100)), elsewhere(source(range(100)))):
+        assert stream.collect(timeout=10) == list(range(100))
+        seen: list[int] = []
+        stream = source(range(10))
+        stream.for_each(seen.append)
+        assert seen == list(range(10))
+
+
+def test_what_the_stream_failed_with_is_raised(source: Source) -> None:
+    with pytest.raises(ZeroDivisionError):
+        source(range(3)).map(lambda n: 1 // (n - 1)).collect()
+    with pytest.raises(pyrs.NullSignal):
+        source(range(3)).map(lambda n: None).collect()
+    with pytest.raises(ZeroDivisionError):
+        list(source(range(3)).map(lambda n: 1 // (n - 1)).to_iterable())
+    with pytest.raises(pyrs.NullSignal):
+        list(source(range(3)).map(lambda n: None).to_iterable())
+
+
+@pytest.mark.parametrize("kind", [ValueError, KeyboardInterrupt])
+def test_what_the_action_raises_cancels_and_is_raised(source: Source, kind: type[BaseException]) -> None:
+    seen: list[int] = []
+
+    def action(n: int) -> None:
+        seen.append(n)
+        if n == 2:
+            raise kind("mine")
+
+    with pytest.raises(kind, match="mine"):
+        source(range(9)).for_each(action)
+    assert seen == [0, 1, 2]
+    watched = Watched(pyrs.range(9))
+    with pytest.raises(kind, match="mine"):
+        pyrs.Stream(watched).for_each(action)
+    assert watched.cancelled.is_set()
+
+
+def test_deadlines_cancel() -> None:
+    watched = Watched(pyrs.never())
+    with pytest.raises(TimeoutError, match=r"did not end within 0\.01 seconds"):
+        pyrs.Stream(watched).collect(timeout=0.01)
+    assert watched.cancelled.is_set()
+    watched = Watched(pyrs.never())
+    with pytest.raises(TimeoutError, match=r"no element came within 0\.01 seconds"):
+        list(pyrs.Stream(watched).to_iterable(timeout=0.01))
+    assert watched.cancelled.is_set()
+
+
+@pytest.mark.parametrize("ending", ["collect", "to_iterable"])
+def test_an_interrupt_while_waiting_cancels(ending: str) -> None:
+    watched = Watched(pyrs.never())
+    timer = threading.Timer(0.05, lambda: signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        if ending == "collect":
+            pyrs.Stream(watched).collect()
+        else:
+            list(pyrs.Stream(watched).to_iterable())
+    timer.join()
+    assert watched.cancelled.is_set()
+
+
+def test_to_iterable_demands_each_element_of_a_chain_as_it_is_wanted() -> None:
+    pulled: list[int] = []
+    stream = pyrs.from_iterable(pulled.append(n) or n for n in range(10)).map(str)  # type: ignore[func-returns-value]
+    iterator = stream.to_iterable()
+    assert pulled == []
+    assert (next(iterator), pulled) == ("0", [0])
+    assert list(iterator) == [str(n) for n in range(1, 10)]
+
+
+def test_to_iterable_requests_a_bounded_number_ahead_of_any_other(elsewhere: Wrap) -> None:
+    watched = Watched(elsewhere(pyrs.range(100)))
+    iterator = pyrs.Stream(watched).to_iterable(prefetch=8, timeout=10)
+    assert watched.requested == []
+    assert [next(iterator) for _ in range(6)] == list(range(6))
+    assert watched.requested == [8, 6]
+    assert list(iterator) == list(range(6, 100))
+    assert sum(watched.requested) < 100 + 8
+
+
+def test_leaving_to_iterable_cancels(elsewhere: Wrap) -> None:
+    watched = Watched(elsewhere(pyrs.range(10**9)))
+    for n in pyrs.Stream(watched).to_iterable(prefetch=1, timeout=10):
+        if n == 3:
+            break
+    assert watched.cancelled.wait(10)

@@ -1,0 +1,189 @@
+"""map, filter, take, and the sources: what they do, what they ask for, how they are shown, and what they refuse."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from random import Random
+from typing import Any
+
+import pytest
+
+import pyrs
+from pyrs.testing import TestSubscriber
+
+Wrap = Callable[[Any], pyrs.Stream[Any]]
+
+
+@pytest.fixture(params=["fused", "staged", "elsewhere"])
+def numbers(request: pytest.FixtureRequest, hidden: Wrap, elsewhere: Wrap) -> Callable[[int], pyrs.Stream[int]]:
+    wrap = {"fused": lambda stream: stream, "staged": hidden, "elsewhere": elsewhere}[request.param]
+    return lambda count: wrap(pyrs.range(count))
+
+
+def test_random_chains_and_demands_against_plain_iterators(numbers: Callable[[int], pyrs.Stream[int]]) -> None:
+    random = Random(1)
+    for _ in range(150):
+        count = random.choice([0, 1, 2, 7, 50])
+        stream, model = numbers(count), iter(range(count))
+        for _ in range(random.randrange(5)):
+            kind, n = random.choice(["map", "filter", "take"]), random.randrange(1, 5)
+            if kind == "map":
+                stream, model = stream.map(lambda x, n=n: x + n), map(lambda x, n=n: x + n, model)
+            elif kind == "filter":
+                stream, model = stream.filter(lambda x, n=n: x % n), filter(lambda x, n=n: x % n, model)
+            else:
+                stream, model = stream.take(n * 3), itertools.islice(model, n * 3)
+        expected = list(model)
+        subscriber: TestSubscriber[int] = TestSubscriber()
+        stream.subscribe(subscriber)
+        demanded = 0
+        while demanded < len(expected):
+            n = random.choice([1, 2, 3, 100])
+            subscriber.request(n)
+            demanded += n
+            subscriber.await_count(min(demanded, len(expected)))
+        subscriber.request(1)
+        assert subscriber.await_complete() == expected, repr(stream)
+
+
+def test_take_asks_for_no_more_than_it_lets_pass(hidden: Wrap) -> None:
+    asked: list[int] = []
+
+    class Asked(pyrs.Publisher[int]):
+        def subscribe(self, subscriber: pyrs.Subscriber[int], /) -> None:
+            class Subscription(pyrs.Subscription):
+                def request(self, n: int, /) -> None:
+                    asked.append(n)
+
+                def cancel(self) -> None:
+                    asked.append(-1)
+
+            subscriber.on_subscribe(Subscription())
+
+    subscriber: TestSubscriber[int] = TestSubscriber()
+    pyrs.Stream(Asked()).take(5).map(str).subscribe(subscriber)
+    subscriber.request(2)
+    subscriber.request(pyrs.UNBOUNDED)
+    subscriber.request(10)
+    assert asked == [2, 3]
+    subscriber.cancel()
+    assert asked == [2, 3, -1]
+
+
+def test_filter_asks_for_one_more_in_place_of_each_that_does_not_pass(hidden: Wrap) -> None:
+    subscriber: TestSubscriber[int] = TestSubscriber()
+    hidden(pyrs.range(100)).filter(lambda n: n % 10 == 9).subscribe(subscriber)
+    subscriber.request(1)
+    subscriber.assert_elements(9)
+    subscriber.request(2)
+    subscriber.assert_elements(9, 19, 29).assert_live()
+
+
+def test_take_completes_with_its_last_element_and_cancels(numbers: Callable[[int], pyrs.Stream[int]]) -> None:
+    subscriber: TestSubscriber[int] = TestSubscriber(3)
+    numbers(10).take(3).subscribe(subscriber)
+    assert subscriber.await_complete() == [0, 1, 2]
+
+
+def test_take_nothing_completes_at_once(numbers: Callable[[int], pyrs.Stream[int]]) -> None:
+    subscriber: TestSubscriber[int] = TestSubscriber()
+    numbers(10).take(0).subscribe(subscriber)
+    assert subscriber.await_complete() == []
+
+
+def test_take_as_many_as_a_long_can_count() -> None:
+    assert pyrs.range(3).take(2**80).collect() == [0, 1, 2]
+
+
+def test_stages_are_one_chain_and_shown_as_written(hidden: Wrap) -> None:
+    def is_even(n: int) -> bool:
+        return n % 2 == 0
+
+    stream = pyrs.from_iterable([1, 2, 3]).map(str).filter(is_even).take(2)
+    assert repr(stream) == "from_iterable([1, 2, 3]).map(str).filter(is_even).take(2)"
+    assert repr(pyrs.range(2, 9).map(lambda n: n)) == "range(2, 9).map(<lambda>)"
+    assert repr(hidden(pyrs.never()).map(len).take(1)) == "hidden.map(len).take(1)"
+    assert repr(pyrs.just("a", 1)) == "just('a', 1)"
+    assert repr(pyrs.error(ValueError("no"))) == "error(ValueError('no'))"
+    assert (repr(pyrs.empty()), repr(pyrs.never())) == ("empty()", "never()")
+    assert len(repr(pyrs.from_iterable(list(range(10_000))))) < 100
+
+
+def test_a_stream_of_a_stream_is_that_stream() -> None:
+    stream = pyrs.range(3)
+    assert pyrs.Stream(stream).source is stream.source
+
+
+@pytest.mark.parametrize(
+    ("wrong", "error", "message"),
+    [
+        (lambda: pyrs.range(3).map(None), TypeError, "function must be callable, not NoneType"),  # type: ignore[arg-type]
+        (lambda: pyrs.range(3).filter(3), TypeError, "predicate must be callable, not int"),  # type: ignore[arg-type]
+        (lambda: pyrs.range(3).take("1"), TypeError, "count must be an integer, not str"),  # type: ignore[arg-type]
+        (lambda: pyrs.range(3).take(-1), ValueError, "count must be at least 0, not -1"),
+        (lambda: pyrs.range(3).for_each("x"), TypeError, "action must be callable"),  # type: ignore[arg-type]
+        (lambda: pyrs.range(3).to_iterable(prefetch=0), ValueError, "prefetch must be at least 1"),
+        (lambda: pyrs.range(3).iterate(prefetch=0), ValueError, "prefetch must be at least 1"),
+        (lambda: pyrs.from_iterable(5), TypeError, "iterable must be iterable, not int"),  # type: ignore[arg-type]
+        (lambda: pyrs.just(1, None), pyrs.NullSignal, "None is not an element"),
+        (lambda: pyrs.error("no"), TypeError, "exception must be an exception, not str"),  # type: ignore[arg-type]
+        (lambda: pyrs.Stream([1]), TypeError, "source must be a Publisher: list has no subscribe"),  # type: ignore[arg-type]
+        (lambda: pyrs.range(3).subscribe(print), TypeError, "has no on_subscribe"),  # type: ignore[call-overload]
+        (lambda: pyrs.range(3).subscribe(on_next=1), TypeError, "on_next must be callable"),  # type: ignore[call-overload]
+        (lambda: pyrs.range(3).subscribe(), pyrs.NullSignal, "a Subscriber is needed"),
+        (lambda: pyrs.range(3).subscribe(on_next=print, request=-1), ValueError, "request must be at least 0"),
+    ],
+)
+def test_bad_arguments_are_refused_where_they_enter(
+    wrong: Callable[[], object], error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        wrong()
+
+
+def test_a_subscriber_and_callables_are_too_much() -> None:
+    with pytest.raises(TypeError, match="not both"):
+        pyrs.range(3).subscribe(TestSubscriber(), on_next=print)  # type: ignore[call-overload]
+
+
+class TestCallables:
+    def test_they_see_everything_and_the_subscription_comes_back(self) -> None:
+        story: list[Any] = []
+        subscription = pyrs.range(4).subscribe(on_next=story.append, on_complete=lambda: story.append("end"), request=2)
+        assert story == [0, 1]
+        subscription.request(5)
+        assert story == [0, 1, 2, 3, "end"]
+
+    def test_cancel(self) -> None:
+        story: list[int] = []
+        subscription = pyrs.range(9).subscribe(on_next=story.append, request=2)
+        subscription.cancel()
+        subscription.request(5)
+        assert story == [0, 1]
+
+    def test_an_error_goes_to_on_error_or_to_the_hook(self, dropped: Any) -> None:
+        failure = ValueError("no")
+        story: list[BaseException] = []
+        pyrs.error(failure).subscribe(on_error=story.append)
+        assert story == [failure]
+        pyrs.error(failure).subscribe(on_next=print)
+        assert dropped.take() == [failure]
+
+    def test_one_that_raises_cancels(self, dropped: Any) -> None:
+        story: list[int] = []
+
+        def next_(n: int) -> None:
+            story.append(n)
+            raise ValueError("mine")
+
+        pyrs.range(9).subscribe(on_next=next_)
+        assert story == [0]
+        assert [str(error) for error in dropped.take()] == ["mine"]
+
+
+def test_an_iterator_is_shared_by_its_subscribers() -> None:
+    rest: Iterator[int] = iter(range(6))
+    stream = pyrs.from_iterable(rest)
+    assert stream.take(2).collect() == [0, 1]
+    assert stream.collect() == [2, 3, 4, 5]
