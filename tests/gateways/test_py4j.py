@@ -7,8 +7,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-
-pytest.importorskip("py4j")
 from py4j.java_gateway import JavaObject
 from py4j.protocol import Py4JError, Py4JNetworkError
 
@@ -25,7 +23,7 @@ class FakeClient:
     def __init__(self, *answers: str | Exception, address: str = "127.0.0.1", port: int = 25333) -> None:
         self.address, self.port = address, port
         self.gateway_parameters = SimpleNamespace(address=address, port=port, auto_field=False, auto_gc=True)
-        self.gateway_property = SimpleNamespace(pool=None, auto_field=False)
+        self.gateway_property = SimpleNamespace(pool=None, auto_field=False, enable_memory_management=False)
         self.answers = list(answers)
         self.commands: list[str] = []
 

@@ -1,0 +1,249 @@
+"""The JPype gateway: a JVM in this process. Each way to start one needs a process of its own."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import textwrap
+import threading
+from pathlib import Path
+from typing import Any
+
+import jpype
+import pytest
+
+from pyrs.errors import ConversionError, JavaError, JvmError, JvmUnavailable
+from pyrs.jvm.gateways import Gateway, gateway_for, launch_gateway
+from pyrs.jvm.gateways.jars import packaged_jars
+
+SECONDS = 60
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def gateway() -> Gateway:
+    return launch_gateway()
+
+
+def in_a_process(program: str, *arguments: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(program), *arguments],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+    )
+    assert done.returncode == 0, done.stderr[-4000:]
+    return done.stdout.strip()
+
+
+def test_a_bridge(gateway: Gateway) -> None:
+    control = gateway.open(b"1" * 32, {"max_prefetch": 256, "call_timeout_ms": 30_000, "name": "test", "absent": None})
+    try:
+        subject = jpype.JClass("java.util.ArrayList")()
+        assert gateway.is_java_object(subject)
+        assert not gateway.is_java_object("subject")
+        assert control.port() > 0
+        assert control.is_open()
+        assert control.kind(subject) == 0
+        handle = control.export(subject)
+        assert control.resolve(handle) is not None
+        mirror: Any = control.mirror(1, 77, {})
+        assert isinstance(mirror, jpype.JClass("org.reactivestreams.Publisher"))
+        assert isinstance(mirror, jpype.JClass("java.util.concurrent.Flow").Publisher)
+        assert (control.kind(mirror), control.unwrap(mirror), control.unwrap(subject)) == (1, 77, 0)
+        assert isinstance(control.stats(), dict)
+    finally:
+        control.close()
+    assert not control.is_open()
+
+
+def test_invoke_gives_plain_values(gateway: Gateway) -> None:
+    control = gateway.open(b"2" * 32, {})
+    try:
+        collections, text = jpype.JClass("java.util.Collections"), jpype.JClass("java.lang.StringBuilder")
+        view = collections.unmodifiableMap(jpype.JClass("java.util.HashMap")())  # its class is private
+        answers = [
+            control.invoke(view, "getOrDefault", ["key", "absent"]),
+            control.invoke(view, "size"),
+            control.invoke(view, "isEmpty"),
+            control.invoke(view, "get", ["key"]),
+            control.invoke(text("x\N{PILE OF POO}"), "toString"),
+        ]
+        assert answers == ["absent", 0, True, None, "x\N{PILE OF POO}"]
+        assert [type(answer) for answer in answers] == [str, int, bool, type(None), str]
+    finally:
+        control.close()
+
+
+def test_a_throwable_is_a_java_error(gateway: Gateway) -> None:
+    with pytest.raises(Exception) as caught:
+        jpype.JClass("java.lang.Integer").parseInt("many")
+    error = gateway.translate(caught.value)
+    assert isinstance(error, JavaError)
+    assert (error.java_class, error.java_message) == ("java.lang.NumberFormatException", 'For input string: "many"')
+    assert ("java.lang.Integer", "parseInt") in {frame[:2] for frame in error.java_stack}
+
+
+def test_causes_are_kept(gateway: Gateway) -> None:
+    inner = jpype.JClass("java.io.IOException")("why")
+    with pytest.raises(Exception) as caught:
+        raise jpype.JClass("java.lang.IllegalStateException")("what", inner)
+    error = gateway.translate(caught.value)
+    assert isinstance(error.__cause__, JavaError)
+    assert error.__cause__.java_message == "why"
+
+
+@pytest.mark.parametrize("value", [2**63, "\ud800", object(), [1]])
+def test_what_has_no_form_is_refused(gateway: Gateway, value: object) -> None:
+    control = gateway.open(os.urandom(32), {})
+    try:
+        with pytest.raises(ConversionError):
+            control.invoke(jpype.JClass("java.util.ArrayList")(), "add", [value])
+    finally:
+        control.close()
+
+
+def test_a_second_launch_attaches(gateway: Gateway) -> None:
+    assert launch_gateway().describe() == gateway.describe()
+    assert gateway_for().describe() == gateway.describe()
+
+
+def test_a_second_launch_refuses_other_options(gateway: Gateway) -> None:
+    with pytest.raises(JvmUnavailable, match=r"a JVM runs in this process already, without -Xmx77m"):
+        launch_gateway(jvm_options=["-Xmx77m"])
+
+
+def test_a_second_launch_adds_to_the_class_path(gateway: Gateway, tmp_path: Path) -> None:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    jar = shutil.copy(packaged_jars().reactive_streams, folder / "added.jar")
+    for _ in range(2):
+        launch_gateway(classpath=[str(folder / "*")])
+    loader = jpype.JClass("org.jpype.JPypeContext").getInstance().getClassLoader()
+    assert [str(url).rpartition("/")[2] for url in loader.getURLs()].count(Path(jar).name) == 1
+
+
+def test_a_class_path_that_is_not_there(gateway: Gateway, tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match=r"absent\.jar is on the class path but does not exist"):
+        launch_gateway(classpath=[tmp_path / "absent.jar"])
+    with pytest.raises(TypeError, match="a list of paths"):
+        launch_gateway(classpath=str(tmp_path))
+
+
+def test_threads_give_their_java_thread_back(gateway: Gateway) -> None:
+    threads_of_java = jpype.JClass("java.lang.management.ManagementFactory").getThreadMXBean()
+    control = gateway.open(b"3" * 32, {})
+
+    def use() -> None:
+        try:
+            control.port()
+        finally:
+            gateway.detach_thread()
+
+    before = threads_of_java.getThreadCount()
+    for _ in range(30):
+        thread = threading.Thread(target=use)
+        thread.start()
+        thread.join(SECONDS)
+        gateway.shield(control.port)
+    control.close()
+    assert threads_of_java.getThreadCount() <= before + 5
+
+
+def test_a_method_that_is_not_there(gateway: Gateway) -> None:
+    control = gateway.open(b"4" * 32, {})
+    try:
+        with pytest.raises(JvmError):
+            control.invoke(jpype.JClass("java.lang.Object")(), "nothingOfTheKind")
+    finally:
+        control.close()
+
+
+# The user's own JVM: with reactive-streams on the class path, added to it later, or without.
+THEIR_JVM = """
+    import sys
+    import jpype
+    from pyrs.jvm.gateways import gateway_for
+    way, jar = sys.argv[1:]
+    jpype.startJVM(classpath=[jar] if way == "class path" else [], convertStrings=way == "none")
+    if way == "added":
+        jpype.addClassPath(jar)
+    control = gateway_for(None).open(b"t" * 32, {"name": "theirs"})
+    mirror = control.mirror(1, 9, {})
+    loader = mirror.getClass().getClassLoader()
+    publisher = loader.loadClass("org.reactivestreams.Publisher")
+    assert publisher.isInstance(mirror)
+    other = gateway_for().open(b"u" * 32, {})
+    assert other.mirror(2, 4, {}).getClass().getClassLoader().equals(loader)
+    other.close()
+    assert control.is_open()
+    control.close()
+    print(str(loader.getResource("org/reactivestreams/Publisher.class")).partition("!")[0])
+"""
+
+
+@pytest.mark.parametrize("way", ["class path", "added", "none"])
+def test_connect_to_a_jvm_that_the_user_started(way: str, tmp_path: Path) -> None:
+    own = Path(shutil.copy(packaged_jars().reactive_streams, tmp_path / "the-users-own.jar"))
+    expected = packaged_jars().reactive_streams if way == "none" else own
+    assert Path(in_a_process(THEIR_JVM, way, str(own))).name == expected.name
+
+
+def test_the_users_class_path_comes_first(tmp_path: Path) -> None:
+    own = shutil.copy(packaged_jars().reactive_streams, tmp_path / "the-users-own.jar")
+    program = """
+        import sys
+        from pyrs.jvm.gateways import launch_gateway
+        gateway = launch_gateway(classpath=[sys.argv[1]], jvm_options=["-Xmx200m", "-Dmine=1"])
+        launch_gateway(jvm_options=["-Dmine=1"])
+        import jpype
+        print(jpype.JClass("org.reactivestreams.Publisher").class_.getProtectionDomain().getCodeSource().getLocation())
+    """
+    assert in_a_process(program, str(own)).endswith("the-users-own.jar")
+
+
+def test_no_jvm_is_found(tmp_path: Path) -> None:
+    program = """
+        import jpype
+        def absent(): raise jpype.JVMNotFoundException("No JVM shared library file (libjvm.so) found.")
+        jpype.getDefaultJVMPath = absent
+        from pyrs.jvm.gateways import launch_gateway
+        try: launch_gateway()
+        except Exception as error: print(type(error).__name__, error)
+    """
+    assert in_a_process(program).startswith("JvmUnavailable no JVM was found (No JVM shared library file")
+
+
+def test_a_jvm_that_does_not_start(tmp_path: Path) -> None:
+    program = """
+        import sys
+        from pyrs.jvm.gateways import launch_gateway
+        try: launch_gateway(jvm_path=sys.argv[1])
+        except Exception as error: print(type(error).__name__, error)
+    """
+    assert in_a_process(program, str(tmp_path / "libjvm.so")).startswith("JvmUnavailable the JVM ")
+
+
+def test_ctrl_c_is_pythons() -> None:
+    program = """
+        import os, signal, threading
+        from pyrs.jvm.gateways import launch_gateway
+        gateway = launch_gateway()
+        control = gateway.open(b"1" * 32, {})
+        started = threading.Event()
+        def interrupt():
+            started.wait(30)
+            os.kill(os.getpid(), signal.SIGINT)
+        threading.Thread(target=interrupt).start()
+        release = threading.Event()
+        try:
+            gateway.shield(lambda: (started.set(), release.wait(30)))
+        except KeyboardInterrupt:
+            release.set()
+            print("interrupted", control.is_open())
+        control.close()
+    """
+    assert in_a_process(program) == "interrupted True"

@@ -1,0 +1,332 @@
+"""The Py4J gateway of real drivers: where the jar goes, and that a Ctrl-C costs nobody a call."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyspark
+import pytest
+from py4j.clientserver import ClientServer, JavaParameters
+from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
+
+from pyrs.errors import ConversionError, JavaError
+from pyrs.jvm.gateways import Gateway, gateway_for
+from pyrs.jvm.gateways.jars import packaged_jars
+
+SECONDS = 120
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def plain() -> Iterator[JavaGateway]:
+    """A JVM with nothing but Py4J in it: no Spark, an application class loader."""
+    (jar,) = (Path(pyspark.__file__).parent / "jars").glob("py4j-*.jar")
+    port, token = launch_gateway(jarpath=str(jar), die_on_exit=True, enable_auth=True)
+    gateway = JavaGateway(gateway_parameters=GatewayParameters(port=port, auth_token=token, auto_convert=True))
+    yield gateway
+    gateway.shutdown()
+    process = gateway.java_process
+    if process is not None:
+        process.stdin.close()
+        process.wait(SECONDS)
+
+
+@pytest.fixture(scope="module")
+def client_server(plain: JavaGateway) -> Iterator[ClientServer]:
+    """The other kind of server, a connection for each thread, in the same JVM."""
+    builder = getattr(plain.jvm.py4j, "ClientServer$ClientServerBuilder")()
+    token = plain.gateway_parameters.auth_token
+    server = builder.javaPort(0).authToken(token).build()
+    server.startServer()
+    client = ClientServer(
+        java_parameters=JavaParameters(port=server.getJavaServer().getListeningPort(), auth_token=token)
+    )
+    yield client
+    client.shutdown()
+
+
+@pytest.fixture(params=["JavaGateway", "ClientServer"])
+def java(request: pytest.FixtureRequest) -> Any:
+    return request.getfixturevalue({"JavaGateway": "plain", "ClientServer": "client_server"}[request.param])
+
+
+def in_a_process(program: str, *, pinned: bool = True, stdin: str = "") -> str:
+    environment = {**os.environ, "PYSPARK_PIN_THREAD": str(pinned).lower(), "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(program)],
+        input=stdin,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+    )
+    assert done.returncode == 0, done.stderr[-4000:]
+    return done.stdout
+
+
+def test_a_bridge_in_a_jvm_without_spark(java: JavaGateway) -> None:
+    gateway = gateway_for(java)
+    control = gateway.open(
+        os.urandom(32), {"max_prefetch": 256, "call_timeout_ms": 30_000, "name": "test", "absent": None}
+    )
+    try:
+        subject = java.jvm.java.util.ArrayList()
+        assert gateway.is_java_object(subject)
+        assert control.port() > 0
+        assert control.is_open()
+        assert control.kind(subject) == 0
+        handle = control.export(subject)
+        assert control.resolve(handle).equals(subject)
+        assert control.unwrap(subject) == 0
+        assert isinstance(control.stats(), dict)
+    finally:
+        control.close()
+    assert not control.is_open()
+    assert java.get_callback_server() is None
+
+
+def test_a_mirror_is_of_both_families(java: JavaGateway) -> None:
+    gateway = gateway_for(java)
+    control = gateway.open(os.urandom(32), {})
+    try:
+        mirror = control.mirror(1, 77, {})
+        assert control.kind(mirror) == 1
+        assert control.unwrap(mirror) == 77
+        flow = java.jvm.java.lang.Class.forName("java.util.concurrent.Flow$Publisher")
+        assert flow.isInstance(mirror)
+    finally:
+        control.close()
+
+
+def test_invoke_reaches_what_py4j_cannot_see(java: JavaGateway) -> None:
+    control = gateway_for(java).open(os.urandom(32), {})
+    try:
+        view = java.jvm.java.util.Collections.unmodifiableMap(java.jvm.java.util.HashMap())  # its class is private
+        assert control.invoke(view, "getOrDefault", ["key", "absent"]) == "absent"
+        assert control.invoke(view, "size") == 0
+        date = java.jvm.java.util.Date(0)
+        control.invoke(date, "setTime", [1])  # an Integer to a long parameter
+        assert control.invoke(date, "getTime") == 1
+    finally:
+        control.close()
+
+
+def test_a_throwable_is_a_java_error(java: JavaGateway) -> None:
+    control = gateway_for(java).open(os.urandom(32), {})
+    try:
+        with pytest.raises(JavaError) as caught:
+            control.invoke(java.jvm.java.util.ArrayList(), "get", [3])
+        error: BaseException | None = caught.value
+        classes = []
+        while isinstance(error, JavaError):
+            classes.append(error.java_class)
+            innermost = error
+            error = error.__cause__
+        assert "java.lang.IndexOutOfBoundsException" in classes
+        assert innermost.java_message == "Index 3 out of bounds for length 0"
+        assert ("java.util.ArrayList", "get") in {frame[:2] for frame in innermost.java_stack}
+    finally:
+        control.close()
+
+
+def test_py4js_own_exception_is_translated(java: JavaGateway) -> None:
+    gateway = gateway_for(java)
+    with pytest.raises(Exception) as caught:
+        java.jvm.java.lang.Integer.parseInt("many")
+    translated = gateway.translate(caught.value)
+    assert isinstance(translated, JavaError)
+    assert translated.java_class == "java.lang.NumberFormatException"
+    assert translated.java_message == 'For input string: "many"'
+
+
+def test_two_bridges_and_two_processes_share_one_copy_of_the_jar(plain: JavaGateway) -> None:
+    ours = gateway_for(plain).open(os.urandom(32), {})
+    parameters = plain.gateway_parameters
+    program = """
+        import os, sys
+        from py4j.java_gateway import GatewayParameters, JavaGateway
+        from pyrs.jvm.gateways import gateway_for
+        port, token = sys.stdin.read().split()
+        java = JavaGateway(gateway_parameters=GatewayParameters(port=int(port), auth_token=token))
+        control = gateway_for(java).open(os.urandom(32), {})
+        other = gateway_for(java).open(os.urandom(32), {})
+        other.close()
+        assert control.is_open() and not other.is_open()
+        mirror = control.mirror(1, 5, {})
+        print(control.port(), mirror.getClass().hashCode())
+        control.close()
+    """
+    try:
+        port, class_identity = in_a_process(program, stdin=f"{parameters.port} {parameters.auth_token}").split()
+        assert int(port) != ours.port()
+        assert ours.is_open()
+        assert ours.mirror(1, 5, {}).getClass().hashCode() == int(class_identity)
+    finally:
+        ours.close()
+
+
+def test_a_gateway_that_was_shut_down() -> None:
+    # In a process of its own: Py4J leaves the socket that could not connect to the garbage collector.
+    program = """
+        from py4j.java_gateway import GatewayParameters, JavaGateway
+        from pyrs.jvm.gateways import gateway_for
+        gone = gateway_for(JavaGateway(gateway_parameters=GatewayParameters(port=1)))
+        try:
+            gone.open(bytes(32), {})
+        except Exception as error:
+            print(type(error).__name__, error)
+    """
+    said = in_a_process(program)
+    assert said.startswith("JvmUnavailable no JVM answers at 127.0.0.1:1 (")
+    assert said.rstrip().endswith("Start it again and connect again")
+
+
+def test_an_argument_that_would_break_the_connection(java: JavaGateway) -> None:
+    control = gateway_for(java).open(os.urandom(32), {})
+    try:
+        subject = java.jvm.java.util.ArrayList()
+        for value in (2**63, "\ud800"):
+            with pytest.raises(ConversionError):
+                control.invoke(subject, "add", [value])
+        assert control.invoke(subject, "size") == 0
+    finally:
+        control.close()
+
+
+# Every way in which a user's own org.reactivestreams may come, or not, into a driver that was started without our jar.
+DRIVER = """
+    import os, sys, threading
+    from pyspark.sql import SparkSession
+    from pyrs.jvm.gateways import gateway_for
+
+    key, value, user_jar, pinned = sys.stdin.read().split("\\n")
+    builder = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
+    builder = builder.config("spark.driver.bindAddress", "127.0.0.1").config("spark.driver.host", "127.0.0.1")
+    if key:
+        builder = builder.config(key, value)
+    if key == "spark.jars.packages":
+        builder = builder.config("spark.jars.ivy", user_jar)
+    spark = builder.getOrCreate()
+    java = spark.sparkContext._gateway
+    assert type(java).__name__ == ("ClientServer" if pinned == "True" else "JavaGateway")
+
+    gateway = gateway_for(spark)
+    control = gateway.open(b"t" * 32, {})
+    mirror = control.mirror(1, 9, {})
+    loader = mirror.getClass().getClassLoader()
+    publisher = loader.loadClass("org.reactivestreams.Publisher")
+    assert publisher.isInstance(mirror)
+    print(publisher.getProtectionDomain().getCodeSource().getLocation().getPath())
+
+    # Any thread may use the bridge, and a bridge of its own, from each thing that connect takes.
+    def use():
+        for source in (spark, spark.sparkContext, java):
+            other = gateway_for(source).open(os.urandom(32), {})
+            assert other.mirror(2, 4, {}).getClass().getClassLoader().equals(loader)
+            other.close()
+    threads = [threading.Thread(target=use) for _ in range(3)]
+    for thread in threads: thread.start()
+    for thread in threads: thread.join(60)
+    assert not any(thread.is_alive() for thread in threads)
+    assert control.is_open()
+    assert java.get_callback_server() is None, "a callback server was started"
+
+    spark.stop()
+    assert control.kind(mirror) == 1, "the gateway outlives spark.stop()"
+    control.close()
+    print("done")
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("pinned", [True, False], ids=["pinned", "unpinned"])
+@pytest.mark.parametrize("way", ["none", "spark.jars", "spark.driver.extraClassPath", "spark.jars.packages"])
+def test_the_jar_goes_into_a_running_driver(way: str, pinned: bool, tmp_path: Path) -> None:
+    if not pinned and way in ("spark.driver.extraClassPath", "spark.jars.packages"):
+        pytest.skip("the same class loaders as pinned: covered there")
+    user_jar = tmp_path / "the-users-own.jar"
+    shutil.copy(packaged_jars().reactive_streams, user_jar)
+    key, value, expected = {
+        "none": ("", "", packaged_jars().reactive_streams.name),
+        "spark.jars": (way, str(user_jar), user_jar.name),
+        "spark.driver.extraClassPath": (way, str(user_jar), user_jar.name),
+        "spark.jars.packages": (
+            way,
+            "org.reactivestreams:reactive-streams:1.0.4",
+            "org.reactivestreams_reactive-streams-1.0.4.jar",
+        ),
+    }[way]
+    extra = str(tmp_path / "ivy") if way == "spark.jars.packages" else str(user_jar)
+    *_, location, done = in_a_process(DRIVER, pinned=pinned, stdin=f"{key}\n{value}\n{extra}\n{pinned}").split()
+    assert done == "done"
+    assert Path(location).name == expected
+
+
+INTERRUPTED = """
+    import os, signal, sys, threading, time
+    from pathlib import Path
+    import pyspark
+    from py4j.clientserver import ClientServer, JavaParameters, PythonParameters
+    from pyrs.jvm.gateways import gateway_for
+    port, token = sys.stdin.read().split()
+    java = ClientServer(JavaParameters(port=int(port), auth_token=token), PythonParameters(port=0, eager_load=False))
+    import logging
+    logging.disable(logging.CRITICAL)  # Py4J reports each interrupt
+    gateway = gateway_for(java)
+    control = gateway.open(os.urandom(32), {})
+    counters = [java.jvm.java.util.concurrent.Semaphore(0) for _ in range(4)]
+    calls, stop, failures = [0] * 4, threading.Event(), []
+
+    def count(index):
+        try:
+            while not stop.is_set():
+                control.invoke(counters[index], "release")
+                calls[index] += 1
+        except BaseException as error:
+            failures.append(repr(error))
+
+    threads = [threading.Thread(target=count, args=(index,)) for index in range(4)]
+    for thread in threads: thread.start()
+    sleeper = java.jvm.java.lang.Thread
+    interrupts = 0
+    for _ in range(60):
+        timer = threading.Timer(0.01, os.kill, (os.getpid(), signal.SIGINT))
+        try:
+            timer.start()
+            sleeper.sleep(1000)  # the user's own call, interrupted: Py4J resets connections that are not its own
+            time.sleep(1)
+        except KeyboardInterrupt:
+            interrupts += 1
+        timer.join()
+    stop.set()
+    for thread in threads: thread.join(30)
+    assert not failures, failures
+    assert interrupts == 60, interrupts
+    assert min(calls) > 0
+    counted = [control.invoke(counter, "availablePermits") for counter in counters]
+    assert counted == calls, (counted, calls)
+    control.close()
+"""
+
+
+@pytest.mark.slow
+def test_an_interrupt_of_the_users_own_call_costs_nobody_else_a_call(client_server: ClientServer) -> None:
+    parameters = client_server.java_parameters
+    in_a_process(INTERRUPTED, stdin=f"{parameters.port} {parameters.auth_token}")
+
+
+def test_the_gateway_protocol_is_kept(plain: JavaGateway) -> None:
+    gateway: Gateway = gateway_for(plain)
+    assert gateway.name == "py4j"
+    assert gateway.describe() in repr(gateway)
+    gateway.detach_thread()
+    seen: list[Any] = []
+    assert gateway.shield(lambda: seen.append(1)) is None
+    assert seen == [1]
