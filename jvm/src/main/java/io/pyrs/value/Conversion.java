@@ -84,12 +84,11 @@ public final class Conversion {
     }
 
     private Form choose(Class<?> type) {
-        Mode wish = wishFor(type);
         Form scalar = Scalars.formOf(type);
         if (scalar != null) {
-            // Only a class named by itself makes a reference of a scalar; "references" is about the rest.
-            return wish == Mode.REFERENCES && named.containsKey(type.getName()) ? REFERENCE : scalar;
+            return scalar; // in every mode
         }
+        Mode wish = wishFor(type);
         if (wish == Mode.REFERENCES) {
             return REFERENCE;
         }

@@ -1,0 +1,265 @@
+package io.pyrs.value;
+
+import static org.testng.Assert.assertEquals;
+import static org.testng.Assert.assertSame;
+import static org.testng.Assert.assertTrue;
+import static org.testng.Assert.expectThrows;
+
+import java.io.IOException;
+import java.io.Writer;
+import java.net.URL;
+import java.net.URLClassLoader;
+import java.nio.ByteBuffer;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.OptionalInt;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.SubmissionPublisher;
+import javax.tools.ToolProvider;
+import org.testng.SkipException;
+import org.testng.annotations.Test;
+
+/** Which classes are values and which are references, and what an element that fails leaves behind. */
+public class ConversionTest {
+    /** A bean with two properties. */
+    public static class Bean {
+        public String getName() {
+            return "n";
+        }
+
+        public boolean isReady() {
+            return true;
+        }
+
+        public String gettysburg() {
+            return "no property";
+        }
+    }
+
+    /** A bean whose getter fails. */
+    public static final class Broken {
+        public String getName() {
+            throw new IllegalStateException("closed");
+        }
+    }
+
+    private final Recorder references = new Recorder();
+
+    private Object roundTrip(Object value, Object convert) {
+        ValueBuffer out = new ValueBuffer();
+        new ValueEncoder(references, Conversion.of(convert)).encode(value, out);
+        return new ValueDecoder(new Recorder(), null).decode(out.take());
+    }
+
+    private boolean isReference(Object value, Object convert) {
+        return roundTrip(value, convert) instanceof Recorder.Standin;
+    }
+
+    private String refusal(Object value, Object convert) {
+        return expectThrows(ConversionException.class, () -> roundTrip(value, convert)).getMessage();
+    }
+
+    @Test
+    public void autoTakesTheRowsAsValuesAndTheRestByReference() {
+        assertEquals(roundTrip(new Bean(), null).getClass(), Recorder.Standin.class);
+        assertTrue(isReference(new StringBuilder("mutable"), "auto"));
+        assertTrue(isReference(new CompletableFuture<>(), "auto"));
+        assertEquals(roundTrip(List.of(1), "auto"), List.of(1L));
+    }
+
+    @Test
+    public void referencesTakesOnlyScalarsAsValues() {
+        assertTrue(isReference(List.of(1), "references"));
+        assertTrue(isReference(Map.of(), "references"));
+        assertTrue(isReference(new long[0], "references"));
+        assertTrue(isReference(Optional.of(1), "references"));
+        assertEquals(roundTrip(1, "references"), 1L);
+        assertEquals(roundTrip("a", "references"), "a");
+        assertEquals(roundTrip(new byte[] {1}, "references"), new byte[] {1});
+    }
+
+    @Test
+    public void valuesReadsGettersOrSaysWhatItCannot() {
+        assertEquals(roundTrip(new Bean(), "values"), Map.of("name", "n", "ready", true));
+        assertEquals(roundTrip(List.of(new Bean()), "values"), List.of(Map.of("name", "n", "ready", true)));
+        assertTrue(refusal(new Object(), "values").contains("java.lang.Object"));
+        assertTrue(refusal(new SubmissionPublisher<>(), "values").contains("SubmissionPublisher"));
+        String broken = refusal(new Broken(), "values");
+        assertTrue(broken.contains("Broken") && broken.contains("getName"), broken);
+        assertEquals(roundTrip(new Recorder.OfPeer(), "values"), new Recorder.Standin("local 9"));
+    }
+
+    @Test
+    public void aMapSpeaksOfItsClassesAndTheirSubclasses() {
+        Map<String, String> wish = Map.of(Bean.class.getName(), "values", "java.util.List", "references");
+        assertEquals(roundTrip(new Bean() {}, wish), Map.of("name", "n", "ready", true));
+        assertTrue(isReference(new ArrayList<>(), wish));
+        assertTrue(isReference(new Broken(), wish));
+        assertEquals(roundTrip(Map.of(), wish), Map.of());
+        assertEquals(roundTrip("text", Map.of("java.lang.String", "references")), "text"); // a scalar is a value always
+    }
+
+    @Test
+    public void anUnknownWishIsRefused() {
+        expectThrows(IllegalArgumentException.class, () -> Conversion.of("everything"));
+        expectThrows(IllegalArgumentException.class, () -> Conversion.of(Map.of("a.B", "auto?")));
+        assertSame(Conversion.of(null), Conversion.of("auto"));
+    }
+
+    @Test
+    public void theFormOfAClassIsFoundOnce() {
+        Conversion conversion = Conversion.of(Map.of("a.B", "values"));
+        assertSame(conversion.formOf(Bean.class), conversion.formOf(Bean.class));
+    }
+
+    @Test
+    public void aRecordIsItsComponentsByName() throws Exception {
+        if (Runtime.version().feature() < 16) {
+            throw new SkipException("this JVM has no records");
+        }
+        Path folder = Files.createTempDirectory("record");
+        Path source = folder.resolve("Pair.java");
+        try (Writer writer = Files.newBufferedWriter(source)) {
+            writer.write("record Pair(int a, String b) {}");
+        }
+        int failed = ToolProvider.getSystemJavaCompiler().run(null, null, null, "-d", folder.toString(), source.toString());
+        assertEquals(failed, 0);
+        try (URLClassLoader loader = new URLClassLoader(new URL[] {folder.toUri().toURL()})) {
+            var constructor = loader.loadClass("Pair").getDeclaredConstructor(int.class, String.class);
+            constructor.setAccessible(true);
+            Object pair = constructor.newInstance(1, null);
+            assertEquals(new ArrayList<>(((Map<?, ?>) roundTrip(pair, "auto")).entrySet()).toString(), "[a=1, b=null]");
+            assertTrue(isReference(pair, "references"));
+            // The same bytes as the dict of the vectors.
+            ValueBuffer out = new ValueBuffer();
+            new ValueEncoder(references, Conversion.AUTO).encode(pair, out);
+            assertEquals(ValueVectorsTest.hex(out.take()), dictOfTheVectors());
+        }
+    }
+
+    private static Object dictOfTheVectors() throws IOException {
+        return Json.vectors("values.json").stream()
+                .filter(row -> row.get("name").equals("dict"))
+                .findFirst()
+                .orElseThrow()
+                .get("hex");
+    }
+
+    @Test
+    public void anEmptyOptionalIsNoElementButMayLieInside() {
+        assertTrue(refusal(Optional.empty(), "auto").contains("java.util.Optional"));
+        assertTrue(refusal(OptionalInt.empty(), "auto").contains("java.util.OptionalInt"));
+        assertEquals(roundTrip(Optional.of(5), "auto"), 5L);
+        assertEquals(roundTrip(OptionalInt.of(5), "auto"), 5L);
+        assertEquals(roundTrip(List.of(Optional.empty()), "auto"), Rows.list((Object) null));
+    }
+
+    @Test
+    public void loneSurrogatesAreRefusedNotReplaced() {
+        for (String text : List.of("\ud800", "a\udc00", "\ud800a", "\ud800\ud800\udc00")) {
+            assertTrue(refusal(text, "auto").contains("lone surrogate"));
+        }
+        assertTrue(refusal('\ud800', "auto").contains("lone surrogate"));
+        assertEquals(roundTrip("\ud800\udc00", "auto"), "\ud800\udc00");
+    }
+
+    @Test
+    public void cyclicContainersAreAnError() {
+        List<Object> list = new ArrayList<>();
+        list.add(list);
+        Map<Object, Object> map = new HashMap<>();
+        map.put("self", map);
+        Object[] array = new Object[2];
+        array[0] = array;
+        for (Object cyclic : new Object[] {list, map, array}) {
+            String text = refusal(cyclic, "auto");
+            assertTrue(text.contains("contains itself") && text.contains(cyclic.getClass().getName()), text);
+        }
+    }
+
+    @Test
+    public void nestingHasALimitOnBothWays() {
+        Object deep = 1L;
+        for (int i = 0; i < 512; i++) {
+            deep = Rows.list(deep);
+        }
+        assertEquals(roundTrip(deep, "auto"), deep);
+        Object deeper = Rows.list(deep);
+        refusal(deeper, "auto");
+        byte[] bytes = new byte[514];
+        java.util.Arrays.fill(bytes, (byte) 0x91);
+        bytes[513] = 1;
+        expectThrows(ConversionException.class, () -> new ValueDecoder(references, null).decode(bytes));
+    }
+
+    @Test
+    public void aKeyIsAScalar() {
+        Map<Object, Object> map = new HashMap<>();
+        map.put(List.of(1), 1);
+        assertTrue(refusal(map, "auto").contains("key of a dict"));
+    }
+
+    @Test
+    public void anElementThatFailsLeavesNoTrace() {
+        ValueBuffer out = new ValueBuffer();
+        ValueEncoder encoder = new ValueEncoder(references, Conversion.AUTO);
+        encoder.encode(1, out);
+        encoder.encode("x".repeat(10_000), out);
+        int size = out.size();
+        Recorder recorder = new Recorder();
+        ValueEncoder failing = new ValueEncoder(recorder, Conversion.AUTO);
+        expectThrows(ConversionException.class,
+                () -> failing.encode(Rows.list(new Object(), "y".repeat(20_000), new Object(), "\ud800"), out));
+        assertEquals(out.size(), size);
+        assertEquals(recorder.disowned, List.of(7L, 8L));
+        encoder.encode(2, out);
+        ValueDecoder decoder = new ValueDecoder(references, null);
+        byte[] body = out.takeBatch(3);
+        assertEquals(decoder.beginBatch(body, 0, body.length), 3);
+        assertEquals(decoder.next(), 1L);
+        assertEquals(decoder.next(), "x".repeat(10_000));
+        assertEquals(decoder.next(), 2L);
+        assertEquals(out.size(), 0);
+    }
+
+    @Test
+    public void nothingIsReadAfterEncode() {
+        byte[] reused = {1};
+        ByteBuffer buffer = ByteBuffer.wrap(reused);
+        ValueBuffer out = new ValueBuffer();
+        ValueEncoder encoder = new ValueEncoder(references, Conversion.AUTO);
+        for (int i = 0; i < 3; i++) {
+            reused[0] = (byte) i;
+            encoder.encode(buffer, out);
+            assertEquals(buffer.position(), 0);
+        }
+        assertEquals(ValueVectorsTest.hex(out.take(2, 3)), "000093" + "c40100" + "c40101" + "c40102");
+    }
+
+    @Test
+    public void aDroppedBatchTellsItsHandlesOncePerReceipt() {
+        ValueBuffer out = new ValueBuffer();
+        ValueEncoder encoder = new ValueEncoder(references, Conversion.AUTO);
+        encoder.encode(new Object(), out);
+        encoder.encode(Rows.list(1, Rows.set(new Object()), Rows.map("k", new Object())), out);
+        encoder.encode(new Recorder.OfPeer(), out);
+        byte[] body = out.takeBatch(3);
+        ValueDecoder decoder = new ValueDecoder(new Recorder(), null);
+        List<Long> released = new ArrayList<>();
+        decoder.beginBatch(body, 0, body.length);
+        decoder.releaseRest(released::add);
+        int first = 6 + references.owned.size() - 2;
+        assertEquals(released, List.of((long) first, first + 1L, first + 2L));
+        decoder.beginBatch(body, 0, body.length);
+        decoder.next();
+        released.clear();
+        decoder.releaseRest(released::add);
+        assertEquals(released, List.of(first + 1L, first + 2L));
+        expectThrows(MalformedValueException.class, decoder::next);
+    }
+}

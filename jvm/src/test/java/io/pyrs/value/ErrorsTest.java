@@ -1,0 +1,164 @@
+package io.pyrs.value;
+
+import static org.testng.Assert.assertEquals;
+import static org.testng.Assert.assertNotNull;
+import static org.testng.Assert.assertNull;
+import static org.testng.Assert.assertSame;
+import static org.testng.Assert.assertTrue;
+import static org.testng.Assert.expectThrows;
+
+import io.pyrs.PythonCancellationException;
+import io.pyrs.PythonError;
+import io.pyrs.PythonException;
+import io.pyrs.PythonIllegalArgumentException;
+import io.pyrs.PythonIllegalStateException;
+import io.pyrs.PythonNullPointerException;
+import java.util.Arrays;
+import java.util.List;
+import java.util.concurrent.CancellationException;
+import java.util.concurrent.TimeoutException;
+import org.testng.annotations.DataProvider;
+import org.testng.annotations.Test;
+
+/** Throwables and Python's exceptions as wire errors. */
+public class ErrorsTest {
+    private final Originals originals = new Originals();
+    private final Errors errors = new Errors(originals);
+
+    private static List<Object> wire(Object owner, Object id, String type, Object cause, String... families) {
+        List<Object> frame = Arrays.asList("my.module", "f", "module.py", 3L);
+        return Arrays.asList(owner, id, type, "boom", List.of(frame), cause, "Traceback ...", Arrays.asList(families));
+    }
+
+    @DataProvider
+    public Object[][] families() {
+        return new Object[][] {
+            {"illegal_argument", PythonIllegalArgumentException.class, IllegalArgumentException.class},
+            {"null_signal", PythonNullPointerException.class, NullPointerException.class},
+            {"illegal_state", PythonIllegalStateException.class, IllegalStateException.class},
+            {"cancelled", PythonCancellationException.class, CancellationException.class},
+            {"something new", PythonException.class, RuntimeException.class},
+        };
+    }
+
+    @Test(dataProvider = "families")
+    public void aPythonErrorIsWhatItsFamilySays(String family, Class<?> type, Class<?> parent) {
+        Throwable error = errors.fromWire(wire(0L, 5L, "my.module.Error", wire(0L, 6L, "KeyError", null), family));
+        assertSame(error.getClass(), type);
+        assertTrue(parent.isInstance(error));
+        assertEquals(error.getMessage(), "my.module.Error: boom");
+        assertEquals(error.getStackTrace(), new StackTraceElement[] {new StackTraceElement("my.module", "f", "module.py", 3)});
+        assertEquals(((PythonError) error.getCause()).pythonType(), "KeyError");
+        assertEquals(((PythonError) error).pythonMessage(), "boom");
+        assertEquals(((PythonError) error).pythonTraceback(), "Traceback ...");
+    }
+
+    @Test
+    public void aPythonErrorGoesHomeByItsNumber() {
+        Throwable error = errors.fromWire(wire(0L, 5L, "ValueError", null));
+        assertEquals(errors.toWire(error).subList(0, 2), List.of(1, 5L));
+        assertEquals(originals.size(), 0);
+        assertEquals(errors.toWire(new RuntimeException(error)).get(5) instanceof List, true);
+        assertEquals(((List<?>) errors.toWire(new RuntimeException(error)).get(5)).subList(0, 2), List.of(1, 5L));
+        // Another bridge's error is no original of this one's peer.
+        assertEquals(new Errors(new Originals()).toWire(error).get(0), 0);
+    }
+
+    @Test
+    public void aThrowableThatComesHomeIsTheSameObject() {
+        Throwable original = new IllegalStateException("mine");
+        byte[] body = errors.encode(original);
+        List<Object> wire = Rows.list(((List<?>) new ValueDecoder(new Recorder(), null).decode(body)).toArray());
+        assertEquals(wire.get(0), 0L);
+        wire.set(0, 1L);
+        assertSame(errors.fromWire(wire), original);
+        wire.set(1, 999L); // forgotten, so it is built from the data
+        assertEquals(((PythonError) errors.fromWire(wire)).pythonType(), "java.lang.IllegalStateException");
+    }
+
+    @Test
+    public void theSameThrowableHasTheSameNumberAndTheEldestIsForgotten() {
+        Originals kept = new Originals();
+        Throwable first = new Error();
+        Throwable second = new Error();
+        long number = kept.keep(first);
+        long other = kept.keep(second);
+        assertEquals(kept.keep(first), number);
+        for (int i = 0; i < Originals.CAPACITY - 1; i++) {
+            kept.keep(new Error());
+        }
+        assertSame(kept.find(number), first);
+        assertNull(kept.find(other));
+        assertEquals(kept.size(), Originals.CAPACITY);
+        kept.clear();
+        assertNull(kept.find(number));
+    }
+
+    @Test
+    public void aThrowableIsClassMessageStackAndCauses() {
+        Throwable error = new RuntimeException("outer", new TimeoutException("inner"));
+        List<Object> wire = errors.toWire(error);
+        assertEquals(wire.get(2), "java.lang.RuntimeException");
+        assertEquals(wire.get(3), "outer");
+        List<?> frame = (List<?>) ((List<?>) wire.get(4)).get(0);
+        assertEquals(frame.subList(0, 3), List.of("io.pyrs.value.ErrorsTest", "aThrowableIsClassMessageStackAndCauses", "ErrorsTest.java"));
+        assertTrue(((String) wire.get(6)).contains("Caused by: java.util.concurrent.TimeoutException: inner"));
+        assertEquals(wire.get(7), List.of());
+        List<?> cause = (List<?>) wire.get(5);
+        assertEquals(cause.get(2), "java.util.concurrent.TimeoutException");
+        assertEquals(cause.get(7), List.of("timeout"));
+    }
+
+    @Test
+    public void standardThrowablesNameTheirFamily() {
+        assertEquals(errors.toWire(new NullPointerException()).get(7), List.of("null_signal"));
+        assertEquals(errors.toWire(new NumberFormatException()).get(7), List.of("illegal_argument"));
+        assertEquals(errors.toWire(new CancellationException()).get(7), List.of("cancelled"));
+        assertEquals(errors.toWire(new IllegalStateException()).get(7), List.of("illegal_state"));
+        assertEquals(errors.toWire(new ConversionException("x")).get(7), List.of("conversion"));
+    }
+
+    @Test
+    public void nothingAThrowableDoesMakesThisFail() {
+        Throwable silent = new RuntimeException() {
+            private static final long serialVersionUID = 1L;
+
+            @Override
+            public String getMessage() {
+                throw new IllegalStateException();
+            }
+        };
+        assertTrue(((String) errors.toWire(silent).get(3)).contains("IllegalStateException"));
+
+        Throwable one = new RuntimeException("\ud800" + "x".repeat(100_000));
+        Throwable other = new RuntimeException(one);
+        one.initCause(other);
+        StackTraceElement[] stack = new StackTraceElement[5000];
+        Arrays.fill(stack, new StackTraceElement("a.B", "c", null, -2));
+        one.setStackTrace(stack);
+        byte[] body = errors.encode(one);
+        assertTrue(body.length < 5 * Errors.MAX_TEXT, "bytes: " + body.length);
+        List<?> wire = (List<?>) new ValueDecoder(new Recorder(), null).decode(body);
+        assertTrue(((String) wire.get(3)).startsWith("\\ud800"));
+        assertEquals(((List<?>) wire.get(4)).size(), Errors.MAX_FRAMES);
+        assertNotNull(wire.get(5));
+        assertNull(((List<?>) wire.get(5)).get(5));
+
+        Throwable chain = new RuntimeException("0");
+        for (int i = 0; i < 100; i++) {
+            chain = new RuntimeException(String.valueOf(i), chain);
+        }
+        int causes = 0;
+        for (Object each = errors.toWire(chain); each != null; each = ((List<?>) each).get(5)) {
+            causes++;
+        }
+        assertEquals(causes, Errors.MAX_CAUSES);
+    }
+
+    @Test
+    public void whatIsNoErrorIsMalformed() {
+        for (Object value : Arrays.asList(null, 1L, List.of(), wire("0", 1L, "E", null), wire(0L, 1L, null, null))) {
+            expectThrows(MalformedValueException.class, () -> errors.fromWire(value));
+        }
+    }
+}

@@ -1,0 +1,163 @@
+package io.pyrs.value;
+
+import static org.testng.Assert.assertEquals;
+import static org.testng.Assert.assertFalse;
+import static org.testng.Assert.assertTrue;
+import static org.testng.Assert.expectThrows;
+
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashSet;
+import java.util.Iterator;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import org.testng.annotations.DataProvider;
+import org.testng.annotations.Test;
+
+/** The value vectors, replayed on the Java half; the Python half replays the same file. */
+public class ValueVectorsTest {
+    private static Object[][] rows(String key) throws IOException {
+        List<Object[]> rows = new ArrayList<>();
+        for (Map<String, Object> row : Json.vectors("values.json")) {
+            if (row.containsKey(key)) {
+                rows.add(new Object[] {row.get("name"), row});
+            }
+        }
+        assertFalse(rows.isEmpty());
+        return rows.toArray(new Object[0][]);
+    }
+
+    @DataProvider
+    public Object[][] both() throws IOException {
+        return rows("python");
+    }
+
+    @DataProvider
+    public Object[][] written() throws IOException {
+        return rows("java_writes");
+    }
+
+    @DataProvider
+    public Object[][] formless() throws IOException {
+        return rows("no_form_in");
+    }
+
+    @DataProvider
+    public Object[][] malformed() throws IOException {
+        return rows("malformed");
+    }
+
+    @Test(dataProvider = "both")
+    public void aValueHasTheseBytes(String name, Map<String, Object> row) {
+        assertEquals(encode(name), row.get("hex"));
+        List<?> others = (List<?>) row.getOrDefault("also_java", List.of());
+        for (Object label : others) {
+            if (!label.equals("record")) { // ConversionTest has records, which Java 11 cannot compile
+                assertEquals(encode(name + "/" + label), row.get("hex"), label.toString());
+            }
+        }
+    }
+
+    @Test(dataProvider = "both")
+    public void theseBytesAreTheValue(String name, Map<String, Object> row) {
+        Object expected = Rows.values().get(name);
+        if (name.startsWith("reference")) {
+            String text = name.endsWith("home") ? "local 9" : "remote 0 7";
+            expected = new Recorder.Standin(text);
+            expected = name.endsWith("inside") ? Rows.list(expected) : expected;
+        }
+        byte[] body = bytes(row);
+        assertSame(new ValueDecoder(new Recorder(), null).decode(body), expected);
+
+        byte[] batch = new byte[3 + 2 * body.length];
+        batch[1] = (byte) 0x92;
+        System.arraycopy(body, 0, batch, 2, body.length);
+        System.arraycopy(body, 0, batch, 2 + body.length, body.length);
+        ValueDecoder decoder = new ValueDecoder(new Recorder(), ElementType.ANY);
+        assertEquals(decoder.beginBatch(batch, 1, batch.length - 2), 2);
+        assertSame(decoder.next(), expected);
+        assertSame(decoder.next(), expected);
+    }
+
+    @Test(dataProvider = "written")
+    public void bytesThatOnlyJavaWrites(String name, Map<String, Object> row) {
+        assertEquals(encode(name), row.get("hex"));
+    }
+
+    @Test(dataProvider = "formless")
+    public void bytesWithoutAForm(String name, Map<String, Object> row) {
+        ValueDecoder decoder = new ValueDecoder(new Recorder(), null);
+        if (row.get("no_form_in").equals("python")) {
+            decoder.decode(bytes(row));
+        } else {
+            ConversionException error = expectThrows(ConversionException.class, () -> decoder.decode(bytes(row)));
+            assertTrue(error.getMessage().contains("has no form in Java"), error.getMessage());
+        }
+    }
+
+    @Test(dataProvider = "malformed")
+    public void malformedBytes(String name, Map<String, Object> row) {
+        ValueDecoder decoder = new ValueDecoder(new Recorder(), null);
+        expectThrows(MalformedValueException.class, () -> decoder.decode(bytes(row)));
+    }
+
+    @Test
+    public void everyRowHereIsARowThere() throws IOException {
+        Set<String> names = new HashSet<>();
+        for (Map<String, Object> row : Json.vectors("values.json")) {
+            names.add((String) row.get("name"));
+            ((List<?>) row.getOrDefault("also_java", List.of())).forEach(label -> names.add(row.get("name") + "/" + label));
+        }
+        Set<String> unknown = new HashSet<>(Rows.values().keySet());
+        unknown.removeAll(names);
+        assertEquals(unknown, Set.of());
+    }
+
+    private static String encode(String name) {
+        assertTrue(Rows.values().containsKey(name), "no value in Java for the row " + name);
+        ValueBuffer out = new ValueBuffer();
+        new ValueEncoder(new Recorder(), Conversion.AUTO).encode(Rows.values().get(name), out);
+        return hex(out.take());
+    }
+
+    static byte[] bytes(Map<String, Object> row) {
+        String hex = (String) row.get("hex");
+        byte[] bytes = new byte[hex.length() / 2];
+        for (int i = 0; i < bytes.length; i++) {
+            bytes[i] = (byte) Integer.parseInt(hex.substring(2 * i, 2 * i + 2), 16);
+        }
+        return bytes;
+    }
+
+    static String hex(byte[] bytes) {
+        StringBuilder text = new StringBuilder();
+        for (byte each : bytes) {
+            text.append(String.format("%02x", each));
+        }
+        return text.toString();
+    }
+
+    /** Equal and of the same classes all through. */
+    private static void assertSame(Object actual, Object expected) {
+        if (expected == null) {
+            assertEquals(actual, null);
+            return;
+        }
+        assertEquals(actual.getClass(), expected.getClass());
+        if (expected instanceof byte[]) {
+            assertTrue(Arrays.equals((byte[]) actual, (byte[]) expected));
+        } else if (expected instanceof List) {
+            assertEquals(((List<?>) actual).size(), ((List<?>) expected).size());
+            Iterator<?> each = ((List<?>) actual).iterator();
+            ((List<?>) expected).forEach(value -> assertSame(each.next(), value));
+        } else if (expected instanceof Map) {
+            Map<?, ?> map = (Map<?, ?>) expected;
+            assertSame(new ArrayList<>(((Map<?, ?>) actual).keySet()), new ArrayList<>(map.keySet()));
+            assertSame(new ArrayList<>(((Map<?, ?>) actual).values()), new ArrayList<>(map.values()));
+        } else {
+            assertTrue(expected.equals(actual), actual + " is not " + expected);
+        }
+    }
+}
