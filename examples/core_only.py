@@ -1,0 +1,50 @@
+"""Streams in plain Python: no JVM, no other package. Run it: python examples/core_only.py"""
+
+from __future__ import annotations
+
+import asyncio
+
+import pyrs
+
+
+class TwoAtATime(pyrs.Subscriber[str]):
+    """A Subscriber decides how much it is sent: this one asks for two, and for two more when it has used them."""
+
+    def on_subscribe(self, subscription: pyrs.Subscription) -> None:
+        self.subscription = subscription
+        self.left = 2
+        print("please send 2")
+        subscription.request(2)
+
+    def on_next(self, element: str) -> None:
+        print("  got", element)
+        self.left -= 1
+        if self.left == 0:
+            self.left = 2
+            print("please send 2")
+            self.subscription.request(2)
+
+    def on_error(self, error: BaseException) -> None:
+        print("failed:", error)
+
+    def on_complete(self) -> None:
+        print("that was all")
+
+
+async def main() -> None:
+    # One asked, one produced: an endless source is fine.
+    async with pyrs.range(1, 10**9).map(lambda n: n * n).iterate() as squares:
+        async for square in squares:
+            if square > 50:
+                print("the first square above 50:", square)
+                break
+
+
+words = (
+    pyrs.from_iterable(["back", "pressure", "is", "a", "conversation"])
+    .filter(lambda word: len(word) > 1)
+    .map(str.upper)
+)
+print(words.collect())
+words.subscribe(TwoAtATime())  # the same stream again, from its beginning
+asyncio.run(main())

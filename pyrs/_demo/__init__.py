@@ -1,0 +1,36 @@
+"""The demo, ``python -m pyrs demo``: MovieLens ratings through a Spark driver's JVM and Python, with back pressure."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+
+from pyrs._demo.driver import DemoError
+from pyrs._demo.screen import Screen
+from pyrs._demo.show import Size, show
+from pyrs.errors import PyrsError
+
+__all__ = ["Size", "main"]
+
+
+def main(size: Size | None = None) -> int:
+    """Runs the demo and returns its exit status: 0 only if every count is Spark's own."""
+    screen = Screen()
+    try:
+        wrong = [check for check in show(screen, size or Size()) if not check.right]
+    except KeyboardInterrupt:
+        return _failed(screen, "interrupted", 130)
+    except (DemoError, PyrsError) as error:
+        return _failed(screen, str(error))
+    except Exception as error:
+        traceback.print_exc()
+        return _failed(screen, f"{type(error).__name__}: {error}")
+    if wrong:
+        return _failed(screen, f"{len(wrong)} of the counts are wrong; {wrong[0]}")
+    return 0
+
+
+def _failed(screen: Screen, reason: str, status: int = 1) -> int:
+    screen.finish_line()
+    print(f"pyrs demo: FAILED: {reason}", file=sys.stderr, flush=True)
+    return status

@@ -1,0 +1,118 @@
+"""The demo from its first line to its last: the driver, the pipeline, the race, the counts."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+from pyrs import __version__
+from pyrs._demo.driver import REACTOR, DemoError, NaiveJvm, SparkDriver, ratings_file
+from pyrs._demo.expected import Check, Expected, expected_of
+from pyrs._demo.java import Java, java_lines
+from pyrs._demo.pipeline import BUFFER, Pipeline
+from pyrs._demo.race import DEMAND, race_bridge, race_naive
+from pyrs._demo.report import checks_of, verdict, what_each_stage_saw, what_was_in_flight
+from pyrs._demo.screen import DIAGRAM, Screen
+from pyrs._demo.stages import PatientSubscriber, RatingProcessor
+from pyrs.jvm import Bridge, connect
+
+_DEADLINE_SECONDS = 120.0
+_TICK_SECONDS = 0.5
+
+
+@dataclass(frozen=True)
+class Size:
+    """How much the demo does.
+
+    Args:
+        laps: how often the ratings go through the pipeline.
+        batch: how many the Subscriber at its end asks for at a time.
+        rest_seconds: how long it rests after each batch.
+        race_laps: how often the ratings go across in the race.
+        naive_laps: the same for the naive rival, which is slower.
+    """
+
+    laps: int = 4
+    batch: int = 32
+    rest_seconds: float = 0.08
+    race_laps: int = 200
+    naive_laps: int = 4
+
+
+def show(screen: Screen, size: Size) -> list[Check]:
+    """Runs it all and returns the counts, right and wrong.
+
+    Raises:
+        DemoError: something is missing, or a stream did not end well.
+        PyrsError: the bridge says so.
+    """
+    screen.say(f"pyrs {__version__}: Reactive Streams across Python and the JVM\n")
+    screen.say("Starting a local Spark driver (the first time it fetches Reactor from Maven Central) ...")
+    file = ratings_file()
+    with SparkDriver() as driver:
+        spark = driver.session
+        table = spark.read.text(str(file))
+        expected = expected_of(table)
+        lines = java_lines(spark._jvm, table)
+        screen.say(f"Spark {spark.version} is running, with {REACTOR} and without pyrs.")
+        screen.say(f"It has read the {expected.lines:,} MovieLens ratings that the pyspark package ships, {file.name}.")
+        with connect(spark) as bridge:
+            screen.say(f"pyrs has connected to that driver, nothing restarted: {bridge!r}")
+            checks = _pipeline(screen, bridge, spark._jvm, lines, expected, size)
+            checks += _race(screen, bridge, driver, lines, expected, size)
+    verdict(screen, checks)
+    return checks
+
+
+def _pipeline(screen: Screen, bridge: Bridge, jvm: Java, lines: Java, expected: Expected, size: Size) -> list[Check]:
+    screen.title(f"1. The pipeline: {size.laps} x {expected.lines:,} ratings, and a Subscriber that takes its time")
+    screen.say(DIAGRAM.format(batch=size.batch, buffer=BUFFER))
+    processor = RatingProcessor()
+    subscriber = PatientSubscriber(size.batch, size.rest_seconds, processor)
+    pipeline = Pipeline(bridge, jvm, processor, subscriber)
+    begun = time.monotonic()
+    pipeline.start(lines, size.laps)
+    screen.progress_head()
+    ended = False
+    while not ended:
+        ended = subscriber.ended.wait(_TICK_SECONDS)
+        seconds, now = time.monotonic() - begun, pipeline.progress()
+        screen.progress(seconds, now)
+        if not ended and seconds > _DEADLINE_SECONDS:
+            raise DemoError(f"the pipeline did not end within {_DEADLINE_SECONDS:.0f} seconds: {now}")
+    if subscriber.error is not None:
+        raise DemoError(f"the pipeline failed: {subscriber.error!r}") from subscriber.error
+    what_each_stage_saw(screen, pipeline)
+    what_was_in_flight(screen, bridge, pipeline, size.batch)
+    return checks_of(pipeline, expected, size.laps)
+
+
+def _race(
+    screen: Screen, bridge: Bridge, driver: SparkDriver, lines: Java, expected: Expected, size: Size
+) -> list[Check]:
+    screen.title("2. The race: the same Flux into the same Python Subscriber, which now does not rest")
+    screen.say(
+        f"Both ask for {DEMAND} lines at a time. The naive rival is a Python object that Py4J passes off as a Java"
+    )
+    screen.say(
+        "one, a callback for each signal. It needs a callback server, so it has a JVM of its own: pyrs needs none"
+    )
+    screen.say("and leaves the driver as it is.\n")
+    jvm = driver.session._jvm
+    race_bridge(bridge, jvm, lines, 1).elements_per_second()  # the first lap warms both up
+    ours = race_bridge(bridge, jvm, lines, size.race_laps)
+    rate = ours.elements_per_second()
+    screen.fact("pyrs", f"{rate:>11,.0f} elements a second  ({ours.count:,} lines)")
+    with NaiveJvm(driver.jars) as rival:
+        copies = rival.lines(ratings_file())
+        race_naive(rival.gateway.jvm, copies, 1).elements_per_second()
+        naive = race_naive(rival.gateway.jvm, copies, size.naive_laps)
+        naive_rate = naive.elements_per_second()
+    screen.fact("naive Py4J proxy", f"{naive_rate:>11,.0f} elements a second  ({naive.count:,} lines)")
+    screen.fact("", f"{rate / naive_rate:>11,.0f} times as fast")
+    return [
+        Check("lines in the race, pyrs", ours.count, size.race_laps * expected.lines),
+        Check("stars in the race, pyrs", ours.stars, size.race_laps * expected.stars),
+        Check("lines in the race, naive", naive.count, size.naive_laps * expected.lines),
+        Check("stars in the race, naive", naive.stars, size.naive_laps * expected.stars),
+    ]

@@ -1,0 +1,117 @@
+"""The demo in a process of its own, on little data: what a person sees of it, and that a wrong count is found."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+SECONDS = 240
+SMALL = "Size(laps=1, batch=64, rest_seconds=0.001, race_laps=2, naive_laps=1)"
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(SECONDS + 60)]
+
+
+def run(program: str) -> subprocess.CompletedProcess[str]:
+    """Runs it with the output of a plain file, as CI and `| less` have it."""
+    return subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(program)],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        check=False,
+    )
+
+
+@pytest.fixture(scope="module")
+def shown() -> subprocess.CompletedProcess[str]:
+    return run(f"""
+        import sys
+        from pyrs._demo import Size, main
+        sys.exit(main({SMALL}))
+    """)
+
+
+def test_it_succeeds_and_is_quiet(shown: subprocess.CompletedProcess[str]) -> None:
+    assert shown.returncode == 0, shown.stdout + shown.stderr
+    assert shown.stderr == ""
+
+
+def test_it_shows_every_stage_with_samples(shown: subprocess.CompletedProcess[str]) -> None:
+    for stage, count in [
+        ("Reactor Flux (JVM)", "published 1,501 lines"),
+        ("RatingProcessor (Python)", "saw 1,501 lines, kept 353 ratings"),
+        ("SubmissionPublisher (JVM)", "was given 353 Java objects"),
+        ("PatientSubscriber (Python)", "took 353 ratings"),
+    ]:
+        assert re.search(rf"^ *{re.escape(stage)} +{re.escape(count)}$", shown.stdout, re.MULTILINE), shown.stdout
+    assert "java.lang.String  0::2::3" in shown.stdout
+    assert re.search(r"java\.util\.\w*Map  \{user=0, movie=2, stars=3\.0", shown.stdout)
+
+
+def number_after(label: str, output: str) -> int:
+    found = re.search(rf"^ *{re.escape(label)} +([\d,]+)", output, re.MULTILINE)
+    assert found, f"no line says {label!r}:\n{output}"
+    return int(found[1].replace(",", ""))
+
+
+def test_demand_was_never_exceeded(shown: subprocess.CompletedProcess[str]) -> None:
+    """Reactor was asked for what it published or more, and it was not asked for all that there is at once."""
+    assert number_after("Reactor was asked for", shown.stdout) >= 1501
+    assert number_after("RatingProcessor was asked for", shown.stdout) >= 353
+    assert number_after("PatientSubscriber asked for", shown.stdout) % 64 == 0
+    assert 0 < number_after("one stream across the link", shown.stdout) < 1501
+    assert 0 < number_after("Processor to Subscriber", shown.stdout) < 353
+
+
+def test_the_race_names_two_rates(shown: subprocess.CompletedProcess[str]) -> None:
+    assert number_after("pyrs", shown.stdout.partition("The race")[2]) > 0
+    assert number_after("naive Py4J proxy", shown.stdout) > 0
+    assert "times as fast" in shown.stdout
+
+
+def test_every_count_is_shown_beside_sparks(shown: subprocess.CompletedProcess[str]) -> None:
+    assert len(re.findall(r"^  right  ", shown.stdout, re.MULTILINE)) == 12
+    assert "WRONG" not in shown.stdout
+
+
+def test_it_is_plain_text(shown: subprocess.CompletedProcess[str]) -> None:
+    assert shown.stdout.isascii()
+    assert "\x1b" not in shown.stdout
+    assert "\r" not in shown.stdout
+
+
+def test_a_stage_that_loses_elements_fails_it() -> None:
+    """Spark was asked for three stars and more, and the Processor keeps four and more."""
+    lossy = run(f"""
+        import sys
+        from pyrs import _demo
+        from pyrs._demo import stages
+        stages.KEEP_FROM = 4.0
+        sys.exit(_demo.main(_demo.{SMALL}))
+    """)
+    assert lossy.returncode == 1, lossy.stdout
+    expected = r"pyrs demo: FAILED: 5 of the counts are wrong; .*: 174, and Spark says 353\n"
+    assert re.fullmatch(expected, lossy.stderr), lossy.stderr
+    assert "WRONG  ratings that the Subscriber took: 174, and Spark says 353" in lossy.stdout
+
+
+def test_without_the_ratings_it_says_what_is_missing() -> None:
+    missing = run("""
+        import sys
+        from pyrs import _demo
+        from pyrs._demo import driver
+        driver.RATINGS = "data/mllib/not_there.txt"
+        sys.exit(_demo.main())
+    """)
+    assert missing.returncode == 1
+    assert re.fullmatch(
+        r"pyrs demo: FAILED: PySpark \S+ was installed without data/mllib/not_there.txt; .*\n", missing.stderr
+    )

@@ -1,0 +1,80 @@
+"""Every example runs as it is, in a process and a folder of its own, and prints what it is there to show."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+EXAMPLES = ROOT / "examples"
+SECONDS = 240
+
+OUTPUT = {
+    "core_only": """\
+['BACK', 'PRESSURE', 'IS', 'CONVERSATION']
+please send 2
+  got BACK
+  got PRESSURE
+please send 2
+  got IS
+  got CONVERSATION
+please send 2
+that was all
+the first square above 50: 64
+""",
+    "spark_driver": """\
+Python got 1
+Python got 4
+Python got 9
+complete
+Python got 1
+Python got 2
+Python got 3
+complete
+""",
+    "reactor_stage": """\
+LinkedHashMap {sensor=roof, value=21.5}
+LinkedHashMap {sensor=cellar, value=12.0}
+""",
+    "jpype_submission_publisher": """\
+the sum of 1 to 1000: 500500
+back pressure held: True
+""",
+    "asyncio_consumer": """\
+demand
+crosses
+the
+loop
+too
+the answer is 42
+""",
+    "http_client": """\
+status 200
+27000 bytes came back, the first line of them: A LINE OF THE REQUEST BODY
+""",
+}
+
+
+def test_every_example_is_tested() -> None:
+    assert {file.stem for file in EXAMPLES.glob("*.py")} == set(OUTPUT)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(SECONDS + 60)
+@pytest.mark.parametrize("name", OUTPUT)
+def test_it_prints(name: str, tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, EXAMPLES / f"{name}.py"],
+        cwd=tmp_path,  # Spark leaves things where it is started
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-4000:]
+    assert done.stdout == OUTPUT[name]
