@@ -45,9 +45,8 @@ def client_server(plain: JavaGateway) -> Iterator[ClientServer]:
     token = plain.gateway_parameters.auth_token
     server = builder.javaPort(0).authToken(token).build()
     server.startServer()
-    client = ClientServer(
-        java_parameters=JavaParameters(port=server.getJavaServer().getListeningPort(), auth_token=token)
-    )
+    port = server.getJavaServer().getListeningPort()
+    client = ClientServer(JavaParameters(port=port, auth_token=token), PythonParameters(port=0, eager_load=False))
     yield client
     client.shutdown()
 
@@ -74,7 +73,7 @@ def in_a_process(program: str, *, pinned: bool = True, stdin: str = "") -> str:
 def test_a_bridge_in_a_jvm_without_spark(java: JavaGateway) -> None:
     gateway = gateway_for(java)
     control = gateway.open(
-        os.urandom(32), {"max_prefetch": 256, "call_timeout_ms": 30_000, "name": "test", "absent": None}
+        os.urandom(32), {"max_prefetch": 256, "call_timeout_ms": 30_000, "name": "it", "absent": None}
     )
     try:
         subject = java.jvm.java.util.ArrayList()
