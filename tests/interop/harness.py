@@ -1,4 +1,4 @@
-"""What the end-to-end tests stand on: one way to call Java whatever the gateway, and Python parties that can be watched."""
+"""What the end-to-end tests stand on: one way to call Java over either gateway, and Python parties that can be watched."""
 
 from __future__ import annotations
 
@@ -190,7 +190,7 @@ class Recorder(Subscriber[Any]):
 
 
 class Watched(Publisher[Any]):
-    """Gives what the iterator factory makes, as it is requested; what was requested and whether it was cancelled can be seen."""
+    """Gives what the iterator factory makes, as it is requested; it can be seen what was requested and cancelled."""
 
     def __init__(self, elements: Callable[[], Iterator[Any]], error: BaseException | None = None) -> None:
         self._elements = elements

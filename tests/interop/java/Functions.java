@@ -59,6 +59,15 @@ public final class Functions {
         return error instanceof IllegalArgumentException;
     }
 
+    public static boolean isNullPointer(Object error) {
+        return error instanceof NullPointerException;
+    }
+
+    /** The innermost frame. */
+    public static String top(Throwable error) {
+        return error.getStackTrace().length == 0 ? "" : error.getStackTrace()[0].toString();
+    }
+
     public static boolean same(Object first, Object second) {
         return first == second;
     }

@@ -120,6 +120,11 @@ public final class Recorder implements Subscriber<Object>, Flow.Subscriber<Objec
         return elements.stream().map(element -> element.getClass().getName()).distinct().collect(Collectors.joining(" "));
     }
 
+    /** Class and content of each element, as Table says them. */
+    public synchronized String described() {
+        return elements.stream().map(Table::describe).collect(Collectors.joining(" | "));
+    }
+
     public synchronized long sum() {
         return elements.stream().mapToLong(element -> ((Number) element).longValue()).sum();
     }

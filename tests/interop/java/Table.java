@@ -4,7 +4,6 @@ import java.lang.reflect.Array;
 import java.math.BigDecimal;
 import java.math.BigInteger;
 import java.nio.ByteBuffer;
-import java.nio.charset.StandardCharsets;
 import java.time.DayOfWeek;
 import java.time.Duration;
 import java.time.Instant;
@@ -16,7 +15,6 @@ import java.time.OffsetTime;
 import java.time.ZoneId;
 import java.time.ZoneOffset;
 import java.time.ZonedDateTime;
-import java.util.AbstractMap;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -81,7 +79,6 @@ public final class Table {
         ROWS.put("Map", new LinkedHashMap<>(new TreeMap<>(Map.of("a", 1, "b", List.of(2)))));
         ROWS.put("Map.numbers", new HashMap<>(Map.of(1L, "one")));
         ROWS.put("Map.empty", new HashMap<>());
-        ROWS.put("Map.Entry", new AbstractMap.SimpleEntry<>("k", 1));
         ROWS.put("Optional", Optional.of("there"));
         ROWS.put("Optional.empty.in.list", List.of(Optional.empty()));
         ROWS.put("OptionalInt", OptionalInt.of(4));
@@ -165,16 +162,17 @@ public final class Table {
         return text.toString();
     }
 
-    public static byte[] ofSize(int size) {
+    /** One array of that size, whose content Python can tell. */
+    public static org.reactivestreams.Publisher<Object> large(int size) {
+        return Sources.one(ofSize(size));
+    }
+
+    private static byte[] ofSize(int size) {
         byte[] array = new byte[size];
         for (int i = 0; i < size; i++) {
             array[i] = (byte) (i * 31 + (i >> 8));
         }
         return array;
-    }
-
-    public static String utf8(byte[] bytes) {
-        return new String(bytes, StandardCharsets.UTF_8);
     }
 
     /** A class without a row. Its greeting is a default method that it inherits from a super-interface. */

@@ -1,0 +1,144 @@
+"""Python functions as Java lambdas, and CompletionStages as awaitables."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+import pyrs
+from pyrs.errors import CallTimeout, JavaError
+from pyrs.jvm import Bridge, JavaFuture
+from tests.interop.harness import DEADLINE, MILLISECONDS, Java, Recorder
+
+FUNCTION = "java.util.function.Function"
+FLUX = "reactor.core.publisher.Flux"
+
+
+class TestCallables:
+    def test_function_in_map(self, bridge: Bridge, java: Java, recorder: Any) -> None:
+        squared = bridge.to_jvm_callable(lambda x: x * x, FUNCTION)
+        java.call(java.call(java.static(FLUX, "range", 1, 5), "map", squared), "subscribe", recorder)
+        assert java.call(recorder, "awaitEnd", MILLISECONDS) == "complete"
+        assert java.call(recorder, "text") == "1 4 9 16 25"
+
+    def test_predicate_in_filter(self, bridge: Bridge, java: Java, recorder: Any) -> None:
+        odd = bridge.to_jvm_callable(lambda x: x % 2 == 1, "java.util.function.Predicate")
+        java.call(java.call(java.static(FLUX, "range", 1, 5), "filter", odd), "subscribe", recorder)
+        assert java.call(recorder, "awaitEnd", MILLISECONDS) == "complete"
+        assert java.call(recorder, "text") == "1 3 5"
+
+    def test_bifunction_in_zip(self, bridge: Bridge, java: Java, recorder: Any) -> None:
+        multiply = bridge.to_jvm_callable(lambda a, b: a * b, "java.util.function.BiFunction")
+        zipped = java.call(java.static(FLUX, "range", 1, 3), "zipWith", java.static(FLUX, "range", 10, 3), multiply)
+        java.call(zipped, "subscribe", recorder)
+        assert java.call(recorder, "awaitEnd", MILLISECONDS) == "complete"
+        assert java.call(recorder, "text") == "10 22 36"
+
+    def test_bifunction_in_reduce(self, bridge: Bridge, java: Java) -> None:
+        add = bridge.to_jvm_callable(lambda a, b: a + b, "java.util.function.BiFunction")
+        total = java.call(java.static(FLUX, "range", 1, 4), "reduce", add)
+        assert bridge.from_jvm(total).collect(timeout=DEADLINE) == [10]
+
+    def test_a_function_that_gives_a_publisher(self, bridge: Bridge, java: Java, recorder: Any) -> None:
+        repeat = bridge.to_jvm_callable(lambda x: pyrs.from_iterable([x] * x), FUNCTION)
+        java.call(java.call(java.static(FLUX, "range", 1, 3), "concatMap", repeat), "subscribe", recorder)
+        assert java.call(recorder, "awaitEnd", MILLISECONDS) == "complete", java.call(recorder, "errorMessage")
+        assert java.call(recorder, "text") == "1 2 2 3 3 3"
+
+    def test_element_type(self, bridge: Bridge, java: Java) -> None:
+        one = bridge.to_jvm_callable(lambda x: x + 1, FUNCTION, element_type="java.lang.Integer")
+        assert java.static("interop.Functions", "apply", one, 4) == "Integer 5"
+
+    def test_two_arguments_and_strings(self, bridge: Bridge, java: Java) -> None:
+        join = bridge.to_jvm_callable(lambda a, b: f"{a}-{b}", "java.util.function.BiFunction")
+        assert java.static("interop.Functions", "apply", join, "x", "y") == "String x-y"
+
+    def test_default_methods_stay_java(self, bridge: Bridge, java: Java) -> None:
+        long = bridge.to_jvm_callable(lambda text: len(text) > 3, "java.util.function.Predicate")
+        assert java.static("interop.Functions", "test", long, "four") is True
+        assert java.static("interop.Functions", "test", long, "two") is False
+
+    def test_the_methods_of_object_stay_java(self, bridge: Bridge, java: Java) -> None:
+        calls: list[Any] = []
+        function = bridge.to_jvm_callable(calls.append, FUNCTION)
+        other = bridge.to_jvm_callable(calls.append, FUNCTION)
+        assert java.call(function, "equals", function)
+        assert not java.call(function, "equals", other)
+        assert java.call(function, "hashCode") == java.call(function, "hashCode")
+        assert java.call(function, "toString")
+        assert calls == []
+
+    def test_what_the_function_raises(self, bridge: Bridge, java: Java, recorder: Any) -> None:
+        def fails(x: int) -> int:
+            raise KeyError("no such key")
+
+        failing = bridge.to_jvm_callable(fails, FUNCTION)
+        java.call(java.call(java.static(FLUX, "range", 1, 5), "map", failing), "subscribe", recorder)
+        assert java.call(recorder, "awaitEnd", MILLISECONDS) == "error"
+        assert "no such key" in java.call(recorder, "errorMessage")
+
+    def test_what_the_function_raises_comes_home(self, bridge: Bridge, java: Java) -> None:
+        error = KeyError("mine")
+
+        def fails(x: int) -> int:
+            raise error
+
+        received = Recorder(initial=1)
+        failing = bridge.to_jvm_callable(fails, FUNCTION)
+        bridge.from_jvm(java.call(java.static(FLUX, "range", 1, 5), "map", failing)).subscribe(received)
+        assert received.failed() is error
+
+    def test_not_a_function(self, bridge: Bridge) -> None:
+        with pytest.raises(TypeError, match="function"):
+            bridge.to_jvm_callable(5, FUNCTION)  # type: ignore[arg-type]
+
+    @pytest.mark.parametrize("interface", ["java.util.List", "java.lang.String", "no.such.Interface"])
+    def test_not_a_single_method_interface(self, bridge: Bridge, interface: str) -> None:
+        handles = bridge.stats()["handles"]
+        with pytest.raises((JavaError, TypeError), match=interface.rpartition(".")[2]):
+            bridge.to_jvm_callable(len, interface)
+        assert bridge.stats()["handles"] == handles
+
+
+class TestCompletionStages:
+    def test_await(self, bridge: Bridge, java: Java) -> None:
+        async def main() -> Any:
+            return await asyncio.wait_for(
+                bridge.from_jvm(java.static("interop.Sources", "completed", "done")), DEADLINE
+            )
+
+        assert asyncio.run(main()) == "done"
+
+    def test_completed_later(self, bridge: Bridge, java: Java) -> None:
+        future = java.new("java.util.concurrent.CompletableFuture")
+
+        async def main() -> Any:
+            waiting = asyncio.ensure_future(bridge.from_jvm(future))
+            await asyncio.sleep(0)
+            assert not waiting.done()
+            java.call(future, "complete", "later")
+            return await asyncio.wait_for(waiting, DEADLINE)
+
+        assert asyncio.run(main()) == "later"
+
+    def test_failure(self, bridge: Bridge, java: Java) -> None:
+        failure = java.static("interop.Sources", "failure", "no result")
+        with pytest.raises(JavaError, match="no result") as caught:
+            bridge.from_jvm(java.static("interop.Sources", "failed", failure)).result(DEADLINE)
+        assert caught.value.java_class == "java.lang.IllegalStateException"
+
+    def test_stream_of_one(self, bridge: Bridge, java: Java) -> None:
+        stage = bridge.from_jvm(java.static("interop.Sources", "completed", 7))
+        assert isinstance(stage, JavaFuture)
+        assert stage.map(lambda x: x * 2).collect(timeout=DEADLINE) == [14]
+
+    def test_null(self, bridge: Bridge, java: Java) -> None:
+        stage = bridge.from_jvm(java.static("interop.Sources", "completed", None))
+        assert stage.result(DEADLINE) is None
+        assert stage.collect(timeout=DEADLINE) == []
+
+    def test_a_deadline(self, bridge: Bridge, java: Java) -> None:
+        with pytest.raises(CallTimeout):
+            bridge.from_jvm(java.new("java.util.concurrent.CompletableFuture")).result(0.05)

@@ -1,0 +1,182 @@
+"""java.net.http.HttpClient with Python at either end of a body, against a server in this process."""
+
+from __future__ import annotations
+
+import hashlib
+import socket
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+
+import pyrs
+from pyrs.errors import JavaError
+from pyrs.jvm import Bridge
+from tests.interop.harness import DEADLINE, MILLISECONDS, Java, Recorder, Watched
+
+CHUNK = bytes(range(256)) * 64  # 16 KiB
+LARGE = 1280  # chunks: 20 MiB
+
+
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def do_POST(self) -> None:
+        """Answers with the length and the digest of what was sent; /echo sends it back."""
+        body = b"".join(self._chunks())
+        answer = body if self.path == "/echo" else f"{len(body)} {hashlib.sha256(body).hexdigest()}".encode()
+        self._answer(len(answer))
+        self.wfile.write(answer)
+
+    def do_GET(self) -> None:
+        """Sends so many chunks as the path says; /endless goes on until the client has gone."""
+        if self.path == "/endless":
+            self._answer(None)
+            try:
+                while True:
+                    self.wfile.write(CHUNK)
+            except OSError:
+                self.server.client_gone.set()
+                self.close_connection = True
+            return
+        count = int(self.path[1:])
+        self._answer(count * len(CHUNK))
+        for _ in range(count):
+            self.wfile.write(CHUNK)
+
+    def _answer(self, length: int | None) -> None:
+        self.send_response(200)
+        if length is None:
+            self.send_header("Connection", "close")
+        else:
+            self.send_header("Content-Length", str(length))
+        self.end_headers()
+
+    def _chunks(self) -> Iterator[bytes]:
+        while size := int(self.rfile.readline(), 16):
+            yield self.rfile.read(size)
+            self.rfile.readline()
+        self.rfile.readline()
+
+    def handle(self) -> None:
+        try:
+            super().handle()
+        except (OSError, ValueError):  # a client that went away in the middle of its body
+            self.server.client_gone.set()
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+class Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.client_gone = threading.Event()
+
+    def get_request(self) -> tuple[socket.socket, Any]:
+        connection, address = super().get_request()
+        connection.settimeout(DEADLINE)
+        return connection, address
+
+    def url(self, path: str) -> str:
+        return f"http://127.0.0.1:{self.server_port}{path}"
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    with Server() as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join(DEADLINE)
+
+
+@pytest.fixture
+def http(java: Java) -> Any:
+    return java.new("interop.Http")
+
+
+def digest(chunks: int) -> str:
+    return f"{chunks * len(CHUNK)} {hashlib.sha256(CHUNK * chunks).hexdigest()}"
+
+
+def body_of(bridge: Bridge, publisher: Any) -> Any:
+    return bridge.to_jvm(publisher, element_type="java.nio.ByteBuffer")
+
+
+@pytest.mark.parametrize("chunks", [0, 1, 3, LARGE])
+def test_python_publisher_as_request_body(bridge: Bridge, java: Java, http: Any, server: Server, chunks: int) -> None:
+    source = Watched(lambda: iter([CHUNK] * chunks))
+    java.call(http, "post", server.url("/"), body_of(bridge, source))
+    assert java.call(http, "text", MILLISECONDS * 2) == digest(chunks)
+    assert source.emitted == chunks
+
+
+@pytest.mark.parametrize("chunks", [0, 1, 3, LARGE])
+def test_python_subscriber_as_response_body(bridge: Bridge, java: Java, http: Any, server: Server, chunks: int) -> None:
+    received = Recorder(initial=pyrs.UNBOUNDED)
+    java.call(http, "get", server.url(f"/{chunks}"), bridge.to_jvm(received))
+    elements = received.completed()
+    assert all(type(element) is list and all(type(part) is bytes for part in element) for element in elements)
+    assert b"".join(part for element in elements for part in element) == CHUNK * chunks
+    assert java.call(http, "status", MILLISECONDS) == 200
+
+
+def test_response_body_as_a_publisher(bridge: Bridge, java: Java, http: Any, server: Server) -> None:
+    body = bridge.from_jvm(java.call(http, "open", server.url("/100")))
+    assert b"".join(part for element in body.to_iterable(timeout=DEADLINE) for part in element) == CHUNK * 100
+
+
+def test_both_at_once(bridge: Bridge, java: Java, http: Any, server: Server) -> None:
+    received = Recorder(initial=pyrs.UNBOUNDED)
+    body = body_of(bridge, pyrs.from_iterable([CHUNK] * 50))
+    java.call(http, "exchange", server.url("/echo"), body, bridge.to_jvm(received))
+    assert b"".join(part for element in received.completed() for part in element) == CHUNK * 50
+
+
+def test_a_body_that_python_fails(bridge: Bridge, java: Java, http: Any, server: Server) -> None:
+    error = ValueError("no more bytes")
+    java.call(http, "post", server.url("/"), body_of(bridge, Watched(lambda: iter([CHUNK]), error)))
+    failure = java.call(http, "failure", MILLISECONDS)
+    assert "no more bytes" in java.call(failure, "getMessage")
+    # As an element of a stream it is the Python exception that it was.
+    assert (
+        bridge.from_jvm(java.static("interop.Sources", "failing", failure)).subscribe(received := Recorder(1)) is None
+    )
+    assert received.failed() is error
+
+
+def test_an_element_that_is_no_buffer(bridge: Bridge, java: Java, http: Any, server: Server) -> None:
+    source = Watched(lambda: iter([CHUNK, 5, CHUNK]))
+    java.call(http, "post", server.url("/"), body_of(bridge, source))
+    message = java.call(java.call(http, "failure", MILLISECONDS), "getMessage")
+    assert "java.nio.ByteBuffer" in message
+    assert "int" in message or "java.lang.Long" in message
+    assert source.cancelled.wait(DEADLINE)
+
+
+def test_python_cancels_an_endless_response(bridge: Bridge, java: Java, http: Any, server: Server) -> None:
+    received = Recorder(initial=3)
+    java.call(http, "get", server.url("/endless"), bridge.to_jvm(received))
+    received.wait_elements(3)
+    received.subscribed().cancel()
+    assert server.client_gone.wait(DEADLINE)
+    assert len(received.elements) == 3
+
+
+def test_no_server(bridge: Bridge, java: Java, http: Any) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))  # bound and not listening: connections are refused
+        source = Watched(lambda: iter([CHUNK]))
+        java.call(http, "post", f"http://127.0.0.1:{taken.getsockname()[1]}/", body_of(bridge, source))
+        failure = java.call(http, "failure", MILLISECONDS)
+    received = Recorder(initial=1)
+    bridge.from_jvm(java.static("interop.Sources", "failing", failure)).subscribe(received)
+    error = received.failed()
+    assert isinstance(error, JavaError)
+    assert error.java_class.startswith("java.n")

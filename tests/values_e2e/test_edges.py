@@ -1,0 +1,240 @@
+"""The values that bridges get wrong: what has no form, what is too large, what must stay the same object."""
+
+from __future__ import annotations
+
+import zlib
+from typing import Any
+
+import pytest
+
+import pyrs
+from pyrs.errors import ConversionError, JavaError
+from pyrs.jvm import Bridge, JavaObject
+from tests.interop.harness import DEADLINE, MILLISECONDS, Java, Recorder, Watched
+from tests.values_e2e.support import described, error_in_java, error_in_python, recorded, there_and_back, to_python
+
+LARGE = 50_000_000
+
+
+class TestNone:
+    def test_as_an_element_of_python(self, bridge: Bridge, java: Java) -> None:
+        error = error_in_java(java, bridge, 1, None, 2)
+        assert java.static("interop.Functions", "isNullPointer", error)
+        assert "2.13" in java.call(error, "getMessage") or "1.9" in java.call(error, "getMessage")
+
+    def test_from_a_publisher_written_by_hand(self, bridge: Bridge, java: Java, recorder: Any) -> None:
+        source = Watched(lambda: iter([1, None, 2]))
+        java.call(bridge.to_jvm(source), "subscribe", recorder)
+        assert java.call(recorder, "awaitEnd", MILLISECONDS) == "error"
+        assert java.call(recorder, "text") == "1"
+        assert "2.13" in java.call(recorder, "errorMessage")
+        assert described(java, bridge, 5) == "Long 5", "the bridge goes on"
+
+    def test_as_an_element_of_java(self, bridge: Bridge, java: Java) -> None:
+        assert "2.13" in str(error_in_python(bridge, java.static("interop.Sources", "nullElement")))
+
+    def test_what_a_java_function_returns(self, bridge: Bridge, java: Java) -> None:
+        function = bridge.to_jvm_callable(lambda x: None, "java.util.function.Function")
+        assert java.static("interop.Functions", "apply", function, 1) == "null"
+
+
+class TestRudePublishers:
+    def test_beyond_demand(self, bridge: Bridge, java: Java) -> None:
+        received = Recorder(initial=1)
+        bridge.from_jvm(java.static("interop.Sources", "beyondDemand", 10_000)).subscribe(received)
+        received.subscribed().request(10_000)
+        error = received.failed()
+        assert "1.1" in str(error)
+        assert described(java, bridge, 5) == "Long 5", "the bridge goes on"
+
+    def test_two_endings(self, bridge: Bridge, java: Java) -> None:
+        received = Recorder(initial=1)
+        bridge.from_jvm(java.static("interop.Sources", "twoEndings")).subscribe(received)
+        assert received.completed() == []
+        assert described(java, bridge, 5) == "Long 5"
+        assert received.ending == "complete"
+
+
+class TestSurrogates:
+    def test_from_python(self, bridge: Bridge, java: Java) -> None:
+        error = error_in_java(java, bridge, "a\ud800b")
+        message = java.call(error, "getMessage")
+        assert "str" in message
+        assert "surrogate" in message
+
+    def test_inside_a_list(self, bridge: Bridge, java: Java) -> None:
+        assert "surrogate" in java.call(error_in_java(java, bridge, ["ok", "\udfff"]), "getMessage")
+
+    def test_from_java(self, bridge: Bridge, java: Java) -> None:
+        error = error_in_python(bridge, java.static("interop.Table", "publisher", "String.surrogate"))
+        assert isinstance(error, ConversionError)
+        assert "surrogate" in str(error)
+        assert "java.lang.String" in str(error)
+
+    def test_the_bridge_goes_on(self, bridge: Bridge, java: Java) -> None:
+        error_in_java(java, bridge, 1, "\ud800")
+        assert described(java, bridge, "fine") == "String fine"
+
+
+class TestLarge:
+    def test_from_java(self, bridge: Bridge, java: Java) -> None:
+        value = to_python(bridge, java.static("interop.Table", "large", LARGE))
+        assert type(value) is bytes
+        assert value == pattern(LARGE)
+
+    def test_from_python(self, bridge: Bridge, java: Java) -> None:
+        value = pattern(LARGE)
+        assert described(java, bridge, value) == f"byte[] {LARGE} bytes, crc {zlib.crc32(value)}"
+
+    def test_another_stream_is_not_held_up(self, bridge: Bridge, java: Java) -> None:
+        received = Recorder(initial=1)
+        bridge.from_jvm(java.static("interop.Table", "large", LARGE)).subscribe(received)
+        assert described(java, bridge, *range(100)) == " | ".join(f"Long {n}" for n in range(100))
+        assert len(received.completed()[0]) == LARGE
+
+
+def pattern(size: int) -> bytes:
+    period = bytes((i * 31 + (i >> 8)) & 255 for i in range(65536))
+    return (period * (size // 65536 + 1))[:size]
+
+
+class TestReferences:
+    def test_a_java_object_comes_home_as_itself(self, bridge: Bridge, java: Java) -> None:
+        thing = java.static("interop.Table", "thing")
+        elements = bridge.from_jvm(java.static("interop.Sources", "repeated", 3, thing)).collect(timeout=DEADLINE)
+        assert [type(element) for element in elements] == [JavaObject] * 3
+        assert len(set(elements)) == 1
+        back = recorded(java, bridge, *elements)
+        for index in range(3):
+            assert java.static("interop.Functions", "same", java.call(back, "element", index), thing)
+
+    def test_inside_a_container(self, bridge: Bridge, java: Java) -> None:
+        thing = java.static("interop.Table", "thing")
+        (element,) = bridge.from_jvm(java.static("interop.Sources", "repeated", 1, thing)).collect(timeout=DEADLINE)
+        assert described(java, bridge, {"thing": [element]}) == "Map{String thing: List[Hidden a hidden thing]}"
+
+    def test_the_gateways_own_object_as_an_element(self, bridge: Bridge, java: Java) -> None:
+        thing = java.static("interop.Table", "thing")
+        assert java.static("interop.Functions", "same", java.call(recorded(java, bridge, thing), "element", 0), thing)
+
+    def test_methods(self, bridge: Bridge, java: Java) -> None:
+        thing = to_python(bridge, java.static("interop.Sources", "one", java.static("interop.Table", "thing")))
+        assert str(thing) == "a hidden thing"
+        assert str(thing.toString()) == "a hidden thing"
+        # A default method, inherited by way of a super-interface, of a private class.
+        assert str(thing.greet("Ada")) == "hello Ada"
+
+    def test_a_python_object_comes_home_as_itself(self, bridge: Bridge, java: Java) -> None:
+        class Local:
+            pass
+
+        mine = Local()
+        recorder = recorded(java, bridge, mine)
+        assert java.call(recorder, "classes") == "io.pyrs.PyRef"
+        assert "Local" in java.call(recorder, "text")
+        assert there_and_back(java, bridge, mine) is mine
+        (inside,) = there_and_back(java, bridge, [mine])
+        assert inside is mine
+
+    def test_the_same_python_object_is_the_same_in_java(self, bridge: Bridge, java: Java) -> None:
+        mine = lambda: None  # noqa: E731
+        recorder = recorded(java, bridge, mine, mine)
+        first, second = java.call(recorder, "element", 0), java.call(recorder, "element", 1)
+        assert java.call(first, "equals", second)
+        assert java.call(first, "hashCode") == java.call(second, "hashCode")
+
+    def test_a_publisher_as_an_element(self, bridge: Bridge, java: Java) -> None:
+        flux = java.static("reactor.core.publisher.Flux", "range", 1, 3)
+        inner = to_python(bridge, java.static("interop.Sources", "one", flux))
+        assert isinstance(inner, pyrs.Stream)
+        assert inner.collect(timeout=DEADLINE) == [1, 2, 3]
+        assert java.static("interop.Functions", "same", java.call(recorded(java, bridge, inner), "element", 0), flux)
+
+    def test_round_trips_unwrap(self, bridge: Bridge, java: Java) -> None:
+        stream = pyrs.range(3)
+        assert bridge.from_jvm(bridge.to_jvm(stream)) is stream
+        flux = java.static("reactor.core.publisher.Flux", "range", 1, 3)
+        assert java.static("interop.Functions", "same", bridge.to_jvm(bridge.from_jvm(flux)), flux)
+
+    def test_what_is_no_publisher(self, bridge: Bridge, java: Java) -> None:
+        with pytest.raises(TypeError, match=r"interop\.Table"):
+            bridge.from_jvm(java.static("interop.Table", "thing"))
+
+
+class TestReusedBuffers:
+    def test_every_element_is_its_own_copy(self, bridge: Bridge, java: Java) -> None:
+        buffers = bridge.from_jvm(java.static("interop.Sources", "oneBuffer", 200, 1000)).collect(timeout=DEADLINE)
+        assert buffers == [bytes([n]) * 1000 for n in range(200)]
+
+    def test_arrays(self, bridge: Bridge, java: Java) -> None:
+        arrays = bridge.from_jvm(java.static("interop.Sources", "oneArray", 200, 1000)).collect(timeout=DEADLINE)
+        assert arrays == [bytes([n]) * 1000 for n in range(200)]
+
+    def test_a_bytearray_of_python(self, bridge: Bridge, java: Java, recorder: Any) -> None:
+        def refilled() -> Any:
+            buffer = bytearray(2)
+            for n in range(100):
+                buffer[:] = bytes([n, n])
+                yield buffer
+
+        java.call(bridge.to_jvm(pyrs.from_iterable(refilled())), "subscribe", recorder)
+        assert java.call(recorder, "awaitEnd", MILLISECONDS) == "complete"
+        assert java.call(recorder, "described") == " | ".join(f"byte[] {n:02x}{n:02x}" for n in range(100))
+
+
+class TestErrors:
+    def test_a_throwable_there_and_back(self, bridge: Bridge, java: Java, recorder: Any) -> None:
+        throwable = java.static("interop.Sources", "failure", "round trip")
+        error = error_in_python(bridge, java.static("interop.Sources", "failing", throwable))
+        assert isinstance(error, JavaError)
+        java.call(bridge.to_jvm(pyrs.error(error)), "subscribe", recorder)
+        assert java.call(recorder, "awaitEnd", MILLISECONDS) == "error"
+        assert java.static("interop.Functions", "same", java.call(recorder, "error"), throwable)
+
+    def test_a_throwable_as_an_element(self, bridge: Bridge, java: Java) -> None:
+        throwable = java.static("interop.Sources", "failure", "an element")
+        element = to_python(bridge, java.static("interop.Sources", "one", throwable))
+        assert isinstance(element, JavaObject)
+        assert str(element.getMessage()) == "an element"
+        back = java.call(recorded(java, bridge, element), "element", 0)
+        assert java.static("interop.Functions", "same", back, throwable)
+
+    def test_an_exception_there_and_back(self, bridge: Bridge, java: Java) -> None:
+        class Mine(Exception):
+            pass
+
+        error = Mine("round trip")
+        flux = java.static("reactor.core.publisher.Flux", "from", bridge.to_jvm(pyrs.error(error)))
+        assert error_in_python(bridge, flux) is error
+
+    def test_what_java_sees_of_an_exception(self, bridge: Bridge, java: Java, recorder: Any) -> None:
+        def fails(n: int) -> int:
+            raise ValueError("not that one") from KeyError("the cause")
+
+        java.call(bridge.to_jvm(pyrs.just(1).map(fails)), "subscribe", recorder)
+        assert java.call(recorder, "awaitEnd", MILLISECONDS) == "error"
+        error = java.call(recorder, "error")
+        assert java.static("interop.Functions", "isIllegalArgument", error)
+        assert java.call(error, "pythonType") == "ValueError"
+        assert java.call(error, "pythonMessage") == "not that one"
+        assert "fails" in java.call(error, "pythonTraceback")
+        top = java.static("interop.Functions", "top", error)
+        assert "test_what_java_sees_of_an_exception" in top or "fails" in top
+        assert "the cause" in java.call(java.call(error, "getCause"), "getMessage")
+
+    def test_a_base_exception(self, bridge: Bridge, java: Java, recorder: Any) -> None:
+        class Ending(BaseException):
+            pass
+
+        def ends(n: int) -> int:
+            raise Ending("enough")
+
+        java.call(bridge.to_jvm(Watched(lambda: map(ends, [1]), None)), "subscribe", recorder)
+        assert java.call(recorder, "awaitEnd", MILLISECONDS) == "error"
+        assert "enough" in java.call(recorder, "errorMessage")
+
+    def test_an_illegal_argument_is_a_value_error(self, bridge: Bridge, java: Java) -> None:
+        throwable = java.new("java.lang.IllegalArgumentException", "no")
+        error = error_in_python(bridge, java.static("interop.Sources", "failing", throwable))
+        assert isinstance(error, ValueError)
+        assert isinstance(error, JavaError)

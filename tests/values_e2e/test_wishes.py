@@ -1,0 +1,151 @@
+"""What either side wants of the other's values: ``element_type=`` and ``convert=``."""
+
+from __future__ import annotations
+
+import datetime as dt
+import decimal
+from typing import Any
+
+import pytest
+
+import pyrs
+from pyrs.errors import ConversionError
+from pyrs.jvm import Bridge, JavaObject
+from tests.interop.harness import MILLISECONDS, Java, Recorder
+from tests.values_e2e.support import described, error_in_java, error_in_python, to_python
+
+MOMENT = dt.datetime(2024, 1, 2, 3, 4, 5, tzinfo=dt.timezone.utc)
+
+FITTING: list[tuple[str, Any, str]] = [
+    ("java.lang.Long", 5, "Long 5"),
+    ("java.lang.Integer", 5, "Integer 5"),
+    ("int", -5, "Integer -5"),
+    ("java.lang.Short", 5, "Short 5"),
+    ("java.lang.Byte", -128, "Byte -128"),
+    ("java.lang.Double", 1, "Double 1.0"),
+    ("java.lang.Float", 1.5, "Float 1.5"),
+    ("java.lang.Boolean", True, "Boolean true"),
+    ("java.lang.Character", "x", "Character x"),
+    ("java.lang.String", "x", "String x"),
+    ("java.math.BigInteger", 5, "BigInteger 5"),
+    ("java.math.BigDecimal", 5, "BigDecimal 5"),
+    ("java.math.BigDecimal", decimal.Decimal("1.50"), "BigDecimal 1.50"),
+    ("java.nio.ByteBuffer", b"\x01\x02", "ByteBuffer 0102"),
+    ("byte[]", b"\x01", "byte[] 01"),
+    ("long[]", [1, 2], "long[][Long 1, Long 2]"),
+    ("int[]", (1, 2), "int[][Integer 1, Integer 2]"),
+    ("java.lang.String[]", ["a"], "String[][String a]"),
+    ("java.util.List<java.nio.ByteBuffer>", [b"\x01", b"\x02"], "List[ByteBuffer 01, ByteBuffer 02]"),
+    ("java.util.List", [1], "List[Long 1]"),
+    ("java.util.Map", {"a": 1}, "Map{String a: Long 1}"),
+    ("java.time.Instant", MOMENT, "Instant 2024-01-02T03:04:05Z"),
+    ("java.time.DayOfWeek", "FRIDAY", "DayOfWeek FRIDAY"),
+    ("java.lang.Number", 5, "Long 5"),
+    ("java.lang.Object", "x", "String x"),
+]
+
+
+@pytest.mark.parametrize(
+    ("wish", "value", "expected"), FITTING, ids=[f"{wish}-{value!r}"[:50] for wish, value, _ in FITTING]
+)
+def test_element_type(bridge: Bridge, java: Java, wish: str, value: Any, expected: str) -> None:
+    assert described(java, bridge, value, element_type=wish) == expected
+
+
+UNFIT: list[tuple[str, Any, str]] = [
+    ("java.lang.Integer", 2**31, "int"),
+    ("java.lang.Integer", 2**200, "int"),
+    ("java.lang.Integer", 1.0, "float"),
+    ("java.lang.Integer", True, "bool"),
+    ("java.lang.Long", "5", "str"),
+    ("java.lang.Byte", 128, "int"),
+    ("java.lang.String", 5, "int"),
+    ("java.lang.String", b"x", "bytes"),
+    ("java.nio.ByteBuffer", "text", "str"),
+    ("java.lang.Boolean", 1, "int"),
+    ("java.lang.Double", 2**53 + 1, "int"),
+    ("java.time.DayOfWeek", "NEVER", "str"),
+    ("int[]", [1, None], "None"),
+]
+
+
+@pytest.mark.parametrize(("wish", "value", "python"), UNFIT, ids=[f"{wish}-{value!r}"[:50] for wish, value, _ in UNFIT])
+def test_what_does_not_fit_names_both_types(bridge: Bridge, java: Java, wish: str, value: Any, python: str) -> None:
+    message = java.call(error_in_java(java, bridge, value, element_type=wish), "getMessage")
+    assert wish in message
+    assert python in message
+
+
+def test_what_does_not_fit_cancels_python(bridge: Bridge, java: Java, recorder: Any) -> None:
+    from tests.interop.harness import DEADLINE, Watched
+
+    source = Watched(lambda: iter([1, 2, "three", 4]))
+    java.call(bridge.to_jvm(source, element_type="java.lang.Integer"), "subscribe", recorder)
+    assert java.call(recorder, "awaitEnd", MILLISECONDS) == "error"
+    assert java.call(recorder, "text") == "1 2"
+    assert java.call(recorder, "classes") == "java.lang.Integer"
+    assert source.cancelled.wait(DEADLINE)
+
+
+def test_an_element_type_that_is_not_there(bridge: Bridge) -> None:
+    with pytest.raises(Exception, match=r"no\.such\.Type"):
+        bridge.to_jvm(pyrs.just(1), element_type="no.such.Type")
+
+
+class TestConvert:
+    @pytest.fixture
+    def points(self, java: Java) -> Any:
+        return java.static("interop.Sources", "one", java.new("interop.Table$Point", 1, 2))
+
+    @pytest.fixture
+    def lists(self, java: Java) -> Any:
+        return java.static("interop.Table", "publisher", "LinkedList")
+
+    @pytest.mark.parametrize("convert", [None, "auto"])
+    def test_auto(self, bridge: Bridge, points: Any, lists: Any, convert: str | None) -> None:
+        assert isinstance(to_python(bridge, points, convert), JavaObject)
+        assert to_python(bridge, lists, convert) == [1, 2]
+
+    def test_values(self, bridge: Bridge, points: Any, lists: Any) -> None:
+        assert to_python(bridge, points, "values") == {"x": 1, "y": 2}
+        assert to_python(bridge, lists, "values") == [1, 2]
+
+    def test_values_of_what_has_none(self, bridge: Bridge, java: Java) -> None:
+        error = error_in_python(
+            bridge, java.static("interop.Sources", "one", java.static("interop.Table", "thing")), "values"
+        )
+        assert isinstance(error, ConversionError)
+        assert "interop.Table$Hidden" in str(error)
+
+    def test_references(self, bridge: Bridge, java: Java, points: Any, lists: Any) -> None:
+        assert isinstance(to_python(bridge, points, "references"), JavaObject)
+        found = to_python(bridge, lists, "references")
+        assert isinstance(found, JavaObject)
+        assert found.size() == 2
+        assert to_python(bridge, java.static("interop.Table", "publisher", "Long"), "references") == 2**63 - 1
+
+    def test_by_class(self, bridge: Bridge, java: Java, points: Any, lists: Any) -> None:
+        wishes = {"interop.Table$Point": "values", "java.util.List": "references"}
+        assert to_python(bridge, points, wishes) == {"x": 1, "y": 2}
+        assert isinstance(to_python(bridge, lists, wishes), JavaObject)
+        assert to_python(bridge, java.static("interop.Table", "publisher", "Map"), wishes)["a"] == 1
+
+    def test_of_a_subscriber(self, bridge: Bridge, java: Java, points: Any) -> None:
+        received = Recorder(initial=1)
+        java.call(points, "subscribe", bridge.to_jvm(received, convert="values"))
+        assert received.completed() == [{"x": 1, "y": 2}]
+
+    def test_of_a_stage(self, bridge: Bridge, java: Java, points: Any, recorder: Any) -> None:
+        stage = bridge.to_jvm_stage(lambda s: s.map(lambda point: point["x"] + point["y"]), convert="values")
+        java.call(java.static("interop.Functions", "assembled", stage, points), "subscribe", recorder)
+        assert java.call(recorder, "awaitEnd", MILLISECONDS) == "complete", java.call(recorder, "errorMessage")
+        assert java.call(recorder, "described") == "Long 3"
+
+    def test_of_a_callable(self, bridge: Bridge, java: Java) -> None:
+        function = bridge.to_jvm_callable(lambda point: point["y"], "java.util.function.Function", convert="values")
+        point = java.new("interop.Table$Point", 1, 2)
+        assert java.static("interop.Functions", "apply", function, point) == "Long 2"
+
+    def test_a_wish_that_is_none(self, bridge: Bridge, lists: Any) -> None:
+        with pytest.raises(Exception, match="convert"):
+            bridge.from_jvm(lists, convert="everything").collect(timeout=5)
