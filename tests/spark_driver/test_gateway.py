@@ -13,7 +13,7 @@ from typing import Any
 
 import pyspark
 import pytest
-from py4j.clientserver import ClientServer, JavaParameters
+from py4j.clientserver import ClientServer, JavaParameters, PythonParameters
 from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
 
 from pyrs.errors import ConversionError, JavaError
