@@ -1,4 +1,4 @@
-"""The JDK's HTTP client: Python makes the request body and takes the response. Run it: python examples/http_client.py"""
+"""The JDK HTTP client: Python makes the request body and takes the response. Run it: python examples/http_client.py"""
 
 from __future__ import annotations
 

@@ -76,8 +76,13 @@ def verdict(screen: Screen, checks: Sequence[Check]) -> None:
 
 def _java_samples(noted: Java) -> list[str]:
     """A few elements as Java sees them, after the name of their class."""
-    last = min(_SAMPLES, noted.size())
-    return [f"{each.getClass().getName()}  {each.toString()}" for each in noted.subList(0, last).toArray()]
+    first = noted.subList(0, min(_SAMPLES, noted.size())).toArray()
+    return [f"{_class_name(each)}  {each if isinstance(each, str) else each.toString()}" for each in first]
+
+
+def _class_name(element: Java) -> str:
+    # Py4J makes a Python str of a Java one, and of a map something that still can be asked.
+    return "java.lang.String" if isinstance(element, str) else str(element.getClass().getName())
 
 
 def _samples(screen: Screen, samples: Sequence[object]) -> None:

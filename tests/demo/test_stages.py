@@ -48,7 +48,18 @@ def test_a_second_subscriber_is_refused() -> None:
     assert isinstance(second.error, RuntimeError)
 
 
-def test_cancel_and_errors_go_through() -> None:
+def test_cancel_goes_upstream() -> None:
+    processor, subscriber = RatingProcessor(), TestSubscriber[dict[str, object]]()
+    processor.subscribe(subscriber)
+    pyrs.from_iterable(LINES).subscribe(processor)
+    subscriber.request(1)
+    subscriber.cancel()
+    subscriber.request(1)
+    assert len(subscriber.elements) == 1
+    assert processor.seen.count == 1
+
+
+def test_an_error_goes_downstream() -> None:
     processor, subscriber = RatingProcessor(), TestSubscriber[dict[str, object]](request=None)
     processor.subscribe(subscriber)
     failure = OSError("the disk is gone")
