@@ -38,11 +38,12 @@ class ValueDecoder:
         [1, 'a', None]
     """
 
-    __slots__ = ("_failed", "_references", "_unpack", "_unpack_hashable")
+    __slots__ = ("_failed", "_references", "_sets", "_unpack", "_unpack_hashable")
 
     def __init__(self, references: References) -> None:
         self._references = references
         self._failed: list[ConversionError] = []
+        self._sets = 0
         options = {"strict_map_key": False, "raw": False}
         self._unpack: Callable[[_Body], Any] = partial(msgpack.unpackb, ext_hook=self._extension, **options)
         # What lies in a set must be hashable: lists are tuples there, and sets frozensets.
@@ -110,7 +111,13 @@ class ValueDecoder:
         return self._set(payload, frozenset) if code == types.SET else self._extension(code, payload)
 
     def _set(self, payload: bytes, kind: type[set[Any]] | type[frozenset[Any]]) -> Any:
-        content = self._unpack_hashable(payload)
+        if self._sets >= types.MAX_SETS:
+            return self._fail(f"a java.util.Set within {self._sets} others has no form in Python", None)
+        self._sets += 1
+        try:
+            content = self._unpack_hashable(payload)
+        finally:
+            self._sets -= 1
         if type(content) is not tuple:
             raise ProtocolError("a set that is no msgpack array")
         try:
@@ -130,7 +137,7 @@ class ValueDecoder:
         except Exception as error:  # the value's own: a year that Python does not have, a zone that is not installed
             return self._fail(f"a {name} has no form in Python: {error}", error)
 
-    def _fail(self, message: str, cause: Exception) -> _Unreadable:
+    def _fail(self, message: str, cause: Exception | None) -> _Unreadable:
         # Not raised here: that would take the elements before this one with it.
         error = ConversionError(message)
         error.__cause__ = cause
@@ -156,15 +163,17 @@ def owned_handles(body: _Body) -> list[int]:
     found before the fault.
     """
     handles: list[int] = []
+    bodies: list[_Body] = [body]
 
     def extension(code: int, payload: bytes) -> None:
         if code == types.SENDER_OWNS and len(payload) == 9:
             handles.append(_unpack_reference(payload)[1])
         elif code == types.SET:
-            handles.extend(owned_handles(payload))
+            bodies.append(payload)
 
-    try:
-        msgpack.unpackb(body, ext_hook=extension, object_pairs_hook=list, strict_map_key=False)
-    except (ValueError, TypeError, msgpack.exceptions.UnpackException):
-        pass
+    while bodies:
+        try:
+            msgpack.unpackb(bodies.pop(), ext_hook=extension, object_pairs_hook=list, strict_map_key=False)
+        except (ValueError, TypeError, msgpack.exceptions.UnpackException):
+            pass
     return handles

@@ -17,7 +17,6 @@ from pyrs.jvm.values.subclasses import converter_for
 __all__ = ["ValueEncoder"]
 
 _pack_reference = struct.Struct(">BQ").pack
-_MAX_SETS = 200
 _MAX_ROWS = 4096
 
 
@@ -77,13 +76,13 @@ class ValueEncoder:
             handles.append(handle)
             return handle
 
-        self._own, self._sets = own, 0
+        self._own = own
         try:
             self._packer().pack(value)
         except Exception:
             pass
         finally:
-            self._own, self._sets = self.references.own, 0
+            self._own = self.references.own
         for handle in handles:
             self.references.disown(handle)
             self.references.disown(handle)
@@ -111,9 +110,11 @@ class ValueEncoder:
 
     def _from_set(self, value: set[Any] | frozenset[Any]) -> Any:
         # A packer is busy while it asks, so the content has one of its own.
-        if self._sets >= _MAX_SETS:
-            raise ConversionError(f"a {table.type_name(value)} nests deeper than {_MAX_SETS} sets")
+        if self._sets >= types.MAX_SETS:
+            raise ConversionError(f"a {table.type_name(value)} nests deeper than {types.MAX_SETS} sets")
         self._sets += 1
-        content = self._packer().pack(list(value))
-        self._sets -= 1
+        try:
+            content = self._packer().pack(list(value))
+        finally:
+            self._sets -= 1
         return msgpack.ExtType(types.SET, content)

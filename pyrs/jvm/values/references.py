@@ -19,6 +19,9 @@ ARROW: Final = 10
 SENDER_OWNS: Final = 16
 RECEIVER_OWNS: Final = 17
 
+# Each set within a set takes a packer or an unpacker of its own, 40 KiB of the C stack: so many are safe on any thread.
+MAX_SETS: Final = 32
+
 
 class References(Protocol):
     """The handle tables and stand-ins of one bridge.

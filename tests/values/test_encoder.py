@@ -1,0 +1,214 @@
+"""What Python values become, and what is refused."""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import datetime as dt
+import decimal
+import enum
+import gc
+import sys
+import weakref
+from typing import Any
+
+import msgpack
+import numpy
+import pytest
+
+from pyrs.errors import ConversionError
+from pyrs.jvm.values import ValueDecoder, ValueEncoder
+from tests.values.value_cases import Colour, OfPeer, Plain, Recorder
+
+
+@dataclasses.dataclass
+class Record:
+    number: int
+
+
+class Access(enum.Flag):
+    READ = 1
+    WRITE = 2
+
+
+def encode(value: object) -> bytes:
+    return ValueEncoder(Recorder()).encode(value)
+
+
+def refusal(value: object) -> str:
+    encoder = ValueEncoder(Recorder())
+    with pytest.raises(Exception) as caught:
+        encoder.encode(value)
+    explained = encoder.explain(value, caught.value)
+    assert isinstance(explained, ConversionError)
+    return str(explained)
+
+
+def is_reference(value: object) -> bool:
+    extension = msgpack.unpackb(encode(value))
+    return isinstance(extension, msgpack.ExtType) and extension.code == 16
+
+
+def test_a_plain_value_is_one_call_into_c() -> None:
+    encode, entered = ValueEncoder(Recorder()).encode, []
+
+    def profile(frame: Any, event: str, argument: object) -> None:
+        if event == "call":
+            entered.append(frame.f_code.co_name)
+
+    sys.setprofile(profile)
+    try:
+        encode(5)
+        encode([1, "a", {"b": 2.5}])
+    finally:
+        sys.setprofile(None)
+    assert entered == []
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        Plain(),
+        Record(1),
+        object(),
+        range(3),
+        1j,
+        numpy.arange(2),
+        numpy.complex64(1),
+        len,
+        Plain,
+        collections.deque([1]),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_what_is_no_row_travels_by_reference(value: object) -> None:
+    references = Recorder()
+    ValueEncoder(references).encode(value)
+    assert references.owned == [value] if not isinstance(value, numpy.ndarray) else len(references.owned) == 1
+    assert is_reference(value)
+
+
+@pytest.mark.parametrize("text", ["\ud800", "a\udc00", "\udfff\ud800"])
+def test_a_lone_surrogate_is_an_error_and_never_a_question_mark(text: str) -> None:
+    assert "a str cannot travel" in refusal(text)
+    assert "lone surrogate" in refusal(text)
+    assert "a list cannot travel" in refusal([text])
+    assert "lone surrogate" in refusal({text: 1})
+
+
+@pytest.mark.parametrize("value", ["NaN", "sNaN", "Infinity", "-Infinity"])
+def test_decimals_that_java_lacks(value: str) -> None:
+    assert "decimal.Decimal" in refusal(decimal.Decimal(value))
+    assert "java.math.BigDecimal" in refusal(decimal.Decimal(value))
+
+
+def test_times_that_java_lacks() -> None:
+    assert "ZoneOffset" in refusal(dt.datetime(2024, 1, 1, tzinfo=dt.timezone(dt.timedelta(hours=19))))
+    assert "ZoneOffset" in refusal(dt.time(1, tzinfo=dt.timezone(dt.timedelta(microseconds=1))))
+    assert "NaT" in refusal(numpy.datetime64("NaT"))
+    assert "NaT" in refusal(numpy.timedelta64("NaT"))
+
+
+@pytest.mark.parametrize("first", [dt.datetime.min, dt.datetime.max])
+@pytest.mark.parametrize("hours", [-18, 0, 18])
+def test_the_ends_of_pythons_time(first: dt.datetime, hours: int) -> None:
+    for value in (first, first.replace(tzinfo=dt.timezone(dt.timedelta(hours=hours)))):
+        assert ValueDecoder(Recorder()).decode(encode(value)) == value
+
+
+def test_numpy_times_finer_and_coarser_than_a_microsecond() -> None:
+    def back(value: object) -> Any:
+        return ValueDecoder(Recorder()).decode(encode(value))
+
+    assert back(numpy.datetime64("2024-02-29T00:00:00.000001999", "ns")) == dt.datetime(2024, 2, 29, 0, 0, 0, 1)
+    assert back(numpy.datetime64("2024-02")) == dt.date(2024, 2, 1)
+    assert back(numpy.timedelta64(2, "h")) == dt.timedelta(hours=2)
+    assert "numpy.datetime64" in refusal(numpy.datetime64("20000-01-01", "s"))
+
+
+def test_a_nameless_flag_is_refused_and_a_named_one_is_its_name() -> None:
+    assert ValueDecoder(Recorder()).decode(encode(Access.READ)) == "READ"
+    assert "Access" in refusal(Access(0))
+    assert ValueDecoder(Recorder()).decode(encode({Colour.RED: Colour.RED})) == {"RED": "RED"}
+
+
+def cyclic() -> list[object]:
+    looped: list[Any] = []
+    looped.append(looped)
+    mapped: dict[str, Any] = {}
+    mapped["self"] = mapped
+    ordered: collections.OrderedDict[str, Any] = collections.OrderedDict()
+    ordered["self"] = [ordered]
+    paired: tuple[Any, ...] = ([],)
+    paired[0].append(paired)
+    doubled: list[Any] = []
+    doubled += [doubled, doubled]
+    return [looped, mapped, ordered, paired, doubled]
+
+
+@pytest.mark.parametrize("value", cyclic(), ids=["list", "dict", "OrderedDict", "tuple", "twice"])
+def test_cyclic_containers_are_an_error(value: object) -> None:
+    text = refusal(value)
+    assert "contains itself" in text
+    assert type(value).__name__ in text
+
+
+def test_sets_within_sets_have_a_limit() -> None:
+    nested: frozenset[Any] = frozenset()
+    for _ in range(300):
+        nested = frozenset([nested])
+    assert "frozenset" in refusal(nested)
+
+
+def test_an_encoder_goes_on_after_an_error() -> None:
+    encoder = ValueEncoder(Recorder())
+    for bad in ("\ud800", cyclic()[0], {frozenset(["\ud800"])}):
+        with pytest.raises(Exception) as caught:
+            encoder.encode(bad)
+        encoder.explain(bad, caught.value)
+        assert encoder.encode({1}) == encode({1})
+
+
+def test_handles_of_an_element_that_failed_are_taken_back() -> None:
+    references = Recorder()
+    encoder = ValueEncoder(references)
+    bad = [Plain(), {"a": Plain()}, OfPeer(), "\ud800", Plain()]
+    with pytest.raises(UnicodeEncodeError) as caught:
+        encoder.encode(bad)
+    encoder.explain(bad, caught.value)
+    # Twice each: once for the element, once for the second look that found out.
+    assert sorted(references.disowned) == [7, 7, 8, 8]
+
+
+def test_a_class_that_raises_when_it_is_converted() -> None:
+    class Moody(dict[str, int]):
+        def items(self) -> Any:
+            raise RuntimeError("not today")
+
+    text = refusal(Moody())
+    assert "Moody" in text
+    assert "not today" in text
+
+
+def test_a_local_class_goes_with_its_stream() -> None:
+    class Local:
+        pass
+
+    encoder = ValueEncoder(Recorder())
+    encoder.encode(Local())
+    gone = weakref.ref(Local)
+    del Local, encoder
+    gc.collect()
+    assert gone() is None
+
+
+def test_fifty_megabytes() -> None:
+    value = bytes(50_000_000)
+    assert ValueDecoder(Recorder()).decode(encode(value)) == value
+
+
+def test_a_bytearray_is_copied_when_it_is_encoded() -> None:
+    reused = bytearray(b"a")
+    body = encode(reused)
+    reused[0] = 0
+    assert ValueDecoder(Recorder()).decode(body) == b"a"

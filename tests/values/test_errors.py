@@ -1,0 +1,212 @@
+"""Exceptions as wire errors and back."""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import traceback
+from typing import Any
+
+import msgpack
+import pytest
+
+from pyrs.errors import ConversionError, JavaError, NonPositiveRequest, NullSignal, ProtocolError, SubscribedTwice
+from pyrs.jvm.values.errors import Originals, decode_error, encode_error, exception_to_wire, wire_to_exception
+
+
+def raised(error: BaseException) -> BaseException:
+    try:
+        raise error
+    except BaseException as caught:
+        return caught
+
+
+def java(owner: int = 0, number: int = 5, cause: Any = None, families: tuple[str, ...] = ()) -> list[Any]:
+    frames = [["a.B", "c", "B.java", 3], ["a.B", "d", None, -2]]
+    return [
+        owner,
+        number,
+        "java.lang.Exception",
+        "boom",
+        frames,
+        cause,
+        "java.lang.Exception: boom\n\tat a.B.c",
+        [*families],
+    ]
+
+
+def test_an_exception_is_type_message_frames_and_causes() -> None:
+    try:
+        try:
+            {}["a"]
+        except KeyError as inner:
+            raise ValueError("outer") from inner
+    except ValueError as error:
+        wire = exception_to_wire(error, Originals())
+    owner, number, name, message, frames, cause, text, families = wire
+    assert (owner, number, name, message, families) == (0, 2, "ValueError", "outer", ["illegal_argument"])
+    assert frames[0][0] == __name__
+    assert frames[0][1].endswith("test_an_exception_is_type_message_frames_and_causes")
+    assert frames[0][2] == __file__
+    assert cause[2:4] == ["KeyError", "'a'"]
+    assert "direct cause" in text
+    assert cause[6] is None
+
+
+def test_frames_are_innermost_first() -> None:
+    def inner() -> None:
+        raise OSError("x")
+
+    with pytest.raises(OSError, match="x") as caught:
+        inner()
+    names = [frame[1].rsplit(".", 1)[-1] for frame in exception_to_wire(caught.value, Originals())[4]]
+    assert names == ["inner", "test_frames_are_innermost_first"]
+
+
+@pytest.mark.parametrize(
+    ("error", "family"),
+    [
+        (NullSignal("x"), "null_signal"),
+        (NonPositiveRequest("x"), "illegal_argument"),
+        (UnicodeError("x"), "illegal_argument"),
+        (asyncio.CancelledError(), "cancelled"),
+        (concurrent.futures.CancelledError(), "cancelled"),
+        (SubscribedTwice("x"), "illegal_state"),
+        (TimeoutError("x"), "timeout"),
+        (ConversionError("x"), "conversion"),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_standard_errors_name_their_family(error: BaseException, family: str) -> None:
+    assert exception_to_wire(error, Originals())[7] == [family]
+
+
+@pytest.mark.parametrize("kind", [KeyboardInterrupt, SystemExit, GeneratorExit, BaseException, TypeError])
+def test_every_kind_of_exception_travels(kind: type[BaseException]) -> None:
+    wire = exception_to_wire(raised(kind("x")), Originals())
+    assert wire[2] == kind.__name__
+    assert wire[7] == []
+
+
+def test_an_exception_that_comes_home_is_the_same_object() -> None:
+    originals = Originals()
+    error = raised(LookupError("mine"))
+    wire = msgpack.unpackb(encode_error(error, originals))
+    wire[0] = 1
+    assert wire_to_exception(wire, originals) is error
+    wire[1] = 999  # forgotten, so it is built from the data
+    built = wire_to_exception(wire, originals)
+    assert isinstance(built, JavaError)
+    assert built.java_class == "LookupError"
+
+
+def test_a_java_error_is_class_message_stack_and_causes() -> None:
+    error = decode_error(msgpack.packb(java(cause=java(number=6))), Originals())
+    assert isinstance(error, JavaError)
+    assert (error.java_class, error.java_message) == ("java.lang.Exception", "boom")
+    assert error.java_stack == (("a.B", "c", "B.java", 3), ("a.B", "d", None, -2))
+    assert isinstance(error.__cause__, JavaError)
+    assert str(error) == "java.lang.Exception: boom"
+    if hasattr(error, "add_note"):
+        assert "at a.B.c" in "".join(traceback.format_exception(error))
+
+
+def test_a_java_error_goes_home_by_its_number_also_as_a_cause() -> None:
+    originals = Originals()
+    error = wire_to_exception(java(), originals)
+    assert exception_to_wire(error, originals)[:2] == [1, 5]
+    wrapper = RuntimeError("around it")
+    wrapper.__cause__ = error
+    assert exception_to_wire(wrapper, originals)[5][:2] == [1, 5]
+    assert len(originals) == 1  # the wrapper alone
+    # Another bridge's error is no original of this one's peer.
+    assert exception_to_wire(error, Originals())[0] == 0
+
+
+def test_javas_standard_kinds_are_pythons_too() -> None:
+    assert isinstance(wire_to_exception(java(families=("illegal_argument",)), Originals()), ValueError)
+    assert isinstance(wire_to_exception(java(families=("timeout",)), Originals()), TimeoutError)
+    assert isinstance(wire_to_exception(java(families=("conversion",)), Originals()), ConversionError)
+    assert type(wire_to_exception(java(families=("something new",)), Originals())) is JavaError
+    for family in ("illegal_argument", "timeout", "conversion", ""):
+        error = wire_to_exception(java(families=(family,)), Originals())
+        assert str(error) == "java.lang.Exception: boom"
+        assert isinstance(error, JavaError)
+
+
+def test_an_exception_whose_str_raises() -> None:
+    class Mute(Exception):
+        def __str__(self) -> str:
+            raise RuntimeError("no")
+
+    wire = exception_to_wire(Mute(), Originals())
+    assert "RuntimeError" in wire[3]
+    assert msgpack.packb(wire)
+
+
+def test_huge_messages_and_tracebacks_are_capped() -> None:
+    def deep(n: int) -> None:
+        if n == 0:
+            raise ValueError("\ud800" + "x" * 200_000)
+        deep(n - 1)
+
+    with pytest.raises(ValueError) as caught:
+        deep(600)
+    wire = exception_to_wire(caught.value, Originals())
+    assert len(wire[3]) <= 64 * 1024 + 16
+    assert wire[3].startswith("\\ud800")
+    assert "... cut ..." in wire[3]
+    assert len(wire[4]) == 256
+    assert len(wire[6]) <= 64 * 1024
+    with pytest.raises(RecursionError) as recursion:
+        deep(10**6)
+    assert len(exception_to_wire(recursion.value, Originals())[4]) == 256
+
+
+def test_cyclic_and_endless_causes() -> None:
+    one, other = ValueError("one"), ValueError("other")
+    one.__cause__, other.__cause__ = other, one
+    wire = exception_to_wire(one, Originals())
+    assert wire[5][5] is None
+
+    chain = ValueError("0")
+    for i in range(100):
+        following = ValueError(str(i))
+        following.__cause__ = chain
+        chain = following
+    depth, each = 0, exception_to_wire(chain, Originals())
+    while each is not None:
+        depth, each = depth + 1, each[5]
+    assert depth == 16
+
+
+def test_suppressed_context_is_not_a_cause() -> None:
+    try:
+        try:
+            raise KeyError("inner")
+        except KeyError:
+            raise ValueError("outer") from None
+    except ValueError as error:
+        assert exception_to_wire(error, Originals())[5] is None
+
+
+def test_the_same_exception_has_the_same_number_and_the_eldest_is_forgotten() -> None:
+    originals = Originals(capacity=3)
+    first, second = ValueError(), ValueError()
+    number, other = originals.keep(first), originals.keep(second)
+    assert originals.keep(first) == number
+    originals.keep(ValueError())
+    originals.keep(ValueError())
+    assert originals.find(number) is first
+    assert originals.find(other) is None
+    assert len(originals) == 3
+    originals.clear()
+    assert originals.find(number) is None
+
+
+@pytest.mark.parametrize("wire", [None, 1, [], [0, 1], java()[:7], [0, 1, "x", "y", [["too short"]], None, None, []]])
+def test_what_is_no_error_is_a_protocol_error(wire: Any) -> None:
+    with pytest.raises(ProtocolError):
+        wire_to_exception(wire, Originals())
+    with pytest.raises(ProtocolError):
+        decode_error(b"\xc1", Originals())
