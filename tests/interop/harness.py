@@ -1,8 +1,9 @@
-"""What the end-to-end tests stand on: one way to call Java over either gateway, and Python parties that can be watched."""
+"""What the end-to-end tests stand on: calls into Java over either gateway, and Python parties that can be watched."""
 
 from __future__ import annotations
 
 import contextlib
+import keyword
 import shutil
 import subprocess
 import threading
@@ -26,7 +27,6 @@ class Java(Protocol):
     def new(self, class_name: str, *arguments: Any) -> Any: ...
     def static(self, class_name: str, method: str, *arguments: Any) -> Any: ...
     def call(self, target: Any, method: str, *arguments: Any) -> Any: ...
-    def field(self, class_name: str, name: str) -> Any: ...
 
 
 class Py4JJava:
@@ -53,9 +53,6 @@ class Py4JJava:
     def call(self, target: Any, method: str, *arguments: Any) -> Any:
         return getattr(_unwrapped(target), method)(*map(_unwrapped, arguments))
 
-    def field(self, class_name: str, name: str) -> Any:
-        return getattr(self._class(class_name), name)
-
 
 class JPypeJava:
     """Through the JVM in this process."""
@@ -69,13 +66,14 @@ class JPypeJava:
         return self._jpype.JClass(class_name)(*map(self._argument, arguments))
 
     def static(self, class_name: str, method: str, *arguments: Any) -> Any:
-        return self._plain(getattr(self._jpype.JClass(class_name), method)(*map(self._argument, arguments)))
+        return self._invoke(self._jpype.JClass(class_name), method, arguments)
 
     def call(self, target: Any, method: str, *arguments: Any) -> Any:
-        return self._plain(getattr(_unwrapped(target), method)(*map(self._argument, arguments)))
+        return self._invoke(_unwrapped(target), method, arguments)
 
-    def field(self, class_name: str, name: str) -> Any:
-        return self._plain(getattr(self._jpype.JClass(class_name), name))
+    def _invoke(self, target: Any, method: str, arguments: tuple[Any, ...]) -> Any:
+        name = f"{method}_" if keyword.iskeyword(method) else method
+        return self._plain(getattr(target, name)(*map(self._argument, arguments)))
 
     def _argument(self, value: Any) -> Any:
         if isinstance(value, bytes):  # or it would arrive as a String

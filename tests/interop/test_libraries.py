@@ -1,4 +1,4 @@
-"""Reactor, RxJava, Akka Streams, SubmissionPublisher: each as source, as sink, and with a Python stage in the middle."""
+"""Reactor, RxJava, Akka Streams, SubmissionPublisher: each as source, as sink, and with Python in the middle."""
 
 from __future__ import annotations
 

@@ -26,7 +26,12 @@ def error_in_python(bridge: Bridge, publisher: Any, convert: object = None) -> B
 def recorded(java: Java, bridge: Bridge, *elements: Any, element_type: str | None = None) -> Any:
     """A Java Recorder that has got the elements."""
     recorder = java.new("interop.Recorder", 2**63 - 1)
-    java.call(bridge.to_jvm(pyrs.from_iterable(elements), element_type=element_type), "subscribe", recorder)
+    java.static(
+        "interop.Functions",
+        "subscribe",
+        bridge.to_jvm(pyrs.from_iterable(elements), element_type=element_type),
+        recorder,
+    )
     ending = java.call(recorder, "awaitEnd", MILLISECONDS)
     assert ending == "complete", java.call(recorder, "errorMessage") if ending == "error" else ending
     return recorder
@@ -40,7 +45,12 @@ def described(java: Java, bridge: Bridge, *elements: Any, element_type: str | No
 def error_in_java(java: Java, bridge: Bridge, *elements: Any, element_type: str | None = None) -> Any:
     """The Throwable with which a Python stream ends in Java."""
     recorder = java.new("interop.Recorder", 2**63 - 1)
-    java.call(bridge.to_jvm(pyrs.from_iterable(elements), element_type=element_type), "subscribe", recorder)
+    java.static(
+        "interop.Functions",
+        "subscribe",
+        bridge.to_jvm(pyrs.from_iterable(elements), element_type=element_type),
+        recorder,
+    )
     assert java.call(recorder, "awaitEnd", MILLISECONDS) == "error", java.call(recorder, "described")
     return java.call(recorder, "error")
 

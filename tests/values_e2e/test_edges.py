@@ -24,7 +24,7 @@ class TestNone:
 
     def test_from_a_publisher_written_by_hand(self, bridge: Bridge, java: Java, recorder: Any) -> None:
         source = Watched(lambda: iter([1, None, 2]))
-        java.call(bridge.to_jvm(source), "subscribe", recorder)
+        java.static("interop.Functions", "subscribe", bridge.to_jvm(source), recorder)
         assert java.call(recorder, "awaitEnd", MILLISECONDS) == "error"
         assert java.call(recorder, "text") == "1"
         assert "2.13" in java.call(recorder, "errorMessage")
@@ -177,7 +177,7 @@ class TestReusedBuffers:
                 buffer[:] = bytes([n, n])
                 yield buffer
 
-        java.call(bridge.to_jvm(pyrs.from_iterable(refilled())), "subscribe", recorder)
+        java.static("interop.Functions", "subscribe", bridge.to_jvm(pyrs.from_iterable(refilled())), recorder)
         assert java.call(recorder, "awaitEnd", MILLISECONDS) == "complete"
         assert java.call(recorder, "described") == " | ".join(f"byte[] {n:02x}{n:02x}" for n in range(100))
 
@@ -187,7 +187,7 @@ class TestErrors:
         throwable = java.static("interop.Sources", "failure", "round trip")
         error = error_in_python(bridge, java.static("interop.Sources", "failing", throwable))
         assert isinstance(error, JavaError)
-        java.call(bridge.to_jvm(pyrs.error(error)), "subscribe", recorder)
+        java.static("interop.Functions", "subscribe", bridge.to_jvm(pyrs.error(error)), recorder)
         assert java.call(recorder, "awaitEnd", MILLISECONDS) == "error"
         assert java.static("interop.Functions", "same", java.call(recorder, "error"), throwable)
 
@@ -211,7 +211,7 @@ class TestErrors:
         def fails(n: int) -> int:
             raise ValueError("not that one") from KeyError("the cause")
 
-        java.call(bridge.to_jvm(pyrs.just(1).map(fails)), "subscribe", recorder)
+        java.static("interop.Functions", "subscribe", bridge.to_jvm(pyrs.just(1).map(fails)), recorder)
         assert java.call(recorder, "awaitEnd", MILLISECONDS) == "error"
         error = java.call(recorder, "error")
         assert java.static("interop.Functions", "isIllegalArgument", error)
@@ -229,7 +229,7 @@ class TestErrors:
         def ends(n: int) -> int:
             raise Ending("enough")
 
-        java.call(bridge.to_jvm(Watched(lambda: map(ends, [1]), None)), "subscribe", recorder)
+        java.static("interop.Functions", "subscribe", bridge.to_jvm(Watched(lambda: map(ends, [1]), None)), recorder)
         assert java.call(recorder, "awaitEnd", MILLISECONDS) == "error"
         assert "enough" in java.call(recorder, "errorMessage")
 

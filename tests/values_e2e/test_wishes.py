@@ -80,7 +80,7 @@ def test_what_does_not_fit_cancels_python(bridge: Bridge, java: Java, recorder: 
     from tests.interop.harness import DEADLINE, Watched
 
     source = Watched(lambda: iter([1, 2, "three", 4]))
-    java.call(bridge.to_jvm(source, element_type="java.lang.Integer"), "subscribe", recorder)
+    java.static("interop.Functions", "subscribe", bridge.to_jvm(source, element_type="java.lang.Integer"), recorder)
     assert java.call(recorder, "awaitEnd", MILLISECONDS) == "error"
     assert java.call(recorder, "text") == "1 2"
     assert java.call(recorder, "classes") == "java.lang.Integer"
@@ -132,12 +132,14 @@ class TestConvert:
 
     def test_of_a_subscriber(self, bridge: Bridge, java: Java, points: Any) -> None:
         received = Recorder(initial=1)
-        java.call(points, "subscribe", bridge.to_jvm(received, convert="values"))
+        java.static("interop.Functions", "subscribe", points, bridge.to_jvm(received, convert="values"))
         assert received.completed() == [{"x": 1, "y": 2}]
 
     def test_of_a_stage(self, bridge: Bridge, java: Java, points: Any, recorder: Any) -> None:
         stage = bridge.to_jvm_stage(lambda s: s.map(lambda point: point["x"] + point["y"]), convert="values")
-        java.call(java.static("interop.Functions", "assembled", stage, points), "subscribe", recorder)
+        java.static(
+            "interop.Functions", "subscribe", java.static("interop.Functions", "assembled", stage, points), recorder
+        )
         assert java.call(recorder, "awaitEnd", MILLISECONDS) == "complete", java.call(recorder, "errorMessage")
         assert java.call(recorder, "described") == "Long 3"
 

@@ -1,10 +1,14 @@
 package interop;
 
+import java.util.concurrent.Flow;
 import java.util.function.BiFunction;
 import java.util.function.Function;
 import java.util.function.Predicate;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import org.reactivestreams.Processor;
 import org.reactivestreams.Publisher;
+import org.reactivestreams.Subscriber;
 
 /** Java code that expects its elements to be of one class: a ClassCastException says when they are not. */
 public final class Functions {
@@ -37,6 +41,23 @@ public final class Functions {
 
     public static <T, R> akka.japi.function.Creator<Processor<T, R>> creator(Processor<T, R> processor) {
         return () -> processor;
+    }
+
+    /** For a Subscriber of both families, which a gateway could not choose between. */
+    public static void subscribe(Publisher<Object> publisher, Subscriber<Object> subscriber) {
+        publisher.subscribe(subscriber);
+    }
+
+    public static void subscribeFlow(Flow.Publisher<Object> publisher, Flow.Subscriber<Object> subscriber) {
+        publisher.subscribe(subscriber);
+    }
+
+    /** Which of the eight interfaces of both families an object implements. */
+    public static String interfaces(Object object) {
+        return Stream.of(Publisher.class, Subscriber.class, Processor.class,
+                        Flow.Publisher.class, Flow.Subscriber.class, Flow.Processor.class)
+                .filter(type -> type.isInstance(object)).map(type -> type.getName().replaceAll(".*[.]", ""))
+                .collect(Collectors.joining(" "));
     }
 
     public static Publisher<Object> assembled(Function<Publisher<Object>, Publisher<Object>> stage, Publisher<Object> source) {

@@ -69,6 +69,10 @@ public final class Submissions {
         return relayed(source, Function.identity());
     }
 
+    public static Flow.Processor<Object, Object> processor() {
+        return new Relay(Function.identity());
+    }
+
     public static void run(Flow.Publisher<Object> source, Flow.Subscriber<Object> subscriber) {
         source.subscribe(subscriber);
     }

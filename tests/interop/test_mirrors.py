@@ -1,0 +1,168 @@
+"""What a Python party is in Java: one object of both families, the same each time it is asked for."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import pytest
+
+import pyrs
+from pyrs.errors import JavaError
+from pyrs.jvm import Bridge
+from tests.interop.harness import DEADLINE, MILLISECONDS, Java, MapProcessor, Recorder, Watched
+
+RS_FIRST = {
+    "publisher": "Publisher Flow$Publisher",
+    "subscriber": "Subscriber Flow$Subscriber",
+    "processor": "Publisher Subscriber Processor Flow$Publisher Flow$Subscriber Flow$Processor",
+}
+
+
+@pytest.mark.parametrize("kind", RS_FIRST)
+def test_both_families(bridge: Bridge, java: Java, kind: str) -> None:
+    made: dict[str, Any] = {
+        "publisher": pyrs.range(3),
+        "subscriber": Recorder(),
+        "processor": MapProcessor(lambda x: x),
+    }
+    assert java.static("interop.Functions", "interfaces", bridge.to_jvm(made[kind])) == RS_FIRST[kind]
+
+
+@pytest.mark.parametrize("family", ["subscribe", "subscribeFlow"])
+def test_publisher(bridge: Bridge, java: Java, recorder: Any, family: str) -> None:
+    java.static("interop.Functions", family, bridge.to_jvm(pyrs.range(1, 4)), recorder)
+    assert java.call(recorder, "awaitEnd", MILLISECONDS) == "complete"
+    assert java.call(recorder, "text") == "1 2 3"
+
+
+@pytest.mark.parametrize("family", ["subscribe", "subscribeFlow"])
+def test_subscriber(bridge: Bridge, java: Java, family: str) -> None:
+    received = Recorder(initial=10)
+    source = java.static("interop.Sources", "longsOnForeignThreads", 3)
+    if family == "subscribeFlow":
+        source = java.static("interop.Sources", "asFlow", source)
+    java.static("interop.Functions", family, source, bridge.to_jvm(received))
+    assert received.completed() == [0, 1, 2]
+
+
+def test_flow_publisher(bridge: Bridge, java: Java) -> None:
+    source = java.static("interop.Sources", "asFlow", java.static("interop.Sources", "longsOnForeignThreads", 1000))
+    assert bridge.from_jvm(source).collect(timeout=DEADLINE) == list(range(1000))
+
+
+def test_one_mirror_subscribes_to_another(bridge: Bridge, java: Java) -> None:
+    received = Recorder(initial=10)
+    java.call(bridge.to_jvm(pyrs.range(3)), "subscribe", bridge.to_jvm(received))
+    assert received.completed() == [0, 1, 2]
+
+
+def test_java_subscriber_fed_by_python(bridge: Bridge, java: Java, recorder: Any) -> None:
+    pyrs.range(1000).subscribe(bridge.from_jvm(recorder))
+    assert java.call(recorder, "awaitEnd", MILLISECONDS) == "complete"
+    assert java.call(recorder, "sum") == 499_500
+
+
+def test_java_processor_between_two_of_python(bridge: Bridge, java: Java) -> None:
+    processor = bridge.from_jvm(java.static("interop.Submissions", "processor"))
+    received = Recorder(initial=pyrs.UNBOUNDED)
+    processor.subscribe(received)
+    pyrs.range(1000).subscribe(processor)
+    assert received.completed() == list(range(1000))
+
+
+def test_null_subscriber(bridge: Bridge, java: Java) -> None:
+    """1.9: subscribe(null) throws a NullPointerException."""
+    with pytest.raises(Exception, match="NullPointerException"):
+        java.static("interop.Functions", "subscribe", bridge.to_jvm(pyrs.range(3)), None)
+
+
+@pytest.mark.parametrize("n", [0, -1])
+def test_non_positive_request_of_java(bridge: Bridge, java: Java, n: int) -> None:
+    """3.9: an IllegalArgumentException that cites the rule, and a cancel above."""
+    source = Watched(lambda: itertools.count())
+    recorder = java.new("interop.Recorder", 1)
+    java.static("interop.Functions", "subscribe", bridge.to_jvm(source), recorder)
+    assert java.call(recorder, "awaitElements", 1, MILLISECONDS)
+    java.call(recorder, "request", n)
+    assert java.call(recorder, "awaitEnd", MILLISECONDS) == "error"
+    assert java.static("interop.Functions", "isIllegalArgument", java.call(recorder, "error"))
+    assert "3.9" in java.call(recorder, "errorMessage")
+    assert source.cancelled.wait(DEADLINE)
+
+
+def test_non_positive_request_of_python(bridge: Bridge, java: Java) -> None:
+    """3.9: the same the other way."""
+    watch = java.new("interop.Watch")
+    flux = java.call(java.static("reactor.core.publisher.Flux", "range", 1, 100_000), "doOnCancel", watch)
+    received = Recorder(initial=1)
+    bridge.from_jvm(flux).subscribe(received)
+    received.wait_elements(1)
+    received.subscribed().request(0)
+    error = received.failed()
+    assert isinstance(error, ValueError)
+    assert "3.9" in str(error)
+    assert java.call(watch, "awaitCancelled", MILLISECONDS)
+
+
+def test_exact_demand(bridge: Bridge, java: Java) -> None:
+    watch = java.new("interop.Watch")
+    flux = java.call(java.static("reactor.core.publisher.Flux", "range", 1, 100), "doOnRequest", watch)
+    received = Recorder(initial=1)
+    bridge.from_jvm(flux, exact=True).subscribe(received)
+    received.wait_elements(1)
+    assert java.call(watch, "requested") == 1
+    received.subscribed().request(4)
+    assert received.wait_elements(5) == [1, 2, 3, 4, 5]
+    assert java.call(watch, "requested") == 5
+    received.subscribed().cancel()
+
+
+def test_exact_demand_of_java(bridge: Bridge, java: Java) -> None:
+    source = Watched(lambda: itertools.count())
+    recorder = java.new("interop.Recorder", 1)
+    java.static("interop.Functions", "subscribe", bridge.to_jvm(source, exact=True), recorder)
+    assert java.call(recorder, "awaitElements", 1, MILLISECONDS)
+    assert source.requested == 1
+    java.call(recorder, "request", 2)
+    assert java.call(recorder, "awaitElements", 3, MILLISECONDS)
+    assert source.requested == 3
+    java.call(recorder, "cancel")
+    assert source.cancelled.wait(DEADLINE)
+
+
+def test_a_subscriber_that_raises_is_cancelled(bridge: Bridge, java: Java) -> None:
+    watch = java.new("interop.Watch")
+    flux = java.call(java.static("reactor.core.publisher.Flux", "range", 1, 2**31 - 2), "doOnCancel", watch)
+
+    def fails(element: int) -> None:
+        if element == 3:
+            raise RuntimeError("three")
+
+    with pytest.raises(RuntimeError, match="three"):
+        bridge.from_jvm(flux).for_each(fails, timeout=DEADLINE)
+    assert java.call(watch, "awaitCancelled", MILLISECONDS)
+
+
+def test_a_stage_that_raises_when_it_is_assembled(bridge: Bridge, java: Java) -> None:
+    error = RuntimeError("no such stage")
+
+    def fails(stream: pyrs.Stream[Any]) -> Any:
+        raise error
+
+    flux = java.static("reactor.core.publisher.Flux", "range", 1, 3)
+    deferred = java.call(flux, "transformDeferred", bridge.to_jvm_stage(fails))
+    received = Recorder(initial=1)
+    bridge.from_jvm(deferred).subscribe(received)
+    assert received.failed() is error
+
+
+def test_a_stage_that_gives_no_publisher(bridge: Bridge, java: Java) -> None:
+    flux = java.static("reactor.core.publisher.Flux", "range", 1, 3)
+    deferred = java.call(flux, "transformDeferred", bridge.to_jvm_stage(lambda stream: 5))
+    received = Recorder(initial=1)
+    bridge.from_jvm(deferred).subscribe(received)
+    error = received.failed()
+    assert isinstance(error, TypeError)
+    assert not isinstance(error, JavaError)
+    assert "Publisher" in str(error)
