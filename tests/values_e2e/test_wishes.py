@@ -11,7 +11,7 @@ import pytest
 import pyrs
 from pyrs.errors import ConversionError
 from pyrs.jvm import Bridge, JavaObject
-from tests.interop.harness import MILLISECONDS, Java, Recorder
+from tests.interop.harness import DEADLINE, MILLISECONDS, Java, Recorder, Watched
 from tests.values_e2e.support import described, error_in_java, error_in_python, to_python
 
 MOMENT = dt.datetime(2024, 1, 2, 3, 4, 5, tzinfo=dt.timezone.utc)
@@ -77,8 +77,6 @@ def test_what_does_not_fit_names_both_types(bridge: Bridge, java: Java, wish: st
 
 
 def test_what_does_not_fit_cancels_python(bridge: Bridge, java: Java, recorder: Any) -> None:
-    from tests.interop.harness import DEADLINE, Watched
-
     source = Watched(lambda: iter([1, 2, "three", 4]))
     java.static("interop.Functions", "subscribe", bridge.to_jvm(source, element_type="java.lang.Integer"), recorder)
     assert java.call(recorder, "awaitEnd", MILLISECONDS) == "error"
