@@ -14,7 +14,7 @@ from typing import Any
 import pyspark
 import pytest
 from py4j.clientserver import ClientServer, JavaParameters, PythonParameters
-from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
+from py4j.java_gateway import JavaGateway
 
 from pyrs.errors import ConversionError, JavaError
 from pyrs.jvm.gateways import Gateway, gateway_for
@@ -28,14 +28,13 @@ ROOT = Path(__file__).parents[2]
 def plain() -> Iterator[JavaGateway]:
     """A JVM with nothing but Py4J in it: no Spark, an application class loader."""
     (jar,) = (Path(pyspark.__file__).parent / "jars").glob("py4j-*.jar")
-    port, token = launch_gateway(jarpath=str(jar), die_on_exit=True, enable_auth=True)
-    gateway = JavaGateway(gateway_parameters=GatewayParameters(port=port, auth_token=token, auto_convert=True))
+    gateway = JavaGateway.launch_gateway(jarpath=str(jar), die_on_exit=True, enable_auth=True)
+    process = gateway.java_process
     yield gateway
     gateway.shutdown()
-    process = gateway.java_process
-    if process is not None:
-        process.stdin.close()
-        process.wait(SECONDS)
+    process.stdin.close()
+    process.wait(SECONDS)
+    process.stdout.close()
 
 
 @pytest.fixture(scope="module")
@@ -187,6 +186,29 @@ def test_a_gateway_that_was_shut_down() -> None:
     assert said.rstrip().endswith("Start it again and connect again")
 
 
+def test_a_jvm_that_was_killed() -> None:
+    program = """
+        import glob, logging, os
+        from py4j.java_gateway import JavaGateway
+        import pyspark
+        from pyrs.jvm.gateways import gateway_for
+        logging.disable(logging.CRITICAL)
+        (jar,) = glob.glob(os.path.dirname(pyspark.__file__) + "/jars/py4j-*.jar")
+        java = JavaGateway.launch_gateway(jarpath=jar, die_on_exit=True)
+        control = gateway_for(java).open(bytes(32), {})
+        java.java_process.kill()
+        java.java_process.wait(30)
+        for _ in range(2):
+            try:
+                control.port()
+            except Exception as error:
+                print(type(error).__name__, error)
+    """
+    lines = in_a_process(program).splitlines()
+    assert len(lines) == 2
+    assert all(line.startswith("JvmUnavailable no JVM answers at 127.0.0.1:") for line in lines)
+
+
 def test_an_argument_that_would_break_the_connection(java: JavaGateway) -> None:
     control = gateway_for(java).open(os.urandom(32), {})
     try:
@@ -236,6 +258,19 @@ DRIVER = """
     assert not any(thread.is_alive() for thread in threads)
     assert control.is_open()
     assert java.get_callback_server() is None, "a callback server was started"
+
+    # PySpark makes its own exceptions of Java's.
+    for run, java_class in (
+        (lambda: spark.sql("select * from nothing").collect(), "org.apache.spark.sql.AnalysisException"),
+        (lambda: spark._jvm.java.util.Optional.empty().get(), "java.util.NoSuchElementException"),
+        (lambda: spark._jvm.java.lang.Integer.parseInt("many"), "java.lang.NumberFormatException"),
+    ):
+        try:
+            run()
+        except Exception as error:
+            translated = gateway.translate(error)
+            assert translated.java_class.endswith(java_class.rpartition(".")[2]), (translated.java_class, type(error))
+            assert translated.java_stack and translated.java_message, repr(translated)
 
     spark.stop()
     assert control.kind(mirror) == 1, "the gateway outlives spark.stop()"

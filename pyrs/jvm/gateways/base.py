@@ -53,7 +53,11 @@ class Control(Protocol):
         """A Java object of a single-method interface that calls the Python function behind ``handle``."""
 
     def invoke(self, target: object, method: str, args: Sequence[object] = ()) -> object:
-        """Call a method by name, inherited default methods and methods of non-public classes included."""
+        """Call a method by name, inherited default methods and methods of non-public classes included.
+
+        A call from the main thread runs in Java on the thread of a worker (see :meth:`Gateway.shield`): what is$
+        kept for each thread there, such as Spark's job group, is not the main thread's.
+        """
 
     def stats(self) -> dict[str, object]:
         """The JVM's counters for this bridge, as plain Python values."""
