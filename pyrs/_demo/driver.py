@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import logging
 import os
+import subprocess
 import tempfile
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any
+from typing import IO, Any, TypeVar
 
 import pyspark
 from pyspark import SparkConf, SparkContext
@@ -18,6 +19,7 @@ from pyspark.sql import SparkSession
 REACTOR = "io.projectreactor:reactor-core:3.7.11"
 RATINGS = "data/mllib/sample_movielens_data.txt"
 _END_SECONDS = 10.0
+JvmType = TypeVar("JvmType", bound="Jvm")
 
 _QUIET = {
     "spark.driver.bindAddress": "127.0.0.1",
@@ -74,15 +76,19 @@ class Jvm:
 
     def _end(self) -> None:
         process = self.gateway.proc
-        self.gateway.shutdown()
-        process.stdin.close()  # the JVM takes this for the end of its Python process
+        # Py4J's own thread may be giving objects back just now, and would print that nobody takes them.
+        logging.disable(logging.ERROR)
         try:
+            self.gateway.shutdown()
+            process.stdin.close()  # the JVM takes this for the end of its Python process
             process.wait(_END_SECONDS)
-        except Exception:
+        except subprocess.TimeoutExpired:
             process.kill()
             process.wait(_END_SECONDS)
+        finally:
+            logging.disable(logging.NOTSET)
 
-    def __enter__(self) -> Any:
+    def __enter__(self: JvmType) -> JvmType:
         return self
 
     def __exit__(
