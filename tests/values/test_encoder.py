@@ -105,8 +105,8 @@ def test_decimals_that_java_lacks(value: str) -> None:
 def test_times_that_java_lacks() -> None:
     assert "ZoneOffset" in refusal(dt.datetime(2024, 1, 1, tzinfo=dt.timezone(dt.timedelta(hours=19))))
     assert "ZoneOffset" in refusal(dt.time(1, tzinfo=dt.timezone(dt.timedelta(microseconds=1))))
-    assert "NaT" in refusal(numpy.datetime64("NaT"))
-    assert "NaT" in refusal(numpy.timedelta64("NaT"))
+    assert "NaT" in refusal(numpy.datetime64("NaT", "s"))
+    assert "NaT" in refusal(numpy.timedelta64("NaT", "s"))
 
 
 @pytest.mark.parametrize("first", [dt.datetime.min, dt.datetime.max])
