@@ -1,0 +1,78 @@
+package io.pyrs;
+
+import java.util.Iterator;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.concurrent.Callable;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+
+/**
+ * Makes a control call happen once, however often it arrives: Py4J sends a command again when its connection was reset. A second arrival
+ * is answered with the first one's result, which is kept for a few seconds.
+ */
+final class Answers {
+    private static final long KEPT_NANOS = TimeUnit.SECONDS.toNanos(3);
+
+    private static final class Answer {
+        final CompletableFuture<Object> result = new CompletableFuture<>();
+        volatile long settled = Long.MAX_VALUE;
+    }
+
+    private final Map<Long, Answer> answers = new LinkedHashMap<>();
+
+    <T> T once(long request, Callable<T> task) throws Exception {
+        Answer answer;
+        boolean first;
+        synchronized (answers) {
+            answer = answers.get(request);
+            first = answer == null;
+            if (first) {
+                answer = new Answer();
+                answers.put(request, answer);
+            }
+        }
+        if (first) {
+            try {
+                answer.result.complete(task.call());
+            } catch (Throwable error) {
+                answer.result.completeExceptionally(error);
+            }
+            answer.settled = System.nanoTime();
+        }
+        return result(answer);
+    }
+
+    @SuppressWarnings("unchecked")
+    private static <T> T result(Answer answer) throws Exception {
+        try {
+            return (T) answer.result.get();
+        } catch (ExecutionException thrown) {
+            Throwable cause = thrown.getCause();
+            if (cause instanceof Error) {
+                throw (Error) cause;
+            }
+            throw (Exception) cause;
+        }
+    }
+
+    /** Forgets what was answered a while ago: a result must not be kept alive for long. */
+    void forgetOld() {
+        long now = System.nanoTime();
+        synchronized (answers) {
+            for (Iterator<Answer> each = answers.values().iterator(); each.hasNext(); ) {
+                long settled = each.next().settled;
+                if (settled != Long.MAX_VALUE && now - settled > KEPT_NANOS) {
+                    each.remove();
+                }
+            }
+        }
+    }
+
+    void clear() {
+        synchronized (answers) {
+            answers.clear();
+        }
+    }
+}

@@ -1,0 +1,14 @@
+package io.pyrs;
+
+/** The bridge was closed on this side; live Subscribers get it in onError, and later calls throw it. */
+public final class LinkClosedException extends RuntimeException {
+    private static final long serialVersionUID = 1L;
+
+    public LinkClosedException(String message) {
+        super(message);
+    }
+
+    public LinkClosedException(String message, Throwable cause) {
+        super(message, cause);
+    }
+}

@@ -1,0 +1,92 @@
+package io.pyrs.link;
+
+import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.concurrent.atomic.AtomicLong;
+
+/** CALL and RETURN in both directions. Ours wait with a deadline; the peer's run on a worker, never on the reader. */
+final class Calls {
+    static final long BARRIER = 0;
+
+    private final Session session;
+    private final long deadlineMillis;
+    private final AtomicLong lastId = new AtomicLong();
+    private final Map<Long, CompletableFuture<byte[]>> waiting = new ConcurrentHashMap<>();
+
+    Calls(Session session, long deadlineMillis) {
+        this.session = session;
+        this.deadlineMillis = deadlineMillis;
+    }
+
+    /**
+     * Asks the peer for a value and waits for it.
+     *
+     * @throws Throwable what the call raised in Python, a TimeoutException after the deadline, or the reason why the link is over
+     */
+    Object call(long handle, List<Object> arguments) throws Throwable {
+        session.ensureOpen();
+        long id = lastId.incrementAndGet();
+        CompletableFuture<byte[]> answer = new CompletableFuture<>();
+        waiting.put(id, answer);
+        try {
+            session.outbox().ready(session.codec().pieces(FrameType.CALL, id, List.of(handle, arguments)));
+            session.outbox().flush();
+            session.ensureOpen(); // it may have ended before it could see this call
+            return session.codec().decodeAnswer(answer.get(deadlineMillis, TimeUnit.MILLISECONDS));
+        } catch (TimeoutException late) {
+            throw new TimeoutException("Python did not answer a call within " + deadlineMillis + " milliseconds");
+        } catch (ExecutionException lost) {
+            throw lost.getCause();
+        } finally {
+            waiting.remove(id);
+        }
+    }
+
+    /** RETURN came. A late one is dropped. */
+    void returned(Frame message) {
+        CompletableFuture<byte[]> answer = waiting.remove(message.id);
+        if (answer == null || !answer.complete(message.body)) {
+            session.discard(message.body);
+        }
+    }
+
+    /** CALL came. */
+    void called(Frame message) {
+        List<?> body = session.codec().decodeArray(message, 2);
+        if (!(body.get(0) instanceof Long) || !(body.get(1) instanceof List)) {
+            throw new ProtocolException("malformed CALL: its body is no handle and arguments");
+        }
+        long handle = (Long) body.get(0);
+        List<?> arguments = (List<?>) body.get(1);
+        session.executor().execute(() -> answer(message.id, handle, arguments));
+    }
+
+    private void answer(long id, long handle, List<?> arguments) {
+        Pieces answer;
+        try {
+            Object result;
+            if (handle == BARRIER) {
+                result = arguments.isEmpty() ? null : arguments.get(0);
+            } else {
+                result = Invocation.callFunction(session.handles().local(handle), arguments.toArray());
+            }
+            answer = session.codec().pieces(FrameType.RETURN, id, Arrays.asList(true, result));
+        } catch (Throwable error) {
+            answer = session.codec().failure(id, error);
+        }
+        session.outbox().ready(answer);
+        session.outbox().flush();
+    }
+
+    /** The link is over. */
+    void lost(Throwable error) {
+        waiting.values().forEach(answer -> answer.completeExceptionally(error));
+        waiting.clear();
+    }
+}

@@ -1,0 +1,215 @@
+package io.pyrs.link;
+
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.Flow;
+import org.reactivestreams.Publisher;
+import org.reactivestreams.Subscriber;
+import org.reactivestreams.Subscription;
+
+/** The two families of the same four interfaces, org.reactivestreams and java.util.concurrent.Flow, seen as one. */
+public final class Families {
+    private Families() {}
+
+    /** Upstream's Subscription, of either family. */
+    interface Upstream {
+        void request(long n);
+
+        void cancel();
+    }
+
+    /** A Subscriber of either family. */
+    interface Downstream {
+        void onSubscribe(InboundStream stream);
+
+        void onNext(Object element);
+
+        void onError(Throwable error);
+
+        void onComplete();
+    }
+
+    /** What an object is to the peer: 0 object, 1 publisher, 2 subscriber, 3 processor, 4 completion stage. */
+    public static int kindOf(Object value) {
+        boolean publisher = value instanceof Publisher || value instanceof Flow.Publisher;
+        boolean subscriber = value instanceof Subscriber || value instanceof Flow.Subscriber;
+        if (publisher) {
+            return subscriber ? 3 : 1;
+        }
+        return subscriber ? 2 : value instanceof CompletionStage ? 4 : 0;
+    }
+
+    /** Subscribes to a Publisher of either family, or to a CompletionStage as to a Publisher of one. */
+    @SuppressWarnings("unchecked")
+    static void subscribe(Object publisher, OutboundStream stream) {
+        if (publisher instanceof Publisher) {
+            ((Publisher<Object>) publisher).subscribe(stream);
+        } else if (publisher instanceof Flow.Publisher) {
+            ((Flow.Publisher<Object>) publisher).subscribe(stream);
+        } else if (publisher instanceof CompletionStage) {
+            new StageOfOne((CompletionStage<Object>) publisher, stream).start();
+        } else {
+            throw new IllegalArgumentException("a " + publisher.getClass().getName() + " is no Publisher");
+        }
+    }
+
+    static Upstream upstream(Subscription subscription) {
+        return new Upstream() {
+            @Override
+            public void request(long n) {
+                subscription.request(n);
+            }
+
+            @Override
+            public void cancel() {
+                subscription.cancel();
+            }
+
+            @Override
+            public String toString() {
+                return subscription.toString();
+            }
+        };
+    }
+
+    static Upstream upstream(Flow.Subscription subscription) {
+        return new Upstream() {
+            @Override
+            public void request(long n) {
+                subscription.request(n);
+            }
+
+            @Override
+            public void cancel() {
+                subscription.cancel();
+            }
+
+            @Override
+            public String toString() {
+                return subscription.toString();
+            }
+        };
+    }
+
+    @SuppressWarnings("unchecked")
+    static Downstream downstream(Object subscriber) {
+        return subscriber instanceof Subscriber
+                ? new OfReactiveStreams((Subscriber<Object>) subscriber)
+                : new OfFlow((Flow.Subscriber<Object>) subscriber);
+    }
+
+    private static final class OfReactiveStreams implements Downstream {
+        private final Subscriber<Object> subscriber;
+
+        OfReactiveStreams(Subscriber<Object> subscriber) {
+            this.subscriber = subscriber;
+        }
+
+        @Override
+        public void onSubscribe(InboundStream stream) {
+            subscriber.onSubscribe(stream);
+        }
+
+        @Override
+        public void onNext(Object element) {
+            subscriber.onNext(element);
+        }
+
+        @Override
+        public void onError(Throwable error) {
+            subscriber.onError(error);
+        }
+
+        @Override
+        public void onComplete() {
+            subscriber.onComplete();
+        }
+    }
+
+    private static final class OfFlow implements Downstream {
+        private final Flow.Subscriber<Object> subscriber;
+
+        OfFlow(Flow.Subscriber<Object> subscriber) {
+            this.subscriber = subscriber;
+        }
+
+        @Override
+        public void onSubscribe(InboundStream stream) {
+            subscriber.onSubscribe(stream);
+        }
+
+        @Override
+        public void onNext(Object element) {
+            subscriber.onNext(element);
+        }
+
+        @Override
+        public void onError(Throwable error) {
+            subscriber.onError(error);
+        }
+
+        @Override
+        public void onComplete() {
+            subscriber.onComplete();
+        }
+    }
+
+    /** A CompletionStage as a Publisher of one; one that completes with null is empty. */
+    private static final class StageOfOne implements Subscription {
+        private final CompletionStage<Object> stage;
+        private final OutboundStream stream;
+        private boolean requested;
+        private boolean cancelled;
+
+        StageOfOne(CompletionStage<Object> stage, OutboundStream stream) {
+            this.stage = stage;
+            this.stream = stream;
+        }
+
+        void start() {
+            stream.onSubscribe(this);
+            // What is empty or failed needs no demand.
+            stage.whenComplete((value, error) -> {
+                if (error != null || value == null) {
+                    settle(null, error);
+                }
+            });
+        }
+
+        @Override
+        public void request(long n) {
+            synchronized (this) {
+                if (requested) {
+                    return;
+                }
+                requested = true;
+            }
+            stage.whenComplete((value, error) -> {
+                if (error == null && value != null) {
+                    settle(value, null);
+                }
+            });
+        }
+
+        private void settle(Object value, Throwable error) {
+            synchronized (this) {
+                if (cancelled) {
+                    return;
+                }
+            }
+            if (error != null) {
+                stream.onError(error instanceof java.util.concurrent.CompletionException && error.getCause() != null
+                        ? error.getCause() : error);
+                return;
+            }
+            if (value != null) {
+                stream.onNext(value);
+            }
+            stream.onComplete();
+        }
+
+        @Override
+        public synchronized void cancel() {
+            cancelled = true;
+        }
+    }
+}

@@ -1,0 +1,112 @@
+package io.pyrs.link;
+
+import java.io.ByteArrayOutputStream;
+import java.nio.ByteBuffer;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * Turns the bytes of a connection into whole messages, whatever the cuts between reads.
+ *
+ * <p>Lengths are checked before anything is allocated. Memory is bounded by one frame, and by 1 GiB for each message that is
+ * being put together. Not thread-safe: the reader's.
+ */
+final class FrameDecoder {
+    private byte[] buffer = new byte[4096];
+    private int start;
+    private int end;
+    private int maxLength;
+    /** The pieces so far, by type and then by id: pieces of different types and ids may interleave. */
+    private final Map<Integer, Map<Long, ByteArrayOutputStream>> pieces = new HashMap<>();
+
+    FrameDecoder(int maxLength) {
+        this.maxLength = maxLength;
+    }
+
+    void setMaxLength(int maxLength) {
+        this.maxLength = maxLength;
+    }
+
+    /** Bytes of the frame that has not arrived whole. */
+    int pending() {
+        return end - start;
+    }
+
+    /**
+     * Takes bytes as they came and returns the messages that they complete.
+     *
+     * @throws ProtocolException if the bytes break the grammar; messages before the fault in the same bytes are not returned
+     */
+    List<Frame> feed(byte[] bytes, int offset, int length) {
+        append(bytes, offset, length);
+        List<Frame> messages = new ArrayList<>();
+        ByteBuffer view = ByteBuffer.wrap(buffer);
+        while (end - start >= 4) {
+            // The length is checked on its own four bytes, before the rest is waited for.
+            int frameLength = view.getInt(start);
+            if (frameLength < Frames.TYPE_AND_ID || frameLength > maxLength) {
+                throw new ProtocolException("malformed frame: a length of " + Integer.toUnsignedString(frameLength)
+                        + " is not in " + Frames.TYPE_AND_ID + ".." + maxLength);
+            }
+            if (end - start < 4 + frameLength) {
+                break;
+            }
+            int type = buffer[start + 4] & 0xff;
+            long id = view.getLong(start + 5);
+            int next = start + 4 + frameLength;
+            take(type, id, Arrays.copyOfRange(buffer, start + Frames.HEADER, next), messages);
+            start = next;
+        }
+        if (start == end) {
+            start = 0;
+            end = 0;
+        }
+        return messages;
+    }
+
+    private void append(byte[] bytes, int offset, int length) {
+        if (buffer.length - end < length) {
+            int pending = end - start;
+            byte[] target = buffer.length < pending + length ? new byte[pending + length] : buffer;
+            System.arraycopy(buffer, start, target, 0, pending);
+            buffer = target;
+            start = 0;
+            end = pending;
+        }
+        System.arraycopy(bytes, offset, buffer, end, length);
+        end += length;
+    }
+
+    private void take(int typeAndMore, long id, byte[] body, List<Frame> messages) {
+        boolean more = (typeAndMore & Frames.MORE) != 0;
+        int type = typeAndMore & ~Frames.MORE;
+        if (!FrameType.isKnown(type)) {
+            throw new ProtocolException("malformed frame: there is no type " + type);
+        }
+        if (more && !FrameType.isCutInPieces(type)) {
+            throw new ProtocolException("malformed frame: " + FrameType.name(type) + " is never cut in pieces");
+        }
+        Map<Long, ByteArrayOutputStream> ofType = pieces.get(type);
+        ByteArrayOutputStream earlier = ofType == null ? null : ofType.get(id);
+        if (earlier == null && !more) {
+            messages.add(new Frame(type, id, body));
+            return;
+        }
+        if (earlier != null && (long) earlier.size() + body.length > Frames.MAX_MESSAGE) {
+            throw new ProtocolException("malformed frame: a " + FrameType.name(type) + " of more than "
+                    + Frames.MAX_MESSAGE + " bytes");
+        }
+        if (earlier == null) {
+            earlier = new ByteArrayOutputStream(2 * Frames.MAX_BODY);
+            pieces.computeIfAbsent(type, none -> new HashMap<>()).put(id, earlier);
+        }
+        earlier.write(body, 0, body.length);
+        if (!more) {
+            pieces.get(type).remove(id);
+            messages.add(new Frame(type, id, earlier.toByteArray()));
+        }
+    }
+}

@@ -1,0 +1,38 @@
+package io.pyrs.link;
+
+/** The kinds of frame, as docs/protocol.md numbers them. */
+final class FrameType {
+    static final int HELLO = 1;
+    static final int PROOF = 2;
+    static final int SUBSCRIBE = 3;
+    static final int ON_SUBSCRIBE = 4;
+    static final int REQUEST = 5;
+    static final int CANCEL = 6;
+    static final int NEXT = 7;
+    static final int COMPLETE = 8;
+    static final int ERROR = 9;
+    static final int CALL = 10;
+    static final int RETURN = 11;
+    static final int RELEASE = 12;
+    static final int GOAWAY = 13;
+
+    private static final String[] NAMES = {
+        "", "HELLO", "PROOF", "SUBSCRIBE", "ON_SUBSCRIBE", "REQUEST", "CANCEL", "NEXT", "COMPLETE", "ERROR", "CALL",
+        "RETURN", "RELEASE", "GOAWAY"
+    };
+
+    private FrameType() {}
+
+    static boolean isKnown(int type) {
+        return type >= HELLO && type <= GOAWAY;
+    }
+
+    /** Whether a large body of this type may cross in pieces. */
+    static boolean isCutInPieces(int type) {
+        return type == NEXT || type == ERROR || type == CALL || type == RETURN;
+    }
+
+    static String name(int type) {
+        return isKnown(type) ? NAMES[type] : "type " + type;
+    }
+}

@@ -1,0 +1,243 @@
+package io.pyrs.link;
+
+import io.pyrs.value.References;
+import java.lang.ref.Cleaner;
+import java.lang.ref.WeakReference;
+import java.lang.reflect.Proxy;
+import java.nio.ByteBuffer;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.IdentityHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.function.Function;
+
+/**
+ * Numbers for objects: ours that the peer refers to, and the stand-ins of the peer's.
+ *
+ * <p>Everything is short work under a lock; no user code runs there. A Cleaner notes what is to be given back, the writer thread sends it.
+ */
+final class Handles implements References {
+    static final int OBJECT = 0;
+    static final int SUBSCRIBER = 2;
+    static final int PROCESSOR = 3;
+    private static final Cleaner CLEANER = Cleaner.create(body -> {
+        Thread thread = new Thread(body, "pyrs-cleaner");
+        thread.setDaemon(true);
+        return thread;
+    });
+    private static final int ENTRY = 12;
+    private static final int FRAME_ENTRIES = 4_096;
+
+    /** One of our objects, and how often its handle was sent. */
+    private static final class Owned {
+        final Object target;
+        final long handle;
+        long count;
+        boolean claimed;
+        Boxes boxes;
+
+        Owned(Object target, long handle) {
+            this.target = target;
+            this.handle = handle;
+        }
+    }
+
+    /** The stand-in of one of the peer's objects, and how often the handle was received for it. */
+    private static final class Held {
+        final long handle;
+        final WeakReference<Object> standIn;
+        long receipts = 1;
+
+        Held(long handle, Object standIn) {
+            this.handle = handle;
+            this.standIn = new WeakReference<>(standIn);
+        }
+    }
+
+    private final Function<Reference, Object> standIns;
+    private final Map<Long, Owned> byHandle = new HashMap<>();
+    private final Map<Object, Owned> byIdentity = new IdentityHashMap<>();
+    private final Map<Long, Held> held = new HashMap<>();
+    private ByteBuffer givenBack = ByteBuffer.allocate(64 * ENTRY);
+    private volatile int waiting;
+    private long last;
+    private boolean closed;
+
+    Handles(Function<Reference, Object> standIns) {
+        this.standIns = standIns;
+    }
+
+    // Ours.
+
+    @Override
+    public synchronized long own(Object value, int kind) {
+        Owned owned = byIdentity.get(value);
+        if (owned == null) {
+            owned = new Owned(value, ++last);
+            if (!closed) {
+                byIdentity.put(value, owned);
+                byHandle.put(owned.handle, owned);
+            }
+        }
+        owned.count++;
+        return owned.handle;
+    }
+
+    @Override
+    public void disown(long handle) {
+        released(handle, 1);
+    }
+
+    @Override
+    public int kindOf(Object value) {
+        return Families.kindOf(value);
+    }
+
+    @Override
+    public synchronized Object local(long handle) {
+        Owned owned = byHandle.get(handle);
+        if (owned == null) {
+            throw new IllegalStateException("handle " + handle + " is not there: it was never sent or was given back already");
+        }
+        return owned.target;
+    }
+
+    /** The Subscriber of a handle, once: it takes one subscription (rules 2.5, 2.12). Null if it had one, or is not there. */
+    synchronized Object claimSubscriber(long handle) {
+        Owned owned = byHandle.get(handle);
+        if (owned == null || owned.claimed) {
+            return null;
+        }
+        int kind = Families.kindOf(owned.target);
+        if (kind != SUBSCRIBER && kind != PROCESSOR) {
+            return null;
+        }
+        owned.claimed = true;
+        return owned.target;
+    }
+
+    /** What is known of the boxes of the integers that an exported Publisher emits; null if nobody asked to know. */
+    synchronized Boxes boxesOf(long handle) {
+        Owned owned = byHandle.get(handle);
+        return owned == null ? null : owned.boxes;
+    }
+
+    /** Has the boxes of an exported Publisher's integers noted from now on. */
+    synchronized Boxes noteBoxes(Object publisher) {
+        Owned owned = byIdentity.get(publisher);
+        if (owned == null) {
+            return null;
+        }
+        if (owned.boxes == null) {
+            owned.boxes = new Boxes();
+        }
+        return owned.boxes;
+    }
+
+    /** The peer gives back {@code count} receipts. Unknown handles are ignored: the link may be ending. */
+    synchronized void released(long handle, long count) {
+        Owned owned = byHandle.get(handle);
+        if (owned != null && (owned.count -= count) <= 0) {
+            byHandle.remove(handle);
+            byIdentity.remove(owned.target);
+        }
+    }
+
+    // The peer's.
+
+    @Override
+    public long home(Object value) {
+        Reference reference = referenceOf(value);
+        return reference != null && reference.owner == this ? reference.handle() : 0;
+    }
+
+    @Override
+    public int homeKind(Object value) {
+        return referenceOf(value).kind();
+    }
+
+    /** Our own classes stand in by themselves; a java.lang.reflect.Proxy of any interface does so by its handler. */
+    private static Reference referenceOf(Object value) {
+        Object standIn = value instanceof Proxy ? Proxy.getInvocationHandler(value) : value;
+        return standIn instanceof StandIn ? ((StandIn) standIn).reference() : null;
+    }
+
+    /** The one stand-in of a handle while anybody holds it. */
+    @Override
+    public synchronized Object remote(int kind, long handle) {
+        Held known = held.get(handle);
+        Object standIn = known == null ? null : known.standIn.get();
+        if (standIn != null) {
+            known.receipts++;
+            return standIn;
+        }
+        Reference reference = new Reference(this, kind, handle);
+        standIn = standIns.apply(reference);
+        Held fresh = new Held(handle, standIn);
+        held.put(handle, fresh);
+        CLEANER.register(reference, () -> gone(fresh));
+        return standIn;
+    }
+
+    /** A receipt for a stand-in that is not the common one: it differs in options. */
+    Reference receipt(int kind, long handle) {
+        Reference reference = new Reference(this, kind, handle);
+        CLEANER.register(reference, () -> giveBack(handle, 1));
+        return reference;
+    }
+
+    private synchronized void gone(Held lost) {
+        held.remove(lost.handle, lost);
+        giveBack(lost.handle, lost.receipts);
+    }
+
+    /** Notes receipts to be given back; does no I/O. */
+    synchronized void giveBack(long handle, long receipts) {
+        if (closed) {
+            return;
+        }
+        if (givenBack.remaining() < ENTRY) {
+            givenBack = ByteBuffer.allocate(givenBack.capacity() * 2).put(givenBack.flip());
+        }
+        givenBack.putLong(handle).putInt((int) receipts);
+        waiting = givenBack.position() / ENTRY;
+    }
+
+    /** How many entries wait to be given back. */
+    int waiting() {
+        return waiting;
+    }
+
+    /** RELEASE frames for everything that was noted since. */
+    synchronized List<byte[]> releaseFrames() {
+        List<byte[]> frames = new ArrayList<>();
+        givenBack.flip();
+        while (givenBack.hasRemaining()) {
+            byte[] body = new byte[Math.min(givenBack.remaining(), FRAME_ENTRIES * ENTRY)];
+            givenBack.get(body);
+            frames.add(Frames.frame(FrameType.RELEASE, 0, body));
+        }
+        givenBack = ByteBuffer.allocate(64 * ENTRY);
+        waiting = 0;
+        return frames;
+    }
+
+    synchronized int ownedCount() {
+        return byHandle.size();
+    }
+
+    synchronized int heldCount() {
+        return held.size();
+    }
+
+    /** Forgets everything: the link is over. */
+    synchronized void close() {
+        closed = true;
+        byHandle.clear();
+        byIdentity.clear();
+        held.clear();
+        givenBack.clear();
+        waiting = 0;
+    }
+}

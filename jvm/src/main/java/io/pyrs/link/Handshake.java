@@ -1,0 +1,99 @@
+package io.pyrs.link;
+
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.security.GeneralSecurityException;
+import java.security.MessageDigest;
+import java.security.SecureRandom;
+import javax.crypto.Mac;
+import javax.crypto.spec.SecretKeySpec;
+
+/** The listening side of the opening in docs/protocol.md, without I/O: one for each connection that comes. */
+final class Handshake {
+    static final int NONCE_BYTES = 32;
+    static final int PROOF_BYTES = 32;
+    private static final byte[] DIAL = "pyrs 1 dial".getBytes(StandardCharsets.US_ASCII);
+    private static final byte[] LISTEN = "pyrs 1 listen".getBytes(StandardCharsets.US_ASCII);
+
+    private final byte[] token;
+    private final byte[] nonce;
+
+    Handshake(byte[] token) {
+        this(token, randomNonce());
+    }
+
+    Handshake(byte[] token, byte[] nonce) {
+        this.token = token;
+        this.nonce = nonce;
+    }
+
+    private static byte[] randomNonce() {
+        byte[] nonce = new byte[NONCE_BYTES];
+        new SecureRandom().nextBytes(nonce);
+        return nonce;
+    }
+
+    /** The first frame: our HELLO. */
+    byte[] hello() {
+        byte[] body = ByteBuffer.allocate(2 + NONCE_BYTES).putShort((short) Frames.VERSION).put(nonce).array();
+        return Frames.frame(FrameType.HELLO, 0, body);
+    }
+
+    /**
+     * Checks the dialler's HELLO and returns our PROOF.
+     *
+     * @throws VersionException if it speaks another version
+     * @throws ProtocolException if it is no HELLO or does not prove that it knows the token
+     */
+    byte[] proof(Frame message) {
+        if (message.type != FrameType.HELLO || message.body.length < 2) {
+            throw new ProtocolException("malformed opening: no HELLO came from the other end");
+        }
+        ByteBuffer body = ByteBuffer.wrap(message.body);
+        int version = body.getShort() & 0xffff;
+        if (version != Frames.VERSION) {
+            throw new VersionException("the other end speaks version " + version + " of the link protocol, this jar version "
+                    + Frames.VERSION);
+        }
+        if (message.body.length != 2 + NONCE_BYTES + PROOF_BYTES) {
+            throw new ProtocolException("malformed opening: a HELLO of " + message.body.length + " bytes");
+        }
+        byte[] peerNonce = new byte[NONCE_BYTES];
+        byte[] peerProof = new byte[PROOF_BYTES];
+        body.get(peerNonce).get(peerProof);
+        // MessageDigest.isEqual takes the same time wherever the difference is.
+        if (!MessageDigest.isEqual(proof(token, DIAL, nonce, peerNonce), peerProof)) {
+            throw new ProtocolException("a connection did not prove that it knows the token");
+        }
+        return Frames.frame(FrameType.PROOF, 0, proof(token, LISTEN, nonce, peerNonce));
+    }
+
+    static byte[] dialProof(byte[] token, byte[] listenerNonce, byte[] diallerNonce) {
+        return proof(token, DIAL, listenerNonce, diallerNonce);
+    }
+
+    static byte[] listenProof(byte[] token, byte[] listenerNonce, byte[] diallerNonce) {
+        return proof(token, LISTEN, listenerNonce, diallerNonce);
+    }
+
+    private static byte[] proof(byte[] token, byte[] role, byte[] listenerNonce, byte[] diallerNonce) {
+        try {
+            Mac mac = Mac.getInstance("HmacSHA256");
+            mac.init(new SecretKeySpec(token, "HmacSHA256"));
+            mac.update(role);
+            mac.update(listenerNonce);
+            return mac.doFinal(diallerNonce);
+        } catch (GeneralSecurityException impossible) {
+            throw new IllegalStateException("every Java has HmacSHA256", impossible);
+        }
+    }
+
+    /** The dialler speaks another version of the protocol: it is told so by GOAWAY code 3. */
+    static final class VersionException extends RuntimeException {
+        private static final long serialVersionUID = 1L;
+
+        VersionException(String message) {
+            super(message);
+        }
+    }
+}

@@ -1,0 +1,26 @@
+package io.pyrs.link;
+
+import java.lang.System.Logger;
+import java.lang.System.Logger.Level;
+
+/** The one logger of the Java half: System.Logger "io.pyrs", which goes wherever the application's logging goes. */
+public final class Log {
+    private static final Logger LOGGER = System.getLogger("io.pyrs");
+
+    private Log() {}
+
+    /** Something that the user should know of: a dropped error, a broken rule. */
+    public static void warning(String message, Throwable error) {
+        LOGGER.log(Level.WARNING, message, error);
+    }
+
+    /** The same, with nothing thrown. */
+    public static void warning(String message) {
+        LOGGER.log(Level.WARNING, message);
+    }
+
+    /** What helps in tracing a fault only. */
+    public static void debug(String message, Throwable error) {
+        LOGGER.log(Level.DEBUG, message, error);
+    }
+}

@@ -1,0 +1,408 @@
+package io.pyrs.link;
+
+import io.pyrs.LinkClosedException;
+import io.pyrs.link.Families.Downstream;
+import io.pyrs.value.Conversion;
+import io.pyrs.value.MalformedValueException;
+import java.nio.ByteBuffer;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.Executor;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.LongAdder;
+import java.util.function.Function;
+
+/**
+ * The state of one link: the stream table, credits, handles and calls. It opens no socket and starts no thread; it is given an executor and
+ * an outbox, so that tests replay conversations on it inline.
+ */
+public final class Session {
+    private final Executor executor;
+    private final Outbox outbox;
+    private final Handles handles;
+    private final Codec codec;
+    private final Calls calls;
+    private final ClassLoader loader;
+    private final int maxPrefetch;
+    private final Map<Long, Lane> streams = new ConcurrentHashMap<>();
+    private final AtomicLong lastStream = new AtomicLong();
+    private final AtomicLong streamsTotal = new AtomicLong();
+    private final LongAdder elementsOut = new LongAdder();
+    private final LongAdder elementsIn = new LongAdder();
+    private final LongAdder dropped = new LongAdder();
+    private final AtomicLong largestInFlight = new AtomicLong();
+    private volatile RuntimeException over;
+
+    Session(
+            Executor executor,
+            Outbox outbox,
+            Function<Reference, Object> standIns,
+            ClassLoader loader,
+            int maxPrefetch,
+            long callDeadlineMillis) {
+        this.executor = executor;
+        this.outbox = outbox;
+        this.handles = new Handles(standIns);
+        this.codec = new Codec(handles);
+        this.calls = new Calls(this, callDeadlineMillis);
+        this.loader = loader;
+        this.maxPrefetch = maxPrefetch;
+    }
+
+    // For the mirrors.
+
+    /**
+     * Subscribes a Subscriber of either family to a Publisher of the peer's. Its onSubscribe is called before this returns (rule 1.9); where
+     * the link is over it gets its Subscription, then the error.
+     */
+    public void subscribe(Reference publisher, Object subscriber, StreamOptions options) {
+        InboundStream stream = new InboundStream(this, nextStream(), Families.downstream(subscriber), options);
+        register(stream.id(), stream);
+        if (over == null) {
+            List<Object> body = List.of(publisher.handle(), options.wire());
+            outbox.control(codec.frame(FrameType.SUBSCRIBE, stream.id(), body));
+        }
+        if (over != null) {
+            stream.lost(over);
+        }
+        stream.start();
+        outbox.flush();
+    }
+
+    /** Opens a stream to a Subscriber of the peer's: what it returns is to be subscribed, or signalled to. */
+    public OutboundStream feed(Reference subscriber) {
+        ensureOpen();
+        OutboundStream stream = new OutboundStream(this, nextStream(), Conversion.AUTO, null);
+        register(stream.id(), stream);
+        outbox.control(codec.frame(FrameType.ON_SUBSCRIBE, stream.id(), List.of(subscriber.handle(), Map.of())));
+        outbox.flush();
+        if (over != null) {
+            stream.cancelled();
+        }
+        return stream;
+    }
+
+    /** Asks the peer to call its object; throws what that raises. */
+    public Object call(Reference target, List<Object> arguments) throws Throwable {
+        return calls.call(target.handle(), arguments);
+    }
+
+    /** A Publisher that goes to a stage: from its first element on, the boxes of its integers are noted. */
+    public StreamOptions noteBoxes(Object publisher, StreamOptions options) {
+        if (!options.isDefault() || handles.home(publisher) != 0) {
+            return options;
+        }
+        return options.with(handles.noteBoxes(publisher));
+    }
+
+    /** Our handle for an object, counted once more. */
+    public long own(Object value) {
+        return handles.own(value, Families.kindOf(value));
+    }
+
+    /** Takes one {@link #own} back. */
+    public void disown(long handle) {
+        handles.disown(handle);
+    }
+
+    /** Our object behind a handle. */
+    public Object local(long handle) {
+        return handles.local(handle);
+    }
+
+    /** The peer's handle of what a value stands for in this session, 0 if it stands for nothing here. */
+    public long home(Object value) {
+        return handles.home(value);
+    }
+
+    /** The stand-in of an object of the peer's, for one receipt of its handle. */
+    public Object remote(int kind, long handle) {
+        return handles.remote(kind, handle);
+    }
+
+    /** A receipt of its own, for a mirror that differs in options from the common one. */
+    public Reference receipt(int kind, long handle) {
+        return handles.receipt(kind, handle);
+    }
+
+    public boolean isOpen() {
+        return over == null;
+    }
+
+    void ensureOpen() {
+        RuntimeException reason = over;
+        if (reason != null) {
+            throw new LinkClosedException("the bridge to Python is over: " + reason.getMessage(), reason);
+        }
+    }
+
+    // What streams ask of their session.
+
+    Executor executor() {
+        return executor;
+    }
+
+    Outbox outbox() {
+        return outbox;
+    }
+
+    Handles handles() {
+        return handles;
+    }
+
+    Codec codec() {
+        return codec;
+    }
+
+    int maxPrefetch() {
+        return maxPrefetch;
+    }
+
+    void countOut(long elements) {
+        elementsOut.add(elements);
+    }
+
+    void dropped(long elements) {
+        dropped.add(elements);
+    }
+
+    void discard(byte[] body) {
+        codec.discard(body);
+    }
+
+    void giveBack(long handle) {
+        handles.giveBack(handle, 1);
+    }
+
+    void ended(InboundStream stream) {
+        if (streams.remove(stream.id()) != null) {
+            elementsIn.add(stream.delivered());
+            largestInFlight.accumulateAndGet(stream.largestInFlight(), Math::max);
+        }
+    }
+
+    void ended(OutboundStream stream) {
+        streams.remove(stream.id());
+    }
+
+    private long nextStream() {
+        return lastStream.addAndGet(2);
+    }
+
+    private void register(long id, Lane stream) {
+        streamsTotal.incrementAndGet();
+        streams.put(id, stream);
+    }
+
+    // The reader.
+
+    /**
+     * Takes one message; user code does not run here.
+     *
+     * @throws ProtocolException if it is malformed: the link must end
+     */
+    void receive(Frame message) {
+        Lane stream = streams.get(message.id);
+        switch (message.type) {
+            case FrameType.NEXT:
+                if (is(InboundStream.class, stream, message)) {
+                    ((InboundStream) stream).arrived(message.body);
+                } else {
+                    Frames.batchSize(message.body);
+                    codec.discard(message.body);
+                }
+                break;
+            case FrameType.REQUEST:
+                requireSize(message, 8);
+                if (is(OutboundStream.class, stream, message)) {
+                    ((OutboundStream) stream).requested(ByteBuffer.wrap(message.body).getLong());
+                }
+                break;
+            case FrameType.CANCEL:
+                requireSize(message, 0);
+                if (is(OutboundStream.class, stream, message)) {
+                    ((OutboundStream) stream).cancelled();
+                }
+                break;
+            case FrameType.COMPLETE:
+                requireSize(message, 0);
+                if (is(InboundStream.class, stream, message)) {
+                    ((InboundStream) stream).terminated(null);
+                }
+                break;
+            case FrameType.ERROR:
+                Throwable error = error(message);
+                if (is(InboundStream.class, stream, message)) {
+                    ((InboundStream) stream).terminated(error);
+                }
+                break;
+            case FrameType.SUBSCRIBE:
+                opening(message, stream);
+                break;
+            case FrameType.ON_SUBSCRIBE:
+                opening(message, stream);
+                break;
+            case FrameType.CALL:
+                calls.called(message);
+                break;
+            case FrameType.RETURN:
+                calls.returned(message);
+                break;
+            case FrameType.RELEASE:
+                released(message);
+                break;
+            default:
+                throw new ProtocolException("malformed frame: " + FrameType.name(message.type) + " is not allowed here");
+        }
+    }
+
+    /** Frames for a stream that is over are dropped; the wrong frame for a live one is malformed. */
+    private static boolean is(Class<? extends Lane> end, Lane stream, Frame message) {
+        if (stream != null && !end.isInstance(stream)) {
+            throw new ProtocolException("malformed frame: " + message + ", a stream that is open the other way round");
+        }
+        return stream != null;
+    }
+
+    private static void requireSize(Frame message, int size) {
+        if (message.body.length != size) {
+            throw new ProtocolException(
+                    "malformed " + FrameType.name(message.type) + ": " + message.body.length + " bytes where " + size + " are due");
+        }
+    }
+
+    private Throwable error(Frame message) {
+        try {
+            return codec.decodeError(message.body);
+        } catch (MalformedValueException malformed) {
+            throw new ProtocolException("malformed ERROR: " + malformed.getMessage(), malformed);
+        }
+    }
+
+    private void opening(Frame message, Lane known) {
+        List<?> body = codec.decodeArray(message, 2);
+        String name = FrameType.name(message.type);
+        if (!(body.get(0) instanceof Long) || (Long) body.get(0) < 1 || !(body.get(1) instanceof Map)) {
+            throw new ProtocolException("malformed " + name + ": its body is no handle and options");
+        }
+        if (message.id % 2 == 0 || known != null) {
+            throw new ProtocolException("malformed " + name + ": the peer may not open stream " + message.id);
+        }
+        if (message.type == FrameType.SUBSCRIBE) {
+            subscribed(message.id, (Long) body.get(0), (Map<?, ?>) body.get(1));
+        } else {
+            onSubscribed(message.id, (Long) body.get(0), (Map<?, ?>) body.get(1));
+        }
+    }
+
+    private void subscribed(long id, long handle, Map<?, ?> options) {
+        Conversion conversion = Conversion.AUTO;
+        RuntimeException unknown = null;
+        try {
+            conversion = Conversion.of(options.get("convert"));
+        } catch (IllegalArgumentException error) {
+            unknown = error;
+        }
+        RuntimeException refusal = unknown;
+        OutboundStream stream = new OutboundStream(this, id, conversion, handles.boxesOf(handle));
+        register(id, stream);
+        executor.execute(() -> {
+            try {
+                if (refusal != null) {
+                    throw refusal;
+                }
+                Families.subscribe(handles.local(handle), stream);
+            } catch (Throwable error) {
+                stream.refused(error);
+            }
+        });
+    }
+
+    private void onSubscribed(long id, long handle, Map<?, ?> options) {
+        Object subscriber = handles.claimSubscriber(handle);
+        if (subscriber == null) {
+            outbox.control(Frames.frame(FrameType.CANCEL, id, Frames.NOTHING));
+            outbox.nudge();
+            return;
+        }
+        Downstream downstream = Families.downstream(subscriber);
+        InboundStream stream = new InboundStream(this, id, downstream, StreamOptions.of(options, loader));
+        register(id, stream);
+        executor.execute(stream::start);
+    }
+
+    private void released(Frame message) {
+        if (message.body.length == 0 || message.body.length % 12 != 0) {
+            throw new ProtocolException(
+                    "malformed RELEASE: " + message.body.length + " bytes are no list of handles and counts");
+        }
+        ByteBuffer body = ByteBuffer.wrap(message.body);
+        while (body.hasRemaining()) {
+            handles.released(body.getLong(), body.getInt() & 0xffffffffL);
+        }
+    }
+
+    // The end.
+
+    /** The link is over: every Subscriber gets the error, every upstream is cancelled, every table is emptied. */
+    void lost(RuntimeException reason) {
+        synchronized (streams) {
+            if (over != null) {
+                return;
+            }
+            over = reason;
+        }
+        outbox.close();
+        calls.lost(reason);
+        for (Lane stream : new ArrayList<>(streams.values())) {
+            if (stream instanceof InboundStream) {
+                ((InboundStream) stream).lost(reason);
+            } else {
+                ((OutboundStream) stream).cancelled();
+            }
+        }
+        handles.close();
+        codec.close();
+    }
+
+    /** A GOAWAY frame of this side. */
+    byte[] goAway(int code, String message) {
+        return codec.frame(FrameType.GOAWAY, 0, List.of((long) code, message));
+    }
+
+    int streamsLive() {
+        return streams.size();
+    }
+
+    /** What {@code Bridge.stats()} says of the session. */
+    Map<String, Object> stats() {
+        long in = elementsIn.sum();
+        long inFlight = largestInFlight.get();
+        long demand = 0;
+        for (Lane stream : streams.values()) {
+            if (stream instanceof InboundStream) {
+                in += ((InboundStream) stream).delivered();
+                inFlight = Math.max(inFlight, ((InboundStream) stream).largestInFlight());
+                demand = Window.addDemand(demand, ((InboundStream) stream).demand());
+            } else {
+                demand = Window.addDemand(demand, ((OutboundStream) stream).inFlight());
+            }
+        }
+        Map<String, Object> stats = new LinkedHashMap<>();
+        stats.put("streams_live", (long) streams.size());
+        stats.put("streams_total", streamsTotal.get());
+        stats.put("inbound_elements", in);
+        stats.put("outbound_elements", elementsOut.sum());
+        stats.put("frames_out", outbox.framesOut());
+        stats.put("bytes_out", outbox.bytesOut());
+        stats.put("dropped", dropped.sum());
+        stats.put("in_flight_max", inFlight);
+        stats.put("demand", demand);
+        stats.put("handles_owned", (long) handles.ownedCount());
+        stats.put("handles_held", (long) handles.heldCount());
+        return stats;
+    }
+}

@@ -1,0 +1,176 @@
+package io.pyrs.link;
+
+import java.util.ArrayDeque;
+import java.util.concurrent.Executor;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.Condition;
+import java.util.concurrent.locks.ReentrantLock;
+
+/**
+ * The threads that run user code: daemons, named, as many as are needed.
+ *
+ * <p>A few threads serve everything that does not block. When tasks wait and no thread has taken one for a moment, those threads are
+ * blocked in user code, and the pool grows, doubling up to its bound: one slow Subscriber never holds up another stream. At the bound it
+ * warns once and tasks wait. Idle threads end after a while.
+ */
+final class Workers implements Executor {
+    static final int MAX_THREADS = 256;
+    private static final long STUCK_MILLIS = 10;
+    private static final long IDLE_SECONDS = 10;
+
+    private final String name;
+    private final ClassLoader loader;
+    private final int maxThreads;
+    private final int core;
+    private final ReentrantLock lock = new ReentrantLock();
+    private final Condition work = lock.newCondition();
+    private final Condition stuck = lock.newCondition();
+    private final ArrayDeque<Runnable> tasks = new ArrayDeque<>();
+    private int threads;
+    private int idle;
+    private int created;
+    private long taken;
+    private boolean scouting;
+    private boolean warned;
+    private boolean closed;
+
+    Workers(String name, ClassLoader loader, int maxThreads) {
+        this.name = name;
+        this.loader = loader;
+        this.maxThreads = maxThreads;
+        this.core = Math.min(maxThreads, Math.max(4, 2 * Runtime.getRuntime().availableProcessors()));
+    }
+
+    /** Runs a task soon; the reader and user threads call this, it never blocks. */
+    @Override
+    public void execute(Runnable task) {
+        lock.lock();
+        try {
+            tasks.add(task);
+            // Threads that were signalled and have not woken yet count as idle, and their tasks still wait: the sum is right.
+            if (tasks.size() <= idle) {
+                work.signal();
+            } else if (threads < core) {
+                startThread();
+            } else if (threads < maxThreads) {
+                startScout();
+            }
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** No new threads; what waits is still run. */
+    void close() {
+        lock.lock();
+        try {
+            closed = true;
+            work.signalAll();
+            stuck.signalAll();
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    int threads() {
+        lock.lock();
+        try {
+            return threads;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    private void startThread() {
+        threads++;
+        thread(this::serve, "pyrs-" + name + "-worker-" + ++created).start();
+    }
+
+    private void startScout() {
+        if (!scouting) {
+            scouting = true;
+            thread(this::scout, "pyrs-" + name + "-scout").start();
+        }
+    }
+
+    private Thread thread(Runnable body, String threadName) {
+        Thread thread = new Thread(null, body, threadName, 0, false);
+        thread.setDaemon(true);
+        thread.setContextClassLoader(loader);
+        return thread;
+    }
+
+    private void serve() {
+        Runnable task;
+        while ((task = next()) != null) {
+            try {
+                task.run();
+            } catch (Throwable error) {
+                Log.warning("a task of the link failed", error);
+            }
+            // A user's callback may have left an interrupt or another loader behind.
+            Thread.interrupted();
+            Thread.currentThread().setContextClassLoader(loader);
+        }
+    }
+
+    private Runnable next() {
+        lock.lock();
+        try {
+            long left = TimeUnit.SECONDS.toNanos(IDLE_SECONDS);
+            while (tasks.isEmpty()) {
+                if (closed || left <= 0) {
+                    threads--;
+                    return null;
+                }
+                idle++;
+                try {
+                    left = work.awaitNanos(left);
+                } catch (InterruptedException interrupted) {
+                    left = TimeUnit.SECONDS.toNanos(IDLE_SECONDS);
+                }
+                idle--;
+            }
+            taken++;
+            return tasks.poll();
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** Looks whether waiting tasks are taken; if not, every thread is blocked in user code, and more are needed. */
+    private void scout() {
+        lock.lock();
+        try {
+            int more = 1;
+            while (!tasks.isEmpty() && !closed) {
+                long before = taken;
+                stuck.awaitNanos(TimeUnit.MILLISECONDS.toNanos(STUCK_MILLIS));
+                if (taken != before || tasks.isEmpty()) {
+                    more = 1;
+                    continue;
+                }
+                for (int i = 0; i < Math.min(more, tasks.size()) && threads < maxThreads; i++) {
+                    startThread();
+                }
+                more *= 2;
+                if (threads >= maxThreads) {
+                    warnOnce();
+                    return;
+                }
+            }
+        } catch (InterruptedException interrupted) {
+            Log.debug("the scout was interrupted", interrupted);
+        } finally {
+            scouting = false;
+            lock.unlock();
+        }
+    }
+
+    private void warnOnce() {
+        if (!warned) {
+            warned = true;
+            Log.warning("all " + maxThreads + " threads of the bridge are blocked in callbacks: other streams wait until one returns");
+        }
+    }
+}

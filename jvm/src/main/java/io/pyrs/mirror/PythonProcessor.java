@@ -1,0 +1,37 @@
+package io.pyrs.mirror;
+
+import io.pyrs.link.Reference;
+import io.pyrs.link.Session;
+import io.pyrs.link.StreamOptions;
+import java.util.concurrent.Flow;
+import org.reactivestreams.Processor;
+import org.reactivestreams.Subscriber;
+
+/** A Python Processor, as a Processor of both families: a {@link PythonSubscriber} to feed and a {@link PythonPublisher} to subscribe to. */
+public final class PythonProcessor extends PythonSubscriber implements Processor<Object, Object>, Flow.Processor<Object, Object> {
+    private final PythonPublisher publisher;
+
+    public PythonProcessor(Session session, Reference reference, StreamOptions options) {
+        super(session, reference);
+        publisher = new PythonPublisher(session, reference, options);
+    }
+
+    PythonPublisher publisher() {
+        return publisher;
+    }
+
+    @Override
+    public void subscribe(Subscriber<? super Object> subscriber) {
+        publisher.subscribe(subscriber);
+    }
+
+    @Override
+    public void subscribe(Flow.Subscriber<? super Object> subscriber) {
+        publisher.subscribe(subscriber);
+    }
+
+    /** For the Subscribers that are of both families. */
+    public void subscribe(BothFamiliesSubscriber subscriber) {
+        publisher.subscribe(subscriber);
+    }
+}

@@ -1,0 +1,93 @@
+package io.pyrs.mirror;
+
+import io.pyrs.link.Log;
+import io.pyrs.link.OutboundStream;
+import io.pyrs.link.Reference;
+import io.pyrs.link.Session;
+import io.pyrs.link.StandIn;
+import java.util.Objects;
+import java.util.concurrent.Flow;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.Consumer;
+import org.reactivestreams.Subscription;
+
+/**
+ * A Python Subscriber, as a Subscriber of both families, for one subscription.
+ *
+ * <p>Each element is encoded inside {@code onNext}: the Publisher may reuse it. Keeps rules 2.2 (onNext hands over and returns), 2.5 and 2.12 (a
+ * second Subscription is cancelled at once), 2.13 (null is a NullPointerException; anything else returns normally). A Publisher that breaks rule
+ * 1.1, 1.3, 1.7 or 1.9 is cancelled, and Python gets an error that cites the rule.
+ */
+public class PythonSubscriber implements BothFamiliesSubscriber, StandIn {
+    private final Session session;
+    private final Reference reference;
+    private final AtomicBoolean subscribed = new AtomicBoolean();
+    private volatile OutboundStream stream;
+
+    public PythonSubscriber(Session session, Reference reference) {
+        this.session = session;
+        this.reference = reference;
+    }
+
+    @Override
+    public final void onSubscribe(Subscription subscription) {
+        Objects.requireNonNull(subscription, "rule 2.13: onSubscribe(null)");
+        open(opened -> opened.onSubscribe(subscription), subscription::cancel);
+    }
+
+    @Override
+    public final void onSubscribe(Flow.Subscription subscription) {
+        Objects.requireNonNull(subscription, "rule 2.13: onSubscribe(null)");
+        open(opened -> opened.onSubscribe(subscription), subscription::cancel);
+    }
+
+    private void open(Consumer<OutboundStream> begin, Runnable cancel) {
+        if (!subscribed.compareAndSet(false, true)) {
+            cancel.run(); // rule 2.5
+            return;
+        }
+        try {
+            OutboundStream opened = session.feed(reference);
+            stream = opened;
+            begin.accept(opened);
+        } catch (RuntimeException over) {
+            Log.debug("a Publisher was subscribed to after the link had ended", over);
+            cancel.run();
+        }
+    }
+
+    @Override
+    public final void onNext(Object element) {
+        opened(element, "onNext").onNext(element);
+    }
+
+    @Override
+    public final void onError(Throwable error) {
+        opened(error, "onError").onError(error);
+    }
+
+    @Override
+    public final void onComplete() {
+        opened(this, "onComplete").onComplete();
+    }
+
+    private OutboundStream opened(Object argument, String signal) {
+        Objects.requireNonNull(argument, () -> "rule 2.13: " + signal + "(null)");
+        OutboundStream opened = stream;
+        if (opened == null) {
+            throw new IllegalStateException("rule 1.9: " + signal + " before onSubscribe");
+        }
+        return opened;
+    }
+
+    @Override
+    public final Reference reference() {
+        return reference;
+    }
+
+    @Override
+    public String toString() {
+        OutboundStream opened = stream;
+        return getClass().getSimpleName() + "[" + reference + (opened == null ? "" : ", " + opened) + "]";
+    }
+}
