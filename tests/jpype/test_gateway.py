@@ -227,7 +227,7 @@ def test_a_jvm_that_does_not_start(tmp_path: Path) -> None:
     assert in_a_process(program, str(tmp_path / "libjvm.so")).startswith("JvmUnavailable the JVM ")
 
 
-def test_ctrl_c_is_pythons() -> None:
+def test_ctrl_c_is_pythons_and_ends_a_wait_at_once() -> None:
     program = """
         import os, signal, threading
         from pyrs.jvm.gateways import launch_gateway
@@ -238,12 +238,16 @@ def test_ctrl_c_is_pythons() -> None:
             started.wait(30)
             os.kill(os.getpid(), signal.SIGINT)
         threading.Thread(target=interrupt).start()
-        release = threading.Event()
+        release, finished = threading.Event(), threading.Event()
+        def task():
+            started.set()
+            release.wait(30)
+            finished.set()
         try:
-            gateway.shield(lambda: (started.set(), release.wait(30)))
+            gateway.shield(task)
         except KeyboardInterrupt:
-            release.set()
-            print("interrupted", control.is_open())
+            print("interrupted", finished.is_set(), control.is_open())
+        release.set()
         control.close()
     """
-    assert in_a_process(program) == "interrupted True"
+    assert in_a_process(program) == "interrupted False True"

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import glob
 import os
+import signal
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -81,6 +83,18 @@ def _start(
         )
     except (OSError, RuntimeError, TypeError, ValueError) as error:
         raise JvmUnavailable(f"the JVM {library} did not start: {error}") from error
+    _take_interrupts_back()
+
+
+def _take_interrupts_back() -> None:
+    """Let Ctrl-C end a wait again.
+
+    The JVM leaves SIGINT to Python but has set it to restart system calls: a main thread that waits for a lock would
+    see the interrupt when the wait is over, and no earlier. Setting the same handler again undoes that.
+    """
+    handler = signal.getsignal(signal.SIGINT)
+    if handler is not None and threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, handler)
 
 
 def _expanded(classpath: Sequence[str | os.PathLike[str]]) -> list[str]:
