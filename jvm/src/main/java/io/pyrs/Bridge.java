@@ -25,6 +25,7 @@ import java.util.function.Function;
 public final class Bridge {
     private static final AtomicInteger COUNT = new AtomicInteger();
     private static final int DEFAULT_MAX_PREFETCH = 4_096;
+    private static final int DEFAULT_MAX_THREADS = 256;
     private static final long DEFAULT_CALL_TIMEOUT_MILLIS = 30_000;
 
     private final String name;
@@ -44,9 +45,10 @@ public final class Bridge {
         this.connection = new Connection(
                 name,
                 token,
-                this::standIn,
+                reference -> standIn(reference, StreamOptions.DEFAULT),
                 loader,
                 (int) Math.max(1, number(given, "max_prefetch", DEFAULT_MAX_PREFETCH)),
+                (int) Math.max(1, number(given, "max_threads", DEFAULT_MAX_THREADS)),
                 number(given, "call_timeout_ms", DEFAULT_CALL_TIMEOUT_MILLIS),
                 answers::forgetOld);
         connection.start();
@@ -61,14 +63,14 @@ public final class Bridge {
         return connection.session();
     }
 
-    private Object standIn(Reference reference) {
+    private Object standIn(Reference reference, StreamOptions options) {
         switch (reference.kind()) {
             case 1:
-                return new PythonPublisher(session(), reference, StreamOptions.DEFAULT);
+                return new PythonPublisher(session(), reference, options);
             case 2:
-                return new PythonSubscriber(session(), reference);
+                return new PythonSubscriber(session(), reference, options);
             case 3:
-                return new PythonProcessor(session(), reference, StreamOptions.DEFAULT);
+                return new PythonProcessor(session(), reference, options);
             default:
                 return new PyRef(reference);
         }
@@ -104,13 +106,9 @@ public final class Bridge {
     public Object mirror(long request, int kind, long handle, Map<?, ?> options) throws Exception {
         return answers.once(request, () -> {
             StreamOptions chosen = options(options);
-            if (chosen.isDefault() || kind != 1 && kind != 3) {
-                return session().remote(kind, handle);
-            }
-            Reference reference = session().receipt(kind, handle);
-            return kind == 1
-                    ? new PythonPublisher(session(), reference, chosen)
-                    : new PythonProcessor(session(), reference, chosen);
+            return chosen.isDefault()
+                    ? session().remote(kind, handle)
+                    : standIn(session().receipt(kind, handle), chosen);
         });
     }
 
@@ -132,7 +130,7 @@ public final class Bridge {
     /** An object of a single-method interface whose method is a call of a Python function. */
     public Object callable(long request, long handle, String interfaceName, Map<?, ?> options) throws Exception {
         return answers.once(request, () -> PythonCallable.create(
-                session(), session().receipt(0, handle), load(interfaceName, Function.class), elementType(options), loader));
+                session(), session().receipt(0, handle), load(interfaceName, Function.class), options == null ? Map.of() : options, loader));
     }
 
     /** Calls a public method, inherited default methods and those of non-public classes included. */
@@ -160,11 +158,6 @@ public final class Bridge {
             }
             return StreamOptions.of(options, context);
         }
-    }
-
-    private static String elementType(Map<?, ?> options) {
-        Object wish = options == null ? null : options.get("element_type");
-        return wish == null ? null : wish.toString();
     }
 
     private Class<?> load(String className, Class<?> standard) throws ClassNotFoundException {

@@ -23,7 +23,7 @@ public final class Entry {
      * Opens a bridge that waits on a port of 127.0.0.1 for the one who knows the token.
      *
      * @param token the one-time secret
-     * @param options "max_prefetch", "call_timeout_ms" and "name", each of which may be absent
+     * @param options "max_prefetch", "max_threads", "call_timeout_ms" and "name", each of which may be absent
      */
     public Bridge open(byte[] token, Map<?, ?> options) throws IOException {
         return new Bridge(token, options, loader());

@@ -1,5 +1,6 @@
 package io.pyrs.link;
 
+import io.pyrs.value.Conversion;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
@@ -29,13 +30,13 @@ final class Calls {
      *
      * @throws Throwable what the call raised in Python, a TimeoutException after the deadline, or the reason why the link is over
      */
-    Object call(long handle, List<Object> arguments) throws Throwable {
+    Object call(long handle, List<Object> arguments, Conversion conversion) throws Throwable {
         session.ensureOpen();
         long id = lastId.incrementAndGet();
         CompletableFuture<byte[]> answer = new CompletableFuture<>();
         waiting.put(id, answer);
         try {
-            session.outbox().ready(session.codec().pieces(FrameType.CALL, id, List.of(handle, arguments)));
+            session.outbox().ready(session.codec().pieces(FrameType.CALL, id, List.of(handle, arguments), conversion));
             session.outbox().flush();
             session.ensureOpen(); // it may have ended before it could see this call
             return session.codec().decodeAnswer(answer.get(deadlineMillis, TimeUnit.MILLISECONDS));
@@ -76,7 +77,7 @@ final class Calls {
             } else {
                 result = Invocation.callFunction(session.handles().local(handle), arguments.toArray());
             }
-            answer = session.codec().pieces(FrameType.RETURN, id, Arrays.asList(true, result));
+            answer = session.codec().pieces(FrameType.RETURN, id, Arrays.asList(true, result), Conversion.AUTO);
         } catch (Throwable error) {
             answer = session.codec().failure(id, error);
         }

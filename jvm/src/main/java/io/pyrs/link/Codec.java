@@ -29,10 +29,10 @@ final class Codec {
     }
 
     /** A value that may be large and may hold references, ready for its turn. */
-    Pieces pieces(int type, long id, Object value) {
+    Pieces pieces(int type, long id, Object value, Conversion conversion) {
         Carried carried = new Carried(handles);
         ValueBuffer buffer = new ValueBuffer(256);
-        new ValueEncoder(carried, Conversion.AUTO).encode(value, buffer);
+        new ValueEncoder(carried, conversion).encode(value, buffer);
         return new Pieces(type, id, buffer.take(Frames.HEADER, -1), carried.take());
     }
 
@@ -46,7 +46,7 @@ final class Codec {
 
     /** The RETURN of a call that threw. */
     Pieces failure(long id, Throwable error) {
-        return pieces(FrameType.RETURN, id, Arrays.asList(false, errors.toWire(error)));
+        return pieces(FrameType.RETURN, id, Arrays.asList(false, errors.toWire(error)), Conversion.AUTO);
     }
 
     Throwable decodeError(byte[] body) {

@@ -50,12 +50,13 @@ public final class Connection {
             Function<Reference, Object> standIns,
             ClassLoader loader,
             int maxPrefetch,
+            int maxThreads,
             long callDeadlineMillis,
             Runnable housekeeping)
             throws IOException {
         this.name = name;
         this.housekeeping = housekeeping;
-        this.workers = new Workers(name, loader, Workers.MAX_THREADS);
+        this.workers = new Workers(name, loader, maxThreads);
         this.outbox = new Outbox(new ToSocket(), this::wake);
         this.session = new Session(workers, outbox, standIns, loader, maxPrefetch, callDeadlineMillis);
         this.listener = new Listener(name, token, new Opening());

@@ -73,9 +73,9 @@ public final class Session {
     }
 
     /** Opens a stream to a Subscriber of the peer's: what it returns is to be subscribed, or signalled to. */
-    public OutboundStream feed(Reference subscriber) {
+    public OutboundStream feed(Reference subscriber, StreamOptions options) {
         ensureOpen();
-        OutboundStream stream = new OutboundStream(this, nextStream(), Conversion.AUTO, null);
+        OutboundStream stream = new OutboundStream(this, nextStream(), options.conversion(), null);
         register(stream.id(), stream);
         outbox.control(codec.frame(FrameType.ON_SUBSCRIBE, stream.id(), List.of(subscriber.handle(), Map.of())));
         outbox.flush();
@@ -86,13 +86,13 @@ public final class Session {
     }
 
     /** Asks the peer to call its object; throws what that raises. */
-    public Object call(Reference target, List<Object> arguments) throws Throwable {
-        return calls.call(target.handle(), arguments);
+    public Object call(Reference target, List<Object> arguments, Conversion conversion) throws Throwable {
+        return calls.call(target.handle(), arguments, conversion);
     }
 
     /** A Publisher that goes to a stage: from its first element on, the boxes of its integers are noted. */
     public StreamOptions noteBoxes(Object publisher, StreamOptions options) {
-        if (!options.isDefault() || handles.home(publisher) != 0) {
+        if (options.hasElementType() || handles.home(publisher) != 0) {
             return options;
         }
         return options.with(handles.noteBoxes(publisher));

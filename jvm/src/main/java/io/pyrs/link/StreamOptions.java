@@ -1,5 +1,6 @@
 package io.pyrs.link;
 
+import io.pyrs.value.Conversion;
 import io.pyrs.value.ElementType;
 import java.util.HashMap;
 import java.util.Map;
@@ -22,13 +23,14 @@ public final class StreamOptions {
     /**
      * Reads the options {@code element_type}, {@code exact}, {@code max_prefetch} and {@code convert}; others are left alone.
      *
-     * @throws IllegalArgumentException if the element type is not to be found
+     * @throws IllegalArgumentException if the element type is not to be found, or a wish is none
      */
     public static StreamOptions of(Map<?, ?> options, ClassLoader loader) {
         if (options == null || options.isEmpty()) {
             return DEFAULT;
         }
         Object name = options.get("element_type");
+        Conversion.of(options.get("convert"));
         return new StreamOptions(
                 new HashMap<>(options), ElementType.of(name == null ? null : name.toString(), loader), null);
     }
@@ -52,6 +54,16 @@ public final class StreamOptions {
 
     boolean exact() {
         return Boolean.TRUE.equals(options.get("exact"));
+    }
+
+    /** What the consumer end wants of values that have more than one form. */
+    Conversion conversion() {
+        return Conversion.of(options.get("convert"));
+    }
+
+    /** Whether elements keep the class that the value table gives them. */
+    boolean hasElementType() {
+        return elementType != ElementType.ANY;
     }
 
     int maxPrefetch(int standard) {

@@ -14,7 +14,6 @@ import java.util.concurrent.locks.ReentrantLock;
  * warns once and tasks wait. Idle threads end after a while.
  */
 final class Workers implements Executor {
-    static final int MAX_THREADS = 256;
     private static final long STUCK_MILLIS = 10;
     private static final long IDLE_SECONDS = 10;
 

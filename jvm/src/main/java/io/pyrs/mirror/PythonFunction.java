@@ -4,6 +4,7 @@ import io.pyrs.link.Invocation;
 import io.pyrs.link.Reference;
 import io.pyrs.link.Session;
 import io.pyrs.link.StandIn;
+import io.pyrs.value.Conversion;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.MethodType;
 import java.lang.reflect.InvocationHandler;
@@ -64,8 +65,8 @@ abstract class PythonFunction implements InvocationHandler, StandIn {
         return call(method, given);
     }
 
-    final Object callPython(Object[] arguments) throws Throwable {
-        return session.call(reference, Arrays.asList(arguments));
+    final Object callPython(Object[] arguments, Conversion conversion) throws Throwable {
+        return session.call(reference, Arrays.asList(arguments), conversion);
     }
 
     @Override

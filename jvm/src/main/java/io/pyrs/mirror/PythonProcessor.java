@@ -12,7 +12,7 @@ public final class PythonProcessor extends PythonSubscriber implements Processor
     private final PythonPublisher publisher;
 
     public PythonProcessor(Session session, Reference reference, StreamOptions options) {
-        super(session, reference);
+        super(session, reference, options);
         publisher = new PythonPublisher(session, reference, options);
     }
 

@@ -4,6 +4,7 @@ import io.pyrs.link.Families;
 import io.pyrs.link.Reference;
 import io.pyrs.link.Session;
 import io.pyrs.link.StreamOptions;
+import io.pyrs.value.Conversion;
 import java.lang.reflect.Method;
 import java.lang.reflect.Modifier;
 import java.util.concurrent.Flow;
@@ -41,7 +42,7 @@ public final class PythonStage extends PythonFunction {
             }
         }
         try {
-            return fit(callPython(arguments), noted, method.getReturnType());
+            return fit(callPython(arguments, Conversion.AUTO), noted, method.getReturnType());
         } finally {
             if (held != 0) {
                 session.disown(held);

@@ -5,6 +5,7 @@ import io.pyrs.link.OutboundStream;
 import io.pyrs.link.Reference;
 import io.pyrs.link.Session;
 import io.pyrs.link.StandIn;
+import io.pyrs.link.StreamOptions;
 import java.util.Objects;
 import java.util.concurrent.Flow;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -21,12 +22,14 @@ import org.reactivestreams.Subscription;
 public class PythonSubscriber implements BothFamiliesSubscriber, StandIn {
     private final Session session;
     private final Reference reference;
+    private final StreamOptions options;
     private final AtomicBoolean subscribed = new AtomicBoolean();
     private volatile OutboundStream stream;
 
-    public PythonSubscriber(Session session, Reference reference) {
+    public PythonSubscriber(Session session, Reference reference, StreamOptions options) {
         this.session = session;
         this.reference = reference;
+        this.options = options;
     }
 
     @Override
@@ -47,7 +50,7 @@ public class PythonSubscriber implements BothFamiliesSubscriber, StandIn {
             return;
         }
         try {
-            OutboundStream opened = session.feed(reference);
+            OutboundStream opened = session.feed(reference, options);
             stream = opened;
             begin.accept(opened);
         } catch (RuntimeException over) {
