@@ -14,6 +14,8 @@ from tests.interop.harness import Java
 
 class Reactor:
     name = "reactor"
+    error_overtakes = False
+    """Whether an error is delivered ahead of the elements that are still in the library's own buffer."""
 
     def __init__(self, bridge: Bridge, java: Java) -> None:
         self.bridge = bridge
@@ -118,6 +120,7 @@ class Submission(Reactor):
     """java.util.concurrent.SubmissionPublisher: the other family of interfaces."""
 
     name = "submission"
+    error_overtakes = True
 
     def numbers(self, count: int, watch: Any) -> Any:
         return self.java.static("interop.Submissions", "numbers", count, watch)

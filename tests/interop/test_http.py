@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import socket
 import threading
 from collections.abc import Iterator
@@ -152,7 +153,7 @@ def test_a_body_that_python_fails(bridge: Bridge, java: Java, http: Any, server:
 
 
 def test_an_element_that_is_no_buffer(bridge: Bridge, java: Java, http: Any, server: Server) -> None:
-    source = Watched(lambda: iter([CHUNK, 5, CHUNK]))
+    source = Watched(lambda: itertools.chain([CHUNK, 5], itertools.repeat(CHUNK)))
     java.call(http, "post", server.url("/"), body_of(bridge, source))
     message = java.call(java.call(http, "failure", MILLISECONDS), "getMessage")
     assert "java.nio.ByteBuffer" in message

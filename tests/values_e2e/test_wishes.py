@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import decimal
+import itertools
 from typing import Any
 
 import pytest
@@ -77,7 +78,7 @@ def test_what_does_not_fit_names_both_types(bridge: Bridge, java: Java, wish: st
 
 
 def test_what_does_not_fit_cancels_python(bridge: Bridge, java: Java, recorder: Any) -> None:
-    source = Watched(lambda: iter([1, 2, "three", 4]))
+    source = Watched(lambda: itertools.chain([1, 2, "three"], itertools.count(4)))
     java.static("interop.Functions", "subscribe", bridge.to_jvm(source, element_type="java.lang.Integer"), recorder)
     assert java.call(recorder, "awaitEnd", MILLISECONDS) == "error"
     assert java.call(recorder, "text") == "1 2"
