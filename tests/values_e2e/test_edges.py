@@ -136,6 +136,38 @@ class TestReferences:
         (inside,) = there_and_back(java, bridge, [mine])
         assert inside is mine
 
+    def test_many_of_java_that_nobody_else_holds(self, bridge: Bridge, java: Java) -> None:
+        things = pyrs.range(300).map(lambda n: java.new("interop.Table$Point", n, n))
+        points = java.static("reactor.core.publisher.Flux", "from", bridge.to_jvm(things))
+        assert bridge.from_jvm(points, convert="values").collect(timeout=DEADLINE) == [
+            {"x": n, "y": n} for n in range(300)
+        ]
+
+    def test_many_of_java_by_reference(self, bridge: Bridge, java: Java, recorder: Any) -> None:
+        points = java.static("interop.Table", "points", 5_000)
+        stage = bridge.to_jvm_stage(lambda s: s.map(lambda point: point))
+        java.static(
+            "interop.Functions", "subscribe", java.static("interop.Functions", "assembled", stage, points), recorder
+        )
+        assert java.call(recorder, "awaitEnd", MILLISECONDS) == "complete", java.call(recorder, "errorMessage")
+        assert java.call(recorder, "classes") == "interop.Table$Point"
+        assert java.call(recorder, "text") == " ".join(f"Point({n}, {n})" for n in range(5_000))
+
+    def test_many_of_python_that_nobody_else_holds(self, bridge: Bridge, java: Java) -> None:
+        class Numbered:
+            def __init__(self, number: int) -> None:
+                self.number = number
+
+        flux = java.static("reactor.core.publisher.Flux", "from", bridge.to_jvm(pyrs.range(5_000).map(Numbered)))
+        numbers = bridge.from_jvm(flux).map(lambda numbered: numbered.number)
+        assert numbers.collect(timeout=DEADLINE) == list(range(5_000))
+
+    def test_streams_that_nobody_else_holds(self, bridge: Bridge, java: Java) -> None:
+        for _ in range(100):
+            received = Recorder(initial=10)
+            bridge.from_jvm(java.static("reactor.core.publisher.Flux", "range", 1, 3)).subscribe(received)
+            assert received.completed() == [1, 2, 3]
+
     def test_the_same_python_object_is_the_same_in_java(self, bridge: Bridge, java: Java) -> None:
         mine = lambda: None  # noqa: E731
         recorder = recorded(java, bridge, mine, mine)

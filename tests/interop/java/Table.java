@@ -175,6 +175,11 @@ public final class Table {
         return array;
     }
 
+    /** Objects that nobody holds but the stream. */
+    public static org.reactivestreams.Publisher<Object> points(int count) {
+        return Sources.ofThreads(count, number -> new Point((int) number, (int) number));
+    }
+
     /** A class without a row. Its greeting is a default method that it inherits from a super-interface. */
     public static Object thing() {
         return new Hidden();
