@@ -29,13 +29,22 @@ def load(java: FakeJava) -> object:
     return load_entry(java, JARS, "0.1.0")
 
 
-@pytest.mark.parametrize("kind", [SPARK_LOADER, SPARK_CHILD_FIRST, JPYPE_LOADER])
+@pytest.mark.parametrize("kind", [SPARK_LOADER, SPARK_CHILD_FIRST])
 def test_a_loader_that_takes_jars_gets_both(kind: tuple[str, ...]) -> None:
     context = Loader(kind, Loader())
     java = FakeJava(context)
     load(java)
     assert java.added == [(context, OURS), (context, FALLBACK)]
     assert java.properties[LOADER_PROPERTY] is context
+
+
+def test_jpypes_loader_gets_reactive_streams_and_a_child_our_jar() -> None:
+    context = Loader(JPYPE_LOADER, Loader())
+    java = FakeJava(context)
+    load(java)
+    child = java.properties[LOADER_PROPERTY]
+    assert isinstance(child, Loader)
+    assert (child.parent, child.classes, context.classes) == (context, {ENTRY}, {PUBLISHER})
 
 
 def test_the_users_reactive_streams_from_spark_jars_is_the_one_that_counts() -> None:

@@ -205,6 +205,21 @@ def test_the_users_class_path_comes_first(tmp_path: Path) -> None:
     assert in_a_process(program, str(own)).endswith("the-users-own.jar")
 
 
+def test_the_bridge_sees_what_a_later_launch_adds(tmp_path: Path) -> None:
+    own = shutil.copy(packaged_jars().pyrs, tmp_path / "later.jar")  # any jar with a class that is nowhere else
+    program = """
+        import sys
+        from pyrs.jvm.gateways import launch_gateway
+        control = launch_gateway().open(b"1" * 32, {})
+        mirror = control.mirror(1, 3, {})
+        launch_gateway(classpath=[sys.argv[1]])
+        loader = mirror.getClass().getClassLoader().getParent()
+        print(loader.loadClass("io.pyrs.Entry").getName())
+        control.close()
+    """
+    assert in_a_process(program, str(own)) == "io.pyrs.Entry"
+
+
 def test_no_jvm_is_found(tmp_path: Path) -> None:
     program = """
         import jpype

@@ -76,8 +76,9 @@ def _start(
         jpype.startJVM(
             *jvm_options,
             jvmpath=library,
-            # The user's own first: where they bring org.reactivestreams, theirs is the one that counts.
-            classpath=[*paths, str(jars.pyrs), str(jars.reactive_streams)],
+            # The user's own first: where they bring org.reactivestreams, theirs is the one that counts. Our own jar is
+            # not here: its loader has to see what a later launch adds, and the class path's loader does not.
+            classpath=[*paths, str(jars.reactive_streams)],
             convertStrings=False,
             interrupt=False,  # Ctrl-C stays Python's KeyboardInterrupt
         )

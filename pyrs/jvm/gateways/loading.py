@@ -1,9 +1,9 @@
 """Bringing our jar into a JVM that is already running, once.
 
 The first way that works is taken: the class is visible already (``spark.jars``, ``--packages``, the class path); the
-JVM has a loader that takes more jars (Spark's ``MutableURLClassLoader``, JPype's own); a child class loader. The loader
-that was found is remembered in the JVM under the system property ``io.pyrs.loader``, so that a second bridge or another
-Python process shares the one copy, and its types, with the first.
+driver has Spark's ``MutableURLClassLoader``, which takes more jars; a child class loader. The loader that was found is
+remembered in the JVM under the system property ``io.pyrs.loader``, so that a second bridge or another Python process
+shares the one copy, and its types, with the first.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ __all__ = ["ENTRY", "LOADER_PROPERTY", "load_entry"]
 ENTRY = "io.pyrs.Entry"
 LOADER_PROPERTY = "io.pyrs.loader"
 _PUBLISHER = "org.reactivestreams.Publisher"
-# Class loaders with a public addURL: Spark's (and its subclasses), and the one that JPype puts above the class path.
-_MUTABLE = frozenset({"org.apache.spark.util.MutableURLClassLoader", "org.jpype.JPypeClassLoader"})
+_SPARK_LOADER = "org.apache.spark.util.MutableURLClassLoader"
+_JPYPE_LOADER = "org.jpype.JPypeClassLoader"
 _lock = threading.Lock()
 
 
@@ -63,11 +63,19 @@ def _find_loader(java: Java, jars: Jars) -> object:
     needs_publisher = _visible(java, context, _PUBLISHER) is None
     added = [_url(java, jars.pyrs)]
     if needs_publisher:
-        added.append(_url(java, jars.reactive_streams))
+        fallback = _url(java, jars.reactive_streams)
+        if _is_kind(java, context, _JPYPE_LOADER):
+            # JPype's loader takes it, for everybody, but not our own jar: the classes that it defines itself have no
+            # package and so no version.
+            java.call(context, "addURL", fallback)
+        else:
+            added.append(fallback)
     # The outermost loader that will do: ADD JAR gives one Spark session a loader of its own, which other sessions
     # do not see, and the types that our mirrors implement must be everybody's.
     for loader in reversed(list(_with_parents(java, context))):
-        if _is_mutable(java, loader) and (needs_publisher or _visible(java, loader, _PUBLISHER) is not None):
+        if _is_kind(java, loader, _SPARK_LOADER) and (
+            needs_publisher or _visible(java, loader, _PUBLISHER) is not None
+        ):
             for url in added:
                 java.call(loader, "addURL", url)
             return loader
@@ -77,7 +85,7 @@ def _find_loader(java: Java, jars: Jars) -> object:
 def _loader_of_visible_entry(java: Java, jars: Jars, loader: object) -> object:
     """The user put pyrs.jar on the class path; org.reactivestreams must be visible from the same place."""
     if _visible(java, loader, _PUBLISHER) is None:
-        if not _is_mutable(java, loader):
+        if not (_is_kind(java, loader, _SPARK_LOADER) or _is_kind(java, loader, _JPYPE_LOADER)):
             raise JvmUnavailable(
                 "pyrs.jar is on the JVM's class path, but the class loader that holds it sees no org.reactivestreams: "
                 f"put {jars.reactive_streams.name} on the same class path, or take pyrs.jar away (pyrs loads its own)"
@@ -101,11 +109,11 @@ def _visible(java: Java, loader: object, class_name: str) -> object | None:
         raise
 
 
-def _is_mutable(java: Java, loader: object) -> bool:
+def _is_kind(java: Java, loader: object, class_name: str) -> bool:
     # By name, up the superclasses: Spark has several kinds of it, and other JVMs do not have the class to ask with.
     ancestor: object | None = java.call(loader, "getClass")
     while ancestor is not None:
-        if java.call(ancestor, "getName") in _MUTABLE:
+        if java.call(ancestor, "getName") == class_name:
             return True
         ancestor = java.call(ancestor, "getSuperclass")
     return False
