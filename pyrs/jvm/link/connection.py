@@ -24,6 +24,7 @@ _HOUSEKEEPING_SECONDS = 0.5
 _MANY_RELEASED = 2_048
 _OPENING_SECONDS = 10.0
 _GOODBYE_SECONDS = 1.0
+_CONFIRM_SECONDS = 5.0
 
 _live: weakref.WeakSet[Connection] = weakref.WeakSet()
 
@@ -65,6 +66,7 @@ class Connection:
             send=self._send,
             wake=self._wake,
             max_prefetch=max_prefetch,
+            confirm_seconds=_CONFIRM_SECONDS,
         )
         self.session.codec = make_codec(self.session)
         self.session.on_goaway = self._goaway

@@ -42,6 +42,7 @@ class FrameType(IntEnum):
     RETURN = 11
     RELEASE = 12
     GOAWAY = 13
+    SUBSCRIBED = 14
 
 
 class GoAway(IntEnum):

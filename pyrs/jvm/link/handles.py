@@ -13,6 +13,11 @@ from pyrs.jvm.link.frames import RELEASED, FrameType, frame
 _FRAME_ENTRIES = 4_096
 
 
+def missing_handle(handle: int) -> ProtocolError:
+    """The error for a handle that is not in the table."""
+    return ProtocolError(f"handle {handle} is not there: it was never sent or was given back already")
+
+
 class Owned:
     """One of our objects, and how often its handle was sent."""
 
@@ -64,8 +69,13 @@ class Handles:
         """
         owned = self._by_handle.get(handle)
         if owned is None:
-            raise ProtocolError(f"handle {handle} is not there: it was never sent or was given back already")
+            raise missing_handle(handle)
         return owned.target
+
+    def find(self, handle: int) -> object | None:
+        """The same, None where there is none."""
+        owned = self._by_handle.get(handle)
+        return None if owned is None else owned.target
 
     def claim_subscriber(self, handle: int) -> Any:
         """The Subscriber of a handle, once: it takes one subscription (rules 2.5, 2.12).

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
+from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any
 
 from pyrs._core import hooks
@@ -37,6 +38,7 @@ class InboundStream(Lane, Subscription):
         "_asked_nonpositive",
         "_batches",
         "_cancelled",
+        "_confirmed",
         "_current",
         "_decode",
         "_demand",
@@ -74,6 +76,7 @@ class InboundStream(Lane, Subscription):
         self._cancelled = False
         self._ended = False
         self._ending = threading.Lock()
+        self._confirmed: SimpleQueue[None] = SimpleQueue()
 
     # The user's side: any thread.
 
@@ -125,7 +128,21 @@ class InboundStream(Lane, Subscription):
         self._cancelled = True
         self._session.cancel_inbound(self)
 
+    def await_confirmation(self, deadline_seconds: float) -> bool:
+        """Wait until the peer's Publisher was subscribed to, or the stream is over. False when the deadline passed."""
+        if self._cancelled or self._ended:
+            return True
+        try:
+            self._confirmed.get(timeout=deadline_seconds)
+        except Empty:
+            return False
+        return True
+
     # The reader's side: it only notes.
+
+    def confirmed(self) -> None:
+        """SUBSCRIBED came."""
+        self._confirmed.put(None)
 
     def arrived(self, body: bytes) -> None:
         """A NEXT came."""
@@ -279,6 +296,7 @@ class InboundStream(Lane, Subscription):
     def _end(self) -> None:
         """Drop every reference (rule 3.13); what was not handed over is counted and given back."""
         self._ended = True
+        self._confirmed.put(None)
         self._subscriber = None
         dropped, self._current = len(self._current), []
         self._session.ended_inbound(self, dropped + self._drop_batches())

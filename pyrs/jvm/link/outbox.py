@@ -30,10 +30,13 @@ class Source(Protocol):
 
 def may_write() -> bool:
     """Whether this thread may block on the socket."""
-    if threading.get_ident() == _MAIN:
-        return False
+    return threading.get_ident() != _MAIN and not on_event_loop()
+
+
+def on_event_loop() -> bool:
+    """Whether an asyncio loop runs on this thread."""
     asyncio = sys.modules.get("asyncio")
-    return asyncio is None or asyncio._get_running_loop() is None
+    return asyncio is not None and asyncio._get_running_loop() is not None
 
 
 class Outbox:

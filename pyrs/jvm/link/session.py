@@ -16,11 +16,11 @@ from pyrs._core import hooks
 from pyrs.api import Publisher, Subscriber
 from pyrs.errors import CallTimeout, LinkBroken, LinkClosed, ProtocolError, PyrsError
 from pyrs.jvm.link.frames import CREDIT, RELEASED, Frame, FrameType, GoAway, frame, pieces
-from pyrs.jvm.link.handles import Handles
+from pyrs.jvm.link.handles import Handles, missing_handle
 from pyrs.jvm.link.inbound import InboundStream
 from pyrs.jvm.link.lane import Lane
 from pyrs.jvm.link.outbound import OutboundStream
-from pyrs.jvm.link.outbox import Message, Outbox
+from pyrs.jvm.link.outbox import Message, Outbox, on_event_loop
 from pyrs.jvm.link.window import DEFAULT_MAX_PREFETCH
 
 _log = logging.getLogger("pyrs.jvm")
@@ -85,6 +85,7 @@ class Session:
         send: writes bytes to the socket.
         wake: has the writer thread flush the outbox.
         max_prefetch: the largest window of a stream.
+        confirm_seconds: how long `subscribe` waits to hear that the peer's Publisher was subscribed to; 0 does not ask.
         first_stream: 1 for Python, 2 for the side that plays the JVM.
     """
 
@@ -96,6 +97,7 @@ class Session:
         send: Callable[[bytes], object],
         wake: Callable[[], object],
         max_prefetch: int = DEFAULT_MAX_PREFETCH,
+        confirm_seconds: float = 0.0,
         first_stream: int = 1,
     ) -> None:
         self.execute = execute
@@ -104,6 +106,7 @@ class Session:
         self.outbox = Outbox(send, wake, self.handles.release_frames)
         self.codec: Codec
         self.max_prefetch = max_prefetch
+        self._confirm_seconds = confirm_seconds
         self.open = True
         self.over: PyrsError = LinkClosed(
             "the link was closed: open another one with pyrs.jvm.connect or pyrs.jvm.launch"
@@ -127,18 +130,24 @@ class Session:
     ) -> None:
         """Subscribe a Python Subscriber to the peer's Publisher `handle`. on_subscribe is called before this returns.
 
+        So that a hot Publisher loses nothing that it emits afterwards, this returns when the peer's ``subscribe`` has
+        (on a thread with a running event loop, which must not wait, at once).
+
         Rules: 1.9 (where the link is over already the Subscriber gets its Subscription, then the error).
         """
         stream = InboundStream(self, next(self._stream_ids), subscriber, max_prefetch=self.max_prefetch, exact=exact)
         self._register(stream)
         try:
+            confirm = self._confirm_seconds > 0 and not on_event_loop()
             if self.open:
-                body = self.codec.encode([handle, options or {}])
+                body = self.codec.encode([handle, {**(options or {}), "confirm": True} if confirm else options or {}])
                 self.outbox.control(frame(FrameType.SUBSCRIBE, stream.id, body))
             else:
                 stream.lost(self.over)
             stream.start()
             self.outbox.flush()
+            if confirm and not stream.await_confirmation(self._confirm_seconds):
+                _log.warning("stream %d: the Publisher in the JVM has not returned from subscribe yet", stream.id)
         except BaseException:
             stream.cancel()  # an interrupt, most likely: what was opened by halves must not stay
             raise
@@ -237,13 +246,15 @@ class Session:
 
     def _receive_rarer(self, kind: int, identifier: int, body: bytes) -> None:
         stream = self.streams.get(identifier)
-        if kind == FrameType.COMPLETE or kind == FrameType.CANCEL:
+        if kind in (FrameType.COMPLETE, FrameType.CANCEL, FrameType.SUBSCRIBED):
             if body:
                 raise ProtocolError(f"malformed {FrameType(kind).name}: it has a body")
             if kind == FrameType.COMPLETE and isinstance(stream, InboundStream):
                 stream.terminated(None)
             elif kind == FrameType.CANCEL and isinstance(stream, OutboundStream):
                 stream.cancelled()
+            elif kind == FrameType.SUBSCRIBED and isinstance(stream, InboundStream):
+                stream.confirmed()
             else:
                 self._unknown(identifier, stream)
         elif kind == FrameType.ERROR:
@@ -253,8 +264,8 @@ class Session:
             else:
                 self._unknown(identifier, stream)
         elif kind == FrameType.SUBSCRIBE:
-            handle, _ = self._opening(identifier, body, "SUBSCRIBE")
-            self._subscribed(identifier, handle)
+            handle, options = self._opening(identifier, body, "SUBSCRIBE")
+            self._subscribed(identifier, handle, confirm=options.get("confirm") is True)
         elif kind == FrameType.ON_SUBSCRIBE:
             handle, options = self._opening(identifier, body, "ON_SUBSCRIBE")
             self._on_subscribed(identifier, handle, exact=options.get("exact") is True)
@@ -301,19 +312,24 @@ class Session:
             raise ProtocolError(f"malformed {name}: the peer may not open stream {identifier}")
         return handle, options
 
-    def _subscribed(self, identifier: int, handle: int) -> None:
+    def _subscribed(self, identifier: int, handle: int, *, confirm: bool) -> None:
         stream = OutboundStream(self, identifier)
         self._register(stream)
+        # Looked up here and not by the task: RELEASE may be the next frame.
+        publisher = self.handles.find(handle)
 
         def subscribe() -> None:
             try:
-                publisher = self.handles.local(handle)
+                if publisher is None:
+                    raise missing_handle(handle)
                 if not hasattr(publisher, "subscribe"):
                     raise ProtocolError(f"handle {handle} is a {type(publisher).__name__}, which is no Publisher")
                 peer_publisher: Publisher[Any] = publisher
                 peer_publisher.subscribe(stream)
             except BaseException as error:
                 stream.refused(error)
+            if confirm:
+                self.send(frame(FrameType.SUBSCRIBED, identifier))
 
         self.execute(subscribe)
 
@@ -359,12 +375,15 @@ class Session:
         if type(handle) is not int or not isinstance(arguments, list):
             raise ProtocolError("malformed CALL: its body is no handle and arguments")
 
+        target: Any = self.handles.find(handle)
+
         def answer() -> None:
             try:
                 if handle == BARRIER:
                     result = arguments[0] if arguments else None
+                elif target is None:
+                    raise missing_handle(handle)
                 else:
-                    target: Any = self.handles.local(handle)
                     result = target(*arguments)
                 body = self.codec.encode([True, result])
             except BaseException as error:

@@ -15,16 +15,17 @@ final class FrameType {
     static final int RETURN = 11;
     static final int RELEASE = 12;
     static final int GOAWAY = 13;
+    static final int SUBSCRIBED = 14;
 
     private static final String[] NAMES = {
         "", "HELLO", "PROOF", "SUBSCRIBE", "ON_SUBSCRIBE", "REQUEST", "CANCEL", "NEXT", "COMPLETE", "ERROR", "CALL",
-        "RETURN", "RELEASE", "GOAWAY"
+        "RETURN", "RELEASE", "GOAWAY", "SUBSCRIBED"
     };
 
     private FrameType() {}
 
     static boolean isKnown(int type) {
-        return type >= HELLO && type <= GOAWAY;
+        return type >= HELLO && type <= SUBSCRIBED;
     }
 
     /** Whether a large body of this type may cross in pieces. */

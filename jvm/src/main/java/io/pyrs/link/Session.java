@@ -239,6 +239,9 @@ public final class Session {
                     ((InboundStream) stream).terminated(error);
                 }
                 break;
+            case FrameType.SUBSCRIBED:
+                requireSize(message, 0); // this side asks for none
+                break;
             case FrameType.SUBSCRIBE:
                 opening(message, stream);
                 break;
@@ -306,7 +309,16 @@ public final class Session {
         } catch (IllegalArgumentException error) {
             unknown = error;
         }
+        // Looked up here and not by the task: RELEASE may be the next frame.
+        Object publisher = null;
+        try {
+            publisher = handles.local(handle);
+        } catch (IllegalStateException notThere) {
+            unknown = notThere;
+        }
+        Object target = publisher;
         RuntimeException refusal = unknown;
+        boolean confirm = Boolean.TRUE.equals(options.get("confirm"));
         OutboundStream stream = new OutboundStream(this, id, conversion, handles.boxesOf(handle));
         register(id, stream);
         executor.execute(() -> {
@@ -314,9 +326,13 @@ public final class Session {
                 if (refusal != null) {
                     throw refusal;
                 }
-                Families.subscribe(handles.local(handle), stream);
+                Families.subscribe(target, stream);
             } catch (Throwable error) {
                 stream.refused(error);
+            }
+            if (confirm) {
+                outbox.control(Frames.frame(FrameType.SUBSCRIBED, id, Frames.NOTHING));
+                outbox.flush();
             }
         });
     }

@@ -1,0 +1,195 @@
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicLong;
+import org.reactivestreams.Publisher;
+import org.reactivestreams.Subscriber;
+import org.reactivestreams.Subscription;
+
+/** What the tests of endings and bad input need on the JVM's side: Publishers and Subscribers that can be watched, or are wrong. */
+public final class Parties {
+    private static final Map<String, Object> SHARED = new ConcurrentHashMap<>();
+
+    private Parties() { }
+
+    /** Keeps an object for another process. */
+    public static void share(String name, Object value) { SHARED.put(name, value); }
+
+    public static Object shared(String name) { return SHARED.get(name); }
+
+    /** Counts up from 0 as requested, on the thread that requests. */
+    public static final class Range implements Publisher<Long> {
+        private final long count;
+        public final AtomicLong emitted = new AtomicLong();
+        public final CountDownLatch cancelled = new CountDownLatch(1);
+
+        public Range(long count) { this.count = count; }
+
+        public boolean awaitCancelled(long millis) throws InterruptedException {
+            return cancelled.await(millis, TimeUnit.MILLISECONDS);
+        }
+
+        public long emitted() { return emitted.get(); }
+
+        @Override public void subscribe(Subscriber<? super Long> subscriber) {
+            subscriber.onSubscribe(new Subscription() {
+                private final AtomicLong demand = new AtomicLong();
+                private long next;
+                private volatile boolean over;
+
+                @Override public void request(long n) {
+                    if (demand.getAndAccumulate(n, (a, b) -> a + b < 0 ? Long.MAX_VALUE : a + b) != 0) return;
+                    long credit = n;
+                    do {
+                        for (long i = 0; i < credit && !over; i++) {
+                            if (next == count) {
+                                over = true;
+                                subscriber.onComplete();
+                                return;
+                            }
+                            emitted.incrementAndGet();
+                            subscriber.onNext(next++);
+                        }
+                        credit = demand.addAndGet(-credit);
+                    } while (credit != 0 && !over);
+                }
+
+                @Override public void cancel() {
+                    over = true;
+                    cancelled.countDown();
+                }
+            });
+        }
+    }
+
+    /** Breaks one rule each. */
+    public static final class Wrong implements Publisher<Long> {
+        private final String how;
+        public final CountDownLatch cancelled = new CountDownLatch(1);
+
+        public Wrong(String how) { this.how = how; }
+
+        public boolean awaitCancelled(long millis) throws InterruptedException {
+            return cancelled.await(millis, TimeUnit.MILLISECONDS);
+        }
+
+        @Override public void subscribe(Subscriber<? super Long> subscriber) {
+            if (how.equals("throws")) throw new IllegalStateException("cannot be subscribed to");
+            if (how.equals("no onSubscribe")) {
+                subscriber.onNext(1L);
+                return;
+            }
+            AtomicBoolean once = new AtomicBoolean();
+            subscriber.onSubscribe(new Subscription() {
+                @Override public void request(long n) {
+                    if (once.getAndSet(true)) return;
+                    if (how.equals("request throws")) throw new IllegalStateException("request threw");
+                    new Thread(() -> signal(subscriber, n)).start();
+                }
+
+                @Override public void cancel() { cancelled.countDown(); }
+            });
+        }
+
+        private void signal(Subscriber<? super Long> subscriber, long n) {
+            switch (how) {
+                case "null element":
+                    subscriber.onNext(1L);
+                    try {
+                        subscriber.onNext(null);
+                    } catch (NullPointerException expected) {
+                        // Rule 2.13: the caller is told so.
+                    }
+                    break;
+                case "beyond demand":
+                    for (long i = 0; i <= n + 1_000; i++) subscriber.onNext(i);
+                    break;
+                case "two terminals":
+                    subscriber.onNext(1L);
+                    subscriber.onComplete();
+                    subscriber.onError(new IllegalStateException("a second terminal"));
+                    subscriber.onComplete();
+                    break;
+                case "two threads":
+                    Runnable many = () -> { for (long i = 0; i < n / 2; i++) subscriber.onNext(i); };
+                    CountDownLatch inside = new CountDownLatch(1);
+                    // Two threads that emit all their demand: some two of those calls meet.
+                    Thread other = new Thread(() -> { inside.countDown(); for (int i = 0; i < 200_000; i++) subscriber.onNext(0L); });
+                    other.start();
+                    try { inside.await(); } catch (InterruptedException e) { return; }
+                    for (int i = 0; i < 200_000; i++) subscriber.onNext(1L);
+                    break;
+                default:
+                    throw new IllegalArgumentException(how);
+            }
+        }
+    }
+
+    /** Counts, requests again after each element, and may block for good in onNext. */
+    public static final class Counting implements Subscriber<Object> {
+        private final long first;
+        private final long again;
+        private final boolean blocks;
+        private Subscription subscription;
+        public final AtomicLong count = new AtomicLong();
+        public final CountDownLatch ended = new CountDownLatch(1);
+        public final CountDownLatch blocked = new CountDownLatch(1);
+        public static final CountDownLatch RELEASE = new CountDownLatch(1);
+        private volatile Throwable error;
+        private volatile boolean inOrder = true;
+
+        public Counting(long first, long again, boolean blocks) {
+            this.first = first;
+            this.again = again;
+            this.blocks = blocks;
+        }
+
+        @Override public void onSubscribe(Subscription s) {
+            subscription = s;
+            s.request(first);
+        }
+
+        @Override public void onNext(Object element) {
+            if (!Long.valueOf(count.getAndIncrement()).equals(element)) inOrder = false;
+            if (blocks) {
+                blocked.countDown();
+                try { RELEASE.await(); } catch (InterruptedException e) { Thread.currentThread().interrupt(); }
+            }
+            if (again > 0) subscription.request(again);
+        }
+
+        @Override public void onError(Throwable t) {
+            error = t;
+            ended.countDown();
+        }
+
+        @Override public void onComplete() { ended.countDown(); }
+
+        public void cancel() { subscription.cancel(); }
+
+        public boolean awaitEnd(long millis) throws InterruptedException { return ended.await(millis, TimeUnit.MILLISECONDS); }
+
+        public boolean awaitBlocked(long millis) throws InterruptedException { return blocked.await(millis, TimeUnit.MILLISECONDS); }
+
+        public long count() { return count.get(); }
+
+        public boolean inOrder() { return inOrder; }
+
+        public String error() { return error == null ? null : error.toString(); }
+
+        public static void release() { RELEASE.countDown(); }
+    }
+
+    /** How many threads of the bridge there are. */
+    public static long bridgeThreads() {
+        return Thread.getAllStackTraces().keySet().stream().filter(t -> t.getName().startsWith("pyrs-")).count();
+    }
+
+    public static List<String> bridgeThreadNames() {
+        return Thread.getAllStackTraces().keySet().stream().map(Thread::getName).filter(n -> n.startsWith("pyrs-")).sorted()
+            .collect(java.util.stream.Collectors.toList());
+    }
+}

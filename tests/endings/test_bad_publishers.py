@@ -1,0 +1,153 @@
+"""Publishers and Subscribers that break a rule end their own stream, with the rule's number, and no other."""
+
+from __future__ import annotations
+
+import threading
+from queue import SimpleQueue
+from typing import Any
+
+import pytest
+from recorder import DEADLINE, MILLIS, Recorder
+
+import pyrs
+from pyrs import jvm
+from pyrs.api import Publisher, Subscription
+
+
+@pytest.mark.parametrize(
+    ("how", "rule"),
+    [
+        ("null element", "2.13"),
+        ("beyond demand", "1.1"),
+        ("two threads", "1.3"),
+        ("no onSubscribe", "1.9"),
+    ],
+)
+def test_a_java_publisher_that_breaks_a_rule(bridge: jvm.Bridge, shared_jvm: Any, how: str, rule: str) -> None:
+    wrong = shared_jvm.gateway.jvm.Parties.Wrong(how)
+    other, broken = Recorder(10, 1), Recorder(pyrs.UNBOUNDED)
+    bridge.from_jvm(shared_jvm.gateway.jvm.Parties.Range(50_000)).subscribe(other)
+    bridge.from_jvm(wrong).subscribe(broken)
+    error = broken.end()
+    assert error is not None and rule in str(error), error
+    if how != "no onSubscribe":
+        assert wrong.awaitCancelled(MILLIS), "the Publisher is cancelled"
+    assert other.end() is None
+    assert other.elements == list(range(50_000))
+    assert broken.only_one_terminal()
+
+
+def test_two_terminals_from_java_are_one(bridge: jvm.Bridge, shared_jvm: Any) -> None:
+    recorder = Recorder(pyrs.UNBOUNDED)
+    bridge.from_jvm(shared_jvm.gateway.jvm.Parties.Wrong("two terminals")).subscribe(recorder)
+    assert recorder.end() is None
+    bridge._session.call(0, deadline_seconds=DEADLINE)
+    assert recorder.elements == [1]
+    assert recorder.only_one_terminal()
+
+
+@pytest.mark.parametrize(("how", "message"), [("throws", "cannot be subscribed to"), ("request throws", "request threw")])
+def test_a_java_publisher_that_throws(bridge: jvm.Bridge, shared_jvm: Any, how: str, message: str) -> None:
+    recorder = Recorder(1)
+    bridge.from_jvm(shared_jvm.gateway.jvm.Parties.Wrong(how)).subscribe(recorder)
+    error = recorder.end()
+    assert error is not None and message in str(error)
+
+
+class Wrong(Publisher[Any], Subscription):
+    """Breaks one rule, on the first request."""
+
+    def __init__(self, how: str) -> None:
+        self.how = how
+        self.cancelled = threading.Event()
+        self.requested = threading.Event()
+        self.subscriber: Any = None
+
+    def subscribe(self, subscriber: Any) -> None:
+        self.subscriber = subscriber
+        if self.how == "raises":
+            raise RuntimeError("cannot be subscribed to")
+        subscriber.on_subscribe(self)
+
+    def request(self, n: int) -> None:
+        if not self.requested.is_set():
+            self.requested.set()
+            threading.Thread(target=self._signal, args=(n,), daemon=True).start()
+
+    def _signal(self, n: int) -> None:
+        subscriber = self.subscriber
+        if self.how == "null element":
+            subscriber.on_next(0)
+            with pytest.raises(TypeError):
+                subscriber.on_next(None)
+        elif self.how == "beyond demand":
+            for number in range(n + 1_000):
+                subscriber.on_next(number)
+        elif self.how == "two terminals":
+            subscriber.on_complete()
+            subscriber.on_complete()
+        elif self.how == "two threads":
+            second = threading.Thread(target=lambda: [subscriber.on_next(0) for _ in range(100_000)], daemon=True)
+            second.start()
+            for _ in range(100_000):
+                subscriber.on_next(0)
+
+    def cancel(self) -> None:
+        self.cancelled.set()
+
+
+@pytest.mark.parametrize(("how", "rule"), [("null element", "2.13"), ("beyond demand", "1.1"), ("raises", "cannot be")])
+def test_a_python_publisher_that_breaks_a_rule(bridge: jvm.Bridge, shared_jvm: Any, how: str, rule: str) -> None:
+    wrong = Wrong(how)
+    counting = shared_jvm.gateway.jvm.Parties.Counting(1_000, 0, False)
+    other = shared_jvm.gateway.jvm.Parties.Counting(10, 1, False)
+    before = pyrs.set_element_hook(lambda count, where: None)
+    try:
+        bridge.to_jvm(pyrs.range(50_000)).subscribe(other)
+        bridge.to_jvm(wrong).subscribe(counting)
+        assert counting.awaitEnd(MILLIS)
+        assert rule in counting.error()
+        if how != "raises":
+            assert wrong.cancelled.wait(DEADLINE)
+        assert other.awaitEnd(MILLIS)
+        assert other.count() == 50_000 and other.inOrder() and other.error() is None
+    finally:
+        pyrs.set_element_hook(before)
+
+
+def test_two_terminals_from_python_are_one(bridge: jvm.Bridge, shared_jvm: Any) -> None:
+    counting = shared_jvm.gateway.jvm.Parties.Counting(1, 0, False)
+    bridge.to_jvm(Wrong("two terminals")).subscribe(counting)
+    assert counting.awaitEnd(MILLIS)
+    assert counting.error() is None
+
+
+def test_a_python_subscriber_that_raises_is_cancelled_and_reported(bridge: jvm.Bridge, shared_jvm: Any) -> None:
+    reported: SimpleQueue[BaseException] = SimpleQueue()
+    before = pyrs.set_error_hook(lambda error, where: reported.put(error))
+    try:
+
+        class Raising(Recorder):
+            def on_next(self, element: Any) -> None:
+                raise ArithmeticError("mine")
+
+        source = shared_jvm.gateway.jvm.Parties.Range(1_000_000_000)
+        bridge.from_jvm(source).subscribe(Raising(5))
+        assert isinstance(reported.get(timeout=DEADLINE), ArithmeticError)
+        assert source.awaitCancelled(MILLIS)
+    finally:
+        pyrs.set_error_hook(before)
+
+
+@pytest.mark.parametrize("n", [0, -1, -(2**62)])
+def test_an_illegal_request_is_an_error_of_rule_3_9(bridge: jvm.Bridge, shared_jvm: Any, n: int) -> None:
+    source = shared_jvm.gateway.jvm.Parties.Range(10)
+    recorder = Recorder(1)
+    bridge.from_jvm(source).subscribe(recorder)
+    assert recorder.next() == 0
+    recorder.subscription.request(n)
+    error = recorder.end()
+    assert isinstance(error, ValueError) and "3.9" in str(error)
+    assert source.awaitCancelled(MILLIS)
+    recorder.subscription.request(1)
+    recorder.subscription.cancel()

@@ -1,0 +1,293 @@
+"""However a stream, a bridge or a process ends: nothing hangs, each Subscriber hears of it once, nothing is left behind."""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from recorder import DEADLINE, MILLIS, Recorder
+
+import pyrs
+from pyrs import jvm
+from pyrs.errors import LinkBroken, LinkClosed
+
+HERE = Path(__file__).parent
+
+
+@pytest.fixture(autouse=True)
+def quiet_drops() -> Any:
+    """Elements that were prefetched when a stream ends are dropped on purpose here."""
+    before = pyrs.set_element_hook(lambda count, where: None)
+    yield
+    pyrs.set_element_hook(before)
+
+
+def bridge_threads() -> list[str]:
+    return sorted(t.name for t in threading.enumerate() if t.name.startswith("pyrs-bridge"))
+
+
+def eventually(condition: Callable[[], object], what: str) -> None:
+    """For what another process or a garbage collector does in its own time."""
+    pause = threading.Event()
+    end = time.monotonic() + DEADLINE
+    while not condition():
+        assert time.monotonic() < end, what
+        pause.wait(0.02)
+
+
+def test_the_jvm_killed_mid_stream(new_jvm: Any) -> None:
+    plain = new_jvm()
+    bridge = jvm.connect(plain.gateway)
+    running, idle = Recorder(10, 1), Recorder(1)
+    bridge.from_jvm(plain.parties.Range(1 << 60)).subscribe(running)
+    bridge.from_jvm(plain.parties.Range(1 << 60)).subscribe(idle)
+    cancelled = threading.Event()
+
+    def forever() -> Any:
+        try:
+            yield from iter(int, 1)
+        finally:
+            cancelled.set()
+
+    bridge.to_jvm(pyrs.from_iterable(forever())).subscribe(plain.parties.Counting(10, 1, False))
+    running.next(), idle.next()
+    plain.kill()
+    for recorder in (running, idle):
+        assert isinstance(recorder.end(), LinkBroken)
+        assert recorder.only_one_terminal()
+    assert bridge.closed
+    late = Recorder(1)
+    with pytest.raises((LinkBroken, LinkClosed)):
+        bridge.from_jvm(None)
+    assert bridge.close()
+    eventually(lambda: bridge.name not in " ".join(bridge_threads()), f"threads are left: {bridge_threads()}")
+    assert late.only_one_terminal()
+    assert bridge.stats()["streams_live"] == 0
+
+
+CHILD = """
+import sys
+from py4j.java_gateway import GatewayParameters, JavaGateway
+import pyrs
+from pyrs import jvm
+gateway = JavaGateway(gateway_parameters=GatewayParameters(port=int(sys.argv[1]), auth_token=sys.stdin.readline().strip()))
+bridge = jvm.connect(gateway)
+shared = gateway.jvm.Parties.shared
+class Slow(pyrs.Subscriber):
+    def on_subscribe(self, subscription): self.subscription = subscription; subscription.request(10)
+    def on_next(self, element):
+        if element == 5: print("flowing", flush=True)
+        self.subscription.request(1)
+    def on_error(self, error): print("error", type(error).__name__, flush=True)
+    def on_complete(self): pass
+bridge.from_jvm(shared("source")).subscribe(Slow())
+bridge.to_jvm(pyrs.from_iterable(iter(int, 1))).subscribe(shared("sink"))
+"""
+
+
+def start_child(plain: Any, then: str) -> subprocess.Popen[str]:
+    child = subprocess.Popen(
+        [sys.executable, "-c", CHILD + then, str(plain.port)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert child.stdin is not None and child.stdout is not None
+    child.stdin.write(plain.token + "\n")
+    child.stdin.flush()
+    return child
+
+
+@pytest.mark.parametrize("how", ["killed", "exits", "raises"])
+def test_the_python_process_ends_mid_stream(shared_jvm: Any, how: str) -> None:
+    source, sink = shared_jvm.parties.Range(1 << 60), shared_jvm.parties.Counting(10, 1, False)
+    shared_jvm.parties.share("source", source)
+    shared_jvm.parties.share("sink", sink)
+    before = shared_jvm.parties.bridgeThreads()
+    then = {"killed": "sys.stdin.readline()", "exits": "sys.stdin.readline()", "raises": "sys.stdin.readline(); 1/0"}[how]
+    child = start_child(shared_jvm, then)
+    assert child.stdin is not None and child.stdout is not None
+    assert child.stdout.readline().strip() == "flowing"
+    if how == "killed":
+        child.kill()
+    else:
+        child.stdin.write("\n")
+        child.stdin.flush()
+    started = time.monotonic()
+    status = child.wait(DEADLINE)
+    assert time.monotonic() - started < 10, "the interpreter's exit was held up"
+    assert status == {"killed": -signal.SIGKILL, "exits": 0, "raises": 1}[how]
+    child.stdin.close()
+    child.stdout.close()
+    assert source.awaitCancelled(MILLIS), "the Java Publisher is cancelled"
+    assert sink.awaitEnd(MILLIS), "the Java Subscriber hears of it"
+    assert "Link" in sink.error()
+    eventually(lambda: shared_jvm.parties.bridgeThreads() <= before, "threads of the bridge are left in the JVM")
+
+
+def test_close_mid_stream(shared_jvm: Any) -> None:
+    bridge = jvm.connect(shared_jvm.gateway)
+    source, sink = shared_jvm.parties.Range(1 << 60), shared_jvm.parties.Counting(10, 1, False)
+    running, idle = Recorder(10, 1), Recorder(0)
+    bridge.from_jvm(source).subscribe(running)
+    bridge.from_jvm(shared_jvm.parties.Range(5)).subscribe(idle)
+    bridge.to_jvm(pyrs.from_iterable(iter(int, 1))).subscribe(sink)
+    running.next()
+    assert bridge.close()
+    for recorder in (running, idle):
+        assert isinstance(recorder.end(), LinkClosed)
+        assert recorder.only_one_terminal()
+    assert source.awaitCancelled(MILLIS)
+    assert sink.awaitEnd(MILLIS)
+    with pytest.raises(LinkClosed, match="is closed"):
+        bridge.to_jvm(pyrs.range(3))
+    assert "closed" in repr(bridge)
+
+
+def test_close_from_inside_a_callback(shared_jvm: Any) -> None:
+    bridge = jvm.connect(shared_jvm.gateway)
+
+    class Closing(Recorder):
+        def on_next(self, element: Any) -> None:
+            bridge.close()
+
+    recorder = Closing(1)
+    bridge.from_jvm(shared_jvm.parties.Range(5)).subscribe(recorder)
+    assert isinstance(recorder.end(), LinkClosed)
+    assert bridge.close()
+
+
+def test_two_bridges_on_one_jvm_know_nothing_of_each_other(shared_jvm: Any) -> None:
+    first, second = jvm.connect(shared_jvm.gateway), jvm.connect(shared_jvm.gateway)
+    recorder = Recorder(10, 1)
+    second.from_jvm(shared_jvm.parties.Range(200_000)).subscribe(recorder)
+    ended = Recorder(1)
+    first.from_jvm(shared_jvm.parties.Range(5)).subscribe(ended)
+    ended.next()
+    first.close()
+    assert isinstance(ended.end(), LinkClosed)
+    assert recorder.end() is None
+    assert recorder.elements == list(range(200_000))
+    second.close()
+
+
+def test_ten_thousand_streams_leave_nothing_behind(shared_jvm: Any) -> None:
+    gc.collect()
+    files = len(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else 0
+    threads = threading.active_count()
+    with jvm.connect(shared_jvm.gateway) as bridge:
+        source = bridge.from_jvm(shared_jvm.parties.Range(5))
+        sink = bridge.to_jvm(pyrs.range(5))
+        for round_number in range(50):
+            recorders = [Recorder(pyrs.UNBOUNDED) for _ in range(196)]
+            for number, recorder in enumerate(recorders):
+                source.subscribe(recorder)
+                if number % 7 == 0:
+                    recorder.subscription.cancel()
+            countings = [shared_jvm.parties.Counting(10, 1, False) for _ in range(4)]
+            for counting in countings:
+                sink.subscribe(counting)
+            for number, recorder in enumerate(recorders):
+                if number % 7:
+                    assert recorder.end() is None, round_number
+                    assert recorder.elements == [0, 1, 2, 3, 4]
+            for counting in countings:
+                assert counting.awaitEnd(MILLIS)
+                assert counting.count() == 5
+        eventually(lambda: bridge.stats()["streams_live"] == 0, "streams are left in Python")
+        eventually(lambda: bridge.jvm_stats()["streams_live"] == 0, "streams are left in the JVM")
+        assert bridge.stats()["streams_total"] == 10_000
+        del source, sink, recorders, countings
+        gc.collect()
+        shared_jvm.gateway.jvm.System.gc()
+        eventually(lambda: bridge.jvm_stats()["handles_owned"] == 0, f"handles are left: {bridge.jvm_stats()}")
+    eventually(lambda: threading.active_count() <= threads + 1, f"threads are left: {bridge_threads()}")
+    eventually(lambda: shared_jvm.parties.bridgeThreads() == 0, "threads are left in the JVM")
+    if files:
+        assert len(os.listdir("/proc/self/fd")) <= files + 2
+
+
+def test_sixty_four_blocked_on_each_side_and_a_sixty_fifth_stream(new_jvm: Any) -> None:
+    plain = new_jvm()
+    release = threading.Event()
+    with jvm.connect(plain.gateway) as bridge:
+        blocked = [Recorder(10, blocks=release) for _ in range(64)]
+        for recorder in blocked:
+            bridge.from_jvm(plain.parties.Range(1_000)).subscribe(recorder)
+        sinks = [plain.parties.Counting(10, 0, True) for _ in range(64)]
+        for sink in sinks:
+            bridge.to_jvm(pyrs.range(1_000)).subscribe(sink)
+        for recorder in blocked:
+            recorder.next()
+        for sink in sinks:
+            assert sink.awaitBlocked(MILLIS)
+        recorder, sink = Recorder(100, 1), plain.parties.Counting(100, 1, False)
+        bridge.from_jvm(plain.parties.Range(20_000)).subscribe(recorder)
+        bridge.to_jvm(pyrs.range(20_000)).subscribe(sink)
+        assert recorder.end() is None
+        assert recorder.elements == list(range(20_000))
+        assert sink.awaitEnd(MILLIS)
+        assert sink.count() == 20_000 and sink.inOrder()
+        release.set()
+        plain.parties.Counting.release()
+
+
+def test_a_subscriber_that_stops_requesting_holds_little(bridge: jvm.Bridge, shared_jvm: Any) -> None:
+    source = shared_jvm.parties.Range(10_000_000)
+    recorder = Recorder(1)
+    bridge.from_jvm(source).subscribe(recorder)
+    assert recorder.next() == 0
+    bridge._session.call(0, deadline_seconds=DEADLINE)
+    assert source.emitted() <= 16
+    assert bridge.stats()["in_flight"] <= 16
+    assert bridge.stats()["demand"] == 0
+    recorder.subscription.cancel()
+    assert source.awaitCancelled(MILLIS)
+
+
+def test_two_hundred_interrupts(bridge: jvm.Bridge, shared_jvm: Any) -> None:
+    count = 400_000
+    others = [Recorder(100, 1) for _ in range(2)]
+    for other in others:
+        bridge.from_jvm(shared_jvm.parties.Range(count)).subscribe(other)
+    sink = shared_jvm.parties.Counting(100, 1, False)
+    bridge.to_jvm(pyrs.range(count)).subscribe(sink)
+    endless = bridge.from_jvm(shared_jvm.parties.Range(1 << 60))
+    main = threading.main_thread().ident
+    assert main is not None
+    armed = threading.Event()
+    stop = threading.Event()
+
+    def interrupt() -> None:
+        while armed.wait(DEADLINE) and not stop.is_set():
+            armed.clear()
+            signal.pthread_kill(main, signal.SIGINT)
+
+    thread = threading.Thread(target=interrupt, daemon=True)
+    thread.start()
+    interrupts = 0
+    while interrupts < 200:
+        try:
+            for number in endless.to_iterable(timeout=DEADLINE):
+                if number == interrupts % 40:
+                    armed.set()
+        except KeyboardInterrupt:
+            interrupts += 1
+    stop.set()
+    armed.set()
+    thread.join(DEADLINE)
+    for other in others:
+        assert other.end() is None
+        assert other.elements == list(range(count))
+    assert sink.awaitEnd(MILLIS)
+    assert sink.count() == count and sink.inOrder()
+    eventually(lambda: bridge.stats()["streams_live"] == 0, f"streams are left: {bridge!r}")
