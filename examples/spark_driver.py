@@ -47,7 +47,7 @@ with jvm.connect(spark) as bridge:
     print(printer.over.get(timeout=30))
 
     # To the JVM: a Python Publisher becomes a Java one, org.reactivestreams.Publisher and Flow.Publisher both ...
-    java_numbers = bridge.to_jvm(pyrs.range(1, 3))
+    java_numbers = bridge.to_jvm(pyrs.range(1, 4))
     # ... and so does a Python Subscriber, or a Processor. Here Java subscribes the one to the other.
     last = Printer()
     java_numbers.subscribe(bridge.to_jvm(last))

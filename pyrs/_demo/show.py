@@ -18,6 +18,7 @@ from pyrs.jvm import Bridge, connect
 
 _DEADLINE_SECONDS = 120.0
 _TICK_SECONDS = 0.5
+_WINDOW = 64
 
 
 @dataclass(frozen=True)
@@ -56,9 +57,13 @@ def show(screen: Screen, size: Size) -> list[Check]:
         lines = java_lines(spark._jvm, table)
         screen.say(f"Spark {spark.version} is running, with {REACTOR} and without pyrs.")
         screen.say(f"It has read the {expected.lines:,} MovieLens ratings that the pyspark package ships, {file.name}.")
-        with connect(spark) as bridge:
-            screen.say(f"pyrs has connected to that driver, nothing restarted: {bridge!r}")
+        # A small window, so that back pressure can be seen on as little data as this.
+        with connect(spark, max_prefetch=_WINDOW, name="pipeline") as bridge:
+            screen.say(
+                f"pyrs has connected to that driver, nothing restarted, {_WINDOW} elements ahead at most:\n  {bridge!r}"
+            )
             checks = _pipeline(screen, bridge, spark._jvm, lines, expected, size)
+        with connect(spark, name="race") as bridge:  # as it is by default
             checks += _race(screen, bridge, driver, lines, expected, size)
     verdict(screen, checks)
     return checks
