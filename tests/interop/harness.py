@@ -103,7 +103,7 @@ def compile_helpers(folder: Path) -> Path:
     classes = folder / "classes"
     sources = sorted(str(path) for path in (HERE / "java").glob("*.java"))
     classpath = ":".join(map(str, library_jars()))
-    command = [compiler, "--release", "11", "-nowarn", "-proc:none", "-cp", classpath, "-d", str(classes), *sources]
+    command = [compiler, "--release", "17", "-nowarn", "-proc:none", "-cp", classpath, "-d", str(classes), *sources]
     subprocess.run(command, check=True, timeout=90)
     jar = folder / "interop.jar"
     with zipfile.ZipFile(jar, "w") as archive:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import zlib
 from typing import Any
 
 import pytest
 
 import pyrs
-from pyrs.errors import ConversionError, JavaError
+from pyrs.errors import ConversionError, JavaError, NonPositiveRequest, NullSignal, SubscribedTwice
 from pyrs.jvm import Bridge, JavaObject
 from tests.interop.harness import DEADLINE, MILLISECONDS, Java, Recorder, Watched
 from tests.values_e2e.support import described, error_in_java, error_in_python, recorded, there_and_back, to_python
@@ -264,6 +265,50 @@ class TestErrors:
         java.static("interop.Functions", "subscribe", bridge.to_jvm(Watched(lambda: map(ends, [1]), None)), recorder)
         assert java.call(recorder, "awaitEnd", MILLISECONDS) == "error"
         assert "enough" in java.call(recorder, "errorMessage")
+
+    @pytest.mark.parametrize(
+        ("error", "java_class", "also"),
+        [
+            (ValueError("v"), "io.pyrs.PythonIllegalArgumentException", "java.lang.IllegalArgumentException"),
+            (NonPositiveRequest("n"), "io.pyrs.PythonIllegalArgumentException", "java.lang.IllegalArgumentException"),
+            (NullSignal("n"), "io.pyrs.PythonNullPointerException", "java.lang.NullPointerException"),
+            (SubscribedTwice("s"), "io.pyrs.PythonIllegalStateException", "java.lang.IllegalStateException"),
+            (
+                asyncio.CancelledError("c"),
+                "io.pyrs.PythonCancellationException",
+                "java.util.concurrent.CancellationException",
+            ),
+            (TimeoutError("t"), "io.pyrs.PythonException", "java.lang.RuntimeException"),
+            (KeyError("k"), "io.pyrs.PythonException", "java.lang.RuntimeException"),
+            (KeyboardInterrupt("k"), "io.pyrs.PythonException", "java.lang.RuntimeException"),
+        ],
+        ids=lambda value: type(value).__name__ if isinstance(value, BaseException) else "",
+    )
+    def test_the_error_table(
+        self, bridge: Bridge, java: Java, recorder: Any, error: BaseException, java_class: str, also: str
+    ) -> None:
+        java.static("interop.Functions", "subscribe", bridge.to_jvm(pyrs.error(error)), recorder)
+        assert java.call(recorder, "awaitEnd", MILLISECONDS) == "error"
+        assert java.call(recorder, "errorClass") == java_class
+        assert java.static("interop.Functions", "isInstance", also, java.call(recorder, "error"))
+        assert str(java.call(java.call(recorder, "error"), "pythonType")).endswith(type(error).__name__)
+
+    def test_a_timeout_is_a_timeout(self, bridge: Bridge, java: Java) -> None:
+        throwable = java.new("java.util.concurrent.TimeoutException", "too late")
+        error = error_in_python(bridge, java.static("interop.Sources", "failing", throwable))
+        assert isinstance(error, TimeoutError)
+        assert isinstance(error, JavaError)
+        assert error.java_message == "too late"
+
+    def test_causes_come_home_too(self, bridge: Bridge, java: Java, recorder: Any) -> None:
+        throwable = java.static("interop.Sources", "failure", "the cause")
+        cause = error_in_python(bridge, java.static("interop.Sources", "failing", throwable))
+        wrapped = RuntimeError("around it")
+        wrapped.__cause__ = cause
+        java.static("interop.Functions", "subscribe", bridge.to_jvm(pyrs.error(wrapped)), recorder)
+        assert java.call(recorder, "awaitEnd", MILLISECONDS) == "error"
+        found = java.call(java.call(recorder, "error"), "getCause")
+        assert java.static("interop.Functions", "same", found, throwable)
 
     def test_an_illegal_argument_is_a_value_error(self, bridge: Bridge, java: Java) -> None:
         throwable = java.new("java.lang.IllegalArgumentException", "no")

@@ -18,9 +18,10 @@ import numpy
 import pyarrow
 import pytest
 
-from pyrs.jvm import Bridge
-from tests.interop.harness import Java
-from tests.values_e2e.support import described, error_in_python, recorded, there_and_back, to_python
+from pyrs.errors import ConversionError
+from pyrs.jvm import Bridge, JavaFuture, JavaObject
+from tests.interop.harness import DEADLINE, Java
+from tests.values_e2e.support import described, error_in_java, error_in_python, recorded, there_and_back, to_python
 
 UTC = dt.timezone.utc
 BERLIN = zoneinfo.ZoneInfo("Europe/Berlin")
@@ -33,6 +34,10 @@ class Colour(enum.Enum):
 
 class Level(enum.IntEnum):
     HIGH = 3
+
+
+class Access(enum.Flag):
+    READ = 1
 
 
 class Name(str):
@@ -107,6 +112,14 @@ FROM_JAVA: list[tuple[str, Any]] = [
     ("Instant", dt.datetime(1969, 12, 31, 23, 59, 59, 500000, UTC)),
     ("Instant.nanos", dt.datetime(1970, 1, 1, 0, 0, 1, tzinfo=UTC)),  # lossy: nanoseconds are cut off
     ("Date", dt.datetime(1970, 1, 1, 0, 0, 1, 500000, UTC)),
+    ("ZonedDateTime.offset", dt.datetime(2024, 7, 1, 12, tzinfo=offset(2))),
+    ("sql.Date", dt.date(2024, 2, 29)),
+    ("sql.Time", dt.time(23, 59, 58)),
+    ("sql.Timestamp", dt.datetime(1970, 1, 1, 0, 0, 1, 500000, UTC)),  # lossy
+    ("LocalTime.nanos", dt.time(0, 0, 0, 1)),  # lossy
+    ("Set.lists", {(1, 2)}),
+    ("Set.sets", {frozenset({1})}),
+    ("record", {"left": 1, "right": "one"}),
     ("Duration", dt.timedelta(milliseconds=-500)),
     ("Duration.nanos", dt.timedelta(0)),  # lossy
 ]
@@ -173,6 +186,17 @@ FROM_PYTHON: list[tuple[str, Any, str]] = [
     ("numpy.float32", numpy.float32(1.5), "Double 1.5"),
     ("numpy.bool", numpy.bool_(True), "Boolean true"),
     ("numpy.str", numpy.str_("s"), "String s"),
+    ("numpy.bytes", numpy.bytes_(b"s"), "byte[] 73"),
+    ("numpy.timedelta64", numpy.timedelta64(5, "s"), "Duration PT5S"),
+    ("Flag", Access.READ, "String READ"),
+    ("Decimal.exponent", decimal.Decimal("1E+30"), "BigDecimal 1E+30"),
+    ("Decimal.zero", decimal.Decimal("-0"), "BigDecimal 0"),
+    (
+        "datetime.skipped",
+        dt.datetime(2024, 3, 31, 2, 30, tzinfo=BERLIN),
+        "ZonedDateTime 2024-03-31T03:30+02:00[Europe/Berlin]",
+    ),
+    ("set.tuples", {(1, "a")}, "Set[List[Long 1, String a]]"),
     ("numpy.datetime64", numpy.datetime64("2024-01-01T00:00:00", "us"), "LocalDateTime 2024-01-01T00:00"),
 ]
 
@@ -235,10 +259,90 @@ def test_arrow_batch(bridge: Bridge, java: Java) -> None:
     assert back.equals(batch)
 
 
-def test_a_year_that_python_does_not_have(bridge: Bridge, java: Java) -> None:
-    error = error_in_python(bridge, java.static("interop.Table", "publisher", "LocalDate.far"))
-    assert isinstance(error, TypeError)
-    assert "java.time.LocalDate" in str(error)
+NOT_IN_PYTHON = [
+    ("LocalDate.far", "java.time.LocalDate"),
+    ("LocalDateTime.far", "java.time.LocalDateTime"),
+    ("Instant.far", "java.time"),
+    ("Duration.far", "java.time.Duration"),
+    ("Set.maps", "dict"),
+    ("Map.lists", "key of a dict"),
+    ("itself", "java.util.ArrayList"),
+]
+
+
+@pytest.mark.parametrize(("row", "named"), NOT_IN_PYTHON, ids=[row for row, _ in NOT_IN_PYTHON])
+def test_what_has_no_form_in_python(bridge: Bridge, java: Java, row: str, named: str) -> None:
+    error = error_in_python(bridge, java.static("interop.Table", "publisher", row))
+    assert isinstance(error, ConversionError)
+    assert named in str(error)
+    assert described(java, bridge, 5) == "Long 5", "the bridge goes on"
+
+
+def itself() -> list[Any]:
+    items: list[Any] = []
+    items.append(items)
+    return items
+
+
+NOT_IN_JAVA: list[tuple[str, Any, str]] = [
+    ("Decimal.nan", decimal.Decimal("NaN"), "Decimal"),
+    ("Decimal.infinite", decimal.Decimal("Infinity"), "Decimal"),
+    ("time.zone", dt.time(1, tzinfo=BERLIN), "datetime.time"),
+    ("datetime.offset", dt.datetime(2024, 1, 1, tzinfo=dt.timezone(dt.timedelta(seconds=1, microseconds=5))), "offset"),
+    ("dict.tuple", {(1, 2): 3}, "key"),
+    ("itself", itself(), "list"),
+    ("numpy.nat", numpy.datetime64("NaT", "us"), "numpy.datetime64"),
+    ("Flag.unnamed", Access(0), "Access"),
+]
+
+
+@pytest.mark.parametrize(("value", "named"), [row[1:] for row in NOT_IN_JAVA], ids=[row[0] for row in NOT_IN_JAVA])
+def test_what_has_no_form_in_java(bridge: Bridge, java: Java, value: Any, named: str) -> None:
+    error = error_in_java(java, bridge, 1, value)
+    assert named in java.call(error, "getMessage")
+    assert described(java, bridge, 5) == "Long 5", "the bridge goes on"
+
+
+@pytest.mark.parametrize("row", ["StringBuilder", "AtomicLong"])
+def test_what_is_no_row_of_java_is_a_reference(bridge: Bridge, java: Java, row: str) -> None:
+    value = to_python(bridge, java.static("interop.Table", "publisher", row))
+    assert isinstance(value, JavaObject)
+    assert str(value) == {"StringBuilder": "built", "AtomicLong": "5"}[row]
+
+
+def test_a_completion_stage_as_an_element(bridge: Bridge, java: Java) -> None:
+    stage = to_python(bridge, java.static("interop.Table", "publisher", "CompletionStage"))
+    assert isinstance(stage, JavaFuture)
+    assert stage.result(DEADLINE) == 7
+
+
+@pytest.mark.parametrize(
+    "value", [range(3), len, numpy.zeros(3), object()], ids=["range", "function", "array", "object"]
+)
+def test_what_is_no_row_of_python_is_a_reference(bridge: Bridge, java: Java, value: Any) -> None:
+    assert java.call(recorded(java, bridge, value), "classes") == "io.pyrs.PyRef"
+    assert there_and_back(java, bridge, value) is value
+
+
+def test_keys_that_are_equal_in_python_alone(bridge: Bridge, java: Java) -> None:
+    assert described(java, bridge, {1: "a", 2.0: "b"}) == "Map{Long 1: String a, Double 2.0: String b}"
+
+
+def test_arrows_own_batch(bridge: Bridge, java: Java, carrier: str) -> None:
+    if carrier == "jpype":
+        pytest.skip("Arrow for Java comes with Spark")
+    vector = java.new("org.apache.arrow.vector.IntVector", "n", java.new("org.apache.arrow.memory.RootAllocator"))
+    java.call(vector, "allocateNew", 2)
+    java.call(vector, "set", 0, 5)
+    java.call(vector, "setValueCount", 2)
+    vectors = java.new("java.util.ArrayList")
+    java.call(vectors, "add", vector)
+    root = java.new("org.apache.arrow.vector.VectorSchemaRoot", vectors)
+    java.call(root, "setRowCount", 2)
+    batch = to_python(bridge, java.static("interop.Sources", "one", root))
+    java.call(root, "close")
+    assert isinstance(batch, pyarrow.RecordBatch)
+    assert batch.to_pydict() == {"n": [5, None]}
 
 
 def test_an_empty_optional_is_no_element(bridge: Bridge, java: Java) -> None:

@@ -80,6 +80,10 @@ public final class Functions {
         return error instanceof IllegalArgumentException;
     }
 
+    public static boolean isInstance(String className, Object object) throws ClassNotFoundException {
+        return Class.forName(className).isInstance(object);
+    }
+
     public static boolean isNullPointer(Object error) {
         return error instanceof NullPointerException;
     }

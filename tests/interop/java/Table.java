@@ -107,9 +107,36 @@ public final class Table {
         ROWS.put("Instant", Instant.ofEpochSecond(-1, 500_000_000));
         ROWS.put("Instant.nanos", Instant.ofEpochSecond(1, 1));
         ROWS.put("Date", new Date(1_500));
+        ROWS.put("ZonedDateTime.offset", ZonedDateTime.of(2024, 7, 1, 12, 0, 0, 0, ZoneOffset.ofHours(2)));
+        ROWS.put("sql.Date", java.sql.Date.valueOf("2024-02-29"));
+        ROWS.put("sql.Time", java.sql.Time.valueOf("23:59:58"));
+        ROWS.put("sql.Timestamp", java.sql.Timestamp.from(Instant.ofEpochSecond(1, 500_000_999)));
+        ROWS.put("LocalTime.nanos", LocalTime.ofNanoOfDay(1_999));
+        ROWS.put("LocalDateTime.far", LocalDateTime.of(10_000, 1, 1, 0, 0));
+        ROWS.put("Instant.far", Instant.MAX);
+        ROWS.put("Duration.far", Duration.ofSeconds(Long.MAX_VALUE));
+        ROWS.put("Set.lists", Set.of(List.of(1, 2)));
+        ROWS.put("Set.sets", Set.of(Set.of(1)));
+        ROWS.put("Set.maps", Set.of(Map.of("a", 1)));
+        ROWS.put("Map.lists", Map.of(List.of(1), 2));
+        ROWS.put("Map.ordered", new LinkedHashMap<>(Map.of("z", 1)));
+        ROWS.put("record", new Pair(1, "one"));
+        ROWS.put("itself", itself());
+        ROWS.put("StringBuilder", new StringBuilder("built"));
+        ROWS.put("AtomicLong", new java.util.concurrent.atomic.AtomicLong(5));
+        ROWS.put("CompletionStage", java.util.concurrent.CompletableFuture.completedFuture(7));
         ROWS.put("Duration", Duration.ofSeconds(-1, 500_000_000));
         ROWS.put("Duration.nanos", Duration.ofNanos(1));
     }
+
+    private static List<Object> itself() {
+        List<Object> list = new ArrayList<>();
+        list.add(list);
+        return list;
+    }
+
+    /** A record. */
+    public record Pair(int left, String right) {}
 
     public static Object make(String row) {
         Object value = ROWS.get(row);
