@@ -28,7 +28,7 @@ public final class Session {
     private final ClassLoader loader;
     private final int maxPrefetch;
     private final Map<Long, Lane> streams = new ConcurrentHashMap<>();
-    private final AtomicLong lastStream = new AtomicLong();
+    private final AtomicLong nextStream;
     private final AtomicLong streamsTotal = new AtomicLong();
     private final LongAdder elementsOut = new LongAdder();
     private final LongAdder elementsIn = new LongAdder();
@@ -36,6 +36,7 @@ public final class Session {
     private final AtomicLong largestInFlight = new AtomicLong();
     private volatile RuntimeException over;
 
+    /** The JVM's side of a link. */
     Session(
             Executor executor,
             Outbox outbox,
@@ -43,6 +44,19 @@ public final class Session {
             ClassLoader loader,
             int maxPrefetch,
             long callDeadlineMillis) {
+        this(executor, outbox, standIns, loader, maxPrefetch, callDeadlineMillis, 2);
+    }
+
+    /** Either side of a link: {@code firstStream} is 2 for the JVM and 1 for the side that plays Python. */
+    Session(
+            Executor executor,
+            Outbox outbox,
+            Function<Reference, Object> standIns,
+            ClassLoader loader,
+            int maxPrefetch,
+            long callDeadlineMillis,
+            int firstStream) {
+        this.nextStream = new AtomicLong(firstStream);
         this.executor = executor;
         this.outbox = outbox;
         this.handles = new Handles(standIns);
@@ -189,7 +203,7 @@ public final class Session {
     }
 
     private long nextStream() {
-        return lastStream.addAndGet(2);
+        return nextStream.getAndAdd(2);
     }
 
     private void register(long id, Lane stream) {
@@ -291,7 +305,7 @@ public final class Session {
         if (!(body.get(0) instanceof Long) || (Long) body.get(0) < 1 || !(body.get(1) instanceof Map)) {
             throw new ProtocolException("malformed " + name + ": its body is no handle and options");
         }
-        if (message.id % 2 == 0 || known != null) {
+        if (message.id % 2 == nextStream.get() % 2 || known != null) {
             throw new ProtocolException("malformed " + name + ": the peer may not open stream " + message.id);
         }
         if (message.type == FrameType.SUBSCRIBE) {

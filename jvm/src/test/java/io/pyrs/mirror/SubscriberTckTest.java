@@ -1,0 +1,60 @@
+package io.pyrs.mirror;
+
+import io.pyrs.link.Pair;
+import io.pyrs.link.StreamOptions;
+import org.reactivestreams.Subscriber;
+import org.reactivestreams.Subscription;
+import org.reactivestreams.tck.SubscriberBlackboxVerification;
+import org.reactivestreams.tck.TestEnvironment;
+import org.testng.annotations.AfterClass;
+import org.testng.annotations.BeforeClass;
+
+/** The official kit judges the mirror of a Subscriber. */
+public class SubscriberTckTest extends SubscriberBlackboxVerification<Object> {
+    private Pair pair;
+
+    public SubscriberTckTest() {
+        super(new TestEnvironment(500, 100));
+    }
+
+    @BeforeClass
+    public void open() {
+        pair = new Pair();
+    }
+
+    @AfterClass
+    public void close() {
+        pair.close();
+    }
+
+    @Override
+    public Subscriber<Object> createSubscriber() {
+        return (PythonSubscriber) pair.mirror(new OneByOne(), StreamOptions.DEFAULT);
+    }
+
+    @Override
+    public Object createElement(int element) {
+        return (long) element;
+    }
+
+    private static final class OneByOne implements Subscriber<Object> {
+        private Subscription subscription;
+
+        @Override
+        public void onSubscribe(Subscription given) {
+            subscription = given;
+            given.request(1);
+        }
+
+        @Override
+        public void onNext(Object element) {
+            subscription.request(1);
+        }
+
+        @Override
+        public void onError(Throwable error) {}
+
+        @Override
+        public void onComplete() {}
+    }
+}
