@@ -34,7 +34,7 @@ class Racer(Subscriber[str]):
 
     def on_next(self, line: str, /) -> None:
         self.count += 1
-        self.stars += float(line.rpartition(":")[2])
+        self.stars += int(line[-1])
         self._left -= 1
         if not self._left:
             self._ask()

@@ -36,7 +36,7 @@ class Size:
     laps: int = 4
     batch: int = 32
     rest_seconds: float = 0.08
-    race_laps: int = 200
+    race_laps: int = 1000
     naive_laps: int = 4
 
 
@@ -104,13 +104,13 @@ def _race(
     )
     screen.say("and leaves the driver as it is.\n")
     jvm = driver.session._jvm
-    race_bridge(bridge, jvm, lines, 1).elements_per_second()  # the first lap warms both up
+    race_bridge(bridge, jvm, lines, size.naive_laps).elements_per_second()  # the first laps warm both up
     ours = race_bridge(bridge, jvm, lines, size.race_laps)
     rate = ours.elements_per_second()
     screen.fact("pyrs", f"{rate:>11,.0f} elements a second  ({ours.count:,} lines)")
     with NaiveJvm(driver.jars) as rival:
         copies = rival.lines(ratings_file())
-        race_naive(rival.gateway.jvm, copies, 1).elements_per_second()
+        race_naive(rival.gateway.jvm, copies, size.naive_laps).elements_per_second()
         naive = race_naive(rival.gateway.jvm, copies, size.naive_laps)
         naive_rate = naive.elements_per_second()
     screen.fact("naive Py4J proxy", f"{naive_rate:>11,.0f} elements a second  ({naive.count:,} lines)")
