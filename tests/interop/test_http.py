@@ -25,7 +25,11 @@ class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def do_POST(self) -> None:
-        """Answers with the length and the digest of what was sent; /echo sends it back."""
+        """Answers with the length and the digest of what was sent; /echo sends it back, /refuse hangs up at once."""
+        if self.path == "/refuse":
+            self.rfile.read(len(CHUNK))
+            self.close_connection = True
+            return
         body = b"".join(self._chunks())
         answer = body if self.path == "/echo" else f"{len(body)} {hashlib.sha256(body).hexdigest()}".encode()
         self._answer(len(answer))
@@ -168,6 +172,19 @@ def test_python_cancels_an_endless_response(bridge: Bridge, java: Java, http: An
     received.subscribed().cancel()
     assert server.client_gone.wait(DEADLINE)
     assert len(received.elements) == 3
+
+
+def test_a_server_that_hangs_up_cancels_python(bridge: Bridge, java: Java, http: Any, server: Server) -> None:
+    source = Watched(lambda: itertools.repeat(CHUNK))
+    java.call(http, "post", server.url("/refuse"), body_of(bridge, source))
+    assert java.call(http, "failure", MILLISECONDS) is not None
+    assert source.cancelled.wait(DEADLINE)
+
+
+def test_one_element_at_a_time(bridge: Bridge, java: Java, http: Any, server: Server) -> None:
+    received = Recorder(initial=1, on_next=lambda element: received.subscribed().request(1))
+    java.call(http, "get", server.url("/100"), bridge.to_jvm(received))
+    assert sum(len(part) for element in received.completed() for part in element) == 100 * len(CHUNK)
 
 
 def test_no_server(bridge: Bridge, java: Java, http: Any) -> None:

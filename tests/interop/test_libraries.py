@@ -164,6 +164,38 @@ class TestPythonInTheMiddle:
         assert java.call(recorder, "text") == expected
         assert java.call(recorder, "classes") == "java.lang.Integer"
 
+    def test_element_type(self, library: Reactor, bridge: Bridge, java: Java, watch: Any, recorder: Any) -> None:
+        stage = bridge.to_jvm_stage(lambda s: s.map(lambda x: x * 1.5), element_type="java.lang.Double")
+        source = library.publisher(library.numbers(3, watch))
+        java.static(
+            "interop.Functions", "subscribeAny", java.static("interop.Functions", "applied", stage, source), recorder
+        )
+        assert java.call(recorder, "awaitEnd", MILLISECONDS) == "complete"
+        assert java.call(recorder, "described") == "Double 1.5 | Double 3.0 | Double 4.5"
+
+    def test_exact_demand(self, library: Reactor, bridge: Bridge, java: Java, watch: Any) -> None:
+        recorder = java.new("interop.Recorder", 2)
+        seen: list[int] = []
+
+        def noted(element: int) -> int:
+            seen.append(element)
+            return element
+
+        stage = bridge.to_jvm_stage(lambda s: s.map(noted), exact=True)
+        source = library.publisher(library.numbers(ENDLESS, watch))
+        java.static(
+            "interop.Functions", "subscribeAny", java.static("interop.Functions", "applied", stage, source), recorder
+        )
+        assert java.call(recorder, "awaitElements", 2, MILLISECONDS)
+        another_stream_passes(bridge, java)
+        assert seen == [1, 2]
+        java.call(recorder, "request", 1)
+        assert java.call(recorder, "awaitElements", 3, MILLISECONDS)
+        assert java.call(recorder, "text") == "1 2 3"
+        assert java.call(recorder, "classes") == "java.lang.Integer"
+        java.call(recorder, "cancel")
+        assert java.call(watch, "awaitCancelled", MILLISECONDS)
+
     def test_processor(self, library: Reactor, bridge: Bridge, java: Java, watch: Any, recorder: Any) -> None:
         processor = bridge.to_jvm(MapProcessor(lambda x: x * 10))
         library.run(library.through_processor(library.numbers(MANY, watch), processor), recorder)

@@ -52,7 +52,22 @@ public final class Functions {
         publisher.subscribe(subscriber);
     }
 
-    /** Which of the eight interfaces of both families an object implements. */
+    /** What a stage makes of a Publisher of either family. */
+    public static Object applied(Function<Object, Object> stage, Object source) {
+        return stage.apply(source);
+    }
+
+    /** Subscribes to a Publisher of either family, or of both. */
+    @SuppressWarnings("unchecked")
+    public static void subscribeAny(Object publisher, Recorder recorder) {
+        if (publisher instanceof Publisher) {
+            ((Publisher<Object>) publisher).subscribe(recorder);
+        } else {
+            ((Flow.Publisher<Object>) publisher).subscribe(recorder);
+        }
+    }
+
+    /** Which of the six interfaces of both families an object implements. */
     public static String interfaces(Object object) {
         return Stream.of(Publisher.class, Subscriber.class, Processor.class,
                         Flow.Publisher.class, Flow.Subscriber.class, Flow.Processor.class)
