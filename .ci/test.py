@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
 """Runs every test suite and closes with one line that counts, read by people and by CI.
 
-Three processes: pytest (the core, Spark's gateway, the house), pytest again for tests/jpype (a JVM in the process and
-Python's faulthandler both want SIGSEGV, so that one runs without it), and Gradle's TestNG. All run, whatever the first
-says.
+Three processes: pytest (the core, Spark's gateway, the house), pytest again for a JVM in the process (it and Python's
+faulthandler both want SIGSEGV, so that one runs without it), and Gradle's TestNG. All run, whatever the first says.
 """
 
 from __future__ import annotations
@@ -17,6 +16,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 REPORTS = ROOT / "build" / "test-reports"
+# The last two are run by the first process too: the same tests, over the gateway that the process may have.
+JPYPE = ("tests/jpype", "tests/interop", "tests/values_e2e")
 
 
 @dataclass
@@ -62,7 +63,7 @@ def main() -> int:
     suites = {
         "python": ([*pytest, f"--junitxml={REPORTS}/python/report.xml"], REPORTS / "python"),
         "jpype": (
-            [*pytest, "-p", "no:faulthandler", f"--junitxml={REPORTS}/jpype/report.xml", "tests/jpype"],
+            [*pytest, "-p", "no:faulthandler", f"--junitxml={REPORTS}/jpype/report.xml", *JPYPE],
             REPORTS / "jpype",
         ),
         "java": (
