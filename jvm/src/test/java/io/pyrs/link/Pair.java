@@ -66,7 +66,7 @@ public final class Pair implements AutoCloseable {
             case 3:
                 return new PythonProcessor(session, reference, StreamOptions.DEFAULT);
             default:
-                return reference;
+                return (StandIn) () -> reference;
         }
     }
 

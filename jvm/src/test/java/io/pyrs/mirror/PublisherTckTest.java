@@ -1,15 +1,12 @@
 package io.pyrs.mirror;
 
+import io.pyrs.link.Numbers;
 import io.pyrs.link.Pair;
 import io.pyrs.link.StreamOptions;
 import java.util.Map;
-import java.util.concurrent.ExecutorService;
-import java.util.concurrent.Executors;
-import java.util.stream.LongStream;
 import org.reactivestreams.Publisher;
 import org.reactivestreams.Subscriber;
 import org.reactivestreams.Subscription;
-import org.reactivestreams.example.unicast.AsyncIterablePublisher;
 import org.reactivestreams.tck.PublisherVerification;
 import org.reactivestreams.tck.TestEnvironment;
 import org.testng.annotations.AfterClass;
@@ -21,7 +18,6 @@ import org.testng.annotations.Factory;
 public class PublisherTckTest extends PublisherVerification<Object> {
     private final StreamOptions options;
     private Pair pair;
-    private ExecutorService executor;
 
     @Factory(dataProvider = "modes")
     public PublisherTckTest(boolean exact) {
@@ -37,19 +33,16 @@ public class PublisherTckTest extends PublisherVerification<Object> {
     @BeforeClass
     public void open() {
         pair = new Pair();
-        executor = Executors.newCachedThreadPool();
     }
 
     @AfterClass
     public void close() {
         pair.close();
-        executor.shutdownNow();
     }
 
     @Override
     public Publisher<Object> createPublisher(long elements) {
-        Iterable<Object> numbers = () -> LongStream.range(0, elements).<Object>mapToObj(Long::valueOf).iterator();
-        return (PythonPublisher) pair.mirror(new AsyncIterablePublisher<Object>(numbers, executor), options);
+        return (PythonPublisher) pair.mirror(new Numbers(elements, Long::valueOf), options);
     }
 
     @Override

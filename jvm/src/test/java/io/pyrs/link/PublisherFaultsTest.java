@@ -1,0 +1,215 @@
+package io.pyrs.link;
+
+import static org.testng.Assert.assertEquals;
+import static org.testng.Assert.assertThrows;
+import static org.testng.Assert.assertTrue;
+
+import io.pyrs.value.Errors;
+import io.pyrs.value.Originals;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Consumer;
+import org.reactivestreams.Subscriber;
+import org.reactivestreams.Subscription;
+import org.testng.annotations.BeforeMethod;
+import org.testng.annotations.Test;
+
+/** A Publisher that breaks a rule ends its stream alone, with an error that cites the rule; a source that emits inside request is served well. */
+public class PublisherFaultsTest {
+    private Inline inline;
+    private OutboundStream stream;
+
+    @BeforeMethod
+    public void open() {
+        inline = new Inline(4096);
+        stream = inline.session.feed(new Reference(inline.session.handles(), 2, 7), StreamOptions.DEFAULT);
+        assertEquals(inline.sent.poll().type, FrameType.ON_SUBSCRIBE);
+    }
+
+    private static final class Upstream implements Subscription {
+        final List<Long> requests = new ArrayList<>();
+        final AtomicInteger cancels = new AtomicInteger();
+        private final Consumer<Long> onRequest;
+
+        Upstream() {
+            this(n -> {});
+        }
+
+        Upstream(Consumer<Long> onRequest) {
+            this.onRequest = onRequest;
+        }
+
+        @Override
+        public void request(long n) {
+            requests.add(n);
+            onRequest.accept(n);
+        }
+
+        @Override
+        public void cancel() {
+            cancels.incrementAndGet();
+        }
+    }
+
+    private String error() {
+        Frame frame = inline.sent.pollLast();
+        assertEquals(FrameType.name(frame.type), "ERROR");
+        return new Errors(new Originals()).decode(frame.body, 0, frame.body.length).getMessage();
+    }
+
+    @Test
+    public void aNullElementIsThrownAndEndsTheStream() {
+        Upstream upstream = new Upstream();
+        stream.onSubscribe(upstream);
+        stream.requested(5);
+        assertThrows(NullPointerException.class, () -> stream.onNext(null));
+        assertTrue(error().contains("2.13"));
+        assertEquals(upstream.cancels.get(), 1);
+        assertEquals(inline.session.streamsLive(), 0);
+    }
+
+    @Test
+    public void anElementBeforeOnSubscribe() {
+        stream.onNext(1L);
+        assertTrue(error().contains("1.9"));
+    }
+
+    @Test
+    public void twoThreadsAtOnce() throws Exception {
+        CountDownLatch inside = new CountDownLatch(1);
+        CountDownLatch go = new CountDownLatch(1);
+        Upstream upstream = new Upstream();
+        stream.onSubscribe(upstream);
+        stream.requested(5);
+        // A list that is slow to encode keeps the first signal inside.
+        List<Object> slow = new java.util.AbstractList<>() {
+            @Override
+            public Object get(int index) {
+                inside.countDown();
+                try {
+                    go.await(10, TimeUnit.SECONDS);
+                } catch (InterruptedException error) {
+                    throw new IllegalStateException(error);
+                }
+                return 1L;
+            }
+
+            @Override
+            public int size() {
+                return 1;
+            }
+        };
+        Thread first = new Thread(() -> stream.onNext(slow));
+        first.start();
+        assertTrue(inside.await(10, TimeUnit.SECONDS));
+        stream.onNext(2L);
+        go.countDown();
+        first.join();
+        assertTrue(error().contains("1.3"));
+        assertEquals(upstream.cancels.get(), 1);
+    }
+
+    @Test
+    public void whatCannotTravelEndsTheStreamAndNamesTheType() {
+        Upstream upstream = new Upstream();
+        stream.onSubscribe(upstream);
+        stream.requested(5);
+        stream.onNext("\ud800");
+        assertTrue(error().contains("java.lang.String"));
+        assertEquals(upstream.cancels.get(), 1);
+    }
+
+    @Test
+    public void aSecondSubscriptionIsCancelledAndTheFirstGoesOn() {
+        Upstream first = new Upstream();
+        Upstream second = new Upstream();
+        stream.onSubscribe(first);
+        stream.onSubscribe(second);
+        stream.requested(3);
+        assertEquals(second.cancels.get(), 1);
+        assertEquals(first.requests, List.of(3L));
+    }
+
+    @Test
+    public void creditThatComesWhileASourceEmitsInsideRequestReachesItFromOnNext() {
+        Subscriber<Object> target = stream;
+        Upstream[] holder = new Upstream[1];
+        holder[0] = new Upstream(n -> {
+            if (holder[0].requests.size() > 1) {
+                return;
+            }
+            target.onNext(1L);
+            stream.requested(4);
+            target.onNext(2L); // here request(4) is passed on, on this thread
+            assertEquals(holder[0].requests, List.of(2L, 4L));
+        });
+        stream.onSubscribe(holder[0]);
+        stream.requested(2);
+        assertEquals(holder[0].requests, List.of(2L, 4L));
+    }
+
+    @Test
+    public void aCancelThatComesWhileASourceEmitsInsideRequestReachesItFromOnNext() {
+        Upstream[] holder = new Upstream[1];
+        holder[0] = new Upstream(n -> {
+            stream.onNext(1L);
+            stream.cancelled();
+            stream.onNext(2L);
+            assertEquals(holder[0].cancels.get(), 1);
+        });
+        stream.onSubscribe(holder[0]);
+        stream.requested(Long.MAX_VALUE);
+        assertEquals(holder[0].cancels.get(), 1);
+        assertEquals(inline.session.streamsLive(), 0);
+    }
+
+    @Test
+    public void aRequestThatThrowsEndsTheStream() {
+        stream.onSubscribe(new Upstream(n -> {
+            throw new IllegalStateException("request failed");
+        }));
+        stream.requested(1);
+        assertTrue(error().contains("request failed"));
+    }
+
+    @Test
+    public void aReusedBufferIsReadInsideOnNext() {
+        stream.onSubscribe(new Upstream());
+        stream.requested(3);
+        byte[] buffer = {1};
+        stream.onNext(buffer);
+        buffer[0] = 2;
+        stream.onNext(buffer);
+        buffer[0] = 3;
+        stream.onNext(buffer);
+        List<Byte> seen = new ArrayList<>();
+        for (Frame frame : inline.sent) {
+            ((List<?>) inline.session.codec().decode(frame.body)).forEach(each -> seen.add(((byte[]) each)[0]));
+        }
+        assertEquals(seen, List.of((byte) 1, (byte) 2, (byte) 3));
+    }
+
+    @Test
+    public void handlesOfElementsThatAreNeverSentAreTakenBack() {
+        Inline silent = new Inline(4096);
+        OutboundStream other = silent.session.feed(new Reference(silent.session.handles(), 2, 7), StreamOptions.DEFAULT);
+        // Inside a turn of the writer nothing is written: what is emitted stays, and is discarded by the cancel.
+        other.onSubscribe(new Upstream());
+        other.requested(10);
+        silent.session.outbox().ready(new Outbox.Source() {
+            @Override
+            boolean take(Outbox outbox) {
+                other.onNext(new Object());
+                other.onNext(new Object());
+                assertEquals(silent.session.handles().ownedCount(), 2);
+                other.cancelled();
+                return false;
+            }
+        });
+        silent.session.outbox().write();
+        assertEquals(silent.session.handles().ownedCount(), 0);
+    }
+}

@@ -1,0 +1,376 @@
+package io.pyrs.mirror;
+
+import static org.testng.Assert.assertEquals;
+import static org.testng.Assert.assertFalse;
+import static org.testng.Assert.assertNotNull;
+import static org.testng.Assert.assertNotSame;
+import static org.testng.Assert.assertNull;
+import static org.testng.Assert.assertSame;
+import static org.testng.Assert.assertThrows;
+import static org.testng.Assert.assertTrue;
+import static org.testng.Assert.expectThrows;
+
+import io.pyrs.link.Numbers;
+import io.pyrs.link.Pair;
+import io.pyrs.link.StreamOptions;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.Flow;
+import java.util.concurrent.SubmissionPublisher;
+import java.util.concurrent.TimeUnit;
+import java.util.function.BiFunction;
+import java.util.function.BooleanSupplier;
+import java.util.function.Function;
+import java.util.function.ToIntFunction;
+import org.reactivestreams.Publisher;
+import org.reactivestreams.Subscriber;
+import org.reactivestreams.Subscription;
+import org.testng.annotations.AfterMethod;
+import org.testng.annotations.BeforeMethod;
+import org.testng.annotations.Test;
+
+/** Mirrors over two sessions back to back; the far side plays Python. */
+public class MirrorsTest {
+    private static final ClassLoader LOADER = MirrorsTest.class.getClassLoader();
+    private Pair pair;
+
+    @BeforeMethod
+    public void open() {
+        pair = new Pair();
+    }
+
+    @AfterMethod
+    public void close() {
+        pair.close();
+    }
+
+    private static Publisher<Object> numbers(int count) {
+        return new Numbers(count, number -> (int) number);
+    }
+
+    /** Takes everything, so many at a time. */
+    private static final class Collector implements Subscriber<Object>, Flow.Subscriber<Object> {
+        final List<Object> elements = new ArrayList<>();
+        final CompletableFuture<List<Object>> result = new CompletableFuture<>();
+        private final long batch;
+        private Runnable more;
+
+        Collector(long batch) {
+            this.batch = batch;
+        }
+
+        @Override
+        public void onSubscribe(Subscription subscription) {
+            more = () -> subscription.request(batch);
+            more.run();
+        }
+
+        @Override
+        public void onSubscribe(Flow.Subscription subscription) {
+            more = () -> subscription.request(batch);
+            more.run();
+        }
+
+        @Override
+        public void onNext(Object element) {
+            elements.add(element);
+            if (elements.size() % batch == 0) {
+                more.run();
+            }
+        }
+
+        @Override
+        public void onError(Throwable error) {
+            result.completeExceptionally(error);
+        }
+
+        @Override
+        public void onComplete() {
+            result.complete(elements);
+        }
+
+        List<Object> get() throws Exception {
+            return result.get(20, TimeUnit.SECONDS);
+        }
+    }
+
+    private void await(BooleanSupplier condition) throws InterruptedException {
+        long deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(20);
+        while (!condition.getAsBoolean()) {
+            assertTrue(System.nanoTime() < deadline, "not in time");
+            System.gc();
+            pair.release();
+            Thread.sleep(5);
+        }
+    }
+
+    @Test(timeOut = 60_000)
+    public void everyDemandGivesEveryElementInOrder() throws Exception {
+        for (long batch : new long[] {1, 7, 256, Long.MAX_VALUE}) {
+            Collector collector = new Collector(batch);
+            ((PythonPublisher) pair.mirror(numbers(20_000), StreamOptions.DEFAULT))
+                    .subscribe((Subscriber<Object>) collector);
+            List<Object> seen = collector.get();
+            assertEquals(seen.size(), 20_000);
+            for (int i = 0; i < 20_000; i++) {
+                assertEquals(seen.get(i), (long) i);
+            }
+        }
+        await(() -> pair.streams() == 0);
+    }
+
+    @Test(timeOut = 60_000)
+    public void bothFamiliesAreServed() throws Exception {
+        Collector flow = new Collector(10);
+        ((Flow.Publisher<Object>) (PythonPublisher) pair.mirror(numbers(100), StreamOptions.DEFAULT)).subscribe(flow);
+        assertEquals(flow.get().size(), 100);
+        Collector far = new Collector(10);
+        try (SubmissionPublisher<Object> source = new SubmissionPublisher<>()) {
+            source.subscribe((PythonSubscriber) pair.mirror(far, StreamOptions.DEFAULT));
+            for (long i = 0; i < 1_000; i++) {
+                source.submit(i);
+            }
+        }
+        assertEquals(far.get().size(), 1_000);
+    }
+
+    @Test(timeOut = 60_000)
+    public void aMirrorFeedsAMirror() throws Exception {
+        Collector far = new Collector(10);
+        PythonPublisher publisher = (PythonPublisher) pair.mirror(numbers(500), StreamOptions.DEFAULT);
+        publisher.subscribe((PythonSubscriber) pair.mirror(far, StreamOptions.DEFAULT));
+        assertEquals(far.get().size(), 500);
+    }
+
+    @Test
+    public void nullsThrow() {
+        PythonPublisher publisher = (PythonPublisher) pair.mirror(numbers(1), StreamOptions.DEFAULT);
+        PythonSubscriber subscriber = (PythonSubscriber) pair.mirror(new Collector(1), StreamOptions.DEFAULT);
+        assertThrows(NullPointerException.class, () -> publisher.subscribe((Subscriber<Object>) null));
+        assertThrows(NullPointerException.class, () -> publisher.subscribe((Flow.Subscriber<Object>) null));
+        assertThrows(NullPointerException.class, () -> subscriber.onSubscribe((Subscription) null));
+        assertThrows(NullPointerException.class, () -> subscriber.onNext(null));
+        assertThrows(NullPointerException.class, () -> subscriber.onError(null));
+        assertThrows(IllegalStateException.class, () -> subscriber.onNext(1));
+    }
+
+    @Test(timeOut = 60_000)
+    public void aSubscriberThatThrowsIsCancelledAndOthersGoOn() throws Exception {
+        CountDownLatch cancelled = new CountDownLatch(1);
+        Publisher<Object> source = subscriber -> subscriber.onSubscribe(new Subscription() {
+            @Override
+            public void request(long n) {
+                subscriber.onNext(1);
+            }
+
+            @Override
+            public void cancel() {
+                cancelled.countDown();
+            }
+        });
+        ((PythonPublisher) pair.mirror(source, StreamOptions.DEFAULT)).subscribe(new Subscriber<Object>() {
+            @Override
+            public void onSubscribe(Subscription subscription) {
+                subscription.request(1);
+            }
+
+            @Override
+            public void onNext(Object element) {
+                throw new IllegalStateException("a Subscriber that throws");
+            }
+
+            @Override
+            public void onError(Throwable error) {}
+
+            @Override
+            public void onComplete() {}
+        });
+        assertTrue(cancelled.await(10, TimeUnit.SECONDS));
+        await(() -> pair.streams() == 0);
+    }
+
+    @Test(timeOut = 60_000)
+    public void anElementTypeIsAppliedAndWhatDoesNotFitIsAnError() throws Exception {
+        StreamOptions integers = StreamOptions.of(Map.of("element_type", "java.lang.Integer"), LOADER);
+        Collector fits = new Collector(5);
+        ((PythonPublisher) pair.mirror(numbers(5), integers)).subscribe((Subscriber<Object>) fits);
+        assertEquals(fits.get(), List.of(0, 1, 2, 3, 4));
+        Collector not = new Collector(5);
+        ((PythonPublisher) pair.mirror(new Numbers(2, number -> number == 0 ? 1L : 1L << 40), integers))
+                .subscribe((Subscriber<Object>) not);
+        Throwable error = expectThrows(ExecutionException.class, not::get).getCause();
+        assertTrue(error.getMessage().contains("java.lang.Integer"), error.getMessage());
+        assertEquals(not.elements, List.of(1));
+    }
+
+    @Test(timeOut = 60_000)
+    @SuppressWarnings("unchecked")
+    public void aStageKeepsTheBoxOfIntegersAndGivesBackWhatItGot() throws Exception {
+        Function<Object, Object> times = upstream -> upstream;
+        Function<Object, Object> stage = (Function<Object, Object>) PythonStage.create(
+                pair.near, pair.receipt(times), Function.class, StreamOptions.DEFAULT, LOADER);
+        Publisher<Object> source = numbers(3);
+        assertSame(stage.apply(source), source);
+
+        Function<Object, Object> wrapping = upstream -> (Publisher<Object>) ((Publisher<Object>) upstream)::subscribe;
+        Function<Object, Object> wrapped = (Function<Object, Object>) PythonStage.create(
+                pair.near, pair.receipt(wrapping), Function.class, StreamOptions.DEFAULT, LOADER);
+        Collector collector = new Collector(10);
+        ((Publisher<Object>) wrapped.apply(source)).subscribe(collector);
+        assertEquals(collector.get(), List.of(0, 1, 2));
+        assertSame(collector.elements.get(0).getClass(), Integer.class);
+
+        Function<Object, Object> nothing = upstream -> "no publisher";
+        Function<Object, Object> wrong = (Function<Object, Object>) PythonStage.create(
+                pair.near, pair.receipt(nothing), Function.class, StreamOptions.DEFAULT, LOADER);
+        assertThrows(IllegalStateException.class, () -> wrong.apply(source));
+    }
+
+    /** An interface of the shape of RxJava's FlowableTransformer. */
+    public interface Transformer {
+        /** From a source to a Publisher. */
+        Publisher<Object> apply(Source source);
+    }
+
+    /** A source of its own class, which is a Publisher as well. */
+    public static final class Source implements Publisher<Object> {
+        @Override
+        public void subscribe(Subscriber<? super Object> subscriber) {
+            numbers(2).subscribe(subscriber);
+        }
+    }
+
+    @Test(timeOut = 60_000)
+    public void aStageTakesAnyInterfaceOfItsShape() throws Exception {
+        Function<Object, Object> identity = upstream -> upstream;
+        Transformer stage = (Transformer) PythonStage.create(
+                pair.near, pair.receipt(identity), Transformer.class, StreamOptions.DEFAULT, LOADER);
+        Source source = new Source();
+        assertSame(stage.apply(source), source);
+        assertTrue(stage.toString().contains("Transformer"));
+        assertEquals(stage, stage);
+        assertEquals(stage.hashCode(), stage.hashCode());
+        assertThrows(IllegalArgumentException.class, () -> PythonStage.create(
+                pair.near, pair.receipt(identity), String.class, StreamOptions.DEFAULT, LOADER));
+    }
+
+    @Test(timeOut = 60_000)
+    @SuppressWarnings("unchecked")
+    public void aCallableCallsAndItsDefaultMethodsAreItsOwn() throws Exception {
+        BiFunction<Object, Object, Object> sum = (a, b) -> (Long) a + (Long) b;
+        Function<Object, Object> twice = a -> 2 * (Long) a;
+        BiFunction<Object, Object, Object> add = (BiFunction<Object, Object, Object>) PythonCallable.create(
+                pair.near, pair.receipt(sum), BiFunction.class, Map.of(), LOADER);
+        Function<Object, Object> doubled = (Function<Object, Object>) PythonCallable.create(
+                pair.near, pair.receipt(twice), Function.class, Map.of(), LOADER);
+        assertEquals(add.apply(1, 2), 3L);
+        assertEquals(add.andThen(doubled).apply(1, 2), 6L);
+        ToIntFunction<Object> small = (ToIntFunction<Object>) PythonCallable.create(
+                pair.near, pair.receipt(twice), ToIntFunction.class, Map.of(), LOADER);
+        assertEquals(small.applyAsInt(21), 42);
+        Exception home = new IllegalArgumentException("as it was");
+        Function<Object, Object> failing = a -> {
+            throw new IllegalStateException("far away", home);
+        };
+        Function<Object, Object> failed = (Function<Object, Object>) PythonCallable.create(
+                pair.near, pair.receipt(failing), Function.class, Map.of(), LOADER);
+        RuntimeException error = expectThrows(RuntimeException.class, () -> failed.apply(1));
+        assertTrue(error.getMessage().contains("far away"));
+        assertNotNull(error.getCause());
+        assertTrue(pair.near.home(add) > 0);
+        assertEquals(pair.far.home(add), 0);
+    }
+
+    @Test(timeOut = 60_000)
+    @SuppressWarnings("unchecked")
+    public void objectsWithoutARowComeBackAsThemselvesAndTablesEmpty() throws Exception {
+        Object local = new Object() {
+            @Override
+            public String toString() {
+                return "local";
+            }
+        };
+        List<Object> seenFar = new ArrayList<>();
+        Function<Object, Object> echo = a -> {
+            seenFar.add(a);
+            return a;
+        };
+        Function<Object, Object> there = (Function<Object, Object>) PythonCallable.create(
+                pair.near, pair.receipt(echo), Function.class, Map.of(), LOADER);
+        assertSame(there.apply(local), local);
+        assertSame(there.apply(local), local);
+        assertSame(seenFar.get(0), seenFar.get(1));
+        assertNotSame(seenFar.get(0), local);
+        seenFar.clear();
+        await(() -> pair.owned() == 1); // the function itself
+        assertNull(there.apply(null));
+    }
+
+    @Test(timeOut = 60_000)
+    public void aThousandStreamsLeaveNothingBehind() throws Exception {
+        List<Collector> collectors = new ArrayList<>();
+        for (int i = 0; i < 1_000; i++) {
+            Collector collector = new Collector(32);
+            collectors.add(collector);
+            ((PythonPublisher) pair.mirror(numbers(100), StreamOptions.DEFAULT)).subscribe((Subscriber<Object>) collector);
+        }
+        for (Collector collector : collectors) {
+            assertEquals(collector.get().size(), 100);
+        }
+        await(() -> pair.streams() == 0 && pair.owned() == 0);
+    }
+
+    @Test(timeOut = 60_000)
+    public void referencesAreGivenBackWhileTheyFlow() throws Exception {
+        int count = 200_000;
+        CountDownLatch done = new CountDownLatch(1);
+        int[] seen = new int[1];
+        ((PythonPublisher) pair.mirror(new Numbers(count, number -> new Object()), StreamOptions.DEFAULT))
+                .subscribe(new Subscriber<Object>() {
+                    @Override
+                    public void onSubscribe(Subscription subscription) {
+                        subscription.request(Long.MAX_VALUE);
+                    }
+
+                    @Override
+                    public void onNext(Object element) {
+                        seen[0]++;
+                    }
+
+                    @Override
+                    public void onError(Throwable error) {
+                        done.countDown();
+                    }
+
+                    @Override
+                    public void onComplete() {
+                        done.countDown();
+                    }
+                });
+        assertTrue(done.await(50, TimeUnit.SECONDS));
+        assertEquals(seen[0], count);
+        await(() -> pair.owned() == 0);
+    }
+
+    @Test(timeOut = 60_000)
+    public void aCompletionStageIsAStreamOfOne() throws Exception {
+        CompletableFuture<Object> later = new CompletableFuture<>();
+        Collector one = new Collector(1);
+        pair.near.subscribe(pair.receipt(later), one, StreamOptions.DEFAULT);
+        assertFalse(one.result.isDone());
+        later.complete("value");
+        assertEquals(one.get(), List.of("value"));
+        Collector none = new Collector(1);
+        pair.near.subscribe(pair.receipt(CompletableFuture.completedFuture(null)), none, StreamOptions.DEFAULT);
+        assertEquals(none.get(), List.of());
+        Collector failed = new Collector(1);
+        pair.near.subscribe(
+                pair.receipt(CompletableFuture.failedFuture(new IllegalStateException("boom"))), failed, StreamOptions.DEFAULT);
+        Throwable error = expectThrows(ExecutionException.class, failed::get).getCause();
+        assertTrue(error.getMessage().contains("boom"));
+    }
+}
