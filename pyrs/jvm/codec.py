@@ -13,6 +13,7 @@ from pyrs.jvm.values import (
     ValueDecoder,
     ValueEncoder,
     exception_to_wire,
+    home_handles,
     owned_handles,
     wire_to_exception,
 )
@@ -193,9 +194,10 @@ class LinkCodec:
         """The RETURN body of a call that raised."""
         return self.encode([False, exception_to_wire(error, self.originals)])
 
-    def decode_answer(self, body: bytes) -> Any:
-        """The value in a RETURN body; raises the error that it holds instead."""
-        succeeded, value = ValueDecoder(self.references).decode(body)
-        if succeeded:
-            return value
-        raise wire_to_exception(value, self.originals)
+    def failure(self, wire: Any) -> BaseException:
+        """The error that a RETURN holds."""
+        return wire_to_exception(wire, self.originals)
+
+    def home_handles(self, body: bytes) -> list[int]:
+        """The handles of ours that a NEXT_HOME brings back."""
+        return home_handles(body)

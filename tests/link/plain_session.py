@@ -50,11 +50,11 @@ class PlainCodec:
     def encode_failure(self, error: BaseException) -> bytes:
         return self.encode([False, str(error)])
 
-    def decode_answer(self, body: bytes) -> Any:
-        succeeded, value = self.decode(body)
-        if not succeeded:
-            raise RuntimeError(value)
-        return value
+    def failure(self, wire: Any) -> BaseException:
+        return RuntimeError(wire)
+
+    def home_handles(self, body: bytes) -> list[int]:
+        return []
 
 
 class PlainSession(Session):

@@ -43,6 +43,7 @@ class FrameType(IntEnum):
     RELEASE = 12
     GOAWAY = 13
     SUBSCRIBED = 14
+    NEXT_HOME = 15
 
 
 class GoAway(IntEnum):
@@ -54,7 +55,7 @@ class GoAway(IntEnum):
     VERSION = 3
 
 
-_CUT_IN_PIECES = frozenset({FrameType.NEXT, FrameType.ERROR, FrameType.CALL, FrameType.RETURN})
+_CUT_IN_PIECES = frozenset({FrameType.NEXT, FrameType.NEXT_HOME, FrameType.ERROR, FrameType.CALL, FrameType.RETURN})
 _KNOWN = frozenset(int(kind) for kind in FrameType)
 
 

@@ -77,6 +77,22 @@ class Handles:
         owned = self._by_handle.get(handle)
         return None if owned is None else owned.target
 
+    def pin(self, handles: list[int]) -> None:
+        """Keep objects that are on their way home until their batch was read. Ends with `unpin`.
+
+        The batch is read later, on its stream's lane, and the handles' RELEASE may be the next frame.
+        """
+        with self._lock:
+            for handle in handles:
+                owned = self._by_handle.get(handle)
+                if owned is not None:
+                    owned.count += 1
+
+    def unpin(self, handles: list[int]) -> None:
+        """End a `pin`."""
+        for handle in handles:
+            self.released(handle, 1)
+
     def claim_subscriber(self, handle: int) -> Any:
         """The Subscriber of a handle, once: it takes one subscription (rules 2.5, 2.12).
 

@@ -23,6 +23,12 @@ if TYPE_CHECKING:
 _COMPLETE = object()
 
 
+class Returning(bytes):
+    """A batch with objects of ours that come home: they are held from its arrival until it was read."""
+
+    pins: list[int]
+
+
 class InboundStream(Lane, Subscription):
     """A Subscription on something in the peer.
 
@@ -144,8 +150,8 @@ class InboundStream(Lane, Subscription):
         """SUBSCRIBED came."""
         self._confirmed.put(None)
 
-    def arrived(self, body: bytes) -> None:
-        """A NEXT came."""
+    def arrived(self, body: bytes, *, home: bool = False) -> None:
+        """A NEXT came, or a NEXT_HOME, which brings our own objects back."""
         if self._terminal is not None or self._cancelled:
             self._session.codec.discard(body)
             return
@@ -157,6 +163,10 @@ class InboundStream(Lane, Subscription):
                 )
             )
             return
+        if home:
+            body = Returning(body)
+            body.pins = self._session.codec.home_handles(body)
+            self._session.handles.pin(body.pins)
         self._batches.append(body)
         self.schedule()
 
@@ -265,6 +275,8 @@ class InboundStream(Lane, Subscription):
             self._current, error = self._decode(body)
         except Exception as unreadable:
             self._current, error = [], unreadable
+        if type(body) is Returning:
+            self._session.handles.unpin(body.pins)
         if error is None:
             self.window.observe(len(self._current), len(body))
         else:
@@ -307,6 +319,8 @@ class InboundStream(Lane, Subscription):
             body = self._batches.popleft()
             dropped += batch_size(body)
             self._session.codec.discard(body)
+            if type(body) is Returning:
+                self._session.handles.unpin(body.pins)
         return dropped
 
     def cancel_once(self) -> bool:

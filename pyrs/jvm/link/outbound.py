@@ -38,6 +38,11 @@ class Carrying(bytes):
     carried: list[object]
     """Handles of ours, as ints, and objects that stand for the peer's."""
 
+    @property
+    def goes_home(self) -> bool:
+        """Whether an object of the peer's is among them."""
+        return any(type(each) is not int for each in self.carried)
+
 
 class OutboundStream(Lane, IteratorConsumer[Any], Subscriber[Any]):
     """The internal Subscriber of a Python Publisher. Each element is encoded inside the on_next that brings it.
@@ -51,6 +56,7 @@ class OutboundStream(Lane, IteratorConsumer[Any], Subscriber[Any]):
 
     __slots__ = (
         "_cancelled",
+        "_carries",
         "_credits",
         "_emitted",
         "_encoder",
@@ -86,6 +92,7 @@ class OutboundStream(Lane, IteratorConsumer[Any], Subscriber[Any]):
         self._terminal: bytes | None = None
         self._sent_terminal = False
         self._cancelled = False
+        self._carries = False
 
     # Upstream's side.
 
@@ -207,6 +214,7 @@ class OutboundStream(Lane, IteratorConsumer[Any], Subscriber[Any]):
     def _carrying(self, encoded: bytes) -> Carrying:
         carrying = Carrying(encoded)
         carrying.carried = self._encoder.carried[:]
+        self._carries = True
         self._encoder.carried.clear()
         return carrying
 
@@ -354,12 +362,14 @@ class OutboundStream(Lane, IteratorConsumer[Any], Subscriber[Any]):
             parts.append(part)
             size += len(part)
         if parts:
+            home = self._carries and any(type(part) is Carrying and part.goes_home for part in parts)
+            kind = FrameType.NEXT_HOME if home else FrameType.NEXT
             body = array_header(len(parts)) + b"".join(parts)
             more = bool(pending) or terminal is not None
             self._session.count_out(len(parts))
             if len(body) <= MAX_BODY:
-                return frame(FrameType.NEXT, self.id, body), more
-            self._large.extend(pieces(FrameType.NEXT, self.id, body))
+                return frame(kind, self.id, body), more
+            self._large.extend(pieces(kind, self.id, body))
             return self._large.popleft(), bool(self._large) or more
         if terminal is None or self._sent_terminal:
             return b"", False

@@ -71,8 +71,11 @@ class Codec(Protocol):
     def encode_failure(self, error: BaseException) -> bytes:
         """The RETURN body of a call that raised."""
 
-    def decode_answer(self, body: bytes) -> Any:
-        """The value in a RETURN body; raises the error that it holds instead."""
+    def failure(self, wire: Any) -> BaseException:
+        """The error that a RETURN holds."""
+
+    def home_handles(self, body: bytes) -> list[int]:
+        """The handles of ours that a NEXT_HOME brings back."""
 
 
 class Session:
@@ -115,7 +118,7 @@ class Session:
         self._stream_ids = count(first_stream, 2)
         self._call_ids = count(1)
         self._parity = first_stream % 2
-        self._calls: dict[int, SimpleQueue[bytes | BaseException]] = {}
+        self._calls: dict[int, SimpleQueue[list[Any] | BaseException]] = {}
         self.on_goaway: Callable[[int, str], object] = lambda code, message: None
         self.streams_total = 0
         self.elements_in = 0
@@ -226,10 +229,10 @@ class Session:
             ProtocolError: the message is malformed; the link must end.
         """
         kind, identifier, body = message
-        if kind == FrameType.NEXT:
+        if kind in (FrameType.NEXT, FrameType.NEXT_HOME):
             stream = self.streams.get(identifier)
             if isinstance(stream, InboundStream):
-                stream.arrived(body)
+                stream.arrived(body, home=kind == FrameType.NEXT_HOME)
             else:
                 self._unknown(identifier, stream)
                 self.codec.discard(body)
@@ -273,8 +276,9 @@ class Session:
             self._called(identifier, body)
         elif kind == FrameType.RETURN:
             answer = self._calls.pop(identifier, None)
+            pair = self._read_array(body, "RETURN", 2)  # read here, before a RELEASE that may follow it
             if answer is not None:
-                answer.put(body)
+                answer.put(pair)
         elif kind == FrameType.RELEASE:
             if not body or len(body) % RELEASED.size:
                 raise ProtocolError(f"malformed RELEASE: {len(body)} bytes are no list of handles and counts")
@@ -355,7 +359,7 @@ class Session:
         if not self.open:
             raise self.over
         identifier = next(self._call_ids)
-        answer: SimpleQueue[bytes | BaseException] = SimpleQueue()
+        answer: SimpleQueue[list[Any] | BaseException] = SimpleQueue()
         self._calls[identifier] = answer
         body = self.codec.encode([handle, list(arguments)])
         self.outbox.ready(Message(list(pieces(FrameType.CALL, identifier, body))))
@@ -368,7 +372,10 @@ class Session:
             self._calls.pop(identifier, None)
         if isinstance(reply, BaseException):
             raise reply
-        return self.codec.decode_answer(reply)
+        succeeded, value = reply[:2]
+        if succeeded:
+            return value
+        raise self.codec.failure(value)
 
     def _called(self, identifier: int, body: bytes) -> None:
         handle, arguments = self._read_array(body, "CALL", 2)[:2]

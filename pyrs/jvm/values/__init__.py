@@ -7,7 +7,7 @@ carries exceptions. The table in words is docs/values.md; the same rows as data 
 
 from __future__ import annotations
 
-from pyrs.jvm.values.decoder import ValueDecoder, owned_handles
+from pyrs.jvm.values.decoder import ValueDecoder, home_handles, owned_handles
 from pyrs.jvm.values.encoder import ValueEncoder
 from pyrs.jvm.values.errors import Originals, exception_to_wire, wire_to_exception
 from pyrs.jvm.values.references import References
@@ -18,6 +18,7 @@ __all__ = [
     "ValueDecoder",
     "ValueEncoder",
     "exception_to_wire",
+    "home_handles",
     "owned_handles",
     "wire_to_exception",
 ]

@@ -14,7 +14,7 @@ from pyrs.jvm.values import arrow, table
 from pyrs.jvm.values import references as types
 from pyrs.jvm.values.references import References
 
-__all__ = ["ValueDecoder", "owned_handles"]
+__all__ = ["ValueDecoder", "home_handles", "owned_handles"]
 
 _unpack_reference = struct.Struct(">BQ").unpack
 _Body = bytes | bytearray | memoryview
@@ -162,11 +162,20 @@ def owned_handles(body: _Body) -> list[int]:
     For a NEXT that is dropped undecoded: its handles go back to their owner. Bytes that are no value give what was
     found before the fault.
     """
+    return _handles(body, types.SENDER_OWNS)
+
+
+def home_handles(body: _Body) -> list[int]:
+    """Return the handles in a body whose owner is the one who reads it, once for each time they stand there."""
+    return _handles(body, types.RECEIVER_OWNS)
+
+
+def _handles(body: _Body, wanted: int) -> list[int]:
     handles: list[int] = []
     bodies: list[_Body] = [body]
 
     def extension(code: int, payload: bytes) -> None:
-        if code == types.SENDER_OWNS and len(payload) == 9:
+        if code == wanted and len(payload) == 9:
             handles.append(_unpack_reference(payload)[1])
         elif code == types.SET:
             bodies.append(payload)

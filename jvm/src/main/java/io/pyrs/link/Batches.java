@@ -129,7 +129,8 @@ final class Batches extends Outbox.Source {
         Batch batch = nextBatch();
         if (batch != null) {
             session.countOut(batch.elements);
-            write(outbox, new Pieces(FrameType.NEXT, stream.id(), batch.bytes, batch.carried));
+            int type = Carried.holdsHome(batch.carried) ? FrameType.NEXT_HOME : FrameType.NEXT;
+            write(outbox, new Pieces(type, stream.id(), batch.bytes, batch.carried));
             return true;
         }
         if (terminal == null || blocked || !stream.claimTerminal()) {

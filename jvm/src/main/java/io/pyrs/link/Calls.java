@@ -18,7 +18,7 @@ final class Calls {
     private final Session session;
     private final long deadlineMillis;
     private final AtomicLong lastId = new AtomicLong();
-    private final Map<Long, CompletableFuture<byte[]>> waiting = new ConcurrentHashMap<>();
+    private final Map<Long, CompletableFuture<List<?>>> waiting = new ConcurrentHashMap<>();
 
     Calls(Session session, long deadlineMillis) {
         this.session = session;
@@ -33,7 +33,7 @@ final class Calls {
     Object call(long handle, List<Object> arguments, Conversion conversion) throws Throwable {
         session.ensureOpen();
         long id = lastId.incrementAndGet();
-        CompletableFuture<byte[]> answer = new CompletableFuture<>();
+        CompletableFuture<List<?>> answer = new CompletableFuture<>();
         waiting.put(id, answer);
         try {
             session.outbox().ready(session.codec().pieces(FrameType.CALL, id, List.of(handle, arguments), conversion));
@@ -49,11 +49,13 @@ final class Calls {
         }
     }
 
-    /** RETURN came. A late one is dropped. */
+    /** RETURN came. It is read here, before a RELEASE that may follow it. A late one is dropped. */
     void returned(Frame message) {
-        CompletableFuture<byte[]> answer = waiting.remove(message.id);
-        if (answer == null || !answer.complete(message.body)) {
+        CompletableFuture<List<?>> answer = waiting.remove(message.id);
+        if (answer == null) {
             session.discard(message.body);
+        } else {
+            answer.complete(session.codec().decodeArray(message, 2));
         }
     }
 
@@ -65,17 +67,21 @@ final class Calls {
         }
         long handle = (Long) body.get(0);
         List<?> arguments = (List<?>) body.get(1);
-        session.executor().execute(() -> answer(message.id, handle, arguments));
+        // Looked up here and not by the task: RELEASE may be the next frame.
+        Object target = handle == BARRIER ? null : session.handles().find(handle);
+        session.executor().execute(() -> answer(message.id, handle, target, arguments));
     }
 
-    private void answer(long id, long handle, List<?> arguments) {
+    private void answer(long id, long handle, Object target, List<?> arguments) {
         Pieces answer;
         try {
             Object result;
             if (handle == BARRIER) {
                 result = arguments.isEmpty() ? null : arguments.get(0);
+            } else if (target == null) {
+                throw Handles.missing(handle);
             } else {
-                result = Invocation.callFunction(session.handles().local(handle), arguments.toArray());
+                result = Invocation.callFunction(target, arguments.toArray());
             }
             answer = session.codec().pieces(FrameType.RETURN, id, Arrays.asList(true, result), Conversion.AUTO);
         } catch (Throwable error) {

@@ -27,6 +27,16 @@ final class Carried implements References {
         return taken;
     }
 
+    /** Whether any of the peer's own objects is among what was carried. */
+    static boolean holdsHome(List<Object> carried) {
+        for (Object each : carried) {
+            if (!(each instanceof Long)) {
+                return true;
+            }
+        }
+        return false;
+    }
+
     /** Takes back the handles of something that will not be sent. */
     static void discard(Handles handles, List<Object> carried) {
         for (Object each : carried) {

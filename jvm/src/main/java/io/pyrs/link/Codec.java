@@ -76,13 +76,8 @@ final class Codec {
         return (List<?>) value;
     }
 
-    /** The value of a RETURN's body, or the error that it holds instead. */
-    Object decodeAnswer(byte[] body) throws Throwable {
-        Object answer = decode(body);
-        if (!(answer instanceof List) || ((List<?>) answer).size() < 2) {
-            throw new MalformedValueException("an answer that is no array of 2");
-        }
-        List<?> pair = (List<?>) answer;
+    /** The value in a RETURN, or the error that it holds instead. */
+    Object decodeAnswer(List<?> pair) throws Throwable {
         if (Boolean.TRUE.equals(pair.get(0))) {
             return pair.get(1);
         }

@@ -16,21 +16,22 @@ final class FrameType {
     static final int RELEASE = 12;
     static final int GOAWAY = 13;
     static final int SUBSCRIBED = 14;
+    static final int NEXT_HOME = 15;
 
     private static final String[] NAMES = {
         "", "HELLO", "PROOF", "SUBSCRIBE", "ON_SUBSCRIBE", "REQUEST", "CANCEL", "NEXT", "COMPLETE", "ERROR", "CALL",
-        "RETURN", "RELEASE", "GOAWAY", "SUBSCRIBED"
+        "RETURN", "RELEASE", "GOAWAY", "SUBSCRIBED", "NEXT_HOME"
     };
 
     private FrameType() {}
 
     static boolean isKnown(int type) {
-        return type >= HELLO && type <= SUBSCRIBED;
+        return type >= HELLO && type <= NEXT_HOME;
     }
 
     /** Whether a large body of this type may cross in pieces. */
     static boolean isCutInPieces(int type) {
-        return type == NEXT || type == ERROR || type == CALL || type == RETURN;
+        return type == NEXT || type == NEXT_HOME || type == ERROR || type == CALL || type == RETURN;
     }
 
     static String name(int type) {

@@ -98,9 +98,29 @@ final class Handles implements References {
     public synchronized Object local(long handle) {
         Owned owned = byHandle.get(handle);
         if (owned == null) {
-            throw new IllegalStateException("handle " + handle + " is not there: it was never sent or was given back already");
+            throw missing(handle);
         }
         return owned.target;
+    }
+
+    /** The same, null where there is none. */
+    synchronized Object find(long handle) {
+        Owned owned = byHandle.get(handle);
+        return owned == null ? null : owned.target;
+    }
+
+    static IllegalStateException missing(long handle) {
+        return new IllegalStateException("handle " + handle + " is not there: it was never sent or was given back already");
+    }
+
+    /** Keeps objects that are on their way home until their batch was read: RELEASE may overtake the reading. Ends with {@link #released}. */
+    synchronized void pin(long[] handles) {
+        for (long handle : handles) {
+            Owned owned = byHandle.get(handle);
+            if (owned != null) {
+                owned.count++;
+            }
+        }
     }
 
     /** The Subscriber of a handle, once: it takes one subscription (rules 2.5, 2.12). Null if it had one, or is not there. */

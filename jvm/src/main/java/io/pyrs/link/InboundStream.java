@@ -22,13 +22,25 @@ import org.reactivestreams.Subscription;
 public final class InboundStream extends Lane implements Subscription, Flow.Subscription {
     private static final Object COMPLETED = new Object();
     private static final long NONE = Long.MAX_VALUE;
+    private static final long[] NO_PINS = {};
+
+    /** A batch that has come, and our own objects that it brings home. */
+    private static final class Arrived {
+        final byte[] body;
+        final long[] pins;
+
+        Arrived(byte[] body, long[] pins) {
+            this.body = body;
+            this.pins = pins;
+        }
+    }
 
     private final long id;
     private final Session session;
     private final Window window;
     private final ValueDecoder decoder;
     private final Boxes boxes;
-    private final Queue<byte[]> batches = new ConcurrentLinkedQueue<>();
+    private final Queue<Arrived> batches = new ConcurrentLinkedQueue<>();
     private final AtomicLong requests = new AtomicLong();
     private final AtomicLong illegalRequest = new AtomicLong(NONE);
     private final AtomicReference<Object> terminal = new AtomicReference<>();
@@ -42,6 +54,7 @@ public final class InboundStream extends Lane implements Subscription, Flow.Subs
     private long received;
     /** The lane's: elements of the open batch that are not handed over. */
     private int left;
+    private long[] pins = NO_PINS;
     private long demand;
 
     InboundStream(Session session, long id, Downstream downstream, StreamOptions options) {
@@ -102,8 +115,8 @@ public final class InboundStream extends Lane implements Subscription, Flow.Subs
 
     // The reader's side: it only notes.
 
-    /** NEXT came. */
-    void arrived(byte[] body) {
+    /** NEXT or NEXT_HOME came. */
+    void arrived(byte[] body, boolean home) {
         int elements = Frames.batchSize(body);
         if (terminal.get() != null || cancelled) {
             session.discard(body);
@@ -118,7 +131,10 @@ public final class InboundStream extends Lane implements Subscription, Flow.Subs
                     + window.granted() + " were granted"));
             return;
         }
-        batches.add(body);
+        // It is read later, on the lane, and the handles' RELEASE may be the next frame: so they are held from here on.
+        long[] brought = home ? ValueDecoder.homeHandles(body) : NO_PINS;
+        session.handles().pin(brought);
+        batches.add(new Arrived(body, brought));
         schedule();
     }
 
@@ -216,10 +232,13 @@ public final class InboundStream extends Lane implements Subscription, Flow.Subs
     }
 
     private boolean openBatch() {
-        byte[] body = batches.poll();
-        if (body == null) {
+        unpin();
+        Arrived batch = batches.poll();
+        if (batch == null) {
             return false;
         }
+        byte[] body = batch.body;
+        pins = batch.pins;
         try {
             left = decoder.beginBatch(body, 0, body.length);
         } catch (RuntimeException error) {
@@ -291,12 +310,22 @@ public final class InboundStream extends Lane implements Subscription, Flow.Subs
         } catch (RuntimeException malformed) {
             Log.debug("a dropped batch could not be read", malformed);
         }
-        byte[] body;
-        while ((body = batches.poll()) != null) {
-            dropped += Frames.batchSize(body);
-            session.discard(body);
+        unpin();
+        Arrived batch;
+        while ((batch = batches.poll()) != null) {
+            dropped += Frames.batchSize(batch.body);
+            session.discard(batch.body);
+            pins = batch.pins;
+            unpin();
         }
         return dropped;
+    }
+
+    private void unpin() {
+        for (long handle : pins) {
+            session.handles().released(handle, 1);
+        }
+        pins = NO_PINS;
     }
 
     long id() {

@@ -222,8 +222,9 @@ public final class Session {
         Lane stream = streams.get(message.id);
         switch (message.type) {
             case FrameType.NEXT:
+            case FrameType.NEXT_HOME:
                 if (is(InboundStream.class, stream, message)) {
-                    ((InboundStream) stream).arrived(message.body);
+                    ((InboundStream) stream).arrived(message.body, message.type == FrameType.NEXT_HOME);
                 } else {
                     Frames.batchSize(message.body);
                     codec.discard(message.body);
@@ -324,14 +325,8 @@ public final class Session {
             unknown = error;
         }
         // Looked up here and not by the task: RELEASE may be the next frame.
-        Object publisher = null;
-        try {
-            publisher = handles.local(handle);
-        } catch (IllegalStateException notThere) {
-            unknown = notThere;
-        }
-        Object target = publisher;
-        RuntimeException refusal = unknown;
+        Object target = handles.find(handle);
+        RuntimeException refusal = target == null ? Handles.missing(handle) : unknown;
         boolean confirm = Boolean.TRUE.equals(options.get("confirm"));
         OutboundStream stream = new OutboundStream(this, id, conversion, handles.boxesOf(handle));
         register(id, stream);

@@ -9,6 +9,7 @@ import java.util.ArrayList;
 import java.util.Collection;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
+import java.util.List;
 import java.util.Map;
 import java.util.function.LongConsumer;
 import org.msgpack.core.ExtensionTypeHeader;
@@ -77,6 +78,38 @@ public final class ValueDecoder {
             throw new MalformedValueException("bytes after the last element of a batch");
         }
         return elementType.from(value);
+    }
+
+    /** The handles in a NEXT body whose owner is the one who reads it, once for each time they stand there. */
+    public static long[] homeHandles(byte[] body) {
+        List<Long> found = new ArrayList<>();
+        try (MessageUnpacker walker = MessagePack.newDefaultUnpacker(body)) {
+            while (walker.hasNext()) {
+                switch (walker.getNextFormat().getValueType()) {
+                    case ARRAY:
+                        walker.unpackArrayHeader();
+                        break;
+                    case MAP:
+                        walker.unpackMapHeader();
+                        break;
+                    case EXTENSION:
+                        ExtensionTypeHeader header = walker.unpackExtensionTypeHeader();
+                        // The content of a set is one array, which lies next in the bytes.
+                        if (header.getType() != Extensions.SET) {
+                            byte[] payload = walker.readPayload(header.getLength());
+                            if (header.getType() == Extensions.RECEIVER_OWNS && payload.length == 9) {
+                                found.add(ByteBuffer.wrap(payload).getLong(1));
+                            }
+                        }
+                        break;
+                    default:
+                        walker.skipValue();
+                }
+            }
+        } catch (IOException | RuntimeException malformed) {
+            // Whoever decodes the batch says so.
+        }
+        return found.stream().mapToLong(Long::longValue).toArray();
     }
 
     /** One value that is no element (a call's arguments, a result, options): the element type is not applied. */
