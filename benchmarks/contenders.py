@@ -104,13 +104,12 @@ class Contenders:
 
         return Contender("limit", elements, run)
 
-    def many_streams(self, streams: int, elements: int) -> Contender:
-        """One Publisher, subscribed to so many times at once."""
+    def many_streams(self, each: int, elements: int) -> Contender:
+        """One Publisher of `each` elements, subscribed to at once as often as gives so many elements in all."""
 
         def run(count: int) -> float:
-            each = max(1, count // streams)
             stream = self._driver.bridge.from_jvm(self._driver.java("Sources").longs(each))
-            consumers = [Consumer(DEMAND) for _ in range(streams)]
+            consumers = [Consumer(DEMAND) for _ in range(count // each)]
             start = time.perf_counter()
             for consumer in consumers:
                 stream.subscribe(consumer)

@@ -10,26 +10,21 @@ import jpype
 from benchmarks.consumer import Consumer
 from benchmarks.drivers import NaiveSubscription
 from benchmarks.java import BenchmarkJar
+from pyrs import jvm
 
 
 class JPypeDriver:
-    """One JVM for the whole process: started by the bridge where there is one, and shared with the proxies."""
+    """One JVM for the whole process: started by the bridge, and shared with the naive proxies."""
 
     def __init__(self) -> None:
         self._resources = ExitStack()
         jar = BenchmarkJar()
         self._resources.callback(jar.close)
-        self._class_path = jar.class_path
-        self._bridge: Any = None
-        jpype.startJVM("-Xms512m", "-Xmx512m", classpath=self._class_path)
+        self._bridge = self._resources.enter_context(jvm.launch(jar.class_path, ["-Xms512m", "-Xmx512m"]))
         self._subscriber, self._publisher = _proxies()
 
     @property
     def bridge(self) -> Any:
-        if self._bridge is None:
-            from pyrs import jvm
-
-            self._bridge = self._resources.enter_context(jvm.connect())
         return self._bridge
 
     def java(self, name: str) -> Any:

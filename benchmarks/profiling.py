@@ -15,6 +15,9 @@ from pathlib import Path
 from benchmarks.measure import Contender
 
 _INTERVAL_SECONDS = 0.002
+# The interpreter lock changes hands often enough for the sampler to meet threads at work, and not only where they wait.
+_SWITCH_SECONDS = 0.0001
+_WAITING = frozenset({"_next_task", "_read", "_write", "readinto", "wait"})
 _TICKS = os.sysconf("SC_CLK_TCK")
 _TOP = 12
 _Times = dict[int, tuple[str, float]]
@@ -77,12 +80,15 @@ def _samples(jvm: int) -> Iterator[tuple[Counter[str], Counter[str]]]:
         threading.Thread(target=_sample_python, args=(python, stop), name="sampler", daemon=True),
         threading.Thread(target=_sample_java, args=(jvm, java, stop), name="sampler-java", daemon=True),
     ]
+    usual = sys.getswitchinterval()
+    sys.setswitchinterval(_SWITCH_SECONDS)
     for sampler in samplers:
         sampler.start()
     try:
         yield python, java
     finally:
         stop.set()
+        sys.setswitchinterval(usual)
         for sampler in samplers:
             sampler.join()
 
@@ -93,9 +99,9 @@ def _sample_python(found: Counter[str], stop: threading.Event) -> None:
         names = {thread.ident: thread.name for thread in threading.enumerate()}
         for thread, frame in sys._current_frames().items():
             code = frame.f_code
-            if thread not in own and names.get(thread, "").startswith("pyrs"):
+            if thread not in own and names.get(thread, "").startswith("pyrs") and code.co_name not in _WAITING:
                 where = "/".join(Path(code.co_filename).parts[-2:])
-                found[f"{names[thread]}  {where}:{frame.f_lineno} {code.co_name}"] += 1
+                found[f"{where}:{frame.f_lineno} {code.co_name}"] += 1
 
 
 def _sample_java(jvm: int, found: Counter[str], stop: threading.Event) -> None:
@@ -108,7 +114,8 @@ def _sample_java(jvm: int, found: Counter[str], stop: threading.Event) -> None:
             if len(lines) > 2 and "RUNNABLE" in lines[1] and ("pyrs" in lines[0] or "benchmark" in lines[0]):
                 name = lines[0].split('"')[1]
                 frames = [line.strip().removeprefix("at ") for line in lines[2:] if line.strip().startswith("at ")]
-                found[f"{name}  {' < '.join(frames[:3])}"] += 1
+                if not frames[0].startswith(("sun.nio.ch.Net.poll", "jdk.internal.misc.Unsafe.park")):
+                    found[f"{name}  {' < '.join(frames[:3])}"] += 1
 
 
 def _most(found: Counter[str]) -> list[str]:

@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 from benchmarks.consumer import Consumer
 from benchmarks.drivers import NaiveSubscription
 from benchmarks.java import BenchmarkJar
+from pyrs import jvm
 
 
 class Py4JSubscriber:
@@ -81,8 +82,6 @@ class SparkDriver:
     @property
     def bridge(self) -> Any:
         if self._bridge is None:
-            from pyrs import jvm
-
             self._bridge = self._resources.enter_context(jvm.connect(self._spark))
         return self._bridge
 
