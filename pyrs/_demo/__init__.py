@@ -19,7 +19,9 @@ def main(size: Size | None = None) -> int:
     try:
         wrong = [check for check in show(screen, size or Size()) if not check.right]
     except KeyboardInterrupt:
-        return _failed(screen, "interrupted", 130)
+        screen.finish_line()
+        print("pyrs demo: interrupted", file=sys.stderr)
+        return 130
     except (DemoError, PyrsError) as error:
         return _failed(screen, str(error))
     except Exception as error:

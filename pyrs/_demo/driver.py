@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import logging
 import os
+import signal
 import subprocess
 import tempfile
-from contextlib import ExitStack
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
-from typing import IO, Any, TypeVar
+from types import FrameType
+from typing import IO, Any
 
 import pyspark
 from pyspark import SparkConf, SparkContext
@@ -19,7 +23,7 @@ from pyspark.sql import SparkSession
 REACTOR = "io.projectreactor:reactor-core:3.7.11"
 RATINGS = "data/mllib/sample_movielens_data.txt"
 _END_SECONDS = 10.0
-JvmType = TypeVar("JvmType", bound="Jvm")
+_LAST_LINES = 30
 
 _QUIET = {
     "spark.driver.bindAddress": "127.0.0.1",
@@ -47,84 +51,100 @@ def ratings_file() -> Path:
     return path
 
 
-class Jvm:
-    """A JVM with Spark's Py4J gateway, started as PySpark starts one. What it prints is kept for the day it fails."""
+@dataclass(frozen=True)
+class _Jvm:
+    """A JVM with Spark's Py4J gateway, and what it was started with."""
 
-    def __init__(self, settings: dict[str, str]) -> None:
-        # Without this Spark looks up the machine's own name, which not every machine can resolve.
-        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-        self.conf = SparkConf(loadDefaults=False).setAppName("pyrs demo").setAll([*settings.items()])
-        self._output: IO[bytes] = tempfile.TemporaryFile(prefix="pyrs-demo-")  # noqa: SIM115 (the block is ours)
-        self._resources = ExitStack()
-        self._resources.callback(self._output.close)
+    gateway: Any
+    conf: SparkConf
+    output: IO[bytes]
+
+    def failure(self, what: str, error: Exception) -> DemoError:
+        """An error that ends with the last lines that the JVM printed."""
+        self.output.seek(0)
+        printed = self.output.read().decode(errors="replace").splitlines()[-_LAST_LINES:]
+        return DemoError("\n".join([f"{what} did not start: {error}", *printed]))
+
+
+@contextmanager
+def spark_driver() -> Iterator[SparkSession]:
+    """A local Spark session as a user has it: Reactor came by ``spark.jars.packages``, and nobody has heard of pyrs.
+
+    Raises:
+        DemoError: it did not start; the message has what the JVM printed.
+    """
+    with _started({"spark.master": "local[2]", "spark.jars.packages": REACTOR}) as jvm:
         try:
-            self.gateway: Any = launch_gateway(self.conf, {"stdout": self._output, "stderr": self._output})
+            context = SparkContext(conf=jvm.conf, gateway=jvm.gateway)
         except Exception as error:
-            reason = self.output()
-            self._resources.close()
-            raise DemoError(f"the JVM did not start: {error}\n{reason}") from error
-        self._resources.callback(self._end)
-
-    def on_exit(self, function: Any) -> None:
-        """Calls a function when the block is left, before the JVM ends."""
-        self._resources.callback(function)
-
-    def output(self, lines: int = 30) -> str:
-        """The last lines that the JVM printed."""
-        self._output.seek(0)
-        return "\n".join(self._output.read().decode(errors="replace").splitlines()[-lines:])
-
-    def _end(self) -> None:
-        process = self.gateway.proc
-        # Py4J's own thread may be giving objects back just now, and would print that nobody takes them.
-        logging.disable(logging.ERROR)
+            raise jvm.failure("Spark", error) from error
         try:
-            self.gateway.shutdown()
-            process.stdin.close()  # the JVM takes this for the end of its Python process
-            process.wait(_END_SECONDS)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait(_END_SECONDS)
+            yield SparkSession(context)
         finally:
-            logging.disable(logging.NOTSET)
-
-    def __enter__(self: JvmType) -> JvmType:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self._resources.close()
+            context.stop()
 
 
-class SparkDriver(Jvm):
-    """A local Spark session as a user has it: Reactor came by ``spark.jars.packages``, and nobody has heard of pyrs."""
+@contextmanager
+def naive_jvm(spark: SparkSession) -> Iterator[Any]:
+    """A JVM for the naive rival alone, with the driver's jars.
 
-    def __init__(self) -> None:
-        super().__init__({**_QUIET, "spark.master": "local[2]", "spark.jars.packages": REACTOR})
-        try:
-            context = SparkContext(conf=self.conf, gateway=self.gateway)
-        except Exception as error:
-            reason = self.output()
-            self._resources.close()
-            raise DemoError(f"Spark did not start: {error}\n{reason}") from error
-        self.on_exit(context.stop)
-        self.session = SparkSession(context)
-
-    @property
-    def jars(self) -> str:
-        """Reactor and what it needs, as Spark got them from Maven Central."""
-        return str(self.session.sparkContext.getConf().get("spark.jars"))
-
-
-class NaiveJvm(Jvm):
-    """A JVM for the naive rival alone: the callback server that it needs is started here, not in the user's driver."""
-
-    def __init__(self, jars: str) -> None:
-        super().__init__({**_QUIET, "spark.jars": jars})
+    The callback server that the rival needs is started here, and not in the user's driver.
+    """
+    with _started({"spark.jars": str(spark.sparkContext.getConf().get("spark.jars"))}) as jvm:
         logging.getLogger("py4j").setLevel(logging.ERROR)
-        ensure_callback_server_started(self.gateway)
+        ensure_callback_server_started(jvm.gateway)
+        yield jvm.gateway.jvm
 
-    def lines(self, file: Path) -> Any:
-        """The lines of a file as a ``java.util.List``, read by this JVM."""
-        return self.gateway.jvm.java.nio.file.Files.readAllLines(self.gateway.jvm.java.io.File(str(file)).toPath())
+
+@contextmanager
+def _started(settings: dict[str, str]) -> Iterator[_Jvm]:
+    """Starts a JVM as PySpark does, and ends it. What it prints is kept for the day it fails."""
+    # Without this Spark looks up the machine's own name, which not every machine can resolve.
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    conf = SparkConf(loadDefaults=False).setAppName("pyrs demo").setAll([*_QUIET.items(), *settings.items()])
+    with tempfile.TemporaryFile(prefix="pyrs-demo-") as output, ExitStack() as end:
+        try:
+            with _uninterrupted():
+                gateway = launch_gateway(conf, {"stdout": output, "stderr": output})
+                end.callback(_end, gateway)
+        except Exception as error:
+            raise _Jvm(None, conf, output).failure("the JVM", error) from error
+        yield _Jvm(gateway, conf, output)
+
+
+def _end(gateway: Any) -> None:
+    process = gateway.proc
+    # Py4J's own thread may be giving objects back just now, and would print that nobody takes them.
+    logging.disable(logging.ERROR)
+    try:
+        gateway.shutdown()
+        process.stdin.close()  # the JVM takes this for the end of its Python process
+        process.wait(_END_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait(_END_SECONDS)
+    finally:
+        logging.disable(logging.NOTSET)
+
+
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Holds a first Ctrl-C back until the end of the block: PySpark forgets a JVM that it was starting."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    pressed = False
+
+    def hold(number: int, frame: FrameType | None) -> None:
+        nonlocal pressed
+        if pressed:
+            raise KeyboardInterrupt
+        pressed = True
+
+    before = signal.signal(signal.SIGINT, hold)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if pressed:
+        raise KeyboardInterrupt

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 Java = Any
@@ -12,6 +13,11 @@ def java_lines(jvm: Java, table: Any) -> Java:
     """The one text column of a DataFrame as a ``java.util.List<String>``; it stays in the JVM."""
     # `as` is a keyword of Python.
     return getattr(table._jdf, "as")(jvm.org.apache.spark.sql.Encoders.STRING()).collectAsList()
+
+
+def lines_of(jvm: Java, file: Path) -> Java:
+    """The lines of a file as a ``java.util.List<String>``, read by that JVM."""
+    return jvm.java.nio.file.Files.readAllLines(jvm.java.io.File(str(file)).toPath())
 
 
 def flux_of(jvm: Java, lines: Java, laps: int) -> Java:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
+from pyspark.sql import SparkSession
+
 from pyrs import __version__
-from pyrs._demo.driver import REACTOR, DemoError, NaiveJvm, SparkDriver, ratings_file
+from pyrs._demo.driver import REACTOR, DemoError, naive_jvm, ratings_file, spark_driver
 from pyrs._demo.expected import Check, Expected, expected_of
-from pyrs._demo.java import Java, java_lines
+from pyrs._demo.java import Java, java_lines, lines_of
 from pyrs._demo.pipeline import BUFFER, Pipeline
 from pyrs._demo.race import DEMAND, race_bridge, race_naive
 from pyrs._demo.report import checks_of, verdict, what_each_stage_saw, what_was_in_flight
@@ -50,8 +52,7 @@ def show(screen: Screen, size: Size) -> list[Check]:
     screen.say(f"pyrs {__version__}: Reactive Streams across Python and the JVM\n")
     screen.say("Starting a local Spark driver (the first time it fetches Reactor from Maven Central) ...")
     file = ratings_file()
-    with SparkDriver() as driver:
-        spark = driver.session
+    with spark_driver() as spark:
         table = spark.read.text(str(file))
         expected = expected_of(table)
         lines = java_lines(spark._jvm, table)
@@ -64,7 +65,7 @@ def show(screen: Screen, size: Size) -> list[Check]:
             )
             checks = _pipeline(screen, bridge, spark._jvm, lines, expected, size)
         with connect(spark, name="race") as bridge:  # as it is by default
-            checks += _race(screen, bridge, driver, lines, expected, size)
+            checks += _race(screen, bridge, spark, lines, expected, size)
     verdict(screen, checks)
     return checks
 
@@ -93,7 +94,7 @@ def _pipeline(screen: Screen, bridge: Bridge, jvm: Java, lines: Java, expected: 
 
 
 def _race(
-    screen: Screen, bridge: Bridge, driver: SparkDriver, lines: Java, expected: Expected, size: Size
+    screen: Screen, bridge: Bridge, spark: SparkSession, lines: Java, expected: Expected, size: Size
 ) -> list[Check]:
     screen.title("2. The race: the same Flux into the same Python Subscriber, which now does not rest")
     screen.say(
@@ -103,15 +104,15 @@ def _race(
         "one, a callback for each signal. It needs a callback server, so it has a JVM of its own: pyrs needs none"
     )
     screen.say("and leaves the driver as it is.\n")
-    jvm = driver.session._jvm
+    jvm = spark._jvm
     race_bridge(bridge, jvm, lines, size.naive_laps).elements_per_second()  # the first laps warm both up
     ours = race_bridge(bridge, jvm, lines, size.race_laps)
     rate = ours.elements_per_second()
     screen.fact("pyrs", f"{rate:>11,.0f} elements a second  ({ours.count:,} lines)")
-    with NaiveJvm(driver.jars) as rival:
-        copies = rival.lines(ratings_file())
-        race_naive(rival.gateway.jvm, copies, size.naive_laps).elements_per_second()
-        naive = race_naive(rival.gateway.jvm, copies, size.naive_laps)
+    with naive_jvm(spark) as rival:
+        copies = lines_of(rival, ratings_file())
+        race_naive(rival, copies, size.naive_laps).elements_per_second()
+        naive = race_naive(rival, copies, size.naive_laps)
         naive_rate = naive.elements_per_second()
     screen.fact("naive Py4J proxy", f"{naive_rate:>11,.0f} elements a second  ({naive.count:,} lines)")
     screen.fact("", f"{rate / naive_rate:>11,.0f} times as fast")
