@@ -35,7 +35,8 @@ public final class Families {
         if (publisher) {
             return subscriber ? 3 : 1;
         }
-        return subscriber ? 2 : value instanceof CompletionStage ? 4 : 0;
+        // Reactor's Mono.toFuture() is a Subscriber too, and nobody means that.
+        return value instanceof CompletionStage ? 4 : subscriber ? 2 : 0;
     }
 
     /** Subscribes to a Publisher of either family, or to a CompletionStage as to a Publisher of one. */

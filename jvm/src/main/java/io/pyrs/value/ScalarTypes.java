@@ -41,6 +41,8 @@ final class ScalarTypes {
                 return of(name, Double.class, ScalarTypes::toDouble);
             case "java.lang.Float":
                 return of(name, Float.class, ScalarTypes::toFloat);
+            case "java.lang.Boolean":
+                return of(name, Boolean.class, value -> only(Boolean.class, value));
             case "java.lang.Character":
                 return of(name, Character.class, value ->
                         value instanceof String && ((String) value).length() == 1 ? ((String) value).charAt(0) : null);
@@ -82,6 +84,8 @@ final class ScalarTypes {
                 return int.class;
             case "short":
                 return short.class;
+            case "byte":
+                return byte.class;
             case "double":
                 return double.class;
             case "float":
