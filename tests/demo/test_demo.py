@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
+import signal
 import subprocess
 import sys
 import textwrap
@@ -101,6 +103,31 @@ def test_a_stage_that_loses_elements_fails_it() -> None:
     expected = r"pyrs demo: FAILED: 5 of the counts are wrong; .*: 174, and Spark says 353\n"
     assert re.fullmatch(expected, lossy.stderr), lossy.stderr
     assert "WRONG  ratings that the Subscriber took: 174, and Spark says 353" in lossy.stdout
+
+
+@pytest.mark.parametrize("moment", ["Starting a local Spark driver", "asked for"])
+def test_ctrl_c_ends_it_and_leaves_no_jvm(moment: str) -> None:
+    program = "import sys; from pyrs._demo import main; sys.exit(main())"
+    demo = subprocess.Popen(
+        [sys.executable, "-c", program],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,  # a terminal's foreground group, and a way to find what is left of it
+    )
+    try:
+        assert demo.stdout is not None
+        assert any(moment in line for line in demo.stdout)
+        os.killpg(demo.pid, signal.SIGINT)
+        _, errors = demo.communicate(timeout=SECONDS)
+        assert demo.returncode == 130, errors
+        assert errors.endswith("pyrs demo: interrupted\n")
+        with pytest.raises(ProcessLookupError):
+            os.killpg(demo.pid, 0)
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(demo.pid, signal.SIGKILL)
 
 
 def test_without_the_ratings_it_says_what_is_missing() -> None:
