@@ -12,6 +12,7 @@ import io.pyrs.mirror.PythonPublisher;
 import io.pyrs.mirror.PythonStage;
 import io.pyrs.mirror.PythonSubscriber;
 import java.io.IOException;
+import java.util.Arrays;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.Objects;
@@ -51,6 +52,7 @@ public final class Bridge {
                 (int) Math.max(1, number(given, "max_threads", DEFAULT_MAX_THREADS)),
                 number(given, "call_timeout_ms", DEFAULT_CALL_TIMEOUT_MILLIS),
                 answers::forgetOld);
+        Arrays.fill(token, (byte) 0); // the listener has its own copy, and forgets it once the link stands
         connection.start();
     }
 

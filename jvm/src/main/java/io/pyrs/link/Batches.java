@@ -5,7 +5,6 @@ import io.pyrs.value.ValueEncoder;
 import io.pyrs.value.Conversion;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
-import java.util.List;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
 
@@ -33,12 +32,12 @@ final class Batches extends Outbox.Source {
 
     private static final class Batch {
         final byte[] bytes;
-        final List<Object> carried;
+        final Cargo cargo;
         final int elements;
 
-        Batch(byte[] bytes, List<Object> carried, int elements) {
+        Batch(byte[] bytes, Cargo cargo, int elements) {
             this.bytes = bytes;
-            this.carried = carried;
+            this.cargo = cargo;
             this.elements = elements;
         }
     }
@@ -129,8 +128,8 @@ final class Batches extends Outbox.Source {
         Batch batch = nextBatch();
         if (batch != null) {
             session.countOut(batch.elements);
-            int type = Carried.holdsHome(batch.carried) ? FrameType.NEXT_HOME : FrameType.NEXT;
-            write(outbox, new Pieces(type, stream.id(), batch.bytes, batch.carried));
+            int type = batch.cargo.holdsHome() ? FrameType.NEXT_HOME : FrameType.NEXT;
+            write(outbox, new Pieces(type, stream.id(), batch.bytes, batch.cargo));
             return true;
         }
         if (terminal == null || blocked || !stream.claimTerminal()) {
@@ -140,7 +139,7 @@ final class Batches extends Outbox.Source {
             byte[] frame = Frames.frame(FrameType.COMPLETE, stream.id(), Frames.NOTHING);
             outbox.writeFrame(frame, 0, frame.length);
         } else {
-            write(outbox, new Pieces(FrameType.ERROR, stream.id(), terminal, List.of()));
+            write(outbox, new Pieces(FrameType.ERROR, stream.id(), terminal, Cargo.NONE));
         }
         return unfinished != null;
     }
@@ -185,7 +184,7 @@ final class Batches extends Outbox.Source {
     void discard() {
         Batch batch;
         while ((batch = nextBatch()) != null) {
-            Carried.discard(session.handles(), batch.carried);
+            batch.cargo.discard(session.handles());
         }
     }
 

@@ -2,6 +2,7 @@ package io.pyrs.link;
 
 import io.pyrs.value.References;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 
 /**
@@ -10,52 +11,42 @@ import java.util.List;
  */
 final class Carried implements References {
     private final Handles handles;
-    /** Ours as their handles (Long), the peer's as their stand-ins. */
-    private List<Object> carried = new ArrayList<>(0);
+    private long[] owned = new long[4];
+    private int ownedCount;
+    private List<Object> homeward = List.of();
 
     Carried(Handles handles) {
         this.handles = handles;
     }
 
     /** What was carried since the last call. */
-    List<Object> take() {
-        List<Object> taken = carried;
-        if (taken.isEmpty()) {
-            return List.of();
+    Cargo take() {
+        if (ownedCount == 0 && homeward.isEmpty()) {
+            return Cargo.NONE;
         }
-        carried = new ArrayList<>(taken.size());
-        return taken;
-    }
-
-    /** Whether any of the peer's own objects is among what was carried. */
-    static boolean holdsHome(List<Object> carried) {
-        for (Object each : carried) {
-            if (!(each instanceof Long)) {
-                return true;
-            }
-        }
-        return false;
-    }
-
-    /** Takes back the handles of something that will not be sent. */
-    static void discard(Handles handles, List<Object> carried) {
-        for (Object each : carried) {
-            if (each instanceof Long) {
-                handles.disown((Long) each);
-            }
-        }
+        Cargo cargo = new Cargo(Arrays.copyOf(owned, ownedCount), homeward);
+        ownedCount = 0;
+        homeward = List.of();
+        return cargo;
     }
 
     @Override
     public long own(Object value, int kind) {
         long handle = handles.own(value, kind);
-        carried.add(handle);
+        if (ownedCount == owned.length) {
+            owned = Arrays.copyOf(owned, 2 * ownedCount);
+        }
+        owned[ownedCount++] = handle;
         return handle;
     }
 
     @Override
     public void disown(long handle) {
-        carried.remove((Object) handle);
+        int at = ownedCount - 1;
+        while (owned[at] != handle) {
+            at--;
+        }
+        owned[at] = owned[--ownedCount];
         handles.disown(handle);
     }
 
@@ -68,7 +59,10 @@ final class Carried implements References {
     public long home(Object value) {
         long handle = handles.home(value);
         if (handle != 0) {
-            carried.add(value);
+            if (homeward.isEmpty()) {
+                homeward = new ArrayList<>();
+            }
+            homeward.add(value);
         }
         return handle;
     }

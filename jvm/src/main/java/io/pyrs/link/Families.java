@@ -8,6 +8,14 @@ import org.reactivestreams.Subscription;
 
 /** The two families of the same four interfaces, org.reactivestreams and java.util.concurrent.Flow, seen as one. */
 public final class Families {
+    /** Found once for a class: five questions to the type system for each element would be felt. */
+    private static final ClassValue<Integer> KINDS = new ClassValue<>() {
+        @Override
+        protected Integer computeValue(Class<?> type) {
+            return kindOf(type);
+        }
+    };
+
     private Families() {}
 
     /** Upstream's Subscription, of either family. */
@@ -30,13 +38,20 @@ public final class Families {
 
     /** What an object is to the peer: 0 object, 1 publisher, 2 subscriber, 3 processor, 4 completion stage. */
     public static int kindOf(Object value) {
-        boolean publisher = value instanceof Publisher || value instanceof Flow.Publisher;
-        boolean subscriber = value instanceof Subscriber || value instanceof Flow.Subscriber;
-        if (publisher) {
+        return value == null ? 0 : KINDS.get(value.getClass());
+    }
+
+    private static int kindOf(Class<?> type) {
+        boolean subscriber = isAny(type, Subscriber.class, Flow.Subscriber.class);
+        if (isAny(type, Publisher.class, Flow.Publisher.class)) {
             return subscriber ? 3 : 1;
         }
         // Reactor's Mono.toFuture() is a Subscriber too, and nobody means that.
-        return value instanceof CompletionStage ? 4 : subscriber ? 2 : 0;
+        return CompletionStage.class.isAssignableFrom(type) ? 4 : subscriber ? 2 : 0;
+    }
+
+    private static boolean isAny(Class<?> type, Class<?> first, Class<?> second) {
+        return first.isAssignableFrom(type) || second.isAssignableFrom(type);
     }
 
     /** Subscribes to a Publisher of either family, or to a CompletionStage as to a Publisher of one. */

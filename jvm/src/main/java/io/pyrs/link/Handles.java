@@ -1,5 +1,6 @@
 package io.pyrs.link;
 
+import io.pyrs.link.OwnedTable.Owned;
 import io.pyrs.value.References;
 import java.lang.ref.Cleaner;
 import java.lang.ref.WeakReference;
@@ -7,7 +8,6 @@ import java.lang.reflect.Proxy;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.HashMap;
-import java.util.IdentityHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.function.Function;
@@ -29,20 +29,6 @@ final class Handles implements References {
     private static final int ENTRY = 12;
     private static final int FRAME_ENTRIES = 4_096;
 
-    /** One of our objects, and how often its handle was sent. */
-    private static final class Owned {
-        final Object target;
-        final long handle;
-        long count;
-        boolean claimed;
-        Boxes boxes;
-
-        Owned(Object target, long handle) {
-            this.target = target;
-            this.handle = handle;
-        }
-    }
-
     /** The stand-in of one of the peer's objects, and how often the handle was received for it. */
     private static final class Held {
         final long handle;
@@ -56,12 +42,10 @@ final class Handles implements References {
     }
 
     private final Function<Reference, Object> standIns;
-    private final Map<Long, Owned> byHandle = new HashMap<>();
-    private final Map<Object, Owned> byIdentity = new IdentityHashMap<>();
+    private final OwnedTable table = new OwnedTable();
     private final Map<Long, Held> held = new HashMap<>();
     private ByteBuffer givenBack = ByteBuffer.allocate(64 * ENTRY);
     private volatile int waiting;
-    private long last;
     private boolean closed;
 
     Handles(Function<Reference, Object> standIns) {
@@ -72,14 +56,10 @@ final class Handles implements References {
 
     @Override
     public synchronized long own(Object value, int kind) {
-        Owned owned = byIdentity.get(value);
-        if (owned == null) {
-            owned = new Owned(value, ++last);
-            if (!closed) {
-                byIdentity.put(value, owned);
-                byHandle.put(owned.handle, owned);
-            }
+        if (closed) {
+            return 1; // nobody will ask for it
         }
+        Owned owned = table.findOrAdd(value);
         owned.count++;
         return owned.handle;
     }
@@ -96,7 +76,7 @@ final class Handles implements References {
 
     @Override
     public synchronized Object local(long handle) {
-        Owned owned = byHandle.get(handle);
+        Owned owned = table.find(handle);
         if (owned == null) {
             throw missing(handle);
         }
@@ -105,7 +85,7 @@ final class Handles implements References {
 
     /** The same, null where there is none. */
     synchronized Object find(long handle) {
-        Owned owned = byHandle.get(handle);
+        Owned owned = table.find(handle);
         return owned == null ? null : owned.target;
     }
 
@@ -116,7 +96,7 @@ final class Handles implements References {
     /** Keeps objects that are on their way home until their batch was read: RELEASE may overtake the reading. Ends with {@link #released}. */
     synchronized void pin(long[] handles) {
         for (long handle : handles) {
-            Owned owned = byHandle.get(handle);
+            Owned owned = table.find(handle);
             if (owned != null) {
                 owned.count++;
             }
@@ -125,7 +105,7 @@ final class Handles implements References {
 
     /** The Subscriber of a handle, once: it takes one subscription (rules 2.5, 2.12). Null if it had one, or is not there. */
     synchronized Object claimSubscriber(long handle) {
-        Owned owned = byHandle.get(handle);
+        Owned owned = table.find(handle);
         if (owned == null || owned.claimed) {
             return null;
         }
@@ -139,13 +119,13 @@ final class Handles implements References {
 
     /** What is known of the boxes of the integers that an exported Publisher emits; null if nobody asked to know. */
     synchronized Boxes boxesOf(long handle) {
-        Owned owned = byHandle.get(handle);
+        Owned owned = table.find(handle);
         return owned == null ? null : owned.boxes;
     }
 
     /** Has the boxes of an exported Publisher's integers noted from now on. */
     synchronized Boxes noteBoxes(Object publisher) {
-        Owned owned = byIdentity.get(publisher);
+        Owned owned = table.find(publisher);
         if (owned == null) {
             return null;
         }
@@ -157,10 +137,16 @@ final class Handles implements References {
 
     /** The peer gives back {@code count} receipts. Unknown handles are ignored: the link may be ending. */
     synchronized void released(long handle, long count) {
-        Owned owned = byHandle.get(handle);
+        Owned owned = table.find(handle);
         if (owned != null && (owned.count -= count) <= 0) {
-            byHandle.remove(handle);
-            byIdentity.remove(owned.target);
+            table.remove(owned);
+        }
+    }
+
+    /** A RELEASE's body: entries of a handle and a count. */
+    synchronized void released(ByteBuffer entries) {
+        while (entries.hasRemaining()) {
+            released(entries.getLong(), entries.getInt() & 0xffffffffL);
         }
     }
 
@@ -244,7 +230,7 @@ final class Handles implements References {
     }
 
     synchronized int ownedCount() {
-        return byHandle.size();
+        return table.size();
     }
 
     synchronized int heldCount() {
@@ -254,8 +240,7 @@ final class Handles implements References {
     /** Forgets everything: the link is over. */
     synchronized void close() {
         closed = true;
-        byHandle.clear();
-        byIdentity.clear();
+        table.clear();
         held.clear();
         givenBack.clear();
         waiting = 0;

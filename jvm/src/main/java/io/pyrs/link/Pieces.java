@@ -1,7 +1,6 @@
 package io.pyrs.link;
 
 import java.nio.ByteBuffer;
-import java.util.List;
 
 /** One message on its way, cut in frames where its body is large; it holds what its body carries until it was written. */
 final class Pieces extends Outbox.Source {
@@ -9,23 +8,23 @@ final class Pieces extends Outbox.Source {
     private final long id;
     private final byte[] bytes;
     private int offset = Frames.HEADER;
-    private List<Object> carried;
+    private Cargo cargo;
 
     /**
      * @param bytes the body, behind {@link Frames#HEADER} bytes of room for the header
-     * @param carried objects of the peer's that the body sends home: RELEASE must not overtake them
+     * @param cargo the references in the body: RELEASE must not overtake what it sends home
      */
-    Pieces(int type, long id, byte[] bytes, List<Object> carried) {
+    Pieces(int type, long id, byte[] bytes, Cargo cargo) {
         this.type = type;
         this.id = id;
         this.bytes = bytes;
-        this.carried = carried;
+        this.cargo = cargo;
     }
 
     @Override
     boolean take(Outbox outbox) {
         int left = bytes.length - offset;
-        if (carried == null) {
+        if (cargo == null) {
             return false;
         }
         int size = Math.min(left, Frames.MAX_BODY);
@@ -39,7 +38,7 @@ final class Pieces extends Outbox.Source {
         outbox.writeFrame(bytes, start, Frames.HEADER + size);
         offset += size;
         if (!more) {
-            carried = null;
+            cargo = null;
         }
         return more;
     }

@@ -364,10 +364,7 @@ public final class Session {
             throw new ProtocolException(
                     "malformed RELEASE: " + message.body.length + " bytes are no list of handles and counts");
         }
-        ByteBuffer body = ByteBuffer.wrap(message.body);
-        while (body.hasRemaining()) {
-            handles.released(body.getLong(), body.getInt() & 0xffffffffL);
-        }
+        handles.released(ByteBuffer.wrap(message.body));
     }
 
     // The end.

@@ -69,7 +69,7 @@ public class FramesTest {
                     public void flush() {}
                 },
                 () -> {});
-        outbox.ready(new Pieces(FrameType.NEXT, 6, behindRoom, List.of()));
+        outbox.ready(new Pieces(FrameType.NEXT, 6, behindRoom, Cargo.NONE));
         outbox.write();
         assertEquals(sizes, List.of(Frames.MAX_BODY, Frames.MAX_BODY, Frames.MAX_BODY, 7));
         assertEquals(messages.size(), 1);
@@ -90,8 +90,8 @@ public class FramesTest {
                     public void flush() {}
                 },
                 () -> {});
-        outbox.ready(new Pieces(FrameType.NEXT, 1, new byte[Frames.HEADER + 2 * Frames.MAX_BODY], List.of()));
-        outbox.ready(new Pieces(FrameType.NEXT, 2, new byte[Frames.HEADER + 2 * Frames.MAX_BODY], List.of()));
+        outbox.ready(new Pieces(FrameType.NEXT, 1, new byte[Frames.HEADER + 2 * Frames.MAX_BODY], Cargo.NONE));
+        outbox.ready(new Pieces(FrameType.NEXT, 2, new byte[Frames.HEADER + 2 * Frames.MAX_BODY], Cargo.NONE));
         outbox.control(Frames.request(3, 1));
         outbox.write();
         assertEquals(written, List.of("5:3", "7:1", "7:2", "7:1", "7:2"));
