@@ -6,7 +6,8 @@ in the process, with it over a Spark driver's Py4J gateway.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,13 +29,21 @@ def interop_jars(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 
 
 @pytest.fixture(scope="session")
-def connected(carrier: str, interop_jars: list[Path]) -> Iterator[tuple[jvm.Bridge, Java]]:
+def machine(carrier: str, interop_jars: list[Path]) -> Iterator[tuple[Callable[..., jvm.Bridge], Java]]:
+    """How to open one more bridge to the JVM, and how to call it."""
     if carrier == "jpype":
-        with jvm.launch(classpath=interop_jars) as bridge:
-            yield bridge, JPypeJava()
+        with jvm.launch(classpath=interop_jars):
+            yield jvm.launch, JPypeJava()
         return
-    with spark_driver(interop_jars) as spark, jvm.connect(spark) as bridge:
-        yield bridge, Py4JJava(spark.sparkContext._gateway)
+    with spark_driver(interop_jars) as spark:
+        yield partial(jvm.connect, spark), Py4JJava(spark.sparkContext._gateway)
+
+
+@pytest.fixture(scope="session")
+def connected(machine: tuple[Callable[..., jvm.Bridge], Java]) -> Iterator[tuple[jvm.Bridge, Java]]:
+    connect, java = machine
+    with connect() as bridge:
+        yield bridge, java
 
 
 @pytest.fixture
