@@ -76,9 +76,20 @@ def on_error_dropped(error: BaseException, where: str = "") -> None:
         _log_error(error, where)
 
 
-def on_next_dropped(count: int = 1, where: str = "") -> None:
-    """Report elements that no Subscriber will see. Returns normally, whatever the hook does."""
+def on_next_dropped(count: int = 1, where: str = "", *, cancelled: bool = False) -> None:
+    """Report elements that no Subscriber will see. Returns normally, whatever the hook does.
+
+    Args:
+        count: how many.
+        where: what was going on.
+        cancelled: the Subscriber itself cancelled, so nobody misses them: without a hook this is a debug record, no warning.
+    """
     if count <= 0:
+        return
+    if cancelled and _element_hook is _log_elements:
+        import logging
+
+        logging.getLogger("pyrs").debug("dropped %d element(s) after a cancel (%s)", count, where)
         return
     try:
         _element_hook(count, where)

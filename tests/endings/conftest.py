@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import os
 import shutil
 import subprocess
 import sys
@@ -14,6 +16,10 @@ import pytest
 from pyrs import jvm
 
 HERE = Path(__file__).parent
+
+# Py4J reports every object that it cannot give back to a JVM that was killed, from inside the garbage collector.
+logging.getLogger("py4j").setLevel(logging.CRITICAL + 1)
+
 sys.path.insert(0, str(HERE))
 
 
@@ -46,13 +52,16 @@ class PlainJvm:
         from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
 
         reactive_streams = next(Path(jvm.__file__).parent.glob("jars/reactive-streams-*.jar"))
-        self.port, self.token, self.process = launch_gateway(
+        self._output = open(os.devnull, "w", encoding="utf-8")  # Py4J would open one of its own and never close it
+        self.port, token, self.process = launch_gateway(
             jarpath=str(next(spark_jars().glob("py4j-*.jar"))),
             classpath=f"{classes}:{reactive_streams}",
             die_on_exit=True,
             enable_auth=True,
             return_proc=True,
+            redirect_stdout=self._output,
         )
+        self.token: str = token.decode() if isinstance(token, bytes) else token
         self.gateway = JavaGateway(gateway_parameters=GatewayParameters(port=self.port, auth_token=self.token))
         self.parties: Any = self.gateway.jvm.Parties
 
@@ -64,6 +73,9 @@ class PlainJvm:
         if self.process.poll() is None:
             self.gateway.close()
             self.kill()
+        for stream in (self.process.stdin, self.process.stdout, self._output):
+            if stream is not None:
+                stream.close()
 
 
 @pytest.fixture(scope="session")

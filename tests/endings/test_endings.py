@@ -91,6 +91,8 @@ class Slow(pyrs.Subscriber):
     def on_complete(self): pass
 bridge.from_jvm(shared("source")).subscribe(Slow())
 bridge.to_jvm(pyrs.from_iterable(iter(int, 1))).subscribe(shared("sink"))
+print("both subscribed", flush=True)
+sys.stdin.readline()
 """
 
 
@@ -113,10 +115,9 @@ def test_the_python_process_ends_mid_stream(shared_jvm: Any, how: str) -> None:
     shared_jvm.parties.share("source", source)
     shared_jvm.parties.share("sink", sink)
     before = shared_jvm.parties.bridgeThreads()
-    then = {"killed": "sys.stdin.readline()", "exits": "sys.stdin.readline()", "raises": "sys.stdin.readline(); 1/0"}[how]
-    child = start_child(shared_jvm, then)
+    child = start_child(shared_jvm, "1/0" if how == "raises" else "")
     assert child.stdin is not None and child.stdout is not None
-    assert child.stdout.readline().strip() == "flowing"
+    assert {child.stdout.readline().strip() for _ in range(2)} == {"flowing", "both subscribed"}
     if how == "killed":
         child.kill()
     else:

@@ -311,7 +311,7 @@ class InboundStream(Lane, Subscription):
         self._confirmed.put(None)
         self._subscriber = None
         dropped, self._current = len(self._current), []
-        self._session.ended_inbound(self, dropped + self._drop_batches())
+        self._session.ended_inbound(self, dropped + self._drop_batches(), cancelled=self._cancelled)
 
     def _drop_batches(self) -> int:
         dropped = 0

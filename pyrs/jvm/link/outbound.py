@@ -118,7 +118,7 @@ class OutboundStream(Lane, IteratorConsumer[Any], Subscriber[Any]):
             return
         try:
             if self._terminal is not None or self._cancelled:
-                hooks.on_next_dropped(1, f"stream {self.id} is over")
+                hooks.on_next_dropped(1, f"stream {self.id} is over", cancelled=self._cancelled)
                 return
             if element is None:
                 raise NullSignal("on_next(None): None is not an element")

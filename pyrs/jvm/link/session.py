@@ -202,7 +202,7 @@ class Session:
         if stream.cancel_once() and self.open:
             self.send(frame(FrameType.CANCEL, stream.id))
 
-    def ended_inbound(self, stream: InboundStream, dropped: int) -> None:
+    def ended_inbound(self, stream: InboundStream, dropped: int, *, cancelled: bool) -> None:
         """A consumer end is over."""
         if self.streams.pop(stream.id, None) is None:
             return
@@ -210,7 +210,7 @@ class Session:
         self.largest_in_flight = max(self.largest_in_flight, stream.window.largest)
         if dropped:
             self.dropped += dropped
-            hooks.on_next_dropped(dropped, f"stream {stream.id} ended with prefetched elements")
+            hooks.on_next_dropped(dropped, f"prefetched by stream {stream.id}", cancelled=cancelled)
 
     def ended_outbound(self, stream: OutboundStream) -> None:
         """A publisher end is over."""

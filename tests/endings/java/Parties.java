@@ -94,6 +94,7 @@ public final class Parties {
             });
         }
 
+        @SuppressWarnings("unchecked")
         private void signal(Subscriber<? super Long> subscriber, long n) {
             switch (how) {
                 case "null element":
@@ -114,16 +115,41 @@ public final class Parties {
                     subscriber.onComplete();
                     break;
                 case "two threads":
-                    Runnable many = () -> { for (long i = 0; i < n / 2; i++) subscriber.onNext(i); };
-                    CountDownLatch inside = new CountDownLatch(1);
-                    // Two threads that emit all their demand: some two of those calls meet.
-                    Thread other = new Thread(() -> { inside.countDown(); for (int i = 0; i < 200_000; i++) subscriber.onNext(0L); });
+                    Meeting meeting = new Meeting();
+                    Thread other = new Thread(() -> ((Subscriber<Object>) (Subscriber<?>) subscriber).onNext(meeting));
                     other.start();
-                    try { inside.await(); } catch (InterruptedException e) { return; }
-                    for (int i = 0; i < 200_000; i++) subscriber.onNext(1L);
+                    meeting.awaitInside();
+                    subscriber.onNext(1L); // while the other thread is inside onNext
+                    meeting.leave.countDown();
                     break;
                 default:
                     throw new IllegalArgumentException(how);
+            }
+        }
+    }
+
+    /** A list that keeps whoever reads it until it is told to go on. */
+    private static final class Meeting extends java.util.AbstractList<Object> {
+        final CountDownLatch inside = new CountDownLatch(1);
+        final CountDownLatch leave = new CountDownLatch(1);
+
+        @Override public int size() {
+            inside.countDown();
+            try {
+                leave.await(20, TimeUnit.SECONDS);
+            } catch (InterruptedException e) {
+                Thread.currentThread().interrupt();
+            }
+            return 1;
+        }
+
+        @Override public Object get(int index) { return "met"; }
+
+        void awaitInside() {
+            try {
+                inside.await(20, TimeUnit.SECONDS);
+            } catch (InterruptedException e) {
+                Thread.currentThread().interrupt();
             }
         }
     }
@@ -185,7 +211,7 @@ public final class Parties {
 
     /** How many threads of the bridge there are. */
     public static long bridgeThreads() {
-        return Thread.getAllStackTraces().keySet().stream().filter(t -> t.getName().startsWith("pyrs-")).count();
+        return Thread.getAllStackTraces().keySet().stream().filter(t -> t.getName().startsWith("pyrs-bridge")).count();
     }
 
     public static List<String> bridgeThreadNames() {
