@@ -82,7 +82,7 @@ def on_next_dropped(count: int = 1, where: str = "", *, cancelled: bool = False)
     Args:
         count: how many.
         where: what was going on.
-        cancelled: the Subscriber itself cancelled, so nobody misses them: without a hook this is a debug record, no warning.
+        cancelled: the Subscriber itself cancelled, so nobody misses them. Without a hook this is a debug record.
     """
     if count <= 0:
         return

@@ -52,7 +52,7 @@ class PlainJvm:
         from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
 
         reactive_streams = next(Path(jvm.__file__).parent.glob("jars/reactive-streams-*.jar"))
-        self._output = open(os.devnull, "w", encoding="utf-8")  # Py4J would open one of its own and never close it
+        self._output = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - Py4J would open one and never close it
         self.port, token, self.process = launch_gateway(
             jarpath=str(next(spark_jars().glob("py4j-*.jar"))),
             classpath=f"{classes}:{reactive_streams}",

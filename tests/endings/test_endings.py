@@ -1,4 +1,4 @@
-"""However a stream, a bridge or a process ends: nothing hangs, each Subscriber hears of it once, nothing is left behind."""
+"""However a stream, a bridge or a process ends: nothing hangs, each Subscriber hears of it once, nothing is left."""
 
 from __future__ import annotations
 
@@ -79,7 +79,8 @@ import sys
 from py4j.java_gateway import GatewayParameters, JavaGateway
 import pyrs
 from pyrs import jvm
-gateway = JavaGateway(gateway_parameters=GatewayParameters(port=int(sys.argv[1]), auth_token=sys.stdin.readline().strip()))
+port, token = int(sys.argv[1]), sys.stdin.readline().strip()
+gateway = JavaGateway(gateway_parameters=GatewayParameters(port=port, auth_token=token))
 bridge = jvm.connect(gateway)
 shared = gateway.jvm.Parties.shared
 class Slow(pyrs.Subscriber):
