@@ -37,6 +37,7 @@ class LinkReferences(References):
         self.session = session
         self.gateway = gateway
         self.control = control
+        self.give_back = session.handles.give_back
 
     def kind_of(self, value: object) -> int:
         """What a Python object is to the JVM.
@@ -77,7 +78,7 @@ class LinkReferences(References):
     def remote(self, kind: int, handle: int) -> object:
         """What stands in Python for a Java object."""
         reference = JavaObject(self, kind, handle)
-        if kind == Kind.OBJECT:
+        if kind == 0:
             return reference
         if kind == Kind.PUBLISHER:
             return Stream(JavaPublisher(reference))

@@ -14,6 +14,8 @@ from pyrs.errors import CallTimeout, NullSignal
 from pyrs.stream import Stream
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from pyrs.jvm.gateways.base import Control, Gateway
     from pyrs.jvm.link.outbound import OutboundStream
     from pyrs.jvm.link.session import Session
@@ -35,6 +37,10 @@ class LinkEnd(Protocol):
     @property
     def session(self) -> Session:
         """The link's state."""
+
+    @property
+    def give_back(self) -> Callable[[int], None]:
+        """Take note of a handle that nobody holds any more; safe in a finalizer."""
 
     @property
     def gateway(self) -> Gateway:
@@ -65,7 +71,7 @@ class JavaObject:
     def __del__(self) -> None:
         # A finalizer does no I/O and takes no lock: the writer gives the handle back later.
         try:
-            self.references.session.handles.give_back(self.handle)
+            self.references.give_back(self.handle)
         except AttributeError:
             pass  # it was never made whole
 

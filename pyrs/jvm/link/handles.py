@@ -125,10 +125,9 @@ class Handles:
             return b""
         frames = []
         while given_back:
-            counts: Counter[int] = Counter()
-            for _ in range(min(len(given_back), _FRAME_ENTRIES)):
-                counts[given_back.popleft()] += 1
-            body = b"".join(RELEASED.pack(handle, count) for handle, count in counts.items())
+            popleft = given_back.popleft
+            counts = Counter([popleft() for _ in range(min(len(given_back), _FRAME_ENTRIES))])
+            body = b"".join(map(RELEASED.pack, counts.keys(), counts.values()))
             frames.append(frame(FrameType.RELEASE, 0, body))
         return b"".join(frames)
 

@@ -41,6 +41,7 @@ class InboundStream(Lane, Subscription):
     """
 
     __slots__ = (
+        "_ask",
         "_asked_nonpositive",
         "_batches",
         "_cancelled",
@@ -50,6 +51,7 @@ class InboundStream(Lane, Subscription):
         "_demand",
         "_ended",
         "_ending",
+        "_is_running",
         "_lost",
         "_received",
         "_requests",
@@ -72,6 +74,8 @@ class InboundStream(Lane, Subscription):
         self._decode: Callable[[bytes], tuple[list[Any], Exception | None]] = session.codec.batch_decoder()
         self._batches: deque[bytes] = deque()
         self._requests: deque[int] = deque()
+        self._ask = self._requests.append
+        self._is_running = self._running.locked
         self._current: list[Any] = []
         self._demand = 0
         self._received = 0
@@ -118,10 +122,10 @@ class InboundStream(Lane, Subscription):
                 self._asked_nonpositive = n
             self._session.schedule(self)
             return
-        self._requests.append(n)
+        self._ask(n)
         # While the lane runs it looks again before it ends, so that the usual request from inside on_next costs an
         # append.
-        if not self._running.locked():
+        if not self._is_running():
             self._session.schedule(self)
 
     def cancel(self) -> None:
@@ -254,9 +258,8 @@ class InboundStream(Lane, Subscription):
                 if not demand:
                     if not requests:
                         break
-                    n = requests.popleft()
-                    window.request(n)
-                    demand = n
+                    demand = requests.popleft()
+                    window.requested += demand  # bounded where it is read; a call for each request(1) would cost more
                 demand -= 1
                 handed += 1
                 on_next(element)

@@ -356,12 +356,21 @@ class OutboundStream(Lane, IteratorConsumer[Any], Subscriber[Any]):
         terminal = self._terminal
         pending = self._pending
         parts: list[bytes] = []
-        size = 0
-        while pending and len(parts) < _BATCH and size < MAX_BODY:
-            part = pending.popleft()
-            parts.append(part)
-            size += len(part)
+        append, popleft = parts.append, pending.popleft
+        try:
+            for _ in range(min(len(pending), _BATCH)):
+                append(popleft())
+        except IndexError:
+            pass  # a cancel on another thread discards what is left
         if parts:
+            if sum(map(len, parts)) > MAX_BODY:
+                # Rarely: sizes are looked at where they matter, and not for each element.
+                size = kept = 0
+                while size < MAX_BODY:
+                    size += len(parts[kept])
+                    kept += 1
+                pending.extendleft(reversed(parts[kept:]))
+                del parts[kept:]
             home = self._carries and any(type(part) is Carrying and part.goes_home for part in parts)
             kind = FrameType.NEXT_HOME if home else FrameType.NEXT
             body = array_header(len(parts)) + b"".join(parts)

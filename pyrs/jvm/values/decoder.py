@@ -17,6 +17,7 @@ from pyrs.jvm.values.references import References
 __all__ = ["ValueDecoder", "home_handles", "owned_handles"]
 
 _unpack_reference = struct.Struct(">BQ").unpack
+_SENDER_OWNS = int(types.SENDER_OWNS)
 _Body = bytes | bytearray | memoryview
 _EXTENSIONS = {**table.EXTENSIONS, types.ARROW: ("io.pyrs.value.ArrowBatch", arrow.from_ipc)}
 
@@ -38,10 +39,11 @@ class ValueDecoder:
         [1, 'a', None]
     """
 
-    __slots__ = ("_failed", "_references", "_sets", "_unpack", "_unpack_hashable")
+    __slots__ = ("_failed", "_references", "_remote", "_sets", "_unpack", "_unpack_hashable")
 
     def __init__(self, references: References) -> None:
         self._references = references
+        self._remote = references.remote
         self._failed: list[ConversionError] = []
         self._sets = 0
         options = {"strict_map_key": False, "raw": False}
@@ -99,8 +101,8 @@ class ValueDecoder:
             raise ProtocolError(f"the bytes are no value: {type(error).__name__} {error}") from error
 
     def _extension(self, code: int, payload: bytes) -> Any:
-        if code == types.SENDER_OWNS:
-            return self._references.remote(*_unpack_reference(payload))
+        if code == _SENDER_OWNS:
+            return self._remote(*_unpack_reference(payload))
         if code == types.RECEIVER_OWNS:
             return self._references.local(_unpack_reference(payload)[1])
         if code == types.SET:
