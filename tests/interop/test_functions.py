@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from typing import Any
 
 import pytest
@@ -89,6 +90,31 @@ class TestCallables:
         failing = bridge.to_jvm_callable(fails, FUNCTION)
         bridge.from_jvm(java.call(java.static(FLUX, "range", 1, 5), "map", failing)).subscribe(received)
         assert received.failed() is error
+
+    def test_a_java_error_that_the_function_raises_again(self, bridge: Bridge, java: Java, recorder: Any) -> None:
+        throwable = java.static("interop.Sources", "failure", "again")
+        received = Recorder(initial=1)
+        bridge.from_jvm(java.static("interop.Sources", "failing", throwable)).subscribe(received)
+        error = received.failed()
+
+        def raises(x: int) -> int:
+            raise error
+
+        failing = bridge.to_jvm_callable(raises, FUNCTION)
+        java.call(java.call(java.static(FLUX, "range", 1, 5), "map", failing), "subscribe", recorder)
+        assert java.call(recorder, "awaitEnd", MILLISECONDS) == "error"
+        assert java.static("interop.Functions", "same", java.call(recorder, "error"), throwable)
+
+    def test_a_function_that_takes_too_long(self, machine: Any) -> None:
+        connect, java = machine
+        released = threading.Event()
+        recorder = java.new("interop.Recorder", 1)
+        with connect(call_timeout_seconds=0.25) as bridge:
+            slow = bridge.to_jvm_callable(lambda x: released.wait(DEADLINE), FUNCTION)
+            java.call(java.call(java.static(FLUX, "range", 1, 5), "map", slow), "subscribe", recorder)
+            assert java.call(recorder, "awaitEnd", MILLISECONDS) == "error"
+            released.set()
+        assert "250 milliseconds" in str(java.call(recorder, "errorMessage"))
 
     def test_not_a_function(self, bridge: Bridge) -> None:
         with pytest.raises(TypeError, match="function"):
