@@ -120,7 +120,8 @@ class JPypeGateway:
 
     def __init__(self) -> None:
         self._java = JPypeJava()
-        self._shield = Shield(self.detach_thread)
+        self._java_thread = jpype.JClass("java.lang.Thread")  # to look it up would attach the thread that asks
+        self._shield = Shield(self.detach_thread, self._stays_attached)
 
     def __repr__(self) -> str:
         return f"<{self.describe()}>"
@@ -140,7 +141,9 @@ class JPypeGateway:
 
     def is_java_object(self, value: object) -> bool:
         """Whether it is an object of the JVM."""
-        return isinstance(value, jpype.JObject)
+        if type(type(value)) is type:  # a Java class has another metaclass; to ask with isinstance attaches the thread
+            return False
+        return self._shield.here(lambda: isinstance(value, jpype.JObject))
 
     def translate(self, error: BaseException) -> BaseException:
         """See :meth:`pyrs.jvm.gateways.base.Gateway.translate`."""
@@ -157,7 +160,12 @@ class JPypeGateway:
     def detach_thread(self) -> None:
         """Gives the Java thread back that JPype attached to this Python thread and would keep for ever."""
         if jpype.isJVMStarted():
-            jpype.JClass("java.lang.Thread").detach()
+            self._java_thread.detach()
+
+    def _stays_attached(self) -> bool:
+        # A thread of the user's that was not attached is left so: JPype never gives the Java thread back, not even when
+        # the Python thread has ended. The bridge's workers stay attached from call to call and detach when they end.
+        return bool(self._java_thread.isAttached()) or threading.current_thread().name.startswith("pyrs-")
 
     def require_options(self, jvm_options: Sequence[str]) -> None:
         """Refuse options that the running JVM was not started with.

@@ -23,22 +23,34 @@ class Shield:
 
     Args:
         after: runs on the worker after each task, whatever became of it.
+        stays: asked on a thread that is no worker before a task: whether the thread may keep what `after` takes from
+            it. Where not, `after` runs there too.
     """
 
-    def __init__(self, after: Callable[[], None]) -> None:
+    def __init__(self, after: Callable[[], None], stays: Callable[[], bool] = lambda: True) -> None:
         self._after = after
+        self._stays = stays
         self._executor = DaemonExecutor("gateway")
 
     def run(self, task: Callable[[], T]) -> T:
         """Run the task, on a worker if this is the main thread, and return its result or raise its exception."""
         if threading.current_thread() is not threading.main_thread():
-            return task()
+            return self.here(task)
         done: Future[T] = Future()
         self._executor.execute(partial(self._work, task, done))
         try:
             return done.result()
         finally:
             del done  # an exception holds this frame, and the frame must not hold the exception
+
+    def here(self, task: Callable[[], T]) -> T:
+        """Run the task on this thread, and leave the thread as it was found."""
+        if self._stays():
+            return task()
+        try:
+            return task()
+        finally:
+            self._after()
 
     def _work(self, task: Callable[[], T], done: Future[T]) -> None:
         try:

@@ -1,0 +1,300 @@
+"""However streams, bridges and the process end, with the JVM in this process: nothing hangs, nothing is left."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import os
+import shutil
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import jpype
+import pytest
+
+import pyrs
+from pyrs import jvm
+from pyrs.errors import JvmUnavailable, LinkClosed
+from pyrs.jvm.gateways.jars import packaged_jars
+from tests.endings import conftest as endings
+from tests.endings.recorder import DEADLINE, MILLIS, Recorder
+from tests.endings.test_endings import eventually
+
+ROOT = Path(__file__).parents[2]
+SECONDS = 60
+classes = endings.classes
+
+
+@pytest.fixture(autouse=True)
+def quiet_drops() -> Iterator[None]:
+    """Elements that were prefetched when a stream ends are dropped on purpose here."""
+    before = pyrs.set_element_hook(lambda count, where: None)
+    yield
+    pyrs.set_element_hook(before)
+
+
+@pytest.fixture
+def bridge(classes: Path) -> Iterator[jvm.Bridge]:
+    with jvm.launch(classpath=[classes]) as opened:
+        yield opened
+
+
+@pytest.fixture
+def parties(bridge: jvm.Bridge) -> Any:
+    return jpype.JClass("Parties")
+
+
+def threads_of_java() -> int:
+    return int(jpype.JClass("java.lang.management.ManagementFactory").getThreadMXBean().getThreadCount())
+
+
+def test_leaving_launch_closes_the_bridge_but_not_the_jvm(classes: Path) -> None:
+    with jvm.launch(classpath=[classes]) as first:
+        source, recorder = jpype.JClass("Parties").Range(1 << 60), Recorder(10, 1)
+        first.from_jvm(source).subscribe(recorder)
+        recorder.next()
+    assert first.closed
+    assert isinstance(recorder.end(), LinkClosed)
+    assert source.awaitCancelled(MILLIS)
+    assert jpype.isJVMStarted()
+    assert jpype.JClass("java.lang.Integer").parseInt("7") == 7
+    for again in (jvm.launch(), jvm.connect()):
+        with again:
+            assert list(again.from_jvm(jpype.JClass("Parties").Range(5)).to_iterable(timeout=DEADLINE)) == [*range(5)]
+
+
+def test_two_bridges_on_one_jvm(bridge: jvm.Bridge, parties: Any) -> None:
+    second = jvm.connect()
+    ended, recorder = Recorder(10, 1), Recorder(10, 1)
+    source = parties.Range(1 << 60)
+    second.from_jvm(source).subscribe(ended)
+    bridge.from_jvm(parties.Range(50_000)).subscribe(recorder)
+    sink = parties.Counting(10, 1, False)
+    # What is one bridge's is any Publisher to the other one.
+    bridge.to_jvm(second.from_jvm(parties.Range(20))).subscribe(sink)
+    assert sink.awaitEnd(MILLIS)
+    assert (sink.count(), sink.inOrder(), sink.error()) == (20, True, None)
+    ended.next()
+    assert second.close()
+    assert isinstance(ended.end(), LinkClosed)
+    assert source.awaitCancelled(MILLIS)
+    assert recorder.end() is None
+    assert recorder.elements == list(range(50_000))
+
+
+def test_a_second_launch_attaches(bridge: jvm.Bridge, parties: Any, tmp_path: Path) -> None:
+    recorder = Recorder(10, 1)
+    bridge.from_jvm(parties.Range(50_000)).subscribe(recorder)
+    jar = Path(shutil.copy(packaged_jars().reactive_streams, tmp_path / "added-later.jar"))
+    with jvm.launch(classpath=[jar]) as second:
+        loader = jpype.JClass("org.jpype.JPypeContext").getInstance().getClassLoader()
+        assert str(jar) in " ".join(str(url) for url in loader.getURLs())
+        assert list(second.from_jvm(parties.Range(3)).to_iterable(timeout=DEADLINE)) == [0, 1, 2]
+    with pytest.raises(JvmUnavailable, match="-Xmx77m"):
+        jvm.launch(jvm_options=["-Xmx77m"])
+    assert recorder.end() is None
+    assert recorder.elements == list(range(50_000))
+
+
+def test_a_thousand_streams_leave_no_thread_attached(bridge: jvm.Bridge) -> None:
+    """Java is called on the bridge's threads, by Subscribers, and on the user's own short-lived ones."""
+    futures = jpype.JClass("java.util.concurrent.CompletableFuture")
+    completed = futures.completedFuture(jpype.JClass("java.lang.Object")())  # it arrives by reference
+    problems: list[object] = []
+
+    def use() -> None:
+        try:
+            for _ in range(25):
+                (text,) = bridge.from_jvm(completed).map(str).to_iterable(timeout=DEADLINE)
+                assert text.startswith("java.lang.Object@"), text
+        except BaseException as error:
+            problems.append(error)
+
+    use()
+    before = threads_of_java()
+    for _ in range(5):
+        users = [threading.Thread(target=use) for _ in range(8)]
+        for user in users:
+            user.start()
+        for user in users:
+            user.join(DEADLINE * 2)
+            assert not user.is_alive()
+    assert problems == []
+    assert bridge.stats()["streams_total"] > 1_000
+    bridge.close()
+    # The main thread's calls are made on a worker, which the JVM sees come and go.
+    eventually(lambda: threads_of_java() <= before + 2, f"{threads_of_java()} threads in the JVM, {before} before")
+
+
+# Processes: each has a JVM of its own.
+
+PROGRAM = """
+    import os, signal, sys, threading
+    import jpype
+    import pyrs
+    from pyrs import jvm
+    from tests.endings.recorder import DEADLINE, MILLIS, Recorder
+    pyrs.set_element_hook(lambda count, where: None)
+    bridge = jvm.launch(classpath=[sys.argv[1]])
+    parties = jpype.JClass("Parties")
+"""
+
+
+def start(program: str, *arguments: object) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(PROGRAM) + textwrap.dedent(program), *map(str, arguments)],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+MID_STREAM = """
+    running, stuck = Recorder(10, 1), Recorder(10, blocks=threading.Event())
+    bridge.from_jvm(parties.Range(1 << 60)).subscribe(running)
+    bridge.from_jvm(parties.Range(1 << 60)).subscribe(stuck)
+    sink, held = parties.Counting(10, 1, False), parties.Counting(10, 0, True)
+    bridge.to_jvm(pyrs.from_iterable(iter(int, 1))).subscribe(sink)
+    bridge.to_jvm(pyrs.range(1_000)).subscribe(held)
+    running.next(), stuck.next()
+    assert held.awaitBlocked(MILLIS)
+    print("flowing", flush=True)
+    sys.stdin.readline()
+"""
+
+# What the program does last, its exit status, and what it says on its standard error, if anything.
+ENDS = {
+    "returns": ("", 0, ""),
+    "closes": ("    bridge.close(0.1)", 0, ""),
+    "raises": ("    raise ArithmeticError('mine')", 1, "ArithmeticError: mine"),
+    "sys.exit": ("    sys.exit(7)", 7, ""),
+    "leaves the block": ("    with bridge: raise LookupError('mine')", 1, "LookupError: mine"),
+    "is interrupted": ("    os.kill(os.getpid(), signal.SIGINT); running.end()", -2, "KeyboardInterrupt"),
+}
+
+
+def test_the_process_ends_mid_stream(classes: Path) -> None:
+    """Subscribers run and are blocked on both sides: none of them holds the exit up."""
+    children = {how: start(MID_STREAM + last, classes) for how, (last, _, _) in ENDS.items()}
+    for child in children.values():
+        assert child.stdout is not None and child.stdin is not None
+        assert child.stdout.readline() == "flowing\n", child.communicate(timeout=SECONDS)[1]
+        child.stdin.write("end\n")
+        child.stdin.flush()
+    started = time.monotonic()
+    for how, child in children.items():
+        _, status, said = ENDS[how]
+        with child:
+            _, error = child.communicate(timeout=SECONDS)
+            assert time.monotonic() - started < 15, f"{how}: the exit was held up"
+            assert child.returncode == status, (how, child.returncode, error)
+            assert (said in error.splitlines()) if said else error == "", (how, error)
+
+
+INTERRUPTS = """
+    count = 200_000
+    others = [Recorder(100, 1) for _ in range(2)]
+    for other in others:
+        bridge.from_jvm(parties.Range(count)).subscribe(other)
+    sink = parties.Counting(100, 1, False)
+    bridge.to_jvm(pyrs.range(count)).subscribe(sink)
+    endless = bridge.from_jvm(parties.Range(1 << 60))
+    armed, main = threading.Event(), threading.main_thread().ident
+
+    def interrupt():
+        while armed.wait(DEADLINE):
+            armed.clear()
+            signal.pthread_kill(main, signal.SIGINT)
+
+    threading.Thread(target=interrupt, daemon=True).start()
+    interrupts = 0
+    while interrupts < 60:
+        try:
+            for number in endless.to_iterable(timeout=DEADLINE):
+                if number == interrupts % 40:
+                    armed.set()
+        except KeyboardInterrupt:
+            interrupts += 1
+    waited = Recorder(1)  # one that ends a wait in which nothing arrives
+    bridge.from_jvm(jpype.JClass("java.util.concurrent.SubmissionPublisher")()).subscribe(waited)
+    armed.set()
+    try:
+        waited.terminals.get(timeout=DEADLINE)
+    except KeyboardInterrupt:
+        interrupts += 1
+    for other in others:
+        assert other.end() is None
+        assert other.elements == list(range(count))
+    assert sink.awaitEnd(MILLIS)
+    assert (sink.count(), sink.inOrder(), sink.error()) == (count, True, None)
+    waited.subscription.cancel()
+    assert bridge.close()
+    print(interrupts, bridge.stats()["streams_live"])
+"""
+
+
+def test_interrupts(classes: Path) -> None:
+    with start(INTERRUPTS, classes) as child:
+        said, error = child.communicate(timeout=SECONDS)
+    assert (child.returncode, said, error) == (0, "61 0\n", "")
+
+
+# asyncio, with both interpreters in one process.
+
+
+def test_the_loop_keeps_its_pace_while_a_stream_flows(bridge: jvm.Bridge, parties: Any) -> None:
+    count = 100_000
+    beats: list[float] = []
+
+    async def tick() -> None:
+        while True:
+            beats.append(time.monotonic())
+            await asyncio.sleep(0.002)
+
+    async def flow() -> int:
+        ticker = asyncio.create_task(tick())
+        total = 0
+        async with bridge.from_jvm(parties.Range(count)).iterate(prefetch=64) as elements:
+            async for number in elements:
+                assert number == total
+                total += 1
+        ticker.cancel()
+        return total
+
+    assert asyncio.run(asyncio.wait_for(flow(), DEADLINE)) == count
+    gaps = [later - earlier for earlier, later in itertools.pairwise(beats)]
+    assert len(gaps) > 20
+    assert max(gaps) < 0.5, f"the loop stood still for {max(gaps)} s"
+    assert sorted(gaps)[len(gaps) // 2] < 0.05
+
+
+def test_a_cancelled_task_cancels_in_java(bridge: jvm.Bridge, parties: Any) -> None:
+    source, silent = parties.Range(1 << 60), jpype.JClass("java.util.concurrent.SubmissionPublisher")()
+
+    async def read(stream: Any, arrived: asyncio.Event) -> None:
+        arrived.set()
+        async for _ in stream:
+            pass
+
+    async def main() -> None:
+        for publisher in (source, silent):
+            arrived = asyncio.Event()
+            task = asyncio.create_task(read(bridge.from_jvm(publisher), arrived))
+            await arrived.wait()
+            await asyncio.sleep(0)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+
+    asyncio.run(asyncio.wait_for(main(), DEADLINE))
+    assert source.awaitCancelled(MILLIS)
+    eventually(lambda: silent.getNumberOfSubscribers() == 0, "the Java Subscription was not cancelled")
+    eventually(lambda: bridge.stats()["streams_live"] == 0, f"streams are left: {bridge!r}")
