@@ -134,7 +134,7 @@ class Bridge:
                 "from_jvm takes a Publisher, Subscriber, Processor (org.reactivestreams or java.util.concurrent.Flow) "
                 f"or CompletionStage; {name} is none of them"
             )
-        return self._stand_in(JavaObject(self._references, kind, self._control.export(java_object)), exact, convert)
+        return self._stand_in(self._references.classes[kind](self._control.export(java_object)), exact, convert)
 
     def _stand_in(self, java_object: JavaObject, exact: bool, convert: object) -> Any:
         if java_object.kind == Kind.PUBLISHER:

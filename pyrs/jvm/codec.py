@@ -6,7 +6,16 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from pyrs.api import Publisher, Subscriber
-from pyrs.jvm.mirrors import JavaFuture, JavaObject, JavaProcessor, JavaPublisher, JavaSubscriber, Kind
+from pyrs.errors import ProtocolError
+from pyrs.jvm.mirrors import (
+    JavaFuture,
+    JavaObject,
+    JavaProcessor,
+    JavaPublisher,
+    JavaSubscriber,
+    Kind,
+    java_object_class,
+)
 from pyrs.jvm.values import (
     Originals,
     References,
@@ -38,6 +47,8 @@ class LinkReferences(References):
         self.gateway = gateway
         self.control = control
         self.give_back = session.handles.give_back
+        self.classes = {int(kind): java_object_class(self, kind) for kind in Kind}
+        self.object_class = self.classes[Kind.OBJECT]
 
     def kind_of(self, value: object) -> int:
         """What a Python object is to the JVM.
@@ -72,14 +83,16 @@ class LinkReferences(References):
             return value if value.references.session is self.session else None
         if self.gateway.is_java_object(value):
             kind = self.control.kind(value)
-            return JavaObject(self, kind, self.control.export(value))
+            return self.classes[kind](self.control.export(value))
         return None
 
     def remote(self, kind: int, handle: int) -> object:
         """What stands in Python for a Java object."""
-        reference = JavaObject(self, kind, handle)
-        if kind == 0:
-            return reference
+        if not kind:
+            return self.object_class(handle)
+        if kind not in self.classes:
+            raise ProtocolError(f"malformed reference: there is no kind {kind}")
+        reference = self.classes[kind](handle)
         if kind == Kind.PUBLISHER:
             return Stream(JavaPublisher(reference))
         if kind == Kind.SUBSCRIBER:
@@ -170,6 +183,10 @@ class LinkCodec:
         """A decoder of NEXT bodies for one stream."""
         return ValueDecoder(self.references).decode_batch
 
+    def disown(self, handle: int) -> None:
+        """Take back a handle of ours that was counted as sent."""
+        self.references.disown(handle)
+
     def discard(self, body: bytes) -> None:
         """Give back the handles of a NEXT that nobody will see."""
         for handle in owned_handles(body):
@@ -180,6 +197,14 @@ class LinkCodec:
         encoder = ValueEncoder(self.references)
         try:
             return encoder.encode(value)
+        except Exception as error:
+            raise encoder.explain(value, error) from error
+
+    def encode_carrying(self, value: object) -> tuple[bytes, list[object]]:
+        """One value, and the references in it, to be held until it was written."""
+        encoder = self.encoder()
+        try:
+            return encoder.encode(value), encoder.carried
         except Exception as error:
             raise encoder.explain(value, error) from error
 

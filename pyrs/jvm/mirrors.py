@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Generator, Iterator
 from enum import IntEnum
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from pyrs._core.fusion import IteratorConsumer
 from pyrs._core.subscription import checked_subscriber
@@ -61,19 +61,14 @@ class JavaObject:
     When the last one is gone the JVM may collect its object.
     """
 
-    __slots__ = ("__weakref__", "_java", "handle", "kind", "references")
+    __slots__ = ("__weakref__", "_java", "handle")
 
-    def __init__(self, references: LinkEnd, kind: int, handle: int) -> None:
-        self.references = references
-        self.kind = kind
+    # Of the subclass that each link makes: what a million of them have in common is not kept in each.
+    references: ClassVar[LinkEnd]
+    kind: ClassVar[int] = 0
+
+    def __init__(self, handle: int) -> None:
         self.handle = handle
-
-    def __del__(self) -> None:
-        # A finalizer does no I/O and takes no lock: the writer gives the handle back later.
-        try:
-            self.references.give_back(self.handle)
-        except AttributeError:
-            pass  # it was never made whole
 
     @property
     def java(self) -> Any:
@@ -102,6 +97,26 @@ class JavaObject:
 
     def __repr__(self) -> str:
         return f"<JavaObject {Kind(self.kind).name.lower()} {self.handle}>"
+
+
+def java_object_class(link: LinkEnd, object_kind: int) -> type[JavaObject]:
+    """The class of one link's stand-ins for Java objects of one kind."""
+    note = link.give_back
+
+    class BoundJavaObject(JavaObject):
+        __slots__ = ()
+        references = link
+        kind = object_kind
+
+        def __del__(self) -> None:
+            # A finalizer does no I/O and takes no lock: the writer gives the handle back later.
+            try:
+                note(self.handle)
+            except AttributeError:
+                pass  # it was never made whole
+
+    BoundJavaObject.__name__ = BoundJavaObject.__qualname__ = "JavaObject"
+    return BoundJavaObject
 
 
 class JavaMethod:
@@ -228,11 +243,16 @@ class JavaFuture(Stream[Any]):
         from queue import Empty, SimpleQueue
 
         arrived: SimpleQueue[tuple[Any, BaseException | None]] = SimpleQueue()
-        self.source.subscribe(_First(lambda value, error: arrived.put((value, error))))
+        first = _First(lambda value, error: arrived.put((value, error)))
+        self.source.subscribe(first)
         try:
             value, error = arrived.get(timeout=timeout_seconds)
         except Empty:
+            first.cancel()
             raise CallTimeout(f"the CompletionStage did not complete within {timeout_seconds} seconds") from None
+        except BaseException:
+            first.cancel()
+            raise
         if error is not None:
             raise error
         return value

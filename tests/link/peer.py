@@ -66,6 +66,7 @@ class Peer:
             self.session.codec = PlainCodec()
             self.socket.sendall(frame(FrameType.PROOF, 0, proof(self.token, b"pyrs 1 listen", nonce, theirs)))
             self.ready.set()
+            threading.Thread(target=self._come_by, name="peer-writer", daemon=True).start()
             while data := self.socket.recv(1 << 18):
                 for message in decoder.feed(data):
                     self.session.receive(message)
@@ -85,6 +86,10 @@ class Peer:
             assert data, "closed while opening"
             for message in decoder.feed(data):
                 return message
+
+    def _come_by(self) -> None:
+        while not self.ended.wait(0.005):
+            self.session.outbox.come_by()
 
     def send(self, data: bytes) -> None:
         with suppress(OSError):

@@ -32,6 +32,9 @@ class PlainCodec:
     def batch_decoder(self) -> Callable[[bytes], tuple[list[Any], Exception | None]]:
         return lambda body: (self.decode(body), None)
 
+    def disown(self, handle: int) -> None:
+        pass
+
     def discard(self, body: bytes) -> None:
         pass
 
@@ -40,6 +43,9 @@ class PlainCodec:
 
     def decode(self, body: bytes) -> Any:
         return msgpack.unpackb(body, strict_map_key=False)
+
+    def encode_carrying(self, value: object) -> tuple[bytes, list[object]]:
+        return self.encode(value), []
 
     def encode_error(self, error: BaseException) -> bytes:
         return self.encode([0, 0, type(error).__name__, str(error)])

@@ -103,7 +103,7 @@ class TestReferences:
     def test_a_java_object_comes_home_as_itself(self, bridge: Bridge, java: Java) -> None:
         thing = java.static("interop.Table", "thing")
         elements = bridge.from_jvm(java.static("interop.Sources", "repeated", 3, thing)).collect(timeout=DEADLINE)
-        assert [type(element) for element in elements] == [JavaObject] * 3
+        assert [isinstance(element, JavaObject) for element in elements] == [True] * 3
         assert len(set(elements)) == 1
         back = recorded(java, bridge, *elements)
         for index in range(3):

@@ -21,6 +21,7 @@ from pyrs.jvm.link.session import Codec, Session
 _log = logging.getLogger("pyrs.jvm")
 _READ_AT_ONCE = 256 * 1_024
 _HOUSEKEEPING_SECONDS = 0.5
+_ATTENDING_SECONDS = 0.005
 _MANY_RELEASED = 2_048
 _OPENING_SECONDS = 10.0
 _GOODBYE_SECONDS = 1.0
@@ -101,9 +102,18 @@ class Connection:
 
     def _write(self) -> None:
         session, outbox = self.session, self.session.outbox
+        seen = 0
+        pause = _HOUSEKEEPING_SECONDS
         while True:
+            # Taken back before the look at what waits: either that is seen here, or who brought it sees nobody attend.
+            outbox.attended = False
+            if outbox.waiting or outbox.frames_out != seen:
+                pause = _ATTENDING_SECONDS
+            else:
+                pause = min(pause * 2, _HOUSEKEEPING_SECONDS) if outbox.watches else _HOUSEKEEPING_SECONDS
+            outbox.attended, seen = pause < _HOUSEKEEPING_SECONDS, outbox.frames_out
             try:
-                task = self._posted.get(timeout=_HOUSEKEEPING_SECONDS)
+                task = self._posted.get(timeout=pause)
             except Empty:
                 task = None
             self._woken = False
@@ -112,7 +122,7 @@ class Connection:
                     task()
                 if session.handles.waiting:
                     outbox.write_released()
-                outbox.write()
+                outbox.come_by()
             except BaseException:
                 _log.exception("the link's writer failed")
                 self._shut()

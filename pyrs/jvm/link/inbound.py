@@ -211,21 +211,25 @@ class InboundStream(Lane, Subscription):
             self.cancel()
             hooks.on_error_dropped(error, f"raised by on_next of the Subscriber of stream {self.id}")
             delivered = 0
+        # Looked at before the queue: what is seen here came after every batch, so no batch can be overlooked. And the
+        # link's end last: a terminal signal that came before it counts.
+        lost = self._lost
+        terminal = self._terminal
         if self._cancelled:
             self._end()
         elif self._asked_nonpositive is not None:
             self._session.send_cancel(self)
             self._finish(non_positive(self._asked_nonpositive))
         elif not self._batches and not self._current:
-            if self._terminal is not None:
-                self._finish(None if self._terminal is _COMPLETE else self._terminal)
-            elif self._lost is not None:
-                self._finish(self._lost)
+            if terminal is not None:
+                self._finish(None if terminal is _COMPLETE else terminal)
+            elif lost is not None:
+                self._finish(lost)
             elif delivered:
                 self.window.ran_empty()
                 self._refill()
-        elif self._lost is not None and self._demand == 0 and not self._requests:
-            self._finish(self._lost)
+        elif lost is not None and self._demand == 0 and not self._requests:
+            self._finish(lost)
 
     def _deliver(self) -> int:
         """Hand over what there is demand for, and keep the window filled. Returns how many were handed over."""

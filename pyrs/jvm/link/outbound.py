@@ -6,65 +6,51 @@ import logging
 import threading
 from collections import deque
 from collections.abc import Iterator
-from itertools import islice
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from pyrs._core import hooks
 from pyrs._core.demand import add_demand, non_positive
-from pyrs._core.fusion import IteratorConsumer, null_element
+from pyrs._core.fusion import IteratorConsumer
 from pyrs.api import Subscriber, Subscription
 from pyrs.errors import (
     ConcurrentSignals,
+    ConversionError,
     DemandExceeded,
     NullSignal,
     SpecViolation,
 )
-from pyrs.jvm.link.frames import MAX_BODY, FrameType, array_header, frame, pieces
+from pyrs.jvm.link.batches import MAX_ELEMENTS, Batches
+from pyrs.jvm.link.frames import MAX_BODY, FrameType, frame, pieces
 from pyrs.jvm.link.lane import Lane
 
 if TYPE_CHECKING:
     from pyrs.jvm.link.session import Session
 
 _log = logging.getLogger("pyrs.jvm")
-_BATCH = 1_024
-
-
-class Carrying(bytes):
-    """An encoded element with references in it: handles of ours that were counted, objects of the peer's that go home.
-
-    The objects are held until the element is in the writer's hands, so that RELEASE cannot overtake them.
-    """
-
-    carried: list[object]
-    """Handles of ours, as ints, and objects that stand for the peer's."""
-
-    @property
-    def goes_home(self) -> bool:
-        """Whether an object of the peer's is among them."""
-        return any(type(each) is not int for each in self.carried)
+_SLOW_SECONDS = 0.001
 
 
 class OutboundStream(Lane, IteratorConsumer[Any], Subscriber[Any]):
     """The internal Subscriber of a Python Publisher. Each element is encoded inside the on_next that brings it.
 
-    The lane calls the upstream Subscription; `take` is called by whoever has the writer's role. Between them stands
-    `_pending`, which holds no more than the credit.
+    The lane calls the upstream Subscription; `take` is called by whoever has the writer's role. Between them stand
+    the `Batches`, which hold no more than the credit.
 
     Rules: 1.1, 1.3, 1.7, 1.9, 2.13 are checked here, for the Publisher may be anybody's; a breach ends this stream
     alone.
     """
 
     __slots__ = (
+        "_batches",
         "_cancelled",
-        "_carries",
         "_credits",
         "_emitted",
-        "_encoder",
         "_gate",
         "_granted",
         "_illegal_credit",
         "_large",
-        "_pending",
+        "_large_carries",
         "_requesting",
         "_sent_terminal",
         "_session",
@@ -79,11 +65,11 @@ class OutboundStream(Lane, IteratorConsumer[Any], Subscriber[Any]):
         self.id = identifier
         self.queued = False
         self._session = session
-        self._encoder = session.codec.encoder()
+        self._batches = Batches(session.codec.encoder())
         self._gate = threading.Lock()
         self._credits: deque[int] = deque()
-        self._pending: deque[bytes] = deque()
         self._large: deque[bytes] = deque()
+        self._large_carries: list[object] = []
         self._granted = 0
         self._emitted = 0
         self._subscription: Subscription | None = None
@@ -92,7 +78,6 @@ class OutboundStream(Lane, IteratorConsumer[Any], Subscriber[Any]):
         self._terminal: bytes | None = None
         self._sent_terminal = False
         self._cancelled = False
-        self._carries = False
 
     # Upstream's side.
 
@@ -126,13 +111,10 @@ class OutboundStream(Lane, IteratorConsumer[Any], Subscriber[Any]):
                 self._fail(self._exceeded())
                 return
             self._emitted += 1
-            encoder = self._encoder
-            try:
-                encoded = encoder.encode(element)
-            except Exception as error:
-                self._fail(encoder.explain(element, error))
-                return
-            self._pending.append(self._carrying(encoded) if encoder.carried else encoded)
+            self._batches.add(element)
+        except ConversionError as error:
+            self._fail(error)
+            return
         except NullSignal as violation:
             self._fail(violation)
             raise
@@ -140,7 +122,7 @@ class OutboundStream(Lane, IteratorConsumer[Any], Subscriber[Any]):
             self._gate.release()
             if self._cancelled:
                 self._relay()
-        if self._emitted == self._granted or self._emitted % _BATCH == 0:
+        if self._emitted == self._granted or self._emitted % MAX_ELEMENTS == 0:
             self._session.outbox.ready(self)
             self._session.outbox.flush()
             self._relay()
@@ -151,45 +133,40 @@ class OutboundStream(Lane, IteratorConsumer[Any], Subscriber[Any]):
 
     def consume(self, iterator: Iterator[Any], limit: int) -> int:
         """Take up to `limit` elements from the iterator, each as one on_next would: for sources that pull."""
-        outbox, append, credits = self._session.outbox, self._pending.append, self._credits
-        encode, carried = self._encoder.encode, self._encoder.carried
         if not self._gate.acquire(blocking=False):
             self._concurrent("on_next")
             return 0
+        outbox, batches = self._session.outbox, self._batches
         taken = 0
+        wanted = 1
+        outbox.watch(self)
         try:
             while taken < limit and not self._cancelled and self._terminal is None:
                 room = self._granted - self._emitted
                 if room <= 0:
                     self._fail(self._exceeded())
                     break
-                wanted = min(limit - taken, room, _BATCH)
-                count = 0
-                try:
-                    for element in islice(iterator, wanted):
-                        if element is None:
-                            raise null_element()
-                        try:
-                            encoded = encode(element)
-                        except Exception as error:
-                            self._fail(self._encoder.explain(element, error))
-                            break
-                        append(self._carrying(encoded) if carried else encoded)
-                        count += 1
-                        if not self.queued:
-                            # A slow iterator must not hold back what it gave already: the writer sends it meanwhile.
-                            outbox.ready(self)
-                            outbox.nudge()
-                finally:
-                    self._emitted += count
-                    taken += count
+                # A slow iterator's elements go out one by one. A quick one fills batches, and should it turn slow
+                # inside of one, the writer comes by and takes what there is.
+                wanted = min(wanted, limit - taken, room)
+                started = perf_counter()
+                count, failure = batches.fill(iterator, wanted)
+                slow = perf_counter() - started > _SLOW_SECONDS
+                self._emitted += count
+                taken += count
                 outbox.ready(self)
                 outbox.flush()
-                if credits:
+                if self._credits or self._cancelled:
                     self._relay()
+                if isinstance(failure, ConversionError):
+                    self._fail(failure)
+                elif failure is not None:
+                    raise failure
                 if count < wanted:
                     break
+                wanted = 1 if slow else min(wanted * 4, MAX_ELEMENTS)
         finally:
+            outbox.unwatch(self)
             self._gate.release()
         return taken
 
@@ -210,13 +187,6 @@ class OutboundStream(Lane, IteratorConsumer[Any], Subscriber[Any]):
             return
         self._subscription = None
         self._terminate(b"")
-
-    def _carrying(self, encoded: bytes) -> Carrying:
-        carrying = Carrying(encoded)
-        carrying.carried = self._encoder.carried[:]
-        self._carries = True
-        self._encoder.carried.clear()
-        return carrying
 
     def _exceeded(self) -> DemandExceeded:
         return DemandExceeded(f"on_next number {self._emitted + 1} where {self._granted} elements were requested")
@@ -275,6 +245,7 @@ class OutboundStream(Lane, IteratorConsumer[Any], Subscriber[Any]):
     def cancelled(self) -> None:
         """CANCEL came, or the link is over: nothing more is written, upstream is cancelled."""
         self._cancelled = True
+        self._batches.stop()
         self.schedule()
 
     def refused(self, error: BaseException) -> None:
@@ -309,7 +280,7 @@ class OutboundStream(Lane, IteratorConsumer[Any], Subscriber[Any]):
             self._fail(error)
         finally:
             self._requesting = None
-            if self._pending:
+            if self._batches:
                 self._session.outbox.ready(self)
                 self._session.outbox.flush()
 
@@ -330,55 +301,32 @@ class OutboundStream(Lane, IteratorConsumer[Any], Subscriber[Any]):
                 hooks.on_error_dropped(error, "raised by cancel")
 
     def _discard(self) -> None:
-        """Take back the handles of what will not be written."""
-        if not self._cancelled:
-            return
-        while self._pending:
-            try:
-                element = self._pending.popleft()
-            except IndexError:
-                return
-            if type(element) is Carrying:
-                for handle in element.carried:
-                    if type(handle) is int:
-                        self._session.handles.released(handle, 1)
+        if self._cancelled:
+            self._batches.discard(self._session.codec.disown)
 
     # The writer's side.
 
     def take(self) -> tuple[bytes, bool]:
         """The next frame of this stream, and whether more wait."""
         if self._large:
-            return self._large.popleft(), bool(self._large or self._pending or self._terminal is not None)
+            return self._large.popleft(), bool(self._large or self._batches or self._terminal is not None)
+        # Only now, a turn after the last piece: until that is written RELEASE must not overtake it.
+        self._large_carries = []
         if self._cancelled:
             self._discard()
             self._session.ended_outbound(self)
             return b"", False
         terminal = self._terminal
-        pending = self._pending
-        parts: list[bytes] = []
-        append, popleft = parts.append, pending.popleft
-        try:
-            for _ in range(min(len(pending), _BATCH)):
-                append(popleft())
-        except IndexError:
-            pass  # a cancel on another thread discards what is left
-        if parts:
-            if sum(map(len, parts)) > MAX_BODY:
-                # Rarely: sizes are looked at where they matter, and not for each element.
-                size = kept = 0
-                while size < MAX_BODY:
-                    size += len(parts[kept])
-                    kept += 1
-                pending.extendleft(reversed(parts[kept:]))
-                del parts[kept:]
-            home = self._carries and any(type(part) is Carrying and part.goes_home for part in parts)
-            kind = FrameType.NEXT_HOME if home else FrameType.NEXT
-            body = array_header(len(parts)) + b"".join(parts)
-            more = bool(pending) or terminal is not None
-            self._session.count_out(len(parts))
+        batch = self._batches.take()
+        if batch is not None:
+            self._session.count_out(batch.size)
+            kind = FrameType.NEXT_HOME if batch.goes_home else FrameType.NEXT
+            body = batch.body
+            more = bool(self._batches) or terminal is not None
             if len(body) <= MAX_BODY:
                 return frame(kind, self.id, body), more
             self._large.extend(pieces(kind, self.id, body))
+            self._large_carries = batch.carried
             return self._large.popleft(), bool(self._large) or more
         if terminal is None or self._sent_terminal:
             return b"", False
@@ -397,4 +345,4 @@ class OutboundStream(Lane, IteratorConsumer[Any], Subscriber[Any]):
     def __repr__(self) -> str:
         state = "cancelled" if self._cancelled else "ended" if self._terminal is not None else "live"
         emitted = f"{self._emitted} of {self._granted} granted elements"
-        return f"<OutboundStream {self.id} {state}, {emitted}, {len(self._pending)} to write>"
+        return f"<OutboundStream {self.id} {state}, {emitted}, {len(self._batches)} to write>"

@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Protocol
 
 from pyrs.jvm.link.frames import MAX_BODY
@@ -54,8 +54,11 @@ class Outbox:
         self._released = released
         self._control: deque[bytes] = deque()
         self._ready: deque[Source] = deque()
+        self._watched: set[Source] = set()
         self._writing = threading.Lock()
         self.closed = False
+        self.attended = False
+        """Set by the writer thread while it looks in every few milliseconds."""
         self.bytes_out = 0
         self.frames_out = 0
 
@@ -69,6 +72,32 @@ class Outbox:
         if not source.queued and not self.closed:
             source.queued = True
             self._ready.append(source)
+
+    def watch(self, source: Source) -> None:
+        """Have the writer thread come by every few milliseconds: a source that may stall has no thread to say so."""
+        self._watched.add(source)
+        if not self.attended:
+            self._wake()
+
+    def unwatch(self, source: Source) -> None:
+        """End a `watch`."""
+        self._watched.discard(source)
+
+    @property
+    def watches(self) -> bool:
+        """Whether there is a source to watch."""
+        return bool(self._watched)
+
+    def come_by(self) -> None:
+        """Take what the watched sources have. For the writer thread."""
+        for source in tuple(self._watched):
+            self.ready(source)
+        self.write()
+
+    @property
+    def waiting(self) -> bool:
+        """Whether anything waits to be written."""
+        return bool(self._control or self._ready)
 
     def nudge(self) -> None:
         """Have the writer thread flush soon."""
@@ -130,19 +159,25 @@ class Outbox:
         self.closed = True
         self._control.clear()
         self._ready.clear()
+        self._watched.clear()
 
 
 class Message:
-    """A CALL or RETURN on its way: pieces that take turns with the streams."""
+    """A CALL or RETURN on its way: pieces that take turns with the streams, and the objects that it sends home."""
 
-    __slots__ = ("_pieces", "queued")
+    __slots__ = ("_carried", "_pieces", "queued")
 
-    def __init__(self, pieces: list[bytes]) -> None:
+    def __init__(self, pieces: Iterable[bytes], carried: list[object]) -> None:
         self._pieces = deque(pieces)
+        self._carried = carried
         self.queued = False
 
     def take(self) -> tuple[bytes, bool]:
-        """The next piece."""
+        """The next piece.
+
+        There is one more turn than pieces, so that what it carries outlives the last one's writing.
+        """
         if not self._pieces:
+            self._carried = []
             return b"", False
-        return self._pieces.popleft(), bool(self._pieces)
+        return self._pieces.popleft(), True

@@ -53,11 +53,17 @@ class Codec(Protocol):
     def batch_decoder(self) -> Callable[[bytes], tuple[list[Any], Exception | None]]:
         """A decoder of NEXT bodies for one stream: the elements, and the error of one after them that has no form."""
 
+    def disown(self, handle: int) -> None:
+        """Take back a handle of ours that was counted as sent."""
+
     def discard(self, body: bytes) -> None:
         """Give back the handles of a NEXT that nobody will see."""
 
     def encode(self, value: object) -> bytes:
         """One value, where a stream's encoder is not at hand."""
+
+    def encode_carrying(self, value: object) -> tuple[bytes, list[object]]:
+        """One value, and the references in it, to be held until it was written."""
 
     def decode(self, body: bytes) -> Any:
         """The value in a body that the reader reads by itself."""
@@ -361,8 +367,8 @@ class Session:
         identifier = next(self._call_ids)
         answer: SimpleQueue[list[Any] | BaseException] = SimpleQueue()
         self._calls[identifier] = answer
-        body = self.codec.encode([handle, list(arguments)])
-        self.outbox.ready(Message(list(pieces(FrameType.CALL, identifier, body))))
+        body, carried = self.codec.encode_carrying([handle, list(arguments)])
+        self.outbox.ready(Message(pieces(FrameType.CALL, identifier, body), carried))
         self.outbox.flush()
         try:
             reply = answer.get(timeout=deadline_seconds)
@@ -392,10 +398,10 @@ class Session:
                     raise missing_handle(handle)
                 else:
                     result = target(*arguments)
-                body = self.codec.encode([True, result])
+                body, carried = self.codec.encode_carrying([True, result])
             except BaseException as error:
-                body = self.codec.encode_failure(error)
-            self.outbox.ready(Message(list(pieces(FrameType.RETURN, identifier, body))))
+                body, carried = self.codec.encode_failure(error), []
+            self.outbox.ready(Message(pieces(FrameType.RETURN, identifier, body), carried))
             self.outbox.flush()
 
         self.execute(answer)

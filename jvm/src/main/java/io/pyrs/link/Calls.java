@@ -55,7 +55,14 @@ final class Calls {
         if (answer == null) {
             session.discard(message.body);
         } else {
-            answer.complete(session.codec().decodeArray(message, 2));
+            try {
+                answer.complete(session.codec().decodeArray(message, 2));
+            } catch (IllegalStateException missing) {
+                answer.completeExceptionally(missing); // a handle that is not there concerns this call alone
+            } catch (RuntimeException malformed) {
+                answer.completeExceptionally(malformed);
+                throw malformed;
+            }
         }
     }
 

@@ -73,6 +73,7 @@ public final class Connection {
             try {
                 InputStream in = socket.getInputStream();
                 sink = new SocketSink(socket);
+                outbox.open();
                 writer = thread(Connection.this::write, "writer");
                 writer.start();
                 thread(() -> read(in, decoder, early), "reader").start();

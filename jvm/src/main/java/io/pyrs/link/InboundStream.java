@@ -181,6 +181,7 @@ public final class InboundStream extends Lane implements Subscription, Flow.Subs
     }
 
     private void endOrRefill(boolean delivered) {
+        Throwable over = lost; // before the terminal: one that came before the link's end counts
         Object last = terminal.get();
         if (last != null) {
             // The terminal was seen; a batch that came before it is in the queue by now.
@@ -189,8 +190,8 @@ public final class InboundStream extends Lane implements Subscription, Flow.Subs
             } else {
                 schedule();
             }
-        } else if (lost != null) {
-            finish(lost);
+        } else if (over != null) {
+            finish(over);
         } else if (delivered) {
             window.ranEmpty();
             refill();

@@ -39,6 +39,7 @@ final class Outbox {
     private final Queue<byte[]> control = new ConcurrentLinkedQueue<>();
     private final Queue<Source> ready = new ConcurrentLinkedQueue<>();
     private final AtomicBoolean writing = new AtomicBoolean();
+    private volatile boolean open;
     private volatile boolean closed;
     private volatile long bytesOut;
     private volatile long framesOut;
@@ -83,8 +84,13 @@ final class Outbox {
         write(Integer.MAX_VALUE);
     }
 
+    /** There is somewhere to write to. What was queued before waits for this: the peer may act before we know that it is connected. */
+    void open() {
+        open = true;
+    }
+
     boolean hasWork() {
-        return !closed && (!control.isEmpty() || !ready.isEmpty());
+        return open && !closed && (!control.isEmpty() || !ready.isEmpty());
     }
 
     private boolean write(int rounds) {

@@ -62,7 +62,20 @@ abstract class PythonFunction implements InvocationHandler, StandIn {
                     .bindTo(proxy)
                     .invokeWithArguments(given);
         }
-        return call(method, given);
+        try {
+            return call(method, given);
+        } catch (Throwable error) {
+            throw declared(method, error);
+        }
+    }
+
+    /** A checked exception that the method does not declare would lose its message in an UndeclaredThrowableException. */
+    private static Throwable declared(Method method, Throwable error) {
+        boolean free = error instanceof RuntimeException || error instanceof Error;
+        if (free || Arrays.stream(method.getExceptionTypes()).anyMatch(type -> type.isInstance(error))) {
+            return error;
+        }
+        return new IllegalStateException(error.getMessage() == null ? error.toString() : error.getMessage(), error);
     }
 
     final Object callPython(Object[] arguments, Conversion conversion) throws Throwable {

@@ -69,6 +69,7 @@ public class FramesTest {
                     public void flush() {}
                 },
                 () -> {});
+        outbox.open();
         outbox.ready(new Pieces(FrameType.NEXT, 6, behindRoom, Cargo.NONE));
         outbox.write();
         assertEquals(sizes, List.of(Frames.MAX_BODY, Frames.MAX_BODY, Frames.MAX_BODY, 7));
@@ -90,6 +91,7 @@ public class FramesTest {
                     public void flush() {}
                 },
                 () -> {});
+        outbox.open();
         outbox.ready(new Pieces(FrameType.NEXT, 1, new byte[Frames.HEADER + 2 * Frames.MAX_BODY], Cargo.NONE));
         outbox.ready(new Pieces(FrameType.NEXT, 2, new byte[Frames.HEADER + 2 * Frames.MAX_BODY], Cargo.NONE));
         outbox.control(Frames.request(3, 1));

@@ -21,6 +21,7 @@ final class Inline {
                     public void flush() {}
                 },
                 this::wake);
+        outbox.open();
         session = new Session(
                 Runnable::run, outbox, reference -> reference, Inline.class.getClassLoader(), maxPrefetch, 1_000);
     }
