@@ -140,7 +140,7 @@ class Bridge:
         if java_object.kind == Kind.PUBLISHER:
             return Stream(JavaPublisher(java_object, exact=exact, convert=convert))
         if java_object.kind == Kind.SUBSCRIBER:
-            return JavaSubscriber(java_object)
+            return JavaSubscriber(java_object, exact=exact)
         if java_object.kind == Kind.PROCESSOR:
             return JavaProcessor(java_object, exact=exact, convert=convert)
         if java_object.kind == Kind.COMPLETION_STAGE:

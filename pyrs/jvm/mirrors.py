@@ -174,8 +174,9 @@ class JavaPublisher(Publisher[Any]):
 class JavaSubscriber(IteratorConsumer[Any], Subscriber[Any]):
     """A Subscriber of the JVM, for one subscription (rules 2.5, 2.12)."""
 
-    def __init__(self, java_object: JavaObject) -> None:
+    def __init__(self, java_object: JavaObject, *, exact: bool = False) -> None:
         self.java_object = java_object
+        self._options = {"exact": True} if exact else {}
         self._once = threading.Lock()
         self._stream: OutboundStream | None = None
 
@@ -186,7 +187,7 @@ class JavaSubscriber(IteratorConsumer[Any], Subscriber[Any]):
         if not self._once.acquire(blocking=False):
             subscription.cancel()
             return
-        stream = self.java_object.references.session.subscribe_peer(self.java_object.handle)
+        stream = self.java_object.references.session.subscribe_peer(self.java_object.handle, self._options)
         self._stream = stream
         stream.on_subscribe(subscription)
 
@@ -219,7 +220,7 @@ class JavaProcessor(JavaSubscriber, Stream[Any], Processor[Any, Any]):
     """A Processor of the JVM: a Stream to read from and a Subscriber to feed."""
 
     def __init__(self, java_object: JavaObject, *, exact: bool = False, convert: object = None) -> None:
-        JavaSubscriber.__init__(self, java_object)
+        JavaSubscriber.__init__(self, java_object, exact=exact)
         Stream.__init__(self, JavaPublisher(java_object, exact=exact, convert=convert))
 
 

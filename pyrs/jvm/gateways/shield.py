@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -31,10 +32,12 @@ class Shield:
         self._after = after
         self._stays = stays
         self._executor = DaemonExecutor("gateway")
+        self._pid = os.getpid()
 
     def run(self, task: Callable[[], T]) -> T:
         """Run the task, on a worker if this is the main thread, and return its result or raise its exception."""
-        if threading.current_thread() is not threading.main_thread():
+        if threading.current_thread() is not threading.main_thread() or os.getpid() != self._pid:
+            # In a child made by fork() there are no workers; the gateway itself says there that it is the parent's.
             return self.here(task)
         done: Future[T] = Future()
         self._executor.execute(partial(self._work, task, done))

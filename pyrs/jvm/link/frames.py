@@ -56,6 +56,7 @@ class GoAway(IntEnum):
 
 
 _CUT_IN_PIECES = frozenset({FrameType.NEXT, FrameType.NEXT_HOME, FrameType.ERROR, FrameType.CALL, FrameType.RETURN})
+_OPENING = frozenset({FrameType.HELLO, FrameType.PROOF, FrameType.GOAWAY})
 _KNOWN = frozenset(int(kind) for kind in FrameType)
 
 
@@ -164,6 +165,9 @@ class FrameDecoder:
         more, kind = kind & MORE, kind & ~MORE
         if kind not in _KNOWN:
             raise ProtocolError(f"malformed frame: there is no type {kind}")
+        if self.max_length == UNPROVEN_MAX_LENGTH and (more or kind not in _OPENING):
+            # Nobody is known yet: nothing of theirs is kept, not even pieces that fit one by one.
+            raise ProtocolError(f"malformed frame: {FrameType(kind).name} before the link is open")
         if not more and not self._parts:
             return Frame(kind, identifier, body)
         if more and kind not in _CUT_IN_PIECES:

@@ -105,18 +105,22 @@ class Handles:
             claimed, owned.claimed = owned.claimed, True
         return None if claimed else owned.target
 
-    def released(self, handle: int, count: int) -> None:
-        """The peer gives back `count` receipts. Unknown handles are ignored: the link may be ending."""
+    def released(self, handle: int, count: int) -> object | None:
+        """The peer gives back `count` receipts. Unknown handles are ignored: the link may be ending.
+
+        Returns:
+            The object, if nobody refers to it any more: where it is let go of, its finalizer runs, which is user code.
+        """
         with self._lock:
             owned = self._by_handle.get(handle)
             if owned is None:
-                return
+                return None
             owned.count -= count
             if owned.count > 0:
-                return
+                return None
             del self._by_handle[handle]
             del self._by_identity[id(owned.target)]
-        # `owned` goes out of scope here, outside of the lock: its finalizer is user code.
+        return owned.target
 
     def release_frames(self) -> bytes:
         """RELEASE frames for everything the finalizers gave back since."""
@@ -139,9 +143,9 @@ class Handles:
     def __len__(self) -> int:
         return len(self._by_handle)
 
-    def clear(self) -> None:
-        """Forget everything: the link is over."""
+    def clear(self) -> list[object]:
+        """Forget everything: the link is over. Returns the objects, to be let go of where user code may run."""
         with self._lock:
             by_handle, self._by_handle, self._by_identity = self._by_handle, {}, {}
         self._given_back.clear()
-        by_handle.clear()
+        return [owned.target for owned in by_handle.values()]

@@ -288,8 +288,9 @@ class Session:
         elif kind == FrameType.RELEASE:
             if not body or len(body) % RELEASED.size:
                 raise ProtocolError(f"malformed RELEASE: {len(body)} bytes are no list of handles and counts")
-            for handle, times in RELEASED.iter_unpack(body):
-                self.handles.released(handle, times)
+            gone = [self.handles.released(handle, times) for handle, times in RELEASED.iter_unpack(body)]
+            if any(target is not None for target in gone):
+                self.execute(gone.clear)  # not here: their finalizers are user code
         elif kind == FrameType.GOAWAY:
             code, text = self._read_array(body, "GOAWAY", 2)[:2]
             self.on_goaway(code, text)
@@ -422,7 +423,7 @@ class Session:
                 stream.lost(error)
             else:
                 stream.cancelled()
-        self.handles.clear()
+        self.execute(self.handles.clear().clear)
 
     def goaway(self, code: GoAway, message: str) -> bytes:
         """The GOAWAY frame of this side."""

@@ -7,7 +7,7 @@ from pyrs._core.demand import UNBOUNDED
 INITIAL = 16
 GROWTH = 4
 BYTE_BUDGET = 1 << 20
-DEFAULT_MAX_PREFETCH = 4_096
+DEFAULT_MAX_PREFETCH = 16_384
 
 
 class Window:

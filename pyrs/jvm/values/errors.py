@@ -150,7 +150,7 @@ def _to_wire(error: BaseException, originals: Originals, seen: list[BaseExceptio
 def _message(error: BaseException) -> str:
     try:
         return _clean(str(error))
-    except Exception as broken:  # a user's __str__
+    except BaseException as broken:  # a user's __str__
         return f"(__str__ raised {type(broken).__name__})"
 
 

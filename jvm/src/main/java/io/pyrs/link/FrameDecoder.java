@@ -86,6 +86,10 @@ final class FrameDecoder {
         if (!FrameType.isKnown(type)) {
             throw new ProtocolException("malformed frame: there is no type " + type);
         }
+        if (maxLength == Frames.UNPROVEN_MAX_LENGTH && (more || !FrameType.isOpening(type))) {
+            // Nobody is known yet: nothing of theirs is kept, not even pieces that fit one by one.
+            throw new ProtocolException("malformed frame: " + FrameType.name(type) + " before the link is open");
+        }
         if (more && !FrameType.isCutInPieces(type)) {
             throw new ProtocolException("malformed frame: " + FrameType.name(type) + " is never cut in pieces");
         }
@@ -100,7 +104,7 @@ final class FrameDecoder {
                     + Frames.MAX_MESSAGE + " bytes");
         }
         if (earlier == null) {
-            earlier = new ByteArrayOutputStream(2 * Frames.MAX_BODY);
+            earlier = new ByteArrayOutputStream(2 * body.length + 32);
             pieces.computeIfAbsent(type, none -> new HashMap<>()).put(id, earlier);
         }
         earlier.write(body, 0, body.length);

@@ -29,6 +29,11 @@ final class FrameType {
         return type >= HELLO && type <= NEXT_HOME;
     }
 
+    /** Whether it may come before the token is proven. */
+    static boolean isOpening(int type) {
+        return type == HELLO || type == PROOF || type == GOAWAY;
+    }
+
     /** Whether a large body of this type may cross in pieces. */
     static boolean isCutInPieces(int type) {
         return type == NEXT || type == NEXT_HOME || type == ERROR || type == CALL || type == RETURN;

@@ -91,7 +91,7 @@ public final class Session {
         ensureOpen();
         OutboundStream stream = new OutboundStream(this, nextStream(), options.conversion(), null);
         register(stream.id(), stream);
-        outbox.control(codec.frame(FrameType.ON_SUBSCRIBE, stream.id(), List.of(subscriber.handle(), Map.of())));
+        outbox.control(codec.frame(FrameType.ON_SUBSCRIBE, stream.id(), List.of(subscriber.handle(), options.exact() ? Map.of("exact", true) : Map.of())));
         outbox.flush();
         if (over != null) {
             stream.cancelled();
