@@ -1,0 +1,288 @@
+"""However a session, a process or a stream of a Spark driver ends: the bridge and its other streams do not mind."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pyrs.jvm.gateways.jars import packaged_jars
+from tests.endings import conftest as endings
+from tests.endings.test_endings import eventually
+
+SECONDS = 110
+ROOT = Path(__file__).parents[2]
+classes = endings.classes
+shared_jvm = endings.shared_jvm
+
+# A driver as a user has it, with a jar of theirs and without ours.
+DRIVER = """
+    import logging, os, signal, subprocess, sys, threading, time
+    from pyspark.sql import SparkSession
+    import pyrs
+    from pyrs import jvm
+    from tests.endings.recorder import DEADLINE, MILLIS, Recorder
+    pyrs.set_element_hook(lambda count, where: None)
+    builder = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
+    builder = builder.config("spark.driver.bindAddress", "127.0.0.1").config("spark.driver.host", "127.0.0.1")
+    builder = builder.config("spark.driver.extraClassPath", sys.argv[1]).config("spark.log.level", "OFF")
+    spark = builder.getOrCreate()
+    gateway = spark.sparkContext._gateway
+    bridge = jvm.connect(spark)
+    parties = gateway.jvm.Parties
+"""
+
+
+def start(program: str, classes: Path, *, pinned: bool = True) -> subprocess.Popen[str]:
+    """Run a program in a driver of its own."""
+    class_path = f"{classes}:{packaged_jars().reactive_streams}"
+    return subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(DRIVER) + textwrap.dedent(program), class_path],
+        env={**os.environ, "PYSPARK_PIN_THREAD": str(pinned).lower(), "PYTHONPATH": str(ROOT)},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def no_callback_server(gateway: str) -> str:
+    return f"assert {gateway}.__dict__.get('_callback_server') is None and {gateway}.get_callback_server() is None"
+
+
+LIFE = f"""
+    def check(condition, what):
+        if not condition:
+            raise AssertionError(what)
+
+    kind = "ClientServer" if os.environ["PYSPARK_PIN_THREAD"] == "true" else "JavaGateway"
+    check(type(gateway).__name__ == kind and kind in repr(bridge), bridge)
+    {no_callback_server("gateway")}
+
+    # Two streams each way that have nothing to do with Spark, and one that is made of Spark's jobs.
+    endless, count = parties.Range(1 << 60), 1_000_000
+    running, exact = Recorder(10, 1), Recorder(100, 1)
+    sink, jobs = parties.Counting(100, 1, False), parties.Counting(1, 1, False)
+    bridge.from_jvm(endless).subscribe(running)
+    bridge.from_jvm(parties.Range(count)).subscribe(exact)
+    bridge.to_jvm(pyrs.range(count)).subscribe(sink)
+    bridge.to_jvm(pyrs.range(count).map(lambda n: spark.range(n).agg({{"id": "max"}}).schema and n)).subscribe(jobs)
+    running.next()
+    began = time.monotonic()
+    while jobs.count() == 0:
+        check(time.monotonic() - began < DEADLINE and jobs.error() is None, jobs.error())
+
+    began = time.monotonic()
+    spark.stop()
+    check(time.monotonic() - began < 20, "spark.stop() was held up")
+    stopped = len(running.elements)
+    check(jobs.awaitEnd(MILLIS), "the stream of Spark's jobs hangs")
+    check(jobs.error() is not None, "the stream of Spark's jobs ended well")
+    began = time.monotonic()
+    while len(running.elements) < stopped + 10_000:
+        check(time.monotonic() - began < DEADLINE and running.only_one_terminal(), "the other streams have stopped")
+        running.next()
+    check(not bridge.closed and bridge.jvm_stats()["streams_live"] == bridge.stats()["streams_live"] > 0, bridge)
+
+    # A new session in the same JVM: the same bridge, and another one.
+    spark = builder.getOrCreate()
+    check(spark.sparkContext._gateway is gateway, "another gateway")
+    with jvm.connect(spark) as second:
+        check(list(second.from_jvm(parties.Range(5)).to_iterable(timeout=DEADLINE)) == [*range(5)], second)
+        again = parties.Counting(1, 1, False)
+        bridge.to_jvm(pyrs.range(3).map(lambda n: spark.range(n + 1).schema and n)).subscribe(again)
+        check(again.awaitEnd(MILLIS) and again.error() is None and again.count() == 3, again.error())
+    check(running.only_one_terminal(), "closing one bridge has ended a stream of the other")
+
+    # Another Python process on this JVM, which ends in the middle of its streams.
+    client = gateway._gateway_client
+    address = getattr(client, "java_parameters", None) or client.gateway_parameters
+    parties.share("source", parties.Range(1 << 60))
+    child = subprocess.run(
+        [sys.executable, "-c", {{other!r}}, str(address.port)],
+        input=address.auth_token, capture_output=True, text=True, timeout=DEADLINE * 2,
+    )
+    check((child.returncode, child.stdout, child.stderr) == (0, "1000\\n", ""), (child, child.stderr))
+    check(parties.shared("source").awaitCancelled(MILLIS), "the other process has left its stream in the JVM")
+
+    check(exact.end() is None and exact.elements == list(range(count)), "elements were lost")
+    check(sink.awaitEnd(MILLIS) and (sink.count(), sink.inOrder(), sink.error()) == (count, True, None), sink.error())
+    running.subscription.cancel()
+    check(endless.awaitCancelled(MILLIS), "not cancelled")
+    {no_callback_server("gateway")}
+    {no_callback_server("spark.sparkContext._gateway")}
+    check(bridge.close(), "threads of the bridge are left")
+    spark.stop()
+    print("done")
+"""
+
+OTHER = """
+    import sys
+    from py4j.java_gateway import GatewayParameters, JavaGateway
+    import pyrs
+    from pyrs import jvm
+    from tests.endings.recorder import DEADLINE, Recorder
+    pyrs.set_element_hook(lambda count, where: None)
+    java = JavaGateway(gateway_parameters=GatewayParameters(port=int(sys.argv[1]), auth_token=sys.stdin.read()))
+    bridge = jvm.connect(java)
+    recorder = Recorder(10, 1)
+    bridge.from_jvm(java.jvm.Parties.shared("source")).subscribe(recorder)
+    recorder.next()
+    print(len(list(bridge.from_jvm(java.jvm.Parties.Range(1000)).to_iterable(timeout=DEADLINE))))
+"""
+
+
+@pytest.mark.slow
+def test_a_drivers_whole_life(classes: Path) -> None:
+    """Session stopped, session made anew, other processes and bridges: pinned threads and not, side by side."""
+    program = LIFE.replace("{other!r}", repr(textwrap.dedent(OTHER)))
+    children = {pinned: start(program, classes, pinned=pinned) for pinned in (True, False)}
+    for pinned, child in children.items():
+        with child:
+            said, error = child.communicate(timeout=SECONDS)
+            assert (child.returncode, said) == (0, "done\n"), (pinned, error[-3000:])
+            assert "Traceback" not in error, (pinned, error[-3000:])
+
+
+MID_STREAM = """
+    running, stuck = Recorder(10, 1), Recorder(10, blocks=threading.Event())
+    bridge.from_jvm(parties.Range(1 << 60)).subscribe(running)
+    bridge.from_jvm(parties.Range(1 << 60)).subscribe(stuck)
+    sink, held = parties.Counting(10, 1, False), parties.Counting(10, 0, True)
+    bridge.to_jvm(pyrs.from_iterable(iter(int, 1))).subscribe(sink)
+    bridge.to_jvm(pyrs.range(1_000)).subscribe(held)
+    running.next(), stuck.next()
+    assert held.awaitBlocked(MILLIS)
+    print(gateway.proc.pid if hasattr(gateway, "proc") else gateway.java_process.pid, flush=True)
+    sys.stdin.readline()
+"""
+
+# What the program does last, its exit status, and what it says on its standard error.
+ENDS = {
+    "returns": ("", 0, ""),
+    "raises": ("    raise ArithmeticError('mine')", 1, "ArithmeticError: mine"),
+    "sys.exit": ("    sys.exit(7)", 7, ""),
+}
+
+
+@pytest.mark.slow
+def test_the_driver_ends_mid_stream(classes: Path) -> None:
+    """Nothing holds the interpreter's exit up, and the driver's JVM goes with it."""
+    children = {how: start(MID_STREAM + last, classes) for how, (last, _, _) in ENDS.items()}
+    drivers: dict[str, int] = {}
+    for how, child in children.items():
+        assert child.stdout is not None and child.stdin is not None
+        line = child.stdout.readline()
+        assert line, (how, child.communicate(timeout=SECONDS)[1][-3000:])
+        drivers[how] = int(line)
+    for child in children.values():
+        assert child.stdin is not None
+        child.stdin.write("end\n")
+        child.stdin.flush()
+    started = time.monotonic()
+    for how, child in children.items():
+        _, status, said = ENDS[how]
+        with child:
+            _, error = child.communicate(timeout=SECONDS)
+            assert time.monotonic() - started < 15, f"{how}: the exit was held up"
+            assert child.returncode == status, (how, child.returncode, error[-3000:])
+            assert ("Traceback" in error) == bool(said), (how, error[-3000:])
+            assert said in error
+    eventually(lambda: all(map(gone, drivers.values())), "the driver's JVM lives on")
+
+
+def gone(pid: int) -> bool:
+    """Whether a process that is not our child has ended."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except OSError:
+        return True
+
+
+FORKING = """
+    import itertools, os, signal, sys
+    from py4j.java_gateway import GatewayParameters, JavaGateway
+    import pyrs
+    from pyrs import jvm
+    from pyrs.errors import LinkBroken
+    from tests.endings.recorder import DEADLINE, MILLIS, Recorder
+    pyrs.set_element_hook(lambda count, where: None)
+    port, token = sys.stdin.read().split()
+
+    def new_gateway():
+        return JavaGateway(gateway_parameters=GatewayParameters(port=int(port), auth_token=token))
+
+    java = new_gateway()
+    bridge = jvm.connect(java)
+    source = bridge.from_jvm(java.jvm.Parties.Range(3))
+    java.jvm.Parties.share("small", java.jvm.Parties.Range(3))
+    endless = java.jvm.Parties.Range(1 << 60)
+    recorder, sink = Recorder(100, 1), java.jvm.Parties.Counting(100, 1, False)
+    bridge.from_jvm(endless).subscribe(recorder)
+    bridge.to_jvm(pyrs.from_iterable(itertools.count())).subscribe(sink)
+    recorder.next()
+
+    def in_the_child():
+        assert bridge.closed and "closed" in repr(bridge)
+        for use in (lambda: bridge.from_jvm(None), lambda: bridge.to_jvm(pyrs.range(3)), bridge.jvm_stats):
+            try:
+                use()
+            except Exception as error:
+                assert "fork" in str(error) or "closed" in str(error), error
+            else:
+                raise AssertionError("the parent's bridge works in the child")
+        late = Recorder(1)
+        source.subscribe(late)
+        error = late.end()
+        assert isinstance(error, LinkBroken) and "fork" in str(error), error
+        assert bridge.close()
+        mine = new_gateway()
+        with jvm.connect(mine) as own:
+            small = own.from_jvm(mine.jvm.Parties.shared("small"))
+            assert list(small.to_iterable(timeout=DEADLINE)) == [0, 1, 2]
+
+    for number in range(12):
+        before = len(recorder.elements)
+        child = os.fork()
+        if child == 0:
+            signal.alarm(30)
+            try:
+                in_the_child()
+                status = 0
+            except BaseException:
+                import traceback
+                traceback.print_exc()
+                status = 1
+            if number % 2:
+                sys.exit(status)  # with the handlers of a usual exit
+            os._exit(status)
+        _, waited = os.waitpid(child, 0)
+        assert waited == 0, f"child {number} failed"
+        assert len(recorder.elements) > before, "the parent's stream stood still"
+    sink.cancel()
+    recorder.subscription.cancel()
+    assert endless.awaitCancelled(MILLIS)
+    assert bridge.close()
+    assert recorder.elements == list(range(len(recorder.elements)))
+    assert sink.count() > 1_000 and sink.inOrder() and sink.error() is None
+    print("done")
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+def test_fork(shared_jvm: Any) -> None:
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore::DeprecationWarning", "-c", textwrap.dedent(FORKING)],
+        input=f"{shared_jvm.port} {shared_jvm.token}",
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "done\n", ""), done.stderr[-4000:]
