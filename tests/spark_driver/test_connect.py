@@ -1,0 +1,242 @@
+"""What one sees and hears of a bridge over Py4J: logs, live numbers, a loop that is never blocked."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import logging
+import re
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import pyrs
+from pyrs import jvm
+from pyrs.errors import CallTimeout, JavaError
+from tests.endings import conftest as endings
+from tests.endings.recorder import DEADLINE, MILLIS, Recorder
+from tests.endings.test_endings import eventually
+
+classes = endings.classes
+shared_jvm = endings.shared_jvm
+bridge = endings.bridge
+
+
+@pytest.fixture
+def java(shared_jvm: Any) -> Any:
+    return shared_jvm.gateway.jvm
+
+
+def test_no_callback_server_is_started(bridge: jvm.Bridge, shared_jvm: Any, java: Any) -> None:
+    assert list(bridge.from_jvm(java.Parties.Range(100)).to_iterable(timeout=DEADLINE)) == list(range(100))
+    sink = java.Parties.Counting(10, 1, False)
+    bridge.to_jvm(pyrs.range(100)).subscribe(sink)
+    assert sink.awaitEnd(MILLIS)
+    call = bridge.to_jvm_callable(lambda number: number + 1, "java.util.function.Function")
+    assert call.apply(41) == 42
+    assert shared_jvm.gateway.get_callback_server() is None
+    assert shared_jvm.gateway._callback_server is None
+
+
+def test_opening_and_a_dropped_error_are_logged(shared_jvm: Any, java: Any, caplog: pytest.LogCaptureFixture) -> None:
+    class Raising(Recorder):
+        def on_next(self, element: Any) -> None:
+            raise ArithmeticError("mine")
+
+    with caplog.at_level(logging.INFO, "pyrs"), jvm.connect(shared_jvm.gateway, name="spoken-of") as bridge:
+        (opened,) = [record for record in caplog.records if record.name == "pyrs.jvm"]
+        assert opened.levelno == logging.INFO
+        assert "spoken-of is open: Py4J JavaGateway at 127.0.0.1" in opened.getMessage()
+        bridge.from_jvm(java.Parties.Range(5)).subscribe(Raising(1))
+        eventually(lambda: any("ArithmeticError('mine')" in text for text in caplog.messages), "no record of the error")
+    (dropped,) = [record for record in caplog.records if "ArithmeticError" in record.getMessage()]
+    assert (dropped.name, dropped.levelno) == ("pyrs", logging.ERROR)
+    assert dropped.exc_info is not None and isinstance(dropped.exc_info[1], ArithmeticError)
+
+
+def test_java_logs_a_dropped_error(bridge: jvm.Bridge, java: Any, tmp_path: Path) -> None:
+    """System.Logger goes to java.util.logging where an application has nothing else."""
+    file = tmp_path / "java.log"
+    logger = java.java.util.logging.Logger.getLogger("io.pyrs")
+    handler = java.java.util.logging.FileHandler(str(file))
+    logger.addHandler(handler)
+    logger.setUseParentHandlers(False)
+    try:
+        recorder = Recorder(pyrs.UNBOUNDED)
+        bridge.from_jvm(java.Parties.Wrong("two terminals")).subscribe(recorder)
+        assert recorder.end() is None
+        eventually(lambda: "a second terminal" in file.read_text(), "Java has not logged the dropped error")
+    finally:
+        logger.setUseParentHandlers(True)
+        logger.removeHandler(handler)
+        handler.close()
+    assert "<level>WARNING</level>" in file.read_text()
+    assert "1.7" in file.read_text()
+
+
+def test_the_numbers_are_live(bridge: jvm.Bridge, java: Any) -> None:
+    assert "open, Py4J JavaGateway at 127.0.0.1:" in repr(bridge)
+    assert "0 streams live, demand 0, 0 in flight, 0 elements in, 0 out, 0 dropped" in repr(bridge)
+    recorder = Recorder(3)
+    bridge.from_jvm(java.Parties.Range(1 << 60)).subscribe(recorder)
+    assert [recorder.next() for _ in range(3)] == [0, 1, 2]
+    waiting = Recorder(5)
+    publisher = java.java.util.concurrent.SubmissionPublisher()
+    bridge.from_jvm(publisher).subscribe(waiting)
+    eventually(lambda: bridge.stats()["elements_in"] == 3 and bridge.stats()["demand"] == 5, repr(bridge))
+    stats = bridge.stats()
+    assert stats["streams_live"] == stats["streams_total"] == 2
+    assert 5 < stats["in_flight"] <= 32
+    assert 3 <= stats["largest_in_flight"] <= 32
+    assert stats["bytes_in"] > 0 and stats["bytes_out"] > 0 and stats["threads"] >= 2
+    assert "2 streams live, demand 5, " in repr(bridge)
+    assert " 3 elements in, " in repr(bridge)
+
+    page = bridge._repr_html_()
+    assert {key: value.replace(",", "") for key, value in re.findall(r"<th>(\w+)</th><td>([^<]*)</td>", page)} == {
+        key: str(value) for key, value in bridge.stats().items()
+    }
+    theirs = bridge.jvm_stats()
+    assert theirs["streams_live"] == 2
+    assert isinstance(theirs["outbound_elements"], int) and theirs["outbound_elements"] >= 3
+
+    sink = java.Parties.Counting(10, 1, False)
+    bridge.to_jvm(pyrs.range(20)).subscribe(sink)
+    assert sink.awaitEnd(MILLIS)
+    recorder.subscription.cancel(), waiting.subscription.cancel()
+    eventually(lambda: bridge.stats()["streams_live"] == 0, repr(bridge))
+    eventually(lambda: bridge.jvm_stats()["streams_live"] == 0, "streams are left in the JVM")
+    stats, theirs = bridge.stats(), bridge.jvm_stats()
+    assert (stats["streams_total"], theirs["streams_total"]) == (3, 3)
+    assert (stats["elements_in"], stats["elements_out"], stats["in_flight"], stats["demand"]) == (3, 20, 0, 0)
+    assert theirs["inbound_elements"] == 20
+    assert stats["dropped"] > 0, "what was prefetched"
+    bridge.close()
+    assert "closed, Py4J" in repr(bridge) and ", closed, Py4J" in bridge._repr_html_()
+
+
+# asyncio.
+
+
+@pytest.fixture
+def watched_loop() -> Iterator[Any]:
+    """Runs a coroutine beside one that ticks, and fails if the loop ever stood still."""
+    longest: list[float] = []
+
+    async def beside(main: Any) -> Any:
+        beats: list[float] = []
+
+        async def tick() -> None:
+            while True:
+                beats.append(time.monotonic())
+                await asyncio.sleep(0.002)
+
+        ticker = asyncio.create_task(tick())
+        try:
+            return await asyncio.wait_for(main, DEADLINE)
+        finally:
+            ticker.cancel()
+            beats.append(time.monotonic())
+            longest.append(max(later - earlier for earlier, later in itertools.pairwise([*beats, beats[-1]])))
+
+    yield lambda main: asyncio.run(beside(main))
+    assert longest and max(longest) < 0.5, f"the loop stood still for {longest} s"
+
+
+def test_demand_of_an_async_for_is_exact(bridge: jvm.Bridge, java: Any, watched_loop: Any) -> None:
+    source = java.Parties.Range(1_000)
+
+    async def main() -> None:
+        expected = 0
+        async for number in bridge.from_jvm(source, exact=True):
+            assert number == expected
+            expected += 1
+            assert source.emitted() == expected, "Java was asked for more than the loop wanted"
+            if expected == 200:
+                break
+
+    watched_loop(main())
+    assert source.awaitCancelled(MILLIS)
+    assert source.emitted() == 200
+
+
+@pytest.mark.parametrize("prefetch", [1, 256])
+def test_an_async_for_holds_its_window_and_no_more(
+    shared_jvm: Any, java: Any, watched_loop: Any, prefetch: int
+) -> None:
+    source, window = java.Parties.Range(20_000), 512
+
+    async def main(bridge: jvm.Bridge) -> int:
+        count = 0
+        async with bridge.from_jvm(source).iterate(prefetch=prefetch) as elements:
+            async for number in elements:
+                assert number == count
+                count += 1
+                if count % 1_000 == 0:
+                    assert source.emitted() <= count + prefetch + window
+                    assert bridge.stats()["in_flight"] <= window
+        return count
+
+    with jvm.connect(shared_jvm.gateway, max_prefetch=window) as bridge:
+        assert watched_loop(main(bridge)) == 20_000
+        assert bridge.stats()["largest_in_flight"] <= window
+
+
+def test_a_cancelled_task_cancels_in_java(bridge: jvm.Bridge, java: Any, watched_loop: Any) -> None:
+    flowing, silent = java.Parties.Range(1 << 60), java.java.util.concurrent.SubmissionPublisher()
+
+    async def read(stream: Any, started: asyncio.Event) -> None:
+        started.set()
+        async for _ in stream:
+            pass
+
+    async def main() -> None:
+        for publisher in (flowing, silent):
+            started = asyncio.Event()
+            task = asyncio.create_task(read(bridge.from_jvm(publisher), started))
+            await started.wait()
+            for _ in range(10):
+                await asyncio.sleep(0)
+            task.cancel()
+            began = time.monotonic()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            assert time.monotonic() - began < 1
+
+    watched_loop(main())
+    assert flowing.awaitCancelled(MILLIS)
+    eventually(lambda: silent.getNumberOfSubscribers() == 0, "the Java Subscription was not cancelled")
+    eventually(lambda: bridge.stats()["streams_live"] == 0, repr(bridge))
+
+
+def test_a_completion_stage_is_awaited(bridge: jvm.Bridge, java: Any, watched_loop: Any) -> None:
+    futures = java.java.util.concurrent.CompletableFuture
+    later, failing, never = futures(), futures(), futures()
+
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        loop.call_later(0.05, later.complete, 42)
+        assert await bridge.from_jvm(later) == 42
+        assert await bridge.from_jvm(later) == 42
+        assert await bridge.from_jvm(futures.completedFuture(None)) is None
+        failing.completeExceptionally(java.java.io.IOException("no"))
+        with pytest.raises(JavaError, match="no") as caught:
+            await bridge.from_jvm(failing)
+        assert caught.value.java_class == "java.io.IOException"
+        both = await asyncio.gather(*(bridge.from_jvm(futures.completedFuture(n)) for n in range(50)))
+        assert both == list(range(50))
+        with pytest.raises(asyncio.TimeoutError):
+            await asyncio.wait_for(asyncio.ensure_future(as_coroutine(bridge.from_jvm(never))), 0.05)
+
+    watched_loop(main())
+    with pytest.raises(CallTimeout):
+        bridge.from_jvm(never).result(timeout_seconds=0.05)
+    assert bridge.from_jvm(later).result(timeout_seconds=DEADLINE) == 42
+    eventually(lambda: bridge.stats()["streams_live"] == 0, f"streams are left: {bridge!r}")
+
+
+async def as_coroutine(future: Any) -> Any:
+    return await future
