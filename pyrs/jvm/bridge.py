@@ -19,7 +19,7 @@ from pyrs.jvm.link.handshake import TOKEN_BYTES
 from pyrs.jvm.link.inbound import InboundStream
 from pyrs.jvm.link.session import Codec, Session
 from pyrs.jvm.link.window import DEFAULT_MAX_PREFETCH
-from pyrs.jvm.mirrors import JavaFuture, JavaObject, JavaProcessor, JavaPublisher, JavaSubscriber, Kind
+from pyrs.jvm.mirrors import HOT, JavaFuture, JavaObject, JavaProcessor, JavaPublisher, JavaSubscriber, Kind
 from pyrs.stream import Stream
 
 _log = logging.getLogger("pyrs.jvm")
@@ -87,7 +87,9 @@ class Bridge:
 
     # From the JVM.
 
-    def from_jvm(self, java_object: Any, *, exact: bool = False, convert: object = None) -> Any:
+    def from_jvm(
+        self, java_object: Any, *, exact: bool = False, convert: object = None, hot: bool | None = None
+    ) -> Any:
         """Take a Java object over into Python.
 
         | Java | Python |
@@ -108,6 +110,9 @@ class Bridge:
                 request.
             convert: what values to make of foreign types, ``"auto"``, ``"values"``, ``"references"`` or a mapping of
                 class names (see the value table).
+            hot: whether the Publisher emits whoever is subscribed. Then ``subscribe`` waits until Java's ``subscribe``
+                has returned, a round trip, and nothing emitted after that is lost. By default Java says what it knows:
+                SubmissionPublisher, Processors and sinks, connectables, and operators of Reactor and RxJava over these.
 
         Raises:
             TypeError: the object is none of these.
@@ -115,30 +120,32 @@ class Bridge:
         """
         self._check_open()
         if isinstance(java_object, JavaObject):
-            return self._stand_in(java_object, exact, convert)
+            return self._stand_in(java_object, exact, convert, hot is True)
         if not self._gateway.is_java_object(java_object):
             raise TypeError(
                 f"from_jvm takes an object of the JVM, not a Python {type(java_object).__name__}; "
                 "to_jvm is the way from Python to the JVM"
             )
-        return self._gateway.shield(lambda: self._take_over(java_object, exact, convert))
+        return self._gateway.shield(lambda: self._take_over(java_object, exact, convert, hot))
 
-    def _take_over(self, java_object: Any, exact: bool, convert: object) -> Any:
+    def _take_over(self, java_object: Any, exact: bool, convert: object, hot: bool | None) -> Any:
         ours = self._control.unwrap(java_object)
         if ours:
             return self._session.handles.local(ours)
-        kind = self._control.kind(java_object)
+        answer = self._control.kind(java_object)
+        kind = answer % HOT
         if kind == Kind.OBJECT:
             name = self._control.invoke(self._control.invoke(java_object, "getClass"), "getName")
             raise TypeError(
                 "from_jvm takes a Publisher, Subscriber, Processor (org.reactivestreams or java.util.concurrent.Flow) "
                 f"or CompletionStage; {name} is none of them"
             )
-        return self._stand_in(self._references.classes[kind](self._control.export(java_object)), exact, convert)
+        reference = self._references.classes[kind](self._control.export(java_object))
+        return self._stand_in(reference, exact, convert, answer >= HOT if hot is None else hot)
 
-    def _stand_in(self, java_object: JavaObject, exact: bool, convert: object) -> Any:
+    def _stand_in(self, java_object: JavaObject, exact: bool, convert: object, hot: bool) -> Any:
         if java_object.kind == Kind.PUBLISHER:
-            return Stream(JavaPublisher(java_object, exact=exact, convert=convert))
+            return Stream(JavaPublisher(java_object, exact=exact, convert=convert, hot=hot))
         if java_object.kind == Kind.SUBSCRIBER:
             return JavaSubscriber(java_object, exact=exact)
         if java_object.kind == Kind.PROCESSOR:

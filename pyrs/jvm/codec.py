@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from pyrs.api import Publisher, Subscriber
 from pyrs.errors import ProtocolError
 from pyrs.jvm.mirrors import (
+    HOT,
     JavaFuture,
     JavaObject,
     JavaProcessor,
@@ -82,7 +83,7 @@ class LinkReferences(References):
         if isinstance(value, JavaObject):
             return value if value.references.session is self.session else None
         if self.gateway.is_java_object(value):
-            kind = self.control.kind(value)
+            kind = self.control.kind(value) % HOT
             return self.classes[kind](self.control.export(value))
         return None
 

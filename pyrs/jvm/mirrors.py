@@ -31,6 +31,10 @@ class Kind(IntEnum):
     COMPLETION_STAGE = 4
 
 
+HOT = 16
+"""What the JVM adds to the kind of a hot Publisher."""
+
+
 class LinkEnd(Protocol):
     """What a stand-in needs of its bridge."""
 
@@ -76,6 +80,9 @@ class JavaObject:
         try:
             return self._java
         except AttributeError:
+            session = self.references.session
+            if not session.open:
+                raise session.over from None
             self._java: Any = self.references.control.resolve(self.handle)
             return self._java
 
@@ -140,13 +147,17 @@ class JavaMethod:
 class JavaPublisher(Publisher[Any]):
     """A Publisher of the JVM.
 
-    Demand: the link keeps a bounded window ahead of its Subscriber (see the protocol); with `exact` none.
+    Demand: the link keeps a bounded window ahead of its Subscriber (see the protocol); with `exact` none. Where it is
+    `hot`, ``subscribe`` returns when Java's has, so that nothing emitted afterwards is lost.
     """
 
-    def __init__(self, java_object: JavaObject, *, exact: bool = False, convert: object = None) -> None:
+    def __init__(
+        self, java_object: JavaObject, *, exact: bool = False, convert: object = None, hot: bool = False
+    ) -> None:
         self.java_object = java_object
         self.exact = exact
         self.convert = convert
+        self.hot = hot
 
     def subscribe(self, subscriber: Subscriber[Any], /) -> None:
         """Subscribe by way of the link.
@@ -164,7 +175,7 @@ class JavaPublisher(Publisher[Any]):
         # The stream holds the JavaObject by way of nothing else, so a Publisher must outlive its SUBSCRIBE: it does, on
         # this frame.
         self.java_object.references.session.subscribe(
-            self.java_object.handle, subscriber, exact=self.exact, options=options
+            self.java_object.handle, subscriber, exact=self.exact, options=options, confirm=self.hot
         )
 
     def __repr__(self) -> str:
@@ -221,7 +232,7 @@ class JavaProcessor(JavaSubscriber, Stream[Any], Processor[Any, Any]):
 
     def __init__(self, java_object: JavaObject, *, exact: bool = False, convert: object = None) -> None:
         JavaSubscriber.__init__(self, java_object, exact=exact)
-        Stream.__init__(self, JavaPublisher(java_object, exact=exact, convert=convert))
+        Stream.__init__(self, JavaPublisher(java_object, exact=exact, convert=convert, hot=True))
 
 
 class JavaFuture(Stream[Any]):

@@ -32,7 +32,7 @@ class Control(Protocol):
         """Whether the bridge still stands on the JVM's side."""
 
     def kind(self, value: object) -> int:
-        """What a Java object is: 0 object, 1 publisher, 2 subscriber, 3 processor, 4 completion stage."""
+        """What a Java object is: 0 object, 1 publisher, 2 subscriber, 3 processor, 4 completion stage; +16 if hot."""
 
     def export(self, value: object) -> int:
         """Give a Java object a handle, or count one more receipt of the handle that it has."""

@@ -195,25 +195,27 @@ class Connection:
         if not self._closing:
             self._closing = True
             self._posted.put(self._say_goodbye)
-        return self._join(deadline_seconds)
+        if not self._has_ended(min(_GOODBYE_SECONDS, deadline_seconds)):
+            # The writer hangs in a write to a peer that reads no more: this wakes it, and the reader tells everybody.
+            self._shut()
+        return self._has_ended(deadline_seconds) and self.executor.shutdown(deadline_seconds)
 
     def _say_goodbye(self) -> None:
         session = self.session
         if session.open:
             # A peer that reads no more must not hold us up: from here on the socket has a deadline.
             self._socket.settimeout(_GOODBYE_SECONDS)
-            session.outbox.control(session.goaway(GoAway.CLOSING, "closing"))
-            session.outbox.write()
+            session.outbox.write_last(session.goaway(GoAway.CLOSING, "closing"), _GOODBYE_SECONDS)
             session.lost(LinkClosed("the bridge was closed"))
         self._shut()
 
-    def _join(self, deadline_seconds: float) -> bool:
+    def _has_ended(self, deadline_seconds: float) -> bool:
         try:
             # A queue and not thread.join: an interrupt of this wait leaves nothing locked.
             self._ended.put(self._ended.get(timeout=deadline_seconds))
         except Empty:
             return False
-        return self.executor.shutdown(deadline_seconds)
+        return True
 
     def forked(self) -> None:
         """In a child made by fork(): the link stays the parent's. Only the descriptor's copy is closed."""

@@ -59,6 +59,7 @@ class InboundStream(Lane, Subscription):
         "_started",
         "_subscriber",
         "_terminal",
+        "_unreadable",
         "id",
         "window",
     )
@@ -82,6 +83,7 @@ class InboundStream(Lane, Subscription):
         self._terminal: object | None = None
         self._lost: BaseException | None = None
         self._asked_nonpositive: int | None = None
+        self._unreadable = False
         self._started = False
         self._cancelled = False
         self._ended = False
@@ -172,6 +174,9 @@ class InboundStream(Lane, Subscription):
             body.pins = self._session.codec.home_handles(body)
             self._session.handles.pin(body.pins)
         self._batches.append(body)
+        if self._ended or self._unreadable:
+            # The lane ended the stream between the look above and here: nobody else will look at the queue.
+            self._drop_batches()
         self.schedule()
 
     def _violated(self, violation: SpecViolation) -> None:
@@ -220,7 +225,7 @@ class InboundStream(Lane, Subscription):
         elif self._asked_nonpositive is not None:
             self._session.send_cancel(self)
             self._finish(non_positive(self._asked_nonpositive))
-        elif not self._batches and not self._current:
+        elif not self._current and (self._unreadable or not self._batches):
             if terminal is not None:
                 self._finish(None if terminal is _COMPLETE else terminal)
             elif lost is not None:
@@ -246,7 +251,7 @@ class InboundStream(Lane, Subscription):
                 demand = min(demand + n, UNBOUNDED)
             self._refill()
             if not self._current:
-                if not batches:
+                if not batches or self._unreadable:
                     break
                 self._next_batch(batches.popleft())
                 if not self._current:
@@ -289,8 +294,9 @@ class InboundStream(Lane, Subscription):
         else:
             # What has no form here ends the stream with an error that says so, after the elements before it.
             self._session.send_cancel(self)
-            self._drop_batches()
+            self._unreadable = True
             self._terminal = error
+            self._drop_batches()
 
     def _refill(self) -> None:
         if self._session.open:
@@ -323,7 +329,10 @@ class InboundStream(Lane, Subscription):
     def _drop_batches(self) -> int:
         dropped = 0
         while self._batches:
-            body = self._batches.popleft()
+            try:
+                body = self._batches.popleft()
+            except IndexError:  # the lane and the reader may both be at it
+                break
             dropped += batch_size(body)
             self._session.codec.discard(body)
             if type(body) is Returning:

@@ -120,6 +120,15 @@ class Outbox:
             finally:
                 writing.release()
 
+    def write_last(self, data: bytes, deadline_seconds: float) -> None:
+        """Write what waits and then this, waiting for the writer's role. For the writer thread, at the link's end."""
+        self.write()
+        if self._writing.acquire(timeout=deadline_seconds):
+            try:
+                self._send(data)
+            finally:
+                self._writing.release()
+
     def write_released(self) -> None:
         """Write what the finalizers left, once nothing else waits."""
         data = self._released()

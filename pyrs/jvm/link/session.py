@@ -135,19 +135,25 @@ class Session:
     # Opening streams.
 
     def subscribe(
-        self, handle: int, subscriber: Subscriber[Any], *, exact: bool = False, options: dict[str, Any] | None = None
+        self,
+        handle: int,
+        subscriber: Subscriber[Any],
+        *,
+        exact: bool = False,
+        confirm: bool = False,
+        options: dict[str, Any] | None = None,
     ) -> None:
         """Subscribe a Python Subscriber to the peer's Publisher `handle`. on_subscribe is called before this returns.
 
-        So that a hot Publisher loses nothing that it emits afterwards, this returns when the peer's ``subscribe`` has
-        (on a thread with a running event loop, which must not wait, at once).
+        With `confirm` this returns when the peer's ``subscribe`` has, so that a hot Publisher loses nothing that it
+        emits afterwards (on a thread with a running event loop, which must not wait, at once).
 
         Rules: 1.9 (where the link is over already the Subscriber gets its Subscription, then the error).
         """
         stream = InboundStream(self, next(self._stream_ids), subscriber, max_prefetch=self.max_prefetch, exact=exact)
         self._register(stream)
         try:
-            confirm = self._confirm_seconds > 0 and not on_event_loop()
+            confirm = confirm and self._confirm_seconds > 0 and not on_event_loop()
             if self.open:
                 body = self.codec.encode([handle, {**(options or {}), "confirm": True} if confirm else options or {}])
                 self.outbox.control(frame(FrameType.SUBSCRIBE, stream.id, body))

@@ -2,6 +2,7 @@ package io.pyrs;
 
 import io.pyrs.link.Connection;
 import io.pyrs.link.Families;
+import io.pyrs.link.Hot;
 import io.pyrs.link.Invocation;
 import io.pyrs.link.Reference;
 import io.pyrs.link.Session;
@@ -24,6 +25,9 @@ import java.util.function.Function;
  * cross on the link. Calls that change something carry a request number and happen once for each.
  */
 public final class Bridge {
+    /** What {@link #kind} adds for a hot Publisher. */
+    public static final int HOT = 16;
+
     private static final AtomicInteger COUNT = new AtomicInteger();
     private static final int DEFAULT_MAX_PREFETCH = 4_096;
     private static final int DEFAULT_MAX_THREADS = 256;
@@ -88,9 +92,11 @@ public final class Bridge {
         return connection.isOpen();
     }
 
-    /** What an object is: 0 object, 1 publisher, 2 subscriber, 3 processor, 4 completion stage. */
+    /** What an object is: 0 object, 1 publisher, 2 subscriber, 3 processor, 4 completion stage; and {@value #HOT} more where a Publisher is hot. */
     public int kind(Object value) {
-        return Families.kindOf(value);
+        int kind = Families.kindOf(value);
+        boolean publisher = kind == 1 || kind == 3;
+        return publisher && Hot.isHot(value) ? kind + HOT : kind;
     }
 
     /** A handle for a Java object, counted as sent once more. */

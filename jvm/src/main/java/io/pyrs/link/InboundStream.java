@@ -55,6 +55,7 @@ public final class InboundStream extends Lane implements Subscription, Flow.Subs
     /** The lane's: elements of the open batch that are not handed over. */
     private int left;
     private long[] pins = NO_PINS;
+    private boolean unreadable;
     private long demand;
 
     InboundStream(Session session, long id, Downstream downstream, StreamOptions options) {
@@ -135,6 +136,7 @@ public final class InboundStream extends Lane implements Subscription, Flow.Subs
         long[] brought = home ? ValueDecoder.homeHandles(body) : NO_PINS;
         session.handles().pin(brought);
         batches.add(new Arrived(body, brought));
+        // The lane may have ended the stream between the look above and here: it looks at the queue once more then.
         schedule();
     }
 
@@ -155,6 +157,9 @@ public final class InboundStream extends Lane implements Subscription, Flow.Subs
 
     @Override
     void work() {
+        if (ended || unreadable) {
+            session.dropped(dropBatches());
+        }
         if (!started || ended) {
             return;
         }
@@ -233,6 +238,9 @@ public final class InboundStream extends Lane implements Subscription, Flow.Subs
     }
 
     private boolean openBatch() {
+        if (unreadable) {
+            return false;
+        }
         unpin();
         Arrived batch = batches.poll();
         if (batch == null) {
@@ -269,6 +277,7 @@ public final class InboundStream extends Lane implements Subscription, Flow.Subs
     private void unreadable(RuntimeException error) {
         sendCancel();
         session.outbox().flush();
+        unreadable = true;
         terminal.set(error);
         session.dropped(dropBatches());
     }
