@@ -21,7 +21,7 @@ from pyrs.errors import (
     SpecViolation,
 )
 from pyrs.jvm.link.batches import MAX_ELEMENTS, Batches
-from pyrs.jvm.link.frames import MAX_BODY, FrameType, frame, pieces
+from pyrs.jvm.link.frames import MAX_BODY, MAX_MESSAGE, FrameType, frame, pieces
 from pyrs.jvm.link.lane import Lane
 
 if TYPE_CHECKING:
@@ -292,17 +292,16 @@ class OutboundStream(Lane, IteratorConsumer[Any], Subscriber[Any]):
 
     def _cancel_upstream(self) -> None:
         subscription, self._subscription = self._subscription, None
-        self._discard()
+        if self._cancelled:
+            # Whoever has the writer's role takes back the handles of what will not be written.
+            self._session.outbox.ready(self)
+            self._session.outbox.flush()
         self._session.ended_outbound(self)
         if subscription is not None:
             try:
                 subscription.cancel()
             except BaseException as error:
                 hooks.on_error_dropped(error, "raised by cancel")
-
-    def _discard(self) -> None:
-        if self._cancelled:
-            self._batches.discard(self._session.codec.disown)
 
     # The writer's side.
 
@@ -313,7 +312,7 @@ class OutboundStream(Lane, IteratorConsumer[Any], Subscriber[Any]):
         # Only now, a turn after the last piece: until that is written RELEASE must not overtake it.
         self._large_carries = []
         if self._cancelled:
-            self._discard()
+            self._batches.discard(self._session.codec.disown)
             self._session.ended_outbound(self)
             return b"", False
         terminal = self._terminal
@@ -322,6 +321,9 @@ class OutboundStream(Lane, IteratorConsumer[Any], Subscriber[Any]):
             self._session.count_out(batch.size)
             kind = FrameType.NEXT_HOME if batch.goes_home else FrameType.NEXT
             body = batch.body
+            if len(body) > MAX_MESSAGE:
+                self._fail(ConversionError(f"an element of {len(body)} bytes is too large: a message is 1 GiB at most"))
+                return b"", True
             more = bool(self._batches) or terminal is not None
             if len(body) <= MAX_BODY:
                 return frame(kind, self.id, body), more
