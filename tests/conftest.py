@@ -6,11 +6,17 @@ runs in a pytest process of its own, without faulthandler; a process that has it
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 
 import pytest
 
 IN_PROCESS_JVM = Path(__file__).parent / "jpype"
+
+
+def pytest_configure() -> None:
+    # A process that a shell started in the background ignores SIGINT; the tests of interrupts want Python's own handler.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
