@@ -15,7 +15,7 @@ IN_PROCESS_JVM = Path(__file__).parent / "jpype"
 
 
 def pytest_configure() -> None:
-    # A process that a shell started in the background ignores SIGINT; the tests of interrupts want Python's own handler.
+    # A process that a shell started in the background ignores SIGINT; tests of interrupts want Python's own handler.
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
