@@ -1,0 +1,601 @@
+"""What a hostile reading found in the link, each with the interleaving that brought it out.
+
+Where two threads meet, the second one is let in at every line of the first in turn, so that no order is left to luck.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import sys
+import threading
+import time
+import weakref
+from collections.abc import Callable
+from queue import SimpleQueue
+from types import FrameType as PythonFrame
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from peer import Peer
+from plain_session import PlainCodec, PlainEncoder, PlainSession
+
+import pyrs
+from pyrs.api import Subscriber, Subscription
+from pyrs.errors import CallTimeout, LinkBroken, LinkClosed, ProtocolError
+from pyrs.jvm.gateways.shield import Shield
+from pyrs.jvm.link.connection import Connection
+from pyrs.jvm.link.frames import CREDIT, MORE, RELEASED, UNPROVEN_MAX_LENGTH, Frame, FrameDecoder, FrameType, frame
+from pyrs.jvm.link.inbound import InboundStream
+from pyrs.jvm.mirrors import JavaFuture
+from pyrs.jvm.values import Originals, exception_to_wire
+
+DEADLINE = 20.0
+UNREADABLE = "unreadable"
+
+
+def eventually(condition: Callable[[], object], what: str) -> None:
+    """For what another thread does in its own time."""
+    pause = threading.Event()
+    end = time.monotonic() + DEADLINE
+    while not condition():
+        assert time.monotonic() < end, what
+        pause.wait(0.005)
+
+
+class Recorder(Subscriber[Any]):
+    """Keeps every signal in order."""
+
+    def __init__(self, request: int = 1_000) -> None:
+        self.first = request
+        self.signals: list[Any] = []
+        self.entered: Callable[[], object] = lambda: None
+        self.terminal: SimpleQueue[BaseException | None] = SimpleQueue()
+
+    def on_subscribe(self, subscription: Subscription) -> None:
+        self.subscription = subscription
+        if self.first:
+            subscription.request(self.first)
+
+    def on_next(self, element: Any) -> None:
+        self.signals.append(element)
+        self.entered()
+
+    def on_error(self, error: BaseException) -> None:
+        self.signals.append(type(error).__name__)
+        self.terminal.put(error)
+
+    def on_complete(self) -> None:
+        self.signals.append("complete")
+        self.terminal.put(None)
+
+    def end(self) -> BaseException | None:
+        return self.terminal.get(timeout=DEADLINE)
+
+
+class Codec(PlainCodec):
+    """The word "unreadable" has no form here; a body that starts its elements with "home" brings handle 1 home."""
+
+    def __init__(self) -> None:
+        self.discarded: list[Any] = []
+
+    def batch_decoder(self) -> Callable[[bytes], tuple[list[Any], Exception | None]]:
+        def decode(body: bytes) -> tuple[list[Any], Exception | None]:
+            elements = self.decode(body)
+            if UNREADABLE in elements:
+                return elements[: elements.index(UNREADABLE)], ValueError("it has no form here")
+            return elements, None
+
+        return decode
+
+    def discard(self, body: bytes) -> None:
+        self.discarded.append(self.decode(body))
+
+    def home_handles(self, body: bytes) -> list[int]:
+        return [1]
+
+
+class Stepped(PlainSession):
+    """Nothing runs before `run`: a lane, a worker's task and the writer take their turns where a test says so."""
+
+    def __init__(self, codec: PlainCodec | None = None) -> None:
+        super().__init__()
+        self.codec = codec or Codec()
+
+    def _inline(self, task: Callable[[], None]) -> None:
+        self._tasks.append(task)
+
+    def run(self) -> None:
+        while self._tasks:
+            self._tasks.popleft()()
+
+    def next(self, *elements: Any, home: bool = False) -> None:
+        kind = FrameType.NEXT_HOME if home else FrameType.NEXT
+        self.receive(Frame(kind, 1, self.codec.encode(list(elements))))
+
+
+class AtLine:
+    """Lets somebody in at the n-th line of a function that runs on this thread."""
+
+    def __init__(self, functions: list[Any], line: int, intrude: Callable[[], object]) -> None:
+        self.codes = {function.__code__ for function in functions}
+        self.line = line
+        self.intrude = intrude
+        self.seen = 0
+
+    @property
+    def reached(self) -> bool:
+        return self.seen >= self.line
+
+    def __enter__(self) -> AtLine:
+        self._before = sys.gettrace()
+        sys.settrace(self._trace)
+        return self
+
+    def __exit__(self, *ignored: object) -> None:
+        sys.settrace(self._before)
+
+    def _trace(self, at: PythonFrame, event: str, argument: object) -> Any:
+        return self._look if at.f_code in self.codes and not self.reached else None
+
+    def _look(self, at: PythonFrame, event: str, argument: object) -> Any:
+        if event == "line" and not self.reached:
+            self.seen += 1
+            if self.reached:
+                sys.settrace(None)
+                self.intrude()
+        return self._look
+
+
+def at_every_line(functions: list[Any], attempt: Callable[[Callable[[Callable[[], object]], AtLine]], bool]) -> None:
+    """Runs the attempt again for each line until it ends before it comes to the line; it must be some lines."""
+    line = 0
+    more = True
+    while more:
+        line += 1
+        number = line
+        more = attempt(lambda intrude: AtLine(functions, number, intrude))
+    assert line > 5, "the functions that were to be interrupted did not run"
+
+
+def subscribed(session: Stepped) -> tuple[Recorder, InboundStream]:
+    recorder = Recorder()
+    session.subscribe(7, recorder)
+    session.run()
+    stream = session.streams[1]
+    assert isinstance(stream, InboundStream)
+    return recorder, stream
+
+
+class TestWhatArrivesWhileTheLaneWorks:
+    LANE = [InboundStream._work, InboundStream._deliver, InboundStream._next_batch]
+
+    @pytest.mark.parametrize("end", ["complete", "error", "complete and lost", "lost"])
+    def test_no_batch_before_the_end_is_lost(self, end: str) -> None:
+        def attempt(interrupted: Callable[[Callable[[], object]], AtLine]) -> bool:
+            session = Stepped()
+            recorder, _ = subscribed(session)
+            session.next(1, 2, 3)
+
+            def the_reader() -> None:
+                session.next(4, 5)
+                if "complete" in end:
+                    session.receive(Frame(FrameType.COMPLETE, 1, b""))
+                if end == "error":
+                    session.receive(Frame(FrameType.ERROR, 1, session.codec.encode_error(KeyError("theirs"))))
+                if "lost" in end:
+                    session.lost(LinkBroken("the link is broken"))
+
+            with interrupted(the_reader) as intruder:
+                session.run()
+            if intruder.reached:
+                session.run()
+                last = "complete" if "complete" in end else "RuntimeError" if end == "error" else "LinkBroken"
+                if end == "lost":  # elements that the broken link cut off may be missing, but only from the end
+                    assert recorder.signals in ([1, 2, 3, last], [1, 2, 3, 4, 5, last]), intruder.line
+                else:
+                    assert recorder.signals == [1, 2, 3, 4, 5, last], intruder.line
+            return intruder.reached
+
+        at_every_line(self.LANE, attempt)
+
+
+class TestWhatEndsWhileABatchArrives:
+    READER = [InboundStream.arrived]
+
+    def test_nothing_follows_what_cannot_be_read(self) -> None:
+        """The lane is inside on_next(1), and knows already that the third element cannot be read."""
+
+        def attempt(interrupted: Callable[[Callable[[], object]], AtLine]) -> bool:
+            session = Stepped()
+            recorder, stream = subscribed(session)
+            session.next(1, 2, UNREADABLE, 3)
+            inside, leave = threading.Event(), threading.Event()
+
+            def stay() -> None:
+                inside.set()
+                assert leave.wait(DEADLINE)
+
+            recorder.entered = stay
+            lane = threading.Thread(target=session.run, daemon=True)
+
+            def the_lane() -> None:
+                lane.start()
+                assert inside.wait(DEADLINE)
+
+            with interrupted(the_lane) as intruder:
+                session.next(4, 5)
+            leave.set()
+            if intruder.reached:
+                lane.join(DEADLINE)
+                session.run()
+                assert recorder.signals == [1, 2, "ValueError"], intruder.line
+                assert not stream._batches
+                assert isinstance(session.codec, Codec)
+                assert session.codec.discarded == [[4, 5]], intruder.line
+            return intruder.reached
+
+        at_every_line(self.READER, attempt)
+
+    @pytest.mark.parametrize("how", ["cancel", "unreadable", "non-positive request"])
+    def test_what_a_late_batch_holds_is_given_back(self, how: str) -> None:
+        def attempt(interrupted: Callable[[Callable[[], object]], AtLine]) -> bool:
+            session = Stepped()
+            recorder, stream = subscribed(session)
+            handle = session.handles.own(object(), 0)
+            assert handle == 1
+            if how == "unreadable":
+                session.next(UNREADABLE)
+
+            def the_lane() -> None:
+                if how == "cancel":
+                    recorder.subscription.cancel()
+                elif how == "non-positive request":
+                    recorder.subscription.request(0)
+                session.run()
+
+            with interrupted(the_lane) as intruder:
+                session.next("home", 5, home=True)
+            session.run()
+            if intruder.reached:
+                assert "home" not in recorder.signals
+                assert not stream._batches, intruder.line
+                assert isinstance(session.codec, Codec)
+                assert session.codec.discarded == [["home", 5]], intruder.line
+                session.receive(Frame(FrameType.RELEASE, 0, RELEASED.pack(handle, 1)))
+                assert len(session.handles) == 0, f"line {intruder.line}: what came home is still pinned"
+            return intruder.reached
+
+        before = pyrs.set_element_hook(lambda count, where: None)
+        try:
+            at_every_line(self.READER, attempt)
+        finally:
+            pyrs.set_element_hook(before)
+
+
+class Returned:
+    """Stands for an object of the JVM: when it goes, its handle is given back."""
+
+    def __init__(self, session: PlainSession) -> None:
+        self._give_back = session.handles.give_back
+
+    def __del__(self) -> None:
+        self._give_back(7)
+
+
+class HomeCodec(Codec):
+    """Elements and results that carry an object of the peer's home."""
+
+    session: PlainSession
+
+    def encode_carrying(self, value: object) -> tuple[bytes, list[object]]:
+        return self.encode(value), [Returned(self.session)]
+
+    def encoder(self) -> PlainEncoder:
+        encoder = PlainEncoder()
+        pack = encoder.encode
+
+        def encode(element: Any) -> bytes:
+            encoder.carried.append(Returned(self.session))
+            return pack(element)
+
+        encoder.encode = encode
+        return encoder
+
+
+class Releasing(Stepped):
+    """The writer thread is always there before anybody else: what was given back is the next frame to go."""
+
+    def __init__(self) -> None:
+        super().__init__(HomeCodec())
+        assert isinstance(self.codec, HomeCodec)
+        self.codec.session = self
+        send, wake = self.outbox._send, self.outbox._wake
+
+        def sends(data: bytes) -> None:
+            send(data)
+            if released := self.handles.release_frames():
+                self.outbox.control(released)
+
+        def wakes() -> None:
+            self._inline(self.outbox.write_released)
+            wake()
+
+        self.outbox._send, self.outbox._wake = sends, wakes
+
+    def order(self) -> list[str]:
+        self.run()
+        self.outbox.write_released()
+        return [FrameType(message.type).name for message in self.sent]
+
+
+class TestAnObjectThatGoesHome:
+    """Its RELEASE never overtakes the frame that takes it there."""
+
+    SIZES = [10, 300_000]
+
+    @pytest.mark.parametrize("size", SIZES)
+    def test_in_a_return(self, size: int) -> None:
+        session = Releasing()
+        function = session.handles.own(lambda: b"x" * size, 0)
+        session.receive(Frame(FrameType.CALL, 3, session.codec.encode([function, []])))
+        assert session.order() == ["RETURN", "RELEASE"]
+
+    @pytest.mark.parametrize("size", SIZES)
+    def test_in_a_call(self, size: int) -> None:
+        session = Releasing()
+        with pytest.raises(CallTimeout):
+            session.call(4, [b"x" * size], deadline_seconds=0)
+        assert session.order() == ["CALL", "RELEASE"]
+
+    @pytest.mark.parametrize("size", SIZES)
+    @pytest.mark.parametrize("ends", ["complete", "cancel"])
+    def test_in_an_element(self, size: int, ends: str) -> None:
+        session = Releasing()
+        source = pyrs.just(b"x" * size) if ends == "complete" else Hot(b"x" * size)
+        publisher = session.handles.own(source, 1)
+        session.receive(Frame(FrameType.SUBSCRIBE, 2, session.codec.encode([publisher, {}])))
+        session.receive(Frame(FrameType.REQUEST, 2, CREDIT.pack(10)))
+        order = session.order()
+        if ends == "cancel":
+            session.receive(Frame(FrameType.CANCEL, 2, b""))
+            order = session.order()
+        assert [name for name in order if name != "COMPLETE"] == ["NEXT_HOME", "RELEASE"]
+
+
+class Hot(pyrs.Publisher[Any], Subscription):
+    """Pushes one element and never ends."""
+
+    def __init__(self, element: Any) -> None:
+        self.element = element
+
+    def subscribe(self, subscriber: Any) -> None:
+        self.subscriber = subscriber
+        subscriber.on_subscribe(self)
+
+    def request(self, n: int) -> None:
+        self.subscriber.on_next(self.element)
+
+    def cancel(self) -> None:
+        pass
+
+
+class FutureOf(SimpleNamespace):
+    """As much of a JavaObject as a JavaFuture needs."""
+
+    def __init__(self, connection: Connection, handle: int) -> None:
+        super().__init__(references=SimpleNamespace(session=connection.session), handle=handle, kind=4)
+
+
+class TestAFutureThatIsNotWaitedForAnyMore:
+    def nothing_is_left(self, peer: Peer, connection: Connection) -> None:
+        eventually(lambda: not connection.session.streams and not peer.session.streams, "a stream is left")
+        assert connection.close()
+
+    def test_the_deadline_passed(self) -> None:
+        peer = Peer()
+        connection = peer.connect()
+        future = JavaFuture(FutureOf(connection, peer.session.handles.own(pyrs.never(), 4)))  # type: ignore[arg-type]
+        for _ in range(5):
+            with pytest.raises(CallTimeout):
+                future.result(0.001)
+        self.nothing_is_left(peer, connection)
+
+    def test_interrupted(self) -> None:
+        peer = Peer()
+        connection = peer.connect()
+        main = threading.main_thread().ident
+        assert main is not None
+
+        class Interrupting(pyrs.Publisher[Any], Subscription):
+            def subscribe(self, subscriber: Any) -> None:
+                subscriber.on_subscribe(self)
+
+            def request(self, n: int) -> None:
+                signal.pthread_kill(main, signal.SIGINT)
+
+            def cancel(self) -> None:
+                pass
+
+        future = JavaFuture(FutureOf(connection, peer.session.handles.own(Interrupting(), 4)))  # type: ignore[arg-type]
+        with pytest.raises(KeyboardInterrupt):
+            future.result(DEADLINE)
+        self.nothing_is_left(peer, connection)
+
+
+class TestFinalizersOfUsers:
+    @pytest.mark.parametrize("how", ["released", "the link ends"])
+    def test_run_on_no_reader(self, how: str) -> None:
+        peer = Peer()
+        connection = peer.connect()
+        ran_on: SimpleQueue[str] = SimpleQueue()
+        blocks = threading.Event()
+
+        class Finalized:
+            def __del__(self) -> None:
+                ran_on.put(threading.current_thread().name)
+                blocks.wait(DEADLINE)
+
+        handle = connection.session.handles.own(Finalized(), 0)
+        try:
+            if how == "released":
+                peer.send(frame(FrameType.RELEASE, 0, RELEASED.pack(handle, 1)))
+            else:
+                peer.kill()
+            name = ran_on.get(timeout=DEADLINE)
+            assert not name.endswith(("-reader", "-writer")), name
+            if how == "released":
+                assert connection.session.call(0, ["goes on"], deadline_seconds=DEADLINE) == "goes on"
+        finally:
+            blocks.set()
+        connection.close()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork on this system")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_forked_child_does_not_wait_for_the_parents_workers() -> None:
+    shield = Shield(lambda: None)
+    assert shield.run(lambda: 5) == 5, "a worker is idle now"
+    child = os.fork()
+    if child == 0:
+        signal.alarm(10)  # it would wait for ever
+        os._exit(shield.run(lambda: 6))
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 6
+
+
+class TestBeforeTheProof:
+    """Nobody is known yet: nothing of theirs is kept."""
+
+    @pytest.mark.parametrize("kind", [FrameType.NEXT, FrameType.NEXT_HOME, FrameType.CALL, FrameType.ERROR])
+    @pytest.mark.parametrize("more", [0, MORE])
+    def test_no_other_frame_is_taken(self, kind: FrameType, more: int) -> None:
+        with pytest.raises(ProtocolError, match="malformed"):
+            FrameDecoder(UNPROVEN_MAX_LENGTH).feed(frame(kind | more, 1, b"x"))
+
+    @pytest.mark.parametrize("kind", [FrameType.HELLO, FrameType.PROOF])
+    def test_no_pieces_are_put_together(self, kind: FrameType) -> None:
+        with pytest.raises(ProtocolError, match="malformed"):
+            FrameDecoder(UNPROVEN_MAX_LENGTH).feed(frame(kind | MORE, 0, b"x"))
+
+    def test_a_false_listener_is_left_at_once(self) -> None:
+        listener = socket.create_server(("127.0.0.1", 0))
+        left: SimpleQueue[str] = SimpleQueue()
+
+        def flood() -> None:
+            client, _ = listener.accept()
+            client.settimeout(DEADLINE)
+            pieces = b"".join(frame(FrameType.NEXT | MORE, number, b"x") for number in range(1_000))
+            with client:
+                try:
+                    for _ in range(10_000):
+                        client.sendall(pieces)
+                    left.put("still there after ten million pieces")
+                except OSError:
+                    left.put("gone")
+
+        threading.Thread(target=flood, daemon=True).start()
+        with pytest.raises((ProtocolError, LinkBroken)):
+            Connection(listener.getsockname()[1], b"t" * 32, lambda session: PlainCodec(), max_prefetch=1)
+        assert left.get(timeout=DEADLINE) == "gone"
+        listener.close()
+
+
+def test_exact_crosses_with_a_subscriber_of_the_peer() -> None:
+    peer = Peer()
+    connection = peer.connect()
+    asked: SimpleQueue[int] = SimpleQueue()
+
+    class Asked(Hot):
+        def request(self, n: int) -> None:
+            asked.put(n)
+
+    recorder = Recorder(request=2)
+    handle = peer.session.handles.own(recorder, 2)
+    Asked(None).subscribe(connection.session.subscribe_peer(handle, {"exact": True}))
+    assert asked.get(timeout=DEADLINE) == 2
+    recorder.subscription.request(3)
+    assert asked.get(timeout=DEADLINE) == 3
+    assert connection.close()
+
+
+def test_close_gets_past_a_peer_that_reads_no_more() -> None:
+    """The writer thread is in the middle of a write that does not come to an end."""
+    peer = Peer()
+    connection = peer.connect()
+    recorder = Recorder(1)
+    connection.session.subscribe(peer.session.handles.own(pyrs.never(), 1), recorder)
+    connection.session.call(0, deadline_seconds=DEADLINE)
+    stopped, goes_on = threading.Event(), threading.Event()
+
+    def reads_no_more(message: Frame) -> None:
+        stopped.set()
+        goes_on.wait(DEADLINE * 2)
+
+    peer.session.receive = reads_no_more  # type: ignore[method-assign]
+    with pytest.raises(CallTimeout):
+        connection.session.call(0, deadline_seconds=0)
+    assert stopped.wait(DEADLINE)
+    with pytest.raises(CallTimeout):
+        connection.session.call(0, [b"x" * 24_000_000], deadline_seconds=0)
+    outbox = connection.session.outbox
+    eventually(lambda: outbox.bytes_out > 100_000 and outbox._writing.locked(), "the writer did not write")
+    try:
+        started = time.monotonic()
+        assert connection.close(5)
+        assert time.monotonic() - started < 4
+        assert isinstance(recorder.end(), LinkClosed)
+        for thread in (connection._reader, connection._writer):
+            thread.join(DEADLINE)
+            assert not thread.is_alive(), thread.name
+    finally:
+        goes_on.set()
+
+
+def test_close_says_goodbye_while_another_thread_writes() -> None:
+    peer = Peer()
+    connection = peer.connect()
+    said: SimpleQueue[int] = SimpleQueue()
+    peer.session.on_goaway = lambda code, text: said.put(code)
+    closed = threading.Event()
+    closing = threading.Thread(target=lambda: (connection.close(), closed.set()), daemon=True)
+    with connection.session.outbox._writing:  # somebody writes
+        closing.start()
+        eventually(lambda: connection._socket.gettimeout() is not None, "the goodbye did not begin")
+        closed.wait(0.1)
+    assert closed.wait(DEADLINE)
+    assert peer.ended.wait(DEADLINE)
+    assert said.get_nowait() == 0
+
+
+@pytest.mark.parametrize("raised", [SystemExit, KeyboardInterrupt, RecursionError])
+def test_an_error_whose_text_cannot_be_had_is_still_an_answer(raised: type[BaseException]) -> None:
+    class Unspeakable(Exception):
+        def __str__(self) -> str:
+            raise raised
+
+    wire = exception_to_wire(Unspeakable(), Originals())
+    assert raised.__name__ in str(wire)
+
+
+def test_a_cancelled_stream_lets_go_of_what_a_half_written_element_carries() -> None:
+    session = Releasing()
+    source = Hot(b"x" * 300_000)
+    publisher = session.handles.own(source, 1)
+    session.receive(Frame(FrameType.SUBSCRIBE, 2, session.codec.encode([publisher, {}])))
+    session.run()
+    stream: Any = session.streams[2]
+    session.receive(Frame(FrameType.REQUEST, 2, CREDIT.pack(1)))
+    while not stream._batches:
+        session._tasks.popleft()()
+    _, more = stream.take()
+    assert more, "there are more pieces"
+    carried = [weakref.ref(each) for each in stream._large_carries]
+    assert carried and carried[0]() is not None
+    session.receive(Frame(FrameType.CANCEL, 2, b""))
+    session.run()
+    while stream.take()[1]:
+        pass
+    del stream
+    assert carried[0]() is None
