@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections import Counter, deque
 from collections.abc import Callable
+from itertools import repeat
 from typing import Any
 
 from pyrs.errors import ProtocolError
@@ -130,8 +131,12 @@ class Handles:
         frames = []
         while given_back:
             popleft = given_back.popleft
-            counts = Counter([popleft() for _ in range(min(len(given_back), _FRAME_ENTRIES))])
-            body = b"".join(map(RELEASED.pack, counts.keys(), counts.values()))
+            handles = [popleft() for _ in range(min(len(given_back), _FRAME_ENTRIES))]
+            if len(set(handles)) == len(handles):  # most often, and counting costs as much as all the rest
+                body = b"".join(map(RELEASED.pack, handles, repeat(1)))
+            else:
+                counts = Counter(handles)
+                body = b"".join(map(RELEASED.pack, counts.keys(), counts.values()))
             frames.append(frame(FrameType.RELEASE, 0, body))
         return b"".join(frames)
 
