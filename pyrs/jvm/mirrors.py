@@ -82,7 +82,7 @@ class JavaObject:
         except AttributeError:
             session = self.references.session
             if not session.open:
-                raise session.over from None
+                raise session.why_over() from None
             self._java: Any = self.references.control.resolve(self.handle)
             return self._java
 

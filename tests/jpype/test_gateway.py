@@ -248,10 +248,12 @@ def test_ctrl_c_is_pythons_and_ends_a_wait_at_once() -> None:
         from pyrs.jvm.gateways import launch_gateway
         gateway = launch_gateway()
         control = gateway.open(b"1" * 32, {})
-        started = threading.Event()
+        started, heard = threading.Event(), threading.Event()
         def interrupt():
             started.wait(30)
-            os.kill(os.getpid(), signal.SIGINT)
+            # More than one: CPython overlooks a signal that meets the very moment in which a wait begins.
+            while not heard.wait(0.2):
+                os.kill(os.getpid(), signal.SIGINT)
         threading.Thread(target=interrupt).start()
         release, finished = threading.Event(), threading.Event()
         def task():
@@ -261,6 +263,7 @@ def test_ctrl_c_is_pythons_and_ends_a_wait_at_once() -> None:
         try:
             gateway.shield(task)
         except KeyboardInterrupt:
+            heard.set()
             print("interrupted", finished.is_set(), control.is_open())
         release.set()
         control.close()

@@ -170,7 +170,7 @@ class Session:
     def subscribe_peer(self, handle: int, options: dict[str, Any] | None = None) -> OutboundStream:
         """The Subscriber to give to a Python Publisher so that it feeds the peer's Subscriber `handle`."""
         if not self.open:
-            raise self.over
+            raise self.why_over()
         stream = OutboundStream(self, next(self._stream_ids))
         self._register(stream)
         body = self.codec.encode([handle, options or {}])
@@ -181,6 +181,10 @@ class Session:
     def _register(self, stream: InboundStream | OutboundStream) -> None:
         self.streams_total += 1
         self.streams[stream.id] = stream
+
+    def why_over(self) -> PyrsError:
+        """The reason to raise: a new one for each, or every raise would lengthen the one's traceback and keep its frames."""
+        return type(self.over)(*self.over.args)
 
     # What streams ask of their session.
 
@@ -287,8 +291,8 @@ class Session:
         elif kind == FrameType.CALL:
             self._called(identifier, body)
         elif kind == FrameType.RETURN:
-            answer = self._calls.pop(identifier, None)
             pair = self._read_array(body, "RETURN", 2)  # read here, before a RELEASE that may follow it
+            answer = self._calls.pop(identifier, None)
             if answer is not None:
                 answer.put(pair)
         elif kind == FrameType.RELEASE:
@@ -370,7 +374,7 @@ class Session:
             JavaError: the call threw.
         """
         if not self.open:
-            raise self.over
+            raise self.why_over()
         identifier = next(self._call_ids)
         answer: SimpleQueue[list[Any] | BaseException] = SimpleQueue()
         self._calls[identifier] = answer
