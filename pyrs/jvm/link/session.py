@@ -183,7 +183,7 @@ class Session:
         self.streams[stream.id] = stream
 
     def why_over(self) -> PyrsError:
-        """The reason to raise: a new one for each, or every raise would lengthen the one's traceback and keep its frames."""
+        """The reason, to raise: a new one each time, or each raise would lengthen one traceback and keep its frames."""
         return type(self.over)(*self.over.args)
 
     # What streams ask of their session.
