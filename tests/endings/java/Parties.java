@@ -1,3 +1,4 @@
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
@@ -5,6 +6,8 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.Function;
 import org.reactivestreams.Publisher;
 import org.reactivestreams.Subscriber;
 import org.reactivestreams.Subscription;
@@ -207,6 +210,38 @@ public final class Parties {
         public String error() { return error == null ? null : error.toString(); }
 
         public static void release() { RELEASE.countDown(); }
+    }
+
+    /** Calls a function that is to give objects; says how many it gave, or what the first failure was. */
+    public static String callMany(Function<Object, Object> function, int threads, int calls) throws InterruptedException {
+        AtomicLong given = new AtomicLong();
+        AtomicReference<Throwable> failed = new AtomicReference<>();
+        List<Thread> callers = new ArrayList<>();
+        for (int i = 0; i < threads; i++) {
+            Thread caller = new Thread(() -> {
+                try {
+                    for (int call = 0; call < calls && failed.get() == null; call++) {
+                        if (function.apply(new Object()).getClass() == Object.class) given.incrementAndGet();
+                    }
+                } catch (RuntimeException e) {
+                    failed.compareAndSet(null, e);
+                }
+            }, "parties-caller");
+            caller.setDaemon(true);
+            caller.start();
+            callers.add(caller);
+        }
+        for (Thread caller : callers) caller.join(20_000);
+        return failed.get() == null ? String.valueOf(given.get()) : failed.get().toString();
+    }
+
+    /** What a function that is late, or fails, throws. */
+    public static String failure(Function<Object, Object> function) {
+        try {
+            return "gave " + function.apply("an argument");
+        } catch (RuntimeException e) {
+            return e.toString();
+        }
     }
 
     /** How many threads of the bridge there are. */

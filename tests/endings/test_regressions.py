@@ -1,0 +1,185 @@
+"""What a hostile reading found, as it showed itself with a real JVM; tests/link has the interleavings one by one."""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import socket
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from recorder import DEADLINE, MILLIS, Recorder
+
+import pyrs
+from pyrs import jvm
+from pyrs.errors import CallTimeout, JvmUnavailable, LinkBroken, LinkClosed
+from pyrs.jvm.link import connection as link
+from pyrs.jvm.link.frames import MORE, FrameType, frame
+
+FUNCTION = "java.util.function.Function"
+
+
+def eventually(condition: Callable[[], object], what: str) -> None:
+    """For what another process does in its own time."""
+    pause = threading.Event()
+    end = time.monotonic() + DEADLINE
+    while not condition():
+        assert time.monotonic() < end, what
+        pause.wait(0.02)
+
+
+@pytest.fixture
+def java_object(bridge: jvm.Bridge, shared_jvm: Any) -> Any:
+    java = shared_jvm.gateway.jvm.java
+    return bridge.from_jvm(java.util.concurrent.CompletableFuture.completedFuture(java.lang.Object())).result(DEADLINE)
+
+
+class TestAnObjectThatGoesHome:
+    """RELEASE must not overtake the frame that takes it there: it ended the whole link."""
+
+    def test_as_the_result_of_a_callable(self, bridge: jvm.Bridge, shared_jvm: Any) -> None:
+        same = bridge.to_jvm_callable(lambda thing: thing, FUNCTION)
+        new = bridge.to_jvm_callable(lambda thing: shared_jvm.gateway.jvm.java.lang.Object(), FUNCTION)
+        counting = shared_jvm.parties.Counting(100, 1, False)
+        bridge.to_jvm(pyrs.range(1 << 40)).subscribe(counting)  # the writer has something to do
+        assert shared_jvm.parties.callMany(same, 2, 500) == "1000"
+        assert shared_jvm.parties.callMany(new, 2, 150) == "300"
+        counting.cancel()
+        assert not bridge.closed
+
+    def test_in_an_element_of_many_pieces(self, bridge: jvm.Bridge, shared_jvm: Any) -> None:
+        busy, large = (shared_jvm.parties.Counting(100, 1, False) for _ in range(2))
+        make = shared_jvm.gateway.jvm.java.lang.Object
+        bridge.to_jvm(pyrs.range(1 << 40)).subscribe(busy)
+        bridge.to_jvm(pyrs.range(30).map(lambda _: [make(), bytes(1_000_000)])).subscribe(large)
+        assert large.awaitEnd(MILLIS)
+        assert large.error() is None
+        assert large.count() == 30
+        busy.cancel()
+
+
+def test_a_future_that_is_not_waited_for_any_more_leaves_no_stream(bridge: jvm.Bridge, shared_jvm: Any) -> None:
+    stage = shared_jvm.gateway.jvm.java.util.concurrent.CompletableFuture()
+    future = bridge.from_jvm(stage)
+    for _ in range(5):
+        with pytest.raises(CallTimeout):
+            future.result(0.01)
+    eventually(lambda: bridge.stats()["streams_live"] == 0, "Python has a stream left")
+    eventually(lambda: bridge.jvm_stats()["streams_live"] == 0, "the JVM has a stream left")
+    stage.complete("late")
+    assert future.result(DEADLINE) == "late"
+
+
+def test_a_blocked_finalizer_stops_no_other_stream(bridge: jvm.Bridge, shared_jvm: Any) -> None:
+    """It runs when the JVM has collected its last reference, which is not on the thread that reads for everybody."""
+    running, leave = threading.Event(), threading.Event()
+
+    class Finalized(pyrs.Publisher[Any]):
+        def subscribe(self, subscriber: Any) -> None:
+            raise AssertionError
+
+        def __del__(self) -> None:
+            running.set()
+            leave.wait(DEADLINE)
+
+    bridge.to_jvm(Finalized())
+    java = shared_jvm.gateway.jvm.java
+
+    def collected() -> bool:
+        gc.collect()
+        java.lang.System.gc()
+        return running.is_set()
+
+    try:
+        eventually(collected, "it was not collected")
+        recorder = Recorder(1_000, 1)
+        bridge.from_jvm(shared_jvm.parties.Range(10_000)).subscribe(recorder)
+        assert recorder.end() is None
+        assert len(recorder.elements) == 10_000
+    finally:
+        leave.set()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork on this system")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+@pytest.mark.parametrize("use", [str, lambda thing: thing.hashCode(), lambda thing: thing.java], ids=["str", "method", "java"])
+def test_a_java_object_in_a_forked_child(java_object: Any, use: Callable[[Any], Any]) -> None:
+    child = os.fork()
+    if child == 0:
+        gc.disable()
+        signal.alarm(10)  # it would wait for ever
+        try:
+            use(java_object)
+        except (JvmUnavailable, LinkBroken):
+            os._exit(0)
+        except BaseException as error:
+            os.write(2, f"{error!r}\n".encode())
+            os._exit(1)
+        os._exit(2)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert str(java_object).startswith("java.lang.Object@"), "the parent goes on"
+
+
+def test_who_has_not_proven_the_token_costs_the_jvm_nothing(
+    shared_jvm: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Twenty thousand half messages were kept at 128 KiB each, for five seconds."""
+    dial = link._dial
+    sent_away: list[str] = []
+
+    def flood_then_dial(port: int, token: bytes) -> Any:
+        with socket.create_connection(("127.0.0.1", port), timeout=3) as flood:  # less than the five seconds
+            try:
+                flood.sendall(b"".join(frame(FrameType.NEXT | MORE, number) for number in range(20_000)))
+                while flood.recv(1_024):
+                    pass
+            except TimeoutError:
+                sent_away.append("kept")
+            except OSError:
+                sent_away.append("reset")
+            else:
+                sent_away.append("closed")
+        return dial(port, token)
+
+    monkeypatch.setattr(link, "_dial", flood_then_dial)
+    with jvm.connect(shared_jvm.gateway) as bridge:
+        assert sent_away in (["reset"], ["closed"])
+        assert bridge.from_jvm(shared_jvm.parties.Range(10)).collect(timeout=DEADLINE) == list(range(10))
+
+
+def test_what_java_sees_of_a_function_that_is_late_or_cannot_be_quoted(shared_jvm: Any) -> None:
+    leave = threading.Event()
+
+    class Unspeakable(Exception):
+        def __str__(self) -> str:
+            raise SystemExit(3)
+
+    def raises(argument: object) -> None:
+        raise Unspeakable
+
+    with jvm.connect(shared_jvm.gateway, call_timeout_seconds=0.3) as bridge:
+        late = bridge.to_jvm_callable(lambda argument: leave.wait(DEADLINE), FUNCTION)
+        try:
+            assert "Python did not answer a call within 300 milliseconds" in shared_jvm.parties.failure(late)
+        finally:
+            leave.set()
+    with jvm.connect(shared_jvm.gateway, call_timeout_seconds=10) as bridge:
+        started = time.monotonic()
+        said = shared_jvm.parties.failure(bridge.to_jvm_callable(raises, FUNCTION))
+        assert "Unspeakable" in said and "SystemExit" in said
+        assert time.monotonic() - started < 8, "the answer was the deadline"
+
+
+def test_a_java_object_of_a_closed_bridge_says_that_it_is_closed(shared_jvm: Any) -> None:
+    java = shared_jvm.gateway.jvm.java
+    with jvm.connect(shared_jvm.gateway) as bridge:
+        stage = java.util.concurrent.CompletableFuture.completedFuture(java.lang.Object())
+        thing = bridge.from_jvm(stage).result(DEADLINE)
+    for use in (str, lambda it: it.java, lambda it: it.hashCode()):
+        with pytest.raises(LinkClosed, match="closed"):
+            use(thing)
+    assert repr(thing).startswith("<JavaObject")

@@ -1,0 +1,99 @@
+"""With exact=True what a Subscriber asks for is what its Publisher is asked for: for all three kinds, both ways.
+
+By default it is a window of sixteen; a broker that acknowledges on delivery would lose what is in it.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import pytest
+
+from pyrs import Subscription
+from pyrs.jvm import Bridge
+from tests.interop.harness import DEADLINE, MILLISECONDS, Java, MapProcessor, Recorder, Watched
+
+
+class RecordingProcessor(MapProcessor):
+    """Keeps its own Subscription's demand apart from anybody downstream."""
+
+    def __init__(self) -> None:
+        super().__init__(lambda element: element)
+        self.received = Recorder()
+
+    def on_subscribe(self, subscription: Subscription, /) -> None:
+        self.received.on_subscribe(subscription)
+
+    def on_next(self, element: Any, /) -> None:
+        self.received.on_next(element)
+
+
+def watched_flux(java: Java) -> tuple[Any, Any]:
+    watch = java.new("interop.Watch")
+    flux = java.call(java.static("reactor.core.publisher.Flux", "range", 1, 1_000), "doOnRequest", watch)
+    return java.call(flux, "doOnCancel", watch), watch
+
+
+@pytest.mark.parametrize("exact", [True, False])
+@pytest.mark.parametrize("kind", ["subscriber", "processor"])
+def test_a_python_party_fed_by_java(bridge: Bridge, java: Java, kind: str, exact: bool) -> None:
+    processor = RecordingProcessor()
+    party = processor if kind == "processor" else processor.received
+    flux, watch = watched_flux(java)
+    java.static("interop.Functions", "subscribe", flux, bridge.to_jvm(party, exact=exact))
+    received = processor.received
+    received.subscribed().request(2)
+    received.wait_elements(2)
+    assert (java.call(watch, "requested") == 2) is exact
+    received.subscribed().request(3)
+    assert received.wait_elements(5) == [1, 2, 3, 4, 5]
+    if exact:
+        assert java.call(watch, "requested") == 5
+    received.subscribed().cancel()
+    assert java.call(watch, "awaitCancelled", MILLISECONDS)
+    assert len(received.elements) == 5
+
+
+@pytest.mark.parametrize("exact", [True, False])
+def test_a_java_subscriber_fed_by_python(bridge: Bridge, java: Java, exact: bool) -> None:
+    source = Watched(lambda: itertools.count())
+    recorder = java.new("interop.Recorder", 2)
+    source.subscribe(bridge.from_jvm(recorder, exact=exact))
+    assert java.call(recorder, "awaitElements", 2, MILLISECONDS)
+    assert (source.requested == 2) is exact
+    java.call(recorder, "request", 3)
+    assert java.call(recorder, "awaitElements", 5, MILLISECONDS)
+    if exact:
+        assert source.requested == source.emitted == 5
+    java.call(recorder, "cancel")
+    assert source.cancelled.wait(DEADLINE)
+
+
+def test_a_java_processor_between_two_of_python(bridge: Bridge, java: Java) -> None:
+    """Its own window of one is what the Python Publisher is asked for, and its Subscriber asks it one to one."""
+    source = Watched(lambda: iter(range(10)))
+    processor = bridge.from_jvm(java.static("interop.Gated", "oneByOne"), exact=True)
+    received = Recorder(initial=3)
+    processor.subscribe(received)
+    source.subscribe(processor)
+    assert received.wait_elements(3) == [0, 1, 2]
+    assert source.requested == source.emitted == 3
+    received.subscribed().request(8)  # one more: it is with the next request that the source looks for an end
+    assert received.completed() == list(range(10))
+    assert source.requested == 11
+
+
+def test_a_stage_is_exact_on_both_sides(bridge: Bridge, java: Java) -> None:
+    flux, watch = watched_flux(java)
+    stage = bridge.to_jvm_stage(lambda stream: stream.map(lambda n: n * 2), exact=True)
+    recorder = java.new("interop.Recorder", 2)
+    java.static("interop.Functions", "subscribe", java.call(flux, "transform", stage), recorder)
+    assert java.call(recorder, "awaitElements", 2, MILLISECONDS)
+    assert java.call(watch, "requested") == 2
+    java.call(recorder, "request", 1)
+    assert java.call(recorder, "awaitElements", 3, MILLISECONDS)
+    assert java.call(watch, "requested") == 3
+    assert java.call(recorder, "text") == "2 4 6"
+    java.call(recorder, "cancel")
+    assert java.call(watch, "awaitCancelled", MILLISECONDS)
