@@ -49,7 +49,7 @@ class LinkReferences(References):
         self.control = control
         self.give_back = session.handles.give_back
         self.classes = {int(kind): java_object_class(self, kind) for kind in Kind}
-        self.object_class = self.classes[Kind.OBJECT]
+        self._object_class = self.classes[Kind.OBJECT]
 
     def kind_of(self, value: object) -> int:
         """What a Python object is to the JVM.
@@ -87,10 +87,15 @@ class LinkReferences(References):
             return self.classes[kind](self.control.export(value))
         return None
 
+    @property
+    def remote_object(self) -> Callable[[int], object]:
+        """The class of the stand-ins for plain Java objects."""
+        return self._object_class
+
     def remote(self, kind: int, handle: int) -> object:
         """What stands in Python for a Java object."""
         if not kind:
-            return self.object_class(handle)
+            return self._object_class(handle)
         if kind not in self.classes:
             raise ProtocolError(f"malformed reference: there is no kind {kind}")
         reference = self.classes[kind](handle)
@@ -140,6 +145,11 @@ class Tracking(References):
             return None
         self.carried.append(found)
         return found.kind, found.handle
+
+    @property
+    def remote_object(self) -> Callable[[int], object]:
+        """See `LinkReferences.remote_object`."""
+        return self._references.remote_object
 
     def remote(self, kind: int, handle: int) -> object:
         """See `LinkReferences.remote`."""

@@ -24,5 +24,5 @@ def test_a_missing_jar_is_named_with_what_to_do(tmp_path: Path, missing: str) ->
     for name in NAMES:
         if name != missing:
             (tmp_path / name).touch()
-    with pytest.raises(JvmUnavailable, match=f"{missing} is missing.*make jar.*pip install"):
+    with pytest.raises(JvmUnavailable, match=f"{missing} is missing.*make setup.*pip install"):
         packaged_jars(tmp_path)

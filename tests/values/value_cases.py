@@ -9,6 +9,7 @@ import enum
 import json
 import uuid  # noqa: F401
 import zoneinfo  # noqa: F401
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -71,6 +72,10 @@ class Recorder:
 
     def home(self, value: object) -> tuple[int, int] | None:
         return (0, 9) if isinstance(value, OfPeer) else None
+
+    @property
+    def remote_object(self) -> Callable[[int], object]:
+        return lambda handle: self.remote(0, handle)
 
     def remote(self, kind: int, handle: int) -> object:
         self.received.append(handle)

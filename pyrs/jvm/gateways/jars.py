@@ -31,7 +31,7 @@ def packaged_jars(folder: Path = _FOLDER) -> Jars:
     for jar in (jars.pyrs, jars.reactive_streams):
         if not jar.is_file():
             raise JvmUnavailable(
-                f"{jar} is missing from this installation of pyrs. In a checkout run `make jar`; "
+                f"{jar} is missing from this installation of pyrs. In a checkout run `make setup`; "
                 "elsewhere install the wheel again: pip install --force-reinstall pyrs-streams"
             )
     return jars

@@ -47,7 +47,7 @@ class ValueDecoder:
         self._sets = 0
         options = {"strict_map_key": False, "raw": False}
         self._unpack: Callable[[_Body], Any] = partial(
-            msgpack.unpackb, ext_hook=_quick_hook(references.remote, self._extension), **options
+            msgpack.unpackb, ext_hook=_quick_hook(references, self._extension), **options
         )
         # What lies in a set must be hashable: lists are tuples there, and sets frozensets.
         self._unpack_hashable: Callable[[_Body], Any] = partial(
@@ -148,14 +148,16 @@ class ValueDecoder:
         return _Unreadable(error)
 
 
-def _quick_hook(
-    remote: Callable[[int, int], object], extension: Callable[[int, bytes], Any]
-) -> Callable[[int, bytes], Any]:
-    """References are what comes by the million: theirs is the short way."""
+def _quick_hook(references: References, extension: Callable[[int, bytes], Any]) -> Callable[[int, bytes], Any]:
+    """References to plain objects are what comes by the million: theirs is the short way."""
     unpack, sender_owns = _unpack_reference, _SENDER_OWNS
+    remote, remote_object = references.remote, references.remote_object
 
     def hook(code: int, payload: bytes) -> Any:
-        return remote(*unpack(payload)) if code == sender_owns else extension(code, payload)
+        if code == sender_owns:
+            kind, handle = unpack(payload)
+            return remote(kind, handle) if kind else remote_object(handle)
+        return extension(code, payload)
 
     return hook
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final, Protocol
 
 __all__ = ["References"]
@@ -47,6 +48,11 @@ class References(Protocol):
 
     def remote(self, kind: int, handle: int) -> object:
         """Return the stand-in for an object that the peer owns; called once for every receipt."""
+        ...
+
+    @property
+    def remote_object(self) -> Callable[[int], object]:
+        """What makes the stand-in for a plain object of the peer's, kind 0; called once for every receipt."""
         ...
 
     def local(self, handle: int) -> object:

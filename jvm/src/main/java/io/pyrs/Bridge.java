@@ -29,7 +29,7 @@ public final class Bridge {
     public static final int HOT = 16;
 
     private static final AtomicInteger COUNT = new AtomicInteger();
-    private static final int DEFAULT_MAX_PREFETCH = 4_096;
+    private static final int DEFAULT_MAX_PREFETCH = 16_384;
     private static final int DEFAULT_MAX_THREADS = 256;
     private static final long DEFAULT_CALL_TIMEOUT_MILLIS = 30_000;
 

@@ -10,7 +10,7 @@ final class Window {
     static final int INITIAL = 16;
     static final int GROWTH = 4;
     static final long BYTE_BUDGET = 1 << 20;
-    static final int DEFAULT_MAX_PREFETCH = 4_096;
+    static final int DEFAULT_MAX_PREFETCH = 16_384;
 
     private final int maxPrefetch;
     private final boolean exact;

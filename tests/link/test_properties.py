@@ -1,0 +1,68 @@
+"""Whatever the cuts and the pieces, what was sent is what arrives."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pyrs.errors import ProtocolError
+from pyrs.jvm.link.frames import FrameDecoder, FrameType, pieces
+from pyrs.jvm.link.window import Window
+
+MESSAGES = st.lists(
+    st.tuples(
+        st.sampled_from([FrameType.NEXT, FrameType.NEXT_HOME, FrameType.ERROR, FrameType.CALL, FrameType.RETURN]),
+        st.integers(0, 2**64 - 1),
+        st.one_of(st.binary(max_size=40), st.integers(65_530, 200_000).map(lambda size: b"x" * size)),
+    ),
+    max_size=6,
+)
+
+
+@settings(max_examples=100, deadline=None)
+@given(messages=MESSAGES, cuts=st.lists(st.integers(1, 70_000), min_size=1, max_size=20))
+def test_messages_survive_every_cut(messages: list[tuple[int, int, bytes]], cuts: list[int]) -> None:
+    data = b"".join(part for message in messages for part in pieces(*message))
+    decoder = FrameDecoder()
+    arrived = []
+    start = turn = 0
+    while start < len(data):
+        size = cuts[turn % len(cuts)]
+        arrived += decoder.feed(data[start : start + size])
+        start, turn = start + size, turn + 1
+    assert [tuple(message) for message in arrived] == messages
+    assert decoder.pending == 0
+
+
+@settings(max_examples=200, deadline=None)
+@given(data=st.binary(max_size=400))
+def test_noise_is_refused_or_kept_small(data: bytes) -> None:
+    decoder = FrameDecoder()
+    try:
+        decoder.feed(data)
+    except ProtocolError as error:
+        assert "malformed" in str(error)
+    assert decoder.pending <= len(data)
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    exact=st.booleans(),
+    max_prefetch=st.integers(1, 64),
+    steps=st.lists(st.tuples(st.sampled_from("rdo"), st.integers(1, 100_000)), max_size=60),
+)
+def test_the_window_never_grants_what_it_may_not(exact: bool, max_prefetch: int, steps: list[tuple[str, int]]) -> None:
+    window = Window(max_prefetch, exact=exact)
+    for what, n in steps:
+        if what == "r":
+            window.request(n)
+        elif what == "d":
+            window.delivered += min(n, window.outstanding, max(0, window.requested - window.delivered))
+            window.ran_empty()
+        else:
+            window.observe(n, n * 50)
+        granted = window.refill()
+        assert granted == 0 or window.requested > 0
+        assert window.outstanding <= max_prefetch
+        if exact:
+            assert window.granted <= window.requested
