@@ -106,7 +106,9 @@ def test_a_blocked_finalizer_stops_no_other_stream(bridge: jvm.Bridge, shared_jv
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork on this system")
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
-@pytest.mark.parametrize("use", [str, lambda thing: thing.hashCode(), lambda thing: thing.java], ids=["str", "method", "java"])
+@pytest.mark.parametrize(
+    "use", [str, lambda thing: thing.hashCode(), lambda thing: thing.java], ids=["str", "method", "java"]
+)
 def test_a_java_object_in_a_forked_child(java_object: Any, use: Callable[[Any], Any]) -> None:
     child = os.fork()
     if child == 0:
@@ -124,9 +126,7 @@ def test_a_java_object_in_a_forked_child(java_object: Any, use: Callable[[Any], 
     assert str(java_object).startswith("java.lang.Object@"), "the parent goes on"
 
 
-def test_who_has_not_proven_the_token_costs_the_jvm_nothing(
-    shared_jvm: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_who_has_not_proven_the_token_costs_the_jvm_nothing(shared_jvm: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Twenty thousand half messages were kept at 128 KiB each, for five seconds."""
     dial = link._dial
     sent_away: list[str] = []

@@ -12,12 +12,14 @@ import sys
 import threading
 import time
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from queue import SimpleQueue
 from types import FrameType as PythonFrame
 from types import SimpleNamespace
 from typing import Any
 
+import msgpack
 import pytest
 from peer import Peer
 from plain_session import PlainCodec, PlainEncoder, PlainSession
@@ -26,8 +28,19 @@ import pyrs
 from pyrs.api import Subscriber, Subscription
 from pyrs.errors import CallTimeout, LinkBroken, LinkClosed, ProtocolError
 from pyrs.jvm.gateways.shield import Shield
+from pyrs.jvm.link.batches import Batches
 from pyrs.jvm.link.connection import Connection
-from pyrs.jvm.link.frames import CREDIT, MORE, RELEASED, UNPROVEN_MAX_LENGTH, Frame, FrameDecoder, FrameType, frame
+from pyrs.jvm.link.frames import (
+    CREDIT,
+    MAX_BODY,
+    MORE,
+    RELEASED,
+    UNPROVEN_MAX_LENGTH,
+    Frame,
+    FrameDecoder,
+    FrameType,
+    frame,
+)
 from pyrs.jvm.link.inbound import InboundStream
 from pyrs.jvm.mirrors import JavaFuture
 from pyrs.jvm.values import Originals, exception_to_wire
@@ -119,7 +132,7 @@ class Stepped(PlainSession):
 class AtLine:
     """Lets somebody in at the n-th line of a function that runs on this thread."""
 
-    def __init__(self, functions: list[Any], line: int, intrude: Callable[[], object]) -> None:
+    def __init__(self, functions: Sequence[Any], line: int, intrude: Callable[[], object]) -> None:
         self.codes = {function.__code__ for function in functions}
         self.line = line
         self.intrude = intrude
@@ -149,14 +162,14 @@ class AtLine:
         return self._look
 
 
-def at_every_line(functions: list[Any], attempt: Callable[[Callable[[Callable[[], object]], AtLine]], bool]) -> None:
+Interrupted = Callable[[Callable[[], object]], AtLine]
+
+
+def at_every_line(functions: Sequence[Any], attempt: Callable[[Interrupted], bool]) -> None:
     """Runs the attempt again for each line until it ends before it comes to the line; it must be some lines."""
-    line = 0
-    more = True
-    while more:
+    line = 1
+    while attempt(partial(AtLine, functions, line)):
         line += 1
-        number = line
-        more = attempt(lambda intrude: AtLine(functions, number, intrude))
     assert line > 5, "the functions that were to be interrupted did not run"
 
 
@@ -170,11 +183,11 @@ def subscribed(session: Stepped) -> tuple[Recorder, InboundStream]:
 
 
 class TestWhatArrivesWhileTheLaneWorks:
-    LANE = [InboundStream._work, InboundStream._deliver, InboundStream._next_batch]
+    LANE = (InboundStream._work, InboundStream._deliver, InboundStream._next_batch)
 
     @pytest.mark.parametrize("end", ["complete", "error", "complete and lost", "lost"])
     def test_no_batch_before_the_end_is_lost(self, end: str) -> None:
-        def attempt(interrupted: Callable[[Callable[[], object]], AtLine]) -> bool:
+        def attempt(interrupted: Interrupted) -> bool:
             session = Stepped()
             recorder, _ = subscribed(session)
             session.next(1, 2, 3)
@@ -203,12 +216,12 @@ class TestWhatArrivesWhileTheLaneWorks:
 
 
 class TestWhatEndsWhileABatchArrives:
-    READER = [InboundStream.arrived]
+    READER = (InboundStream.arrived,)
 
     def test_nothing_follows_what_cannot_be_read(self) -> None:
         """The lane is inside on_next(1), and knows already that the third element cannot be read."""
 
-        def attempt(interrupted: Callable[[Callable[[], object]], AtLine]) -> bool:
+        def attempt(interrupted: Interrupted) -> bool:
             session = Stepped()
             recorder, stream = subscribed(session)
             session.next(1, 2, UNREADABLE, 3)
@@ -241,7 +254,7 @@ class TestWhatEndsWhileABatchArrives:
 
     @pytest.mark.parametrize("how", ["cancel", "unreadable", "non-positive request"])
     def test_what_a_late_batch_holds_is_given_back(self, how: str) -> None:
-        def attempt(interrupted: Callable[[Callable[[], object]], AtLine]) -> bool:
+        def attempt(interrupted: Interrupted) -> bool:
             session = Stepped()
             recorder, stream = subscribed(session)
             handle = session.handles.own(object(), 0)
@@ -334,7 +347,7 @@ class Releasing(Stepped):
 class TestAnObjectThatGoesHome:
     """Its RELEASE never overtakes the frame that takes it there."""
 
-    SIZES = [10, 300_000]
+    SIZES = (10, 300_000)
 
     @pytest.mark.parametrize("size", SIZES)
     def test_in_a_return(self, size: int) -> None:
@@ -403,25 +416,18 @@ class TestAFutureThatIsNotWaitedForAnyMore:
                 future.result(0.001)
         self.nothing_is_left(peer, connection)
 
-    def test_interrupted(self) -> None:
+    def test_interrupted(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        class Interrupted(SimpleQueue):  # type: ignore[type-arg]
+            def get(self, block: bool = True, timeout: float | None = None) -> Any:
+                raise KeyboardInterrupt
+
         peer = Peer()
         connection = peer.connect()
-        main = threading.main_thread().ident
-        assert main is not None
-
-        class Interrupting(pyrs.Publisher[Any], Subscription):
-            def subscribe(self, subscriber: Any) -> None:
-                subscriber.on_subscribe(self)
-
-            def request(self, n: int) -> None:
-                signal.pthread_kill(main, signal.SIGINT)
-
-            def cancel(self) -> None:
-                pass
-
-        future = JavaFuture(FutureOf(connection, peer.session.handles.own(Interrupting(), 4)))  # type: ignore[arg-type]
-        with pytest.raises(KeyboardInterrupt):
-            future.result(DEADLINE)
+        future = JavaFuture(FutureOf(connection, peer.session.handles.own(pyrs.never(), 4)))  # type: ignore[arg-type]
+        with monkeypatch.context() as patched:
+            patched.setattr("queue.SimpleQueue", Interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                future.result(DEADLINE)
         self.nothing_is_left(peer, connection)
 
 
@@ -599,3 +605,121 @@ def test_a_cancelled_stream_lets_go_of_what_a_half_written_element_carries() -> 
         pass
     del stream
     assert carried[0]() is None
+
+
+def test_an_answer_that_cannot_be_read_reaches_who_waits_for_it() -> None:
+    """It ends the link, for it is malformed; the caller does not wait for its deadline all the same."""
+    peer = Peer()
+    connection = peer.connect()
+    peer.session._called = lambda identifier, body: peer.send(  # type: ignore[method-assign]
+        frame(FrameType.RETURN, identifier, b"\xc1")
+    )
+    started = time.monotonic()
+    with pytest.raises((LinkBroken, ProtocolError), match="malformed"):
+        connection.session.call(0, deadline_seconds=DEADLINE / 2)
+    assert time.monotonic() - started < DEADLINE / 4
+    connection.close()
+
+
+def test_the_end_of_the_link_holds_none_of_those_who_hear_of_it() -> None:
+    """One exception that is raised for everybody gathers everybody's frames."""
+    session = PlainSession()
+    session.lost(LinkClosed("it is over"))
+    for _ in range(3):
+        with pytest.raises(LinkClosed) as raised:
+            session.call(0)
+        entries, at = 0, raised.tb
+        while at is not None:
+            entries, at = entries + 1, at.tb_next  # type: ignore[assignment]
+        assert entries <= 2
+    assert session.over.__traceback__ is None
+
+
+class TestBatchesOfASourceThatIsPulled:
+    def frames(self, source: Any, *, credit: int = 4_096) -> list[Frame]:
+        """All that a stream of it sends, each NEXT as it is cut."""
+        session = Stepped()
+        publisher = session.handles.own(source, 1)
+        session.receive(Frame(FrameType.SUBSCRIBE, 2, session.codec.encode([publisher, {}])))
+        session.receive(Frame(FrameType.REQUEST, 2, CREDIT.pack(credit)))
+        session.run()
+        return list(session.sent)
+
+    def elements(self, frames: list[Frame]) -> list[Any]:
+        return [element for each in frames if each.type == FrameType.NEXT for element in msgpack.unpackb(each.body)]
+
+    def error(self, frames: list[Frame]) -> list[Any]:
+        assert frames[-1].type == FrameType.ERROR
+        return msgpack.unpackb(frames[-1].body)  # type: ignore[no-any-return]
+
+    @pytest.mark.parametrize("more", [0, 3])
+    def test_a_users_own_msgpack_error_is_the_users(self, more: int) -> None:
+        packed = [msgpack.packb(n) for n in range(50)]
+        pulled: list[int] = []
+
+        def source() -> Any:
+            for each in [*packed, b"\xc1", *packed[:more]]:
+                pulled.append(1)
+                yield each
+
+        frames = self.frames(pyrs.from_iterable(source()).map(msgpack.unpackb))
+        assert self.elements(frames) == list(range(50))
+        assert self.error(frames)[2] == "FormatError"
+        assert len(pulled) == 51, "the source is not pulled again"
+
+    @pytest.mark.parametrize("before", [0, 1, 9, 300])
+    def test_none_ends_the_stream_where_it_is(self, before: int) -> None:
+        pulled: list[Any] = []
+
+        def source() -> Any:
+            for element in [*range(before), None, "beyond", "far beyond"]:
+                pulled.append(element)
+                yield element
+
+        frames = self.frames(pyrs.from_iterable(source()))
+        assert self.elements(frames) == list(range(before))
+        assert self.error(frames)[2] == "NullSignal"
+        assert pulled[-1] is None, f"pulled beyond None: {pulled[before:]}"
+
+    def test_what_has_no_form_ends_the_stream_where_it_is(self) -> None:
+        source = pyrs.from_iterable([*range(40), object(), *range(40)])
+        frames = self.frames(source)
+        assert self.elements(frames) == list(range(40))
+        assert frames[-1].type == FrameType.ERROR
+
+    def test_a_batch_is_closed_at_its_size(self) -> None:
+        frames = self.frames(pyrs.from_iterable(bytes([n]) * 30_000 for n in range(200)))
+        assert self.elements(frames) == [bytes([n]) * 30_000 for n in range(200)]
+        assert max(len(each.body) for each in frames) < 2 * MAX_BODY
+
+    def test_the_writer_may_help_itself_at_every_line_of_a_fill(self) -> None:
+        functions = [each for each in vars(Batches).values() if callable(each) and hasattr(each, "__code__")]
+
+        def attempt(interrupted: Interrupted, wanted: int) -> bool:
+            batches, written = Batches(PlainEncoder()), bytearray()
+            threads: list[threading.Thread] = []
+
+            def write() -> None:
+                # Another thread, for that is what the writer is; it may not wait for the one that fills.
+                batch = batches.take()
+                if batch is not None:
+                    written.extend(batch.elements)
+
+            def writer() -> None:
+                threads.append(threading.Thread(target=write, daemon=True))
+                threads[0].start()
+                threads[0].join(0.02)  # where the lock is held it comes after
+
+            batches.add(0)
+            with interrupted(writer) as intruder:
+                filled = batches.fill(iter([1, 2, 3]), wanted)
+            assert filled == (min(wanted, 3), None), intruder.line
+            for thread in threads:
+                thread.join(DEADLINE)
+            while batches:
+                write()
+            assert bytes(written) == bytes(range(min(wanted, 3) + 1)), intruder.line
+            return intruder.reached
+
+        for wanted in (1, 3, 10):
+            at_every_line(functions, lambda interrupted, wanted=wanted: attempt(interrupted, wanted))  # type: ignore[misc]
