@@ -8,31 +8,25 @@ from __future__ import annotations
 import os
 import signal
 import socket
-import sys
 import threading
 import time
 import weakref
-from collections.abc import Callable, Sequence
-from functools import partial
 from queue import SimpleQueue
-from types import FrameType as PythonFrame
 from types import SimpleNamespace
 from typing import Any
 
-import msgpack
 import pytest
+from interleaving import DEADLINE, UNREADABLE, Codec, Interrupted, Recorder, Stepped, at_every_line, eventually
 from peer import Peer
 from plain_session import PlainCodec, PlainEncoder, PlainSession
 
 import pyrs
-from pyrs.api import Subscriber, Subscription
+from pyrs.api import Subscription
 from pyrs.errors import CallTimeout, LinkBroken, LinkClosed, ProtocolError
 from pyrs.jvm.gateways.shield import Shield
-from pyrs.jvm.link.batches import Batches
 from pyrs.jvm.link.connection import Connection
 from pyrs.jvm.link.frames import (
     CREDIT,
-    MAX_BODY,
     MORE,
     RELEASED,
     UNPROVEN_MAX_LENGTH,
@@ -44,133 +38,6 @@ from pyrs.jvm.link.frames import (
 from pyrs.jvm.link.inbound import InboundStream
 from pyrs.jvm.mirrors import JavaFuture
 from pyrs.jvm.values import Originals, exception_to_wire
-
-DEADLINE = 20.0
-UNREADABLE = "unreadable"
-
-
-def eventually(condition: Callable[[], object], what: str) -> None:
-    """For what another thread does in its own time."""
-    pause = threading.Event()
-    end = time.monotonic() + DEADLINE
-    while not condition():
-        assert time.monotonic() < end, what
-        pause.wait(0.005)
-
-
-class Recorder(Subscriber[Any]):
-    """Keeps every signal in order."""
-
-    def __init__(self, request: int = 1_000) -> None:
-        self.first = request
-        self.signals: list[Any] = []
-        self.entered: Callable[[], object] = lambda: None
-        self.terminal: SimpleQueue[BaseException | None] = SimpleQueue()
-
-    def on_subscribe(self, subscription: Subscription) -> None:
-        self.subscription = subscription
-        if self.first:
-            subscription.request(self.first)
-
-    def on_next(self, element: Any) -> None:
-        self.signals.append(element)
-        self.entered()
-
-    def on_error(self, error: BaseException) -> None:
-        self.signals.append(type(error).__name__)
-        self.terminal.put(error)
-
-    def on_complete(self) -> None:
-        self.signals.append("complete")
-        self.terminal.put(None)
-
-    def end(self) -> BaseException | None:
-        return self.terminal.get(timeout=DEADLINE)
-
-
-class Codec(PlainCodec):
-    """The word "unreadable" has no form here; a body that starts its elements with "home" brings handle 1 home."""
-
-    def __init__(self) -> None:
-        self.discarded: list[Any] = []
-
-    def batch_decoder(self) -> Callable[[bytes], tuple[list[Any], Exception | None]]:
-        def decode(body: bytes) -> tuple[list[Any], Exception | None]:
-            elements = self.decode(body)
-            if UNREADABLE in elements:
-                return elements[: elements.index(UNREADABLE)], ValueError("it has no form here")
-            return elements, None
-
-        return decode
-
-    def discard(self, body: bytes) -> None:
-        self.discarded.append(self.decode(body))
-
-    def home_handles(self, body: bytes) -> list[int]:
-        return [1]
-
-
-class Stepped(PlainSession):
-    """Nothing runs before `run`: a lane, a worker's task and the writer take their turns where a test says so."""
-
-    def __init__(self, codec: PlainCodec | None = None) -> None:
-        super().__init__()
-        self.codec = codec or Codec()
-
-    def _inline(self, task: Callable[[], None]) -> None:
-        self._tasks.append(task)
-
-    def run(self) -> None:
-        while self._tasks:
-            self._tasks.popleft()()
-
-    def next(self, *elements: Any, home: bool = False) -> None:
-        kind = FrameType.NEXT_HOME if home else FrameType.NEXT
-        self.receive(Frame(kind, 1, self.codec.encode(list(elements))))
-
-
-class AtLine:
-    """Lets somebody in at the n-th line of a function that runs on this thread."""
-
-    def __init__(self, functions: Sequence[Any], line: int, intrude: Callable[[], object]) -> None:
-        self.codes = {function.__code__ for function in functions}
-        self.line = line
-        self.intrude = intrude
-        self.seen = 0
-
-    @property
-    def reached(self) -> bool:
-        return self.seen >= self.line
-
-    def __enter__(self) -> AtLine:
-        self._before = sys.gettrace()
-        sys.settrace(self._trace)
-        return self
-
-    def __exit__(self, *ignored: object) -> None:
-        sys.settrace(self._before)
-
-    def _trace(self, at: PythonFrame, event: str, argument: object) -> Any:
-        return self._look if at.f_code in self.codes and not self.reached else None
-
-    def _look(self, at: PythonFrame, event: str, argument: object) -> Any:
-        if event == "line" and not self.reached:
-            self.seen += 1
-            if self.reached:
-                sys.settrace(None)
-                self.intrude()
-        return self._look
-
-
-Interrupted = Callable[[Callable[[], object]], AtLine]
-
-
-def at_every_line(functions: Sequence[Any], attempt: Callable[[Interrupted], bool]) -> None:
-    """Runs the attempt again for each line until it ends before it comes to the line; it must be some lines."""
-    line = 1
-    while attempt(partial(AtLine, functions, line)):
-        line += 1
-    assert line > 5, "the functions that were to be interrupted did not run"
 
 
 def subscribed(session: Stepped) -> tuple[Recorder, InboundStream]:
@@ -633,93 +500,3 @@ def test_the_end_of_the_link_holds_none_of_those_who_hear_of_it() -> None:
             entries, at = entries + 1, at.tb_next  # type: ignore[assignment]
         assert entries <= 2
     assert session.over.__traceback__ is None
-
-
-class TestBatchesOfASourceThatIsPulled:
-    def frames(self, source: Any, *, credit: int = 4_096) -> list[Frame]:
-        """All that a stream of it sends, each NEXT as it is cut."""
-        session = Stepped()
-        publisher = session.handles.own(source, 1)
-        session.receive(Frame(FrameType.SUBSCRIBE, 2, session.codec.encode([publisher, {}])))
-        session.receive(Frame(FrameType.REQUEST, 2, CREDIT.pack(credit)))
-        session.run()
-        return list(session.sent)
-
-    def elements(self, frames: list[Frame]) -> list[Any]:
-        return [element for each in frames if each.type == FrameType.NEXT for element in msgpack.unpackb(each.body)]
-
-    def error(self, frames: list[Frame]) -> list[Any]:
-        assert frames[-1].type == FrameType.ERROR
-        return msgpack.unpackb(frames[-1].body)  # type: ignore[no-any-return]
-
-    @pytest.mark.parametrize("more", [0, 3])
-    def test_a_users_own_msgpack_error_is_the_users(self, more: int) -> None:
-        packed = [msgpack.packb(n) for n in range(50)]
-        pulled: list[int] = []
-
-        def source() -> Any:
-            for each in [*packed, b"\xc1", *packed[:more]]:
-                pulled.append(1)
-                yield each
-
-        frames = self.frames(pyrs.from_iterable(source()).map(msgpack.unpackb))
-        assert self.elements(frames) == list(range(50))
-        assert self.error(frames)[2] == "FormatError"
-        assert len(pulled) == 51, "the source is not pulled again"
-
-    @pytest.mark.parametrize("before", [0, 1, 9, 300])
-    def test_none_ends_the_stream_where_it_is(self, before: int) -> None:
-        pulled: list[Any] = []
-
-        def source() -> Any:
-            for element in [*range(before), None, "beyond", "far beyond"]:
-                pulled.append(element)
-                yield element
-
-        frames = self.frames(pyrs.from_iterable(source()))
-        assert self.elements(frames) == list(range(before))
-        assert self.error(frames)[2] == "NullSignal"
-        assert pulled[-1] is None, f"pulled beyond None: {pulled[before:]}"
-
-    def test_what_has_no_form_ends_the_stream_where_it_is(self) -> None:
-        source = pyrs.from_iterable([*range(40), object(), *range(40)])
-        frames = self.frames(source)
-        assert self.elements(frames) == list(range(40))
-        assert frames[-1].type == FrameType.ERROR
-
-    def test_a_batch_is_closed_at_its_size(self) -> None:
-        frames = self.frames(pyrs.from_iterable(bytes([n]) * 30_000 for n in range(200)))
-        assert self.elements(frames) == [bytes([n]) * 30_000 for n in range(200)]
-        assert max(len(each.body) for each in frames) < 2 * MAX_BODY
-
-    def test_the_writer_may_help_itself_at_every_line_of_a_fill(self) -> None:
-        functions = [each for each in vars(Batches).values() if callable(each) and hasattr(each, "__code__")]
-
-        def attempt(interrupted: Interrupted, wanted: int) -> bool:
-            batches, written = Batches(PlainEncoder()), bytearray()
-            threads: list[threading.Thread] = []
-
-            def write() -> None:
-                # Another thread, for that is what the writer is; it may not wait for the one that fills.
-                batch = batches.take()
-                if batch is not None:
-                    written.extend(batch.elements)
-
-            def writer() -> None:
-                threads.append(threading.Thread(target=write, daemon=True))
-                threads[0].start()
-                threads[0].join(0.02)  # where the lock is held it comes after
-
-            batches.add(0)
-            with interrupted(writer) as intruder:
-                filled = batches.fill(iter([1, 2, 3]), wanted)
-            assert filled == (min(wanted, 3), None), intruder.line
-            for thread in threads:
-                thread.join(DEADLINE)
-            while batches:
-                write()
-            assert bytes(written) == bytes(range(min(wanted, 3) + 1)), intruder.line
-            return intruder.reached
-
-        for wanted in (1, 3, 10):
-            at_every_line(functions, lambda interrupted, wanted=wanted: attempt(interrupted, wanted))  # type: ignore[misc]

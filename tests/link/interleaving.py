@@ -1,0 +1,147 @@
+"""A session that takes its steps one by one, and a way to let somebody in at every line of a function."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from queue import SimpleQueue
+from types import FrameType as PythonFrame
+from typing import Any
+
+from plain_session import PlainCodec, PlainSession
+
+from pyrs.api import Subscriber, Subscription
+from pyrs.jvm.link.frames import (
+    Frame,
+    FrameType,
+)
+
+DEADLINE = 20.0
+UNREADABLE = "unreadable"
+
+
+def eventually(condition: Callable[[], object], what: str) -> None:
+    """For what another thread does in its own time."""
+    pause = threading.Event()
+    end = time.monotonic() + DEADLINE
+    while not condition():
+        assert time.monotonic() < end, what
+        pause.wait(0.005)
+
+
+class Recorder(Subscriber[Any]):
+    """Keeps every signal in order."""
+
+    def __init__(self, request: int = 1_000) -> None:
+        self.first = request
+        self.signals: list[Any] = []
+        self.entered: Callable[[], object] = lambda: None
+        self.terminal: SimpleQueue[BaseException | None] = SimpleQueue()
+
+    def on_subscribe(self, subscription: Subscription) -> None:
+        self.subscription = subscription
+        if self.first:
+            subscription.request(self.first)
+
+    def on_next(self, element: Any) -> None:
+        self.signals.append(element)
+        self.entered()
+
+    def on_error(self, error: BaseException) -> None:
+        self.signals.append(type(error).__name__)
+        self.terminal.put(error)
+
+    def on_complete(self) -> None:
+        self.signals.append("complete")
+        self.terminal.put(None)
+
+    def end(self) -> BaseException | None:
+        return self.terminal.get(timeout=DEADLINE)
+
+
+class Codec(PlainCodec):
+    """The word "unreadable" has no form here; a body that starts its elements with "home" brings handle 1 home."""
+
+    def __init__(self) -> None:
+        self.discarded: list[Any] = []
+
+    def batch_decoder(self) -> Callable[[bytes], tuple[list[Any], Exception | None]]:
+        def decode(body: bytes) -> tuple[list[Any], Exception | None]:
+            elements = self.decode(body)
+            if UNREADABLE in elements:
+                return elements[: elements.index(UNREADABLE)], ValueError("it has no form here")
+            return elements, None
+
+        return decode
+
+    def discard(self, body: bytes) -> None:
+        self.discarded.append(self.decode(body))
+
+    def home_handles(self, body: bytes) -> list[int]:
+        return [1]
+
+
+class Stepped(PlainSession):
+    """Nothing runs before `run`: a lane, a worker's task and the writer take their turns where a test says so."""
+
+    def __init__(self, codec: PlainCodec | None = None) -> None:
+        super().__init__()
+        self.codec = codec or Codec()
+
+    def _inline(self, task: Callable[[], None]) -> None:
+        self._tasks.append(task)
+
+    def run(self) -> None:
+        while self._tasks:
+            self._tasks.popleft()()
+
+    def next(self, *elements: Any, home: bool = False) -> None:
+        kind = FrameType.NEXT_HOME if home else FrameType.NEXT
+        self.receive(Frame(kind, 1, self.codec.encode(list(elements))))
+
+
+class AtLine:
+    """Lets somebody in at the n-th line of a function that runs on this thread."""
+
+    def __init__(self, functions: Sequence[Any], line: int, intrude: Callable[[], object]) -> None:
+        self.codes = {function.__code__ for function in functions}
+        self.line = line
+        self.intrude = intrude
+        self.seen = 0
+
+    @property
+    def reached(self) -> bool:
+        return self.seen >= self.line
+
+    def __enter__(self) -> AtLine:
+        self._before = sys.gettrace()
+        sys.settrace(self._trace)
+        return self
+
+    def __exit__(self, *ignored: object) -> None:
+        sys.settrace(self._before)
+
+    def _trace(self, at: PythonFrame, event: str, argument: object) -> Any:
+        return self._look if at.f_code in self.codes and not self.reached else None
+
+    def _look(self, at: PythonFrame, event: str, argument: object) -> Any:
+        if event == "line" and not self.reached:
+            self.seen += 1
+            if self.reached:
+                sys.settrace(None)
+                self.intrude()
+        return self._look
+
+
+Interrupted = Callable[[Callable[[], object]], AtLine]
+
+
+def at_every_line(functions: Sequence[Any], attempt: Callable[[Interrupted], bool]) -> None:
+    """Runs the attempt again for each line until it ends before it comes to the line; it must be some lines."""
+    line = 1
+    while attempt(partial(AtLine, functions, line)):
+        line += 1
+    assert line > 5, "the functions that were to be interrupted did not run"
