@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 import sys
 
 import msgpack
@@ -72,3 +73,24 @@ def test_deep_nesting_never_crashes() -> None:
     with pytest.raises(ConversionError, match="within 32 others"):
         ValueDecoder(Recorder()).decode(nested)
     assert owned_handles(nested) == []
+
+
+@pytest.mark.parametrize("count", [1, 15, 16, 1_024, 70_000])
+def test_a_batch_of_objects_alone_is_read_as_any_other(count: int) -> None:
+    handles = [7 * number + 1 for number in range(count)]
+    values = [msgpack.ExtType(16, struct.pack(">BQ", 0, handle)) for handle in handles]
+    quick, plain = Recorder(), Recorder()
+    body = msgpack.packb(values)
+    assert ValueDecoder(quick).decode_batch(body) == (ValueDecoder(plain).decode(body), None)
+    assert quick.received == plain.received == handles
+
+
+@pytest.mark.parametrize("odd", [1, b"\xc7\x09\x10\x00" + b"12345678", None, [1], "reference of another kind"])
+@pytest.mark.parametrize("place", [0, 5, 9])
+def test_one_other_element_among_objects(odd: object, place: int) -> None:
+    values: list[object] = [msgpack.ExtType(16, struct.pack(">BQ", 0, number)) for number in range(9)]
+    values.insert(place, msgpack.ExtType(16, struct.pack(">BQ", 2, 5)) if isinstance(odd, str) else odd)
+    body = msgpack.packb(values)
+    quick, plain = Recorder(), Recorder()
+    assert ValueDecoder(quick).decode_batch(body)[0] == ValueDecoder(plain).decode(body)
+    assert quick.received == plain.received

@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable
 from functools import partial
+from itertools import starmap
 from typing import Any
 
 import msgpack
@@ -17,7 +18,9 @@ from pyrs.jvm.values.references import References
 __all__ = ["ValueDecoder", "home_handles", "owned_handles"]
 
 _unpack_reference = struct.Struct(">BQ").unpack
-_SENDER_OWNS = int(types.SENDER_OWNS)
+_OBJECT = bytes([0xC7, 9, types.SENDER_OWNS, 0])  # msgpack's extension of nine bytes, and the kind of a plain object
+_OBJECT_SIZE = 12
+_iterate_objects = struct.Struct(">4xQ").iter_unpack
 _Body = bytes | bytearray | memoryview
 _EXTENSIONS = {**table.EXTENSIONS, types.ARROW: ("io.pyrs.value.ArrowBatch", arrow.from_ipc)}
 
@@ -46,9 +49,7 @@ class ValueDecoder:
         self._failed: list[ConversionError] = []
         self._sets = 0
         options = {"strict_map_key": False, "raw": False}
-        self._unpack: Callable[[_Body], Any] = partial(
-            msgpack.unpackb, ext_hook=_quick_hook(references, self._extension), **options
-        )
+        self._unpack: Callable[[_Body], Any] = partial(msgpack.unpackb, ext_hook=self._extension, **options)
         # What lies in a set must be hashable: lists are tuples there, and sets frozensets.
         self._unpack_hashable: Callable[[_Body], Any] = partial(
             msgpack.unpackb, ext_hook=self._hashable_extension, use_list=False, **options
@@ -76,6 +77,10 @@ class ValueDecoder:
         Raises:
             ProtocolError: if the bytes are no value of the table.
         """
+        if _OBJECT in bytes(body[1:9]):
+            objects = self._only_objects(body)
+            if objects is not None:
+                return objects, None
         elements = self._read(body)
         if type(elements) is not list:
             raise ProtocolError("a batch that is no msgpack array")
@@ -87,6 +92,22 @@ class ValueDecoder:
             if error is not None:
                 return elements[:index], error
         raise AssertionError("an error that no element holds")
+
+    def _only_objects(self, body: _Body) -> list[Any] | None:
+        """Read a batch of nothing but references to plain objects of the sender's, which come by the million.
+
+        Each takes twelve bytes that begin alike, so C loops do all of it. None where any element is something else.
+        """
+        start = {0xDC: 3, 0xDD: 5}.get(body[0], 1)
+        count, rest = divmod(len(body) - start, _OBJECT_SIZE)
+        size = body[0] & 0x0F if start == 1 else int.from_bytes(body[1:start], "big")
+        elements = body[start:]
+        if rest or count != size:
+            return None
+        for offset, byte in enumerate(_OBJECT):
+            if bytes(elements[offset::_OBJECT_SIZE]).count(byte) != count:
+                return None
+        return list(starmap(self._references.remote_object, _iterate_objects(elements)))
 
     def _read(self, body: _Body) -> Any:
         try:
@@ -146,20 +167,6 @@ class ValueDecoder:
         error.__cause__ = cause
         self._failed.append(error)
         return _Unreadable(error)
-
-
-def _quick_hook(references: References, extension: Callable[[int, bytes], Any]) -> Callable[[int, bytes], Any]:
-    """References to plain objects are what comes by the million: theirs is the short way."""
-    unpack, sender_owns = _unpack_reference, _SENDER_OWNS
-    remote, remote_object = references.remote, references.remote_object
-
-    def hook(code: int, payload: bytes) -> Any:
-        if code == sender_owns:
-            kind, handle = unpack(payload)
-            return remote(kind, handle) if kind else remote_object(handle)
-        return extension(code, payload)
-
-    return hook
 
 
 def _first_error(value: Any) -> ConversionError | None:
