@@ -75,7 +75,7 @@ def test_the_jvm_killed_mid_stream(new_jvm: Any) -> None:
 
 
 CHILD = """
-import sys
+import os, sys
 from py4j.java_gateway import GatewayParameters, JavaGateway
 import pyrs
 from pyrs import jvm
@@ -86,13 +86,13 @@ shared = gateway.jvm.Parties.shared
 class Slow(pyrs.Subscriber):
     def on_subscribe(self, subscription): self.subscription = subscription; subscription.request(10)
     def on_next(self, element):
-        if element == 5: print("flowing", flush=True)
+        if element == 5: os.write(1, b"flowing\\n")
         self.subscription.request(1)
     def on_error(self, error): print("error", type(error).__name__, flush=True)
     def on_complete(self): pass
 bridge.from_jvm(shared("source")).subscribe(Slow())
 bridge.to_jvm(pyrs.from_iterable(iter(int, 1))).subscribe(shared("sink"))
-print("both subscribed", flush=True)
+os.write(1, b"both subscribed\\n")
 sys.stdin.readline()
 """
 
@@ -117,19 +117,21 @@ def test_the_python_process_ends_mid_stream(shared_jvm: Any, how: str) -> None:
     shared_jvm.parties.share("sink", sink)
     before = shared_jvm.parties.bridgeThreads()
     child = start_child(shared_jvm, "1/0" if how == "raises" else "")
-    assert child.stdin is not None and child.stdout is not None
-    assert {child.stdout.readline().strip() for _ in range(2)} == {"flowing", "both subscribed"}
-    if how == "killed":
+    try:
+        assert child.stdin is not None and child.stdout is not None
+        assert {child.stdout.readline().strip() for _ in range(2)} == {"flowing", "both subscribed"}
+        if how == "killed":
+            child.kill()
+        else:
+            child.stdin.write("\n")
+            child.stdin.flush()
+        started = time.monotonic()
+        status = child.wait(DEADLINE)
+        assert time.monotonic() - started < 10, "the interpreter's exit was held up"
+        assert status == {"killed": -signal.SIGKILL, "exits": 0, "raises": 1}[how]
+    finally:
         child.kill()
-    else:
-        child.stdin.write("\n")
-        child.stdin.flush()
-    started = time.monotonic()
-    status = child.wait(DEADLINE)
-    assert time.monotonic() - started < 10, "the interpreter's exit was held up"
-    assert status == {"killed": -signal.SIGKILL, "exits": 0, "raises": 1}[how]
-    child.stdin.close()
-    child.stdout.close()
+        child.communicate()
     assert source.awaitCancelled(MILLIS), "the Java Publisher is cancelled"
     assert sink.awaitEnd(MILLIS), "the Java Subscriber hears of it"
     assert "Link" in sink.error()
