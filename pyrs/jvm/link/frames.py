@@ -183,8 +183,3 @@ class FrameDecoder:
         parts += body
         del self._parts[kind, identifier]
         return Frame(kind, identifier, bytes(parts))
-
-    def forget(self, identifier: int) -> None:
-        """Drop the pieces of a stream that is over (a CANCEL may come between two pieces)."""
-        self._parts.pop((FrameType.NEXT, identifier), None)
-        self._parts.pop((FrameType.ERROR, identifier), None)

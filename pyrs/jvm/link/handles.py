@@ -48,7 +48,6 @@ class Handles:
         self._last = 0
         self._given_back: deque[int] = deque()
         self.give_back: Callable[[int], None] = self._given_back.append
-        self.held = 0
 
     def own(self, target: object, kind: int) -> int:
         """A handle for `target`, counted as sent once more."""
@@ -89,10 +88,9 @@ class Handles:
                 if owned is not None:
                     owned.count += 1
 
-    def unpin(self, handles: list[int]) -> None:
-        """End a `pin`."""
-        for handle in handles:
-            self.released(handle, 1)
+    def unpin(self, handles: list[int]) -> list[object]:
+        """End a `pin`. Returns what nobody refers to any more, as `released` does."""
+        return [target for handle in handles if (target := self.released(handle, 1)) is not None]
 
     def claim_subscriber(self, handle: int) -> Any:
         """The Subscriber of a handle, once: it takes one subscription (rules 2.5, 2.12).

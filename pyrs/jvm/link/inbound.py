@@ -288,7 +288,7 @@ class InboundStream(Lane, Subscription):
         except Exception as unreadable:
             self._current, error = [], unreadable
         if type(body) is Returning:
-            self._session.handles.unpin(body.pins)
+            self._session.let_go(self._session.handles.unpin(body.pins))
         if error is None:
             self.window.observe(len(self._current), len(body))
         else:
@@ -336,7 +336,7 @@ class InboundStream(Lane, Subscription):
             dropped += batch_size(body)
             self._session.codec.discard(body)
             if type(body) is Returning:
-                self._session.handles.unpin(body.pins)
+                self._session.let_go(self._session.handles.unpin(body.pins))
         return dropped
 
     def cancel_once(self) -> bool:

@@ -232,6 +232,11 @@ class Session:
         """A publisher end is over."""
         self.streams.pop(stream.id, None)
 
+    def let_go(self, objects: list[object]) -> None:
+        """Drop the last references to objects of the user's on a worker: their finalizers are user code."""
+        if objects:
+            self.execute(objects.clear)
+
     def count_out(self, elements: int) -> None:
         """Elements were taken by the writer."""
         self.elements_out += elements
@@ -298,9 +303,8 @@ class Session:
         elif kind == FrameType.RELEASE:
             if not body or len(body) % RELEASED.size:
                 raise ProtocolError(f"malformed RELEASE: {len(body)} bytes are no list of handles and counts")
-            gone = [self.handles.released(handle, times) for handle, times in RELEASED.iter_unpack(body)]
-            if any(target is not None for target in gone):
-                self.execute(gone.clear)  # not here: their finalizers are user code
+            gone = (self.handles.released(handle, times) for handle, times in RELEASED.iter_unpack(body))
+            self.let_go([target for target in gone if target is not None])
         elif kind == FrameType.GOAWAY:
             code, text = self._read_array(body, "GOAWAY", 2)[:2]
             self.on_goaway(code, text)
@@ -433,7 +437,7 @@ class Session:
                 stream.lost(error)
             else:
                 stream.cancelled()
-        self.execute(self.handles.clear().clear)
+        self.let_go(self.handles.clear())
 
     def goaway(self, code: GoAway, message: str) -> bytes:
         """The GOAWAY frame of this side."""
