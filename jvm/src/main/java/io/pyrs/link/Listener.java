@@ -20,6 +20,7 @@ import java.util.concurrent.TimeUnit;
  */
 final class Listener {
     static final int MAX_UNPROVEN = 8;
+    private static final long ACCEPTOR_ENDS_MILLIS = 500;
     static final int UNPROVEN_MILLIS = 5_000;
     static final int OPEN_MILLIS = 30_000;
 
@@ -39,6 +40,7 @@ final class Listener {
     private final ArrayDeque<Socket> unproven = new ArrayDeque<>();
     private boolean over;
     private int accepted;
+    private volatile Thread acceptor;
 
     Listener(String name, byte[] token, Outcome outcome) throws IOException {
         this.name = name;
@@ -53,7 +55,8 @@ final class Listener {
     }
 
     void start() {
-        thread(this::accept, "listener").start();
+        acceptor = thread(this::accept, "listener");
+        acceptor.start();
     }
 
     private Thread thread(Runnable body, String role) {
@@ -111,6 +114,7 @@ final class Listener {
             }
             won = finish();
             if (won) {
+                awaitAcceptor();
                 socket.getOutputStream().write(proof);
                 socket.setSoTimeout(0);
                 decoder.setMaxLength(Frames.MAX_LENGTH);
@@ -150,6 +154,15 @@ final class Listener {
             if (!messages.isEmpty()) {
                 return messages;
             }
+        }
+    }
+
+    /** The kernel keeps a closed port open as long as a thread waits at it: whoever is told that the link is theirs finds it shut. */
+    private void awaitAcceptor() {
+        try {
+            acceptor.join(ACCEPTOR_ENDS_MILLIS);
+        } catch (InterruptedException interrupted) {
+            Thread.currentThread().interrupt();
         }
     }
 

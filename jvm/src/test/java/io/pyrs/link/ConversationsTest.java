@@ -37,7 +37,7 @@ public class ConversationsTest {
         Object bound = vector.get("max_prefetch");
         Harness harness = new Harness(
                 "consumer".equals(vector.get("end")),
-                bound == null ? Window.DEFAULT_MAX_PREFETCH : (int) Vectors.number(bound),
+                bound == null ? 4096 : (int) Vectors.number(bound),
                 Boolean.TRUE.equals(vector.get("exact")));
         for (Object step : (List<?>) vector.get("steps")) {
             harness.step((Map<?, ?>) step);

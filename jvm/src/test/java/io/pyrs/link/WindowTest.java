@@ -19,7 +19,7 @@ public class WindowTest {
     public void replay(String name, Map<String, Object> vector) {
         Object bound = vector.get("max_prefetch");
         Window window = new Window(
-                bound == null ? Window.DEFAULT_MAX_PREFETCH : (int) Vectors.number(bound),
+                bound == null ? 4096 : (int) Vectors.number(bound),
                 Boolean.TRUE.equals(vector.get("exact")));
         int at = 0;
         for (Object each : (List<?>) vector.get("steps")) {
