@@ -10,6 +10,7 @@
     │   ├── SubscribedTwice                              on_subscribe on a Subscriber that has had one (2.5, 2.12)
     │   ├── ConcurrentSignals                            two signals at the same time                  (1.3)
     │   └── SignalAfterTerminal                          a signal after on_error or on_complete        (1.7)
+    ├── SchedulerClosed               also RuntimeError a scheduler was given a task after its end
     └── JvmError                      everything that concerns the bridge
         ├── JvmUnavailable                               no gateway is installed, or no JVM can be reached
         ├── VersionMismatch                              the jar in the JVM is not this package's
@@ -39,6 +40,7 @@ __all__ = [
     "NullSignal",
     "ProtocolError",
     "PyrsError",
+    "SchedulerClosed",
     "SignalAfterTerminal",
     "SpecViolation",
     "SubscribedTwice",
@@ -48,6 +50,10 @@ __all__ = [
 
 class PyrsError(Exception):
     """The root of every error that pyrs raises or signals by itself."""
+
+
+class SchedulerClosed(PyrsError, RuntimeError):
+    """A scheduler was given a task after it, or the asyncio loop that it stands for, was closed."""
 
 
 class SpecViolation(PyrsError):

@@ -9,6 +9,7 @@ staged        the same stages as one Subscriber over any other Publisher
 callbacks     a Subscriber made of callables
 refill        the demand of a consumer with a bounded buffer
 drain         one body at a time, however many ask
+context       context variables of whoever subscribed, in every callback
 executor      daemon threads that grow with blocked work
 guard         catches a foreign Publisher or Subscriber that breaks a rule
 hooks         where errors and elements go that nobody can receive

@@ -12,7 +12,7 @@ from pyrs._core import hooks
 
 __all__ = ["DaemonExecutor"]
 
-Task = Callable[[], None]
+Task = Callable[[], object]
 
 _EAGER_THREADS = 4
 _STALL_SECONDS = 0.02

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from math import inf
 from operator import index
 from reprlib import Repr
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-__all__ = ["checked_callable", "checked_natural", "name_of", "short"]
+if TYPE_CHECKING:
+    from datetime import timedelta
+
+__all__ = ["checked_callable", "checked_natural", "checked_seconds", "name_of", "short"]
 
 F = TypeVar("F")
 
@@ -48,3 +52,34 @@ def checked_natural(n: int, parameter: str, least: int = 0) -> int:
     if n < least:
         raise ValueError(f"{parameter} must be at least {least}, not {n}")
     return n
+
+
+def checked_seconds(value: float | timedelta, parameter: str, *, positive: bool = False) -> float:
+    """Return a duration, given as a number of seconds or a timedelta, in seconds.
+
+    Args:
+        value: the duration.
+        parameter: its name, for the message.
+        positive: whether 0 is refused too.
+
+    Raises:
+        TypeError: it is neither.
+        ValueError: it is negative or not finite.
+
+    Example:
+        >>> from datetime import timedelta
+        >>> checked_seconds(timedelta(minutes=1), "timeout")
+        60.0
+    """
+    if not isinstance(value, (int, float)):
+        if not hasattr(value, "total_seconds"):  # a timedelta, without the import
+            raise TypeError(f"{parameter} must be a number of seconds or a timedelta, not {type(value).__name__}")
+        value = value.total_seconds()
+    try:
+        seconds = float(value)
+    except OverflowError:
+        seconds = inf
+    if not 0.0 <= seconds < inf or (positive and not seconds):
+        least = "greater than" if positive else "at least"
+        raise ValueError(f"{parameter} must be finite and {least} 0 seconds, not {seconds}")
+    return seconds

@@ -1,0 +1,159 @@
+"""Tasks that wait for their time: the queue, and the one thread that watches the clock for every scheduler."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextvars import Context
+from heapq import heapify, heappop, heappush
+from itertools import count
+from threading import Condition, Lock, Thread
+from time import monotonic
+
+from pyrs._core import hooks
+from pyrs.schedulers.base import Handle, Task
+
+__all__ = ["DelayQueue", "Delayed", "Timer"]
+
+_FEW = 64
+"""So many cancelled entries are not worth a clean-up."""
+
+_IDLE_SECONDS = 5.0
+_LONGEST_WAIT = 3600.0  # a lock takes no arbitrarily long timeout; a look an hour costs nothing
+
+
+class Delayed(Handle):
+    """A task in a queue."""
+
+    __slots__ = ("_queue", "execute", "waits")
+
+    def __init__(self, task: Task, queue: DelayQueue, execute: Callable[[Task], object]) -> None:
+        super().__init__(task)
+        self._queue = queue
+        self.execute = execute
+        self.waits = True  # in the queue; changed under its lock
+
+    def cancel(self) -> None:
+        self._task = None
+        self._queue.cancelled(self)
+
+
+class DelayQueue:
+    """Tasks in order of their time, then of their coming. Every method but ``cancelled`` wants the lock held.
+
+    Cancelled entries stay where they are until they are more than half of all, so that a cancel costs no search and
+    a million timeouts that were armed and cancelled leave nothing behind.
+    """
+
+    __slots__ = ("_dead", "_heap", "_number", "lock")
+
+    def __init__(self) -> None:
+        self.lock = Lock()
+        self._heap: list[tuple[float, int, Delayed]] = []
+        self._number = count()
+        self._dead = 0
+
+    def __len__(self) -> int:
+        return len(self._heap) - self._dead
+
+    def add(self, due: float, entry: Delayed) -> None:
+        """Put the entry in."""
+        heappush(self._heap, (due, next(self._number), entry))
+
+    def earliest(self) -> float | None:
+        """Return when the first entry is due that was not cancelled, None when there is none."""
+        heap = self._heap
+        while heap:
+            due, _, entry = heap[0]
+            if entry.waits:
+                return due
+            heappop(heap)
+            self._dead -= 1
+        return None
+
+    def pop(self) -> Delayed:
+        """Take out the entry whose time ``earliest`` told."""
+        entry = heappop(self._heap)[2]
+        entry.waits = False
+        return entry
+
+    def cancelled(self, entry: Delayed) -> None:
+        """Note that an entry will not be needed, if it is still here."""
+        with self.lock:
+            if not entry.waits:
+                return
+            entry.waits = False
+            self._dead += 1
+            if self._dead > _FEW and self._dead * 2 > len(self._heap):
+                self._heap = [item for item in self._heap if item[2].waits]
+                heapify(self._heap)
+                self._dead = 0
+
+
+class Timer:
+    """Hands each task to its scheduler when its time has come. One daemon thread, which ends when it was idle long."""
+
+    def __init__(self) -> None:
+        self.after_fork()
+
+    def after_fork(self) -> None:
+        """Begin anew: a forked child has no such thread, perhaps a lock that is held, and its parent's tasks."""
+        self._queue = DelayQueue()
+        self._changed = Condition(self._queue.lock)
+        self._wakes_at = 0.0  # when the thread looks next, of its own accord
+        self._thread: Thread | None = None
+
+    def __repr__(self) -> str:
+        return f"<Timer: {len(self._queue)} waiting>"
+
+    def __len__(self) -> int:
+        return len(self._queue)
+
+    def arm(self, task: Task, delay: float, execute: Callable[[Task], object]) -> Delayed:
+        """Call ``execute`` with the task after the delay, on the timer's thread. It must not block there."""
+        queue = self._queue
+        entry = Delayed(task, queue, execute)
+        due = monotonic() + delay
+        with queue.lock:
+            if self._thread is None:
+                self._start()
+            queue.add(due, entry)
+            if due < self._wakes_at:
+                self._wakes_at = due
+                self._changed.notify()
+        return entry
+
+    def _start(self) -> None:
+        # In a context of its own: a Python without the GIL would have it inherit that of whoever came first.
+        thread = Thread(target=Context().run, args=(self._watch, self._queue), name="pyrs-timer", daemon=True)
+        self._wakes_at = 0.0
+        self._thread = thread
+        try:
+            thread.start()
+        except BaseException:
+            self._thread = None
+            raise
+
+    def _watch(self, queue: DelayQueue) -> None:
+        idle_since = monotonic()
+        while True:
+            due_now: list[Delayed] = []
+            with queue.lock:
+                now = monotonic()
+                earliest = queue.earliest()
+                while earliest is not None and earliest <= now:
+                    due_now.append(queue.pop())
+                    earliest = queue.earliest()
+                if not due_now:
+                    if earliest is not None:
+                        idle_since = now
+                    elif now - idle_since >= _IDLE_SECONDS:
+                        self._thread = None
+                        return
+                    wait = _IDLE_SECONDS if earliest is None else min(earliest - now, _LONGEST_WAIT)
+                    self._wakes_at = now + wait
+                    self._changed.wait(wait)
+            for entry in due_now:
+                try:
+                    entry.execute(entry)
+                except BaseException as error:  # the scheduler was closed meanwhile
+                    hooks.on_error_dropped(error, "a delayed task, when its time had come")

@@ -1,0 +1,127 @@
+"""Tasks on an asyncio loop. Imported when somebody asks for it, because asyncio takes long to import."""
+
+from __future__ import annotations
+
+import asyncio
+from contextvars import Context
+from threading import Event
+from typing import Any
+
+from pyrs._core.text import checked_callable, checked_seconds
+from pyrs.schedulers.base import Cancellable, Handle, Scheduler, Task, closed, run_reporting
+
+__all__ = ["LoopScheduler"]
+
+_WHERE = "a task on an asyncio loop"
+
+
+class LoopScheduler(Scheduler):
+    """Runs tasks as callbacks of a loop."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop | None) -> None:
+        if loop is None:
+            loop = asyncio.get_running_loop()
+        elif not isinstance(loop, asyncio.AbstractEventLoop):
+            raise TypeError(f"loop must be an asyncio event loop, not {type(loop).__name__}")
+        self.loop = loop
+        self._closed = False
+
+    def now(self) -> float:
+        return self.loop.time()
+
+    def execute(self, task: Task) -> None:
+        checked_callable(task, "task")
+        self._call(run_reporting, task, _WHERE)
+
+    def schedule(self, task: Task, delay: float = 0.0) -> Cancellable:
+        checked_callable(task, "task")
+        delay = checked_seconds(delay, "delay")
+        if not delay:
+            handle = Handle(task)
+            self._call(run_reporting, handle, _WHERE)
+            return handle
+        timed = _Timed(task, self)
+        self._call(timed.arm, self.loop.time() + delay)
+        return timed
+
+    def _call(self, function: Any, *arguments: Any) -> None:
+        if self._closed:
+            raise closed(self)
+        self.call(function, *arguments)
+
+    def call(self, function: Any, *arguments: Any) -> None:
+        """Have the loop call the function, also where this scheduler is closed.
+
+        Raises:
+            SchedulerClosed: the loop is closed.
+        """
+        loop = self.loop
+        # Without a context given the loop would take the caller's; a scheduler carries none.
+        try:
+            if self.is_here():
+                loop.call_soon(function, *arguments, context=Context())
+            else:
+                loop.call_soon_threadsafe(function, *arguments, context=Context())
+        except RuntimeError:
+            if loop.is_closed():
+                raise closed(self) from None
+            raise
+
+    def is_here(self) -> bool:
+        """Return whether the calling thread is the one on which the loop runs."""
+        return asyncio._get_running_loop() is self.loop
+
+    def close(self, timeout: float = 5.0) -> bool:
+        """Take no more tasks. The loop is not closed, and runs those that it has.
+
+        Args:
+            timeout: how many seconds to wait at most. On the loop's own thread there is no waiting.
+
+        Returns:
+            Whether those that were due have run.
+        """
+        timeout = checked_seconds(timeout, "timeout")
+        self._closed = True
+        if self.loop.is_closed():
+            return True
+        if self.is_here():
+            return False
+        through = Event()
+        try:
+            self.call(through.set)  # callbacks run in their order: behind the tasks
+        except RuntimeError:
+            return True
+        return through.wait(timeout)
+
+    def __repr__(self) -> str:
+        return f"<asyncio({self.loop!r}){': closed' if self._closed or self.loop.is_closed() else ''}>"
+
+
+class _Timed(Handle):
+    """A task that waits on the loop. The loop's own timer may only be touched on the loop's thread."""
+
+    __slots__ = ("_scheduler", "_timer")
+
+    def __init__(self, task: Task, scheduler: LoopScheduler) -> None:
+        super().__init__(task)
+        self._scheduler = scheduler
+        self._timer: asyncio.TimerHandle | None = None
+
+    def arm(self, due: float) -> None:
+        """Have the loop run the task at that time. Called on the loop."""
+        if self._task is not None:
+            self._timer = self._scheduler.loop.call_at(due, run_reporting, self, _WHERE, context=Context())
+
+    def cancel(self) -> None:
+        if self._task is None:
+            return
+        self._task = None
+        try:
+            self._scheduler.call(self._disarm)
+        except RuntimeError:  # the loop is closed: nothing waits any more
+            pass
+
+    def _disarm(self) -> None:
+        timer, self._timer = self._timer, None
+        if timer is not None:
+            timer.cancel()

@@ -1,0 +1,209 @@
+"""The schedulers on threads: the caller's, one, or many. Delays are watched by one thread for all of them."""
+
+from __future__ import annotations
+
+import os
+from abc import abstractmethod
+from contextvars import Context
+from itertools import count
+from queue import Empty, SimpleQueue
+from threading import Lock, Thread, current_thread
+from time import monotonic
+from weakref import WeakSet
+
+from pyrs._core import hooks
+from pyrs._core.executor import DaemonExecutor
+from pyrs._core.text import checked_callable, checked_natural, checked_seconds
+from pyrs.schedulers.base import Cancellable, Handle, Scheduler, Task, closed, run_reporting
+from pyrs.schedulers.delays import Timer
+
+__all__ = ["Inline", "Pool", "Single", "ThreadScheduler", "default"]
+
+_timer = Timer()
+
+
+class ThreadScheduler(Scheduler):
+    """What the schedulers on threads have in common: the system's clock, the shared timer, and a life after a fork."""
+
+    def __init__(self) -> None:
+        self._closed = False
+        self.after_fork()
+        _forkable.add(self)
+
+    def now(self) -> float:
+        return monotonic()
+
+    def schedule(self, task: Task, delay: float = 0.0) -> Cancellable:
+        checked_callable(task, "task")
+        delay = checked_seconds(delay, "delay")
+        if not delay:
+            handle = Handle(task)
+            self.execute(handle)
+            return handle
+        if self._closed:
+            raise closed(self)
+        return _timer.arm(task, delay, self._execute_late)
+
+    @abstractmethod
+    def execute(self, task: Task) -> None: ...
+
+    def _execute_late(self, task: Task) -> None:
+        """Run a task whose delay is over. Called on the timer's thread."""
+        self.execute(task)
+
+    def after_fork(self) -> None:
+        """Begin anew: a forked child has none of its parent's threads, and its parent's tasks are not its own."""
+
+
+class Inline(ThreadScheduler):
+    """Runs tasks on the thread that brings them."""
+
+    def execute(self, task: Task) -> None:
+        checked_callable(task, "task")
+        if self._closed:
+            raise closed(self)
+        run_reporting(task, "a task run inline")
+
+    def _execute_late(self, task: Task) -> None:
+        if self._closed:
+            raise closed(self)
+        default().execute(task)
+
+    def close(self, timeout: float = 5.0) -> bool:
+        checked_seconds(timeout, "timeout")
+        self._closed = True
+        return True
+
+    def __repr__(self) -> str:
+        return "inline()"
+
+
+class Single(ThreadScheduler):
+    """Runs tasks one after the other on one thread."""
+
+    _numbers = count(1)
+
+    def __init__(self, name: str, idle_seconds: float = 5.0) -> None:
+        self._name = name
+        self._idle_seconds = idle_seconds
+        super().__init__()
+
+    def after_fork(self) -> None:
+        self._lock = Lock()
+        self._tasks: SimpleQueue[Task | None] = SimpleQueue()
+        self._thread: Thread | None = None
+
+    def execute(self, task: Task) -> None:
+        checked_callable(task, "task")
+        with self._lock:
+            if self._closed:
+                raise closed(self)
+            if self._thread is None:
+                self._start()
+            self._tasks.put(task)
+
+    def _start(self) -> None:
+        name = f"pyrs-{self._name}-{next(self._numbers)}"
+        # In a context of its own: a Python without the GIL would have it inherit that of whoever came first.
+        thread = Thread(target=Context().run, args=(self._work, self._tasks), name=name, daemon=True)
+        thread.start()
+        self._thread = thread
+
+    def _work(self, tasks: SimpleQueue[Task | None]) -> None:
+        while True:
+            try:
+                task = tasks.get(timeout=self._idle_seconds)
+            except Empty:
+                with self._lock:
+                    if not tasks.empty():
+                        continue  # it came between the deadline and the lock
+                    self._thread = None
+                    return
+            if task is None:
+                return
+            try:
+                task()
+            except BaseException as error:  # also SystemExit: it would end this thread without a word
+                hooks.on_error_dropped(error, f"on thread {current_thread().name}")
+            del task  # a task that is done must not be kept alive by the thread that did it (3.13)
+
+    def close(self, timeout: float = 5.0) -> bool:
+        timeout = checked_seconds(timeout, "timeout")
+        with self._lock:
+            self._closed = True
+            thread = self._thread
+            if thread is not None:
+                self._tasks.put(None)
+        if thread is None or thread is current_thread():
+            return True
+        thread.join(timeout)
+        return not thread.is_alive()
+
+    def __repr__(self) -> str:
+        return f"<single({self._name!r}): {'closed, ' if self._closed else ''}{self._tasks.qsize()} queued>"
+
+
+class Pool(ThreadScheduler):
+    """Runs tasks on several threads."""
+
+    def __init__(self, max_threads: int, name: str) -> None:
+        self._max_threads = checked_natural(max_threads, "max_threads", least=1)
+        self._name = name
+        super().__init__()
+
+    def after_fork(self) -> None:
+        self._executor = DaemonExecutor(self._name, self._max_threads)
+
+    @property
+    def closed(self) -> bool:
+        """Whether it takes no more tasks."""
+        return self._closed
+
+    def execute(self, task: Task) -> None:
+        checked_callable(task, "task")
+        if self._closed:
+            raise closed(self)
+        try:
+            self._executor.execute(task)
+        except RuntimeError as error:
+            if self._closed:  # just now
+                raise closed(self) from error
+            raise  # the system gives no more threads
+
+    def close(self, timeout: float = 5.0) -> bool:
+        timeout = checked_seconds(timeout, "timeout")
+        self._closed = True
+        return self._executor.shutdown(timeout)
+
+    def __repr__(self) -> str:
+        executor = self._executor
+        state = f"{'closed, ' if self._closed else ''}{executor.threads} threads, {executor.backlog} queued"
+        return f"<pool({self._max_threads}, {self._name!r}): {state}>"
+
+
+_forkable: WeakSet[ThreadScheduler] = WeakSet()
+
+
+def _after_fork() -> None:
+    _timer.after_fork()
+    for scheduler in list(_forkable):
+        scheduler.after_fork()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+
+_default = Pool(256, "default")
+
+
+def default() -> Pool:
+    """Return the pool that all operators share when they are given none. Closing it makes way for another one.
+
+    Example:
+        >>> default() is default()
+        True
+    """
+    global _default
+    if _default.closed:
+        _default = Pool(256, "default")
+    return _default

@@ -1,0 +1,111 @@
+"""Time that passes when a test says so."""
+
+from __future__ import annotations
+
+from threading import Lock
+
+from pyrs._core.text import checked_callable, checked_seconds
+from pyrs.schedulers.base import Cancellable, Scheduler, Task, closed, run_reporting
+from pyrs.schedulers.delays import Delayed, DelayQueue
+
+__all__ = ["VirtualTime"]
+
+
+class VirtualTime(Scheduler):
+    """A scheduler whose clock stands still until it is moved, and whose tasks run on the thread that moves it.
+
+    Tasks run in order of their time, then of their scheduling, each with the clock at its time. What is scheduled
+    meanwhile runs too if it is due. Any thread may schedule; one at a time may move the clock.
+
+    Example:
+        >>> time = VirtualTime()
+        >>> _ = time.schedule(lambda: print("tick at", time.now()), delay=60)
+        >>> time.advance_by(59)
+        >>> time.advance_by(1)
+        tick at 60.0
+    """
+
+    def __init__(self) -> None:
+        self._now = 0.0
+        self._queue = DelayQueue()
+        self._closed = False
+        self._moving = Lock()
+
+    def now(self) -> float:
+        return self._now
+
+    @property
+    def pending(self) -> int:
+        """How many tasks wait for their time."""
+        return len(self._queue)
+
+    def schedule(self, task: Task, delay: float = 0.0) -> Cancellable:
+        checked_callable(task, "task")
+        delay = checked_seconds(delay, "delay")
+        entry = Delayed(task, self._queue, self.execute)
+        with self._queue.lock:
+            if self._closed:
+                raise closed(self)
+            self._queue.add(self._now + delay, entry)
+        return entry
+
+    def advance_by(self, seconds: float) -> None:
+        """Let so many seconds pass.
+
+        Raises:
+            ValueError: the number is negative or not finite.
+            RuntimeError: the clock is being moved already, by another thread or by the task that calls this.
+        """
+        self._advance(self._now + checked_seconds(seconds, "seconds"))
+
+    def advance_to(self, time: float) -> None:
+        """Let the clock reach this time.
+
+        Raises:
+            ValueError: that time is over, or not finite.
+            RuntimeError: the clock is being moved already, by another thread or by the task that calls this.
+        """
+        time = checked_seconds(time, "time")
+        if time < self._now:
+            raise ValueError(f"time must not be before now, which is {self._now}, but is {time}")
+        self._advance(time)
+
+    def run(self) -> None:
+        """Run what is due now, and leave the clock where it is.
+
+        Raises:
+            RuntimeError: the clock is being moved already, by another thread or by the task that calls this.
+        """
+        self._advance(self._now)
+
+    def _advance(self, end: float) -> None:
+        if not self._moving.acquire(blocking=False):
+            raise RuntimeError("the clock is being moved already")
+        try:
+            queue = self._queue
+            while True:
+                with queue.lock:
+                    due = queue.earliest()
+                    if due is None or due > end:
+                        self._now = end
+                        return
+                    self._now = due
+                    entry = queue.pop()
+                run_reporting(entry, "a task in virtual time")
+                del entry
+        finally:
+            self._moving.release()
+
+    def close(self, timeout: float = 5.0) -> bool:
+        """Take no more tasks. Those that it has still run when the clock is moved; it does not wait for that.
+
+        Returns:
+            Whether nothing is pending.
+        """
+        checked_seconds(timeout, "timeout")
+        with self._queue.lock:
+            self._closed = True
+            return not len(self._queue)
+
+    def __repr__(self) -> str:
+        return f"<VirtualTime at {self._now}: {'closed, ' if self._closed else ''}{self.pending} pending>"
