@@ -10,7 +10,7 @@
     │   ├── SubscribedTwice                              on_subscribe on a Subscriber that has had one (2.5, 2.12)
     │   ├── ConcurrentSignals                            two signals at the same time                  (1.3)
     │   └── SignalAfterTerminal                          a signal after on_error or on_complete        (1.7)
-    ├── SchedulerClosed               also RuntimeError a scheduler was given a task after its end
+    ├── SchedulerClosed               also RuntimeError  a scheduler was given a task after its end
     └── JvmError                      everything that concerns the bridge
         ├── JvmUnavailable                               no gateway is installed, or no JVM can be reached
         ├── VersionMismatch                              the jar in the JVM is not this package's

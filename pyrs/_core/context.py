@@ -69,13 +69,11 @@ def in_context(subscriber: Subscriber[T]) -> Subscriber[T]:
     if context is None:
         return subscriber
     if isinstance(subscriber, IteratorConsumer):
-        return _ConsumerInContext(subscriber, context)
+        return _ConsumerInContext(subscriber, subscriber, context)
     return _SubscriberInContext(subscriber, context)
 
 
 class _SubscriberInContext(Subscriber[T]):
-    __slots__ = ("_context", "_subscriber")
-
     def __init__(self, subscriber: Subscriber[T], context: Context) -> None:
         self._subscriber = subscriber
         self._context = context
@@ -97,9 +95,10 @@ class _SubscriberInContext(Subscriber[T]):
 
 
 class _ConsumerInContext(_SubscriberInContext[T], IteratorConsumer[T]):
-    __slots__ = ()
+    def __init__(self, subscriber: Subscriber[T], consumer: IteratorConsumer[T], context: Context) -> None:
+        super().__init__(subscriber, context)
+        self._consumer = consumer
+        self.steady_only = consumer.steady_only
 
     def consume(self, iterator: Iterator[Any], limit: int) -> int:
-        subscriber = self._subscriber
-        assert isinstance(subscriber, IteratorConsumer)
-        return self._context.copy().run(subscriber.consume, iterator, limit)
+        return self._context.copy().run(self._consumer.consume, iterator, limit)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable
+from contextvars import Context
 from queue import Empty, SimpleQueue
 from time import monotonic
 
@@ -45,7 +46,7 @@ class DaemonExecutor:
         self._max_threads = max_threads
         self._idle_seconds = idle_seconds
         self._thread_ends = thread_ends
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # a finalizer, run by the collector while it is held, may bring a task
         self._handed: SimpleQueue[Task | None] = SimpleQueue()  # one idle thread is reserved for each task in it
         self._backlog: deque[Task] = deque()  # only here while no thread is idle
         self._idle = 0
@@ -119,8 +120,9 @@ class DaemonExecutor:
     def _start(self, task: Task) -> None:
         self._taken += 1
         self._started += 1
+        # In a context of its own: a Python without the GIL would have it inherit that of whoever brought this task.
         thread = threading.Thread(
-            target=self._work, args=(task,), name=f"pyrs-{self._name}-{self._started}", daemon=True
+            target=Context().run, args=(self._work, task), name=f"pyrs-{self._name}-{self._started}", daemon=True
         )
         self._threads.add(thread)
         try:
@@ -143,6 +145,9 @@ class DaemonExecutor:
         finally:
             with self._lock:
                 self._threads.discard(threading.current_thread())
+                # What came since this thread found nothing was left to it; there may be no other one.
+                if self._backlog and not self._threads:
+                    self._start(self._backlog.popleft())
             try:
                 self._thread_ends()
             except BaseException as error:
@@ -178,8 +183,13 @@ class DaemonExecutor:
             for _ in range(self._idle):
                 self._handed.put(None)
             self._idle = 0
-            threads = set(self._threads)
         end = monotonic() + deadline_seconds
-        for thread in threads - {threading.current_thread()}:
-            thread.join(max(0.0, end - monotonic()))
-        return not any(thread.is_alive() for thread in threads - {threading.current_thread()})
+        while True:
+            with self._lock:  # again and again, for what waited may have had threads started for it since
+                threads = self._threads - {threading.current_thread()}
+            if not threads:
+                return True
+            for thread in threads:
+                thread.join(max(0.0, end - monotonic()))
+                if thread.is_alive():
+                    return False

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 __all__ = ["checked_callable", "checked_natural", "checked_seconds", "name_of", "short"]
 
 F = TypeVar("F")
+P = TypeVar("P")
 
 _short = Repr()
 _short.maxlist = _short.maxtuple = _short.maxset = _short.maxdict = 4
@@ -83,3 +84,14 @@ def checked_seconds(value: float | timedelta, parameter: str, *, positive: bool 
         least = "greater than" if positive else "at least"
         raise ValueError(f"{parameter} must be finite and {least} 0 seconds, not {seconds}")
     return seconds
+
+
+def checked_publisher(publisher: P, parameter: str) -> P:
+    """Return the publisher if it is one.
+
+    Raises:
+        TypeError: it has no ``subscribe``.
+    """
+    if not callable(getattr(publisher, "subscribe", None)) or isinstance(publisher, type):
+        raise TypeError(f"{parameter} must be a Publisher: {type(publisher).__name__} has no subscribe()")
+    return publisher

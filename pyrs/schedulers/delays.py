@@ -6,7 +6,7 @@ from collections.abc import Callable
 from contextvars import Context
 from heapq import heapify, heappop, heappush
 from itertools import count
-from threading import Condition, Lock, Thread
+from threading import Condition, RLock, Thread
 from time import monotonic
 
 from pyrs._core import hooks
@@ -47,7 +47,7 @@ class DelayQueue:
     __slots__ = ("_dead", "_heap", "_number", "lock")
 
     def __init__(self) -> None:
-        self.lock = Lock()
+        self.lock = RLock()  # a finalizer, run by the collector while it is held, may arm or cancel
         self._heap: list[tuple[float, int, Delayed]] = []
         self._number = count()
         self._dead = 0
@@ -125,6 +125,8 @@ class Timer:
     def _start(self) -> None:
         # In a context of its own: a Python without the GIL would have it inherit that of whoever came first.
         thread = Thread(target=Context().run, args=(self._watch, self._queue), name="pyrs-timer", daemon=True)
+        if self._thread is not None:
+            return  # a finalizer was quicker
         self._wakes_at = 0.0
         self._thread = thread
         try:

@@ -116,6 +116,9 @@ class _Timed(Handle):
         if self._task is None:
             return
         self._task = None
+        if self._scheduler.is_here():
+            self._disarm()
+            return
         try:
             self._scheduler.call(self._disarm)
         except RuntimeError:  # the loop is closed: nothing waits any more

@@ -7,7 +7,7 @@ from abc import abstractmethod
 from contextvars import Context
 from itertools import count
 from queue import Empty, SimpleQueue
-from threading import Lock, Thread, current_thread
+from threading import RLock, Thread, current_thread
 from time import monotonic
 from weakref import WeakSet
 
@@ -89,7 +89,7 @@ class Single(ThreadScheduler):
         super().__init__()
 
     def after_fork(self) -> None:
-        self._lock = Lock()
+        self._lock = RLock()  # a finalizer, run by the collector while it is held, may bring a task
         self._tasks: SimpleQueue[Task | None] = SimpleQueue()
         self._thread: Thread | None = None
 
@@ -106,8 +106,14 @@ class Single(ThreadScheduler):
         name = f"pyrs-{self._name}-{next(self._numbers)}"
         # In a context of its own: a Python without the GIL would have it inherit that of whoever came first.
         thread = Thread(target=Context().run, args=(self._work, self._tasks), name=name, daemon=True)
-        thread.start()
+        if self._thread is not None:
+            return  # a finalizer was quicker
         self._thread = thread
+        try:
+            thread.start()
+        except BaseException:
+            self._thread = None
+            raise
 
     def _work(self, tasks: SimpleQueue[Task | None]) -> None:
         while True:
