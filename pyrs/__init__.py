@@ -5,7 +5,7 @@ The house, room by room::
     pyrs.api          Publisher, Subscriber, Subscription, Processor: the four interfaces
     pyrs.rules        the 43 rules of the specification as data
     pyrs.errors       every error, drawn as a tree
-    pyrs.publishers   sources: from_iterable, range, just, empty, error, never
+    pyrs.publishers   sources: from_iterable, range, just, ...
     pyrs.stream       Stream: a Publisher with operators, which are in pyrs.operators
     pyrs.aio          the asyncio edge
     pyrs.testing      TestSubscriber, for your tests and ours
@@ -23,8 +23,9 @@ from pyrs._core.demand import UNBOUNDED
 from pyrs._core.hooks import set_element_hook, set_error_hook
 from pyrs.api import Processor, Publisher, Subscriber, Subscription
 from pyrs.errors import NonPositiveRequest, NullSignal, PyrsError, SpecViolation
-from pyrs.publishers import empty, error, from_iterable, just, never, range
-from pyrs.stream import Stream
+from pyrs.publishers.basic import empty, error, from_iterable, just, never, range
+from pyrs.stream.single import Single
+from pyrs.stream.stream import Stream
 
 __version__ = "0.1.0"
 
@@ -35,6 +36,7 @@ __all__ = [
     "Processor",
     "Publisher",
     "PyrsError",
+    "Single",
     "SpecViolation",
     "Stream",
     "Subscriber",

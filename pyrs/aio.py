@@ -11,13 +11,16 @@ from typing import Any, TypeVar
 from pyrs._core.fusion import pull
 from pyrs._core.iterating import IterablePublisher
 from pyrs._core.refill import Refill
+from pyrs._core.stage import FoldStage
+from pyrs._core.staged import StagedPublisher
 from pyrs.api import Publisher, Subscriber, Subscription
-from pyrs.errors import NullSignal
+from pyrs.errors import NullSignal, SpecViolation
 
-__all__ = ["elements"]
+__all__ = ["elements", "single"]
 
 T = TypeVar("T")
 
+_PREFETCH = 256
 _TURN = 128
 """So many elements of a source that is always ready are delivered before other tasks get their turn."""
 
@@ -149,3 +152,33 @@ class _Inbox(Subscriber[T]):
 def _set(waiter: asyncio.Future[Any]) -> None:
     if not waiter.done():
         waiter.set_result(None)
+
+
+async def single(source: Publisher[T]) -> T:
+    """Return the one element of a Publisher that gives exactly one.
+
+    Where the last stage folds, the elements before it are taken as the loop has time for them, so that a long
+    synchronous source does not hold the loop.
+
+    Raises:
+        BaseException: what the stream failed with.
+    """
+    if isinstance(source, (IterablePublisher, StagedPublisher)) and isinstance(source.stages[-1], FoldStage):
+        fold = source.stages[-1]
+        step, result = fold.begin()
+        upstream: Publisher[Any]
+        if isinstance(source, IterablePublisher):
+            upstream = IterablePublisher(source.iterable, source.stages[:-1], source.name)
+        else:
+            upstream = StagedPublisher(source.source, source.stages[:-1]) if source.stages[1:] else source.source
+        async for element in elements(upstream, _PREFETCH):
+            try:
+                step(element)
+            except BaseException as error:
+                fold.blame(error)
+                raise
+        last: T = result()
+        return last
+    async for element in elements(source, 1):
+        return element
+    raise SpecViolation("a Single must give one element, and gave none", party="Publisher")

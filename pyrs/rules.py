@@ -102,7 +102,7 @@ _ALL = (
         "Once a terminal state has been signaled (onError, onComplete) it is REQUIRED that no further signals occur.",
         (
             f"{_SOURCE}._end",
-            f"{_STAGED}._close",
+            f"{_STAGED}._take_subscriber",
             _GUARD,
         ),
     ),
@@ -205,7 +205,7 @@ _ALL = (
         "MUST",
         "A Subscriber MUST call Subscription.cancel() if the Subscription is no longer needed.",
         (
-            f"{_STAGED}._finish",
+            f"{_STAGED}._cancel_upstream",
             f"{_FOR_EACH}._stop",
             f"{_REFILL}.cancel",
         ),
@@ -233,7 +233,7 @@ _ALL = (
         "MUST",
         "A Subscriber MUST be prepared to receive an onComplete signal with or without a preceding "
         "Subscription.request(long n) call.",
-        ("pyrs.publishers.empty",),
+        ("pyrs.publishers.basic.empty",),
     ),
     Rule(
         "2.10",
@@ -241,7 +241,7 @@ _ALL = (
         "MUST",
         "A Subscriber MUST be prepared to receive an onError signal with or without a preceding "
         "Subscription.request(long n) call.",
-        ("pyrs.publishers.error",),
+        ("pyrs.publishers.basic.error",),
     ),
     Rule(
         "2.11",
@@ -393,7 +393,7 @@ _ALL = (
         "eventually drop any references to the corresponding subscriber.",
         (
             f"{_SOURCE}._let_go",
-            f"{_STAGED}._close",
+            f"{_STAGED}._take_subscriber",
             f"{_GUARD}.cancel",
         ),
     ),
@@ -413,7 +413,7 @@ _ALL = (
         "Calling Subscription.cancel MUST return normally.",
         (
             _SOURCE,
-            f"{_STAGED}._cancel",
+            f"{_STAGED}._cancel_upstream",
             f"{_GUARD}._cancel",
         ),
     ),

@@ -17,15 +17,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from itertools import chain, compress, islice, repeat
 from operator import length_hint
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from pyrs._core import hooks
+from pyrs._core.sites import add_note, code_of, is_ours
+from pyrs._core.stage import Stage
 from pyrs.errors import NullSignal
 
-if TYPE_CHECKING:
-    from pyrs._core.staged import StageRun
-
-__all__ = ["Chain", "IteratorConsumer", "Stage", "null_element", "pull"]
+__all__ = ["Chain", "IteratorConsumer", "null_element", "pull"]
 
 T = TypeVar("T")
 T_contra = TypeVar("T_contra", contravariant=True)
@@ -38,7 +37,12 @@ class IteratorConsumer(ABC, Generic[T_contra]):
     """A Subscriber that derives from this too is handed the iterator in place of one ``on_next`` call an element.
 
     It is asked for by inheritance, not by the method's name: a user's Subscriber may have a ``consume`` of its own.
+
+    Attributes:
+        steady_only: whether only iterators are wanted that cannot stall: elements in memory, no function of a user's.
     """
+
+    steady_only = False
 
     @abstractmethod
     def consume(self, iterator: Iterator[T_contra], limit: int) -> int:
@@ -51,24 +55,6 @@ class IteratorConsumer(ABC, Generic[T_contra]):
         """
 
 
-class Stage(ABC):
-    """One synchronous operator: what it does to an iterator, and what it does to elements that are pushed."""
-
-    calls_user_code = True
-
-    @abstractmethod
-    def over(self, iterator: Iterator[Any], whole: Chain[Any]) -> Iterator[Any]:
-        """Return the iterator of this stage's output. It must pull no more than the element asked for needs."""
-
-    @abstractmethod
-    def run(self) -> StageRun:
-        """Return this stage's state in one subscription to an asynchronous Publisher."""
-
-    @abstractmethod
-    def __repr__(self) -> str:
-        """Say what the user wrote, such as ``map(str)``."""
-
-
 class Chain(Generic[T]):
     """The iterator chain of one subscription.
 
@@ -76,14 +62,16 @@ class Chain(Generic[T]):
     is itself) belongs to the caller, who may go on with it, and is only let go.
     """
 
-    __slots__ = ("_close", "_gauges", "ended", "iterator")
+    __slots__ = ("_close", "_gauges", "_stages", "ended", "iterator", "steady")
 
     def __init__(self, iterable: Iterable[Any], stages: Sequence[Stage]) -> None:
+        self._stages = stages
         base = iter(iterable)
         self._close: Callable[[], None] | None = None if base is iterable else getattr(base, "close", None)
         self._gauges: list[Iterator[Any]] = [base] if type(base) in _COUNTED else []
         # Without a user's function nothing can end the chain falsely, and no mark needs to be paid for.
         self.ended = not any(stage.calls_user_code for stage in stages)
+        self.steady = self.ended and bool(self._gauges)
         iterator = base if self.ended else chain(base, self._mark())
         for stage in stages:
             iterator = stage.over(iterator, self)
@@ -103,6 +91,10 @@ class Chain(Generic[T]):
             self.ended = True
         yield from ()
 
+    def hold_back(self) -> None:
+        """The stage being added emits elements after its source has ended: nothing before it tells the end any more."""
+        self._gauges = []
+
     def is_used_up(self) -> bool:
         """Return whether it is known, without pulling, that no element is left."""
         return not all(map(length_hint, self._gauges))
@@ -115,6 +107,31 @@ class Chain(Generic[T]):
         """
         if not self.ended:
             raise RuntimeError("a function of this stream raised StopIteration")
+
+    def explain(self, error: BaseException) -> None:
+        """Note on an error of the iterator which stage it arose in, and which checkpoints it passes."""
+        stage = self._stage_of(error)
+        if stage is not None:
+            stage.blame(error)
+        for passed in self._stages:
+            passed.passed_by(error)
+
+    def _stage_of(self, error: BaseException) -> Stage | None:
+        # A built-in iterator leaves no frame. The first frame that is not ours is the source's, or that of a function:
+        # then its code is known. A function in C has no frame either; it is named if it is the only one.
+        codes = {code_of(function): stage for stage in self._stages for function in stage.functions()}
+        traceback = error.__traceback__
+        while traceback is not None:
+            code = traceback.tb_frame.f_code
+            if code in codes:
+                return codes[code]
+            if not is_ours(code.co_filename):
+                return None
+            traceback = traceback.tb_next
+        builtin = [stage for stage in self._stages if any(code_of(each) is None for each in stage.functions())]
+        if len(builtin) > 1:
+            add_note(error, "in one of " + ", ".join(f"{s!r} ({s.site})" for s in builtin))
+        return builtin[0] if len(builtin) == 1 else None
 
     def release(self) -> None:
         """Let go of the source, closing what was opened here. Never raises an Exception."""
@@ -137,6 +154,11 @@ def pull(iterable: Iterable[Any], stages: Sequence[Stage]) -> Generator[Any, Non
                 raise null_element()
             yield element
         whole.check_end()
+    except GeneratorExit:
+        raise
+    except BaseException as error:
+        whole.explain(error)
+        raise
     finally:
         whole.release()
 

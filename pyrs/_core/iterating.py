@@ -7,7 +7,8 @@ from typing import Any, TypeVar
 
 from pyrs._core import hooks
 from pyrs._core.demand import UNBOUNDED
-from pyrs._core.fusion import Chain, IteratorConsumer, Stage, null_element
+from pyrs._core.fusion import Chain, IteratorConsumer, null_element
+from pyrs._core.stage import Stage
 from pyrs._core.subscription import InertSubscription, SourceSubscription, checked_subscriber
 from pyrs.api import Publisher, Subscriber
 
@@ -46,7 +47,7 @@ class IteratorSubscription(SourceSubscription[T]):
         super().__init__(subscriber)
         self._chain: Chain[T] = whole
         self._consume: Callable[[Iterator[T], int], int] | None = None
-        if isinstance(subscriber, IteratorConsumer):
+        if isinstance(subscriber, IteratorConsumer) and (whole.steady or not subscriber.steady_only):
             self._consume = subscriber.consume
 
     def _produce(self, subscriber: Subscriber[T], demand: int) -> int:
@@ -88,6 +89,7 @@ class IteratorSubscription(SourceSubscription[T]):
                                 return produced  # before the loop pulls what was not requested (1.1)
             self._chain.check_end()
         except BaseException as error:
+            self._chain.explain(error)
             self.fail(error)
             if hooks.is_exit(error):
                 raise

@@ -2,43 +2,19 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from threading import Lock
 from typing import Any
 
 from pyrs._core import hooks
-from pyrs._core.fusion import Stage, null_element
+from pyrs._core.demand import non_positive
+from pyrs._core.fusion import null_element
+from pyrs._core.stage import Stage, StageRun
 from pyrs._core.subscription import checked_subscriber
 from pyrs.api import Publisher, Subscriber, Subscription
 from pyrs.errors import NullSignal
 
-__all__ = ["StageRun", "StagedPublisher"]
-
-
-class StageRun(ABC):
-    """One stage's part in one subscription.
-
-    ``emit`` hands an element on towards the Subscriber, ``ask`` demand towards the Publisher, and ``finish`` ends the
-    stream well from here: both sides are told. They are linked before the first signal.
-    """
-
-    __slots__ = ("ask", "emit", "finish")
-
-    emit: Callable[[Any], None]
-    ask: Callable[[int], None]
-    finish: Callable[[], None]
-
-    def begin(self) -> None:  # noqa: B027 - most stages have nothing to do there
-        """Called once, after ``on_subscribe`` was handed on."""
-
-    @abstractmethod
-    def on_next(self, element: Any) -> None:
-        """Take an element. What this raises is signalled downstream, and upstream is cancelled."""
-
-    def request(self, n: int) -> None:
-        """Take demand, from any thread. n <= 0 is handed on as it is: the source answers it (3.9), serially."""
-        self.ask(n)
+__all__ = ["StagedPublisher"]
 
 
 class StagedPublisher(Publisher[Any]):
@@ -62,19 +38,34 @@ class _StagedSubscriber(Subscriber[Any], Subscription):
     to request(n <= 0) (3.9) come from the source; demand is kept element by element (1.1).
     """
 
-    __slots__ = ("_first", "_last", "_lock", "_open", "_runs", "_subscribed", "_subscriber", "_upstream")
+    __slots__ = (
+        "_first",
+        "_last",
+        "_lock",
+        "_open",
+        "_runs",
+        "_stages",
+        "_subscribed",
+        "_subscriber",
+        "_upstream",
+    )
 
     def __init__(self, subscriber: Subscriber[Any], stages: Sequence[Stage]) -> None:
         self._lock = Lock()
-        self._open = True  # neither cancelled nor ended
+        self._open = True  # upstream neither cancelled nor ended
         self._subscribed = False
-        self._subscriber: Subscriber[Any] | None = subscriber
+        self._subscriber: Subscriber[Any] | None = subscriber  # None when downstream cancelled or was told the end
         self._upstream: Subscription | None = None
+        self._stages = stages
         self._runs = [stage.run() for stage in stages]
         emit: Callable[[Any], None] = self._deliver
-        for run in reversed(self._runs):
-            run.emit, run.finish = emit, self._finish
-            emit = run.on_next
+        complete: Callable[[], None] = self._deliver_complete
+        fail: Callable[[BaseException], None] = self._deliver_error
+        for place in reversed(range(len(stages))):
+            run = self._runs[place]
+            run.emit, run.complete, run.fail = emit, complete, fail
+            run.finish = self._finisher(place)
+            emit, complete, fail = run.on_next, run.on_complete, run.on_error
         self._first = emit
         ask: Callable[[int], None] = self._request_upstream
         for run in self._runs:
@@ -95,6 +86,8 @@ class _StagedSubscriber(Subscriber[Any], Subscription):
             return
         self._upstream = subscription
         try:
+            for run in self._runs:
+                run.on_subscribe()
             subscriber.on_subscribe(self)
         except BaseException as error:
             self._subscriber_raised(error, "on_subscribe")
@@ -109,29 +102,38 @@ class _StagedSubscriber(Subscriber[Any], Subscription):
         try:
             self._first(element)
         except BaseException as error:
-            self._fail(error)
+            self._stage_raised(error)
             if hooks.is_exit(error):
                 raise
 
     def on_error(self, error: BaseException, /) -> None:
         if error is None:
             raise NullSignal("on_error(None)")
-        subscriber, _ = self._close()  # the Subscription is over: nothing is called on it (2.3, 2.4)
-        self._signal_error(subscriber, error)
+        if not self._open:
+            hooks.on_error_dropped(error, "the stream was over")
+            return
+        self._open = False
+        self._upstream = None  # the Subscription is over: nothing is called on it (2.3, 2.4)
+        for stage in self._stages:
+            stage.passed_by(error)
+        self._guarded(self._runs[0].on_error, error)
 
     def on_complete(self) -> None:
-        subscriber, _ = self._close()
-        self._signal_complete(subscriber)
+        if self._open:  # or a stage has ended the stream, and this came too late
+            self._open = False
+            self._upstream = None  # 2.4
+            self._guarded(self._runs[0].on_complete)
 
     # From downstream.
 
     def request(self, n: int, /) -> None:
-        if self._open:  # 3.6
-            self._last(n)
+        if self._subscriber is not None:  # 3.6
+            self._guarded(self._last, n)
 
     def cancel(self) -> None:
-        _, upstream = self._close()  # 3.7
-        self._cancel(upstream)
+        with self._lock:
+            self._subscriber = None  # 3.13
+        self._cancel_upstream(len(self._runs))  # 3.7
 
     # From the stages.
 
@@ -139,6 +141,15 @@ class _StagedSubscriber(Subscriber[Any], Subscription):
         upstream = self._upstream
         if upstream is not None:
             upstream.request(n)
+        elif n <= 0 and self._subscriber is not None:
+            self._deliver_error(non_positive(n))  # the source has ended, a stage holds its last element back (3.9)
+
+    def _finisher(self, place: int) -> Callable[[], None]:
+        def finish() -> None:
+            self._cancel_upstream(place)  # 2.6
+            self._runs[place].complete()
+
+        return finish
 
     def _deliver(self, element: Any) -> None:
         if element is None:
@@ -151,53 +162,81 @@ class _StagedSubscriber(Subscriber[Any], Subscription):
         except BaseException as error:
             self._subscriber_raised(error, "on_next")
 
-    def _finish(self) -> None:
-        subscriber, upstream = self._close()
-        self._cancel(upstream)  # 2.6
-        self._signal_complete(subscriber)
-
-    # What keeps the rules.
-
-    def _close(self) -> tuple[Subscriber[Any] | None, Subscription | None]:
-        """End the stream for both sides and forget them (3.13). Only the first caller is given them (1.7)."""
-        with self._lock:
-            self._open = False
-            sides = self._subscriber, self._upstream
-            self._subscriber = self._upstream = None
-        return sides
-
-    def _fail(self, error: BaseException) -> None:
-        subscriber, upstream = self._close()
-        self._cancel(upstream)
-        if subscriber is not None or not hooks.is_exit(error):
-            self._signal_error(subscriber, error)
-
-    def _cancel(self, upstream: Subscription | None) -> None:
-        if upstream is not None:
-            try:
-                upstream.cancel()
-            except Exception as error:  # 3.15 is the upstream's to keep; ours has to return normally all the same
-                hooks.on_error_dropped(error, f"raised by cancel() of {type(upstream).__name__}")
-
-    def _signal_error(self, subscriber: Subscriber[Any] | None, error: BaseException) -> None:
-        if subscriber is None:
-            hooks.on_error_dropped(error, "the stream was over")
-            return
-        try:
-            subscriber.on_error(error)
-        except BaseException as raised:
-            self._subscriber_raised(raised, "on_error")
-
-    def _signal_complete(self, subscriber: Subscriber[Any] | None) -> None:
+    def _deliver_complete(self) -> None:
+        subscriber = self._take_subscriber()
         if subscriber is not None:
             try:
                 subscriber.on_complete()
             except BaseException as error:
-                self._subscriber_raised(error, "on_complete")
+                self._subscriber_raised(error, "on_complete", subscriber)
 
-    def _subscriber_raised(self, error: BaseException, signal: str) -> None:
-        subscriber, upstream = self._close()
-        self._cancel(upstream)  # 2.13: counts as cancelled, and the one who raised is not signalled again
+    def _deliver_error(self, error: BaseException) -> None:
+        subscriber = self._take_subscriber()
+        if subscriber is None:
+            if not hooks.is_exit(error):
+                hooks.on_error_dropped(error, "the stream was over")
+            return
+        try:
+            subscriber.on_error(error)
+        except BaseException as raised:
+            self._subscriber_raised(raised, "on_error", subscriber)
+
+    # What keeps the rules.
+
+    def _take_subscriber(self) -> Subscriber[Any] | None:
+        """End the stream for the Subscriber and forget it (3.13). Only the first caller is given it (1.7)."""
+        with self._lock:
+            subscriber, self._subscriber = self._subscriber, None
+        return subscriber
+
+    def _cancel_upstream(self, place: int) -> None:
+        """Cancel, on behalf of the stage at this place or of the Subscriber behind the last one (2.6, 3.7)."""
+        with self._lock:
+            self._open = False
+            upstream, self._upstream = self._upstream, None
+        if upstream is None:
+            return
+        try:
+            for run in reversed(self._runs[:place]):
+                run.on_cancel()
+            upstream.cancel()
+        except Exception as error:  # 3.15 is the upstream's to keep; ours has to return normally all the same
+            hooks.on_error_dropped(error, f"raised by cancel() of {type(upstream).__name__}")
+
+    def _guarded(self, step: Callable[..., None], *arguments: Any) -> None:
+        try:
+            step(*arguments)
+        except BaseException as error:
+            self._stage_raised(error)
+            if hooks.is_exit(error):
+                raise
+
+    def _stage_raised(self, error: BaseException) -> None:
+        """A stage raised: upstream of it is cancelled, downstream of it fails."""
+        place = self._place_of(error)
+        self._stages[place].blame(error)
+        self._cancel_upstream(place)
+        for stage in self._stages[place + 1 :]:
+            stage.passed_by(error)
+        try:
+            self._runs[place].fail(error)
+        except BaseException as raised:  # a stage behind it raised while it was told
+            self._deliver_error(raised)
+
+    def _place_of(self, error: BaseException) -> int:
+        """Return the place of the stage whose frame is the last in the traceback."""
+        place = len(self._runs) - 1
+        traceback = error.__traceback__
+        while traceback is not None:
+            run = traceback.tb_frame.f_locals.get("self")
+            if isinstance(run, StageRun) and run in self._runs:
+                place = self._runs.index(run)
+            traceback = traceback.tb_next
+        return place
+
+    def _subscriber_raised(self, error: BaseException, signal: str, subscriber: Subscriber[Any] | None = None) -> None:
+        who = self._take_subscriber() or subscriber
+        self._cancel_upstream(len(self._runs))  # 2.13: counts as cancelled, and is not signalled again
         if hooks.is_exit(error):
             raise error
-        hooks.on_error_dropped(error, f"raised by {signal} of {type(subscriber).__name__}" if subscriber else signal)
+        hooks.on_error_dropped(error, f"raised by {signal} of {type(who).__name__}" if who else signal)

@@ -7,7 +7,7 @@ from typing import Any
 
 from pyrs.api import Processor, Subscriber, Subscription
 from pyrs.errors import NullSignal
-from pyrs.publishers import error
+from pyrs.publishers.basic import error
 
 Rating = dict[str, Any]
 KEEP_FROM = 3.0

@@ -20,7 +20,7 @@ from pyrs.jvm.link.inbound import InboundStream
 from pyrs.jvm.link.session import Codec, Session
 from pyrs.jvm.link.window import DEFAULT_MAX_PREFETCH
 from pyrs.jvm.mirrors import HOT, JavaFuture, JavaObject, JavaProcessor, JavaPublisher, JavaSubscriber, Kind
-from pyrs.stream import Stream
+from pyrs.stream.stream import Stream
 
 _log = logging.getLogger("pyrs.jvm")
 _numbers = itertools.count(1)

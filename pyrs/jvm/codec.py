@@ -27,7 +27,7 @@ from pyrs.jvm.values import (
     owned_handles,
     wire_to_exception,
 )
-from pyrs.stream import Stream
+from pyrs.stream.stream import Stream
 
 if TYPE_CHECKING:
     from pyrs.jvm.gateways.base import Control, Gateway

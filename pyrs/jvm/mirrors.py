@@ -11,7 +11,7 @@ from pyrs._core.fusion import IteratorConsumer
 from pyrs._core.subscription import checked_subscriber
 from pyrs.api import Processor, Publisher, Subscriber, Subscription
 from pyrs.errors import CallTimeout, NullSignal
-from pyrs.stream import Stream
+from pyrs.stream.stream import Stream
 
 if TYPE_CHECKING:
     from collections.abc import Callable

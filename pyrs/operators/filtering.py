@@ -7,8 +7,8 @@ from threading import Lock
 from typing import Any
 
 from pyrs._core.demand import UNBOUNDED
-from pyrs._core.fusion import Chain, Stage
-from pyrs._core.staged import StageRun
+from pyrs._core.fusion import Chain
+from pyrs._core.stage import Stage, StageRun
 from pyrs._core.text import checked_callable, checked_natural, name_of
 
 __all__ = ["Filter", "Take"]
@@ -27,6 +27,10 @@ class Filter(Stage):
     def run(self) -> StageRun:
         """See ``Stage``."""
         return _FilterRun(self.predicate)
+
+    def functions(self) -> tuple[object, ...]:
+        """See ``Stage``."""
+        return (self.predicate,)
 
     def __repr__(self) -> str:
         return f"filter({name_of(self.predicate)})"

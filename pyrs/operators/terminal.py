@@ -12,9 +12,9 @@ from pyrs._core.fusion import IteratorConsumer, null_element, pull
 from pyrs._core.iterating import IterablePublisher
 from pyrs._core.refill import Refill
 from pyrs.api import Publisher, Subscriber, Subscription
-from pyrs.errors import NullSignal
+from pyrs.errors import NullSignal, SpecViolation
 
-__all__ = ["collect", "for_each", "to_iterable"]
+__all__ = ["collect", "for_each", "single", "to_iterable"]
 
 T = TypeVar("T")
 
@@ -29,6 +29,14 @@ def collect(source: Publisher[T], timeout: float | None) -> list[T]:
     elements: list[T] = []
     _ForEach(elements.append).run(source, timeout)
     return elements
+
+
+def single(source: Publisher[T], timeout: float | None) -> T:
+    """See ``Single.block``."""
+    elements = collect(source, timeout)
+    if len(elements) != 1:
+        raise SpecViolation(f"a Single must give one element, and gave {len(elements)}", party="Publisher")
+    return elements[0]
 
 
 class _ForEach(Subscriber[T], IteratorConsumer[T]):

@@ -1,4 +1,4 @@
-"""The machinery by itself: demand, drain, executor, guard, hooks, errors, the transition table."""
+"""The machinery by itself: demand, lane, executor, guard, hooks, errors, the transition table."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ import pyrs
 from pyrs import errors
 from pyrs._core import hooks
 from pyrs._core.demand import UNBOUNDED, add_demand
-from pyrs._core.drain import SerialDrain, run_inline
 from pyrs._core.executor import DaemonExecutor
 from pyrs._core.guard import GuardedPublisher, GuardedSubscriber
+from pyrs._core.lane import Lane
 from pyrs._core.states import TRANSITIONS, Signal, State
 from pyrs.testing import TestSubscriber
 
@@ -27,7 +27,25 @@ def test_demand_saturates() -> None:
     assert add_demand(UNBOUNDED, 1) == UNBOUNDED == add_demand(UNBOUNDED, UNBOUNDED) == 2**63 - 1
 
 
-class TestDrain:
+class BodyLane(Lane):
+    def __init__(self, execute: Callable[[Callable[[], None]], object] | None, body: Callable[[], object]) -> None:
+        super().__init__(execute)
+        self.body = body
+        self.again = False
+
+    def _has_work(self) -> bool:
+        return self.again
+
+    def _work(self) -> None:
+        self.again = False
+        self.body()
+
+    def schedule(self) -> None:
+        self.again = True
+        super().schedule()
+
+
+class TestLane:
     def test_a_call_inside_the_body_runs_it_once_more_and_does_not_nest(self) -> None:
         depth = runs = deepest = 0
 
@@ -36,16 +54,16 @@ class TestDrain:
             depth, runs = depth + 1, runs + 1
             deepest = max(deepest, depth)
             if runs < 1_000:
-                drain.schedule()
-                drain.schedule()
+                lane.schedule()
+                lane.schedule()
             depth -= 1
 
-        drain = SerialDrain(run_inline, body)
-        drain.schedule()
+        lane = BodyLane(None, body)
+        lane.schedule()
         assert (runs, deepest) == (1_000, 1)
 
     def test_never_two_bodies_at_once_and_none_is_lost(self) -> None:
-        executor = DaemonExecutor("drain-test")
+        executor = DaemonExecutor("lane-test")
         inside = threading.Lock()
         pending: list[int] = []
         seen: list[int] = []
@@ -60,12 +78,12 @@ class TestDrain:
                 seen.append(pending.pop())
             inside.release()
 
-        drain = SerialDrain(executor.execute, body)
+        lane = BodyLane(executor.execute, body)
 
         def work() -> None:
             for n in range(500):
                 pending.append(n)
-                drain.schedule()
+                lane.schedule()
 
         threads = [threading.Thread(target=work) for _ in range(4)]
         for thread in threads:
@@ -75,22 +93,22 @@ class TestDrain:
         assert executor.shutdown(30)
         assert (len(seen), overlaps) == (2_000, 0)
 
-    def test_a_body_that_raises_leaves_the_drain_usable(self) -> None:
+    def test_a_body_that_raises_leaves_the_lane_usable(self) -> None:
         runs: list[int] = []
 
         def body() -> None:
             runs.append(1)
             if len(runs) == 1:
-                drain.schedule()  # must not be lost either
+                lane.schedule()  # must not be lost either
                 raise KeyboardInterrupt
 
-        drain = SerialDrain(run_inline, body)
+        lane = BodyLane(None, body)
         with pytest.raises(KeyboardInterrupt):
-            drain.schedule()
-        drain.schedule()
+            lane.schedule()
+        lane.schedule()
         assert len(runs) == 3
 
-    def test_a_refused_task_leaves_the_drain_usable(self) -> None:
+    def test_a_refused_task_leaves_the_lane_usable(self) -> None:
         refuse = True
         runs: list[int] = []
 
@@ -99,11 +117,11 @@ class TestDrain:
                 raise RuntimeError("no more tasks")
             task()
 
-        drain = SerialDrain(execute, lambda: runs.append(1))
+        lane = BodyLane(execute, lambda: runs.append(1))
         with pytest.raises(RuntimeError):
-            drain.schedule()
+            lane.schedule()
         refuse = False
-        drain.schedule()
+        lane.schedule()
         assert runs == [1]
 
 

@@ -16,7 +16,7 @@ from pyrs._core.staged import _StagedSubscriber
 from pyrs.aio import _Inbox
 from pyrs.operators.filtering import Filter, Take
 from pyrs.operators.terminal import _ForEach, _Queue
-from pyrs.operators.transform import Map
+from pyrs.operators.transforming import Map
 from pyrs.testing import TestSubscriber
 
 Source = Callable[[Iterable[Any]], pyrs.Stream[Any]]

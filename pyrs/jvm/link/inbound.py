@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from pyrs._core import hooks
 from pyrs._core.demand import UNBOUNDED, checked_count, non_positive
+from pyrs._core.lane import Lane
 from pyrs.api import Subscriber, Subscription
 from pyrs.errors import DemandExceeded, SpecViolation
 from pyrs.jvm.link.frames import batch_size, request
-from pyrs.jvm.link.lane import Lane
 from pyrs.jvm.link.window import Window
 
 if TYPE_CHECKING:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from pyrs._core import hooks
 from pyrs._core.demand import add_demand, non_positive
 from pyrs._core.fusion import IteratorConsumer
+from pyrs._core.lane import Lane
 from pyrs.api import Subscriber, Subscription
 from pyrs.errors import (
     ConcurrentSignals,
@@ -22,7 +23,6 @@ from pyrs.errors import (
 )
 from pyrs.jvm.link.batches import MAX_ELEMENTS, Batches
 from pyrs.jvm.link.frames import MAX_BODY, MAX_MESSAGE, FrameType, frame, pieces
-from pyrs.jvm.link.lane import Lane
 
 if TYPE_CHECKING:
     from pyrs.jvm.link.session import Session

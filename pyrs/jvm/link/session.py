@@ -13,12 +13,12 @@ from queue import Empty, SimpleQueue
 from typing import Any, Protocol
 
 from pyrs._core import hooks
+from pyrs._core.lane import Lane
 from pyrs.api import Publisher, Subscriber
 from pyrs.errors import CallTimeout, LinkBroken, LinkClosed, ProtocolError, PyrsError
 from pyrs.jvm.link.frames import CREDIT, RELEASED, Frame, FrameType, GoAway, frame, pieces
 from pyrs.jvm.link.handles import Handles, missing_handle
 from pyrs.jvm.link.inbound import InboundStream
-from pyrs.jvm.link.lane import Lane
 from pyrs.jvm.link.outbound import OutboundStream
 from pyrs.jvm.link.outbox import Message, Outbox, on_event_loop
 from pyrs.jvm.link.window import DEFAULT_MAX_PREFETCH

@@ -1,4 +1,4 @@
-"""Stream: a Publisher with operators. Thin: what an operator does is in ``pyrs/operators``."""
+"""Stream: all the families of operators in one, and the endings."""
 
 from __future__ import annotations
 
@@ -6,16 +6,32 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from pyrs._core.callbacks import CallbackSubscriber
-from pyrs._core.fusion import Stage
+from pyrs._core.coordinator import Operator
 from pyrs._core.iterating import IterablePublisher
+from pyrs._core.sites import assembly_site
+from pyrs._core.stage import FoldStage, Stage
 from pyrs._core.staged import StagedPublisher
 from pyrs._core.subscription import checked_subscriber
 from pyrs._core.text import checked_callable, checked_natural
 from pyrs.api import Publisher, Subscriber, Subscription
-from pyrs.operators import filtering, terminal, transform
+from pyrs.operators import terminal
+from pyrs.stream.backpressure import Backpressure
+from pyrs.stream.combining import Combining
+from pyrs.stream.filtering import Filtering
+from pyrs.stream.flattening import Flattening
+from pyrs.stream.folding import Folding
+from pyrs.stream.grouping import Grouping
+from pyrs.stream.observing import Observing
+from pyrs.stream.recovering import Recovering
+from pyrs.stream.scheduling import Scheduling
+from pyrs.stream.sharing import Sharing
+from pyrs.stream.timing import Timing
+from pyrs.stream.transforming import Transforming
 
 if TYPE_CHECKING:
     from contextlib import aclosing
+
+    from pyrs.stream.single import Single
 
 __all__ = ["Stream"]
 
@@ -23,7 +39,20 @@ T_co = TypeVar("T_co", covariant=True)
 R = TypeVar("R")
 
 
-class Stream(Publisher[T_co]):
+class Stream(
+    Transforming[T_co],
+    Filtering[T_co],
+    Folding[T_co],
+    Combining[T_co],
+    Flattening[T_co],
+    Grouping[T_co],
+    Timing[T_co],
+    Recovering[T_co],
+    Observing[T_co],
+    Scheduling[T_co],
+    Backpressure[T_co],
+    Sharing[T_co],
+):
     """A Publisher with operators; nothing happens until somebody subscribes.
 
     Args:
@@ -102,83 +131,22 @@ class Stream(Publisher[T_co]):
         self.source.subscribe(callbacks)
         return callbacks
 
-    # Operators.
-
     def _then(self, stage: Stage) -> Stream[Any]:
+        stage.site = assembly_site()
         source = self.source
-        if isinstance(source, IterablePublisher):
+        if isinstance(source, IterablePublisher) and stage.fuses:
             return Stream(IterablePublisher(source.iterable, (*source.stages, stage), source.name))
         if isinstance(source, StagedPublisher):
             return Stream(StagedPublisher(source.source, (*source.stages, stage)))
         return Stream(StagedPublisher(source, (stage,)))
 
-    def map(self, function: Callable[[T_co], R]) -> Stream[R]:
-        """Change each element into what the function returns for it.
+    def _over(self, operator: Operator[R]) -> Stream[R]:
+        return Stream(operator)
 
-        ::
+    def _folded(self, stage: FoldStage) -> Single[Any]:
+        from pyrs.stream.single import Single  # a Single is a Stream, so neither module can come first
 
-            ---1---2---3---|
-            map(str)
-            --"1"-"2"-"3"--|
-
-        Demand goes through unchanged. What the function raises ends the stream with that error and cancels upstream;
-        StopIteration arrives as a RuntimeError where upstream is an iterable.
-
-        Raises:
-            TypeError: the function cannot be called.
-
-        Example:
-            >>> import pyrs
-            >>> pyrs.just(1, 2).map(lambda n: n * 10).collect()
-            [10, 20]
-        """
-        return self._then(transform.Map(function))
-
-    def filter(self, predicate: Callable[[T_co], object]) -> Stream[T_co]:
-        """Let the elements pass for which the predicate is true.
-
-        ::
-
-            ---1---2---3---4---|
-            filter(is_even)
-            -------2-------4---|
-
-        Demand counts the elements that pass: upstream is asked for one more in place of each that does not. What the
-        predicate raises ends the stream with that error and cancels upstream.
-
-        Raises:
-            TypeError: the predicate cannot be called.
-
-        Example:
-            >>> import pyrs
-            >>> pyrs.range(6).filter(lambda n: n % 2).collect()
-            [1, 3, 5]
-        """
-        return self._then(filtering.Filter(predicate))
-
-    def take(self, count: int) -> Stream[T_co]:
-        """Let the first elements pass, then complete and cancel upstream.
-
-        ::
-
-            ---1---2---3---4---
-            take(2)
-            ---1---2|
-
-        Never requests more than ``count`` from upstream, completes with the last element without being asked again, and
-        ``take(0)`` completes at once.
-
-        Raises:
-            TypeError: the count is not an integer.
-            ValueError: it is negative.
-
-        Example:
-            >>> import pyrs
-            >>> from itertools import count
-            >>> pyrs.from_iterable(count()).take(3).collect()
-            [0, 1, 2]
-        """
-        return self._then(filtering.Take(count))
+        return Single(self._then(stage))
 
     # Endings on the calling thread.
 

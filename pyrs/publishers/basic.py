@@ -1,4 +1,4 @@
-"""The sources: Publishers that begin a stream. Each function returns a :class:`pyrs.Stream`."""
+"""The plain sources: what is in memory, what ends at once, what never does."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pyrs._core.subscription import InertSubscription, checked_subscriber
 from pyrs._core.text import short
 from pyrs.api import Publisher, Subscriber
 from pyrs.errors import NullSignal
-from pyrs.stream import Stream
+from pyrs.stream.stream import Stream
 
 __all__ = ["empty", "error", "from_iterable", "just", "never", "range"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from pyrs._core.fusion import Chain, Stage
-from pyrs._core.staged import StageRun
+from pyrs._core.fusion import Chain
+from pyrs._core.stage import Stage, StageRun
 from pyrs._core.text import checked_callable, name_of
 
 __all__ = ["Map"]
@@ -25,6 +25,10 @@ class Map(Stage):
     def run(self) -> StageRun:
         """See ``Stage``."""
         return _MapRun(self.function)
+
+    def functions(self) -> tuple[object, ...]:
+        """See ``Stage``."""
+        return (self.function,)
 
     def __repr__(self) -> str:
         return f"map({name_of(self.function)})"

@@ -1,0 +1,282 @@
+"""The part of an operator that passes one upstream on after the other: retry, concat, switch_if_empty, ..."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from threading import Lock
+from typing import Any, Generic, TypeVar
+
+from pyrs._core import hooks
+from pyrs._core.coordinator import Operator, Startable
+from pyrs._core.demand import UNBOUNDED, checked_count
+from pyrs._core.lane import Lane
+from pyrs.api import Publisher, Subscriber, Subscription
+from pyrs.errors import NullSignal
+
+__all__ = ["Leg", "Relay"]
+
+T = TypeVar("T")
+
+
+class Relay(Startable, Generic[T]):
+    """One Subscriber's subscription to sources that follow each other.
+
+    There is one source at a time, so its signals are serial and are handed on as they come, without a queue. Demand
+    that a source left over is asked of the next. A source that ends inside its own ``subscribe`` leads to a loop and
+    not to a recursion (3.3).
+
+    An operator says what it does in:
+
+    * ``_begin()``: ``_switch_to(source)`` the first source.
+    * ``_source_completed()``, ``_source_failed(error)``: ``_switch_to`` another, ``_complete()`` or ``_fail(error)``.
+    * ``_release()``: let go of timers and the like. May be called from any thread, and more than once.
+
+    Rules: 1.1, 1.6, 1.7, 1.8, 1.9, 2.3, 2.4, 2.5, 2.6, 2.13, 3.2, 3.5, 3.6, 3.7, 3.8, 3.13, 3.15. The answer to
+    request(n <= 0) (3.9) comes from the source.
+    """
+
+    __slots__ = (
+        "_emitted",
+        "_illegal",
+        "_leg",
+        "_live",
+        "_lock",
+        "_operator",
+        "_requested",
+        "_subscriber",
+        "_subscribing",
+    )
+
+    def __init__(self, subscriber: Subscriber[T], operator: Operator[Any]) -> None:
+        self._subscriber: Subscriber[T] | None = subscriber
+        self._operator = operator
+        self._lock = Lock()
+        self._requested = 0  # under the lock
+        self._illegal = 1  # an n <= 0 that was requested while no source was on: the next one answers it
+        self._emitted = 0  # written by the source that is on
+        self._live = True
+        self._leg: Leg[T] | None = None
+        self._subscribing = _Subscribing()
+
+    # What an operator says.
+
+    @abstractmethod
+    def _begin(self) -> None:
+        """Switch to the first source. Called once, after ``on_subscribe`` was handed on."""
+
+    def _source_completed(self) -> None:
+        """The source completed. By default that is the end."""
+        self._complete()
+
+    def _source_failed(self, error: BaseException) -> None:
+        """The source failed. By default the stream does."""
+        self._fail(error)
+
+    def _release(self) -> None:
+        """Let go of timers and the like."""
+
+    # What the Subscriber may do.
+
+    def request(self, n: int, /) -> None:
+        if n.__class__ is not int:
+            n = checked_count(n)
+        with self._lock:
+            if not self._live:
+                return  # 3.6
+            leg = self._leg
+            subscription = None if leg is None else leg.subscription
+            if n > 0:
+                self._requested += n  # 3.8; a Python int has no bound to wrap at
+            elif subscription is None:
+                self._illegal = n
+        if subscription is not None:
+            subscription.request(n)
+
+    def cancel(self) -> None:
+        self._take_subscriber()
+
+    def __repr__(self) -> str:
+        return f"<{self._operator.call} {'live' if self._live else 'over'}>"
+
+    # For operators.
+
+    def start(self) -> None:
+        """Signal ``on_subscribe``, then begin. Called once."""
+        subscriber = self._subscriber
+        assert subscriber is not None
+        try:
+            subscriber.on_subscribe(self)  # 1.9
+        except BaseException as error:
+            self._subscriber_raised(error, "on_subscribe")
+        if self._live:
+            try:
+                self._begin()
+            except BaseException as error:
+                self._raised(error)
+
+    def _switch_to(self, source: Publisher[T]) -> None:
+        """Pass this source on from now: subscribe to it, with the demand that was not met. The one before has ended."""
+        leg: Leg[T] = Leg(self)
+        with self._lock:
+            if not self._live:
+                return
+            before, self._leg = self._leg, leg
+        if before is not None:
+            before.cancel()
+        self._subscribing.add(source, leg)
+
+    def _complete(self) -> None:
+        """Signal ``on_complete``, unless the stream is over (1.5, 1.7)."""
+        subscriber = self._take_subscriber()
+        if subscriber is not None:
+            try:
+                subscriber.on_complete()
+            except BaseException as error:
+                self._subscriber_raised(error, "on_complete", subscriber)
+
+    def _fail(self, error: BaseException) -> None:
+        """Signal ``on_error``, unless the stream is over; then the error goes to the hook (1.4, 1.7)."""
+        subscriber = self._take_subscriber()
+        if subscriber is not None:
+            try:
+                subscriber.on_error(error)
+            except BaseException as raised:
+                self._subscriber_raised(raised, "on_error", subscriber)
+        elif not hooks.is_exit(error):
+            hooks.on_error_dropped(error, f"{self._operator.call}: the stream was over")
+
+    def _raised(self, error: BaseException) -> None:
+        """A function of the user's raised in this operator: the stream fails with that."""
+        self._operator.blame(error)
+        self._fail(error)
+        if hooks.is_exit(error):
+            raise error
+
+    # What keeps the rules.
+
+    def _take_subscriber(self) -> Subscriber[T] | None:
+        """End the stream and forget both sides (3.13). Only the first caller is given the Subscriber (1.7)."""
+        with self._lock:
+            if not self._live:
+                return None  # 3.7
+            self._live = False
+            subscriber, self._subscriber = self._subscriber, None
+            leg, self._leg = self._leg, None
+        if leg is not None:
+            leg.cancel()
+        self._release()
+        return subscriber
+
+    def _subscriber_raised(self, error: BaseException, signal: str, subscriber: Subscriber[T] | None = None) -> None:
+        """The Subscriber broke 2.13: its Subscription counts as cancelled, and the hook is told, never the Subscriber.
+
+        Raises:
+            BaseException: the error itself, if it is an interrupt or an exit.
+        """
+        who = self._take_subscriber() or subscriber
+        if hooks.is_exit(error):
+            raise error
+        hooks.on_error_dropped(error, f"raised by {signal} of {type(who).__name__}" if who else signal)
+
+
+class _Subscribing(Lane):
+    """Subscribes to one source after the other, in a loop."""
+
+    __slots__ = ("_next",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._next: tuple[Publisher[Any], Leg[Any]] | None = None
+
+    def add(self, source: Publisher[Any], leg: Leg[Any]) -> None:
+        self._next = (source, leg)
+        self.run_here()
+
+    def _has_work(self) -> bool:
+        return self._next is not None
+
+    def _work(self) -> None:
+        upcoming, self._next = self._next, None
+        if upcoming is not None:
+            source, leg = upcoming
+            try:
+                source.subscribe(leg)
+            except Exception as error:  # 1.9
+                leg.on_error(error)
+
+
+class Leg(Subscriber[T]):
+    """The Subscriber of one source of a relay. A Subscriber takes one Publisher in its life (2.5, 2.12)."""
+
+    __slots__ = ("_relay", "subscription")
+
+    def __init__(self, relay: Relay[T]) -> None:
+        self._relay = relay
+        self.subscription: Subscription | None = None
+
+    def on_subscribe(self, subscription: Subscription, /) -> None:
+        if subscription is None:
+            raise NullSignal("on_subscribe(None)")
+        relay = self._relay
+        with relay._lock:
+            refused = relay._leg is not self or self.subscription is not None
+            if not refused:
+                self.subscription = subscription
+                # From here on request() reaches this source; what was asked for before is asked here.
+                demand = relay._requested - relay._emitted
+        if refused:
+            subscription.cancel()  # 2.5
+        elif relay._illegal <= 0:
+            subscription.request(relay._illegal)
+        elif demand:
+            subscription.request(min(demand, UNBOUNDED))
+
+    def on_next(self, element: T, /) -> None:
+        if element is None:
+            raise NullSignal("on_next(None)")
+        relay = self._relay
+        if relay._leg is self:
+            relay._emitted += 1
+            subscriber = relay._subscriber
+            if subscriber is not None:
+                try:
+                    subscriber.on_next(element)
+                except BaseException as error:
+                    relay._subscriber_raised(error, "on_next")
+
+    def on_error(self, error: BaseException, /) -> None:
+        if error is None:
+            raise NullSignal("on_error(None)")
+        if not self._ended():
+            hooks.on_error_dropped(error, "the stream was over")
+            return
+        try:
+            self._relay._source_failed(error)
+        except BaseException as raised:
+            self._relay._raised(raised)
+
+    def on_complete(self) -> None:
+        if self._ended():
+            try:
+                self._relay._source_completed()
+            except BaseException as raised:
+                self._relay._raised(raised)
+
+    def cancel(self) -> None:
+        """Cancel, unless it ended (2.6)."""
+        subscription, self.subscription = self.subscription, None
+        if subscription is not None:
+            try:
+                subscription.cancel()
+            except Exception as error:  # 3.15 is the upstream's to keep; ours has to return normally all the same
+                hooks.on_error_dropped(error, f"raised by cancel() of {type(subscription).__name__}")
+
+    def _ended(self) -> bool:
+        """Note a terminal signal (2.4) and return whether this source was on."""
+        relay = self._relay
+        with relay._lock:
+            if relay._leg is not self:
+                return False
+            self.subscription = None
+            relay._leg = None
+        return True

@@ -1,0 +1,4 @@
+"""The sources: functions that return the :class:`pyrs.Stream` of a Publisher that begins a stream.
+
+basic        from_iterable, range, just, empty, error, never
+"""
