@@ -1,14 +1,17 @@
-"""For tests: a Subscriber that records what it is told, waits with deadlines, and knows the rules of its Publisher."""
+"""A Subscriber that records what it is told, waits with deadlines, and knows the rules of its Publisher."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from threading import Condition, get_ident
+from threading import Condition
 from typing import Any, Generic, TypeVar
 
 from pyrs._core.demand import UNBOUNDED
-from pyrs._core.states import TRANSITIONS, Signal, State
+from pyrs._core.states import Signal
 from pyrs.api import Subscriber, Subscription
+from pyrs.errors import NullSignal
+from pyrs.testing import overlap
+from pyrs.testing.grammar import Grammar
 
 __all__ = ["TestSubscriber"]
 
@@ -35,6 +38,8 @@ class TestSubscriber(Subscriber[T], Generic[T]):
         violations: a line for each rule that was broken.
         thread_names: the names of the threads that signalled.
 
+    Rules: 2.1, 2.3, 2.5, 2.13.
+
     Example:
         >>> import pyrs
         >>> subscriber = TestSubscriber()
@@ -57,19 +62,16 @@ class TestSubscriber(Subscriber[T], Generic[T]):
         self.error: BaseException | None = None
         self.completed = False
         self.subscription: Subscription | None = None
-        self.violations: list[str] = []
-        self.thread_names: set[str] = set()
+        self._grammar = Grammar()
+        self.violations = self._grammar.violations
+        self.thread_names = self._grammar.thread_names
         self._first_request = UNBOUNDED if request is None else request
         self._on_element = on_element
         self._timeout = timeout
         self._changed = Condition()
-        self._state = State.WAITING
-        self._demand = 0
-        self._thread = 0
-        self._depth = 0
 
     def __repr__(self) -> str:
-        return f"<TestSubscriber: {self._state.value}, {len(self.elements)} elements>"
+        return f"<TestSubscriber: {self._grammar.state.value}, {len(self.elements)} elements>"
 
     # What the Publisher calls.
 
@@ -93,11 +95,9 @@ class TestSubscriber(Subscriber[T], Generic[T]):
         self._enter(Signal.ON_NEXT, element)
         try:
             with self._changed:
-                self._demand -= 1
-                if self._demand < 0:
-                    self._violated("1.1", "on_next without demand")
                 self.elements.append(element)
                 self._changed.notify_all()
+            overlap.hold()
             if self._on_element is not None:
                 self._on_element(self, element)
         finally:
@@ -113,7 +113,7 @@ class TestSubscriber(Subscriber[T], Generic[T]):
 
     def on_complete(self) -> None:
         """Record the end."""
-        self._enter(Signal.ON_COMPLETE, self)
+        self._enter(Signal.ON_COMPLETE)
         with self._changed:
             self.completed = True
             self._changed.notify_all()
@@ -124,16 +124,15 @@ class TestSubscriber(Subscriber[T], Generic[T]):
     def request(self, n: int) -> None:
         """Request n more elements, waiting for ``on_subscribe`` if it has not come."""
         subscription = self.await_subscription()
-        if n > 0:
-            with self._changed:
-                self._demand += n
+        with self._changed:
+            self._grammar.requested(n)
         subscription.request(n)
 
     def cancel(self) -> None:
         """Cancel, waiting for ``on_subscribe`` if it has not come."""
         subscription = self.await_subscription()
         with self._changed:
-            self._state = TRANSITIONS[self._state, Signal.CANCEL].state
+            self._grammar.cancelled()
         subscription.cancel()
 
     # Waiting.
@@ -215,32 +214,17 @@ class TestSubscriber(Subscriber[T], Generic[T]):
             raise AssertionError("; ".join(self.violations))
         return self
 
-    def _enter(self, signal: Signal, argument: object) -> None:
-        from threading import current_thread
-
-        me = get_ident()
+    def _enter(self, signal: Signal, argument: object = None) -> None:
         with self._changed:
-            self.thread_names.add(current_thread().name)
-            if self._depth and self._thread != me:
-                self._violated("1.3", f"{signal.value} while another thread was signalling")
-            self._thread = me
-            self._depth += 1
-            if argument is None:
-                self._violated("2.13", f"{signal.value}(None)")
-            step = TRANSITIONS[self._state, signal]
-            if step.violation:
-                self._violated(step.rule, f"{signal.value} while {self._state.value}")
-            else:
-                self._state = step.state
+            self._grammar.enter(signal, argument)
+            if argument is None and signal is not Signal.ON_COMPLETE:
+                self._grammar.leave()
+                raise NullSignal(f"{signal.value}(None)")
 
     def _leave(self) -> None:
         with self._changed:
-            self._depth -= 1
-
-    def _violated(self, rule: str, what: str) -> None:
-        self.violations.append(f"rule {rule} broken: {what}")
+            self._grammar.leave()
 
     def _story(self) -> str:
-        end = "completed" if self.completed else f"failed with {self.error!r}" if self.error is not None else "live"
-        shown = repr(self.elements) if len(self.elements) <= 20 else f"{self.elements[:20]!r} ..."
-        return f"{len(self.elements)} elements {shown}, {end}" + "".join(f"; {line}" for line in self.violations)
+        with self._changed:
+            return self._grammar.story()
