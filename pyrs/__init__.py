@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from pyrs._core.demand import UNBOUNDED
 from pyrs._core.hooks import set_element_hook, set_error_hook
+from pyrs._core.overflow import Overflow
 from pyrs.api import Processor, Publisher, Subscriber, Subscription
 from pyrs.errors import NonPositiveRequest, NullSignal, PyrsError, SpecViolation
 from pyrs.publishers.basic import empty, error, from_iterable, just, never, range
@@ -33,6 +34,7 @@ __all__ = [
     "UNBOUNDED",
     "NonPositiveRequest",
     "NullSignal",
+    "Overflow",
     "Processor",
     "Publisher",
     "PyrsError",

@@ -11,6 +11,8 @@
     │   ├── ConcurrentSignals                            two signals at the same time                  (1.3)
     │   └── SignalAfterTerminal                          a signal after on_error or on_complete        (1.7)
     ├── SchedulerClosed               also RuntimeError  a scheduler was given a task after its end
+    ├── BufferOverflow                                   an element came for which there was no room
+    ├── StreamTimeout                 also TimeoutError  an element, or the end, did not come in time
     └── JvmError                      everything that concerns the bridge
         ├── JvmUnavailable                               no gateway is installed, or no JVM can be reached
         ├── VersionMismatch                              the jar in the JVM is not this package's
@@ -27,6 +29,7 @@ from __future__ import annotations
 from typing import Any
 
 __all__ = [
+    "BufferOverflow",
     "CallTimeout",
     "ConcurrentSignals",
     "ConversionError",
@@ -43,6 +46,7 @@ __all__ = [
     "SchedulerClosed",
     "SignalAfterTerminal",
     "SpecViolation",
+    "StreamTimeout",
     "SubscribedTwice",
     "VersionMismatch",
 ]
@@ -54,6 +58,14 @@ class PyrsError(Exception):
 
 class SchedulerClosed(PyrsError, RuntimeError):
     """A scheduler was given a task after it, or the asyncio loop that it stands for, was closed."""
+
+
+class BufferOverflow(PyrsError):
+    """An element came that was not demanded, and there was no room to hold it, or no more."""
+
+
+class StreamTimeout(PyrsError, TimeoutError):
+    """An element, or the end, did not come in time."""
 
 
 class SpecViolation(PyrsError):
