@@ -72,13 +72,13 @@ def single(name: str = "single") -> Scheduler:
         name: the thread is called ``pyrs-<name>-<number>``.
 
     Example:
-        >>> scheduler = single()
-        >>> for n in (1, 2):
-        ...     scheduler.execute(lambda n=n: print(n))
+        >>> scheduler, seen = single(), []
+        >>> for n in (1, 2, 3):
+        ...     scheduler.execute(lambda n=n: seen.append(n))
         >>> scheduler.close()
-        1
-        2
         True
+        >>> seen
+        [1, 2, 3]
     """
     return Single(_checked_name(name))
 

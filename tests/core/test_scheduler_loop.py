@@ -1,0 +1,186 @@
+"""The scheduler on an asyncio loop: from its own thread and from others, cancelled, closed."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import threading
+from typing import Any
+
+import pytest
+
+from pyrs import schedulers
+
+
+def elsewhere(function: Any) -> None:
+    thread = threading.Thread(target=function, name="elsewhere")
+    thread.start()
+    thread.join(10)
+    assert not thread.is_alive()
+
+
+def test_tasks_of_its_own_thread_and_of_others_run_on_the_loop_in_order() -> None:
+    async def main() -> list[int]:
+        scheduler = schedulers.asyncio()
+        seen: list[int] = []
+        here = threading.get_ident()
+        done = asyncio.Event()
+
+        def bring(first: int) -> None:
+            for n in range(first, first + 100):
+                scheduler.execute(lambda n=n: seen.append(n) if threading.get_ident() == here else None)  # type: ignore[misc]
+
+        bring(0)
+        assert seen == []  # never before execute returned
+        elsewhere(lambda: (bring(100), scheduler.schedule(done.set)))
+        await asyncio.wait_for(done.wait(), 10)
+        return seen
+
+    assert asyncio.run(main()) == list(range(200))
+
+
+@pytest.mark.parametrize("call", [lambda work: work(), elsewhere], ids=["its own thread", "another"])
+def test_delays_keep_their_order_and_can_be_cancelled(call: Any) -> None:
+    async def main() -> list[float]:
+        scheduler = schedulers.asyncio(asyncio.get_running_loop())
+        seen: list[float] = []
+        done = asyncio.Event()
+
+        def arm() -> None:
+            for delay in (0.03, 0.01, 0.02):
+                scheduler.schedule(lambda delay=delay: seen.append(delay), delay)  # type: ignore[misc]
+            scheduler.schedule(done.set, 0.04)
+            handle = scheduler.schedule(lambda: seen.append(0), 0.015)
+            handle.cancel()
+            handle.cancel()
+            scheduler.schedule(lambda: seen.append(0)).cancel()
+
+        call(arm)
+        await asyncio.wait_for(done.wait(), 10)
+        return seen
+
+    assert asyncio.run(main()) == [0.01, 0.02, 0.03]
+
+
+@pytest.mark.parametrize("call", [lambda work: work(), elsewhere], ids=["its own thread", "another"])
+def test_cancelled_timers_do_not_stay_on_the_loop(call: Any) -> None:
+    async def main() -> int:
+        loop = asyncio.get_running_loop()
+        scheduler = schedulers.asyncio()
+
+        def arm() -> None:
+            for _ in range(2_000):
+                scheduler.schedule(int, 60).cancel()
+
+        call(arm)
+        for _ in range(5):
+            await asyncio.sleep(0)
+        return len(loop._scheduled)  # type: ignore[attr-defined]
+
+    assert asyncio.run(main()) < 200
+
+
+def test_errors_go_to_the_hook_and_the_loop_goes_on(dropped: Any) -> None:
+    async def main() -> None:
+        scheduler = schedulers.asyncio()
+        done = asyncio.Event()
+        scheduler.execute(lambda: 1 / 0)
+        scheduler.schedule(lambda: 1 / 0, 0.001)
+        scheduler.schedule(done.set, 0.002)
+        await asyncio.wait_for(done.wait(), 10)
+
+    asyncio.run(main())
+    assert [type(error) for error in dropped.take()] == [ZeroDivisionError] * 2
+
+
+def test_an_interrupt_stops_the_loop() -> None:
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    async def main() -> None:
+        schedulers.asyncio().execute(interrupt)
+        await asyncio.sleep(10)
+
+    with pytest.raises(KeyboardInterrupt):
+        asyncio.run(main())
+
+
+def test_tasks_carry_nothing_of_whoever_brings_them() -> None:
+    variable = contextvars.ContextVar[str]("variable")
+
+    async def main() -> list[int]:
+        variable.set("mine")
+        scheduler = schedulers.asyncio()
+        sizes: list[int] = []
+        done = asyncio.Event()
+
+        def look() -> None:
+            sizes.append(len(contextvars.copy_context()))
+
+        scheduler.execute(look)
+        scheduler.schedule(look, 0.001)
+        scheduler.schedule(done.set, 0.002)
+        await asyncio.wait_for(done.wait(), 10)
+        return sizes
+
+    assert asyncio.run(main()) == [0, 0]
+
+
+def test_a_closed_loop_takes_no_more_tasks_and_no_harm_from_a_cancel() -> None:
+    loop = asyncio.new_event_loop()
+    scheduler = schedulers.asyncio(loop)
+    handle = scheduler.schedule(int, 60)
+    loop.close()
+    for call in (scheduler.execute, scheduler.schedule, lambda task: scheduler.schedule(task, 1)):
+        with pytest.raises(schedulers.SchedulerClosed):
+            call(int)
+    handle.cancel()
+    assert scheduler.close()
+    assert "closed" in repr(scheduler)
+
+
+def test_close_waits_for_what_was_due_and_then_refuses() -> None:
+    async def main() -> list[Any]:
+        scheduler = schedulers.asyncio()
+        seen: list[Any] = []
+
+        def close() -> None:
+            scheduler.execute(lambda: seen.append("task"))
+            seen.append(scheduler.close(10))
+
+        await asyncio.get_running_loop().run_in_executor(None, close)
+        for refused in (scheduler.execute, lambda task: scheduler.schedule(task, 1)):
+            with pytest.raises(schedulers.SchedulerClosed):
+                refused(int)
+        seen.append(scheduler.close(10))  # no waiting here
+        return seen
+
+    assert asyncio.run(main()) == ["task", True, False]
+
+
+def test_the_clock_is_the_loop_s() -> None:
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        before = loop.time()
+        assert before <= schedulers.asyncio().now() <= loop.time()
+
+    asyncio.run(main())
+
+
+def test_wrong_loops() -> None:
+    with pytest.raises(RuntimeError, match="no running event loop"):
+        schedulers.asyncio()
+    with pytest.raises(TypeError, match="loop must be an asyncio event loop, not int"):
+        schedulers.asyncio(3)  # type: ignore[arg-type]
+
+
+def test_bad_arguments() -> None:
+    async def main() -> None:
+        scheduler = schedulers.asyncio()
+        for call in (scheduler.execute, scheduler.schedule):
+            with pytest.raises(TypeError, match="task must be callable"):
+                call(3)  # type: ignore[operator]
+        with pytest.raises(ValueError, match="delay"):
+            scheduler.schedule(int, -1)
+
+    asyncio.run(main())

@@ -1,0 +1,536 @@
+"""Schedulers: which thread, which order, what becomes of errors, closes, forks and cancelled timers."""
+
+from __future__ import annotations
+
+import contextvars
+import gc
+import os
+import subprocess
+import sys
+import threading
+import weakref
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from pyrs import schedulers
+from pyrs._core.executor import DaemonExecutor
+from pyrs._core.text import checked_seconds
+from pyrs.schedulers import delays, threads
+from pyrs.schedulers.threads import Pool, Single
+
+Make = Callable[[], schedulers.Scheduler]
+ON_THREADS: list[Make] = [schedulers.single, schedulers.pool]
+EVERY: list[Make] = [schedulers.inline, schedulers.single, schedulers.pool, schedulers.default, schedulers.VirtualTime]
+
+
+def run_python(program: str) -> str:
+    """Run a program in a process of its own, and return what it printed. It must end by itself."""
+    command = [sys.executable, "-W", "ignore::DeprecationWarning", "-c", program]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False, env={"PYTHONPATH": "."})
+    assert run.returncode == 0, run.stderr
+    return run.stdout
+
+
+@pytest.fixture(params=ON_THREADS, ids=lambda make: make.__name__)
+def scheduler(request: pytest.FixtureRequest) -> Iterator[schedulers.Scheduler]:
+    scheduler: schedulers.Scheduler = request.param()
+    yield scheduler
+    assert scheduler.close(10)
+
+
+class TestSingle:
+    def test_ten_thousand_tasks_run_in_their_order_on_one_thread(self) -> None:
+        scheduler = schedulers.single("orderly")
+        seen: list[int] = []
+        on: set[threading.Thread] = set()
+        for n in range(10_000):
+            scheduler.execute(lambda n=n: (seen.append(n), on.add(threading.current_thread())))  # type: ignore[misc]
+        assert scheduler.close(30)
+        assert seen == list(range(10_000))
+        (thread,) = on
+        assert thread.daemon
+        assert thread.name.startswith("pyrs-orderly-")
+
+    def test_no_thread_before_the_first_task_and_none_after_an_idle_time(self) -> None:
+        scheduler = Single("brief", idle_seconds=0.01)
+        on: list[threading.Thread] = []
+        for _ in range(2):
+            assert scheduler._thread is None
+            done = threading.Event()
+            scheduler.execute(lambda done=done: (on.append(threading.current_thread()), done.set()))  # type: ignore[misc]
+            assert done.wait(10)
+            on[-1].join(10)
+        assert on[0] is not on[1]
+
+    def test_nothing_is_lost_where_idle_ends_and_new_tasks_meet(self) -> None:
+        scheduler = Single("meeting", idle_seconds=0.0001)
+        for _ in range(500):
+            done = threading.Event()
+            scheduler.execute(done.set)
+            assert done.wait(10)
+        assert scheduler.close(10)
+
+    def test_a_task_may_schedule_and_close(self) -> None:
+        scheduler = schedulers.single()
+        seen: list[str] = []
+        done = threading.Event()
+
+        def first() -> None:
+            scheduler.execute(lambda: seen.append("second"))
+            seen.append("first")
+            scheduler.schedule(lambda: (seen.append(str(scheduler.close())), done.set()), 0.001)
+
+        scheduler.execute(first)
+        assert done.wait(10)
+        assert seen == ["first", "second", "True"]
+
+
+def test_tasks_of_a_pool_run_at_the_same_time() -> None:
+    scheduler = schedulers.pool(2, "meet")
+    barrier = threading.Barrier(3)
+    names: list[str] = []
+    for _ in range(2):
+        scheduler.execute(lambda: (barrier.wait(10), names.append(threading.current_thread().name)))
+    barrier.wait(10)
+    assert scheduler.close(10)
+    assert len(set(names)) == 2
+    assert all(name.startswith("pyrs-meet-") for name in names)
+
+
+def test_a_task_that_comes_while_the_last_thread_of_an_executor_leaves_is_run() -> None:
+    class Leaving(DaemonExecutor):
+        decided, go = threading.Event(), threading.Event()
+
+        def _next_task(self) -> Any:
+            task = super()._next_task()
+            if task is None:
+                self.decided.set()
+                assert self.go.wait(10)
+            return task
+
+    executor = Leaving("leaving", max_threads=1, idle_seconds=0.001)
+    executor.execute(lambda: None)
+    assert executor.decided.wait(10)
+    done = threading.Event()
+    executor.execute(done.set)
+    executor.go.set()
+    assert done.wait(10)
+    assert executor.shutdown(10)
+
+
+class TestInline:
+    def test_runs_here_and_at_once(self) -> None:
+        seen: list[threading.Thread] = []
+        scheduler = schedulers.inline()
+        scheduler.execute(lambda: seen.append(threading.current_thread()))
+        scheduler.schedule(lambda: seen.append(threading.current_thread()))
+        assert seen == [threading.current_thread()] * 2
+
+    def test_with_a_delay_runs_on_the_default_pool(self) -> None:
+        names: list[str] = []
+        done = threading.Event()
+        schedulers.inline().schedule(lambda: (names.append(threading.current_thread().name), done.set()), 0.001)
+        assert done.wait(10)
+        assert names[0].startswith("pyrs-default-")
+
+    def test_errors_go_to_the_hook_and_interrupts_travel_on(self, dropped: Any) -> None:
+        scheduler = schedulers.inline()
+        scheduler.execute(lambda: 1 / 0)
+        assert [type(error) for error in dropped.take()] == [ZeroDivisionError]
+
+        def interrupt() -> None:
+            raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            scheduler.execute(interrupt)
+
+
+class TestErrors:
+    @pytest.mark.parametrize("error", [ValueError("mine"), KeyboardInterrupt(), SystemExit(3)], ids=repr)
+    @pytest.mark.parametrize("delay", [0.0, 0.001])
+    def test_go_to_the_hook_and_the_thread_goes_on(self, error: BaseException, delay: float, dropped: Any) -> None:
+        scheduler = schedulers.single()
+        on: list[threading.Thread] = []
+        done = threading.Event()
+
+        def fail() -> None:
+            on.append(threading.current_thread())
+            raise error
+
+        scheduler.schedule(fail, delay)
+        scheduler.schedule(lambda: (on.append(threading.current_thread()), done.set()), delay)
+        assert done.wait(10)
+        assert dropped.take() == [error]
+        assert on[0] is on[1]
+        assert scheduler.close()
+
+    def test_of_a_pool_too(self, dropped: Any) -> None:
+        scheduler = schedulers.pool(1)
+
+        def leave() -> None:
+            raise SystemExit(3)
+
+        done = threading.Event()
+        scheduler.execute(leave)
+        scheduler.execute(done.set)
+        assert done.wait(10)
+        assert [type(error) for error in dropped.take()] == [SystemExit]
+        assert scheduler.close()
+
+
+class TestClose:
+    def test_lets_queued_tasks_finish_and_then_refuses(self, scheduler: schedulers.Scheduler) -> None:
+        entered, leave = threading.Semaphore(0), threading.Event()
+        seen: list[int] = []
+        for n in range(40):
+            scheduler.execute(lambda n=n: (entered.release(), leave.wait(10), seen.append(n)))  # type: ignore[misc]
+        assert entered.acquire(timeout=10)
+        assert not scheduler.close(0)
+        leave.set()
+        assert scheduler.close(10)
+        assert sorted(seen) == list(range(40))
+        for refused in (scheduler.execute, scheduler.schedule, lambda task: scheduler.schedule(task, 1)):
+            with pytest.raises(schedulers.SchedulerClosed, match="takes no more tasks"):
+                refused(lambda: None)
+        assert "closed" in repr(scheduler)
+        assert scheduler.close()
+
+    @pytest.mark.parametrize("make", [*ON_THREADS, schedulers.inline], ids=lambda make: make.__name__)
+    def test_a_delay_that_ends_after_it_is_reported(self, make: Make, dropped: Any) -> None:
+        scheduler = make()
+        seen: list[int] = []
+        scheduler.schedule(lambda: seen.append(1), 0.02)
+        assert scheduler.close()
+        later = threading.Event()
+        schedulers.default().schedule(later.set, 0.03)
+        assert later.wait(10)
+        assert [type(error) for error in dropped.take()] == [schedulers.SchedulerClosed]
+        assert seen == []
+
+    def test_the_default_is_replaced(self) -> None:
+        before = schedulers.default()
+        assert schedulers.default() is before
+        assert before.close()
+        after = schedulers.default()
+        assert after is not before
+        done = threading.Event()
+        after.execute(done.set)
+        assert done.wait(10)
+
+    def test_closed_inline_refuses(self) -> None:
+        scheduler = schedulers.inline()
+        assert scheduler.close()
+        with pytest.raises(schedulers.SchedulerClosed):
+            scheduler.execute(lambda: None)
+        schedulers.inline().execute(lambda: None)
+
+
+class TestDelays:
+    def test_in_order_of_time_and_never_early(self) -> None:
+        scheduler = schedulers.single()
+        start = scheduler.now()
+        seen: list[tuple[float, bool]] = []
+        done = threading.Event()
+        for delay in (0.03, 0.01, 0.02):
+            due = start + delay
+            scheduler.schedule(
+                lambda delay=delay, due=due: seen.append((delay, scheduler.now() >= due)),  # type: ignore[misc]
+                delay,
+            )
+        scheduler.schedule(done.set, 0.04)
+        assert done.wait(10)
+        assert seen == [(0.01, True), (0.02, True), (0.03, True)]
+
+    def test_cancelled_ones_do_not_run(self, scheduler: schedulers.Scheduler) -> None:
+        seen: list[str] = []
+        handle = scheduler.schedule(lambda: seen.append("cancelled"), 0.01)
+        done = threading.Event()
+        scheduler.schedule(done.set, 0.02)
+        handle.cancel()
+        handle.cancel()
+        assert done.wait(10)
+        assert seen == []
+
+    @pytest.mark.parametrize("delay", [0.0, 0.001])
+    def test_a_cancel_still_counts_when_the_task_waits_for_a_thread(self, delay: float) -> None:
+        scheduler = schedulers.single()
+        entered, leave = threading.Event(), threading.Event()
+        scheduler.execute(lambda: (entered.set(), leave.wait(10)))
+        assert entered.wait(10)
+        seen: list[str] = []
+        handle = scheduler.schedule(lambda: seen.append("ran"), delay)
+        handed = threading.Event()
+        schedulers.default().schedule(handed.set, 0.01)  # behind it in the timer
+        assert handed.wait(10)
+        handle.cancel()
+        leave.set()
+        assert scheduler.close(10)
+        assert seen == []
+
+    def test_a_million_armed_and_cancelled_leave_nothing(self) -> None:
+        scheduler = schedulers.default()
+        queue = threads._timer._queue
+        before, most = len(queue), 0
+        for n in range(1_000_000):
+            scheduler.schedule(int, 60.0).cancel()
+            if n % 1024 == 0:
+                most = max(most, len(queue._heap))
+        assert most < 1_000
+        assert len(queue) == before
+
+    def test_a_window_of_live_ones_bounds_the_dead(self) -> None:
+        queue = delays.DelayQueue()
+        entries: list[delays.Delayed] = []
+        for n in range(50_000):
+            entry = delays.Delayed(int, queue, int)
+            with queue.lock:
+                queue.add(float(n), entry)
+            entries.append(entry)
+            if n >= 1_000:
+                entries[n - 1_000].cancel()
+            assert len(queue._heap) <= 2_000 + 65
+        assert len(queue) == 1_000
+        for entry in entries:
+            entry.cancel()
+        assert (len(queue), queue.earliest()) == (0, None)
+
+    def test_a_cancelled_task_is_let_go_at_once(self) -> None:
+        class Task:
+            def __call__(self) -> None: ...
+
+        for make in EVERY:
+            if make is schedulers.inline:
+                continue
+            task = Task()
+            alive = weakref.ref(task)
+            handle = make().schedule(task, 60)
+            del task
+            handle.cancel()
+            assert alive() is None, make
+
+    def test_the_timer_s_thread_ends_when_it_is_idle(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(delays, "_IDLE_SECONDS", 0.01)
+        timer = delays.Timer()
+        on: list[threading.Thread] = []
+        for _ in range(2):
+            done = threading.Event()
+            timer.arm(done.set, 0.001, lambda task: (on.append(threading.current_thread()), task()))
+            assert done.wait(10)
+            on[-1].join(10)
+            assert not on[-1].is_alive()
+        assert on[0] is not on[1]
+        assert (on[0].name, on[0].daemon) == ("pyrs-timer", True)
+
+    def test_an_earlier_one_wakes_the_timer(self) -> None:
+        late = schedulers.default().schedule(int, 3600)
+        done = threading.Event()
+        schedulers.default().schedule(done.set, 0.001)
+        assert done.wait(10)
+        late.cancel()
+
+    def test_a_cancel_races_with_the_time(self) -> None:
+        scheduler = schedulers.pool(4, "race")
+        runs = [0] * 2_000
+
+        def run(n: int) -> None:
+            runs[n] += 1
+
+        canceller = schedulers.single("canceller")
+        for n in range(len(runs)):
+            handle = scheduler.schedule(lambda n=n: run(n), 0.0005)  # type: ignore[misc]
+            if n % 2:
+                canceller.schedule(handle.cancel, 0.0005)
+        for each in (canceller, scheduler):
+            last = threading.Event()
+            each.schedule(last.set, 0.01)
+            assert last.wait(10)
+            assert each.close(10)
+        assert set(runs) <= {0, 1}
+        assert all(runs[0::2])
+
+
+def test_a_finalizer_may_schedule_whatever_the_collector_interrupts() -> None:
+    scheduler, many = schedulers.single(), schedulers.pool(2)
+
+    class Cycle:
+        def __init__(self) -> None:
+            self.itself = self
+            self.handle = scheduler.schedule(int, 60)
+
+        def __del__(self) -> None:
+            self.handle.cancel()
+            scheduler.execute(int)
+            many.execute(int)
+            scheduler.schedule(int, 60).cancel()
+
+    done = threading.Event()
+
+    def work() -> None:
+        before = gc.get_threshold()
+        gc.set_threshold(2, 2, 2)
+        try:
+            for _ in range(500):
+                Cycle()
+                scheduler.execute(int)
+                many.execute(int)
+                scheduler.schedule(int, 60).cancel()
+        finally:
+            gc.set_threshold(*before)
+        done.set()
+
+    threading.Thread(target=work, daemon=True).start()
+    assert done.wait(60), "a lock was waited for by the thread that holds it"
+    gc.collect()
+    assert scheduler.close(10)
+    assert many.close(10)
+
+
+class TestUse:
+    def test_the_given_one_then_that_of_use_then_the_default(self) -> None:
+        assert schedulers.current() is schedulers.default()
+        given = schedulers.inline()
+        with schedulers.use(schedulers.VirtualTime()) as outer:
+            assert schedulers.current() is outer
+            assert schedulers.current(given) is given
+            with schedulers.use(schedulers.VirtualTime()) as inner:
+                assert schedulers.current() is inner
+            assert schedulers.current() is outer
+        assert schedulers.current() is schedulers.default()
+
+    def test_other_threads_are_not_concerned(self) -> None:
+        seen: list[schedulers.Scheduler] = []
+        with schedulers.use(schedulers.inline()):
+            thread = threading.Thread(
+                target=contextvars.Context().run, args=(lambda: seen.append(schedulers.current()),)
+            )
+            thread.start()
+            thread.join(10)
+        assert seen == [schedulers.default()]
+
+    def test_only_schedulers(self) -> None:
+        with pytest.raises(TypeError, match="scheduler must be a Scheduler, not int"):
+            schedulers.current(3)  # type: ignore[arg-type]
+        with pytest.raises(TypeError, match="scheduler must be a Scheduler, not NoneType"), schedulers.use(None):  # type: ignore[type-var]
+            pass
+        with pytest.raises(TypeError, match="on must be a Scheduler, not str"):
+            schedulers.checked_scheduler("pool", "on")  # type: ignore[arg-type]
+        assert schedulers.checked_scheduler(None) is None
+
+
+class TestArguments:
+    @pytest.mark.parametrize("make", EVERY, ids=lambda make: make.__name__)
+    def test_are_checked_where_they_enter(self, make: Make) -> None:
+        scheduler = make()
+        for delay in (-1, float("nan"), float("inf"), 10**400):
+            with pytest.raises(ValueError, match="delay must be finite and at least 0 seconds"):
+                scheduler.schedule(int, delay)
+        with pytest.raises(TypeError, match="delay must be a number of seconds or a timedelta, not str"):
+            scheduler.schedule(int, "1")  # type: ignore[arg-type]
+        for call in (scheduler.execute, scheduler.schedule):
+            with pytest.raises(TypeError, match="task must be callable, not int"):
+                call(3)  # type: ignore[operator]
+        with pytest.raises(ValueError, match="timeout"):
+            scheduler.close(-1)
+
+    def test_of_the_functions(self) -> None:
+        for make in (schedulers.single, lambda name: schedulers.pool(1, name)):
+            with pytest.raises(TypeError, match="name must be a string"):
+                make(3)
+        with pytest.raises(ValueError, match="max_threads must be at least 1"):
+            schedulers.pool(0)
+        with pytest.raises(TypeError, match="max_threads must be an integer"):
+            schedulers.pool("2")  # type: ignore[arg-type]
+
+    def test_seconds(self) -> None:
+        assert checked_seconds(timedelta(milliseconds=1500), "period") == 1.5
+        assert [checked_seconds(value, "period") for value in (0, 2, 0.25)] == [0.0, 2.0, 0.25]
+        for value in (0, 0.0, timedelta(0), -1, timedelta(-1), float("nan"), float("inf"), 10**400):
+            with pytest.raises(ValueError, match="period must be finite and greater than 0 seconds"):
+                checked_seconds(value, "period", positive=True)
+        for wrong in (None, "1", [1], 1j):
+            with pytest.raises(TypeError, match="period must be a number of seconds or a timedelta"):
+                checked_seconds(wrong, "period")  # type: ignore[arg-type]
+
+    @pytest.mark.parametrize("make", EVERY, ids=lambda make: make.__name__)
+    def test_a_repr_tells_what_it_is(self, make: Make) -> None:
+        assert make.__name__ in repr(make())
+
+
+class TestProcess:
+    def test_importing_it_loads_neither_asyncio_nor_logging(self) -> None:
+        loaded = run_python("import sys, pyrs.schedulers; print(*sys.modules)").split()
+        assert not {"asyncio", "logging", "datetime", "inspect", "concurrent.futures"} & set(loaded)
+
+    def test_nothing_keeps_the_interpreter_from_exiting(self) -> None:
+        program = """
+import threading
+from pyrs import schedulers
+for scheduler in (schedulers.single(), schedulers.pool(), schedulers.default()):
+    entered = threading.Event()
+    scheduler.execute(lambda: (entered.set(), threading.Event().wait(3600)))
+    scheduler.schedule(print, 3600)
+    assert entered.wait(10)
+print("end")
+"""
+        assert run_python(program) == "end\n"
+
+    @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+    def test_a_forked_child_has_threads_of_its_own(self) -> None:
+        program = """
+import os, threading
+from pyrs import schedulers
+from pyrs.schedulers import threads
+every = [schedulers.single(), schedulers.pool(2), schedulers.default()]
+
+def use():
+    for scheduler in every:
+        for delay in (0, 0.001):
+            done = threading.Event()
+            scheduler.schedule(done.set, delay)
+            assert done.wait(10), (scheduler, delay)
+
+use()
+inherited = []
+every[0].schedule(lambda: inherited.append(1), 0.2)
+entered, leave = threading.Event(), threading.Event()
+
+def hold():
+    with threads._timer._queue.lock, every[0]._lock, every[1]._executor._lock:
+        entered.set()
+        leave.wait(10)
+
+threading.Thread(target=hold).start()
+entered.wait(10)
+child = os.fork()
+if not child:
+    use()
+    done = threading.Event()
+    every[0].schedule(done.set, 0.3)
+    os._exit(0 if done.wait(10) and not inherited else 1)
+leave.set()
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+use()
+print("both")
+"""
+        assert run_python(program) == "both\n"
+
+
+def test_a_pool_s_threads_carry_nothing_of_whoever_came_first(scheduler: schedulers.Scheduler) -> None:
+    variable = contextvars.ContextVar[str]("variable")
+    sizes: list[int] = []
+    done = threading.Event()
+    token = variable.set("mine")
+    scheduler.execute(lambda: (sizes.append(len(contextvars.copy_context())), done.set()))
+    variable.reset(token)
+    assert done.wait(10)
+    assert sizes == [0]
+
+
+def test_a_pool_shows_its_state() -> None:
+    scheduler = Pool(2, "shown")
+    assert repr(scheduler) == "<pool(2, 'shown'): 0 threads, 0 queued>"
+    assert scheduler.close()
+    assert scheduler.closed

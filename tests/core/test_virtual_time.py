@@ -1,0 +1,194 @@
+"""Virtual time: order, the clock while tasks run, and what moves it."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any, NamedTuple
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pyrs import schedulers
+
+
+class Planned(NamedTuple):
+    """A task that notes its number and the time, cancels an earlier task perhaps, and schedules others."""
+
+    delay: int
+    cancels: int | None
+    children: tuple[Any, ...]
+
+
+def planned(children: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    return st.builds(
+        Planned, st.integers(0, 4), st.none() | st.integers(0, 8), st.tuples() | st.tuples(children, children)
+    )
+
+
+PLANS = st.lists(
+    st.recursive(
+        planned(st.nothing()) | st.builds(Planned, st.integers(0, 4), st.none(), st.just(())), planned, max_leaves=8
+    ),
+    max_size=6,
+)
+
+
+class Real:
+    def __init__(self) -> None:
+        self.time = schedulers.VirtualTime()
+        self.handles: list[schedulers.Cancellable] = []
+        self.seen: list[tuple[int, float]] = []
+
+    def schedule(self, plan: Planned) -> None:
+        number = len(self.handles)
+
+        def task() -> None:
+            self.seen.append((number, self.time.now()))
+            if plan.cancels is not None and plan.cancels < len(self.handles):
+                self.handles[plan.cancels].cancel()
+            for child in plan.children:
+                self.schedule(child)
+
+        self.handles.append(self.time.schedule(task, plan.delay))
+
+
+class Model:
+    """The same, slowly: a list that is searched for the least."""
+
+    def __init__(self) -> None:
+        self.now = 0
+        self.count = 0
+        self.waiting: list[tuple[int, int, Planned]] = []
+        self.seen: list[tuple[int, float]] = []
+
+    def schedule(self, plan: Planned) -> None:
+        self.waiting.append((self.now + plan.delay, self.count, plan))
+        self.count += 1
+
+    def advance(self, seconds: int) -> None:
+        end = self.now + seconds
+        while due := [item for item in self.waiting if item[0] <= end]:
+            first = min(due, key=lambda item: item[:2])
+            self.waiting.remove(first)
+            self.now, number, plan = first
+            self.seen.append((number, float(self.now)))
+            if plan.cancels is not None:
+                self.waiting = [item for item in self.waiting if item[1] != plan.cancels]
+            for child in plan.children:
+                self.schedule(child)
+        self.now = end
+
+
+@given(PLANS, st.lists(st.integers(0, 5), max_size=5))
+def test_is_what_the_model_does(plans: list[Planned], steps: list[int]) -> None:
+    real, model = Real(), Model()
+    for plan in plans:
+        real.schedule(plan)
+        model.schedule(plan)
+    for step in steps:
+        real.time.advance_by(step)
+        model.advance(step)
+        assert real.seen == model.seen
+        assert (real.time.now(), real.time.pending) == (model.now, len(model.waiting))
+
+
+def test_nothing_runs_until_the_clock_is_moved() -> None:
+    time = schedulers.VirtualTime()
+    seen: list[float] = []
+    time.execute(lambda: seen.append(time.now()))
+    time.schedule(lambda: seen.append(time.now()), 1)
+    assert (seen, time.pending, repr(time)) == ([], 2, "<VirtualTime at 0.0: 2 pending>")
+    time.run()
+    assert (seen, time.now()) == ([0.0], 0.0)
+    time.advance_to(2)
+    assert (seen, time.now(), time.pending) == ([0.0, 1.0], 2.0, 0)
+
+
+def test_a_task_that_schedules_itself_runs_as_often_as_it_is_due() -> None:
+    time = schedulers.VirtualTime()
+    seen: list[float] = []
+
+    def tick() -> None:
+        seen.append(time.now())
+        time.schedule(tick, 10)
+
+    time.schedule(tick, 10)
+    time.advance_by(35)
+    assert seen == [10.0, 20.0, 30.0]
+    assert time.now() == 35.0
+
+
+def test_the_clock_never_goes_back() -> None:
+    time = schedulers.VirtualTime()
+    time.advance_by(5)
+    time.advance_to(5)
+    with pytest.raises(ValueError, match="time must not be before now"):
+        time.advance_to(4)
+    with pytest.raises(ValueError, match="seconds must be finite and at least 0"):
+        time.advance_by(-1)
+    assert time.now() == 5.0
+
+
+def test_one_at_a_time_moves_it(dropped: Any) -> None:
+    time = schedulers.VirtualTime()
+    time.execute(lambda: time.advance_by(1))
+    time.run()
+    assert [str(error) for error in dropped.take()] == ["the clock is being moved already"]
+    time.advance_by(1)
+    assert time.now() == 1.0
+
+
+def test_an_error_goes_to_the_hook_and_an_interrupt_travels_on(dropped: Any) -> None:
+    time = schedulers.VirtualTime()
+    seen: list[float] = []
+
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    time.schedule(lambda: 1 / 0, 1)
+    time.schedule(interrupt, 2)
+    time.schedule(lambda: seen.append(time.now()), 3)
+    with pytest.raises(KeyboardInterrupt):
+        time.advance_by(5)
+    assert [type(error) for error in dropped.take()] == [ZeroDivisionError]
+    assert (time.now(), time.pending) == (2.0, 1)
+    time.advance_by(1)
+    assert seen == [3.0]
+
+
+def test_any_thread_may_schedule() -> None:
+    time = schedulers.VirtualTime()
+    counts = [0] * 4
+
+    def bring(index: int) -> None:
+        def task() -> None:
+            counts[index] += 1
+
+        for n in range(1_000):
+            handle = time.schedule(task, n % 7)
+            if n % 2:
+                handle.cancel()
+
+    threads = [threading.Thread(target=bring, args=(index,)) for index in range(4)]
+    for thread in threads:
+        thread.start()
+    while any(thread.is_alive() for thread in threads):
+        time.run()
+    time.advance_by(7)
+    # What was due at once may have run before its cancel came.
+    assert all(500 <= each <= 500 + 72 for each in counts)
+    assert time.pending == 0
+
+
+def test_a_closed_one_runs_what_it_has_and_takes_no_more() -> None:
+    time = schedulers.VirtualTime()
+    seen: list[float] = []
+    time.schedule(lambda: seen.append(time.now()), 1)
+    assert not time.close()
+    with pytest.raises(schedulers.SchedulerClosed):
+        time.execute(int)
+    time.advance_by(1)
+    assert seen == [1.0]
+    assert time.close()
+    assert repr(time) == "<VirtualTime at 1.0: closed, 0 pending>"
