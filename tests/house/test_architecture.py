@@ -43,6 +43,7 @@ PLACES = {
     "jpype": ("jvm/gateways/",),
     "pyarrow": ("jvm/values/",),
     "pyspark": ("jvm/gateways/", "spark/", "_demo/"),
+    "pytest": ("tck/plugin.py",),
 }
 # These have one file each: whoever changes the library's version has one file to read.
 ONE_FILE = ("py4j", "jpype", "pyarrow")

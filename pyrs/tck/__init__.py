@@ -1,0 +1,28 @@
+"""The referee: the tests of the Reactive Streams TCK 1.0.4, in Python, for any Publisher, Subscriber or Processor.
+
+Write a subclass of one of the four verifications and run it with pytest, unittest or ``python -m pyrs tck``; see the
+page "The referee" of the documentation. The port shares no code with the implementation it judges: it imports the
+interfaces, the rules and the errors.
+
+The tests, their names and what they do are those of ``org.reactivestreams:reactive-streams-tck:1.0.4`` (licence MIT-0,
+https://github.com/reactive-streams/reactive-streams-jvm), written anew in Python.
+"""
+
+from __future__ import annotations
+
+from pyrs.tck.environment import Skipped, TestEnvironment
+from pyrs.tck.expected import Kind
+from pyrs.tck.publisher_verification import PublisherVerification
+from pyrs.tck.verdicts import Report, Status, Verdict, judge, verify
+
+__all__ = [
+    "Kind",
+    "PublisherVerification",
+    "Report",
+    "Skipped",
+    "Status",
+    "TestEnvironment",
+    "Verdict",
+    "judge",
+    "verify",
+]

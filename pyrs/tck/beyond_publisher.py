@@ -1,0 +1,302 @@
+"""Checks of rules that bind a Publisher and that the Java kit does not check. None of them is upstream's."""
+
+from __future__ import annotations
+
+import time
+import weakref
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Generic, TypeVar
+
+from pyrs.api import Publisher
+from pyrs.tck.environment import INT_MAX, TestEnvironment, milliseconds, named
+from pyrs.tck.manual import ManualSubscriber
+from pyrs.tck.publisher_hooks import PublisherHooks
+from pyrs.tck.serial import Depth, SerialGuard
+from pyrs.tck.subscription_tests import drops
+from pyrs.tck.waiting import Latch
+
+__all__ = ["BeyondPublisherTests", "Watching"]
+
+T = TypeVar("T")
+
+_LONG_RUN = 1_000_000
+_SECONDS_OF_A_LONG_RUN = 3.0
+_SHORTEST_RUN = 2_000  # twice as deep as Python's stack is by default
+_MOST_AFTER_CANCEL = 100_000
+_MANY_SUBSCRIBERS = 10
+
+
+class BeyondPublisherTests(PublisherHooks[T], Generic[T]):
+    """Rules 1.6, 1.8, 1.10, 2.12, 3.3, 3.5, 3.15 and 3.16."""
+
+    def beyond_spec106_mustTreatTheSubscriptionAsCancelledAfterOnComplete(self) -> None:
+        """After on_complete nothing that is called on the Subscription has an effect (1.6, 3.6, 3.7)."""
+
+        def body(publisher: Publisher[T]) -> None:
+            subscriber = self._watch(publisher)
+            subscriber.request(2)
+            subscriber.ended.expect_close("expected on_complete after the only element, and it did not come")
+            self._assert_over(subscriber, "on_complete")
+
+        self.active_publisher_test(1, True, body)
+
+    def beyond_spec106_mustTreatTheSubscriptionAsCancelledAfterOnError(self) -> None:
+        """After on_error nothing that is called on the Subscription has an effect (1.6, 1.7, 3.6, 3.7)."""
+
+        def body(publisher: Publisher[T]) -> None:
+            subscriber = self._watch(publisher)
+            subscriber.request(0)  # 3.9: this every Publisher must answer with on_error
+            subscriber.ended.expect_close("expected on_error after request(0), and it did not come")
+            self._assert_over(subscriber, "on_error")
+
+        self.active_publisher_test(10, False, body)
+
+    def beyond_spec106_mustDropTheSubscriberAfterOnComplete(self) -> None:
+        """A Subscription that has ended is cancelled (1.6), so the Publisher lets go of the Subscriber (3.13)."""
+
+        def used(publisher: Publisher[T]) -> Any:
+            subscriber = self.new_manual_subscriber(publisher)
+            subscriber.request(2)
+            subscriber.next_element()
+            subscriber.expect_completion()
+            return weakref.ref(subscriber)
+
+        def body(publisher: Publisher[T]) -> None:
+            if not drops(used(publisher), self.env.reference_timeout):
+                self.env.flop(
+                    f"{self.name_of(publisher)} did not drop its references to the Subscriber after on_complete"
+                )
+
+        self.active_publisher_test(1, True, body)
+
+    def beyond_spec108_mustStopWhenCancelledInsideOnNext(self) -> None:
+        """`cancel` inside of on_next, with much demand left, ends the signals (1.8)."""
+
+        def body(publisher: Publisher[T]) -> None:
+            subscriber: _CancelsInside[T] = _CancelsInside(self.env, after=3)
+            self.subscribe(publisher, subscriber)
+            subscriber.request(INT_MAX)
+            subscriber.cancelled.expect_close("expected 3 elements after a large request, and they did not come")
+            seen = -1
+            deadline = time.monotonic() + 10 * self.env.timeout
+            while seen != subscriber.signals and time.monotonic() < deadline:
+                seen = subscriber.signals
+                self.env.verify_no_async_errors()
+            if seen != subscriber.signals:
+                self.env.flop(f"signals still came {milliseconds(10 * self.env.timeout)} of the cancel (rule 1.8)")
+
+        self.active_publisher_test(INT_MAX, False, body)
+
+    def beyond_spec110_mustAnswerEverySubscriberWithOnSubscribeOnce(self) -> None:
+        """`subscribe` may be called as often as wanted (1.10): each Subscriber is told on_subscribe once (2.12)."""
+
+        def body(publisher: Publisher[T]) -> None:
+            subscribers: list[Watching[T]] = []
+            for at in range(_MANY_SUBSCRIBERS):
+                try:
+                    subscribers.append(self._watch(publisher))
+                except Exception as error:
+                    self.env.flop(
+                        f"subscribe raised {type(error).__name__}: {error} for Subscriber {at + 1} "
+                        f"of {_MANY_SUBSCRIBERS}; it may only reject one by on_error (rule 1.9)"
+                    )
+            for subscriber in subscribers:
+                subscriber.subscription.expect_completion(
+                    self.env.timeout, f"{self.name_of(publisher)} did not call on_subscribe on one of many Subscribers"
+                )
+            self.env.verify_no_async_errors()
+            for subscriber in subscribers:
+                subscriber.cancel()
+
+        self.active_publisher_test(1, False, body)
+
+    def beyond_spec303_mustStayFlatThroughAMillionRequestsInsideOnNext(self) -> None:
+        """request(1) inside of on_next, a million times, must not nest (3.3).
+
+        A Publisher that is slow gets as many as it can do in three seconds, and at least two thousand.
+        """
+        self.needs(_LONG_RUN, completion=False)
+        bound = self.bounded_depth_of_on_next_and_request_recursion()
+        subscriber: _Reentrant[T] = _Reentrant(self.env, bound)
+
+        def body(publisher: Publisher[T]) -> None:
+            try:
+                self.subscribe(publisher, subscriber)
+                subscriber.request(1)
+                while not subscriber.over.is_closed:
+                    before = subscriber.signals
+                    if not subscriber.over.closes(self.env.timeout) and subscriber.signals == before:
+                        self.env.flop_and_fail(
+                            f"the Publisher stopped after {before} elements, and one more was requested inside on_next"
+                        )
+            finally:
+                subscriber.cancel()
+
+        self.active_publisher_test(_LONG_RUN, False, body)
+
+    def beyond_spec305_cancelMustReturnInTime(self) -> None:
+        """`cancel` must return in a timely manner, before and between elements (3.5)."""
+
+        def body(publisher: Publisher[T]) -> None:
+            for first in (0, 1):
+                subscriber = self.new_manual_subscriber(publisher)
+                if first:
+                    subscriber.request_next_element()
+                began = time.monotonic()
+                subscriber.cancel()
+                took = time.monotonic() - began
+                if took > self.env.timeout:
+                    self.env.flop(
+                        f"cancel took {took:.2f} s, and must return {milliseconds(self.env.timeout)} (rule 3.5)"
+                    )
+                publisher = self.new_publisher(3)
+
+        self.active_publisher_test(3, False, body)
+
+    def beyond_spec315_cancelMustReturnNormally(self) -> None:
+        """`cancel` must not raise: before a request, between elements, when cancelled, after the end (3.15)."""
+        self._returns_normally("cancel() (rule 3.15)", lambda subscriber: subscriber.cancel())
+
+    def beyond_spec316_requestMustReturnNormally(self) -> None:
+        """`request` must not raise, whatever the number: the answer to a wrong one is on_error (3.16)."""
+        for n in (1, 0, -(2**63)):
+            self._returns_normally(f"request({n}) (rule 3.16)", partial(_request, n))
+
+    def _watch(self, publisher: Publisher[T]) -> Watching[T]:
+        subscriber: Watching[T] = Watching(self.env)
+        self.subscribe(publisher, subscriber)
+        return subscriber
+
+    def _assert_over(self, subscriber: Watching[T], signal: str) -> None:
+        before = subscriber.signals
+        for n in (1, 0, -1):
+            subscriber.request(n)
+        subscriber.cancel()
+        subscriber.request(1)
+        self.env.verify_no_async_errors()
+        if subscriber.signals != before:
+            self.env.flop(f"{subscriber.last} came after {signal}: the Subscription counts as cancelled (rule 1.6)")
+
+    def _returns_normally(self, call: str, use: Callable[[ManualSubscriber[T]], None]) -> None:
+        def attempt(state: str, subscriber: ManualSubscriber[T]) -> None:
+            try:
+                use(subscriber)
+            except Exception as error:
+                self.env.flop(f"{call} raised {type(error).__name__}: {error}, {state}")
+
+        def body(publisher: Publisher[T]) -> None:
+            subscriber = self._watch(publisher)
+            attempt("before any request", subscriber)
+            subscriber.cancel()
+            subscriber = self._watch(self.new_publisher(3))
+            subscriber.request(1)
+            attempt("after a request", subscriber)
+            subscriber.cancel()
+            attempt("after cancel", subscriber)
+            if self.max_elements_from_publisher() != self.publisher_unable_to_signal_on_complete():
+                subscriber = self._watch(self.new_publisher(1))
+                subscriber.request(2)
+                subscriber.ended.expect_close("expected on_complete after the only element, and it did not come")
+                attempt("after on_complete", subscriber)
+
+        self.active_publisher_test(3, False, body)
+
+
+def _request(n: int, subscriber: ManualSubscriber[Any]) -> None:
+    subscriber.request(n)
+
+
+class Watching(ManualSubscriber[T]):
+    """Counts signals, which must be serial and in order."""
+
+    def __init__(self, env: TestEnvironment) -> None:
+        super().__init__(env)
+        self._guard = SerialGuard(env, "1.3")
+        self.signals = 0
+        self.elements = 0
+        self.last = ""
+        self.error: BaseException | None = None
+        self.ended = Latch(env)
+
+    def on_next(self, element: T, /) -> None:
+        with self._signal(f"on_next({named(element)})"):
+            self.elements += 1
+            self._assert_not_ended("on_next")
+
+    def on_error(self, error: BaseException, /) -> None:
+        with self._signal(f"on_error({error!r})"):
+            self._assert_not_ended("on_error")
+            self.error = error
+            self.ended.close()
+
+    def on_complete(self) -> None:
+        with self._signal("on_complete()"):
+            self._assert_not_ended("on_complete")
+            self.ended.close()
+
+    def _signal(self, call: str) -> Any:
+        self.signals += 1
+        self.last = call
+        return self._guard.during(call)
+
+    def _assert_not_ended(self, signal: str) -> None:
+        if not self.subscription.is_completed:
+            self.env.flop(f"{signal} was called before on_subscribe (rule 1.9)")
+        self.ended.assert_open(f"{signal} was called after the end (rule 1.7)")
+
+
+class _CancelsInside(Watching[T]):
+    """Cancels inside of on_next, and ends a Publisher that goes on for ever."""
+
+    def __init__(self, env: TestEnvironment, after: int) -> None:
+        super().__init__(env)
+        self._after = after
+        self.cancelled = Latch(env)
+
+    def on_next(self, element: T, /) -> None:
+        super().on_next(element)
+        if self.elements == self._after:
+            self.cancel()
+            self.cancelled.close()
+        elif self.elements == _MOST_AFTER_CANCEL:
+            message = f"{_MOST_AFTER_CANCEL} elements came after cancel inside of on_next (rule 1.8)"
+            self.env.flop(message)
+        if self.elements >= _MOST_AFTER_CANCEL:
+            raise RuntimeError("the stream was cancelled long ago")
+
+
+class _Reentrant(ManualSubscriber[T]):
+    """Requests the next element inside of on_next; does little besides, since it is a million times."""
+
+    def __init__(self, env: TestEnvironment, bound: int) -> None:
+        super().__init__(env)
+        self._bound = bound
+        self._depth = Depth()
+        self._until = time.monotonic() + _SECONDS_OF_A_LONG_RUN
+        self.over = Latch(env)
+        self.signals = 0
+
+    def on_next(self, element: T, /) -> None:
+        depth = self._depth
+        depth.now += 1
+        self.signals += 1
+        if depth.now > self._bound:
+            self.env.flop(
+                f"on_next and request nested {depth.now} deep after {self.signals} elements, "
+                f"yet the recursive bound is {self._bound} (rule 3.3)"
+            )
+            self._stop()
+        elif self.signals >= _LONG_RUN or (self.signals >= _SHORTEST_RUN and time.monotonic() > self._until):
+            self._stop()
+        else:
+            self.subscription.value.request(1)
+        depth.now -= 1
+
+    def on_error(self, error: BaseException, /) -> None:
+        super().on_error(error)
+        self.over.close()
+
+    def _stop(self) -> None:
+        self.cancel()
+        self.over.close()

@@ -1,0 +1,156 @@
+"""The tests of the Java kit 1.0.4, by name: what must have run before a verification counts.
+
+Whole suites have stood green in well-known projects because they never ran. So the names and kinds that a run reports
+are compared with these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import Enum
+from types import MappingProxyType
+
+__all__ = ["BLACKBOX", "PROCESSOR", "PUBLISHER", "WHITEBOX", "Kind", "kind_of"]
+
+
+class Kind(Enum):
+    """What it means when a test fails."""
+
+    REQUIRED = "required"
+    """The implementation is wrong."""
+    OPTIONAL = "optional"
+    """The implementation does not do what it may leave out: the test is skipped, with the reason."""
+    STOCHASTIC = "stochastic"
+    """The implementation is wrong; when it passes, it may still be."""
+    UNTESTED = "untested"
+    """There is no test of this in the Java kit."""
+    BEYOND = "beyond"
+    """The implementation is wrong, by a check that the Java kit does not have."""
+
+
+def kind_of(name: str) -> Kind:
+    """Return the kind that a test's name tells. A name without one (there is one in the Java kit) is required."""
+    prefix = name.partition("_")[0]
+    return Kind(prefix) if prefix in {kind.value for kind in Kind} else Kind.REQUIRED
+
+
+def _table(names: str) -> Mapping[str, Kind]:
+    return MappingProxyType({name: kind_of(name) for name in names.split()})
+
+
+PUBLISHER = _table(
+    """
+    required_createPublisher1MustProduceAStreamOfExactly1Element
+    required_createPublisher3MustProduceAStreamOfExactly3Elements
+    required_validate_maxElementsFromPublisher
+    required_validate_boundedDepthOfOnNextAndRequestRecursion
+    required_spec101_subscriptionRequestMustResultInTheCorrectNumberOfProducedElements
+    required_spec102_maySignalLessThanRequestedAndTerminateSubscription
+    stochastic_spec103_mustSignalOnMethodsSequentially
+    optional_spec104_mustSignalOnErrorWhenFails
+    required_spec105_mustSignalOnCompleteWhenFiniteStreamTerminates
+    optional_spec105_emptyStreamMustTerminateBySignallingOnComplete
+    untested_spec106_mustConsiderSubscriptionCancelledAfterOnErrorOrOnCompleteHasBeenCalled
+    required_spec107_mustNotEmitFurtherSignalsOnceOnCompleteHasBeenSignalled
+    untested_spec107_mustNotEmitFurtherSignalsOnceOnErrorHasBeenSignalled
+    untested_spec108_possiblyCanceledSubscriptionShouldNotReceiveOnErrorOrOnCompleteSignals
+    untested_spec109_subscribeShouldNotThrowNonFatalThrowable
+    required_spec109_subscribeThrowNPEOnNullSubscriber
+    required_spec109_mustIssueOnSubscribeForNonNullSubscriber
+    required_spec109_mayRejectCallsToSubscribeIfPublisherIsUnableOrUnwillingToServeThemRejectionMustTriggerOnErrorAfterOnSubscribe
+    untested_spec110_rejectASubscriptionRequestIfTheSameSubscriberSubscribesTwice
+    optional_spec111_maySupportMultiSubscribe
+    optional_spec111_registeredSubscribersMustReceiveOnNextOrOnCompleteSignals
+    optional_spec111_multicast_mustProduceTheSameElementsInTheSameSequenceToAllOfItsSubscribersWhenRequestingOneByOne
+    optional_spec111_multicast_mustProduceTheSameElementsInTheSameSequenceToAllOfItsSubscribersWhenRequestingManyUpfront
+    optional_spec111_multicast_mustProduceTheSameElementsInTheSameSequenceToAllOfItsSubscribersWhenRequestingManyUpfrontAndCompleteAsExpected
+    required_spec302_mustAllowSynchronousRequestCallsFromOnNextAndOnSubscribe
+    required_spec303_mustNotAllowUnboundedRecursion
+    untested_spec304_requestShouldNotPerformHeavyComputations
+    untested_spec305_cancelMustNotSynchronouslyPerformHeavyComputation
+    required_spec306_afterSubscriptionIsCancelledRequestMustBeNops
+    required_spec307_afterSubscriptionIsCancelledAdditionalCancelationsMustBeNops
+    required_spec309_requestZeroMustSignalIllegalArgumentException
+    required_spec309_requestNegativeNumberMustSignalIllegalArgumentException
+    optional_spec309_requestNegativeNumberMaySignalIllegalArgumentExceptionWithSpecificMessage
+    required_spec312_cancelMustMakeThePublisherToEventuallyStopSignaling
+    required_spec313_cancelMustMakeThePublisherEventuallyDropAllReferencesToTheSubscriber
+    required_spec317_mustSupportAPendingElementCountUpToLongMaxValue
+    required_spec317_mustSupportACumulativePendingElementCountUpToLongMaxValue
+    required_spec317_mustNotSignalOnErrorWhenPendingAboveLongMaxValue
+    """
+)
+
+WHITEBOX = _table(
+    """
+    required_exerciseWhiteboxHappyPath
+    required_spec201_mustSignalDemandViaSubscriptionRequest
+    untested_spec202_shouldAsynchronouslyDispatch
+    required_spec203_mustNotCallMethodsOnSubscriptionOrPublisherInOnComplete
+    required_spec203_mustNotCallMethodsOnSubscriptionOrPublisherInOnError
+    untested_spec204_mustConsiderTheSubscriptionAsCancelledInAfterRecievingOnCompleteOrOnError
+    required_spec205_mustCallSubscriptionCancelIfItAlreadyHasAnSubscriptionAndReceivesAnotherOnSubscribeSignal
+    untested_spec206_mustCallSubscriptionCancelIfItIsNoLongerValid
+    untested_spec207_mustEnsureAllCallsOnItsSubscriptionTakePlaceFromTheSameThreadOrTakeCareOfSynchronization
+    required_spec208_mustBePreparedToReceiveOnNextSignalsAfterHavingCalledSubscriptionCancel
+    required_spec209_mustBePreparedToReceiveAnOnCompleteSignalWithPrecedingRequestCall
+    required_spec209_mustBePreparedToReceiveAnOnCompleteSignalWithoutPrecedingRequestCall
+    required_spec210_mustBePreparedToReceiveAnOnErrorSignalWithPrecedingRequestCall
+    required_spec210_mustBePreparedToReceiveAnOnErrorSignalWithoutPrecedingRequestCall
+    untested_spec211_mustMakeSureThatAllCallsOnItsMethodsHappenBeforeTheProcessingOfTheRespectiveEvents
+    untested_spec212_mustNotCallOnSubscribeMoreThanOnceBasedOnObjectEquality_specViolation
+    untested_spec213_failingOnSignalInvocation
+    required_spec213_onSubscribe_mustThrowNullPointerExceptionWhenParametersAreNull
+    required_spec213_onNext_mustThrowNullPointerExceptionWhenParametersAreNull
+    required_spec213_onError_mustThrowNullPointerExceptionWhenParametersAreNull
+    untested_spec301_mustNotBeCalledOutsideSubscriberContext
+    required_spec308_requestMustRegisterGivenNumberElementsToBeProduced
+    untested_spec310_requestMaySynchronouslyCallOnNextOnSubscriber
+    untested_spec311_requestMaySynchronouslyCallOnCompleteOrOnError
+    untested_spec314_cancelMayCauseThePublisherToShutdownIfNoOtherSubscriptionExists
+    untested_spec315_cancelMustNotThrowExceptionAndMustSignalOnError
+    untested_spec316_requestMustNotThrowExceptionAndMustOnErrorTheSubscriber
+    """
+)
+
+BLACKBOX = _table(
+    """
+    required_spec201_blackbox_mustSignalDemandViaSubscriptionRequest
+    untested_spec202_blackbox_shouldAsynchronouslyDispatch
+    required_spec203_blackbox_mustNotCallMethodsOnSubscriptionOrPublisherInOnComplete
+    required_spec203_blackbox_mustNotCallMethodsOnSubscriptionOrPublisherInOnError
+    untested_spec204_blackbox_mustConsiderTheSubscriptionAsCancelledInAfterRecievingOnCompleteOrOnError
+    required_spec205_blackbox_mustCallSubscriptionCancelIfItAlreadyHasAnSubscriptionAndReceivesAnotherOnSubscribeSignal
+    untested_spec206_blackbox_mustCallSubscriptionCancelIfItIsNoLongerValid
+    untested_spec207_blackbox_mustEnsureAllCallsOnItsSubscriptionTakePlaceFromTheSameThreadOrTakeCareOfSynchronization
+    untested_spec208_blackbox_mustBePreparedToReceiveOnNextSignalsAfterHavingCalledSubscriptionCancel
+    required_spec209_blackbox_mustBePreparedToReceiveAnOnCompleteSignalWithPrecedingRequestCall
+    required_spec209_blackbox_mustBePreparedToReceiveAnOnCompleteSignalWithoutPrecedingRequestCall
+    required_spec210_blackbox_mustBePreparedToReceiveAnOnErrorSignalWithPrecedingRequestCall
+    required_spec210_blackbox_mustBePreparedToReceiveAnOnErrorSignalWithoutPrecedingRequestCall
+    untested_spec211_blackbox_mustMakeSureThatAllCallsOnItsMethodsHappenBeforeTheProcessingOfTheRespectiveEvents
+    untested_spec212_blackbox_mustNotCallOnSubscribeMoreThanOnceBasedOnObjectEquality
+    untested_spec213_blackbox_failingOnSignalInvocation
+    required_spec213_blackbox_onSubscribe_mustThrowNullPointerExceptionWhenParametersAreNull
+    required_spec213_blackbox_onNext_mustThrowNullPointerExceptionWhenParametersAreNull
+    required_spec213_blackbox_onError_mustThrowNullPointerExceptionWhenParametersAreNull
+    untested_spec301_blackbox_mustNotBeCalledOutsideSubscriberContext
+    untested_spec308_blackbox_requestMustRegisterGivenNumberElementsToBeProduced
+    untested_spec310_blackbox_requestMaySynchronouslyCallOnNextOnSubscriber
+    untested_spec311_blackbox_requestMaySynchronouslyCallOnCompleteOrOnError
+    untested_spec314_blackbox_cancelMayCauseThePublisherToShutdownIfNoOtherSubscriptionExists
+    untested_spec315_blackbox_cancelMustNotThrowExceptionAndMustSignalOnError
+    untested_spec316_blackbox_requestMustNotThrowExceptionAndMustOnErrorTheSubscriber
+    """
+)
+
+_PROCESSOR_ONLY = _table(
+    """
+    required_spec104_mustCallOnErrorOnAllItsSubscribersIfItEncountersANonRecoverableError
+    mustImmediatelyPassOnOnErrorEventsReceivedFromItsUpstreamToItsDownstream
+    required_mustRequestFromUpstreamForElementsThatHaveBeenRequestedLongAgo
+    """
+)
+
+# A Processor is judged as a Publisher, as a Subscriber, and for what lies between.
+PROCESSOR: Mapping[str, Kind] = MappingProxyType({**PUBLISHER, **WHITEBOX, **_PROCESSOR_ONLY})

@@ -1,0 +1,114 @@
+"""The Java kit's tests of rule 1.11, many Subscribers. Source: reactive-streams-tck 1.0.4 (MIT-0), written anew."""
+
+from __future__ import annotations
+
+from typing import Generic, TypeVar
+
+from pyrs.api import Publisher
+from pyrs.tck.manual import ManualSubscriber
+from pyrs.tck.publisher_hooks import PublisherHooks
+
+__all__ = ["MulticastTests"]
+
+T = TypeVar("T")
+
+
+class MulticastTests(PublisherHooks[T], Generic[T]):
+    """Rule 1.11: all of it is optional."""
+
+    def optional_spec111_maySupportMultiSubscribe(self) -> None:
+        """Two Subscribers at the same time."""
+
+        def body(publisher: Publisher[T]) -> None:
+            first, second = self._subscribers(publisher, 2)
+            try:
+                self.env.verify_no_async_errors()
+            finally:
+                self._cancel(first, second)
+
+        self.optional_publisher_test(1, False, body)
+
+    def optional_spec111_registeredSubscribersMustReceiveOnNextOrOnCompleteSignals(self) -> None:
+        """Each of two Subscribers is told something: an element or the end."""
+
+        def body(publisher: Publisher[T]) -> None:
+            first, second = self._subscribers(publisher, 2)
+            # Unicast or multicast is the Publisher's choice, so either may get the element.
+            first.request_next_element_or_end_of_stream()
+            second.request_next_element_or_end_of_stream()
+            try:
+                self.env.verify_no_async_errors()
+            finally:
+                self._cancel(first, second)
+
+        self.optional_publisher_test(1, False, body)
+
+    def optional_spec111_multicast_mustProduceTheSameElementsInTheSameSequenceToAllOfItsSubscribersWhenRequestingOneByOne(  # noqa: E501
+        self,
+    ) -> None:
+        """Three Subscribers that request in turns get the same."""
+
+        def body(publisher: Publisher[T]) -> None:
+            first, second, third = self._subscribers(publisher, 3)
+            got: list[list[T]] = [[], [], []]
+            # Whose turn it is, and how many elements.
+            turns = ((0, 1), (1, 2), (0, 1), (2, 3), (2, 1), (2, 1), (2, 0), (1, 3), (1, 0), (0, 2), (0, 1), (0, 0))
+            subscribers = (first, second, third)
+            for who, count in turns:
+                name = f"{self.name_of(publisher)} did not"
+                if count:
+                    subscribers[who].request(count)
+                    got[who] += subscribers[who].next_elements(
+                        count, f"{name} produce the requested {count} elements for subscriber {who + 1}"
+                    )
+                else:
+                    subscribers[who].request_end_of_stream(f"{name} complete as expected for subscriber {who + 1}")
+            self._assert_same(got)
+
+        self.optional_publisher_test(5, True, body)
+
+    def optional_spec111_multicast_mustProduceTheSameElementsInTheSameSequenceToAllOfItsSubscribersWhenRequestingManyUpfront(  # noqa: E501
+        self,
+    ) -> None:
+        """Three Subscribers that request all at once get the same."""
+
+        def body(publisher: Publisher[T]) -> None:
+            self._assert_same(self._many_upfront(self._subscribers(publisher, 3)))
+
+        self.optional_publisher_test(3, False, body)
+
+    def optional_spec111_multicast_mustProduceTheSameElementsInTheSameSequenceToAllOfItsSubscribersWhenRequestingManyUpfrontAndCompleteAsExpected(  # noqa: E501
+        self,
+    ) -> None:
+        """Three Subscribers that request all at once get the same, and the end."""
+
+        def body(publisher: Publisher[T]) -> None:
+            subscribers = self._subscribers(publisher, 3)
+            got = self._many_upfront(subscribers)
+            for subscriber in subscribers:
+                subscriber.expect_completion()
+            self._assert_same(got)
+
+        self.optional_publisher_test(3, True, body)
+
+    def _subscribers(self, publisher: Publisher[T], count: int) -> list[ManualSubscriber[T]]:
+        return [self.new_manual_subscriber(publisher) for _ in range(count)]
+
+    def _many_upfront(self, subscribers: list[ManualSubscriber[T]]) -> list[list[T]]:
+        for subscriber in subscribers:
+            subscriber.request(4)  # one more than there are: some Publishers look for the end then
+        return [subscriber.next_elements(3) for subscriber in subscribers]
+
+    def _assert_same(self, got: list[list[T]]) -> None:
+        for at in range(len(got) - 1):
+            if got[at] != got[at + 1]:
+                raise AssertionError(
+                    f"expected the same elements in the same sequence for subscribers {at + 1} and {at + 2}, "
+                    f"and they got {got[at]} and {got[at + 1]}"
+                )
+
+    def _cancel(self, first: ManualSubscriber[T], second: ManualSubscriber[T]) -> None:
+        try:
+            first.cancel()
+        finally:
+            second.cancel()

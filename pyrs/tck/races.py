@@ -1,0 +1,142 @@
+"""Checks that need several threads at once: 1.3, 3.5, and the named races. None of them is upstream's."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from functools import partial
+from threading import Barrier, BrokenBarrierError, Thread
+from typing import Generic, TypeVar
+
+from pyrs.api import Publisher
+from pyrs.tck.beyond_publisher import Watching
+from pyrs.tck.environment import TestEnvironment
+from pyrs.tck.publisher_hooks import PublisherHooks
+from pyrs.tck.waiting import Latch
+
+__all__ = ["RaceTests", "race"]
+
+T = TypeVar("T")
+
+_ROUNDS = 50
+_THREADS = 4
+_REQUESTS = 25
+_SWITCH_INTERVAL = 1e-5  # seconds: threads change places often while a race is on
+
+
+class RaceTests(PublisherHooks[T], Generic[T]):
+    """What several threads do to one Subscription."""
+
+    def beyond_spec103_mustSignalSeriallyWhenManyThreadsRequest(self) -> None:
+        """Four threads request: signals come one after another (1.3), and as many as were requested (1.1)."""
+        total = _THREADS * _REQUESTS
+
+        def body(publisher: Publisher[T]) -> None:
+            subscriber: _Slow[T] = _Slow(self.env, total)
+            self.subscribe(publisher, subscriber)
+
+            def ask() -> None:
+                for _ in range(_REQUESTS):
+                    subscriber.request(1)
+
+            race(self.env, *[ask] * _THREADS)
+            subscriber.all_came.expect_close(
+                f"{_THREADS} threads requested {total} elements together, and they did not all come",
+                2 * self.env.timeout,
+            )
+            self.env.verify_no_async_errors()
+            subscriber.cancel()
+            if subscriber.elements != total:
+                self.env.flop(f"{subscriber.elements} elements came where {total} were requested (rule 1.1)")
+
+        self.active_publisher_test(total + 1, False, body)
+
+    def beyond_spec305_cancelMustBeThreadSafe(self) -> None:
+        """Four threads cancel at the same time: nothing is raised, nothing is signalled (3.5, 3.7, 3.15)."""
+
+        def body(publisher: Publisher[T]) -> None:
+            subscriber = self._watch(publisher)
+            race(self.env, *[subscriber.cancel] * _THREADS)
+            self.env.verify_no_async_errors()
+            if subscriber.signals:
+                self.env.flop(f"{subscriber.last} came after cancel, and nothing was requested (rule 3.7)")
+
+        self.active_publisher_test(3, False, body)
+
+    def beyond_race_requestAgainstCancel(self) -> None:
+        """One thread requests while another cancels: nothing is raised, and the signals stop (1.1, 1.8, 3.6, 3.16)."""
+        self._rounds(20, False, request=10, most=10)
+
+    def beyond_race_cancelAgainstComplete(self) -> None:
+        """One thread requests the last element while another cancels: at most one end, and nothing after it (1.7)."""
+        self._rounds(1, True, request=2, most=1)
+
+    def _rounds(self, elements: int, completion: bool, request: int, most: int) -> None:
+        self.needs(elements, completion=completion)
+        subscribers: list[Watching[T]] = []
+        for _ in range(_ROUNDS):
+            subscriber = self._watch(self.new_publisher(elements))
+            race(self.env, partial(subscriber.request, request), subscriber.cancel)
+            subscribers.append(subscriber)
+            self.env.verify_no_async_errors_no_delay()
+        self.env.verify_no_async_errors()
+        before = [subscriber.signals for subscriber in subscribers]
+        self.env.verify_no_async_errors()
+        for subscriber, signals in zip(subscribers, before, strict=True):
+            if subscriber.signals != signals:
+                self.env.flop(f"{subscriber.last} came long after cancel (rule 1.8)")
+            if subscriber.elements > most:
+                self.env.flop(f"{subscriber.elements} elements came where {most} were requested (rule 1.1)")
+            if subscriber.error is not None:
+                self.env.flop(f"on_error({subscriber.error!r}) came, and nothing was wrong", subscriber.error)
+
+    def _watch(self, publisher: Publisher[T]) -> Watching[T]:
+        subscriber: Watching[T] = Watching(self.env)
+        self.subscribe(publisher, subscriber)
+        return subscriber
+
+
+def race(env: TestEnvironment, *actions: Callable[[], object]) -> None:
+    """Let threads begin their actions at the same moment, and wait for all; what they raise is a flop."""
+    start = Barrier(len(actions))
+
+    def run(action: Callable[[], object]) -> None:
+        try:
+            start.wait(env.timeout)
+        except BrokenBarrierError:
+            pass  # the machine is so busy that they do not begin together
+        try:
+            action()
+        except Exception as error:
+            env.flop(f"a call from one of several threads raised {type(error).__name__}: {error}", error)
+
+    interval = sys.getswitchinterval()
+    threads = [Thread(target=run, args=(action,), name="pyrs-tck-race", daemon=True) for action in actions]
+    deadline = time.monotonic() + 10 * env.timeout
+    try:
+        sys.setswitchinterval(_SWITCH_INTERVAL)
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(max(0.0, deadline - time.monotonic()))
+    finally:
+        sys.setswitchinterval(interval)
+    if any(thread.is_alive() for thread in threads):
+        env.flop("a call from one of several threads did not return (rules 3.5, 3.15, 3.16)")
+
+
+class _Slow(Watching[T]):
+    """Stays in on_next for a moment, so that a second signal would find it there."""
+
+    def __init__(self, env: TestEnvironment, total: int) -> None:
+        super().__init__(env)
+        self._total = total
+        self.all_came = Latch(env)
+
+    def on_next(self, element: T, /) -> None:
+        with self._guard.during("on_next"):
+            super().on_next(element)
+            time.sleep(0.0002)
+            if self.elements >= self._total:
+                self.all_came.close()

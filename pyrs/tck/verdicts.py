@@ -1,0 +1,221 @@
+"""Runs tests, each with a deadline, and says what came of them."""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+import time
+import traceback
+from enum import Enum
+from threading import Event, Thread
+from typing import NamedTuple
+
+from pyrs.tck.environment import Skipped, TestEnvironment, is_machinery, milliseconds
+from pyrs.tck.expected import Kind, kind_of
+from pyrs.tck.verification import Verification
+
+__all__ = ["Report", "Status", "Verdict", "judge", "verify"]
+
+_GLANCE = 0.02  # how often a hook that may be late is looked at
+
+
+class Status(Enum):
+    """What came of a test."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    SKIPPED = "skipped"
+    UNTESTED = "untested"
+
+
+class Verdict(NamedTuple):
+    """What came of one test.
+
+    Attributes:
+        name: the test's name.
+        kind: what its failure means.
+        status: passed, failed, skipped or untested.
+        reason: why it was not passed; empty if it was.
+        seconds: how long it took.
+        error: the exception behind a failure, or None.
+        details: where it happened, as text: the frames of the code that is judged.
+    """
+
+    name: str
+    kind: Kind
+    status: Status
+    reason: str = ""
+    seconds: float = 0.0
+    error: BaseException | None = None
+    details: str = ""
+
+
+class TestAbandoned(BaseException):
+    """Thrown into the thread of a test whose deadline has passed."""
+
+    __test__ = False
+
+
+class Report(NamedTuple):
+    """What came of one verification.
+
+    Attributes:
+        verification: whose it is, as module:class.
+        referee: who judged.
+        verdicts: one for each test.
+        problems: what makes the run void, whatever the verdicts say.
+    """
+
+    verification: str
+    referee: str
+    verdicts: tuple[Verdict, ...]
+    problems: tuple[str, ...] = ()
+
+    @property
+    def passed(self) -> bool:
+        """Whether nothing failed, and all that should have run did."""
+        return not self.problems and not any(verdict.status is Status.FAILED for verdict in self.verdicts)
+
+    def count(self, status: Status, *, beyond: bool = False) -> int:
+        """Count the verdicts of a status, of the Java kit's tests or of those beyond it."""
+        return sum(verdict.status is status and (verdict.kind is Kind.BEYOND) == beyond for verdict in self.verdicts)
+
+    def __str__(self) -> str:
+        def numbers(beyond: bool) -> str:
+            counted = ((status, self.count(status, beyond=beyond)) for status in Status)
+            return ", ".join(f"{count} {status.value}" for status, count in counted if count) or "nothing ran"
+
+        total = sum(verdict.kind is not Kind.BEYOND for verdict in self.verdicts)
+        lines = [f"{self.verification} ({self.referee} referee): {total} tests of the Java kit: {numbers(False)}"]
+        if total < len(self.verdicts):
+            lines.append(f"{len(self.verdicts) - total} tests beyond it: {numbers(True)}")
+        return "; ".join(lines)
+
+
+def verify(verification: type[Verification]) -> Report:
+    """Run every test of a verification.
+
+    The names and kinds of the tests that ran are compared with the Java kit's, and every difference is a problem.
+
+    Example:
+        >>> import pyrs
+        >>> from pyrs.tck import PublisherVerification
+        >>> class EmptyVerification(PublisherVerification[int]):
+        ...     skip_tests = {name: "to keep the example short" for name in PublisherVerification.test_names()}
+        ...     def create_publisher(self, elements):
+        ...         return pyrs.empty()
+        >>> print(verify(EmptyVerification))  # doctest: +ELLIPSIS
+        pyrs.tck.verdicts:EmptyVerification (python referee): 38 tests of the Java kit: 38 skipped; ... tests beyond ...
+    """
+    verdicts = tuple(judge(verification, name) for name in verification.test_names())
+    name = f"{verification.__module__}:{verification.__qualname__}"
+    return Report(name, "python", verdicts, tuple(verification.problems() + unexpected(verification, verdicts)))
+
+
+def unexpected(verification: type[Verification], verdicts: tuple[Verdict, ...]) -> list[str]:
+    """Return how what ran differs from the Java kit's table."""
+    ran = {verdict.name: verdict.kind for verdict in verdicts if verdict.kind is not Kind.BEYOND}
+    wrong = [f"{name} did not run" for name in verification.expected if name not in ran]
+    wrong += [f"{name} is no test of the Java kit" for name in ran if name not in verification.expected]
+    wrong += [
+        f"{name} ran as {kind.value}, and is {verification.expected[name].value}"
+        for name, kind in ran.items()
+        if verification.expected.get(name, kind) is not kind
+    ]
+    return wrong
+
+
+def judge(verification: type[Verification] | Verification, name: str) -> Verdict:
+    """Run one test, on a thread of its own, and return within its deadline.
+
+    A test that is late has failed: its thread is told to end, and left behind if it does not.
+    """
+    subject = verification() if isinstance(verification, type) else verification
+    kind = kind_of(name)
+    began = time.monotonic()
+    try:
+        _run(subject, name)
+    except Skipped as skipped:
+        status = Status.UNTESTED if kind is Kind.UNTESTED else Status.SKIPPED
+        return Verdict(name, kind, status, str(skipped), time.monotonic() - began)
+    except BaseException as error:
+        if isinstance(error, KeyboardInterrupt):
+            raise
+        reason = str(error) or type(error).__name__
+        if not isinstance(error, AssertionError):
+            reason = f"{type(error).__name__}: {reason}"
+        return Verdict(name, kind, Status.FAILED, reason, time.monotonic() - began, error, details_of(error))
+    return Verdict(name, kind, Status.PASSED, "", time.monotonic() - began)
+
+
+def details_of(error: BaseException) -> str:
+    """Return the frames of the code that is judged, for an error that a test raised."""
+    parts = []
+    cause: BaseException | None = error
+    while cause is not None:
+        stack = getattr(cause, "stack", "")
+        frames = [frame for frame in traceback.extract_tb(cause.__traceback__) if not is_machinery(frame.filename)]
+        text = stack or "".join(traceback.format_list(frames))
+        if text:
+            parts.append(f"{type(cause).__name__}: {cause}\n{text}")
+        cause = cause.__cause__
+    return "\n".join(parts)
+
+
+def _run(subject: Verification, name: str) -> None:
+    environment = TestEnvironment() if subject.environment is None else subject.environment
+    if environment.deadline is None:
+        subject.run_test(name)
+        return
+    raised: list[BaseException] = []
+    over = Event()
+
+    def run() -> None:
+        try:
+            subject.run_test(name)
+        except BaseException as error:
+            raised.append(error)
+        finally:
+            over.set()
+
+    thread = Thread(target=run, name=f"pyrs-tck-{name}", daemon=True)
+    thread.start()
+    late = _await(over, subject, environment, environment.deadline)
+    if late:
+        stack = _stack_of(thread)
+        _end(thread, over)
+        failure = AssertionError(late)
+        failure.stack = stack  # type: ignore[attr-defined]
+        raise failure
+    if raised:
+        raise raised[0]
+
+
+def _await(over: Event, subject: Verification, environment: TestEnvironment, deadline: float) -> str:
+    """Wait for a test to be over; return what is late, or nothing."""
+    began = time.monotonic()
+    while not over.wait(_GLANCE):
+        now = time.monotonic()
+        env = subject.__dict__.get("env")
+        hook = env.current_hook if env is not None else None
+        if hook is not None and now - hook[1] > environment.hook_timeout:
+            return f"{hook[0]} did not return {milliseconds(environment.hook_timeout)}"
+        if now - began > deadline:
+            return f"the test was not over {milliseconds(deadline)}: something in it blocks or runs without end"
+    return ""
+
+
+def _stack_of(thread: Thread) -> str:
+    frame = sys._current_frames().get(thread.ident or 0)
+    if frame is None:
+        return ""
+    frames = [each for each in traceback.extract_stack(frame) if not is_machinery(each.filename)]
+    return "".join(traceback.format_list(frames))
+
+
+def _end(thread: Thread, over: Event) -> None:
+    """Throw into a thread, so that a loop without end does not disturb the tests that follow."""
+    throw = getattr(ctypes.pythonapi, "PyThreadState_SetAsyncExc", None)
+    if throw is not None and thread.ident is not None:
+        throw(ctypes.c_ulong(thread.ident), ctypes.py_object(TestAbandoned))
+        over.wait(0.2)

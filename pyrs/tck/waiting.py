@@ -1,0 +1,183 @@
+"""What a test waits for: a Latch, a Promise of one value, a Receptacle of many."""
+
+from __future__ import annotations
+
+import queue
+import time
+from threading import Event, Lock
+from typing import Any, Generic, TypeVar
+
+from pyrs.tck.environment import TEST_BUFFER_SIZE, TestEnvironment, milliseconds, named, remaining
+
+__all__ = ["END_OF_STREAM", "BufferOverflow", "Latch", "Promise", "Receptacle"]
+
+T = TypeVar("T")
+
+
+class BufferOverflow(RuntimeError):
+    """More elements came than any test requests."""
+
+
+class _EndOfStream:
+    def __repr__(self) -> str:
+        return "end of stream"
+
+
+END_OF_STREAM = _EndOfStream()
+_NOTHING: Any = object()
+
+
+class Latch:
+    """Open at first; closed once something has happened."""
+
+    def __init__(self, env: TestEnvironment) -> None:
+        self._env = env
+        self._event = Event()
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether it has happened."""
+        return self._event.is_set()
+
+    def close(self) -> None:
+        """It has happened."""
+        self._event.set()
+
+    def closes(self, timeout: float) -> bool:
+        """Wait until it happens; say whether it has."""
+        return self._event.wait(timeout)
+
+    def assert_closed(self, message: str) -> None:
+        """Flop if it has not happened."""
+        if not self.is_closed:
+            self._env.flop(message)
+
+    def assert_open(self, message: str) -> None:
+        """Flop if it has happened."""
+        if self.is_closed:
+            self._env.flop(message)
+
+    def expect_close(self, message: str, timeout: float | None = None) -> None:
+        """Wait until it happens; flop if it does not."""
+        within = self._env.timeout if timeout is None else timeout
+        if not self._event.wait(within):
+            self._env.flop(f"{message} {milliseconds(within)}")
+
+
+class Promise(Generic[T]):
+    """One value, which comes once."""
+
+    def __init__(self, env: TestEnvironment) -> None:
+        self._env = env
+        self._event = Event()
+        self._lock = Lock()
+        self._value: T = _NOTHING
+
+    @property
+    def is_completed(self) -> bool:
+        """Whether the value is there."""
+        return self._event.is_set()
+
+    @property
+    def value(self) -> T:
+        """The value; fails if it is not there."""
+        if not self.is_completed:
+            self._env.flop_and_fail("cannot access the value of a promise before it came")
+        return self._value
+
+    def complete(self, value: T) -> None:
+        """Set the value; flop if there is one already."""
+        with self._lock:
+            late = self.is_completed
+            if not late:
+                self._value = value
+                self._event.set()
+        if late:
+            self._env.flop(f"cannot complete a promise twice: it has {named(self._value)}, now came {named(value)}")
+
+    def expect_completion(self, timeout: float, message: str) -> None:
+        """Wait for the value; flop if it does not come."""
+        if not self._event.wait(timeout):
+            self._env.flop(f"{message} {milliseconds(timeout)}")
+
+
+class Receptacle(Generic[T]):
+    """Values as they come, and the end of the stream.
+
+    Args:
+        env: where to flop.
+        capacity: what it holds at most; None for no limit.
+    """
+
+    def __init__(self, env: TestEnvironment, capacity: int | None = 2 * TEST_BUFFER_SIZE) -> None:
+        self._env = env
+        self.capacity = capacity
+        self._queue: queue.Queue[Any] = queue.Queue(capacity or 0)
+        self._completed = Latch(env)
+
+    def add(self, value: T) -> None:
+        """Take a value in.
+
+        Raises:
+            BufferOverflow: it is full.
+        """
+        self._completed.assert_open(f"unexpected element {named(value)} received after the stream completed")
+        try:
+            self._queue.put_nowait(value)
+        except queue.Full:
+            raise BufferOverflow(f"more than {self.capacity} elements are waiting") from None
+
+    def complete(self) -> None:
+        """Take the end of the stream in."""
+        self._completed.assert_open("unexpected additional on_complete received: the stream had completed (rule 1.7)")
+        self._completed.close()
+        try:
+            self._queue.put_nowait(END_OF_STREAM)
+        except queue.Full:
+            raise BufferOverflow(f"more than {self.capacity} elements are waiting") from None
+
+    def next(self, timeout: float, message: str) -> T:
+        """Wait for an element; fail if none comes."""
+        value = self._poll(timeout)
+        if value is _NOTHING:
+            self._env.flop_and_fail(f"{message} {milliseconds(timeout)}")
+        if value is END_OF_STREAM:
+            self._env.flop_and_fail(f"{message}: expected an element but got the end of the stream")
+        element: T = value
+        return element
+
+    def next_or_end_of_stream(self, timeout: float, message: str) -> T | _EndOfStream:
+        """Wait for an element or the end; flop if neither comes, and return the end."""
+        value = self._poll(timeout)
+        if value is _NOTHING:
+            self._env.flop(f"{message} {milliseconds(timeout)}")
+            return END_OF_STREAM
+        either: T | _EndOfStream = value
+        return either
+
+    def next_n(self, count: int, timeout: float, message: str) -> list[T]:
+        """Wait for this many elements; fail if they do not all come within the timeout."""
+        deadline = time.monotonic() + timeout
+        return [self.next(remaining(deadline), f"{message} (element {at + 1} of {count})") for at in range(count)]
+
+    def expect_completion(self, timeout: float, message: str) -> None:
+        """Wait for the end; flop if something else comes, or nothing."""
+        value = self._poll(timeout)
+        if value is _NOTHING:
+            self._env.flop(f"{message} {milliseconds(timeout)}")
+        elif value is not END_OF_STREAM:
+            self._env.flop(f"expected the end of the stream but got element [{named(value)}]")
+
+    def expect_none(self, within: float, message: str) -> None:
+        """Wait; flop if anything comes."""
+        value = self._poll(within)
+        if value is END_OF_STREAM:
+            self._env.flop("expected no element but got the end of the stream")
+        elif value is not _NOTHING:
+            self._env.flop(f"{message} [{named(value)}]")
+
+    def _poll(self, timeout: float) -> Any:
+        try:
+            return self._queue.get(timeout=timeout) if timeout > 0 else self._queue.get_nowait()
+        except queue.Empty:
+            return _NOTHING
