@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TypeVar
 
 from pyrs._core import hooks
 from pyrs._core.demand import UNBOUNDED
+from pyrs._core.fusion import IteratorConsumer, null_element
 from pyrs._core.text import checked_callable, checked_natural
 from pyrs.api import Subscriber, Subscription
 from pyrs.errors import NullSignal
@@ -16,7 +17,7 @@ __all__ = ["CallbackSubscriber"]
 T = TypeVar("T")
 
 
-class CallbackSubscriber(Subscriber[T], Subscription):
+class CallbackSubscriber(IteratorConsumer[T], Subscriber[T], Subscription):
     """Calls what it was given, and is its user's Subscription too.
 
     A callable that raises ends the stream: it is cancelled and the error reported (2.13). An error that comes and has
@@ -60,6 +61,22 @@ class CallbackSubscriber(Subscriber[T], Subscription):
                 self.cancel()
                 self._report(error, "on_next")
 
+    def consume(self, iterator: Iterator[T], limit: int) -> int:
+        action = self._next or _ignore
+        taken = 0
+        for element in iterator:
+            if element is None:
+                raise null_element()
+            taken += 1
+            try:
+                action(element)
+            except BaseException as error:
+                self.cancel()
+                self._report(error, "on_next")
+            if taken == limit or self._over:
+                break
+        return taken
+
     def on_error(self, error: BaseException, /) -> None:
         if error is None:
             raise NullSignal("on_error(None)")
@@ -99,3 +116,7 @@ class CallbackSubscriber(Subscriber[T], Subscription):
         if hooks.is_exit(error):
             raise error
         hooks.on_error_dropped(error, f"raised by the {name} callback")
+
+
+def _ignore(element: object) -> None:
+    pass
