@@ -25,6 +25,7 @@ from pyrs._core.overflow import Overflow
 from pyrs.api import Processor, Publisher, Subscriber, Subscription
 from pyrs.errors import NonPositiveRequest, NullSignal, PyrsError, SpecViolation
 from pyrs.publishers.basic import empty, error, from_iterable, just, never, range
+from pyrs.publishers.deferred import defer, from_callable, generate, using
 from pyrs.stream.single import Single
 from pyrs.stream.stream import Stream
 
@@ -43,12 +44,16 @@ __all__ = [
     "Stream",
     "Subscriber",
     "Subscription",
+    "defer",
     "empty",
     "error",
+    "from_callable",
     "from_iterable",
+    "generate",
     "just",
     "never",
     "range",
     "set_element_hook",
     "set_error_hook",
+    "using",
 ]

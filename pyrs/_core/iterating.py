@@ -35,7 +35,7 @@ class IterablePublisher(Publisher[T]):
         IteratorSubscription(subscriber, whole).start()
 
     def __repr__(self) -> str:
-        return ".".join([self.name, *map(repr, self.stages)])
+        return ".".join(filter(None, [self.name, *map(repr, self.stages)]))
 
 
 class IteratorSubscription(SourceSubscription[T]):

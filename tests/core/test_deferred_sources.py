@@ -1,0 +1,254 @@
+"""defer, using, from_callable, generate: sources that call a function for each Subscriber."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+import pyrs
+from pyrs.testing import TestSubscriber
+
+
+class Resource:
+    """A context manager that keeps a diary."""
+
+    def __init__(self, exit_error: Exception | None = None) -> None:
+        self.diary: list[str] = []
+        self.exit_error = exit_error
+
+    def __enter__(self) -> Resource:
+        self.diary.append("enter")
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, stack: object) -> bool:
+        self.diary.append("exit" if error is None else f"exit {error}")
+        if self.exit_error is not None:
+            raise self.exit_error
+        return True  # a context manager's wish to suppress is not granted
+
+
+def fails(message: str = "no") -> pyrs.Stream[int]:
+    return pyrs.error(ValueError(message))
+
+
+class TestDefer:
+    def test_the_factory_is_called_for_each_subscriber_and_not_before(self) -> None:
+        calls: list[int] = []
+
+        def factory() -> pyrs.Stream[int]:
+            calls.append(1)
+            return pyrs.just(len(calls))
+
+        stream = pyrs.defer(factory)
+        assert calls == []
+        assert (stream.collect(), stream.map(str).collect()) == ([1], ["2"])
+
+    def test_demand_is_exact(self) -> None:
+        subscriber: TestSubscriber[int] = TestSubscriber()
+        pyrs.defer(lambda: pyrs.range(5)).subscribe(subscriber)
+        subscriber.request(2)
+        subscriber.assert_elements(0, 1).assert_live()
+
+    def test_what_the_factory_raises_is_the_streams_error_and_says_where(self) -> None:
+        def factory() -> pyrs.Stream[int]:
+            raise ValueError("no source")
+
+        subscriber: TestSubscriber[int] = TestSubscriber()
+        pyrs.defer(factory).subscribe(subscriber)
+        error = subscriber.assert_error(ValueError)
+        assert "in defer(factory)" in error.__notes__[0]
+        assert "test_deferred_sources.py" in error.__notes__[0]
+
+    def test_a_result_that_is_no_publisher(self) -> None:
+        subscriber: TestSubscriber[int] = TestSubscriber()
+        pyrs.defer(lambda: [1, 2]).subscribe(subscriber)  # type: ignore[arg-type, return-value]
+        assert "the result of factory must be a Publisher" in str(subscriber.assert_error(TypeError))
+
+    def test_bad_arguments(self) -> None:
+        with pytest.raises(TypeError, match="factory"):
+            pyrs.defer(pyrs.just(1))  # type: ignore[arg-type]
+
+    def test_repr(self) -> None:
+        assert repr(pyrs.defer(fails).map(str)) == "defer(fails).map(str)"
+
+
+class TestUsing:
+    def test_left_before_the_end_is_heard(self) -> None:
+        resource = Resource()
+        seen: list[str] = []
+        pyrs.using(lambda: resource, lambda _: pyrs.range(2)).subscribe(
+            on_next=lambda n: seen.append(f"{n} {resource.diary[-1]}"),
+            on_complete=lambda: seen.append(resource.diary[-1]),
+        )
+        assert seen == ["0 enter", "1 enter", "exit"]
+
+    def test_each_subscriber_has_its_own(self) -> None:
+        made: list[Resource] = []
+
+        def make() -> Resource:
+            made.append(Resource())
+            return made[-1]
+
+        stream = pyrs.using(make, lambda _: pyrs.just(1))
+        assert made == []
+        assert stream.collect() + stream.collect() == [1, 1]
+        assert [each.diary for each in made] == [["enter", "exit"]] * 2
+
+    def test_an_error_is_shown_to_it_and_not_suppressed(self) -> None:
+        resource = Resource()
+        with pytest.raises(ValueError, match="no"):
+            pyrs.using(lambda: resource, lambda _: fails()).collect()
+        assert resource.diary == ["enter", "exit no"]
+
+    def test_a_cancel_leaves_it(self) -> None:
+        resource = Resource()
+        subscriber: TestSubscriber[int] = TestSubscriber(1)
+        pyrs.using(lambda: resource, lambda _: pyrs.range(10)).subscribe(subscriber)
+        subscriber.assert_elements(0)
+        assert resource.diary == ["enter"]
+        subscriber.cancel()
+        subscriber.cancel()
+        assert resource.diary == ["enter", "exit"]
+
+    def test_a_cancel_while_it_is_entered(self) -> None:
+        resource = Resource()
+        subscriber: TestSubscriber[int] = TestSubscriber()
+
+        def use(_: Resource) -> pyrs.Stream[int]:
+            subscriber.cancel()
+            return pyrs.range(3)
+
+        pyrs.using(lambda: resource, use).subscribe(subscriber)
+        assert resource.diary == ["enter", "exit"]
+        subscriber.assert_elements().assert_live()
+
+    def test_use_raises(self) -> None:
+        resource = Resource()
+
+        def use(_: Resource) -> pyrs.Stream[int]:
+            raise KeyError("use")
+
+        with pytest.raises(KeyError) as caught:
+            pyrs.using(lambda: resource, use).collect()
+        assert resource.diary == ["enter", "exit 'use'"]
+        assert "in using(" in caught.value.__notes__[0]
+
+    def test_opening_raises(self) -> None:
+        def make() -> Resource:
+            raise OSError("cannot open")
+
+        with pytest.raises(OSError, match="cannot open"):
+            pyrs.using(make, lambda _: pyrs.just(1)).collect()
+
+    def test_closing_raises_at_the_end(self) -> None:
+        resource = Resource(OSError("cannot close"))
+        with pytest.raises(OSError, match="cannot close"):
+            pyrs.using(lambda: resource, lambda _: pyrs.just(1)).collect()
+        assert resource.diary == ["enter", "exit"]
+
+    def test_closing_raises_after_an_error_or_a_cancel(self) -> None:
+        dropped: list[BaseException] = []
+        before = pyrs.set_error_hook(lambda error, where: dropped.append(error))
+        try:
+            resource = Resource(OSError("cannot close"))
+            with pytest.raises(ValueError, match="no"):
+                pyrs.using(lambda: resource, lambda _: fails()).collect()
+            subscriber: TestSubscriber[int] = TestSubscriber()
+            pyrs.using(lambda: resource, lambda _: pyrs.just(1)).subscribe(subscriber)
+            subscriber.cancel()
+        finally:
+            pyrs.set_error_hook(before)
+        assert [str(error) for error in dropped] == ["cannot close"] * 2
+
+    def test_left_once_when_the_end_and_a_cancel_race(self) -> None:
+        for _ in range(300):
+            resource = Resource()
+            barrier = threading.Barrier(2)
+            subscriber: TestSubscriber[int] = TestSubscriber()
+            pyrs.using(lambda resource=resource: resource, lambda _: pyrs.just(1)).subscribe(subscriber)  # type: ignore[misc]
+
+            def cancel(subscriber: TestSubscriber[int] = subscriber, barrier: threading.Barrier = barrier) -> None:
+                barrier.wait(10)
+                subscriber.cancel()
+
+            thread = threading.Thread(target=cancel)
+            thread.start()
+            barrier.wait(10)
+            subscriber.request(1)
+            thread.join(10)
+            assert resource.diary == ["enter", "exit"]
+
+    def test_a_generator_as_context_manager(self) -> None:
+        diary: list[str] = []
+
+        @contextmanager
+        def opened() -> Iterator[list[int]]:
+            diary.append("open")
+            yield [1, 2]
+            diary.append("close")
+
+        assert pyrs.using(opened, pyrs.from_iterable).collect() == [1, 2]
+        assert diary == ["open", "close"]
+
+    def test_bad_arguments(self) -> None:
+        with pytest.raises(TypeError, match="resource"):
+            pyrs.using(Resource(), fails)  # type: ignore[arg-type]
+        with pytest.raises(TypeError, match="use"):
+            pyrs.using(Resource, None)  # type: ignore[arg-type]
+
+
+class TestFromCallable:
+    def test_called_on_demand_and_ended_with_its_element(self) -> None:
+        calls: list[int] = []
+        subscriber: TestSubscriber[None] = TestSubscriber()
+        stream = pyrs.from_callable(lambda: calls.append(1) or "x")  # type: ignore[func-returns-value]
+        stream.subscribe(subscriber)
+        assert calls == []
+        subscriber.request(1)
+        subscriber.assert_elements("x").assert_complete()
+
+    def test_errors_and_none(self) -> None:
+        with pytest.raises(ZeroDivisionError) as caught:
+            pyrs.from_callable(lambda: 1 // 0).block()
+        assert "in from_callable(<lambda>)" in caught.value.__notes__[0]
+        with pytest.raises(pyrs.NullSignal):
+            pyrs.from_callable(lambda: None).block()
+
+    def test_repr_and_bad_arguments(self) -> None:
+        assert repr(pyrs.from_callable(int).map(str)) == "from_callable(int).map(str)"
+        with pytest.raises(TypeError, match="function"):
+            pyrs.from_callable(3)  # type: ignore[arg-type]
+
+
+class TestGenerate:
+    def test_a_step_for_each_element_that_is_demanded(self) -> None:
+        steps: list[int] = []
+
+        def step(state: int) -> tuple[str, int] | None:
+            steps.append(state)
+            return (f"<{state}>", state + 1) if state < 3 else None
+
+        subscriber: TestSubscriber[str] = TestSubscriber(2)
+        stream = pyrs.generate(lambda: 0, step)
+        stream.subscribe(subscriber)
+        assert steps == [0, 1]
+        subscriber.request(5)
+        subscriber.assert_elements("<0>", "<1>", "<2>").assert_complete()
+        assert stream.collect() == ["<0>", "<1>", "<2>"]  # a state of its own
+
+    def test_errors(self) -> None:
+        with pytest.raises(ZeroDivisionError):
+            pyrs.generate(lambda: 1, lambda n: (1 // (n - 3), n + 1)).collect()
+        with pytest.raises(pyrs.NullSignal):
+            pyrs.generate(lambda: 1, lambda n: (None, n)).collect()
+        with pytest.raises(RuntimeError):  # no quiet end (PEP 479)
+            pyrs.generate(lambda: 1, lambda n: next(iter(()))).collect()
+
+    def test_bad_arguments(self) -> None:
+        with pytest.raises(TypeError, match="initial"):
+            pyrs.generate(0, lambda n: None)  # type: ignore[arg-type]
+        with pytest.raises(TypeError, match="step"):
+            pyrs.generate(int, 0)  # type: ignore[arg-type]
