@@ -1,4 +1,4 @@
-"""`python -m benchmarks bridge`: the table of what the bridge costs, and whether it keeps its budgets."""
+"""`python -m benchmarks bridge` and `core`: tables of what they cost beside their rivals, judged by fixed budgets."""
 
 from __future__ import annotations
 
@@ -24,6 +24,17 @@ _REPETITIONS = 5
 _QUICK_REPETITIONS = 3
 _QUICK_SCALE = 0.2
 
+CORE_NAMES = (
+    "map-filter",
+    "map-filter-1",
+    "ten-maps",
+    "multicast",
+    "flat-map",
+    "publish-on",
+    "async-for",
+    "import",
+)
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs what the command line asks for.
@@ -32,6 +43,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         0, or 1 where `--check` was given and a budget was missed.
     """
     options = _parser().parse_args(arguments)
+    if options.table == "core":
+        verdicts = _measure_core(options.only, options.quick)
+        return _told(verdicts, options)
     rows = [row for row in ROWS if not options.only or row.name in options.only]
     try:
         if options.profile:
@@ -40,12 +54,33 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except MissingTool as missing:
         print(missing, file=sys.stderr)
         return 2
+    return _told(verdicts, options)
+
+
+def _told(verdicts: list[Verdict], options: argparse.Namespace) -> int:
     if options.json:
         write_json(options.json, verdicts)
     if options.gateway is None:
         print(f"\n{machine()}; {'quick run, ' if options.quick else ''}us are microseconds an element\n")
         print(table(verdicts))
     return int(options.check and not all(verdict.passed for verdict in verdicts))
+
+
+def _measure_core(only: Sequence[str] | None, quick: bool) -> list[Verdict]:
+    from benchmarks.core_rows import CORE_ROWS  # and with it the rivals, which the bridge's table does not need
+
+    repetitions, scale = (_QUICK_REPETITIONS, _QUICK_SCALE) if quick else (_REPETITIONS, 1.0)
+    verdicts: list[Verdict] = []
+    for row in CORE_ROWS:
+        if only and row.name not in only:
+            continue
+        try:
+            measured = take_turns(row.contenders(), repetitions, scale)
+            verdicts += [budget.judge(row.name, measured) for budget in row.budgets]
+        except Exception as error:  # a row that fails must not hide the others
+            verdicts.append(failed_verdict(row.name, error))
+        print(f"{row.title}: done", file=sys.stderr, flush=True)
+    return verdicts
 
 
 def _measure(rows: Sequence[Row], quick: bool, gateway: str | None) -> list[Verdict]:
@@ -121,7 +156,15 @@ def _driver(gateway: str) -> Driver:
 def _parser() -> argparse.ArgumentParser:
     names = [row.name for row in ROWS]
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    commands = parser.add_subparsers(required=True, metavar="bridge")
+    commands = parser.add_subparsers(required=True, dest="table", metavar="{bridge,core}")
+    core = commands.add_parser("core", help="the core beside plain iterators, RxPY and aioreactive")
+    core.add_argument("--check", action="store_true", help="exit 1 when a budget is missed")
+    core.add_argument("--json", type=Path, metavar="FILE", help="write the figures there, too")
+    core.add_argument("--quick", action="store_true", help="fewer elements, three repetitions")
+    core.add_argument(
+        "--only", action="append", choices=CORE_NAMES, metavar="ROW", help=f"one of {', '.join(CORE_NAMES)}"
+    )
+    core.set_defaults(gateway=None)
     bridge = commands.add_parser("bridge", help="the bridge beside naive proxies and a bare socket")
     bridge.add_argument("--check", action="store_true", help="exit 1 when a budget is missed")
     bridge.add_argument("--json", type=Path, metavar="FILE", help="write the figures there, too")

@@ -15,7 +15,7 @@ class Verdict:
 
     Attributes:
         row: Which row.
-        ours: What was measured of the bridge, with its unit.
+        ours: What was measured of ours, with its unit.
         rival: The same of the rival.
         ratio: Between the two, as the budget counts it.
         budget: What the ratio has to be.
@@ -63,6 +63,19 @@ class Within:
     def judge(self, row: str, measured: Mapping[str, Measurement]) -> Verdict:
         ratio = measured["ours"].time / measured[self.rival].time
         return _verdict(row, measured, self.rival, ratio, f"<= {self.times:g} x time", ratio <= self.times)
+
+
+@dataclass(frozen=True)
+class AtMostMore:
+    """At most so many microseconds an element more than the rival."""
+
+    rival: str
+    microseconds: float
+
+    def judge(self, row: str, measured: Mapping[str, Measurement]) -> Verdict:
+        more = measured["ours"].time - measured[self.rival].time
+        budget = f"<= {self.microseconds / 1000:g} ms more"
+        return _verdict(row, measured, self.rival, more / self.microseconds, budget, more <= self.microseconds)
 
 
 @dataclass(frozen=True)

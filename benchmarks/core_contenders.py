@@ -1,0 +1,354 @@
+"""Who takes part in the rows of the core: pyrs, plain iterators and generators, RxPY and aioreactive."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Iterable
+from typing import Any
+
+import aioreactive
+import reactivex
+from expression import pipe
+from reactivex import operators as rx
+from reactivex.scheduler import NewThreadScheduler
+from reactivex.subject import Subject
+
+import pyrs
+from benchmarks.consumer import DEADLINE_SECONDS
+from benchmarks.measure import Contender
+from pyrs import schedulers
+
+INNER = 1_000
+
+
+def successor(number: int) -> int:
+    return number + 1
+
+
+def is_even(number: int) -> bool:
+    return not number & 1
+
+
+def ignore(element: object) -> None:
+    """What every contender's consumer does with an element."""
+
+
+class Failed(RuntimeError):
+    """A contender did not move the elements that it should have."""
+
+
+def _timed(work: Callable[[], int], expected: int) -> float:
+    start = time.perf_counter()
+    moved = work()
+    seconds = time.perf_counter() - start
+    if moved != expected:
+        raise Failed(f"{moved} elements of {expected}")
+    return seconds
+
+
+class _Count:
+    """Counts elements; every rival pays for the same call."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def __call__(self, element: object) -> None:
+        self.count += 1
+
+
+class _OneByOne(pyrs.Subscriber[Any]):
+    """Requests each element when the one before has come."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.subscription: pyrs.Subscription | None = None
+
+    def on_subscribe(self, subscription: pyrs.Subscription) -> None:
+        self.subscription = subscription
+        subscription.request(1)
+
+    def on_next(self, element: object) -> None:
+        self.count += 1
+        assert self.subscription is not None
+        self.subscription.request(1)
+
+    def on_error(self, error: BaseException) -> None:
+        raise error
+
+    def on_complete(self) -> None:
+        pass
+
+
+# A map and a filter over an iterable.
+
+
+def map_filter(elements: int) -> Contender:
+    def run(count: int) -> float:
+        numbers = range(count)
+        stream = pyrs.from_iterable(numbers).map(successor).filter(is_even)
+        counted = _Count()
+
+        def work() -> int:
+            stream.subscribe(on_next=counted)
+            return counted.count
+
+        return _timed(work, count // 2)
+
+    return Contender("ours", elements, run)
+
+
+def map_filter_one_by_one(elements: int) -> Contender:
+    def run(count: int) -> float:
+        subscriber = _OneByOne()
+
+        def work() -> int:
+            pyrs.from_iterable(range(count)).map(successor).filter(is_even).subscribe(subscriber)
+            return subscriber.count
+
+        return _timed(work, count // 2)
+
+    return Contender("ours", elements, run)
+
+
+def iterators(elements: int) -> Contender:
+    """The same functions and the same consumer, called for by a loop over the built-in iterators."""
+
+    def run(count: int) -> float:
+        counted = _Count()
+
+        def work() -> int:
+            for element in filter(is_even, map(successor, range(count))):
+                counted(element)
+            return counted.count
+
+        return _timed(work, count // 2)
+
+    return Contender("iterators", elements, run)
+
+
+def rx_map_filter(elements: int) -> Contender:
+    def run(count: int) -> float:
+        counted = _Count()
+
+        def work() -> int:
+            source = reactivex.from_iterable(range(count))
+            source.pipe(rx.map(successor), rx.filter(is_even)).subscribe(counted)
+            return counted.count
+
+        return _timed(work, count // 2)
+
+    return Contender("RxPY", elements, run)
+
+
+def ten_maps(elements: int) -> Contender:
+    def run(count: int) -> float:
+        stream: pyrs.Stream[int] = pyrs.from_iterable(range(count))
+        for _ in range(10):
+            stream = stream.map(successor)
+        counted = _Count()
+
+        def work() -> int:
+            stream.subscribe(on_next=counted)
+            return counted.count
+
+        return _timed(work, count)
+
+    return Contender("ours", elements, run)
+
+
+def ten_maps_of_iterators(elements: int) -> Contender:
+    def run(count: int) -> float:
+        counted = _Count()
+
+        def work() -> int:
+            iterator: Iterable[int] = range(count)
+            for _ in range(10):
+                iterator = map(successor, iterator)
+            for element in iterator:
+                counted(element)
+            return counted.count
+
+        return _timed(work, count)
+
+    return Contender("iterators", elements, run)
+
+
+# Hot.
+
+
+def multicast(elements: int) -> Contender:
+    def run(count: int) -> float:
+        sink: Any = sinks.multicast()
+        counters = [_Count(), _Count()]
+        for counted in counters:
+            sink.stream.map(successor).filter(is_even).subscribe(on_next=counted)
+
+        def work() -> int:
+            push = sink.try_emit
+            for number in range(count):
+                push(number)
+            sink.try_emit_complete()
+            return sum(counted.count for counted in counters)
+
+        return _timed(work, count // 2 * 2)
+
+    return Contender("ours", elements, run)
+
+
+def rx_subject(elements: int) -> Contender:
+    def run(count: int) -> float:
+        subject: Subject[int] = Subject()
+        counters = [_Count(), _Count()]
+        for counted in counters:
+            subject.pipe(rx.map(successor), rx.filter(is_even)).subscribe(counted)
+
+        def work() -> int:
+            push = subject.on_next
+            for number in range(count):
+                push(number)
+            subject.on_completed()
+            return sum(counted.count for counted in counters)
+
+        return _timed(work, count // 2 * 2)
+
+    return Contender("RxPY", elements, run)
+
+
+# Streams of streams.
+
+
+def flat_map(elements: int) -> Contender:
+    def run(count: int) -> float:
+        outer = count // INNER
+        counted = _Count()
+
+        def work() -> int:
+            pyrs.range(outer).flat_map(lambda _: pyrs.from_iterable(range(INNER))).subscribe(on_next=counted)
+            return counted.count
+
+        return _timed(work, outer * INNER)
+
+    return Contender("ours", elements, run)
+
+
+def rx_flat_map(elements: int) -> Contender:
+    def run(count: int) -> float:
+        outer = count // INNER
+        counted = _Count()
+
+        def work() -> int:
+            source = reactivex.from_iterable(range(outer))
+            source.pipe(rx.flat_map(lambda _: reactivex.from_iterable(range(INNER)))).subscribe(counted)
+            return counted.count
+
+        return _timed(work, outer * INNER)
+
+    return Contender("RxPY", elements, run)
+
+
+# Another thread.
+
+
+def publish_on(elements: int) -> Contender:
+    def run(count: int) -> float:
+        counted, ended = _Count(), threading.Event()
+        scheduler = schedulers.single()
+        try:
+
+            def work() -> int:
+                stream = pyrs.from_iterable(range(count)).publish_on(scheduler)
+                stream.subscribe(on_next=counted, on_complete=ended.set)
+                _await(ended)
+                return counted.count
+
+            return _timed(work, count)
+        finally:
+            scheduler.close()
+
+    return Contender("ours", elements, run)
+
+
+def rx_observe_on(elements: int) -> Contender:
+    def run(count: int) -> float:
+        counted, ended = _Count(), threading.Event()
+
+        def work() -> int:
+            source = reactivex.from_iterable(range(count)).pipe(rx.observe_on(NewThreadScheduler()))
+            source.subscribe(counted, on_completed=ended.set)
+            _await(ended)
+            return counted.count
+
+        return _timed(work, count)
+
+    return Contender("RxPY", elements, run)
+
+
+# asyncio.
+
+
+def async_for(elements: int) -> Contender:
+    async def consume(count: int) -> int:
+        seen = 0
+        async for _ in pyrs.from_iterable(range(count)):
+            seen += 1
+        return seen
+
+    return Contender("ours", elements, lambda count: _timed(lambda: asyncio.run(consume(count)), count))
+
+
+def async_generator(elements: int) -> Contender:
+    async def generate(count: int) -> AsyncIterator[int]:
+        for number in range(count):
+            yield number
+
+    async def consume(count: int) -> int:
+        seen = 0
+        async for _ in generate(count):
+            seen += 1
+        return seen
+
+    return Contender("generator", elements, lambda count: _timed(lambda: asyncio.run(consume(count)), count))
+
+
+def aioreactive_map_filter(elements: int) -> Contender:
+    async def consume(count: int) -> int:
+        source = aioreactive.from_iterable(range(count))
+        counted, ended = _Count(), asyncio.Event()
+
+        async def send(element: int) -> None:
+            counted(element)
+
+        async def close() -> None:
+            ended.set()
+
+        stream = pipe(source, aioreactive.map(successor), aioreactive.filter(is_even))
+        await stream.subscribe_async(aioreactive.AsyncAnonymousObserver(send, None, close))
+        await asyncio.wait_for(ended.wait(), DEADLINE_SECONDS)
+        return counted.count
+
+    return Contender("aioreactive", elements, lambda count: _timed(lambda: asyncio.run(consume(count)), count // 2))
+
+
+# A bare interpreter.
+
+
+def interpreter(name: str, code: str) -> Contender:
+    """One element is one interpreter that runs the code."""
+
+    def run(count: int) -> float:
+        command = [sys.executable, "-c", code]
+        start = time.perf_counter()
+        deque((subprocess.run(command, check=True, timeout=DEADLINE_SECONDS) for _ in range(count)), maxlen=0)
+        return time.perf_counter() - start
+
+    return Contender(name, 10, run)
+
+
+def _await(event: threading.Event) -> None:
+    if not event.wait(DEADLINE_SECONDS):
+        raise Failed("the stream did not end")

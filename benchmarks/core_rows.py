@@ -1,0 +1,86 @@
+"""The rows of the core: who takes part, and the budget."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from benchmarks import core_contenders as contend
+from benchmarks.budgets import AtMostMore, Budget, Faster, Within
+from benchmarks.measure import Contender
+
+MILLION = 1_000_000
+
+
+@dataclass(frozen=True)
+class CoreRow:
+    """One measurement that needs no JVM.
+
+    Attributes:
+        name: What `--only` takes.
+        title: What is measured.
+        contenders: Makes who takes part; "ours" comes first.
+        budgets: Each gives a line of the table.
+    """
+
+    name: str
+    title: str
+    contenders: Callable[[], Sequence[Contender]]
+    budgets: Sequence[Budget]
+
+
+CORE_ROWS = (
+    CoreRow(
+        "map-filter",
+        "from_iterable, map, filter, unbounded demand",
+        lambda: (
+            contend.map_filter(MILLION),
+            contend.iterators(MILLION),
+            contend.rx_map_filter(MILLION // 2),
+            contend.aioreactive_map_filter(MILLION // 20),
+        ),
+        (Within("iterators", 1.5), Faster("RxPY", 2), Faster("aioreactive", 2)),
+    ),
+    CoreRow(
+        "map-filter-1",
+        "the same, request(1) for each element",
+        lambda: (contend.map_filter_one_by_one(MILLION // 2), contend.iterators(MILLION)),
+        (Within("iterators", 6),),
+    ),
+    CoreRow(
+        "ten-maps",
+        "ten stages deep",
+        lambda: (contend.ten_maps(MILLION // 2), contend.ten_maps_of_iterators(MILLION // 2)),
+        (Within("iterators", 1.5),),
+    ),
+    CoreRow(
+        "multicast",
+        "a multicast sink, map, filter, two Subscribers",
+        lambda: (contend.multicast(MILLION // 4), contend.rx_subject(MILLION // 4)),
+        (Faster("RxPY", 1.5),),
+    ),
+    CoreRow(
+        "flat-map",
+        "flat_map of 1,000 streams of 1,000",
+        lambda: (contend.flat_map(MILLION), contend.rx_flat_map(MILLION // 2)),
+        (Faster("RxPY", 2),),
+    ),
+    CoreRow(
+        "publish-on",
+        "publish_on to another thread",
+        lambda: (contend.publish_on(MILLION), contend.rx_observe_on(20_000)),
+        (Faster("RxPY", 20),),
+    ),
+    CoreRow(
+        "async-for",
+        "async for over from_iterable",
+        lambda: (contend.async_for(MILLION // 2), contend.async_generator(MILLION // 2)),
+        (Within("generator", 3),),
+    ),
+    CoreRow(
+        "import",
+        "import pyrs",
+        lambda: (contend.interpreter("ours", "import pyrs"), contend.interpreter("bare", "pass")),
+        (AtMostMore("bare", 60_000),),
+    ),
+)
