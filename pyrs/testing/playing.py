@@ -1,0 +1,326 @@
+"""One verification: a Subscriber that plays the script, on whichever thread brings the next signal."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from threading import Condition, get_ident
+from time import monotonic
+from typing import Any, Generic, TypeVar
+
+from pyrs._core import hooks
+from pyrs._core.states import Signal, State
+from pyrs.api import Publisher, Subscriber, Subscription
+from pyrs.errors import NullSignal
+from pyrs.testing import overlap
+from pyrs.testing.grammar import Grammar
+from pyrs.testing.link import Emission
+from pyrs.testing.steps import Await, Do, Expect, Mismatch, Need, Pause, Script, Step
+
+__all__ = ["Verification"]
+
+T = TypeVar("T")
+
+WAITING_SIGNALS = 100_000  # more than so many while the script stands still, and the verification fails
+SLICE = 0.01  # seconds: how often virtual time is asked for tasks that another thread scheduled
+
+
+class Verification(Subscriber[T], Generic[T]):
+    """Plays the steps as far as what came allows: inside the signals, so that an endless stream can be cancelled there.
+
+    One thread plays at a time, and the script stands still while a Publisher is called, so that what it signals from
+    inside is played at once. What has to happen at home, on the verifying thread (tasks, time), waits for it.
+
+    Args:
+        steps: the script.
+        request: what to request in ``on_subscribe``; 0 for nothing.
+        seconds: the deadline of the whole.
+        pass_time: lets virtual time pass; None waits for real time.
+
+    Rules: 2.1, 2.3, 2.5, 2.6, 2.8, 2.13.
+    """
+
+    def __init__(
+        self, steps: Sequence[Step], request: int, seconds: float, pass_time: Callable[[float], object] | None = None
+    ) -> None:
+        self.recorded: Any = None
+        self._steps = steps
+        self._first_request = request
+        self._seconds = seconds
+        self._deadline = monotonic() + seconds
+        self._pass_time = pass_time
+        self._home = get_ident()
+        self._changed = Condition()
+        self._grammar = Grammar()
+        self._subscription: Subscription | None = None
+        self._inbox: deque[Emission] = deque()
+        self._number = 0  # of the step that is played
+        self._script: Script = self._play()
+        self._need: Need | None = None  # what the script waits for; None: it can go on
+        self._playing = False
+        self._over = False
+        self._failure: AssertionError | None = None
+
+    # What the Publisher calls.
+
+    def on_subscribe(self, subscription: Subscription, /) -> None:
+        with self._changed:
+            first = self._subscription is None
+            if first:
+                self._subscription = subscription
+            self._enter(Signal.ON_SUBSCRIBE, subscription)
+        try:
+            if not first:
+                subscription.cancel()  # 2.5
+            elif self._over:
+                self.cancel()  # 2.6
+            else:
+                self._inbox.append(Emission(Signal.ON_SUBSCRIBE, subscription))
+                if self._first_request:
+                    self.request(self._first_request)
+            self._react()
+        finally:
+            self._leave()
+
+    def on_next(self, element: T, /) -> None:
+        self._signalled(Signal.ON_NEXT, element)
+
+    def on_error(self, error: BaseException, /) -> None:
+        self._signalled(Signal.ON_ERROR, error)
+
+    def on_complete(self) -> None:
+        self._signalled(Signal.ON_COMPLETE)
+
+    # What a step may do.
+
+    def request(self, n: int) -> None:
+        """Request so many more elements."""
+        with self._changed:
+            self._grammar.requested(n)
+            subscription = self._subscription
+        assert subscription is not None  # the first step has seen it
+        subscription.request(n)
+
+    def cancel(self) -> None:
+        """Cancel the Subscription, if there is one that is live."""
+        with self._changed:
+            if self._grammar.state is not State.ACTIVE:
+                return
+            self._grammar.cancelled()
+            subscription = self._subscription
+        if subscription is not None:
+            subscription.cancel()
+
+    def put_back(self, emission: Emission) -> None:
+        """Have it come again, as the next signal."""
+        self._inbox.appendleft(emission)
+
+    # At home.
+
+    def verify(self, publisher: Publisher[T]) -> None:
+        """Subscribe and play the script to its end.
+
+        Raises:
+            AssertionError: something else came, or nothing in time, or the Publisher broke a rule.
+        """
+        try:
+            try:
+                publisher.subscribe(self)
+            except Exception as error:
+                self._fail("subscribe() that returns normally (1.9)", repr(error), error)
+            while not self._over:
+                self._advance()
+                self._do(self._wait())
+        finally:
+            self._over = True
+            self.cancel()  # 2.6
+        with self._changed:
+            failure = self._failure
+            if failure is None and self._grammar.violations:
+                failure = self._failed("a Publisher that keeps the rules", self._grammar.violations[0])
+        if failure is not None:
+            raise failure
+
+    def _wait(self) -> Need | None:
+        """Wait until the script can go on or needs this thread; return the need that is not met."""
+        if self._pass_time is not None:
+            self._pass_time(0.0)  # what is due runs here
+        with self._changed:
+            while not (self._over or self._ready() or self._needs_home()):
+                left = self._deadline - monotonic()
+                if left <= 0:
+                    return self._need
+                if self._pass_time is not None:
+                    self._changed.wait(min(left, SLICE))
+                    return None  # and look at virtual time again
+                self._changed.wait(left)
+            return self._need if self._needs_home() else None
+
+    def _do(self, need: Need | None) -> None:
+        if need is None or self._over:
+            return
+        if isinstance(need, Expect):
+            self._late()
+        elif isinstance(need, Do):
+            self._call(need)
+        else:
+            self._let_time_pass(need.seconds)
+            with self._changed:
+                if self._need is need:
+                    self._need = None
+
+    def _let_time_pass(self, seconds: float) -> None:
+        if self._pass_time is not None:
+            self._pass_time(seconds)
+            return
+        end = monotonic() + seconds
+        with self._changed:
+            self._changed.wait_for(lambda: self._over, min(end, self._deadline) - monotonic())
+        if end > self._deadline:
+            self._late()
+
+    # Playing.
+
+    def _play(self) -> Script:
+        for number, step in enumerate(self._steps):
+            self._number = number
+            yield from step.play(self)
+
+    def _ready(self) -> bool:
+        if self._playing:
+            return False
+        return self._need is None or (isinstance(self._need, Expect) and bool(self._inbox))
+
+    def _needs_home(self) -> bool:
+        return isinstance(self._need, (Await, Pause)) or (isinstance(self._need, Do) and self._need.at_home)
+
+    def _advance(self) -> None:
+        """Play as far as it goes without waiting. Whoever brings news calls this; one thread plays at a time."""
+        while True:
+            with self._changed:
+                hurry = self._need if self._inbox and self._home == get_ident() else None
+                ready = self._ready() and not self._over
+                if ready:
+                    self._playing = True
+            if ready:
+                self._play_on()
+            elif isinstance(hurry, Do) and not self._over:
+                self._call(hurry)  # the stream goes on on the very thread that has the task to do
+            else:
+                return
+
+    def _play_on(self) -> None:
+        news = self._inbox.popleft() if isinstance(self._need, Expect) else None
+        expected = self._need.expected if isinstance(self._need, Expect) else "the step to return normally"
+        need: Need | None = None
+        try:
+            need = self._script.send(news)  # type: ignore[arg-type]
+        except StopIteration:
+            self._over = True
+        except BaseException as error:
+            if isinstance(error, Mismatch):
+                cause = news.value if news is not None and news.kind is Signal.ON_ERROR else None
+                self._fail(expected, str(news), cause)
+            else:
+                self._fail(_what_raised(error, expected), repr(error), error)
+                if hooks.is_exit(error):
+                    raise
+        finally:
+            with self._changed:
+                self._playing = False
+                self._need = need
+                self._changed.notify_all()
+        if self._over:
+            self.cancel()  # 2.6: also inside on_next, where an endless stream would never return
+        elif isinstance(need, Pause) and self._inbox:
+            self._unexpected(self._inbox[0])
+        elif isinstance(need, Do) and not need.at_home:
+            self._call(need)
+
+    def _call(self, need: Do) -> None:
+        with self._changed:
+            if self._need is not need:
+                return
+            self._need = None  # the script goes on behind it, played by what the call has the Publisher signal
+            number = self._number
+        try:
+            need.action()
+        except BaseException as error:
+            self._fail("the step to return normally", repr(error), error, number)
+            if hooks.is_exit(error):
+                raise
+
+    # Signals.
+
+    def _signalled(self, kind: Signal, value: Any = None) -> None:
+        with self._changed:
+            self._enter(kind, value)
+        try:
+            if kind is Signal.ON_NEXT:
+                overlap.hold()
+            emission = Emission(kind, value)
+            with self._changed:
+                quiet = isinstance(self._need, Pause)
+                if not self._over:
+                    self._inbox.append(emission)
+            if quiet:
+                self._unexpected(emission)
+            self._react()
+        finally:
+            self._leave()
+
+    def _react(self) -> None:
+        if self._over:
+            return
+        if self._grammar.violations:
+            self._fail("a Publisher that keeps the rules", self._grammar.violations[0])
+        elif monotonic() > self._deadline:
+            self._late()
+        elif len(self._inbox) > WAITING_SIGNALS:
+            self._fail("the step to end", f"more than {WAITING_SIGNALS:,} signals meanwhile")
+        else:
+            self._advance()
+
+    def _enter(self, kind: Signal, value: Any) -> None:
+        self._grammar.enter(kind, value)
+        if value is None and kind is not Signal.ON_COMPLETE:
+            self._grammar.leave()
+            raise NullSignal(f"{kind.value}(None)")
+
+    def _leave(self) -> None:
+        with self._changed:
+            self._grammar.leave()
+            self._changed.notify_all()
+
+    # Failing.
+
+    def _unexpected(self, emission: Emission) -> None:
+        self._fail("no signal", str(emission), emission.value if emission.kind is Signal.ON_ERROR else None)
+
+    def _late(self) -> None:
+        with self._changed:
+            expected = self._need.expected if isinstance(self._need, Expect) else "the step to end"
+        self._fail(expected, f"nothing more within {self._seconds:g} seconds")
+
+    def _fail(self, expected: str, came: str, cause: BaseException | None = None, number: int | None = None) -> None:
+        with self._changed:
+            if self._over:
+                return
+            self._failure = self._failed(expected, came, cause, number)
+            self._over = True
+            self._changed.notify_all()
+        self.cancel()
+
+    def _failed(
+        self, expected: str, came: str, cause: BaseException | None = None, number: int | None = None
+    ) -> AssertionError:
+        number = self._number if number is None else number
+        step = self._steps[number]
+        where = f"step {number} of {len(self._steps) - 1}, {step.text}" + (f", {step.site}" if step.site else "")
+        failure = AssertionError(f"{where}\n  expected: {expected}\n  came: {came}\n  so far: {self._grammar.story()}")
+        failure.__cause__ = cause
+        return failure
+
+
+def _what_raised(error: BaseException, expected: str) -> str:
+    return "an assertion that holds" if isinstance(error, AssertionError) else expected

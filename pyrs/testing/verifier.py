@@ -1,0 +1,282 @@
+"""StepVerifier: what a Publisher has to signal, written down step by step, and then verified."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from time import monotonic
+from typing import Any, Generic, TypeVar
+
+from pyrs._core.demand import UNBOUNDED
+from pyrs._core.sites import assembly_site
+from pyrs._core.text import checked_callable, checked_natural, checked_publisher, checked_seconds, name_of, short
+from pyrs.api import Publisher
+from pyrs.testing import steps
+from pyrs.testing.dropped import DroppedAssertions, watched
+from pyrs.testing.playing import Verification
+from pyrs.testing.steps import Player, Script, Step
+
+__all__ = ["StepVerifier"]
+
+T = TypeVar("T")
+
+TIMEOUT = 10.0  # seconds
+
+
+class StepVerifier(Generic[T]):
+    """A script of what has to come. Nothing happens until one of the ``verify`` methods.
+
+    Steps are played in order, each as soon as what it waits for came, on the thread that brought it; tasks and
+    waiting are done by the thread that verifies. A verification fails with AssertionError, which says at which step
+    (its number, text and line), what was expected, what came and the story of signals so far; also when the Publisher
+    breaks a rule (1.1, 1.3, 1.7, 1.9, 2.12, 2.13), and at the deadline. It leaves no Subscription behind.
+
+    Demand: what ``create`` was told to request, everything by default, and what ``then_request`` adds. Nothing is
+    dropped; up to 100,000 signals may wait for a step.
+
+    Made by :meth:`create` or :meth:`with_virtual_time`. The last step says how it ends: ``expect_complete``,
+    ``expect_error``, ``expect_timeout`` or, at any place, ``then_cancel``. A verifier may be used again.
+
+    Example:
+        >>> import pyrs
+        >>> verifier = StepVerifier.create(pyrs.range(5), request=2).expect_next(0, 1)
+        >>> _ = verifier.then_request(9).expect_next_count(2).expect_next_matches(lambda n: n == 4).verify_complete()
+        >>> StepVerifier.create(pyrs.just(1)).expect_next(2).verify_complete()  # doctest: +ELLIPSIS
+        Traceback (most recent call last):
+        AssertionError: step 1 of 2, expect_next(2), ...:1
+          expected: on_next(2)
+          came: on_next(1)
+          so far: on_subscribe, request(unbounded), on_next(1)
+    """
+
+    def __init__(self, factory: Callable[[], Publisher[T]], text: str, request: int | None, virtual: bool) -> None:
+        self._factory = factory
+        self._virtual = virtual
+        self._request = UNBOUNDED if request is None else checked_natural(request, "request")
+        self._steps = [Step(text, assembly_site(), steps.subscribe)]
+
+    def __repr__(self) -> str:
+        return "\n".join(["StepVerifier", *(f"  {n}. {step.text}" for n, step in enumerate(self._steps))])
+
+    @staticmethod
+    def create(publisher: Publisher[T], request: int | None = None) -> StepVerifier[T]:
+        """Begin the script for a Publisher.
+
+        Args:
+            publisher: is subscribed to by each ``verify``.
+            request: what to request in ``on_subscribe``; 0 for nothing, None for everything there is.
+
+        Raises:
+            TypeError: it is no Publisher.
+            ValueError: the request is negative.
+        """
+        checked_publisher(publisher, "publisher")
+        return StepVerifier(lambda: publisher, f"create({short(publisher)})", request, virtual=False)
+
+    @staticmethod
+    def with_virtual_time(factory: Callable[[], Publisher[T]], request: int | None = None) -> StepVerifier[T]:
+        """Begin the script for a Publisher whose operators on time use a clock that the script moves.
+
+        Args:
+            factory: makes the Publisher; called by each ``verify``, and subscribed to, with a new
+                ``pyrs.schedulers.VirtualTime`` in use. ``then_await`` and ``expect_no_event`` move its clock.
+            request: as for :meth:`create`.
+
+        Example:
+            >>> import pyrs
+            >>> from pyrs import schedulers
+            >>> def an_hour_later():
+            ...     publisher = TestPublisher()
+            ...     schedulers.current().schedule(publisher.complete, delay=3600)
+            ...     return publisher
+            >>> from pyrs.testing import TestPublisher
+            >>> StepVerifier.with_virtual_time(an_hour_later).expect_no_event(3599).then_await(1).verify_complete()
+            3600.0
+        """
+        checked_callable(factory, "factory")
+        return StepVerifier(factory, f"with_virtual_time({name_of(factory)})", request, virtual=True)
+
+    # Elements.
+
+    def expect_subscription(self) -> StepVerifier[T]:
+        """``on_subscribe`` comes. Every script begins with that; this says so."""
+        return self._add("expect_subscription()", steps.expect_subscription)
+
+    def expect_next(self, *elements: T) -> StepVerifier[T]:
+        """These elements come next."""
+        return self._add(f"expect_next({', '.join(map(short, elements))})", steps.expect_elements(elements))
+
+    def expect_next_sequence(self, elements: Iterable[T]) -> StepVerifier[T]:
+        """The elements of this iterable come next."""
+        if not hasattr(elements, "__iter__"):
+            raise TypeError(f"elements must be iterable, not {type(elements).__name__}")
+        return self._add(f"expect_next_sequence({short(elements)})", steps.expect_elements(elements))
+
+    def expect_next_count(self, count: int) -> StepVerifier[T]:
+        """So many elements come next, whatever they are."""
+        count = checked_natural(count, "count")
+        return self._add(f"expect_next_count({count})", steps.expect_count(count))
+
+    def expect_next_matches(self, predicate: Callable[[T], object]) -> StepVerifier[T]:
+        """An element comes next for which the predicate is true."""
+        checked_callable(predicate, "predicate")
+        return self._add(f"expect_next_matches({name_of(predicate)})", steps.expect_matching(predicate))
+
+    def consume_next_with(self, action: Callable[[T], object]) -> StepVerifier[T]:
+        """An element comes next, with which the action is called. What it raises fails the step."""
+        checked_callable(action, "action")
+        return self._add(f"consume_next_with({name_of(action)})", steps.consume(action))
+
+    def consume_while(
+        self, predicate: Callable[[T], object], action: Callable[[T], object] | None = None
+    ) -> StepVerifier[T]:
+        """Elements come as long as the predicate is true, none or many; the action is called with each."""
+        checked_callable(predicate, "predicate")
+        if action is not None:
+            checked_callable(action, "action")
+        return self._add(f"consume_while({name_of(predicate)})", steps.consume_while(predicate, action))
+
+    # Recording.
+
+    def record_with(self, factory: Callable[[], Any] = list) -> StepVerifier[T]:
+        """Collect the elements of the following steps in what the factory makes, with ``append`` or ``add``."""
+        checked_callable(factory, "factory")
+        return self._add(f"record_with({name_of(factory)})", steps.record_with(factory))
+
+    def consume_recorded_with(self, action: Callable[[Any], object]) -> StepVerifier[T]:
+        """Call the action with what was recorded, and record no more. What it raises fails the step."""
+        checked_callable(action, "action")
+        self._has_recording("consume_recorded_with")
+        return self._add(f"consume_recorded_with({name_of(action)})", steps.consume_recorded(action))
+
+    def expect_recorded_matches(self, predicate: Callable[[Any], object]) -> StepVerifier[T]:
+        """The predicate is true for what was recorded; record no more."""
+        checked_callable(predicate, "predicate")
+        self._has_recording("expect_recorded_matches")
+        return self._add(f"expect_recorded_matches({name_of(predicate)})", steps.expect_recorded(predicate))
+
+    # Doing.
+
+    def then(self, task: Callable[[], object]) -> StepVerifier[T]:
+        """Run the task, on the thread that verifies. What it raises fails the step."""
+        checked_callable(task, "task")
+        return self._add(f"then({name_of(task)})", steps.then(task))
+
+    def then_request(self, n: int) -> StepVerifier[T]:
+        """Request n more elements. Also n <= 0 is passed on: what comes of it is for the script to say (3.9)."""
+        return self._add(f"then_request({n})", steps.then_request(n))
+
+    def then_cancel(self) -> StepVerifier[T]:
+        """Cancel. Steps may follow, such as ``expect_no_event``."""
+        return self._add("then_cancel()", steps.then_cancel, cancels=True)
+
+    def then_await(self, seconds: float = 0.0) -> StepVerifier[T]:
+        """Let time pass. What comes meanwhile is for the steps that follow."""
+        seconds = checked_seconds(seconds, "seconds")
+        return self._add(f"then_await({seconds:g})", steps.then_await(seconds))
+
+    def expect_no_event(self, seconds: float) -> StepVerifier[T]:
+        """Let time pass, in which no element and no end comes."""
+        seconds = checked_seconds(seconds, "seconds")
+        return self._add(f"expect_no_event({seconds:g})", steps.expect_nothing(seconds))
+
+    # How it ends.
+
+    def expect_complete(self) -> StepVerifier[T]:
+        """``on_complete`` comes next."""
+        return self._add("expect_complete()", steps.expect_complete, ends=True)
+
+    def expect_error(self, kind: type[BaseException] | None = None, *, matching: str | None = None) -> StepVerifier[T]:
+        """``on_error`` comes next.
+
+        Args:
+            kind: with an error of this class.
+            matching: whose text this regular expression finds.
+        """
+        if kind is not None and not _is_exception_class(kind):
+            raise TypeError(f"kind must be a class of exceptions, not {short(kind)}")
+        if matching is not None:
+            re.compile(matching)
+        given = ([] if kind is None else [kind.__name__]) + ([] if matching is None else [f"matching={matching!r}"])
+        return self._add(f"expect_error({', '.join(given)})", steps.expect_error(kind, matching, None), ends=True)
+
+    def expect_error_matches(self, predicate: Callable[[BaseException], object]) -> StepVerifier[T]:
+        """``on_error`` comes next, with an error for which the predicate is true."""
+        checked_callable(predicate, "predicate")
+        text = f"expect_error_matches({name_of(predicate)})"
+        return self._add(text, steps.expect_error(None, None, predicate), ends=True)
+
+    def expect_timeout(self, seconds: float) -> StepVerifier[T]:
+        """Let time pass, in which no element and no end comes, and cancel."""
+        seconds = checked_seconds(seconds, "seconds")
+        return self._add(f"expect_timeout({seconds:g})", steps.expect_timeout(seconds), ends=True)
+
+    # Verifying.
+
+    def verify(self, timeout: float = TIMEOUT) -> float:
+        """Subscribe and play the script.
+
+        Args:
+            timeout: the deadline of the whole, in seconds of real time.
+
+        Returns:
+            How many seconds it took; of virtual time, where the script has that.
+
+        Raises:
+            AssertionError: the Publisher did otherwise, or nothing in time, or it broke a rule.
+            RuntimeError: no step says how it ends.
+        """
+        timeout = checked_seconds(timeout, "timeout")
+        if not any(step.ends or step.cancels for step in self._steps):
+            raise RuntimeError("no step says how it ends: expect_complete, expect_error, expect_timeout or then_cancel")
+        if self._virtual:
+            return self._verify_virtually(timeout)
+        begin = monotonic()
+        Verification[T](tuple(self._steps), self._request, timeout).verify(self._factory())
+        return monotonic() - begin
+
+    def verify_complete(self, timeout: float = TIMEOUT) -> float:
+        """``expect_complete`` and verify."""
+        return self.expect_complete().verify(timeout)
+
+    def verify_error(
+        self, kind: type[BaseException] | None = None, *, matching: str | None = None, timeout: float = TIMEOUT
+    ) -> float:
+        """``expect_error`` and verify."""
+        return self.expect_error(kind, matching=matching).verify(timeout)
+
+    def verify_timeout(self, seconds: float, timeout: float = TIMEOUT) -> float:
+        """``expect_timeout`` and verify."""
+        return self.expect_timeout(seconds).verify(timeout)
+
+    def verify_then_assert_that(self, timeout: float = TIMEOUT) -> DroppedAssertions:
+        """Verify, and return what was dropped meanwhile, for assertions. The hooks are not told of it."""
+        with watched() as dropped:
+            self.verify(timeout)
+        return dropped
+
+    def _verify_virtually(self, timeout: float) -> float:
+        from pyrs import schedulers
+
+        virtual = schedulers.VirtualTime()
+        with schedulers.use(virtual):
+            publisher = checked_publisher(self._factory(), "factory()")
+            Verification[T](tuple(self._steps), self._request, timeout, virtual.advance_by).verify(publisher)
+        return virtual.now()
+
+    def _add(
+        self, text: str, play: Callable[[Player], Script], *, ends: bool = False, cancels: bool = False
+    ) -> StepVerifier[T]:
+        last = self._steps[-1]
+        if last.ends:
+            raise RuntimeError(f"{text} cannot follow {last.text}: the stream is over there")
+        self._steps.append(Step(text, assembly_site(), play, ends, cancels))
+        return self
+
+    def _has_recording(self, name: str) -> None:
+        if not any(step.text.startswith("record_with(") for step in self._steps):
+            raise RuntimeError(f"{name} needs a record_with before it")
+
+
+def _is_exception_class(kind: object) -> bool:
+    return isinstance(kind, type) and issubclass(kind, BaseException)
