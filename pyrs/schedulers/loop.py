@@ -40,8 +40,14 @@ class LoopScheduler(Scheduler):
             handle = Handle(task)
             self._call(run_reporting, handle, _WHERE)
             return handle
+        if self._closed:
+            raise closed(self)
         timed = _Timed(task, self)
-        self._call(timed.arm, self.loop.time() + delay)
+        due = self.loop.time() + delay
+        if self.is_here():
+            timed.arm(due)
+        else:
+            self.call(timed.arm, due)
         return timed
 
     def _call(self, function: Any, *arguments: Any) -> None:

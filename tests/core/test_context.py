@@ -1,5 +1,7 @@
 """Context variables of whoever subscribed are seen in every callback, whichever thread calls."""
 
+# mypy: disable-error-code="func-returns-value"
+
 from __future__ import annotations
 
 import asyncio
