@@ -15,6 +15,7 @@ from pyrs import __version__
 DESCRIPTION = "Reactive Streams for Python, and the bridge to every JVM library that speaks them."
 EPILOG = """examples:
   python -m pyrs demo       MovieLens ratings through Spark's driver, Reactor and a Python Processor, with back pressure
+  python -m pyrs tck my.tests:MyVerification    does my Publisher, Subscriber or Processor keep the rules?
   python -m pyrs version    the package's version, and whether the bridge's jar and gateways are here
 """
 
@@ -32,6 +33,14 @@ def build_parser() -> argparse.ArgumentParser:
         "Needs the spark extra: pip install 'pyrs-streams[spark]'. Exits 0 only if every count is right.",
     )
     demo.set_defaults(run=run_demo)
+    tck = commands.add_parser(
+        "tck",
+        help="judge a Publisher, a Subscriber or a Processor",
+        description="Runs the Reactive Streams TCK on what a verification makes. Exits 0 if every test that must pass "
+        "has passed, 1 if not, 2 if there was nothing to judge.",
+    )
+    import_module("pyrs.tck.command").add_arguments(tck)
+    tck.set_defaults(run=run_tck)
     version = commands.add_parser("version", help="show the version, and what of the bridge is installed")
     version.set_defaults(run=run_version)
     parser.add_argument("--version", action="version", version=f"pyrs {__version__}")
@@ -44,6 +53,11 @@ def run_demo(arguments: argparse.Namespace) -> int:
         print("pyrs: the demo needs PySpark: pip install 'pyrs-streams[spark]'", file=sys.stderr)
         return 1
     return int(import_module("pyrs._demo").main())
+
+
+def run_tck(arguments: argparse.Namespace) -> int:
+    """Judges what the user names; the exit status is the verdict."""
+    return int(import_module("pyrs.tck.command").run(arguments))
 
 
 def run_version(arguments: argparse.Namespace) -> int:

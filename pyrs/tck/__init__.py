@@ -10,19 +10,29 @@ https://github.com/reactive-streams/reactive-streams-jvm), written anew in Pytho
 
 from __future__ import annotations
 
+from pyrs.tck.cases import as_test_case
 from pyrs.tck.environment import Skipped, TestEnvironment
 from pyrs.tck.expected import Kind
+from pyrs.tck.processor_verification import IdentityProcessorVerification
 from pyrs.tck.publisher_verification import PublisherVerification
+from pyrs.tck.subscriber_probes import SubscriberPuppet, WhiteboxProbe
+from pyrs.tck.subscriber_verification import SubscriberBlackboxVerification, SubscriberWhiteboxVerification
 from pyrs.tck.verdicts import Report, Status, Verdict, judge, verify
 
 __all__ = [
+    "IdentityProcessorVerification",
     "Kind",
     "PublisherVerification",
     "Report",
     "Skipped",
     "Status",
+    "SubscriberBlackboxVerification",
+    "SubscriberPuppet",
+    "SubscriberWhiteboxVerification",
     "TestEnvironment",
     "Verdict",
+    "WhiteboxProbe",
+    "as_test_case",
     "judge",
     "verify",
 ]

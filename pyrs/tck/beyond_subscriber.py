@@ -1,0 +1,242 @@
+"""Checks of rules that bind a Subscriber and that the Java kit does not check. None of them is upstream's."""
+
+from __future__ import annotations
+
+import time
+from abc import abstractmethod
+from collections.abc import Callable
+from threading import Condition, Thread
+from typing import Any, Generic, TypeVar
+
+from pyrs.api import Subscriber, Subscription
+from pyrs.tck.blackbox_tests import BlackboxTests
+from pyrs.tck.environment import TestEnvironment, milliseconds, remaining
+from pyrs.tck.serial import SerialGuard
+from pyrs.tck.subscriber_hooks import SubscriberHooks
+from pyrs.tck.subscriber_probes import WhiteboxProbe
+from pyrs.tck.waiting import Latch, Promise
+from pyrs.tck.whitebox_tests import SecondSubscription, WhiteboxTests
+
+__all__ = ["BeyondBlackboxTests", "BeyondSubscriberTests", "BeyondWhiteboxTests"]
+
+T = TypeVar("T")
+
+_ELEMENTS = 10
+_A_MOMENT = 0.001  # seconds that a call on the Subscription takes, so that a second one would find it
+
+
+class BeyondSubscriberTests(SubscriberHooks[T], Generic[T]):
+    """Rules 2.3 and 2.4 on any thread, 2.7 and 3.1."""
+
+    @abstractmethod
+    def drive(self) -> Driven[T]:
+        """Set up a Subscriber with a Subscription that records."""
+
+    def beyond_spec204_mustLeaveTheSubscriptionAloneAfterOnComplete(self) -> None:
+        """After on_complete a Subscriber must not use its Subscription, on whichever thread (2.3, 2.4)."""
+        self._leaves_alone("on_complete", lambda subscriber: subscriber.on_complete())
+
+    def beyond_spec204_mustLeaveTheSubscriptionAloneAfterOnError(self) -> None:
+        """After on_error a Subscriber must not use its Subscription, on whichever thread (2.3, 2.4)."""
+        error = RuntimeError("a test's error")
+        self._leaves_alone("on_error", lambda subscriber: subscriber.on_error(error))
+
+    def beyond_spec207_mustCallTheSubscriptionSerially(self) -> None:
+        """Elements come on one thread after the other; calls of request and cancel must not overlap (2.7)."""
+        driven = self.drive()
+        driven.trigger(_ELEMENTS)
+        driven.deliver(self.create_element, _ELEMENTS, all_of_them=False)
+        driven.subscription.settle()
+        self.env.verify_no_async_errors_no_delay()
+
+    def beyond_spec301_mustUseItsOwnSubscriptionOnly(self) -> None:
+        """What one Subscriber receives must not show on the Subscription of another (3.1)."""
+        first, second = self.drive(), self.drive()
+        for moved, still in ((first, second), (second, first)):
+            still.subscription.settle()
+            calls = still.subscription.calls
+            moved.trigger(1)
+            moved.deliver(self.create_element, 1, all_of_them=False)
+            moved.subscription.settle()
+            if still.subscription.calls != calls:
+                last = still.subscription.last
+                self.env.flop(f"a Subscriber called {last} on the Subscription of another Subscriber (rule 3.1)")
+        self.env.verify_no_async_errors_no_delay()
+
+    def _leaves_alone(self, signal: str, send: Callable[[Subscriber[T]], None]) -> None:
+        driven = self.drive()
+        driven.trigger(1)
+        driven.deliver(self.create_element, 1, all_of_them=False)
+        # Everything that the element leads to is over, so what follows is because of the end.
+        driven.subscription.settle()
+        calls = driven.subscription.calls
+        send(driven.subscriber)
+        self.env.verify_no_async_errors()
+        if driven.subscription.calls != calls:
+            self.env.flop(f"the Subscriber called {driven.subscription.last} after {signal} (rules 2.3, 2.4)")
+
+
+class BeyondBlackboxTests(BeyondSubscriberTests[T], BlackboxTests[T], Generic[T]):
+    """The checks that need no puppet."""
+
+    def drive(self) -> Driven[T]:
+        """Set up a Subscriber with a Subscription that records."""
+        subscriber = self.new_subscriber()
+        return Driven(self.env, subscriber, lambda elements: self.trigger_request(subscriber))
+
+
+class BeyondWhiteboxTests(BeyondSubscriberTests[T], WhiteboxTests[T], Generic[T]):
+    """The same, and rules 2.5, 2.6 and 2.11."""
+
+    def drive(self) -> Driven[T]:
+        """Set up a Subscriber with a Subscription that records."""
+        promise: Promise[Subscriber[T]] = Promise(self.env)
+        probe: WhiteboxProbe[T] = WhiteboxProbe(self.env, promise)
+        subscriber = self.new_subscriber(probe)
+        promise.complete(subscriber)
+        return Driven(self.env, subscriber, lambda elements: probe.puppet.trigger_request(elements), probe)
+
+    def beyond_spec205_mustNotRequestFromASecondSubscription(self) -> None:
+        """A second Subscription must be cancelled (2.5), so there is nothing to request from it."""
+        stage = self.stage()
+        second = _CountingSecond(Latch(self.env))
+        stage.sub.on_subscribe(second)
+        second.cancelled.expect_close("expected the second Subscription to be cancelled, and it was not")
+        stage.puppet.trigger_request(1)
+        self.env.verify_no_async_errors()
+        if second.requested:
+            self.env.flop(f"the Subscriber requested {second.requested} elements from a second Subscription (rule 2.5)")
+
+    def beyond_spec206_mustCancelWheneverItIsTold(self) -> None:
+        """A Subscription that is needed no more must be cancelled: at first, with demand, between elements (2.6)."""
+        for state, elements in (("before any request", -1), ("with demand", 0), ("after an element", 1)):
+            driven = self.drive()
+            if elements >= 0:
+                driven.trigger(2)
+            if elements > 0:
+                driven.deliver(self.create_element, elements)
+            assert driven.probe is not None
+            driven.probe.puppet.signal_cancel()
+            driven.subscription.cancelled.expect_close(f"the Subscriber did not cancel, {state} (rule 2.6)")
+        self.env.verify_no_async_errors()
+
+    def beyond_spec211_mustProcessSignalsInTheirOrder(self) -> None:
+        """Signals come on one thread after the other; they must be processed in that order (2.11)."""
+        driven = self.drive()
+        driven.trigger(_ELEMENTS)
+        sent = driven.deliver(self.create_element, _ELEMENTS)
+        driven.subscriber.on_complete()
+        assert driven.probe is not None
+        for element in sent:
+            driven.probe.expect_next(element)
+        driven.probe.expect_completion()
+        self.env.verify_no_async_errors()
+
+
+class Driven(Generic[T]):
+    """A Subscriber under test whose Subscription records."""
+
+    def __init__(
+        self,
+        env: TestEnvironment,
+        subscriber: Subscriber[T],
+        trigger: Callable[[int], None],
+        probe: WhiteboxProbe[T] | None = None,
+    ) -> None:
+        self._env = env
+        self.subscriber = subscriber
+        self.trigger = trigger
+        self.probe = probe
+        self.subscription = RecordingSubscription(env)
+        subscriber.on_subscribe(self.subscription)
+        if probe is not None:
+            probe.expect_puppet()
+
+    def deliver(self, create: Callable[[int], T], count: int, *, all_of_them: bool = True) -> list[T]:
+        """Send elements, each on a thread of its own, as far as they are requested.
+
+        Args:
+            create: makes the elements.
+            count: how many.
+            all_of_them: whether it is wrong if they are not all requested.
+        """
+        sent: list[T] = []
+        for at in range(count):
+            if not self.subscription.await_demand(at + 1, self._env.timeout):
+                if all_of_them:
+                    self._env.flop_and_fail(
+                        f"the Subscriber requested {self.subscription.demand} elements where {count} were triggered "
+                        f"{milliseconds(self._env.timeout)}"
+                    )
+                break
+            element = create(at)
+            sent.append(element)
+            self._on_a_thread(lambda element=element: self.subscriber.on_next(element))  # type: ignore[misc]
+        return sent
+
+    def _on_a_thread(self, call: Callable[[], Any]) -> None:
+        def run() -> None:
+            try:
+                call()
+            except Exception as error:
+                self._env.flop(f"a signal raised {type(error).__name__}: {error} (rule 2.13)", error)
+
+        thread = Thread(target=run, name="pyrs-tck-signal", daemon=True)
+        thread.start()
+        thread.join(10 * self._env.timeout)
+        if thread.is_alive():
+            self._env.flop_and_fail("on_next did not return (rule 2.13)")
+
+
+class RecordingSubscription(Subscription):
+    """Counts what is called on it, which must be serial (2.7)."""
+
+    def __init__(self, env: TestEnvironment) -> None:
+        self._env = env
+        self._guard = SerialGuard(env, "2.7")
+        self._changed = Condition()
+        self.calls = 0
+        self.demand = 0
+        self.last = ""
+        self.cancelled = Latch(env)
+
+    def request(self, n: int, /) -> None:
+        with self._guard.during(f"request({n})"):
+            self._record(f"request({n})", n)
+            if n <= 0:
+                self._env.flop(f"the Subscriber called request({n}): only what is positive may be requested (rule 3.9)")
+            time.sleep(_A_MOMENT)
+
+    def cancel(self) -> None:
+        with self._guard.during("cancel()"):
+            self._record("cancel()", 0)
+            self.cancelled.close()
+            time.sleep(_A_MOMENT)
+
+    def _record(self, call: str, n: int) -> None:
+        with self._changed:
+            self.calls += 1
+            self.demand += n
+            self.last = call
+            self._changed.notify_all()
+
+    def await_demand(self, total: int, timeout: float) -> bool:
+        """Wait until this much was requested in all; say whether it was."""
+        with self._changed:
+            return self._changed.wait_for(lambda: self.demand >= total, timeout)
+
+    def settle(self) -> None:
+        """Wait until nothing has been called for a while."""
+        deadline = time.monotonic() + 10 * self._env.timeout
+        while remaining(deadline):
+            with self._changed:
+                calls = self.calls
+                if not self._changed.wait_for(lambda: self.calls != calls, self._env.no_signals_timeout):  # noqa: B023
+                    return
+
+
+class _CountingSecond(SecondSubscription):
+    requested = 0
+
+    def request(self, n: int, /) -> None:
+        self.requested += n

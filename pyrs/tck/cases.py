@@ -1,0 +1,51 @@
+"""Verifications for unittest."""
+
+from __future__ import annotations
+
+import unittest
+from collections.abc import Callable
+from typing import Any
+
+from pyrs.tck.verdicts import Status, judge
+from pyrs.tck.verification import Verification
+
+__all__ = ["as_test_case"]
+
+
+def as_test_case(verification: type[Verification]) -> type[unittest.TestCase]:
+    """Return a TestCase with one method for each test of a verification, named ``test_`` and the Java kit's name.
+
+    One more, ``test_all_tests_are_there``, compares the names with those of the Java kit.
+
+    Example:
+        >>> import pyrs
+        >>> from pyrs.tck import PublisherVerification
+        >>> class RangeVerification(PublisherVerification[int]):
+        ...     def create_publisher(self, elements):
+        ...         return pyrs.range(elements)
+        >>> RangeTestCase = as_test_case(RangeVerification)
+        >>> test = "test_required_spec105_mustSignalOnCompleteWhenFiniteStreamTerminates"
+        >>> RangeTestCase(test).run().wasSuccessful()
+        True
+    """
+
+    def all_tests_are_there(self: unittest.TestCase) -> None:
+        self.assertEqual(verification.problems(), [])
+
+    methods: dict[str, Any] = {f"test_{name}": _method(verification, name) for name in verification.test_names()}
+    methods["test_all_tests_are_there"] = all_tests_are_there
+    methods["__module__"] = verification.__module__
+    methods["__doc__"] = f"The tests of {verification.__qualname__}."
+    return type(f"{verification.__name__}TestCase", (unittest.TestCase,), methods)
+
+
+def _method(verification: type[Verification], name: str) -> Callable[[unittest.TestCase], None]:
+    def test(self: unittest.TestCase) -> None:
+        verdict = judge(verification, name)
+        if verdict.error is not None:
+            raise verdict.error
+        if verdict.status is not Status.PASSED:
+            self.skipTest(f"{verdict.status.value}: {verdict.reason}")
+
+    test.__name__ = f"test_{name}"
+    return test

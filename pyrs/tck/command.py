@@ -1,0 +1,141 @@
+"""``python -m pyrs tck module:Class``: a verdict on the terminal and, for machines, as JUnit XML."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import re
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+from xml.etree import ElementTree
+
+from pyrs.tck.verdicts import Report, Status, Verdict, verify
+from pyrs.tck.verification import Verification
+
+__all__ = ["REFEREES", "UsageError", "add_arguments", "as_junit", "as_text", "find", "run"]
+
+# Each judges a verification; --referee both asks them all.
+REFEREES: Mapping[str, Callable[[type[Verification]], Report]] = MappingProxyType({"python": verify})
+
+_NOT_IN_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+class UsageError(Exception):
+    """What was asked for is not there."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Say what the command takes."""
+    parser.add_argument("verifications", nargs="+", metavar="MODULE:CLASS", help="a subclass of a verification")
+    parser.add_argument(
+        "--referee",
+        choices=("python", "java", "both"),
+        default="python",
+        help="who judges: the port in Python (the default), the official kit in a JVM, or both",
+    )
+    parser.add_argument("--junit", metavar="FILE", type=Path, help="write the verdicts as JUnit XML, too")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Judge what the arguments name. Returns 0 if all passed, 1 if not, 2 if it could not be judged."""
+    try:
+        referees = _referees(arguments.referee)
+        verifications = [find(name) for name in arguments.verifications]
+    except UsageError as error:
+        print(f"pyrs tck: {error}", file=sys.stderr)
+        return 2
+    reports = []
+    for verification in verifications:
+        for referee in referees:
+            reports.append(referee(verification))
+            print(as_text(reports[-1]))
+    if arguments.junit is not None:
+        arguments.junit.write_bytes(as_junit(reports))
+    return 0 if all(report.passed for report in reports) else 1
+
+
+def _referees(name: str) -> list[Callable[[type[Verification]], Report]]:
+    wanted = ["python", "java"] if name == "both" else [name]
+    missing = [each for each in wanted if each not in REFEREES]
+    if missing:
+        raise UsageError(f"there is no {missing[0]} referee in this version")
+    return [REFEREES[each] for each in wanted]
+
+
+def find(name: str) -> type[Verification]:
+    """Return the class that ``module:Class`` names.
+
+    Raises:
+        UsageError: it cannot be imported, or is no verification.
+    """
+    module_name, colon, class_name = name.partition(":")
+    if not colon or not module_name or not class_name:
+        raise UsageError(f"{name!r} is not of the form module:Class")
+    if os.getcwd() not in sys.path:
+        sys.path.insert(0, os.getcwd())  # as python -m has it; a console script has not
+    try:
+        thing: object = importlib.import_module(module_name)
+    except ImportError as error:
+        raise UsageError(f"cannot import {module_name}: {error}") from error
+    for part in class_name.split("."):
+        thing = getattr(thing, part, None)
+    if not isinstance(thing, type) or not issubclass(thing, Verification) or not thing.expected:
+        raise UsageError(f"{name} is no subclass of a verification")
+    return thing
+
+
+def as_text(report: Report) -> str:
+    """Return a line for each test, then what failed and why, then the numbers."""
+    lines = [report.verification]
+    lines += [f"  {verdict.status.value:<8}  {verdict.name}" for verdict in report.verdicts]
+    for verdict in report.verdicts:
+        if verdict.status in (Status.FAILED, Status.SKIPPED):
+            lines += ["", f"{verdict.status.value}: {verdict.name}", f"  {verdict.reason}"]
+            lines += [f"  {line}" for line in verdict.details.splitlines()]
+    if report.problems:
+        lines += ["", "the run is void:", *(f"  {problem}" for problem in report.problems)]
+    return "\n".join([*lines, "", str(report)])
+
+
+def as_junit(reports: Sequence[Report]) -> bytes:
+    """Return the verdicts as JUnit XML; what makes a run void is an error of a test case of its own."""
+    root = ElementTree.Element("testsuites")
+    for report in reports:
+        failed = report.count(Status.FAILED) + report.count(Status.FAILED, beyond=True)
+        skipped = sum(verdict.status in (Status.SKIPPED, Status.UNTESTED) for verdict in report.verdicts)
+        suite = ElementTree.SubElement(
+            root,
+            "testsuite",
+            name=f"{report.verification} ({report.referee})",
+            tests=str(len(report.verdicts) + bool(report.problems)),
+            failures=str(failed),
+            errors=str(int(bool(report.problems))),
+            skipped=str(skipped),
+            time=f"{sum(verdict.seconds for verdict in report.verdicts):.3f}",
+        )
+        for verdict in report.verdicts:
+            _add_case(suite, report, verdict)
+        if report.problems:
+            case = ElementTree.SubElement(suite, "testcase", classname=report.verification, name="the tests that ran")
+            ElementTree.SubElement(case, "error", message=_clean("; ".join(report.problems)))
+    ElementTree.indent(root)
+    return ElementTree.tostring(root, encoding="utf-8", xml_declaration=True)
+
+
+def _add_case(suite: ElementTree.Element, report: Report, verdict: Verdict) -> None:
+    case = ElementTree.SubElement(
+        suite, "testcase", classname=report.verification, name=verdict.name, time=f"{verdict.seconds:.3f}"
+    )
+    if verdict.status is Status.FAILED:
+        failure = ElementTree.SubElement(case, "failure", message=_clean(verdict.reason))
+        failure.text = _clean(verdict.details)
+    elif verdict.status is not Status.PASSED:
+        ElementTree.SubElement(case, "skipped", message=_clean(f"{verdict.status.value}: {verdict.reason}"))
+
+
+def _clean(text: str) -> str:
+    """Return the text without the characters that XML cannot hold."""
+    return _NOT_IN_XML.sub("\ufffd", text)

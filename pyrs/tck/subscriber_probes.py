@@ -1,0 +1,126 @@
+"""What stands between a Subscriber under test and the test: probes that it reports to, and the puppet that moves it."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Generic, Protocol, TypeVar
+
+from pyrs.api import Subscriber, Subscription
+from pyrs.tck.environment import TestEnvironment, named
+from pyrs.tck.waiting import Promise, Receptacle
+
+__all__ = ["BlackboxProxy", "Probe", "SubscriberPuppet", "WhiteboxProbe"]
+
+T = TypeVar("T")
+
+
+class SubscriberPuppet(Protocol):
+    """Moves a Subscriber under test. Write one and give it to the probe."""
+
+    @abstractmethod
+    def trigger_request(self, elements: int) -> None:
+        """Make the Subscriber request at least this many elements, at once or as the earlier ones arrive."""
+
+    @abstractmethod
+    def signal_cancel(self) -> None:
+        """Make the Subscriber cancel its Subscription."""
+
+
+class Probe(Generic[T]):
+    """Keeps what a Subscriber says that it has received."""
+
+    def __init__(self, env: TestEnvironment, subscriber: Promise[Subscriber[T]]) -> None:
+        self.env = env
+        self._subscriber = subscriber
+        self._elements: Receptacle[T] = Receptacle(env, capacity=None)  # the test decides what is sent
+        self._error: Promise[BaseException] = Promise(env)
+
+    @property
+    def _name(self) -> str:
+        return f"Subscriber {named(self._subscriber.value)}"
+
+    # What the Subscriber calls.
+
+    def register_on_next(self, element: T) -> None:
+        """Call this in on_next."""
+        self._elements.add(element)
+
+    def register_on_complete(self) -> None:
+        """Call this in on_complete."""
+        self._elements.complete()
+
+    def register_on_error(self, error: BaseException) -> None:
+        """Call this in on_error."""
+        self._error.complete(error)
+
+    # What the test calls.
+
+    def expect_next(self, expected: T) -> None:
+        """Wait for this element."""
+        received = self._elements.next(
+            self.env.timeout, f"{self._name} did not call register_on_next({named(expected)})"
+        )
+        if received != expected:
+            self.env.flop(f"{self._name} called register_on_next({named(received)}) rather than with {named(expected)}")
+
+    def expect_completion(self) -> None:
+        """Wait for the end."""
+        self._elements.expect_completion(self.env.timeout, f"{self._name} did not call register_on_complete()")
+
+    def expect_error(self, expected: BaseException) -> None:
+        """Wait for this error: the object itself."""
+        self._error.expect_completion(self.env.timeout, f"{self._name} did not call register_on_error({expected!r})")
+        if self._error.is_completed and self._error.value is not expected:
+            self.env.flop(f"{self._name} called register_on_error({self._error.value!r}) rather than with {expected!r}")
+
+    def expect_none(self) -> None:
+        """Wait a little; nothing may come."""
+        self._elements.expect_none(self.env.no_signals_timeout, "expected nothing, but got")
+
+
+class WhiteboxProbe(Probe[T]):
+    """What a Subscriber under test reports to: call each ``register_`` method in the signal that it is named after."""
+
+    def __init__(self, env: TestEnvironment, subscriber: Promise[Subscriber[T]]) -> None:
+        super().__init__(env, subscriber)
+        self._puppet: Promise[SubscriberPuppet] = Promise(env)
+
+    def register_on_subscribe(self, puppet: SubscriberPuppet) -> None:
+        """Call this in on_subscribe, when the Subscription was accepted."""
+        if not self._puppet.is_completed:
+            self._puppet.complete(puppet)
+
+    @property
+    def puppet(self) -> SubscriberPuppet:
+        """What moves the Subscriber."""
+        return self._puppet.value
+
+    def expect_puppet(self) -> None:
+        """Wait until the Subscriber has accepted its Subscription."""
+        self._puppet.expect_completion(self.env.timeout, f"{self._name} did not call register_on_subscribe")
+        self.env.verify_no_async_errors_no_delay()
+
+
+class BlackboxProxy(Probe[T], Subscriber[T]):
+    """Stands before a Subscriber under test and keeps what passes."""
+
+    def __init__(self, env: TestEnvironment, subscriber: Subscriber[T]) -> None:
+        promise: Promise[Subscriber[T]] = Promise(env)
+        promise.complete(subscriber)
+        super().__init__(env, promise)
+        self.subscriber = subscriber
+
+    def on_subscribe(self, subscription: Subscription, /) -> None:
+        self.subscriber.on_subscribe(subscription)
+
+    def on_next(self, element: T, /) -> None:
+        self.register_on_next(element)
+        self.subscriber.on_next(element)
+
+    def on_error(self, error: BaseException, /) -> None:
+        self.register_on_error(error)
+        self.subscriber.on_error(error)
+
+    def on_complete(self) -> None:
+        self.register_on_complete()
+        self.subscriber.on_complete()
