@@ -312,7 +312,8 @@ class TestGuard:
 
         subscriber: TestSubscriber[int] = TestSubscriber()
         GuardedPublisher(Raises()).subscribe(subscriber)
-        subscriber.assert_error(OSError)
+        raised = subscriber.assert_error(errors.SpecViolation)
+        assert (raised.rule, type(raised.__cause__)) == ("1.9", OSError)  # type: ignore[attr-defined]
 
         class Faulty(Wire):
             def request(self, n: int, /) -> None:
