@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from threading import Lock
 
 from pyrs._core.text import checked_callable, checked_seconds
@@ -56,7 +58,9 @@ class VirtualTime(Scheduler):
             ValueError: the number is negative or not finite.
             RuntimeError: the clock is being moved already, by another thread or by the task that calls this.
         """
-        self._advance(self._now + checked_seconds(seconds, "seconds"))
+        seconds = checked_seconds(seconds, "seconds")
+        with self._move():
+            self._run_until(self._now + seconds)
 
     def advance_to(self, time: float) -> None:
         """Let the clock reach this time.
@@ -66,9 +70,10 @@ class VirtualTime(Scheduler):
             RuntimeError: the clock is being moved already, by another thread or by the task that calls this.
         """
         time = checked_seconds(time, "time")
-        if time < self._now:
-            raise ValueError(f"time must not be before now, which is {self._now}, but is {time}")
-        self._advance(time)
+        with self._move():
+            if time < self._now:
+                raise ValueError(f"time must not be before now, which is {self._now}, but is {time}")
+            self._run_until(time)
 
     def run(self) -> None:
         """Run what is due now, and leave the clock where it is.
@@ -76,25 +81,30 @@ class VirtualTime(Scheduler):
         Raises:
             RuntimeError: the clock is being moved already, by another thread or by the task that calls this.
         """
-        self._advance(self._now)
+        with self._move():
+            self._run_until(self._now)
 
-    def _advance(self, end: float) -> None:
+    @contextmanager
+    def _move(self) -> Iterator[None]:
         if not self._moving.acquire(blocking=False):
             raise RuntimeError("the clock is being moved already")
         try:
-            queue = self._queue
-            while True:
-                with queue.lock:
-                    due = queue.earliest()
-                    if due is None or due > end:
-                        self._now = end
-                        return
-                    self._now = due
-                    entry = queue.pop()
-                run_reporting(entry, "a task in virtual time")
-                del entry
+            yield
         finally:
             self._moving.release()
+
+    def _run_until(self, end: float) -> None:
+        queue = self._queue
+        while True:
+            with queue.lock:
+                due = queue.earliest()
+                if due is None or due > end:
+                    self._now = end
+                    return
+                self._now = due
+                entry = queue.pop()
+            run_reporting(entry, "a task in virtual time")
+            del entry
 
     def close(self, timeout: float = 5.0) -> bool:
         """Take no more tasks. Those that it has still run when the clock is moved; it does not wait for that.

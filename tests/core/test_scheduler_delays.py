@@ -24,9 +24,10 @@ def scheduler(request: pytest.FixtureRequest) -> Iterator[schedulers.Scheduler]:
 
 
 class TestDelays:
-    def test_in_order_of_time_and_never_early(self) -> None:
+    def test_in_order_of_time_and_never_early(self, monkeypatch: pytest.MonkeyPatch) -> None:
         scheduler = schedulers.single()
         start = scheduler.now()
+        monkeypatch.setattr(delays, "monotonic", lambda: start)  # no time passes while they are armed
         seen: list[tuple[float, bool]] = []
         done = threading.Event()
         for delay in (0.03, 0.01, 0.02):
@@ -36,16 +37,18 @@ class TestDelays:
                 delay,
             )
         scheduler.schedule(done.set, 0.04)
+        monkeypatch.undo()
         assert done.wait(10)
         assert seen == [(0.01, True), (0.02, True), (0.03, True)]
 
     def test_cancelled_ones_do_not_run(self, scheduler: schedulers.Scheduler) -> None:
         seen: list[str] = []
-        handle = scheduler.schedule(lambda: seen.append("cancelled"), 0.01)
         done = threading.Event()
-        scheduler.schedule(done.set, 0.02)
-        handle.cancel()
-        handle.cancel()
+        with threads._timer._queue.lock:  # so that it cannot be handed over before the cancel
+            handle = scheduler.schedule(lambda: seen.append("cancelled"), 0.001)
+            scheduler.schedule(done.set, 0.01)
+            handle.cancel()
+            handle.cancel()
         assert done.wait(10)
         assert seen == []
 

@@ -21,9 +21,11 @@ import pytest
 from pyrs import schedulers
 from pyrs._core.executor import DaemonExecutor
 from pyrs._core.text import checked_seconds
+from pyrs.schedulers import threads
 from pyrs.schedulers.threads import Pool, Single
 
 Make = Callable[[], schedulers.Scheduler]
+ROOT = Path(__file__).resolve().parents[2]
 ON_THREADS: list[Make] = [schedulers.single, schedulers.pool]
 EVERY: list[Make] = [schedulers.inline, schedulers.single, schedulers.pool, schedulers.default, schedulers.VirtualTime]
 
@@ -31,7 +33,7 @@ EVERY: list[Make] = [schedulers.inline, schedulers.single, schedulers.pool, sche
 def run_python(program: str) -> str:
     """Run a program in a process of its own, and return what it printed. It must end by itself."""
     command = [sys.executable, "-W", "ignore::DeprecationWarning", "-c", program]
-    run = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False, env={"PYTHONPATH": "."})
+    run = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False, cwd=ROOT)
     assert run.returncode == 0, run.stderr
     return run.stdout
 
@@ -221,10 +223,11 @@ class TestClose:
     def test_a_delay_that_ends_after_it_is_reported(self, make: Make, dropped: Any) -> None:
         scheduler = make()
         seen: list[int] = []
-        scheduler.schedule(lambda: seen.append(1), 0.02)
-        assert scheduler.close()
-        later = threading.Event()
-        schedulers.default().schedule(later.set, 0.03)
+        with threads._timer._queue.lock:  # so that it cannot be handed over before the close
+            scheduler.schedule(lambda: seen.append(1), 0.001)
+            assert scheduler.close()
+            later = threading.Event()
+            schedulers.default().schedule(later.set, 0.01)
         assert later.wait(10)
         assert [type(error) for error in dropped.take()] == [schedulers.SchedulerClosed]
         assert seen == []
@@ -395,7 +398,7 @@ def test_a_pool_shows_its_state() -> None:
     assert scheduler.closed
 
 
-PAGE = Path(__file__).parents[2] / "docs" / "schedulers.md"
+PAGE = ROOT / "docs" / "schedulers.md"
 
 
 @pytest.mark.parametrize("block", re.findall(r"^```python\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.M | re.S))
