@@ -20,11 +20,11 @@ from operator import length_hint
 from typing import Any, Generic, TypeVar
 
 from pyrs._core import hooks
-from pyrs._core.sites import add_note, code_of, is_ours
+from pyrs._core.sites import Site, add_note, blame, code_of, code_of_iterator, is_ours
 from pyrs._core.stage import Stage
 from pyrs.errors import NullSignal
 
-__all__ = ["Chain", "IteratorConsumer", "null_element", "pull"]
+__all__ = ["Chain", "Gauge", "IteratorConsumer", "null_element", "pull"]
 
 T = TypeVar("T")
 T_contra = TypeVar("T_contra", contravariant=True)
@@ -55,6 +55,27 @@ class IteratorConsumer(ABC, Generic[T_contra]):
         """
 
 
+class Gauge:
+    """What a stage knows about its own end.
+
+    Attributes:
+        holding: whether the stage may have elements left that its source does not know of. At first it has.
+        used_up: whether it has emitted all it ever will.
+    """
+
+    __slots__ = ("_before", "holding", "used_up")
+
+    def __init__(self, before: Sequence[Any]) -> None:
+        self._before = before
+        self.holding = True
+        self.used_up = False
+
+    def __length_hint__(self) -> int:
+        if self.used_up:
+            return 0
+        return int(self.holding or all(map(length_hint, self._before)))
+
+
 class Chain(Generic[T]):
     """The iterator chain of one subscription.
 
@@ -62,13 +83,19 @@ class Chain(Generic[T]):
     is itself) belongs to the caller, who may go on with it, and is only let go.
     """
 
-    __slots__ = ("_close", "_gauges", "_stages", "ended", "iterator", "steady")
+    __slots__ = ("_base", "_close", "_culprits", "_gauges", "_name", "_site", "_stages", "ended", "iterator", "steady")
 
-    def __init__(self, iterable: Iterable[Any], stages: Sequence[Stage]) -> None:
+    def __init__(
+        self, iterable: Iterable[Any], stages: Sequence[Stage], name: str = "the source", site: Site | None = None
+    ) -> None:
         self._stages = stages
-        base = iter(iterable)
+        self._name = name
+        self._site = site
+        self._culprits: Sequence[int] | None = None  # places; 0 is the source, 1 the first stage
+        self._base: Iterator[Any] = iter(iterable)
+        base = self._base
         self._close: Callable[[], None] | None = None if base is iterable else getattr(base, "close", None)
-        self._gauges: list[Iterator[Any]] = [base] if type(base) in _COUNTED else []
+        self._gauges: list[Any] = [base] if type(base) in _COUNTED else []
         # Without a user's function nothing can end the chain falsely, and no mark needs to be paid for.
         self.ended = not any(stage.calls_user_code for stage in stages)
         self.steady = self.ended and bool(self._gauges)
@@ -91,9 +118,11 @@ class Chain(Generic[T]):
             self.ended = True
         yield from ()
 
-    def hold_back(self) -> None:
-        """The stage being added emits elements after its source has ended: nothing before it tells the end any more."""
-        self._gauges = []
+    def hold_back(self) -> Gauge:
+        """The stage being added may have elements left when its source has none: ask this gauge from now on."""
+        gauge = Gauge(self._gauges)
+        self._gauges = [gauge]
+        return gauge
 
     def is_used_up(self) -> bool:
         """Return whether it is known, without pulling, that no element is left."""
@@ -106,38 +135,54 @@ class Chain(Generic[T]):
             RuntimeError: it was not the source that ended: a function raised StopIteration.
         """
         if not self.ended:
+            self._culprits = [place for place, stage in enumerate(self._stages, 1) if stage.functions()]
             raise RuntimeError("a function of this stream raised StopIteration")
 
-    def explain(self, error: BaseException) -> None:
-        """Note on an error of the iterator which stage it arose in, and which checkpoints it passes."""
-        stage = self._stage_of(error)
-        if stage is not None:
-            stage.blame(error)
-        for passed in self._stages:
-            passed.passed_by(error)
+    def raised_in(self, stage: Stage) -> None:
+        """Say before an error leaves ``stage.over`` that it arose there; of built-in iterators it is found out."""
+        self._culprits = [self._stages.index(stage) + 1]
 
-    def _stage_of(self, error: BaseException) -> Stage | None:
-        # A built-in iterator leaves no frame. The first frame that is not ours is the source's, or that of a function:
-        # then its code is known. A function in C has no frame either; it is named if it is the only one.
-        codes = {code_of(function): stage for stage in self._stages for function in stage.functions()}
+    def explain(self, error: BaseException) -> None:
+        """Note on an error of the iterator where it arose, and which checkpoints it passed."""
+        culprits = self._suspects(error) if self._culprits is None else self._culprits
+        if len(culprits) == 1 and culprits[0]:
+            self._stages[culprits[0] - 1].blame(error)
+        elif len(culprits) == 1:
+            blame(error, self._name, self._site)
+        elif culprits:
+            parts = [(self._name, self._site), *((repr(stage), stage.site) for stage in self._stages)]
+            add_note(error, "in one of " + ", ".join(f"{parts[n][0]} ({parts[n][1]})" for n in culprits))
+        for stage in self._stages[max(culprits, default=0) :]:
+            stage.passed_by(error)
+
+    def _suspects(self, error: BaseException) -> Sequence[int]:
+        """Return the places where the error may have arisen: one if that can be told.
+
+        A built-in iterator leaves no frame. The first frame that is not ours is the source's, or that of a function:
+        then its code is known. What is written in C has no frame either; it is named if it is the only such part.
+        """
+        codes = [(n, code_of(each)) for n, stage in enumerate(self._stages, 1) for each in stage.functions()]
+        if type(self._base) not in _COUNTED:  # those never raise
+            codes.insert(0, (0, code_of_iterator(self._base)))
         traceback = error.__traceback__
         while traceback is not None:
             code = traceback.tb_frame.f_code
-            if code in codes:
-                return codes[code]
+            known = [n for n, each in codes if each is code]
+            if known:
+                return known
             if not is_ours(code.co_filename):
-                return None
+                break
             traceback = traceback.tb_next
-        builtin = [stage for stage in self._stages if any(code_of(each) is None for each in stage.functions())]
-        if len(builtin) > 1:
-            add_note(error, "in one of " + ", ".join(f"{s!r} ({s.site})" for s in builtin))
-        return builtin[0] if len(builtin) == 1 else None
+        else:
+            if isinstance(error, NullSignal):
+                return (len(self._stages),)  # wherever it came from, this is where it came out
+        return [n for n, code in codes if code is None]
 
     def release(self) -> None:
         """Let go of the source, closing what was opened here. Never raises an Exception."""
         close, self._close = self._close, None
         self._gauges = []
-        self.iterator = iter(())  # the marks point back at this object: leave no cycle to the collector (3.13)
+        self.iterator = self._base = iter(())  # the marks point back at this object: leave no cycle to the collector (3.13)
         if close is not None:
             try:
                 close()
@@ -145,9 +190,11 @@ class Chain(Generic[T]):
                 hooks.on_error_dropped(error, "closing the iterator of a stream")
 
 
-def pull(iterable: Iterable[Any], stages: Sequence[Stage]) -> Generator[Any, None, None]:
+def pull(
+    iterable: Iterable[Any], stages: Sequence[Stage], name: str = "the source", site: Site | None = None
+) -> Generator[Any, None, None]:
     """Iterate over the chain on the calling thread: each ``next`` is a demand of one."""
-    whole: Chain[Any] = Chain(iterable, stages)
+    whole: Chain[Any] = Chain(iterable, stages, name, site)
     try:
         for element in whole.iterator:
             if element is None:

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 from pyrs._core import hooks
 from pyrs._core.demand import UNBOUNDED
 from pyrs._core.fusion import Chain, IteratorConsumer, null_element
+from pyrs._core.sites import Site, blame
 from pyrs._core.stage import Stage
 from pyrs._core.subscription import InertSubscription, SourceSubscription, checked_subscriber
 from pyrs.api import Publisher, Subscriber
@@ -18,18 +19,27 @@ T = TypeVar("T")
 
 
 class IterablePublisher(Publisher[T]):
-    """An iterable and the synchronous stages behind it: one iterator chain a Subscriber."""
+    """An iterable and the synchronous stages behind it: one iterator chain a Subscriber.
 
-    def __init__(self, iterable: Iterable[Any], stages: Sequence[Stage], name: str) -> None:
+    Args:
+        iterable: the source.
+        stages: what is behind it.
+        name: the call that made it.
+        site: the line of user code that did.
+    """
+
+    def __init__(self, iterable: Iterable[Any], stages: Sequence[Stage], name: str, site: Site | None = None) -> None:
         self.iterable = iterable
         self.stages = tuple(stages)
         self.name = name
+        self.site = site
 
     def subscribe(self, subscriber: Subscriber[T], /) -> None:
         subscriber = checked_subscriber(subscriber)
         try:
-            whole: Chain[T] = Chain(self.iterable, self.stages)
+            whole: Chain[T] = Chain(self.iterable, self.stages, self.name, self.site)
         except Exception as error:
+            blame(error, self.name, self.site)
             InertSubscription(subscriber, error).start()  # only on_error may tell of it, after on_subscribe (1.9)
             return
         IteratorSubscription(subscriber, whole).start()

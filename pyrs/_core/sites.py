@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 if TYPE_CHECKING:
     from types import CodeType, FrameType
 
-__all__ = ["Site", "add_note", "assembly_site", "code_of", "is_ours"]
+__all__ = ["Site", "add_note", "assembly_site", "blame", "code_of", "code_of_iterator", "is_ours"]
 
-_PACKAGE = join(dirname(dirname(__file__)), "")
+_MOST_NOTES = 32
+"""The most notes an error is given. One that is kept and signalled for ever would grow otherwise."""
 
 
 class Site(NamedTuple):
@@ -34,15 +35,24 @@ def assembly_site() -> Site | None:
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         file = frame.f_code.co_filename
-        if not is_ours(file):
+        if not file.startswith(_PACKAGE):  # as is_ours, without the call: this runs for each operator of each stream
             return Site(file, frame.f_lineno)
         frame = frame.f_back
     return None
 
 
+_COROUTINE = 0x80 | 0x100  # inspect.CO_COROUTINE, inspect.CO_ITERABLE_COROUTINE
+_PACKAGE = join(dirname(dirname(assembly_site.__code__.co_filename)), "")  # __file__ may be spelled in another way
+
+
 def is_ours(file: str) -> bool:
     """Return whether a code object's file belongs to this package."""
     return file.startswith(_PACKAGE)
+
+
+def blame(error: BaseException, call: str, site: Site | None) -> None:
+    """Note on the error in which call it arose, and where that was assembled."""
+    add_note(error, f"in {call}" + (f", assembled at {site}" if site else ""))
 
 
 def code_of(function: object) -> CodeType | None:
@@ -58,19 +68,28 @@ def code_of(function: object) -> CodeType | None:
     return None
 
 
+def is_coroutine_function(function: object) -> bool:
+    """Return whether a call gives a coroutine: without ``inspect``, which takes long to import."""
+    code = code_of(function)
+    return code is not None and bool(code.co_flags & _COROUTINE)
+
+
 def _call_of(function: object) -> object:
     return next((vars(each)["__call__"] for each in type(function).__mro__ if "__call__" in vars(each)), None)
 
 
+def code_of_iterator(iterator: object) -> CodeType | None:
+    """Return the code that runs when the iterator is asked for its next element, None if it is not Python's."""
+    code = getattr(iterator, "gi_code", None)
+    return code if code is not None else code_of(getattr(type(iterator), "__next__", None))
+
+
 def add_note(error: BaseException, note: str) -> None:
     """Add a note to the error, once. Python 3.10 keeps notes, but does not print them."""
-    notes = getattr(error, "__notes__", ())
-    if note in notes:
-        return
     try:
-        if sys.version_info >= (3, 11):
-            error.add_note(note)
-        else:
-            error.__notes__ = [*notes, note]  # type: ignore[attr-defined]
-    except Exception:  # a foreign exception may refuse; what it says by itself must do
+        notes = getattr(error, "__notes__", ())
+        if note not in notes and len(notes) < _MOST_NOTES:
+            # Not error.add_note: 3.10 has none, and one that is frozen refuses every attribute.
+            BaseException.__setattr__(error, "__notes__", [*notes, note])
+    except Exception:  # a foreign exception may refuse all the same; what it says by itself must do
         pass

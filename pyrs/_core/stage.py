@@ -7,12 +7,13 @@ the end) and say what they do once. One that has to say more is a ``Stage`` with
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import deque
 from collections.abc import Callable, Iterator
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final
 
 from pyrs._core.demand import UNBOUNDED
-from pyrs._core.sites import Site, add_note
+from pyrs._core.sites import Site, blame
 
 if TYPE_CHECKING:
     from pyrs._core.fusion import Chain
@@ -68,10 +69,10 @@ class Stage(ABC):
 
     def blame(self, error: BaseException) -> None:
         """Note on the error that it arose here."""
-        add_note(error, f"in {self!r}" + (f", assembled at {self.site}" if self.site else ""))
+        blame(error, repr(self), self.site)
 
     def passed_by(self, error: BaseException) -> None:  # noqa: B027 - only a checkpoint has something to say
-        """An error from upstream goes by."""
+        """An error of the iterator chain goes by. One that is pushed comes by ``StageRun.on_error``."""
 
 
 class StageRun(ABC):
@@ -111,6 +112,9 @@ class StageRun(ABC):
     def on_cancel(self) -> None:  # noqa: B027 - most stages have nothing to do there
         """Downstream cancelled, or a stage behind this one ended the stream. Called once at most."""
 
+    def let_go(self) -> None:  # noqa: B027 - most stages hold nothing
+        """Nothing may be emitted any more: drop what is held. Called after a cancel, also when upstream had ended."""
+
     def request(self, n: int) -> None:
         """Take demand, from any thread. n <= 0 is handed on as it is: the source answers it (3.9), serially."""
         self.ask(n)
@@ -129,8 +133,8 @@ class ElementStage(Stage):
         for element in iterator:
             try:
                 result = function(element)
-            except BaseException as error:
-                self.blame(error)
+            except BaseException:
+                whole.raised_in(self)
                 raise
             if result is END:
                 whole.ended = True
@@ -167,43 +171,79 @@ class _ElementRun(StageRun):
 
 
 class TailRun(StageRun):
-    """A run that may emit one element after its source has ended, as soon as it is demanded.
+    """A run that may emit elements after its source has ended, each as soon as it is demanded.
 
     A subclass emits through ``pass_on``, which counts, and ends through ``end_with``.
     """
 
-    __slots__ = ("_emitted", "_lock", "_requested", "_tail")
+    __slots__ = ("_draining", "_emitted", "_ending", "_error", "_gone", "_lock", "_requested", "_tail")
 
     def __init__(self) -> None:
         self._lock = Lock()
         self._requested = 0
         self._emitted = 0
-        self._tail: tuple[Any, ...] = ()
+        self._tail: deque[Any] = deque()
+        self._error: BaseException | None = None
+        self._ending = False
+        self._draining = False  # one thread emits the tail, the others leave it their demand (1.3, 3.3)
+        self._gone = False
 
     def pass_on(self, element: Any) -> None:
         """Emit an element of the source's."""
         self._emitted += 1
         self.emit(element)
 
-    def end_with(self, element: Any) -> None:
-        """Emit this last element once it is demanded, then complete. The source must have ended."""
+    def end_with(self, *elements: Any, error: BaseException | None = None) -> None:
+        """Emit these elements as they are demanded, then complete or fail. The source must have ended."""
         with self._lock:
-            if self._requested <= self._emitted:
-                self._tail = (element,)
-                return
-        self.emit(element)
-        self.complete()
+            self._tail.extend(elements)
+            self._error = error
+            self._ending = True
+        self._drain()
 
     def request(self, n: int) -> None:
-        if n > 0:
-            with self._lock:
-                self._requested += n
-                tail, self._tail = self._tail, ()
-            if tail:
-                self.emit(tail[0])
-                self.complete()
-                return
+        if n <= 0:
+            self.ask(n)
+            return
+        with self._lock:
+            self._requested += n
+            ending = self._ending
+        if ending:
+            self._drain()
+        else:
+            self.ask_more(n)
+
+    def ask_more(self, n: int) -> None:
+        """Demand grew by n > 0, and the source has not ended."""
         self.ask(n)
+
+    def let_go(self) -> None:
+        with self._lock:
+            self._gone = True
+            self._tail.clear()
+
+    def _drain(self) -> None:
+        with self._lock:
+            if self._draining:
+                return
+            self._draining = True
+        while True:
+            with self._lock:
+                if self._gone:
+                    return  # the flag stays up, here and at the end
+                tail = self._tail
+                if tail and self._requested <= self._emitted:
+                    self._draining = False
+                    return
+                if not tail:
+                    break
+                element = tail.popleft()
+            self._emitted += 1
+            self.emit(element)
+        if self._error is None:
+            self.complete()
+        else:
+            self.fail(self._error)
 
 
 class FoldStage(Stage):
@@ -215,24 +255,19 @@ class FoldStage(Stage):
 
     def over(self, iterator: Iterator[Any], whole: Chain[Any]) -> Iterator[Any]:
         """See ``Stage``."""
+        gauge = whole.hold_back()
         step, result = self.begin()
-        whole.hold_back()
-        return self._folded(iterator, whole, step, result)
-
-    def _folded(
-        self, iterator: Iterator[Any], whole: Chain[Any], step: Callable[[Any], object], result: Callable[[], Any]
-    ) -> Iterator[Any]:
         for element in iterator:
             try:
                 step(element)
-            except BaseException as error:
-                self.blame(error)
+            except BaseException:
+                whole.raised_in(self)
                 raise
         whole.check_end()  # before the result of half the elements is taken for that of all
         try:
             last = result()
-        except BaseException as error:
-            self.blame(error)
+        except BaseException:
+            whole.raised_in(self)
             raise
         yield last
 
@@ -256,16 +291,8 @@ class _FoldRun(TailRun):
     def on_complete(self) -> None:
         self.end_with(self._result())
 
-    def request(self, n: int) -> None:
-        if n <= 0:
-            self.ask(n)
-            return
+    def ask_more(self, n: int) -> None:
         with self._lock:
-            self._requested += n
             asked, self._asked = self._asked, True
-            tail, self._tail = self._tail, ()
-        if tail:
-            self.emit(tail[0])
-            self.complete()
-        elif not asked:
+        if not asked:
             self.ask(UNBOUNDED)

@@ -194,6 +194,8 @@ class _StagedSubscriber(Subscriber[Any], Subscription):
         with self._lock:
             self._open = False
             upstream, self._upstream = self._upstream, None
+        for run in self._runs[:place]:
+            run.let_go()
         if upstream is None:
             return
         try:

@@ -119,7 +119,7 @@ class _ForEach(Subscriber[T], IteratorConsumer[T]):
 def to_iterable(source: Publisher[T], prefetch: int, timeout: float | None) -> Iterator[T]:
     """See ``Stream.to_iterable``."""
     if isinstance(source, IterablePublisher):
-        return pull(source.iterable, source.stages)
+        return pull(source.iterable, source.stages, source.name, source.site)
     return _received(source, prefetch, timeout)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Any, NoReturn, TypeVar, overload
 
 from pyrs._core.iterating import IterablePublisher
+from pyrs._core.sites import assembly_site
 from pyrs._core.subscription import InertSubscription, checked_subscriber
 from pyrs._core.text import short
 from pyrs.api import Publisher, Subscriber
@@ -38,7 +39,7 @@ def from_iterable(iterable: Iterable[T]) -> Stream[T]:
     """
     if not hasattr(type(iterable), "__iter__") and not hasattr(type(iterable), "__getitem__"):
         raise TypeError(f"iterable must be iterable, not {type(iterable).__name__}")
-    return Stream(IterablePublisher(iterable, (), f"from_iterable({short(iterable)})"))
+    return Stream(IterablePublisher(iterable, (), f"from_iterable({short(iterable)})", assembly_site()))
 
 
 @overload

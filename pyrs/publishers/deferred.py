@@ -228,7 +228,7 @@ def generate(initial: Callable[[], S], step: Callable[[S], tuple[T, S] | None]) 
         [0, 1, 1, 2, 3, 5, 8, 13]
     """
     made = _Generated(checked_callable(initial, "initial"), checked_callable(step, "step"))
-    return Stream(IterablePublisher(made, (), f"generate({name_of(initial)}, {name_of(step)})"))
+    return Stream(IterablePublisher(made, (), f"generate({name_of(initial)}, {name_of(step)})", assembly_site()))
 
 
 class _Generated(Generic[S, T]):
