@@ -135,7 +135,7 @@ class Stream(
         stage.site = assembly_site()
         source = self.source
         if isinstance(source, IterablePublisher) and stage.fuses:
-            return Stream(IterablePublisher(source.iterable, (*source.stages, stage), source.name))
+            return Stream(IterablePublisher(source.iterable, (*source.stages, stage), source.name, source.site))
         if isinstance(source, StagedPublisher):
             return Stream(StagedPublisher(source.source, (*source.stages, stage)))
         return Stream(StagedPublisher(source, (stage,)))
