@@ -16,7 +16,7 @@ from pyrs._core.demand import UNBOUNDED
 from pyrs._core.sites import Site, blame
 
 if TYPE_CHECKING:
-    from pyrs._core.fusion import Chain
+    from pyrs._core.fusion import Chain, Gauge
 
 __all__ = ["DROP", "END", "ElementStage", "FoldStage", "Stage", "StageRun", "TailRun"]
 
@@ -81,9 +81,14 @@ class StageRun(ABC):
     Linked before the first signal: ``emit``, ``complete`` and ``fail`` hand a signal on towards the Subscriber,
     ``ask`` hands demand on towards the Publisher, and ``finish`` ends the stream well from here: upstream is cancelled,
     downstream completes.
+
+    Attributes:
+        sees_elements: whether ``on_next`` does anything with an element; if not, elements go past this stage.
     """
 
     __slots__ = ("ask", "complete", "emit", "fail", "finish")
+
+    sees_elements = True
 
     emit: Callable[[Any], None]
     complete: Callable[[], None]
@@ -92,7 +97,7 @@ class StageRun(ABC):
     finish: Callable[[], None]
 
     def on_subscribe(self) -> None:  # noqa: B027 - most stages have nothing to do there
-        """Called once, before ``on_subscribe`` is handed on."""
+        """Called once, before ``on_subscribe`` is handed on. What this raises is signalled after that."""
 
     def begin(self) -> None:  # noqa: B027 - most stages have nothing to do there
         """Called once, after ``on_subscribe`` was handed on."""
@@ -110,10 +115,14 @@ class StageRun(ABC):
         self.fail(error)
 
     def on_cancel(self) -> None:  # noqa: B027 - most stages have nothing to do there
-        """Downstream cancelled, or a stage behind this one ended the stream. Called once at most."""
+        """Downstream cancelled, or a stage behind this one ended the stream. Called once at most; must not raise.
+
+        It comes before upstream is cancelled. It may come after this stage has told of the end, where one behind it
+        holds elements back, and from another thread at the same time.
+        """
 
     def let_go(self) -> None:  # noqa: B027 - most stages hold nothing
-        """Nothing may be emitted any more: drop what is held. Called after a cancel, also when upstream had ended."""
+        """Nothing may be emitted any more: drop what is held. Called after ``on_cancel``, when upstream is cancelled."""
 
     def request(self, n: int) -> None:
         """Take demand, from any thread. n <= 0 is handed on as it is: the source answers it (3.9), serially."""
@@ -255,8 +264,16 @@ class FoldStage(Stage):
 
     def over(self, iterator: Iterator[Any], whole: Chain[Any]) -> Iterator[Any]:
         """See ``Stage``."""
-        gauge = whole.hold_back()
-        step, result = self.begin()
+        return self._folded(iterator, whole, whole.hold_back(), *self.begin())
+
+    def _folded(
+        self,
+        iterator: Iterator[Any],
+        whole: Chain[Any],
+        gauge: Gauge,
+        step: Callable[[Any], object],
+        result: Callable[[], Any],
+    ) -> Iterator[Any]:
         for element in iterator:
             try:
                 step(element)
@@ -269,6 +286,7 @@ class FoldStage(Stage):
         except BaseException:
             whole.raised_in(self)
             raise
+        gauge.used_up = True
         yield last
 
     def run(self) -> StageRun:

@@ -39,6 +39,7 @@ class _StagedSubscriber(Subscriber[Any], Subscription):
     """
 
     __slots__ = (
+        "_cancelled",
         "_first",
         "_last",
         "_lock",
@@ -53,6 +54,7 @@ class _StagedSubscriber(Subscriber[Any], Subscription):
     def __init__(self, subscriber: Subscriber[Any], stages: Sequence[Stage]) -> None:
         self._lock = Lock()
         self._open = True  # upstream neither cancelled nor ended
+        self._cancelled = 0  # how many stages, from the first, were told of a cancel
         self._subscribed = False
         self._subscriber: Subscriber[Any] | None = subscriber  # None when downstream cancelled or was told the end
         self._upstream: Subscription | None = None
@@ -65,7 +67,9 @@ class _StagedSubscriber(Subscriber[Any], Subscription):
             run = self._runs[place]
             run.emit, run.complete, run.fail = emit, complete, fail
             run.finish = self._finisher(place)
-            emit, complete, fail = run.on_next, run.on_complete, run.on_error
+            complete, fail = run.on_complete, run.on_error
+            if run.sees_elements:
+                emit = run.on_next
         self._first = emit
         ask: Callable[[int], None] = self._request_upstream
         for run in self._runs:
@@ -85,12 +89,22 @@ class _StagedSubscriber(Subscriber[Any], Subscription):
             subscription.cancel()  # 2.5
             return
         self._upstream = subscription
+        refused: BaseException | None = None
         try:
             for run in self._runs:
                 run.on_subscribe()
-            subscriber.on_subscribe(self)
+        except BaseException as error:
+            refused = error
+            self._cancel_upstream(self._place_of(error))  # before anything is requested of it
+        try:
+            subscriber.on_subscribe(self)  # 1.9, also where only an error follows
         except BaseException as error:
             self._subscriber_raised(error, "on_subscribe")
+        if refused is not None:
+            self._stage_raised(refused)
+            if hooks.is_exit(refused):
+                raise refused
+            return
         for run in self._runs:
             run.begin()
 
@@ -114,8 +128,6 @@ class _StagedSubscriber(Subscriber[Any], Subscription):
             return
         self._open = False
         self._upstream = None  # the Subscription is over: nothing is called on it (2.3, 2.4)
-        for stage in self._stages:
-            stage.passed_by(error)
         self._guarded(self._runs[0].on_error, error)
 
     def on_complete(self) -> None:
@@ -131,9 +143,8 @@ class _StagedSubscriber(Subscriber[Any], Subscription):
             self._guarded(self._last, n)
 
     def cancel(self) -> None:
-        with self._lock:
-            self._subscriber = None  # 3.13
-        self._cancel_upstream(len(self._runs))  # 3.7
+        if self._take_subscriber() is not None:  # 3.7, 3.13
+            self._cancel_upstream(len(self._runs))
 
     # From the stages.
 
@@ -194,16 +205,19 @@ class _StagedSubscriber(Subscriber[Any], Subscription):
         with self._lock:
             self._open = False
             upstream, self._upstream = self._upstream, None
-        for run in self._runs[:place]:
-            run.let_go()
-        if upstream is None:
-            return
+            runs = self._runs[self._cancelled : place]
+            self._cancelled = max(self._cancelled, place)
         try:
-            for run in reversed(self._runs[:place]):
+            for run in reversed(runs):
                 run.on_cancel()
-            upstream.cancel()
-        except Exception as error:  # 3.15 is the upstream's to keep; ours has to return normally all the same
-            hooks.on_error_dropped(error, f"raised by cancel() of {type(upstream).__name__}")
+        finally:
+            try:
+                if upstream is not None:
+                    upstream.cancel()
+            except Exception as error:  # 3.15 is the upstream's to keep; ours has to return normally all the same
+                hooks.on_error_dropped(error, f"raised by cancel() of {type(upstream).__name__}")
+            for run in runs:
+                run.let_go()
 
     def _guarded(self, step: Callable[..., None], *arguments: Any) -> None:
         try:
@@ -218,12 +232,12 @@ class _StagedSubscriber(Subscriber[Any], Subscription):
         place = self._place_of(error)
         self._stages[place].blame(error)
         self._cancel_upstream(place)
-        for stage in self._stages[place + 1 :]:
-            stage.passed_by(error)
         try:
             self._runs[place].fail(error)
         except BaseException as raised:  # a stage behind it raised while it was told
             self._deliver_error(raised)
+            if hooks.is_exit(raised):
+                raise
 
     def _place_of(self, error: BaseException) -> int:
         """Return the place of the stage whose frame is the last in the traceback."""
