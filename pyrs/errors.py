@@ -11,7 +11,11 @@
     │   ├── ConcurrentSignals                            two signals at the same time                  (1.3)
     │   └── SignalAfterTerminal                          a signal after on_error or on_complete        (1.7)
     ├── SchedulerClosed               also RuntimeError  a scheduler was given a task after its end
+    ├── NoElement                     also LookupError   the stream ended before the element that was asked for
     ├── BufferOverflow                                   an element came for which there was no room
+    ├── EmitFailed                                       a sink did not take what was pushed: .result says why
+    ├── Disconnected                                     a shared stream's connection to its source was cancelled
+    ├── PublisherClosed           also RuntimeError  an element was submitted to a publisher that is closed
     ├── StreamTimeout                 also TimeoutError  an element, or the end, did not come in time
     └── JvmError                      everything that concerns the bridge
         ├── JvmUnavailable                               no gateway is installed, or no JVM can be reached
@@ -34,14 +38,18 @@ __all__ = [
     "ConcurrentSignals",
     "ConversionError",
     "DemandExceeded",
+    "Disconnected",
+    "EmitFailed",
     "JavaError",
     "JvmError",
     "JvmUnavailable",
     "LinkBroken",
     "LinkClosed",
+    "NoElement",
     "NonPositiveRequest",
     "NullSignal",
     "ProtocolError",
+    "PublisherClosed",
     "PyrsError",
     "SchedulerClosed",
     "SignalAfterTerminal",
@@ -60,12 +68,40 @@ class SchedulerClosed(PyrsError, RuntimeError):
     """A scheduler was given a task after it, or the asyncio loop that it stands for, was closed."""
 
 
+class NoElement(PyrsError, LookupError):
+    """A stream ended before the element that was asked for: it was empty, or too short."""
+
+
 class BufferOverflow(PyrsError):
     """An element came that was not demanded, and there was no room to hold it, or no more."""
 
 
 class StreamTimeout(PyrsError, TimeoutError):
     """An element, or the end, did not come in time."""
+
+
+class EmitFailed(PyrsError):
+    """A sink did not take what was pushed into it.
+
+    Attributes:
+        result: the value of the ``pyrs.sinks.EmitResult``, such as ``"overflow"``.
+    """
+
+    def __init__(self, result: str, what: str = "element") -> None:
+        self.result = result
+        self.what = what
+        super().__init__(result, what)
+
+    def __str__(self) -> str:
+        return f"the sink did not take the {self.what}: {self.result}"
+
+
+class Disconnected(PyrsError):
+    """The connection of a shared stream to its source was cancelled, and with it the stream of this Subscriber."""
+
+
+class PublisherClosed(PyrsError, RuntimeError):
+    """An element was submitted to a publisher that is closed."""
 
 
 class SpecViolation(PyrsError):
