@@ -9,6 +9,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 from importlib import import_module, resources, util
+from pathlib import Path
 
 from pyrs import __version__
 
@@ -39,7 +40,14 @@ def build_parser() -> argparse.ArgumentParser:
         description="Runs the Reactive Streams TCK on what a verification makes. Exits 0 if every test that must pass "
         "has passed, 1 if not, 2 if there was nothing to judge.",
     )
-    import_module("pyrs.tck.command").add_arguments(tck)
+    tck.add_argument("verifications", nargs="+", metavar="MODULE:CLASS", help="a subclass of a verification")
+    tck.add_argument(
+        "--referee",
+        choices=("python", "java", "both"),
+        default="python",
+        help="who judges: the port in Python (the default), the official kit in a JVM, or both",
+    )
+    tck.add_argument("--junit", metavar="FILE", type=Path, help="write the verdicts as JUnit XML, too")
     tck.set_defaults(run=run_tck)
     version = commands.add_parser("version", help="show the version, and what of the bridge is installed")
     version.set_defaults(run=run_version)

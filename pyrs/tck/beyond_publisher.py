@@ -94,8 +94,10 @@ class BeyondPublisherTests(PublisherHooks[T], Generic[T]):
         def body(publisher: Publisher[T]) -> None:
             subscribers: list[Watching[T]] = []
             for at in range(_MANY_SUBSCRIBERS):
+                subscriber: Watching[T] = Watching(self.env)
+                subscribers.append(subscriber)
                 try:
-                    subscribers.append(self._watch(publisher))
+                    publisher.subscribe(subscriber)
                 except Exception as error:
                     self.env.flop(
                         f"subscribe raised {type(error).__name__}: {error} for Subscriber {at + 1} "

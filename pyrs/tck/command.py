@@ -8,14 +8,13 @@ import os
 import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from types import MappingProxyType
 from xml.etree import ElementTree
 
 from pyrs.tck.verdicts import Report, Status, Verdict, verify
 from pyrs.tck.verification import Verification
 
-__all__ = ["REFEREES", "UsageError", "add_arguments", "as_junit", "as_text", "find", "run"]
+__all__ = ["REFEREES", "UsageError", "as_junit", "as_text", "find", "run"]
 
 # Each judges a verification; --referee both asks them all.
 REFEREES: Mapping[str, Callable[[type[Verification]], Report]] = MappingProxyType({"python": verify})
@@ -25,18 +24,6 @@ _NOT_IN_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010fff
 
 class UsageError(Exception):
     """What was asked for is not there."""
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Say what the command takes."""
-    parser.add_argument("verifications", nargs="+", metavar="MODULE:CLASS", help="a subclass of a verification")
-    parser.add_argument(
-        "--referee",
-        choices=("python", "java", "both"),
-        default="python",
-        help="who judges: the port in Python (the default), the official kit in a JVM, or both",
-    )
-    parser.add_argument("--junit", metavar="FILE", type=Path, help="write the verdicts as JUnit XML, too")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -122,7 +109,8 @@ def as_junit(reports: Sequence[Report]) -> bytes:
             case = ElementTree.SubElement(suite, "testcase", classname=report.verification, name="the tests that ran")
             ElementTree.SubElement(case, "error", message=_clean("; ".join(report.problems)))
     ElementTree.indent(root)
-    return ElementTree.tostring(root, encoding="utf-8", xml_declaration=True)
+    document: bytes = ElementTree.tostring(root, encoding="utf-8", xml_declaration=True)
+    return document
 
 
 def _add_case(suite: ElementTree.Element, report: Report, verdict: Verdict) -> None:

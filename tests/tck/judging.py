@@ -1,0 +1,104 @@
+"""Runs one test of the kit against one implementation, with short timeouts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from pyrs.tck import (
+    PublisherVerification,
+    Status,
+    SubscriberBlackboxVerification,
+    SubscriberWhiteboxVerification,
+    TestEnvironment,
+    Verdict,
+    judge,
+)
+from tests.tck.right import RightPublisher
+
+SHORT = TestEnvironment(timeout=0.25, no_signals_timeout=0.03, reference_timeout=0.1, hook_timeout=0.5, deadline=10)
+
+
+class Case(NamedTuple):
+    """A wrong implementation, and what the kit must say about it."""
+
+    test: str
+    make: Callable[..., Any]
+    message: str
+    status: Status = Status.FAILED
+    hooks: dict[str, Any] = {}  # noqa: RUF012 - nobody changes it
+
+    def __str__(self) -> str:
+        return f"{self.test}-{getattr(self.make, '__name__', 'made')}"
+
+
+def judge_publisher(case: Case) -> Verdict:
+    """The factory gets the number of elements."""
+
+    class _Verification(PublisherVerification[Any]):
+        environment = SHORT
+
+        def create_publisher(self, elements: int) -> Any:
+            return case.make(elements)
+
+    return judge(_with_hooks(_Verification, case), case.test)
+
+
+def judge_failed_publisher(case: Case) -> Verdict:
+    """The factory makes the failed Publisher."""
+
+    class _Verification(PublisherVerification[Any]):
+        environment = SHORT
+
+        def create_publisher(self, elements: int) -> Any:
+            return RightPublisher(elements)
+
+        def create_failed_publisher(self) -> Any:
+            return case.make()
+
+    return judge(_with_hooks(_Verification, case), case.test)
+
+
+def judge_whitebox(case: Case) -> Verdict:
+    """The factory gets the probe."""
+
+    class _Verification(SubscriberWhiteboxVerification[Any]):
+        environment = SHORT
+
+        def create_subscriber(self, probe: Any) -> Any:
+            return case.make(probe)
+
+        def create_element(self, n: int) -> Any:
+            return n
+
+    return judge(_with_hooks(_Verification, case), case.test)
+
+
+def judge_blackbox(case: Case) -> Verdict:
+    """The factory gets nothing."""
+
+    class _Verification(SubscriberBlackboxVerification[Any]):
+        environment = SHORT
+
+        def create_subscriber(self) -> Any:
+            return case.make()
+
+        def create_element(self, n: int) -> Any:
+            return n
+
+    return judge(_with_hooks(_Verification, case), case.test)
+
+
+def _with_hooks(verification: type[Any], case: Case) -> type[Any]:
+    hooks = {name: (lambda self, value=value: value) for name, value in case.hooks.items()}
+    return type("_Hooked", (verification,), hooks)
+
+
+def assert_says(verdict: Verdict, case: Case) -> None:
+    """The kit said what it should, and said it in words that help."""
+    assert verdict.status is case.status, f"{verdict.status.value} where {case.status.value} is due: {verdict.reason}"
+    assert case.message in verdict.reason
+
+
+def short_name(test: str) -> str:
+    return test if len(test) < 70 else test[:67] + "..."

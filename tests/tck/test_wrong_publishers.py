@@ -1,0 +1,359 @@
+"""The referee is judged: for every test of Publishers a wrong one that must fail it, in words that help."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from pyrs.tck import Kind, PublisherVerification, Status, judge, verify
+from pyrs.tck.expected import PUBLISHER
+from tests.tck import wrong_publishers as wrong
+from tests.tck.judging import SHORT, Case, assert_says, judge_failed_publisher, judge_publisher
+from tests.tck.right import Inert, RightFailedPublisher, RightPublisher
+
+SAME = "optional_spec111_multicast_mustProduceTheSameElementsInTheSameSequenceToAllOfItsSubscribersWhenRequesting"
+REJECT = (
+    "required_spec109_mayRejectCallsToSubscribeIfPublisherIsUnableOrUnwillingToServeThemRejectionMustTriggerOnError"
+    "AfterOnSubscribe"
+)
+RIGHT_NUMBER = "required_spec101_subscriptionRequestMustResultInTheCorrectNumberOfProducedElements"
+LESS = "required_spec102_maySignalLessThanRequestedAndTerminateSubscription"
+SERIAL = "stochastic_spec103_mustSignalOnMethodsSequentially"
+FAILS = "optional_spec104_mustSignalOnErrorWhenFails"
+COMPLETES = "required_spec105_mustSignalOnCompleteWhenFiniteStreamTerminates"
+EMPTY = "optional_spec105_emptyStreamMustTerminateBySignallingOnComplete"
+NO_MORE = "required_spec107_mustNotEmitFurtherSignalsOnceOnCompleteHasBeenSignalled"
+FIRST = "required_spec109_mustIssueOnSubscribeForNonNullSubscriber"
+REGISTERED = "optional_spec111_registeredSubscribersMustReceiveOnNextOrOnCompleteSignals"
+NEGATIVE = "required_spec309_requestNegativeNumberMustSignalIllegalArgumentException"
+ZERO = "required_spec309_requestZeroMustSignalIllegalArgumentException"
+UP_TO_MAX = "required_spec317_mustSupportAPendingElementCountUpToLongMaxValue"
+
+SKIP = Status.SKIPPED
+OPTIONAL = "the Publisher does not do what is optional here: "
+
+CASES = [
+    Case("required_createPublisher1MustProduceAStreamOfExactly1Element", wrong.OneTooFew, "only 0 elements where 1"),
+    Case(
+        "required_createPublisher1MustProduceAStreamOfExactly1Element", wrong.OneTooMany, "the stream but got element [2]"
+    ),
+    Case("required_createPublisher3MustProduceAStreamOfExactly3Elements", wrong.OneTooFew, "only 2 elements where 3"),
+    Case(
+        "required_validate_maxElementsFromPublisher",
+        RightPublisher,
+        "must return a number >= 0",
+        hooks={"max_elements_from_publisher": -1},
+    ),
+    Case(
+        "required_validate_boundedDepthOfOnNextAndRequestRecursion",
+        RightPublisher,
+        "must return a number >= 1",
+        hooks={"bounded_depth_of_on_next_and_request_recursion": 0},
+    ),
+    Case(RIGHT_NUMBER, wrong.Silent, "produced no element after the first request within 250 ms"),
+    Case(RIGHT_NUMBER, wrong.Eager, "produced a value before the first request: [1]"),
+    Case(RIGHT_NUMBER, wrong.Generous, "produced what was not requested: [2]"),
+    Case(LESS, wrong.Silent, "did not receive the expected element"),
+    Case(LESS, wrong.NeverCompletes, "expected the end of the stream but got element [3]"),
+    Case(LESS, wrong.ForgetsToComplete, "did not receive the expected on_complete"),
+    Case(SERIAL, wrong.Concurrent, "illegal concurrent access (rule 1.3)"),
+    Case(SERIAL, wrong.Silent, "in iteration 0 of 100: expected on_complete after 10 elements"),
+    Case(SERIAL, RightPublisher, "says to leave it out", SKIP, {"skip_stochastic_tests": True}),
+    Case(COMPLETES, wrong.NeverCompletes, "expected the end of the stream but got element [3]"),
+    Case(COMPLETES, wrong.ForgetsToComplete, "did not receive the expected on_complete within 250 ms"),
+    Case(EMPTY, wrong.CompletesWithoutSubscription, "on_complete() was called before on_subscribe", SKIP),
+    # The Java kit passes this one: it never looks at what an optional test recorded.
+    Case(EMPTY, wrong.Silent, f"{OPTIONAL}did not receive the expected on_complete", SKIP),
+    Case(NO_MORE, wrong.GoesOnAfterComplete, "unexpected element 0 received after the stream completed"),
+    Case(NO_MORE, wrong.NeverCompletes, "expected the end of the stream but got element [1]"),
+    Case("required_spec109_subscribeThrowNPEOnNullSubscriber", wrong.DoesNothing, "did not raise when subscribe was"),
+    Case(FIRST, wrong.CompletesWithoutSubscription, "on_subscribe must be called before on_complete always"),
+    Case(FIRST, wrong.EmitsWithoutSubscription, "on_subscribe must be called before on_next always"),
+    Case(FIRST, wrong.FailsWithoutSubscription, "on_subscribe must be called before on_error always"),
+    Case(FIRST, wrong.DoesNothing, "should have received on_subscribe within 250 ms"),
+    Case(FIRST, wrong.SubscribesTwice, "only one on_subscribe call expected"),
+    Case("optional_spec111_maySupportMultiSubscribe", wrong.OneSubscriberOnly, "additional subscriber", SKIP),
+    Case(REGISTERED, wrong.OneSubscriberOnly, f"{OPTIONAL}Unexpected additional subscriber", SKIP),
+    Case(REGISTERED, wrong.Silent, f"{OPTIONAL}did not receive the expected on_complete", SKIP),
+    Case(SAME + "OneByOne", wrong.Random, "the same elements in the same sequence for subscribers 1 and 2", SKIP),
+    # The Java kit passes this one, too.
+    Case(SAME + "OneByOne", wrong.ForgetsToComplete, "did not complete as expected for subscriber 3", SKIP),
+    Case(SAME + "ManyUpfront", wrong.Random, "the same elements in the same sequence for subscribers 1 and 2", SKIP),
+    Case(SAME + "ManyUpfrontAndCompleteAsExpected", wrong.Random, "but got element", SKIP),
+    Case(SAME + "ManyUpfrontAndCompleteAsExpected", wrong.ForgetsToComplete, "the expected on_complete", SKIP),
+    Case(
+        "required_spec302_mustAllowSynchronousRequestCallsFromOnNextAndOnSubscribe",
+        wrong.FailsOnRequest,
+        "async error during the test: Boom: Test Exception: Boom!",
+    ),
+    Case("required_spec303_mustNotAllowUnboundedRecursion", wrong.Recursive, "yet the recursive bound is 1"),
+    Case("required_spec303_mustNotAllowUnboundedRecursion", wrong.Silent, "unable to see how deep the calls nest"),
+    Case(
+        "required_spec306_afterSubscriptionIsCancelledRequestMustBeNops",
+        wrong.NeverCompletes,
+        "did not expect an element but got element [0]",
+    ),
+    Case(
+        "required_spec307_afterSubscriptionIsCancelledAdditionalCancelationsMustBeNops",
+        wrong.FailsOnCancel,
+        "async error during the test: Boom: Test Exception: Boom!",
+    ),
+    Case(
+        "required_spec307_afterSubscriptionIsCancelledAdditionalCancelationsMustBeNops",
+        wrong.CancelsOnce,
+        "RuntimeError: cancelled already",
+    ),
+    Case(ZERO, wrong.Silent, "expected on_error(ValueError) within 250 ms"),
+    Case(ZERO, wrong.WrongErrorForZero, "expected on_error(ValueError) but got RuntimeError: request(0)"),
+    Case(NEGATIVE, wrong.Silent, "expected on_error(ValueError) within 250 ms"),
+    Case(NEGATIVE, wrong.WrongErrorForZero, "expected on_error(ValueError) but got RuntimeError"),
+    Case(
+        "optional_spec309_requestNegativeNumberMaySignalIllegalArgumentExceptionWithSpecificMessage",
+        wrong.SaysNothingOfTheRule,
+        "its message has none of ['3.9'",
+        SKIP,
+    ),
+    Case(
+        "required_spec312_cancelMustMakeThePublisherToEventuallyStopSignaling",
+        wrong.IgnoresDemandOnThread,
+        ", which is more than the signalled demand: 15",
+    ),
+    Case(
+        "required_spec313_cancelMustMakeThePublisherEventuallyDropAllReferencesToTheSubscriber",
+        wrong.Keeps,
+        "did not drop its references to the Subscriber after cancel",
+    ),
+    Case(UP_TO_MAX, wrong.IgnoresDemand, "received more than 32 on_next signals"),
+    Case(UP_TO_MAX, wrong.IgnoresDemandOnThread, "expected the end of the stream but got element [3]"),
+    Case(UP_TO_MAX, wrong.NoMoreThanMillions, "did not receive the expected element"),
+    Case(
+        "required_spec317_mustSupportACumulativePendingElementCountUpToLongMaxValue",
+        wrong.Overflows,
+        "did not receive the expected on_complete",
+    ),
+    Case(
+        "required_spec317_mustNotSignalOnErrorWhenPendingAboveLongMaxValue",
+        wrong.Overflows,
+        "async error during the test: RuntimeError: Illegally signalling on_error (violates rule 3.17)",
+    ),
+    Case(
+        "beyond_spec106_mustTreatTheSubscriptionAsCancelledAfterOnComplete",
+        wrong.AnswersAfterTheEnd,
+        "on_error was called after the end (rule 1.7)",
+    ),
+    Case(
+        "beyond_spec106_mustTreatTheSubscriptionAsCancelledAfterOnError",
+        wrong.GoesOnAfterError,
+        "was called after the end (rule 1.7)",
+    ),
+    Case("beyond_spec106_mustTreatTheSubscriptionAsCancelledAfterOnError", wrong.Silent, "expected on_error after"),
+    Case("beyond_spec106_mustDropTheSubscriberAfterOnComplete", wrong.Keeps, "the Subscriber after on_complete"),
+    Case(
+        "beyond_spec108_mustStopWhenCancelledInsideOnNext",
+        wrong.IgnoresCancelInside,
+        "100000 elements came after cancel inside of on_next (rule 1.8)",
+    ),
+    Case(
+        "beyond_spec110_mustAnswerEverySubscriberWithOnSubscribeOnce",
+        wrong.SubscribesOnce,
+        "did not call on_subscribe on one of many Subscribers",
+    ),
+    Case(
+        "beyond_spec110_mustAnswerEverySubscriberWithOnSubscribeOnce",
+        wrong.SubscribesTwice,
+        "on_subscribe was called on a Subscriber that has a Subscription (rule 2.12)",
+    ),
+    Case(
+        "beyond_spec110_mustAnswerEverySubscriberWithOnSubscribeOnce",
+        wrong.OneSubscriberOnly,
+        "subscribe raised RuntimeError: Unexpected additional subscriber for Subscriber 2 of 10",
+    ),
+    Case(
+        "beyond_spec303_mustStayFlatThroughAMillionRequestsInsideOnNext",
+        wrong.NestsLater,
+        "on_next and request nested 2 deep after 103 elements, yet the recursive bound is 1 (rule 3.3)",
+    ),
+    Case(
+        "beyond_spec303_mustStayFlatThroughAMillionRequestsInsideOnNext",
+        wrong.StopsLater,
+        "the Publisher stopped after 100 elements",
+    ),
+    Case("beyond_spec305_cancelMustReturnInTime", wrong.CancelsSlowly, "must return within 250 ms (rule 3.5)"),
+    Case("beyond_spec305_cancelMustBeThreadSafe", wrong.CancelsOnce, "RuntimeError: cancelled already"),
+    Case("beyond_spec305_cancelMustBeThreadSafe", wrong.CompletesOnCancel, "on_complete() came after cancel"),
+    Case(
+        "beyond_spec315_cancelMustReturnNormally",
+        wrong.CancelsOnce,
+        "cancel() (rule 3.15) raised RuntimeError: cancelled already, after",
+    ),
+    Case(
+        "beyond_spec316_requestMustReturnNormally",
+        wrong.RaisesOnZero,
+        "request(0) (rule 3.16) raised ValueError: 3.9, before any request",
+    ),
+    Case(
+        "beyond_spec103_mustSignalSeriallyWhenManyThreadsRequest",
+        wrong.Unguarded,
+        "illegal concurrent access (rule 1.3)",
+    ),
+    Case(
+        "beyond_spec103_mustSignalSeriallyWhenManyThreadsRequest",
+        wrong.LosesRequests,
+        "4 threads requested 100 elements together, and they did not all come",
+    ),
+    Case(
+        "beyond_race_requestAgainstCancel",
+        wrong.RaisesWhenCancelWins,
+        "async error during the test: RuntimeError: request after cancel",
+    ),
+    Case(
+        "beyond_race_cancelAgainstComplete",
+        wrong.CompletesTwiceWhenCancelled,
+        "on_complete was called after the end (rule 1.7)",
+    ),
+]
+
+FAILED_CASES = [
+    Case(FAILS, wrong.Raises, "the Publisher raised (It is not valid to raise here!) instead of signalling on_error"),
+    Case(FAILS, wrong.Silent, "did not call on_error within 250 ms"),
+    Case(FAILS, wrong.FailsWithoutSubscription, "on_subscribe must be called before on_error always"),
+    Case(FAILS, wrong.FailsTwice, "called on_error twice"),
+    Case(FAILS, lambda: None, "there is no failed Publisher", SKIP),
+    Case(REJECT, wrong.Silent, "should have received on_error within 250 ms"),
+    Case(REJECT, wrong.FailsTwice, "called on_error twice"),
+    Case(REJECT, wrong.FailsWithoutSubscription, "on_subscribe must be called before on_error always"),
+    Case(REJECT, lambda: None, "there is no failed Publisher", SKIP),
+]
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_a_wrong_publisher_fails(case: Case) -> None:
+    assert_says(judge_publisher(case), case)
+
+
+@pytest.mark.parametrize("case", FAILED_CASES, ids=str)
+def test_a_wrong_failed_publisher_fails(case: Case) -> None:
+    assert_says(judge_failed_publisher(case), case)
+
+
+def test_every_test_has_a_publisher_that_does_not_pass_it() -> None:
+    judged = {case.test for case in (*CASES, *FAILED_CASES)}
+    runnable = {name for name in PublisherVerification.test_names() if PUBLISHER.get(name) is not Kind.UNTESTED}
+    assert runnable - judged == set()
+    assert judged - runnable == set()
+
+
+def test_the_right_publisher_passes_everything() -> None:
+    class Right(PublisherVerification[Any]):
+        environment = SHORT
+
+        def create_publisher(self, elements: int) -> Any:
+            return RightPublisher(elements)
+
+        def create_failed_publisher(self) -> Any:
+            return RightFailedPublisher()
+
+    report = verify(Right)
+    assert [(v.name, v.reason) for v in report.verdicts if v.status not in (Status.PASSED, Status.UNTESTED)] == []
+    assert report.passed
+    assert report.count(Status.PASSED) == 31
+    assert report.count(Status.UNTESTED) == 7
+
+
+# What the Java kit's own tests say that must pass.
+
+
+@pytest.mark.parametrize(
+    "test", ["optional_spec111_maySupportMultiSubscribe", FIRST, "required_spec307_afterSubscriptionIsCancelled"]
+)
+def test_a_silent_publisher_passes_what_asks_for_no_element(test: str) -> None:
+    name = next(name for name in PUBLISHER if name.startswith(test))
+    assert judge_publisher(Case(name, wrong.Silent, "")).status is Status.PASSED
+
+
+def test_a_completion_right_after_on_subscribe_is_an_empty_stream() -> None:
+    class Completes(wrong.Made):
+        def subscribe(self, subscriber: Any, /) -> None:
+            subscriber.on_subscribe(Inert())
+            subscriber.on_complete()
+
+    assert judge_publisher(Case(EMPTY, Completes, "", hooks={"max_elements_from_publisher": 0})).status is Status.PASSED
+
+
+def test_the_text_of_the_error_for_request_zero_is_free() -> None:
+    assert judge_publisher(Case(ZERO, wrong.SaysNothingOfTheRule, "")).status is Status.PASSED
+
+
+def test_demand_beyond_the_maximum_brings_eleven_elements_from_a_publisher_that_goes_on_until_cancelled() -> None:
+    sent = 0
+
+    class GoesOn(wrong.Made):
+        class subscription(wrong.Bare):  # noqa: N801
+            started = cancelled = False
+
+            def request(self, n: int, /) -> None:
+                nonlocal sent
+                if not self.started:
+                    self.started = True
+                    while not self.cancelled:
+                        sent += 1
+                        self.subscriber.on_next(sent)
+
+            def cancel(self) -> None:
+                self.cancelled = True
+
+    name = "required_spec317_mustNotSignalOnErrorWhenPendingAboveLongMaxValue"
+    assert judge_publisher(Case(name, GoesOn, "")).status is Status.PASSED
+    assert sent == 11
+
+
+# What the Publisher cannot do is a skip that says so.
+
+
+def test_a_test_that_needs_more_elements_than_there_are_is_skipped() -> None:
+    verdict = judge_publisher(Case(RIGHT_NUMBER, RightPublisher, "", hooks={"max_elements_from_publisher": 1}))
+    assert verdict.status is Status.SKIPPED
+    assert verdict.reason == "the test needs 5 elements, and the Publisher has at most 1"
+
+
+def test_a_test_that_needs_the_end_is_skipped_for_a_stream_without_one() -> None:
+    verdict = judge_publisher(Case(COMPLETES, RightPublisher, "", hooks={"max_elements_from_publisher": 2**63 - 1}))
+    assert verdict.status is Status.SKIPPED
+    assert "says that it never comes" in verdict.reason
+
+
+@pytest.mark.parametrize("name", [name for name, kind in PUBLISHER.items() if kind is Kind.UNTESTED])
+def test_what_is_untested_says_so(name: str) -> None:
+    verdict = judge_publisher(Case(name, wrong.Raises, ""))
+    assert verdict.status is Status.UNTESTED
+    assert verdict.reason.startswith("not verified by this kit: ")
+
+
+def test_none_for_an_element_is_seen() -> None:
+    class EmitsNone(RightPublisher):
+        class subscription(wrong.RightSubscription):  # noqa: N801
+            def emit(self, subscriber: Any) -> None:
+                self.sent += 1
+                subscriber.on_next(None)
+
+    verdict = judge_publisher(Case(COMPLETES, EmitsNone, ""))
+    assert verdict.status is Status.FAILED
+    assert "on_next(None)" in verdict.reason
+
+
+def test_a_verdict_shows_the_frames_of_the_publisher() -> None:
+    verdict = judge_publisher(Case(LESS, wrong.IgnoresDemand, ""))
+    assert "wrong_publishers.py" in verdict.details
+    assert "in request" in verdict.details
+    assert "pyrs/tck" not in verdict.details
+
+
+def test_judging_an_object_is_judging_its_class() -> None:
+    class Right(PublisherVerification[Any]):
+        environment = SHORT
+
+        def create_publisher(self, elements: int) -> Any:
+            return RightPublisher(elements)
+
+    assert judge(Right(), LESS).status is Status.PASSED

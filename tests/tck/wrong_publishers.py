@@ -1,0 +1,458 @@
+"""Publishers each of which is wrong in one way. Many are those of the Java kit's own PublisherVerificationTest."""
+
+from __future__ import annotations
+
+import random
+from itertools import count
+from threading import Event, Thread
+from typing import Any
+
+from pyrs.api import Publisher, Subscriber, Subscription
+from tests.tck.right import LONG_MAX, Inert, RightPublisher, RightSubscription
+
+
+class Boom(Exception):
+    def __init__(self) -> None:
+        super().__init__("Test Exception: Boom!")
+
+
+class Made(Publisher[Any]):
+    """Hands out one kind of Subscription."""
+
+    subscription: type[Any] = Inert
+
+    def __init__(self, elements: int = 0) -> None:
+        self.elements = elements
+
+    def subscribe(self, subscriber: Subscriber[Any], /) -> None:
+        if subscriber is None:
+            raise TypeError
+        subscriber.on_subscribe(self.subscription(subscriber) if self.subscription is not Inert else Inert())
+
+
+class Silent(Made):
+    """Never publishes anything."""
+
+
+class OneTooFew(RightPublisher):
+    def __init__(self, elements: int) -> None:
+        super().__init__(elements - 1)
+
+
+class OneTooMany(RightPublisher):
+    def __init__(self, elements: int) -> None:
+        super().__init__(elements + 1)
+
+
+class Bare(Subscription):
+    """A Subscription without any care."""
+
+    def __init__(self, subscriber: Subscriber[Any]) -> None:
+        self.subscriber = subscriber
+        self.numbers = count()
+
+    def request(self, n: int, /) -> None:
+        pass
+
+    def cancel(self) -> None:
+        pass
+
+
+class Eager(RightPublisher):
+    """Publishes before it is asked."""
+
+    class subscription(RightSubscription):  # noqa: N801
+        def start(self) -> None:
+            self.demand = 1
+            super().start()
+
+
+class Generous(RightPublisher):
+    """Publishes two elements for one."""
+
+    class subscription(RightSubscription):  # noqa: N801
+        def request(self, n: int, /) -> None:
+            super().request(2 * n)
+
+
+class IgnoresDemand(Made):
+    """Emits without end as soon as something is requested, on that thread; stopped by what on_next raises."""
+
+    class subscription(Bare):  # noqa: N801
+        def request(self, n: int, /) -> None:
+            for number in self.numbers:
+                self.subscriber.on_next(number)
+
+
+class IgnoresDemandOnThread(Made):
+    """The same on another thread, which ends when on_next raises."""
+
+    class subscription(Bare):  # noqa: N801
+        def request(self, n: int, /) -> None:
+            Thread(target=self.run, daemon=True).start()
+
+        def run(self) -> None:
+            try:
+                for number in self.numbers:
+                    self.subscriber.on_next(number)
+            except Exception:
+                pass
+
+
+class NeverCompletes(Made):
+    """Emits what was requested, and never stops."""
+
+    class subscription(Bare):  # noqa: N801
+        def request(self, n: int, /) -> None:
+            for _ in range(min(n, 40)):
+                self.subscriber.on_next(next(self.numbers))
+
+
+class ForgetsToComplete(RightPublisher):
+    """Emits the right elements, and then nothing."""
+
+    class subscription(RightSubscription):  # noqa: N801
+        def emit(self, subscriber: Subscriber[Any]) -> None:
+            if self.sent == self.elements and not self.illegal:
+                self.demand = 0
+            else:
+                super().emit(subscriber)
+
+
+class Concurrent(Made):
+    """Emits on several threads at once."""
+
+    class subscription(Bare):  # noqa: N801
+        started = 0
+
+        def request(self, n: int, /) -> None:
+            while self.started < 10:
+                self.started += 1
+                Thread(target=self.run, daemon=True).start()
+
+        def run(self) -> None:
+            for number in range(2_000):
+                self.subscriber.on_next(number)
+
+
+class CompletesWithoutSubscription(Made):
+    def subscribe(self, subscriber: Subscriber[Any], /) -> None:
+        subscriber.on_complete()
+
+
+class EmitsWithoutSubscription(Made):
+    def subscribe(self, subscriber: Subscriber[Any], /) -> None:
+        subscriber.on_next(1337)
+
+
+class FailsWithoutSubscription(Made):
+    def subscribe(self, subscriber: Subscriber[Any], /) -> None:
+        subscriber.on_error(Boom())
+
+
+class DoesNothing(Made):
+    def subscribe(self, subscriber: Subscriber[Any], /) -> None:
+        pass
+
+
+class Raises(Made):
+    def subscribe(self, subscriber: Subscriber[Any], /) -> None:
+        raise RuntimeError("It is not valid to raise here!")
+
+
+class FailsTwice(Made):
+    def subscribe(self, subscriber: Subscriber[Any], /) -> None:
+        subscriber.on_subscribe(Inert())
+        subscriber.on_error(Boom())
+        subscriber.on_error(Boom())
+
+
+class GoesOnAfterComplete(Made):
+    """Emits one element for each request, and completes once."""
+
+    class subscription(Bare):  # noqa: N801
+        completed = False
+
+        def request(self, n: int, /) -> None:
+            self.subscriber.on_next(0)
+            if not self.completed:
+                self.completed = True
+                self.subscriber.on_complete()
+
+
+class OneSubscriberOnly(RightPublisher):
+    """Raises when a second one comes."""
+
+    taken = False
+
+    def subscribe(self, subscriber: Subscriber[Any], /) -> None:
+        if self.taken:
+            raise RuntimeError("Unexpected additional subscriber")
+        self.taken = True
+        super().subscribe(subscriber)
+
+
+class Random(Made):
+    """Emits something else to each."""
+
+    class subscription(Bare):  # noqa: N801
+        def request(self, n: int, /) -> None:
+            for _ in range(n):
+                self.subscriber.on_next(random.random())
+
+
+class FailsOnRequest(Made):
+    class subscription(Bare):  # noqa: N801
+        def request(self, n: int, /) -> None:
+            self.subscriber.on_error(Boom())
+
+
+class Recursive(Made):
+    """Calls on_next right inside of request."""
+
+    class subscription(Bare):  # noqa: N801
+        def request(self, n: int, /) -> None:
+            self.subscriber.on_next(0)
+
+
+class FailsOnCancel(Made):
+    class subscription(Bare):  # noqa: N801
+        def cancel(self) -> None:
+            self.subscriber.on_error(Boom())
+
+
+class WrongErrorForZero(RightPublisher):
+    """Answers request(0) with an error of another kind."""
+
+    class subscription(RightSubscription):  # noqa: N801
+        def emit(self, subscriber: Subscriber[Any]) -> None:
+            if self.illegal:
+                self.cancel()
+                subscriber.on_error(RuntimeError("request(0)"))
+            else:
+                super().emit(subscriber)
+
+
+class SaysNothingOfTheRule(RightPublisher):
+    """Answers request(-1) with the right error and no useful text."""
+
+    class subscription(RightSubscription):  # noqa: N801
+        def emit(self, subscriber: Subscriber[Any]) -> None:
+            if self.illegal:
+                self.cancel()
+                subscriber.on_error(ValueError("Illegal request value detected!"))
+            else:
+                super().emit(subscriber)
+
+
+class Keeps(RightPublisher):
+    """Keeps every Subscriber."""
+
+    kept: list[Any]
+
+    def __init__(self, elements: int) -> None:
+        super().__init__(elements)
+        self.kept = []
+
+    def subscribe(self, subscriber: Subscriber[Any], /) -> None:
+        self.kept.append(subscriber)
+        super().subscribe(subscriber)
+
+
+class NoMoreThanMillions(RightPublisher):
+    """Refuses demand that it takes for a mistake."""
+
+    class subscription(RightSubscription):  # noqa: N801
+        def request(self, n: int, /) -> None:
+            if self.demand + n >= LONG_MAX:
+                assert self.subscriber is not None
+                self.subscriber.on_error(RuntimeError("Illegally signalling on_error: so much demand is legal (3.17)"))
+            else:
+                super().request(n)
+
+
+class Overflows(Made):
+    """Counts demand in 64 bits, and takes the overflow for an error."""
+
+    class subscription(Bare):  # noqa: N801
+        demand = 0
+
+        def request(self, n: int, /) -> None:
+            self.demand += n
+            if self.demand > LONG_MAX:
+                self.subscriber.on_error(RuntimeError("Illegally signalling on_error (violates rule 3.17)"))
+            else:
+                self.subscriber.on_next(0)
+
+
+# What only the checks beyond the Java kit can see.
+
+
+class AnswersAfterTheEnd(RightPublisher):
+    """Answers request(0) with on_error, also when the stream is over."""
+
+    class subscription(RightSubscription):  # noqa: N801
+        def __init__(self, subscriber: Subscriber[Any], elements: int) -> None:
+            super().__init__(subscriber, elements)
+            self.always = subscriber
+
+        def request(self, n: int, /) -> None:
+            if n <= 0:
+                self.cancel()
+                self.always.on_error(ValueError("3.9"))
+            else:
+                super().request(n)
+
+
+class GoesOnAfterError(RightPublisher):
+    """Signals the error of request(0), and then what is requested next."""
+
+    class subscription(RightSubscription):  # noqa: N801
+        def request(self, n: int, /) -> None:
+            if n <= 0:
+                assert self.subscriber is not None
+                self.subscriber.on_error(ValueError("3.9"))
+            else:
+                super().request(n)
+
+
+class IgnoresCancelInside(RightPublisher):
+    """Looks for a cancel only when the demand is used up."""
+
+    class subscription(RightSubscription):  # noqa: N801
+        def __init__(self, subscriber: Subscriber[Any], elements: int) -> None:
+            super().__init__(subscriber, elements)
+            self.always = subscriber
+
+        def drain(self) -> None:
+            if not self.busy:
+                self.busy = True
+                while self.demand:
+                    self.demand -= 1
+                    self.always.on_next(1)
+                self.busy = False
+
+
+class SubscribesOnce(RightPublisher):
+    """Says nothing to a second Subscriber."""
+
+    taken = False
+
+    def subscribe(self, subscriber: Subscriber[Any], /) -> None:
+        if not self.taken:
+            self.taken = True
+            super().subscribe(subscriber)
+
+
+class SubscribesTwice(RightPublisher):
+    def subscribe(self, subscriber: Subscriber[Any], /) -> None:
+        super().subscribe(subscriber)
+        super().subscribe(subscriber)
+
+
+class NestsLater(RightPublisher):
+    """Flat at first: which is all that the Java kit sees."""
+
+    class subscription(RightSubscription):  # noqa: N801
+        def drain(self) -> None:
+            if self.sent > 100 and self.subscriber is not None:
+                self.emit(self.subscriber)
+            else:
+                super().drain()
+
+
+class StopsLater(RightPublisher):
+    """Forgets a request that comes inside of on_next, late."""
+
+    class subscription(RightSubscription):  # noqa: N801
+        def request(self, n: int, /) -> None:
+            if self.sent < 100:
+                super().request(n)
+
+
+class CancelsSlowly(RightPublisher):
+    class subscription(RightSubscription):  # noqa: N801
+        def cancel(self) -> None:
+            Event().wait(0.4)
+            super().cancel()
+
+
+class CancelsOnce(RightPublisher):
+    """Takes a second cancel for a mistake."""
+
+    class subscription(RightSubscription):  # noqa: N801
+        def cancel(self) -> None:
+            if self.over:
+                raise RuntimeError("cancelled already")
+            super().cancel()
+
+
+class CompletesOnCancel(RightPublisher):
+    class subscription(RightSubscription):  # noqa: N801
+        def cancel(self) -> None:
+            subscriber = self.subscriber
+            super().cancel()
+            if subscriber is not None and not self.sent:
+                subscriber.on_complete()
+
+
+class RaisesOnZero(RightPublisher):
+    class subscription(RightSubscription):  # noqa: N801
+        def request(self, n: int, /) -> None:
+            if n <= 0:
+                raise ValueError("3.9")
+            super().request(n)
+
+
+class Unguarded(RightPublisher):
+    """Emits on every thread that requests."""
+
+    class subscription(RightSubscription):  # noqa: N801
+        def drain(self) -> None:
+            subscriber = self.subscriber
+            if subscriber is not None:
+                self.emit(subscriber)
+
+
+class LosesRequests(RightPublisher):
+    """Forgets what is requested while it emits."""
+
+    class subscription(RightSubscription):  # noqa: N801
+        def request(self, n: int, /) -> None:
+            if not self.busy:
+                super().request(n)
+
+
+class RaisesWhenCancelWins(RightPublisher):
+    """A request that finds a cancel raises."""
+
+    class subscription(RightSubscription):  # noqa: N801
+        def __init__(self, subscriber: Subscriber[Any], elements: int) -> None:
+            super().__init__(subscriber, elements)
+            self.cancelled = Event()
+
+        def request(self, n: int, /) -> None:
+            self.cancelled.wait(1)
+            raise RuntimeError("request after cancel")
+
+        def cancel(self) -> None:
+            self.cancelled.set()
+
+
+class CompletesTwiceWhenCancelled(RightPublisher):
+    """A cancel that comes while it completes makes it complete again."""
+
+    class subscription(RightSubscription):  # noqa: N801
+        def __init__(self, subscriber: Subscriber[Any], elements: int) -> None:
+            super().__init__(subscriber, elements)
+            self.always = subscriber
+            self.requested = Event()
+
+        def request(self, n: int, /) -> None:
+            self.always.on_next(1)
+            self.always.on_complete()
+            self.requested.set()
+
+        def cancel(self) -> None:
+            self.requested.wait(1)
+            self.always.on_complete()
