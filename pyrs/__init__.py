@@ -24,6 +24,7 @@ from pyrs._core.hooks import set_element_hook, set_error_hook
 from pyrs._core.overflow import Overflow
 from pyrs.api import Processor, Publisher, Subscriber, Subscription
 from pyrs.errors import NonPositiveRequest, NullSignal, PyrsError, SpecViolation
+from pyrs.publishers.asynchronous import from_async_iterable, from_awaitable, from_future
 from pyrs.publishers.basic import empty, error, from_iterable, just, never, range
 from pyrs.publishers.deferred import defer, from_callable, generate, using
 from pyrs.stream.single import Single
@@ -47,7 +48,10 @@ __all__ = [
     "defer",
     "empty",
     "error",
+    "from_async_iterable",
+    "from_awaitable",
     "from_callable",
+    "from_future",
     "from_iterable",
     "generate",
     "just",

@@ -163,7 +163,7 @@ _ALL = (
         "SHOULD",
         "If a Subscriber suspects that its processing of signals will negatively impact its Publisher's "
         "responsivity, it is RECOMMENDED that it asynchronously dispatches its signals.",
-        ("pyrs.aio._Inbox",),
+        ("pyrs.aio.iteration._Inbox",),
     ),
     Rule(
         "2.3",
@@ -250,7 +250,7 @@ _ALL = (
         "A Subscriber MUST make sure that all calls on its signal methods happen-before the processing of the "
         "respective signals. I.e. the Subscriber must take care of properly publishing the signal to its "
         "processing logic.",
-        ("pyrs.aio._Inbox",),
+        ("pyrs.aio.iteration._Inbox",),
     ),
     Rule(
         "2.12",

@@ -41,6 +41,6 @@ class Single(Stream[T_co]):
 
     def __await__(self) -> Generator[Any, None, T_co]:
         """Wait on the running asyncio loop and return the element; a cancelled task cancels the stream."""
-        from pyrs import aio
+        from pyrs.aio import iteration
 
-        return aio.single(self.source).__await__()
+        return iteration.single(self.source).__await__()

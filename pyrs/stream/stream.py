@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Coroutine, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from pyrs._core.callbacks import CallbackSubscriber
 from pyrs._core.coordinator import Operator
 from pyrs._core.iterating import IterablePublisher
-from pyrs._core.sites import assembly_site
-from pyrs._core.stage import FoldStage, Stage
+from pyrs._core.sites import assembly_site, is_coroutine_function
+from pyrs._core.stage import Stage
 from pyrs._core.staged import StagedPublisher
 from pyrs._core.subscription import checked_subscriber
 from pyrs._core.text import checked_callable, checked_natural
@@ -102,7 +102,9 @@ class Stream(
         """Start streaming, to a Subscriber or to callables.
 
         Args:
-            subscriber: receives ``on_subscribe`` and then what it requests.
+            subscriber: receives ``on_subscribe`` and then what it requests. Its methods may be coroutine functions:
+                then they are awaited, one after the other, on the asyncio loop that runs where ``subscribe`` is called,
+                else on one in the background.
             on_next: called with each element, in place of a Subscriber.
             on_error: called with the error; an error without it is reported as dropped.
             on_complete: called at the end.
@@ -125,7 +127,12 @@ class Stream(
         if subscriber is not None or not given:
             if given or request is not None:
                 raise TypeError("give a Subscriber or callables, not both; request goes with callables")
-            self.source.subscribe(checked_subscriber(subscriber))
+            subscriber = checked_subscriber(subscriber)
+            if is_coroutine_function(subscriber.on_next) or is_coroutine_function(subscriber.on_subscribe):
+                from pyrs.aio.subscribers import CoroutineSubscriber  # asyncio is a slow import
+
+                subscriber = CoroutineSubscriber(subscriber)
+            self.source.subscribe(subscriber)
             return None
         callbacks = CallbackSubscriber(on_next, on_error, on_complete, request)
         self.source.subscribe(callbacks)
@@ -143,35 +150,62 @@ class Stream(
     def _over(self, operator: Operator[R]) -> Stream[R]:
         return Stream(operator)
 
-    def _folded(self, stage: FoldStage) -> Single[Any]:
+    def _folded(self, stage: Stage) -> Single[Any]:
         from pyrs.stream.single import Single  # a Single is a Stream, so neither module can come first
 
         return Single(self._then(stage))
 
     # Endings on the calling thread.
 
-    def for_each(self, action: Callable[[T_co], object], *, timeout: float | None = None) -> None:
-        """Call the action with each element and return when the stream completes.
+    @overload
+    def for_each(  # type: ignore[overload-overlap]
+        self, action: Callable[[T_co], Coroutine[Any, Any, object]], *, concurrency: int = ...
+    ) -> Awaitable[None]: ...
+    @overload
+    def for_each(self, action: Callable[[T_co], object], *, timeout: float | None = ...) -> None: ...
+    def for_each(
+        self, action: Callable[[T_co], Any], *, timeout: float | None = None, concurrency: int | None = None
+    ) -> Awaitable[None] | None:
+        """Call the action with each element and return when the stream completes; await it with a coroutine function.
 
-        Requests everything: the action itself is what holds a synchronous source back. Do not call it on an asyncio
-        loop.
+        With a plain function this blocks the calling thread and requests everything: the action itself is what holds a
+        synchronous source back. Do not call it so on an asyncio loop. With a coroutine function it returns an
+        awaitable: elements are requested one by one, or ``concurrency`` ahead, as the action is done with them.
 
         Args:
             action: called with one element after the other. What it raises cancels the stream and is raised here.
             timeout: the most seconds to wait, None for as long as it takes. It cannot interrupt a source that runs on
-                this thread.
+                this thread. Of a plain function only; around an ``await`` put ``asyncio.wait_for``.
+            concurrency: how many actions are awaited at a time, by default 1. Of a coroutine function only.
 
         Raises:
             TimeoutError: the stream did not end in time. It was cancelled.
             BaseException: what the stream failed with.
 
         Example:
-            >>> import pyrs
+            >>> import asyncio, pyrs
             >>> pyrs.just("a", "b").for_each(print)
             a
             b
+            >>> async def tell(word):
+            ...     print(word)
+            >>> async def main():
+            ...     await pyrs.just("a", "b").for_each(tell)
+            >>> asyncio.run(main())
+            a
+            b
         """
+        if is_coroutine_function(action):
+            if timeout is not None:
+                raise TypeError("timeout goes with a plain function; put asyncio.wait_for around the await")
+            from pyrs.aio import iteration
+
+            at_a_time = 1 if concurrency is None else checked_natural(concurrency, "concurrency", 1)
+            return iteration.for_each(self.source, action, at_a_time)
+        if concurrency is not None:
+            raise TypeError("concurrency goes with a coroutine function, and action is none")
         terminal.for_each(self.source, checked_callable(action, "action"), timeout)
+        return None
 
     def collect(self, *, timeout: float | None = None) -> list[T_co]:
         """Return all the elements as a list. Requests everything, and grows with the stream.
@@ -218,9 +252,9 @@ class Stream(
         An ``async for`` that is left early cancels the stream when Python finalises the iterator; ``iterate`` does so
         at once, and requests ahead where that is wanted.
         """
-        from pyrs import aio  # asyncio is a slow import, and most streams never see a loop
+        from pyrs.aio import iteration  # asyncio is a slow import, and most streams never see a loop
 
-        return aio.elements(self.source, 1)
+        return iteration.elements(self.source, 1)
 
     def iterate(self, *, prefetch: int = 1) -> aclosing[AsyncGenerator[T_co, None]]:
         """Return a context manager whose value is an asynchronous iterator; leaving the block cancels the stream.
@@ -241,6 +275,6 @@ class Stream(
         """
         from contextlib import aclosing
 
-        from pyrs import aio
+        from pyrs.aio import iteration
 
-        return aclosing(aio.elements(self.source, checked_natural(prefetch, "prefetch", 1)))
+        return aclosing(iteration.elements(self.source, checked_natural(prefetch, "prefetch", 1)))

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import pyrs
-from pyrs.aio import _Inbox
+from pyrs.aio.iteration import _Inbox
 from pyrs.testing import TestSubscriber
 
 Source = Callable[[Iterable[Any]], pyrs.Stream[Any]]

@@ -13,7 +13,7 @@ import pyrs
 from pyrs._core.callbacks import CallbackSubscriber
 from pyrs._core.guard import GuardedSubscriber
 from pyrs._core.staged import _StagedSubscriber
-from pyrs.aio import _Inbox
+from pyrs.aio.iteration import _Inbox
 from pyrs.operators.filtering import Filter, Take
 from pyrs.operators.terminal import _ForEach, _Queue
 from pyrs.operators.transforming import Map
@@ -136,12 +136,13 @@ def test_rule_2_12_the_guard_reports_a_second_on_subscribe(dropped: Any) -> None
 
 
 def test_rule_2_8_elements_after_a_cancel_are_ignored(dropped: Any) -> None:
-    subscriber: TestSubscriber[Any] = TestSubscriber(5)
-    for staged in (_StagedSubscriber(subscriber, [Map(str)]), GuardedSubscriber(subscriber)):
+    for between in (lambda subscriber: _StagedSubscriber(subscriber, [Map(str)]), GuardedSubscriber):
+        subscriber: TestSubscriber[Any] = TestSubscriber(5)
+        staged: Any = between(subscriber)
         staged.on_subscribe(Recording())
         staged.cancel()
         staged.on_next(1)
-    assert subscriber.elements == []
+        assert subscriber.elements == []
 
 
 @pytest.mark.parametrize("signal", ["on_complete", "on_error"])

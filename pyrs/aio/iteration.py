@@ -1,11 +1,13 @@
-"""The asyncio edge: a Publisher as an asynchronous iterator with exact, bounded demand. The loop is never blocked."""
+"""A Publisher as an asynchronous iterator with exact, bounded demand, and the endings that can be awaited.
+
+The loop is never blocked: elements from other threads wake it once for a batch, and a synchronous source is pulled in
+turns, so that other tasks run as well.
+"""
 
 from __future__ import annotations
 
-import asyncio
 from collections import deque
-from collections.abc import AsyncGenerator
-from threading import Lock, get_ident
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import Any, TypeVar
 
 from pyrs._core.fusion import pull
@@ -13,10 +15,11 @@ from pyrs._core.iterating import IterablePublisher
 from pyrs._core.refill import Refill
 from pyrs._core.stage import FoldStage
 from pyrs._core.staged import StagedPublisher
+from pyrs.aio.waking import Waker, current_waker
 from pyrs.api import Publisher, Subscriber, Subscription
 from pyrs.errors import NullSignal, SpecViolation
 
-__all__ = ["elements", "single"]
+__all__ = ["elements", "for_each", "single"]
 
 T = TypeVar("T")
 
@@ -37,6 +40,7 @@ async def elements(source: Publisher[T], prefetch: int) -> AsyncGenerator[T, Non
     Raises:
         BaseException: what the stream failed with.
     """
+    waker = current_waker()
     if isinstance(source, IterablePublisher):
         pulled = pull(source.iterable, source.stages)
         try:
@@ -46,11 +50,11 @@ async def elements(source: Publisher[T], prefetch: int) -> AsyncGenerator[T, Non
                 turn += 1
                 if turn == _TURN:
                     turn = 0
-                    await asyncio.sleep(0)
+                    await waker.pause()
         finally:
             pulled.close()
         return
-    inbox: _Inbox[T] = _Inbox(asyncio.get_running_loop(), prefetch)
+    inbox: _Inbox[T] = _Inbox(waker, prefetch)
     try:
         source.subscribe(inbox)
         arrived, refill = inbox.arrived, inbox.refill
@@ -64,7 +68,7 @@ async def elements(source: Publisher[T], prefetch: int) -> AsyncGenerator[T, Non
                     if inbox.error is not None:
                         raise inbox.error
                     return
-                await inbox.wait()
+                await waker.wait(inbox.is_ready)
                 turn = 0
                 continue
             yield arrived.popleft()
@@ -73,7 +77,7 @@ async def elements(source: Publisher[T], prefetch: int) -> AsyncGenerator[T, Non
             turn += 1
             if turn == _TURN:
                 turn = 0
-                await asyncio.sleep(0)
+                await waker.pause()
     finally:
         inbox.close()
 
@@ -84,15 +88,12 @@ class _Inbox(Subscriber[T]):
     Rules: 2.1, 2.2, 2.4, 2.5, 2.6, 2.7, 2.11, 2.13.
     """
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, prefetch: int) -> None:
+    def __init__(self, waker: Waker, prefetch: int) -> None:
         self.arrived: deque[T] = deque()
         self.refill = Refill(prefetch)
         self.error: BaseException | None = None
         self.ended = False
-        self._loop = loop
-        self._loop_thread = get_ident()
-        self._lock = Lock()
-        self._waiter: asyncio.Future[None] | None = None
+        self._waker = waker
 
     def on_subscribe(self, subscription: Subscription, /) -> None:
         self.refill.begin(subscription)
@@ -101,7 +102,7 @@ class _Inbox(Subscriber[T]):
         if element is None:
             raise NullSignal("on_next(None)")
         self.arrived.append(element)
-        if self._waiter is not None:
+        if self._waker.waiting:
             self._wake()
 
     def on_error(self, error: BaseException, /) -> None:
@@ -115,19 +116,9 @@ class _Inbox(Subscriber[T]):
         self.ended = True
         self._wake()
 
-    async def wait(self) -> None:
-        """Wait, on the loop, until there is something to look at."""
-        waiter: asyncio.Future[None] = self._loop.create_future()
-        with self._lock:
-            self._waiter = waiter
-        # Whoever signals after this line sees the waiter; whoever signalled before it is seen here.
-        if self.arrived or self.ended:
-            self._waiter = None
-            return
-        try:
-            await waiter
-        finally:
-            self._waiter = None
+    def is_ready(self) -> bool:
+        """Whether there is something to look at."""
+        return bool(self.arrived) or self.ended
 
     def close(self) -> None:
         """Cancel, unless the stream is over."""
@@ -136,22 +127,8 @@ class _Inbox(Subscriber[T]):
         self.refill.cancel()
 
     def _wake(self) -> None:
-        with self._lock:
-            waiter, self._waiter = self._waiter, None  # the first of a batch takes it; the others have nothing to do
-        if waiter is None:
-            return
-        if get_ident() == self._loop_thread:
-            _set(waiter)
-            return
-        try:
-            self._loop.call_soon_threadsafe(_set, waiter)
-        except RuntimeError:  # the loop was closed: nobody will ever take an element
-            self.close()
-
-
-def _set(waiter: asyncio.Future[Any]) -> None:
-    if not waiter.done():
-        waiter.set_result(None)
+        if not self._waker.wake():
+            self.close()  # the loop was closed: nobody will ever take an element
 
 
 async def single(source: Publisher[T]) -> T:
@@ -171,14 +148,50 @@ async def single(source: Publisher[T]) -> T:
             upstream = IterablePublisher(source.iterable, source.stages[:-1], source.name)
         else:
             upstream = StagedPublisher(source.source, source.stages[:-1]) if source.stages[1:] else source.source
-        async for element in elements(upstream, _PREFETCH):
-            try:
-                step(element)
-            except BaseException as error:
-                fold.blame(error)
-                raise
+        gathered = elements(upstream, _PREFETCH)
+        try:
+            async for element in gathered:
+                try:
+                    step(element)
+                except BaseException as error:
+                    fold.blame(error)
+                    raise
+        finally:
+            await gathered.aclose()
         last: T = result()
         return last
-    async for element in elements(source, 1):
-        return element
+    arriving = elements(source, 1)
+    try:
+        async for only in arriving:
+            return only
+    finally:
+        await arriving.aclose()  # not when Python finds the time: a cancelled task cancels upstream now
     raise SpecViolation("a Single must give one element, and gave none", party="Publisher")
+
+
+async def for_each(source: Publisher[T], action: Callable[[T], Awaitable[object]], concurrency: int) -> None:
+    """Await the action for each element, so many at a time at most.
+
+    Raises:
+        BaseException: what the stream, or an action, failed with.
+    """
+    if concurrency > 1:
+        from pyrs.operators.coroutines import AsyncMap
+
+        async def act(element: T) -> bool:
+            await action(element)
+            return True
+
+        done = elements(AsyncMap(source, act, concurrency, ordered=False), concurrency)
+        try:
+            async for _ in done:
+                pass
+        finally:
+            await done.aclose()
+        return
+    arriving = elements(source, 1)
+    try:
+        async for element in arriving:
+            await action(element)
+    finally:
+        await arriving.aclose()

@@ -1,0 +1,69 @@
+"""Which asyncio loop runs a coroutine."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from contextvars import Context
+from threading import Event, Lock, Thread
+from typing import Any
+
+__all__ = ["background_loop", "call_on", "is_here", "loop_for"]
+
+_lock = Lock()
+_loop: asyncio.AbstractEventLoop | None = None
+
+
+def background_loop() -> asyncio.AbstractEventLoop:
+    """Return the loop that runs coroutines where no other does: on a daemon thread, one a process, made on first use.
+
+    Example:
+        >>> background_loop().is_running()
+        True
+    """
+    global _loop
+    with _lock:
+        if _loop is None or _loop.is_closed():
+            loop, ready = asyncio.new_event_loop(), Event()
+            loop.call_soon(ready.set)
+            Thread(target=loop.run_forever, name="pyrs-asyncio", daemon=True).start()
+            if not ready.wait(30):
+                raise RuntimeError("the background loop did not start within 30 seconds")
+            _loop = loop
+        return _loop
+
+
+def loop_for(given: asyncio.AbstractEventLoop | None = None) -> asyncio.AbstractEventLoop:
+    """Return the loop that is given, else the one that runs on this thread, else the one in the background."""
+    if given is not None:
+        if not isinstance(given, asyncio.AbstractEventLoop):
+            raise TypeError(f"loop must be an asyncio event loop, not {type(given).__name__}")
+        return given
+    return asyncio._get_running_loop() or background_loop()
+
+
+def is_here(loop: asyncio.AbstractEventLoop) -> bool:
+    """Return whether the calling thread is the one on which the loop runs."""
+    return asyncio._get_running_loop() is loop
+
+
+def call_on(loop: asyncio.AbstractEventLoop, context: Context | None, function: Any, *arguments: Any) -> None:
+    """Have the loop call the function, in a copy of the context.
+
+    Raises:
+        RuntimeError: the loop is closed.
+    """
+    inside = Context() if context is None else context.copy()
+    if is_here(loop):
+        loop.call_soon(function, *arguments, context=inside)
+    else:
+        loop.call_soon_threadsafe(function, *arguments, context=inside)
+
+
+def _after_fork() -> None:
+    global _loop, _lock
+    _loop, _lock = None, Lock()  # the thread stayed with the parent
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

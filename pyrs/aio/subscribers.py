@@ -1,0 +1,119 @@
+"""A Subscriber whose methods are coroutines, on its loop, one signal awaited after the other."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from pyrs._core import hooks
+from pyrs._core.context import capture
+from pyrs._core.sites import is_coroutine_function
+from pyrs.aio.loops import call_on, loop_for
+from pyrs.api import Subscriber, Subscription
+from pyrs.errors import NullSignal
+
+__all__ = ["CoroutineSubscriber"]
+
+
+class CoroutineSubscriber(Subscriber[Any]):
+    """Hands the signals of a Publisher to a Subscriber whose methods are coroutine functions, or some of them.
+
+    Signals may come from any thread; they are awaited in their order by one task, on the loop that ran where
+    ``subscribe`` was called, else on the background's. What waits is bounded by what was requested. A method that
+    raises broke 2.13: the Subscription is cancelled and the hook told. A task that is cancelled cancels the
+    Subscription, and so does a loop that is closed.
+
+    Rules: 2.4, 2.5, 2.6, 2.8, 2.11, 2.13.
+    """
+
+    def __init__(self, subscriber: Any) -> None:
+        self._subscriber = subscriber
+        self._loop = loop_for()
+        self._context = capture()
+        self._signals: deque[tuple[str, tuple[Any, ...]]] = deque()
+        self._arrived = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+        self._subscription: Subscription | None = None
+        self._over = False
+
+    def on_subscribe(self, subscription: Subscription, /) -> None:
+        if subscription is None:
+            raise NullSignal("on_subscribe(None)")
+        if self._subscription is not None or self._over:
+            subscription.cancel()  # 2.5
+            return
+        self._subscription = subscription
+        self._signals.append(("on_subscribe", (subscription,)))
+        self._call(self._launch)
+
+    def on_next(self, element: Any, /) -> None:
+        if element is None:
+            raise NullSignal("on_next(None)")
+        self._put("on_next", element)
+
+    def on_error(self, error: BaseException, /) -> None:
+        if error is None:
+            raise NullSignal("on_error(None)")
+        self._put("on_error", error)
+
+    def on_complete(self) -> None:
+        self._put("on_complete")
+
+    def _put(self, name: str, *arguments: Any) -> None:
+        if not self._over:
+            self._signals.append((name, arguments))
+            self._call(self._arrived.set)
+
+    def _call(self, function: Callable[[], object]) -> None:
+        try:
+            call_on(self._loop, self._context, function)
+        except RuntimeError:  # the loop was closed: nobody will ever take a signal
+            self._cancel()
+
+    def _cancel(self) -> None:
+        self._over = True
+        self._signals.clear()
+        subscription, self._subscription = self._subscription, None
+        if subscription is not None:
+            subscription.cancel()
+
+    # On the loop.
+
+    def _launch(self) -> None:
+        self._task = self._loop.create_task(self._run())
+
+    async def _run(self) -> None:
+        name = "on_subscribe"
+        try:
+            while not self._over:
+                while self._signals:
+                    name, arguments = self._signals.popleft()
+                    if name in ("on_error", "on_complete"):
+                        self._over = True
+                        self._subscription = None  # 2.4
+                    result = getattr(self._subscriber, name)(*arguments)
+                    if isinstance(result, Awaitable):
+                        await result
+                if self._over:
+                    return
+                self._arrived.clear()
+                # Whoever signals after this line sets the event; what came before is seen here.
+                if not self._signals:
+                    await self._arrived.wait()
+        except asyncio.CancelledError:
+            self._cancel()
+            raise
+        except BaseException as error:
+            self._cancel()
+            if hooks.is_exit(error):
+                raise
+            hooks.on_error_dropped(error, f"raised by {name} of {type(self._subscriber).__name__}")
+
+
+def has_coroutines(subscriber: object) -> bool:
+    """Return whether a Subscriber's ``on_next``, or its ``on_subscribe``, is a coroutine function."""
+    return is_coroutine_function(getattr(subscriber, "on_next", None)) or is_coroutine_function(
+        getattr(subscriber, "on_subscribe", None)
+    )

@@ -1,0 +1,158 @@
+"""``map`` with a coroutine function. Imported when there is one, because asyncio takes long to import."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from pyrs._core.context import capture
+from pyrs._core.coordinator import Coordinator, Operator, checked_element
+from pyrs._core.inputs import QueuedInput
+from pyrs._core.text import name_of
+from pyrs.aio.loops import call_on, loop_for
+from pyrs.api import Publisher, Subscriber
+
+__all__ = ["AsyncMap"]
+
+
+class AsyncMap(Operator[Any]):
+    """``map(coroutine_function, concurrency, ordered)``: what awaiting the function for each element gives."""
+
+    def __init__(
+        self, source: Publisher[Any], function: Callable[[Any], Awaitable[Any]], concurrency: int, ordered: bool
+    ) -> None:
+        how = f", concurrency={concurrency}" + ("" if ordered else ", ordered=False")
+        super().__init__(source, f"map({name_of(function)}{how})")
+        self.function = function
+        self.concurrency = concurrency
+        self.ordered = ordered
+
+    def run(self, subscriber: Subscriber[Any]) -> _AsyncMapRun:
+        return _AsyncMapRun(subscriber, self)
+
+
+class _Call:
+    """One element's call: a place in the line, and what came of it."""
+
+    __slots__ = ("done", "element", "error", "result", "task")
+
+    def __init__(self, element: Any) -> None:
+        self.element = element
+        self.done = False
+        self.result: Any = None
+        self.error: BaseException | None = None
+        self.task: asyncio.Task[Any] | None = None
+
+
+class _AsyncMapRun(Coordinator[Any]):
+    """Starts a call for each element while there are fewer than ``concurrency`` that were not handed on.
+
+    Tasks are made, ended and cancelled on the loop; the lane looks at the calls that are done. So the Subscriber is
+    signalled on the loop, or on the thread that requests what is there already.
+    """
+
+    def __init__(self, subscriber: Subscriber[Any], operator: AsyncMap) -> None:
+        super().__init__(subscriber, operator)
+        self._source = operator.source
+        self._function = operator.function
+        self._ordered = operator.ordered
+        self._concurrency = operator.concurrency
+        self._context = capture()
+        self._input = QueuedInput[Any](self, operator.concurrency)
+        self._calls: deque[_Call] = deque()  # in the order of their elements; changed on the lane alone
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def _begin(self) -> None:
+        self._loop = loop_for()
+        assert self._source is not None
+        self._input.subscribe_to(self._source)
+
+    def _advance(self) -> None:
+        ended = self._input.ended  # read before the queue: what came before the end is in it
+        self._start_calls()
+        self._hand_on()
+        if self._live and ended and not self._calls and not self._input.elements:
+            if self._input.error is not None:
+                self._fail(self._input.error)
+            else:
+                self._complete()
+
+    def _start_calls(self) -> None:
+        assert self._loop is not None
+        waiting = self._input.elements
+        while waiting and len(self._calls) < self._concurrency:
+            call = _Call(waiting.popleft())
+            self._calls.append(call)
+            call_on(self._loop, self._context, self._launch, call)
+
+    def _hand_on(self) -> None:
+        while self._live:
+            call = self._next_done()
+            if call is None or (call.error is None and not self._demand()):
+                return
+            self._calls.remove(call)
+            if call.error is not None:
+                self._raised(call.error)
+                return
+            try:
+                element = checked_element(call.result, f"{self._operator.call}: the coroutine")
+            except TypeError as error:
+                self._raised(error)
+                return
+            self._emit(element)
+            if not self._input.closed:
+                self._input.request(1)
+            self._start_calls()
+
+    def _next_done(self) -> _Call | None:
+        if self._ordered:
+            return self._calls[0] if self._calls and self._calls[0].done else None
+        return next((call for call in self._calls if call.done), None)
+
+    def _launch(self, call: _Call) -> None:
+        """Make the task. On the loop."""
+        if not self._live:
+            return
+        try:
+            assert self._loop is not None
+            call.task = self._loop.create_task(_awaited(self._function, call.element))
+        except BaseException as error:
+            call.error, call.done = error, True
+            self.wake()
+            return
+        call.task.add_done_callback(lambda task: self._ended(call, task))
+
+    def _ended(self, call: _Call, task: asyncio.Task[Any]) -> None:
+        """Take what became of the task. On the loop."""
+        call.task = None
+        if task.cancelled():
+            # By somebody else, unless the stream is over. A CancelledError would look like the consumer's own.
+            call.error = RuntimeError(f"a call of {self._operator.call} was cancelled")
+        elif (error := task.exception()) is not None:
+            call.error = error
+        else:
+            call.result = task.result()
+        call.done = True
+        self.wake()
+
+    def _release(self) -> None:
+        self._input.cancel()
+        calls, self._calls = list(self._calls), deque()
+        if any(not call.done for call in calls):
+            try:
+                assert self._loop is not None
+                call_on(self._loop, None, _cancel, calls)
+            except RuntimeError:  # the loop was closed, and its tasks with it
+                pass
+
+
+async def _awaited(function: Callable[[Any], Awaitable[Any]], element: Any) -> Any:
+    return await function(element)
+
+
+def _cancel(calls: list[_Call]) -> None:
+    for call in calls:
+        if call.task is not None:
+            call.task.cancel()

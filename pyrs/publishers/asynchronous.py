@@ -1,0 +1,185 @@
+"""Sources that are awaited: from_async_iterable, from_awaitable, from_future."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterable, Awaitable, Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from pyrs._core.coordinator import Coordinator, Operator, checked_element
+from pyrs._core.text import name_of, short
+from pyrs.api import Subscriber
+from pyrs.stream.single import Single
+from pyrs.stream.stream import Stream
+
+if TYPE_CHECKING:
+    import asyncio
+    import concurrent.futures
+
+__all__ = ["from_async_iterable", "from_awaitable", "from_future"]
+
+T = TypeVar("T")
+
+
+def from_async_iterable(iterable: AsyncIterable[T], *, loop: asyncio.AbstractEventLoop | None = None) -> Stream[T]:
+    """Return a stream of the elements of an asynchronous iterable, such as an asynchronous generator.
+
+    Cold: each Subscriber iterates anew (over an asynchronous iterator or generator, which can be used once, they share
+    what is left). The next element is asked for when it is demanded and not before, by a task on the loop, which is
+    also where the Subscriber is signalled. The end is known when the iterable is asked again. A cancel cancels that
+    task: the iterator sees CancelledError where it waits, and is closed if it was made here.
+
+    Args:
+        iterable: what is iterated.
+        loop: where; None for the loop that runs where somebody subscribes, else one in the background.
+
+    Raises:
+        TypeError: it is not an asynchronous iterable, or the loop is no loop.
+
+    Rules: 1.1, 1.4, 1.5, 3.9; an element that is None ends the stream with ``NullSignal``.
+
+    Example:
+        >>> async def words():
+        ...     yield "to"
+        ...     yield "be"
+        >>> from_async_iterable(words()).map(str.upper).collect()
+        ['TO', 'BE']
+    """
+    if not hasattr(type(iterable), "__aiter__"):
+        raise TypeError(f"iterable must be an asynchronous iterable, not {type(iterable).__name__}")
+    from pyrs.aio.sources import AsyncIterablePublisher  # asyncio is a slow import
+
+    return Stream(AsyncIterablePublisher(iterable, f"from_async_iterable({short(iterable)})", _checked(loop)))
+
+
+def from_awaitable(
+    awaitable: Awaitable[T] | Callable[[], Awaitable[T]], *, loop: asyncio.AbstractEventLoop | None = None
+) -> Single[T]:
+    """Return a stream of the one element that an awaitable gives.
+
+    It is awaited when the element is demanded, by a task on the loop, which is also where the Subscriber is signalled.
+    A coroutine object can be awaited once; give the coroutine function, and each Subscriber awaits a call of its own.
+    A cancel cancels the task. A result of None is an error (``NullSignal``).
+
+    Args:
+        awaitable: a coroutine, a task, a future; or a function that returns one.
+        loop: where; None for the loop that runs where somebody subscribes, else one in the background.
+
+    Raises:
+        TypeError: it is neither, or the loop is no loop.
+
+    Example:
+        >>> async def answer():
+        ...     return 42
+        >>> from_awaitable(answer).block()
+        42
+    """
+    if not callable(awaitable) and not hasattr(type(awaitable), "__await__"):
+        raise TypeError(
+            f"awaitable must be an awaitable or a function that returns one, not {type(awaitable).__name__}"
+        )
+    from pyrs.aio.sources import AsyncIterablePublisher, Once
+
+    name = name_of(awaitable) if callable(awaitable) else short(awaitable)
+    return Single(AsyncIterablePublisher(Once(awaitable), f"from_awaitable({name})", _checked(loop), only=True))
+
+
+def from_future(future: concurrent.futures.Future[T] | asyncio.Future[T], *, cancel: bool = False) -> Single[T]:
+    """Return a stream of the result of a future.
+
+    The element waits in the future until it is demanded; an error is signalled as soon as there is one. Any number of
+    Subscribers get the same result. Signals come from the thread that completes the future, or that requests; those of
+    an asyncio future on its loop.
+
+    Args:
+        future: of ``concurrent.futures`` or of asyncio.
+        cancel: whether a Subscriber that cancels cancels the future, too. Others may wait for it, so it does not.
+
+    Raises:
+        TypeError: it is no future.
+
+    Example:
+        >>> from concurrent.futures import Future
+        >>> future = Future()
+        >>> future.set_result("done")
+        >>> from_future(future).block()
+        'done'
+    """
+    for name in ("add_done_callback", "result", "exception", "cancel"):
+        if not callable(getattr(future, name, None)):
+            raise TypeError(f"future must be a future of concurrent.futures or asyncio, not {type(future).__name__}")
+    return Single(_FuturePublisher(future, cancel))
+
+
+def _checked(loop: asyncio.AbstractEventLoop | None) -> asyncio.AbstractEventLoop | None:
+    if loop is not None:
+        from pyrs.aio.loops import loop_for
+
+        loop_for(loop)
+    return loop
+
+
+class _FuturePublisher(Operator[T]):
+    def __init__(self, future: Any, cancel: bool) -> None:
+        super().__init__(None, f"from_future({short(future)})")
+        self.future = future
+        self.cancel = cancel
+
+    def run(self, subscriber: Subscriber[Any]) -> _FutureRun:
+        return _FutureRun(subscriber, self)
+
+
+class _FutureRun(Coordinator[Any]):
+    def __init__(self, subscriber: Subscriber[Any], operator: _FuturePublisher[Any]) -> None:
+        super().__init__(subscriber, operator)
+        self._future = operator.future
+        self._cancels = operator.cancel
+        get_loop = getattr(operator.future, "get_loop", None)
+        self._loop = get_loop() if callable(get_loop) else None
+
+    def _begin(self) -> None:
+        self._on_loop(self._listen)
+
+    def _requested_more(self, n: int) -> None:
+        self._on_loop(self.wake)
+
+    def _listen(self) -> None:
+        self._future.add_done_callback(self._done)
+
+    def _done(self, _: object) -> None:
+        self.wake()
+
+    def _on_loop(self, function: Callable[[], object]) -> None:
+        """Call it now; of an asyncio future on its loop, which is the only place to touch one."""
+        if self._loop is None:
+            function()
+            return
+        from pyrs.aio.loops import call_on, is_here
+
+        if is_here(self._loop):
+            function()
+        else:
+            call_on(self._loop, None, function)
+
+    def _advance(self) -> None:
+        future = self._future
+        if not future.done():
+            return
+        if future.cancelled():
+            self._fail(RuntimeError(f"the future of {self._operator.call} was cancelled"))
+        elif (error := future.exception()) is not None:
+            self._fail(error)
+        elif self._demand():
+            try:
+                element = checked_element(future.result(), "the future")
+            except TypeError as none:
+                self._raised(none)
+                return
+            self._emit(element)
+            self._complete()
+
+    def _release(self) -> None:
+        remove = getattr(self._future, "remove_done_callback", None)
+        if self._cancels and not self._future.done():
+            self._on_loop(self._future.cancel)
+        elif callable(remove):
+            self._on_loop(lambda: remove(self._done))

@@ -1,0 +1,598 @@
+"""Coroutine functions in map and for_each, coroutine Subscribers, asynchronous sources."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator
+from concurrent.futures import Future
+from typing import Any
+
+import anyio
+import pytest
+
+import pyrs
+from pyrs.testing import TestSubscriber
+
+DEADLINE = 20.0
+
+
+@pytest.fixture
+def dropped() -> Iterator[list[BaseException]]:
+    errors: list[BaseException] = []
+    before = pyrs.set_error_hook(lambda error, where: errors.append(error))
+    yield errors
+    pyrs.set_error_hook(before)
+
+
+class Gates:
+    """A coroutine function whose calls wait until the test lets them go."""
+
+    def __init__(self) -> None:
+        self.started: list[int] = []
+        self.cancelled: list[int] = []
+        self.most = 0
+        self.running = 0
+        self._gates: dict[int, asyncio.Event] = {}
+        self._changed = asyncio.Condition()
+
+    async def __call__(self, element: int) -> int:
+        gate = self._gates.setdefault(element, asyncio.Event())
+        self.started.append(element)
+        self.running += 1
+        self.most = max(self.most, self.running)
+        async with self._changed:
+            self._changed.notify_all()
+        try:
+            await gate.wait()
+        except asyncio.CancelledError:
+            self.cancelled.append(element)
+            raise
+        finally:
+            self.running -= 1
+        return element * 10
+
+    def open(self, element: int) -> None:
+        self._gates.setdefault(element, asyncio.Event()).set()
+
+    async def have_started(self, count: int) -> None:
+        async with self._changed:
+            await asyncio.wait_for(self._changed.wait_for(lambda: len(self.started) >= count), DEADLINE)
+
+
+async def double(n: int) -> int:
+    await asyncio.sleep(0)
+    return 2 * n
+
+
+class TestMap:
+    def test_without_a_loop_in_the_background(self) -> None:
+        assert pyrs.range(5).map(double, concurrency=3).collect(timeout=DEADLINE) == [0, 2, 4, 6, 8]
+
+    @pytest.mark.parametrize("concurrency", [1, 2, 7, 100])
+    @pytest.mark.parametrize("ordered", [True, False])
+    def test_every_element_once_on_a_running_loop(self, concurrency: int, ordered: bool) -> None:
+        async def main() -> list[int]:
+            return await pyrs.range(50).map(double, concurrency=concurrency, ordered=ordered).to_list()
+
+        found = asyncio.run(main())
+        assert (found if ordered else sorted(found)) == list(range(0, 100, 2))
+
+    def test_no_more_than_so_many_at_a_time_and_in_order(self) -> None:
+        async def main() -> None:
+            gates = Gates()
+            subscriber: TestSubscriber[int] = TestSubscriber(None)
+            pyrs.range(6).map(gates, concurrency=3).subscribe(subscriber)
+            await gates.have_started(3)
+            for n in (2, 1):
+                gates.open(n)
+            for _ in range(20):
+                await asyncio.sleep(0)
+            assert (gates.started, subscriber.elements) == ([0, 1, 2], [])  # 1 and 2 wait for 0
+            gates.open(0)
+            await gates.have_started(6)
+            assert subscriber.elements == [0, 10, 20]
+            for n in (3, 4, 5):
+                gates.open(n)
+            await until(lambda: subscriber.completed)
+            assert (subscriber.elements, gates.most) == ([0, 10, 20, 30, 40, 50], 3)
+
+        asyncio.run(main())
+
+    def test_unordered_as_they_are_done(self) -> None:
+        async def main() -> None:
+            gates = Gates()
+            subscriber: TestSubscriber[int] = TestSubscriber(None)
+            pyrs.range(3).map(gates, concurrency=3, ordered=False).subscribe(subscriber)
+            await gates.have_started(3)
+            for n in (2, 0, 1):
+                gates.open(n)
+                await until(lambda n=n: n * 10 in subscriber.elements)  # type: ignore[misc]
+            await until(lambda: subscriber.completed)
+            subscriber.assert_elements(20, 0, 10)
+
+        asyncio.run(main())
+
+    def test_what_is_done_and_not_demanded_holds_the_source_back(self) -> None:
+        pulled: list[int] = []
+
+        def source() -> Iterator[int]:
+            for n in range(100):
+                pulled.append(n)
+                yield n
+
+        async def main() -> None:
+            subscriber: TestSubscriber[int] = TestSubscriber()
+            pyrs.from_iterable(source()).map(double, concurrency=4).subscribe(subscriber)
+            for _ in range(50):
+                await asyncio.sleep(0)
+            assert (pulled, subscriber.elements) == ([0, 1, 2, 3], [])
+            subscriber.request(2)
+            for _ in range(50):
+                await asyncio.sleep(0)
+            subscriber.assert_elements(0, 2).assert_live()
+            assert len(pulled) == 6
+            subscriber.cancel()
+
+        asyncio.run(main())
+
+    def test_an_error_comes_in_its_turn_names_the_place_and_cancels_the_others(self) -> None:
+        async def main() -> None:
+            gates = Gates()
+
+            async def fail_at_two(n: int) -> int:
+                if n == 2:
+                    raise ValueError("two")
+                return await gates(n)
+
+            subscriber: TestSubscriber[int] = TestSubscriber(None)
+            pyrs.range(9).map(fail_at_two, concurrency=4).subscribe(subscriber)
+            await gates.have_started(3)
+            gates.open(0)
+            gates.open(1)
+            await until(lambda: subscriber.ended)
+            subscriber.assert_elements(0, 10)
+            error = subscriber.assert_error(ValueError)
+            assert "in map(" in error.__notes__[0]
+            assert "test_coroutines.py" in error.__notes__[0]
+            await until(lambda: gates.running == 0)
+            assert 3 in gates.cancelled
+
+        asyncio.run(main())
+
+    def test_none_is_no_element(self) -> None:
+        async def nothing(n: int) -> None:
+            pass
+
+        with pytest.raises(pyrs.NullSignal, match="the coroutine gave None"):
+            pyrs.just(1).map(nothing).collect(timeout=DEADLINE)
+
+    def test_a_cancel_cancels_the_tasks_and_upstream(self) -> None:
+        async def main() -> None:
+            gates = Gates()
+            subscriber: TestSubscriber[int] = TestSubscriber(None)
+            pyrs.range(10).map(gates, concurrency=2).subscribe(subscriber)
+            await gates.have_started(2)
+            subscriber.cancel()
+            await until(lambda: gates.running == 0)
+            assert (gates.cancelled, gates.started) == ([0, 1], [0, 1])
+            subscriber.assert_elements().assert_live()
+
+        asyncio.run(main())
+
+    def test_a_task_that_is_cancelled_by_others_is_an_error_and_no_hang(self) -> None:
+        async def cancels_itself(n: int) -> int:
+            task = asyncio.current_task()
+            assert task is not None
+            task.cancel()
+            await asyncio.sleep(0)
+            return n
+
+        with pytest.raises(RuntimeError, match="was cancelled"):
+            pyrs.just(1).map(cancels_itself).collect(timeout=DEADLINE)
+
+    def test_context_variables_of_the_subscriber(self) -> None:
+        variable: contextvars.ContextVar[str] = contextvars.ContextVar("variable", default="unset")
+
+        async def read(n: int) -> str:
+            return variable.get()
+
+        token = variable.set("mine")
+        try:
+            assert pyrs.range(2).map(read).collect(timeout=DEADLINE) == ["mine", "mine"]
+        finally:
+            variable.reset(token)
+
+    def test_bad_arguments(self) -> None:
+        with pytest.raises(TypeError, match="coroutine function"):
+            pyrs.range(3).map(str, concurrency=2)  # type: ignore[call-overload]
+        with pytest.raises(ValueError, match="concurrency must be at least 1"):
+            pyrs.range(3).map(double, concurrency=0)
+        assert repr(pyrs.range(3).map(double, concurrency=2)) == "range(0, 3).map(double, concurrency=2)"
+
+
+class TestForEach:
+    def test_awaited_one_by_one(self) -> None:
+        seen: list[int] = []
+
+        async def see(n: int) -> None:
+            await asyncio.sleep(0)
+            seen.append(n)
+
+        asyncio.run(_awaited(lambda: pyrs.range(5).for_each(see)))
+        assert seen == [0, 1, 2, 3, 4]
+
+    def test_so_many_at_a_time(self) -> None:
+        async def main() -> None:
+            gates = Gates()
+            running = asyncio.ensure_future(pyrs.range(6).for_each(gates, concurrency=3))
+            await gates.have_started(3)
+            for n in range(6):
+                gates.open(n)
+            await asyncio.wait_for(running, DEADLINE)
+            assert (gates.most, sorted(gates.started)) == (3, [0, 1, 2, 3, 4, 5])
+
+        asyncio.run(main())
+
+    @pytest.mark.parametrize("concurrency", [1, 3])
+    def test_an_error_of_the_action_is_raised_and_cancels(self, concurrency: int) -> None:
+        closed: list[bool] = []
+
+        def source() -> Iterator[int]:
+            try:
+                yield from range(100)
+            finally:
+                closed.append(True)
+
+        class Source:
+            def __iter__(self) -> Iterator[int]:
+                return source()
+
+        async def fail(n: int) -> None:
+            if n == 2:
+                raise ValueError("two")
+
+        with pytest.raises(ValueError, match="two"):
+            asyncio.run(_awaited(lambda: pyrs.from_iterable(Source()).for_each(fail, concurrency=concurrency)))
+        assert closed == [True]
+
+    def test_a_cancelled_task_cancels_upstream(self) -> None:
+        async def main() -> None:
+            cancelled = asyncio.Event()
+            source = pyrs.never().do_on_cancel(cancelled.set)
+            task = asyncio.ensure_future(source.for_each(double))
+            for _ in range(5):
+                await asyncio.sleep(0)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            assert cancelled.is_set()
+
+        asyncio.run(main())
+
+    def test_bad_arguments(self) -> None:
+        with pytest.raises(TypeError, match="wait_for"):
+            pyrs.range(3).for_each(double, timeout=1)  # type: ignore[call-overload]
+        with pytest.raises(TypeError, match="coroutine function"):
+            pyrs.range(3).for_each(print, concurrency=2)  # type: ignore[call-overload]
+
+
+class Recorder:
+    """A Subscriber whose methods are coroutines."""
+
+    def __init__(self, batch: int = 1, fail_at: int | None = None) -> None:
+        self.signals: list[Any] = []
+        self.ended = asyncio.Event()
+        self.batch = batch
+        self.fail_at = fail_at
+        self.inside = 0
+        self.subscription: pyrs.Subscription | None = None
+
+    async def on_subscribe(self, subscription: pyrs.Subscription) -> None:
+        self.subscription = subscription
+        await asyncio.sleep(0)
+        subscription.request(self.batch)
+
+    async def on_next(self, element: int) -> None:
+        self.inside += 1
+        assert self.inside == 1, "two at a time"
+        await asyncio.sleep(0)
+        self.inside -= 1
+        self.signals.append(element)
+        if element == self.fail_at:
+            self.ended.set()
+            raise ValueError("here")
+        assert self.subscription is not None
+        self.subscription.request(1)
+
+    async def on_error(self, error: BaseException) -> None:
+        self.signals.append(error)
+        self.ended.set()
+
+    async def on_complete(self) -> None:
+        self.signals.append("complete")
+        self.ended.set()
+
+
+class TestCoroutineSubscriber:
+    @pytest.mark.parametrize("batch", [1, 5])
+    def test_one_signal_after_the_other(self, batch: int) -> None:
+        async def main() -> list[Any]:
+            recorder = Recorder(batch)
+            pyrs.range(6).subscribe(recorder)
+            await asyncio.wait_for(recorder.ended.wait(), DEADLINE)
+            return recorder.signals
+
+        assert asyncio.run(main()) == [0, 1, 2, 3, 4, 5, "complete"]
+
+    def test_signals_from_another_thread(self) -> None:
+        async def main() -> list[Any]:
+            recorder = Recorder(3)
+            pyrs.range(200).publish_on(pyrs.schedulers.default()).subscribe(recorder)
+            await asyncio.wait_for(recorder.ended.wait(), DEADLINE)
+            return recorder.signals
+
+        assert asyncio.run(main()) == [*range(200), "complete"]
+
+    def test_a_method_that_raises_cancels_and_is_reported(self, dropped: list[BaseException]) -> None:
+        async def main() -> list[Any]:
+            recorder = Recorder(fail_at=2)
+            cancelled = asyncio.Event()
+            pyrs.range(6).do_on_cancel(cancelled.set).subscribe(recorder)
+            await asyncio.wait_for(cancelled.wait(), DEADLINE)
+            return recorder.signals
+
+        assert asyncio.run(main()) == [0, 1, 2]
+        assert [str(error) for error in dropped] == ["here"]
+
+    def test_without_a_loop_in_the_background(self) -> None:
+        ended = threading.Event()
+        seen: list[int] = []
+
+        class Plain:
+            def on_subscribe(self, subscription: pyrs.Subscription) -> None:
+                subscription.request(10)
+
+            async def on_next(self, element: int) -> None:
+                seen.append(element)
+
+            def on_error(self, error: BaseException) -> None:
+                raise error
+
+            def on_complete(self) -> None:
+                ended.set()
+
+        pyrs.range(3).subscribe(Plain())
+        assert ended.wait(DEADLINE)
+        assert seen == [0, 1, 2]
+
+
+class TestFromAsyncIterable:
+    def test_asked_as_demanded(self) -> None:
+        asked: list[int] = []
+
+        async def source() -> AsyncIterator[int]:
+            for n in range(10):
+                asked.append(n)
+                yield n
+
+        async def main() -> None:
+            subscriber: TestSubscriber[int] = TestSubscriber(2)
+            pyrs.from_async_iterable(source()).subscribe(subscriber)
+            await until(lambda: len(subscriber.elements) == 2)
+            for _ in range(10):
+                await asyncio.sleep(0)
+            assert asked == [0, 1]
+            subscriber.request(100)
+            await until(lambda: subscriber.completed)
+            subscriber.assert_elements(*range(10))
+
+        asyncio.run(main())
+
+    def test_without_a_loop_and_many(self) -> None:
+        async def source() -> AsyncIterator[int]:
+            for n in range(3_000):
+                yield n
+
+        assert pyrs.from_async_iterable(source()).map(str).count().block(DEADLINE) == 3_000
+
+    def test_an_error_names_the_source(self) -> None:
+        async def source() -> AsyncIterator[int]:
+            yield 1
+            raise ValueError("broken")
+
+        with pytest.raises(ValueError, match="broken") as caught:
+            pyrs.from_async_iterable(source()).collect(timeout=DEADLINE)
+        assert "in from_async_iterable(" in caught.value.__notes__[0]
+
+    def test_a_cancel_reaches_the_iterator_where_it_waits(self) -> None:
+        async def main() -> None:
+            waiting, gone = asyncio.Event(), asyncio.Event()
+
+            async def source() -> AsyncIterator[int]:
+                try:
+                    waiting.set()
+                    await asyncio.Event().wait()
+                    yield 1
+                finally:
+                    gone.set()
+
+            subscriber: TestSubscriber[int] = TestSubscriber(1)
+            pyrs.from_async_iterable(source()).subscribe(subscriber)
+            await asyncio.wait_for(waiting.wait(), DEADLINE)
+            subscriber.cancel()
+            await asyncio.wait_for(gone.wait(), DEADLINE)
+            subscriber.assert_elements().assert_live()
+
+        asyncio.run(main())
+
+    def test_each_subscriber_iterates_anew(self) -> None:
+        class Source:
+            async def __aiter__(self) -> AsyncIterator[int]:
+                yield 1
+                yield 2
+
+        stream = pyrs.from_async_iterable(Source())
+        assert (stream.collect(timeout=DEADLINE), stream.collect(timeout=DEADLINE)) == ([1, 2], [1, 2])
+
+    def test_an_illegal_request_and_none(self) -> None:
+        async def source() -> AsyncIterator[int | None]:
+            yield None
+
+        subscriber: TestSubscriber[Any] = TestSubscriber()
+        pyrs.from_async_iterable(source()).subscribe(subscriber)
+        subscriber.request(0)
+        subscriber.await_error(pyrs.NonPositiveRequest)
+        with pytest.raises(pyrs.NullSignal):
+            pyrs.from_async_iterable(source()).collect(timeout=DEADLINE)
+
+    def test_a_loop_that_never_waits_lets_others_run(self) -> None:
+        async def endless() -> AsyncIterator[int]:
+            n = 0
+            while True:
+                n += 1
+                yield n
+
+        async def main() -> None:
+            subscription = pyrs.from_async_iterable(endless()).subscribe(on_next=lambda n: None)
+            for _ in range(20):
+                await asyncio.sleep(0)
+            subscription.cancel()
+
+        asyncio.run(asyncio.wait_for(main(), DEADLINE))
+
+    def test_bad_arguments(self) -> None:
+        with pytest.raises(TypeError, match="asynchronous iterable"):
+            pyrs.from_async_iterable([1])  # type: ignore[arg-type]
+        with pytest.raises(TypeError, match="loop"):
+            pyrs.from_async_iterable(_empty(), loop=3)  # type: ignore[arg-type]
+
+
+class TestFromAwaitable:
+    def test_a_function_is_awaited_for_each_subscriber(self) -> None:
+        calls: list[int] = []
+
+        async def answer() -> int:
+            calls.append(1)
+            return 41 + len(calls)
+
+        single = pyrs.from_awaitable(answer)
+        assert (single.block(DEADLINE), single.block(DEADLINE)) == (42, 43)
+
+    def test_awaited_on_demand_and_ended_with_its_element(self) -> None:
+        async def main() -> None:
+            started = asyncio.Event()
+
+            async def answer() -> int:
+                started.set()
+                return 1
+
+            subscriber: TestSubscriber[int] = TestSubscriber()
+            pyrs.from_awaitable(answer).subscribe(subscriber)
+            for _ in range(10):
+                await asyncio.sleep(0)
+            assert not started.is_set()
+            subscriber.request(1)
+            await until(lambda: subscriber.completed)
+            subscriber.assert_elements(1)
+
+        asyncio.run(main())
+
+    def test_in_an_await(self) -> None:
+        async def main() -> int:
+            return await pyrs.from_awaitable(lambda: double(21))
+
+        assert asyncio.run(main()) == 42
+
+    def test_bad_arguments(self) -> None:
+        with pytest.raises(TypeError, match="awaitable"):
+            pyrs.from_awaitable(3)  # type: ignore[arg-type]
+
+
+class TestFromFuture:
+    def test_before_and_after_it_is_done(self) -> None:
+        future: Future[str] = Future()
+        early: TestSubscriber[str] = TestSubscriber(1)
+        undemanded: TestSubscriber[str] = TestSubscriber()
+        single = pyrs.from_future(future)
+        single.subscribe(early)
+        single.subscribe(undemanded)
+        early.assert_live()
+        future.set_result("x")
+        early.assert_elements("x").assert_complete()
+        undemanded.assert_elements().assert_live()
+        undemanded.request(1)
+        undemanded.assert_elements("x").assert_complete()
+        assert single.block(DEADLINE) == "x"
+
+    def test_errors_need_no_demand(self) -> None:
+        future: Future[str] = Future()
+        subscriber: TestSubscriber[str] = TestSubscriber()
+        pyrs.from_future(future).subscribe(subscriber)
+        future.set_exception(ValueError("no"))
+        subscriber.assert_error(ValueError)
+        cancelled: Future[str] = Future()
+        cancelled.cancel()
+        with pytest.raises(RuntimeError, match="was cancelled"):
+            pyrs.from_future(cancelled).block(DEADLINE)
+
+    @pytest.mark.parametrize("cancel", [True, False])
+    def test_a_cancel_leaves_it_alone_unless_asked(self, cancel: bool) -> None:
+        future: Future[str] = Future()
+        subscriber: TestSubscriber[str] = TestSubscriber(1)
+        pyrs.from_future(future, cancel=cancel).subscribe(subscriber)
+        subscriber.cancel()
+        assert future.cancelled() is cancel
+
+    def test_an_asyncio_future_on_its_loop(self) -> None:
+        async def main() -> str:
+            future: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+            asyncio.get_running_loop().call_soon(future.set_result, "y")
+            return await pyrs.from_future(future)
+
+        assert asyncio.run(main()) == "y"
+
+    def test_bad_arguments(self) -> None:
+        with pytest.raises(TypeError, match="future"):
+            pyrs.from_future(3)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("backend", ["asyncio", "trio"])
+class TestAnyio:
+    def test_async_for_and_single(self, backend: str) -> None:
+        async def main() -> tuple[list[int], int]:
+            threaded = pyrs.range(1_000).publish_on(pyrs.schedulers.default())
+            return [n async for n in threaded], await pyrs.range(10).count()
+
+        found, count = anyio.run(main, backend=backend)
+        assert (found, count) == (list(range(1_000)), 10)
+
+    def test_a_cancelled_scope_cancels_upstream(self, backend: str) -> None:
+        cancelled = threading.Event()
+
+        async def main() -> None:
+            with anyio.move_on_after(0.01):
+                await pyrs.never().do_on_cancel(cancelled.set).first()
+
+        anyio.run(main, backend=backend)
+        assert cancelled.wait(DEADLINE)
+
+
+async def until(condition: Callable[[], object]) -> None:
+    """Let the loop run until the condition is true."""
+
+    async def turn() -> None:
+        while not condition():
+            await asyncio.sleep(0)
+
+    await asyncio.wait_for(turn(), DEADLINE)
+
+
+async def _awaited(function: Callable[[], Any]) -> Any:
+    return await asyncio.wait_for(function(), DEADLINE)
+
+
+async def _empty() -> AsyncIterator[int]:
+    return
+    yield 0
