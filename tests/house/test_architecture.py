@@ -24,7 +24,7 @@ FLOORS: tuple[frozenset[str], ...] = (
     frozenset({"api"}),
     frozenset({"rules", "errors"}),
     frozenset({"_core"}),
-    frozenset({"stream", "operators", "publishers", "sinks", "schedulers", "aio", "testing", "adapters"}),
+    frozenset({"stream", "operators", "publishers", "sinks", "schedulers", "aio", "testing", "adapters", "strictness"}),
     frozenset({""}),  # pyrs/__init__.py: the front door opens on the core alone
     frozenset({"jvm"}),
     frozenset({"spark", "tck"}),

@@ -1,0 +1,77 @@
+"""strict: a Publisher, Subscriber or Processor of somebody else's, with a guard that names the rules it breaks."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar, overload
+
+from pyrs._core.guard import GuardedProcessor, GuardedPublisher, GuardedSubscriber
+from pyrs.api import Processor, Publisher, Subscriber
+from pyrs.stream.stream import Stream
+
+__all__ = ["strict"]
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+SIGNALS = ("on_subscribe", "on_next", "on_error", "on_complete")
+
+
+@overload
+def strict(party: Processor[T, R], /) -> Processor[T, R]: ...  # type: ignore[overload-overlap]
+@overload
+def strict(party: Publisher[T], /) -> Stream[T]: ...
+@overload
+def strict(party: Subscriber[T], /) -> Subscriber[T]: ...
+def strict(party: Any, /) -> Any:
+    """Return the party with a guard that passes on what the rules allow, and reports what they do not.
+
+    A report is a :class:`~pyrs.SpecViolation` with the rule's number, who broke it (``party``, and the class by name)
+    and what happened. What a Publisher or its Subscription breaks cancels the stream and ends it with ``on_error``.
+    What cannot be told to the Subscriber goes to the hook for dropped errors (:func:`pyrs.set_error_hook`): violations
+    after the end, and what the Subscriber breaks.
+
+    ==================  =========================================================================================
+    strict(...)         reports
+    ==================  =========================================================================================
+    a Publisher         1.1, 1.3, 1.4 (no exception in ``on_error``), 1.7, 1.9, 1.10, 2.12, 2.13 (None), 3.3,
+                        3.15, 3.16, and of its Subscribers 2.13 and 3.9
+    a Subscriber        2.3 (calls on the Subscription), 2.7, 2.13, 3.1, 3.9, and what its Publisher breaks
+    a Processor         both
+    ==================  =========================================================================================
+
+    No guard can see the rules that say "eventually" (1.5, 1.8, 2.6, 3.12, 3.13), "should" (2.2, 3.4), or that something
+    is got ready for (2.8 to 2.11). A request that emits before it returns (3.10) does not count for 2.7: nobody could
+    cancel a synchronous stream otherwise.
+
+    Demand: unchanged. Nothing is buffered; elements that break a rule are dropped.
+
+    Args:
+        party: whom to guard. Who is guarded already is returned as it is.
+
+    Returns:
+        A Stream over a Publisher; a Subscriber or Processor otherwise. Guard the Subscriber once for each subscription.
+
+    Raises:
+        TypeError: it is none of the three.
+
+    Rules: 1.1, 1.3, 1.4, 1.7, 1.9, 1.10, 2.3, 2.5, 2.7, 2.12, 2.13, 3.1, 3.3, 3.9, 3.15, 3.16, 4.1.
+
+    Example:
+        >>> from pyrs.testing import StepVerifier, TestPublisher, Violation
+        >>> careless = TestPublisher(Violation.REQUEST_OVERFLOW)
+        >>> verifier = StepVerifier.create(strict(careless), request=1).then(lambda: careless.next(1, 2))
+        >>> _ = verifier.expect_next(1).verify_error(matching="Publisher TestPublisher: on_next without demand")
+    """
+    if isinstance(party, Stream) and isinstance(party.source, GuardedPublisher):
+        return party
+    if isinstance(party, (GuardedProcessor, GuardedSubscriber)):
+        return party
+    publishes = not isinstance(party, type) and callable(getattr(party, "subscribe", None))
+    subscribes = not isinstance(party, type) and all(callable(getattr(party, signal, None)) for signal in SIGNALS)
+    if publishes and subscribes:
+        return GuardedProcessor(party)
+    if publishes:
+        return Stream(GuardedPublisher(party.source if isinstance(party, Stream) else party))
+    if subscribes:
+        return GuardedSubscriber(party)
+    raise TypeError(f"party must be a Publisher, Subscriber or Processor, not {type(party).__name__}")
