@@ -18,7 +18,7 @@ from pyrs._core.sites import Site, blame
 if TYPE_CHECKING:
     from pyrs._core.fusion import Chain, Gauge
 
-__all__ = ["DROP", "END", "ElementStage", "FoldStage", "Stage", "StageRun", "TailRun"]
+__all__ = ["DROP", "END", "ElementStage", "FoldStage", "GatherRun", "Stage", "StageRun", "TailRun"]
 
 
 class _Verdict:
@@ -255,6 +255,22 @@ class TailRun(StageRun):
             self.fail(self._error)
 
 
+class GatherRun(TailRun):
+    """A run that needs all elements before it emits one: it requests everything as soon as anything is demanded."""
+
+    __slots__ = ("_asked",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._asked = False
+
+    def ask_more(self, n: int) -> None:
+        with self._lock:
+            asked, self._asked = self._asked, True
+        if not asked:
+            self.ask(UNBOUNDED)
+
+
 class FoldStage(Stage):
     """All elements in, one out at the end. Requests everything; holds what it folds to."""
 
@@ -294,23 +310,16 @@ class FoldStage(Stage):
         return _FoldRun(*self.begin())
 
 
-class _FoldRun(TailRun):
-    __slots__ = ("_asked", "_result", "_step")
+class _FoldRun(GatherRun):
+    __slots__ = ("_result", "_step")
 
     def __init__(self, step: Callable[[Any], object], result: Callable[[], Any]) -> None:
         super().__init__()
         self._step = step
         self._result = result
-        self._asked = False
 
     def on_next(self, element: Any) -> None:
         self._step(element)
 
     def on_complete(self) -> None:
         self.end_with(self._result())
-
-    def ask_more(self, n: int) -> None:
-        with self._lock:
-            asked, self._asked = self._asked, True
-        if not asked:
-            self.ask(UNBOUNDED)

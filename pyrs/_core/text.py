@@ -5,12 +5,23 @@ from __future__ import annotations
 from math import inf
 from operator import index
 from reprlib import Repr
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from pyrs.errors import NullSignal
 
 if TYPE_CHECKING:
     from datetime import timedelta
 
-__all__ = ["checked_callable", "checked_natural", "checked_seconds", "name_of", "short"]
+__all__ = [
+    "MISSING",
+    "checked_callable",
+    "checked_given",
+    "checked_natural",
+    "checked_publisher",
+    "checked_seconds",
+    "name_of",
+    "short",
+]
 
 F = TypeVar("F")
 P = TypeVar("P")
@@ -20,6 +31,17 @@ _short.maxlist = _short.maxtuple = _short.maxset = _short.maxdict = 4
 _short.maxother = _short.maxstring = 40
 short = _short.repr
 """A repr that stays on one line."""
+
+
+class _Missing:
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "MISSING"
+
+
+MISSING: Final[Any] = _Missing()
+"""Stands for an argument that was not given, where None would be a mistake."""
 
 
 def name_of(function: Any) -> str:
@@ -37,6 +59,17 @@ def checked_callable(function: F, parameter: str) -> F:
     if not callable(function):
         raise TypeError(f"{parameter} must be callable, not {type(function).__name__}")
     return function
+
+
+def checked_given(value: F, parameter: str) -> F:
+    """Return the value, which is to become an element.
+
+    Raises:
+        NullSignal: it is None.
+    """
+    if value is None:
+        raise NullSignal(f"{parameter} must not be None: None is not an element")
+    return value
 
 
 def checked_natural(n: int, parameter: str, least: int = 0) -> int:

@@ -2,16 +2,31 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator
+from itertools import dropwhile, islice
+from operator import eq
+from sys import maxsize
 from threading import Lock
 from typing import Any
 
-from pyrs._core.demand import UNBOUNDED
-from pyrs._core.fusion import Chain
-from pyrs._core.stage import Stage, StageRun
-from pyrs._core.text import checked_callable, checked_natural, name_of
+from pyrs._core.demand import UNBOUNDED, add_demand
+from pyrs._core.fusion import Chain, Gauge
+from pyrs._core.stage import DROP, ElementStage, GatherRun, Stage, StageRun
+from pyrs._core.text import MISSING, checked_callable, checked_natural, name_of
 
-__all__ = ["Filter", "Take"]
+__all__ = [
+    "Distinct",
+    "DistinctUntilChanged",
+    "Filter",
+    "IgnoreElements",
+    "OfType",
+    "Skip",
+    "SkipWhile",
+    "Take",
+    "TakeLast",
+    "TakeWhile",
+]
 
 
 class Filter(Stage):
@@ -103,3 +118,248 @@ class _TakeRun(StageRun):
             if not n:
                 return
         self.ask(n)
+
+
+class OfType(Filter):
+    """``of_type(cls)``: the instances of a class."""
+
+    def __init__(self, cls: type | tuple[type, ...]) -> None:
+        try:
+            isinstance(None, cls)
+        except TypeError:
+            raise TypeError(f"cls must be a class, not {type(cls).__name__}") from None
+        super().__init__(lambda element: isinstance(element, cls))
+        self.cls = cls
+
+    def __repr__(self) -> str:
+        return f"of_type({name_of(self.cls)})"
+
+
+class TakeWhile(Stage):
+    """``take_while(predicate, inclusive)``: the elements up to the first for which the predicate is false."""
+
+    def __init__(self, predicate: Callable[[Any], object], inclusive: bool) -> None:
+        self.predicate = checked_callable(predicate, "predicate")
+        self.inclusive = inclusive
+
+    def over(self, iterator: Iterator[Any], whole: Chain[Any]) -> Iterator[Any]:
+        """See ``Stage``. Not ``itertools.takewhile``, which ends in the same way when the predicate raises."""
+        gauge = whole.hold_back()
+        gauge.holding = False
+        return self._taken(iterator, whole, gauge)
+
+    def _taken(self, iterator: Iterator[Any], whole: Chain[Any], gauge: Gauge) -> Iterator[Any]:
+        predicate = self.predicate
+        for element in iterator:
+            try:
+                passes = predicate(element)
+            except BaseException:
+                whole.raised_in(self)
+                raise
+            if not passes:
+                if self.inclusive:
+                    gauge.used_up = True
+                    yield element
+                whole.ended = True
+                return
+            yield element
+
+    def run(self) -> StageRun:
+        """See ``Stage``."""
+        return _TakeWhileRun(self.predicate, self.inclusive)
+
+    def __repr__(self) -> str:
+        return f"take_while({name_of(self.predicate)}{', inclusive=True' if self.inclusive else ''})"
+
+
+class _TakeWhileRun(StageRun):
+    __slots__ = ("_inclusive", "_predicate")
+
+    def __init__(self, predicate: Callable[[Any], object], inclusive: bool) -> None:
+        self._predicate = predicate
+        self._inclusive = inclusive
+
+    def on_next(self, element: Any) -> None:
+        if self._predicate(element):
+            self.emit(element)
+            return
+        if self._inclusive:
+            self.emit(element)
+        self.finish()
+
+
+class TakeLast(Stage):
+    """``take_last(count)``: the last elements."""
+
+    calls_user_code = False
+
+    def __init__(self, count: int) -> None:
+        self.count = checked_natural(count, "count")
+
+    def over(self, iterator: Iterator[Any], whole: Chain[Any]) -> Iterator[Any]:
+        """See ``Stage``."""
+        return self._last(iterator, whole, whole.hold_back())
+
+    def _last(self, iterator: Iterator[Any], whole: Chain[Any], gauge: Gauge) -> Iterator[Any]:
+        last = deque(iterator, min(self.count, maxsize))
+        whole.check_end()
+        while last:
+            gauge.used_up = len(last) == 1
+            yield last.popleft()
+
+    def run(self) -> StageRun:
+        """See ``Stage``."""
+        return _TakeLastRun(self.count)
+
+    def __repr__(self) -> str:
+        return f"take_last({self.count})"
+
+
+class _TakeLastRun(GatherRun):
+    __slots__ = ("_last",)
+
+    def __init__(self, count: int) -> None:
+        super().__init__()
+        self._last: deque[Any] = deque(maxlen=min(count, maxsize))
+
+    def on_next(self, element: Any) -> None:
+        self._last.append(element)
+
+    def on_complete(self) -> None:
+        self.end_with(*self._last)
+
+
+class IgnoreElements(TakeLast):
+    """``ignore_elements()``: the end alone."""
+
+    def __init__(self) -> None:
+        super().__init__(0)
+
+    def __repr__(self) -> str:
+        return "ignore_elements()"
+
+
+class Skip(Stage):
+    """``skip(count)``: all but the first elements."""
+
+    calls_user_code = False
+
+    def __init__(self, count: int) -> None:
+        self.count = checked_natural(count, "count")
+
+    def over(self, iterator: Iterator[Any], whole: Chain[Any]) -> Iterator[Any]:
+        """See ``Stage``."""
+        return islice(iterator, min(self.count, maxsize), None)
+
+    def run(self) -> StageRun:
+        """See ``Stage``."""
+        return _SkipRun(self.count)
+
+    def __repr__(self) -> str:
+        return f"skip({self.count})"
+
+
+class _SkipRun(StageRun):
+    __slots__ = ("_extra", "_left", "_lock")
+
+    def __init__(self, count: int) -> None:
+        self._left = count
+        self._extra = count
+        self._lock = Lock()  # request comes from any thread
+
+    def on_next(self, element: Any) -> None:
+        if self._left:
+            self._left -= 1
+        else:
+            self.emit(element)
+
+    def request(self, n: int) -> None:
+        if n > 0:
+            with self._lock:
+                extra, self._extra = self._extra, 0
+            n = add_demand(n, extra)
+        self.ask(n)
+
+
+class SkipWhile(ElementStage):
+    """``skip_while(predicate)``: the elements from the first for which the predicate is false."""
+
+    def __init__(self, predicate: Callable[[Any], object]) -> None:
+        self.predicate = checked_callable(predicate, "predicate")
+
+    def begin(self) -> Callable[[Any], Any]:
+        """See ``ElementStage``."""
+        predicate = self.predicate
+        skipping = True
+
+        def passed(element: Any) -> Any:
+            nonlocal skipping
+            if skipping and predicate(element):
+                return DROP
+            skipping = False
+            return element
+
+        return passed
+
+    def over(self, iterator: Iterator[Any], whole: Chain[Any]) -> Iterator[Any]:
+        """See ``Stage``."""
+        return dropwhile(self.predicate, iterator)
+
+    def functions(self) -> tuple[object, ...]:
+        """See ``Stage``."""
+        return (self.predicate,)
+
+    def __repr__(self) -> str:
+        return f"skip_while({name_of(self.predicate)})"
+
+
+class Distinct(ElementStage):
+    """``distinct(key)``: each element once."""
+
+    def __init__(self, key: Callable[[Any], Any] | None) -> None:
+        self.key = key if key is None else checked_callable(key, "key")
+
+    def begin(self) -> Callable[[Any], Any]:
+        """See ``ElementStage``."""
+        seen: set[Any] = set()
+        key = self.key
+
+        def passed(element: Any) -> Any:
+            mark = element if key is None else key(element)
+            if mark in seen:
+                return DROP
+            seen.add(mark)
+            return element
+
+        return passed
+
+    def __repr__(self) -> str:
+        return f"distinct({'' if self.key is None else name_of(self.key)})"
+
+
+class DistinctUntilChanged(ElementStage):
+    """``distinct_until_changed(key, comparer)``: the elements that differ from the one before."""
+
+    def __init__(self, key: Callable[[Any], Any] | None, comparer: Callable[[Any, Any], object] | None) -> None:
+        self.key = key if key is None else checked_callable(key, "key")
+        self.comparer = comparer if comparer is None else checked_callable(comparer, "comparer")
+
+    def begin(self) -> Callable[[Any], Any]:
+        """See ``ElementStage``."""
+        key, same = self.key, self.comparer or eq
+        last: Any = MISSING
+
+        def passed(element: Any) -> Any:
+            nonlocal last
+            mark = element if key is None else key(element)
+            if last is not MISSING and same(last, mark):
+                return DROP
+            last = mark
+            return element
+
+        return passed
+
+    def __repr__(self) -> str:
+        given = {"key": self.key, "comparer": self.comparer}
+        shown = (f"{name}={name_of(function)}" for name, function in given.items() if function is not None)
+        return f"distinct_until_changed({', '.join(shown)})"

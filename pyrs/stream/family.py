@@ -9,7 +9,7 @@ from pyrs.api import Publisher
 
 if TYPE_CHECKING:
     from pyrs._core.coordinator import Operator
-    from pyrs._core.stage import FoldStage, Stage
+    from pyrs._core.stage import Stage
     from pyrs.stream.single import Single
     from pyrs.stream.stream import Stream
 
@@ -38,5 +38,5 @@ class Family(Publisher[T_co]):
         """Return the stream of an operator that was made over ``source``."""
 
     @abstractmethod
-    def _folded(self, stage: FoldStage) -> Single[Any]:
-        """Return the stream of the one element that all elements are folded to."""
+    def _folded(self, stage: Stage) -> Single[Any]:
+        """Return the stream of the one element that the stage makes of all, or picks."""
