@@ -68,7 +68,8 @@ class Verification(Subscriber[T], Generic[T]):
             first = self._subscription is None
             if first:
                 self._subscription = subscription
-            self._enter(Signal.ON_SUBSCRIBE, subscription)
+            self._grammar.enter(Signal.ON_SUBSCRIBE, subscription)
+        self._refuse_none(Signal.ON_SUBSCRIBE, subscription)
         try:
             if not first:
                 subscription.cancel()  # 2.5
@@ -243,6 +244,7 @@ class Verification(Subscriber[T], Generic[T]):
                 return
             self._need = None  # the script goes on behind it, played by what the call has the Publisher signal
             number = self._number
+            self._changed.notify_all()
         try:
             need.action()
         except BaseException as error:
@@ -254,7 +256,8 @@ class Verification(Subscriber[T], Generic[T]):
 
     def _signalled(self, kind: Signal, value: Any = None) -> None:
         with self._changed:
-            self._enter(kind, value)
+            self._grammar.enter(kind, value)
+        self._refuse_none(kind, value)
         try:
             if kind is Signal.ON_NEXT:
                 overlap.hold()
@@ -281,11 +284,11 @@ class Verification(Subscriber[T], Generic[T]):
         else:
             self._advance()
 
-    def _enter(self, kind: Signal, value: Any) -> None:
-        self._grammar.enter(kind, value)
+    def _refuse_none(self, kind: Signal, value: Any) -> None:
         if value is None and kind is not Signal.ON_COMPLETE:
-            self._grammar.leave()
-            raise NullSignal(f"{kind.value}(None)")
+            self._react()
+            self._leave()
+            raise NullSignal(f"{kind.value}(None)")  # 2.13
 
     def _leave(self) -> None:
         with self._changed:
