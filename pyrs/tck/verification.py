@@ -84,13 +84,27 @@ class Verification:
         try:
             self.call_hook("set_up()", self.set_up)
             try:
-                getattr(self, name)()
+                self._run_body(name)
                 # Once more for every test: in the Java kit some tests record an error and never look (1.11, 2.9).
                 env.verify_no_async_errors_no_delay()
             finally:
                 self.call_hook("tear_down()", self.tear_down)
         finally:
             env.close()
+
+    def _run_body(self, name: str) -> None:
+        try:
+            getattr(self, name)()
+        except (AssertionError, Skipped):
+            raise
+        except Exception as error:
+            # What was recorded before says more than what it led to.
+            try:
+                self.env.verify_no_async_errors_no_delay()
+            except AssertionError as earlier:
+                earlier.__cause__ = earlier.__cause__ or error
+                raise
+            raise
 
     def call_hook(self, text: str, hook: Callable[[], R]) -> R:
         """Call what the user has written, within the hook's own deadline."""

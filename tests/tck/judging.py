@@ -97,7 +97,7 @@ def _with_hooks(verification: type[Any], case: Case) -> type[Any]:
 def assert_says(verdict: Verdict, case: Case) -> None:
     """The kit said what it should, and said it in words that help."""
     assert verdict.status is case.status, f"{verdict.status.value} where {case.status.value} is due: {verdict.reason}"
-    assert case.message in verdict.reason
+    assert case.message in verdict.reason, f"the kit said: {verdict.reason}"
 
 
 def short_name(test: str) -> str:

@@ -36,7 +36,9 @@ OPTIONAL = "the Publisher does not do what is optional here: "
 CASES = [
     Case("required_createPublisher1MustProduceAStreamOfExactly1Element", wrong.OneTooFew, "only 0 elements where 1"),
     Case(
-        "required_createPublisher1MustProduceAStreamOfExactly1Element", wrong.OneTooMany, "the stream but got element [2]"
+        "required_createPublisher1MustProduceAStreamOfExactly1Element",
+        wrong.OneTooMany,
+        "the stream but got element [2]",
     ),
     Case("required_createPublisher3MustProduceAStreamOfExactly3Elements", wrong.OneTooFew, "only 2 elements where 3"),
     Case(
@@ -80,7 +82,7 @@ CASES = [
     # The Java kit passes this one, too.
     Case(SAME + "OneByOne", wrong.ForgetsToComplete, "did not complete as expected for subscriber 3", SKIP),
     Case(SAME + "ManyUpfront", wrong.Random, "the same elements in the same sequence for subscribers 1 and 2", SKIP),
-    Case(SAME + "ManyUpfrontAndCompleteAsExpected", wrong.Random, "but got element", SKIP),
+    Case(SAME + "ManyUpfrontAndCompleteAsExpected", wrong.Random, "the same elements in the same sequence", SKIP),
     Case(SAME + "ManyUpfrontAndCompleteAsExpected", wrong.ForgetsToComplete, "the expected on_complete", SKIP),
     Case(
         "required_spec302_mustAllowSynchronousRequestCallsFromOnNextAndOnSubscribe",
@@ -125,7 +127,7 @@ CASES = [
         "did not drop its references to the Subscriber after cancel",
     ),
     Case(UP_TO_MAX, wrong.IgnoresDemand, "received more than 32 on_next signals"),
-    Case(UP_TO_MAX, wrong.IgnoresDemandOnThread, "expected the end of the stream but got element [3]"),
+    Case(UP_TO_MAX, wrong.OneTooMany, "expected the end of the stream but got element [4]"),
     Case(UP_TO_MAX, wrong.NoMoreThanMillions, "did not receive the expected element"),
     Case(
         "required_spec317_mustSupportACumulativePendingElementCountUpToLongMaxValue",
@@ -172,7 +174,7 @@ CASES = [
     Case(
         "beyond_spec303_mustStayFlatThroughAMillionRequestsInsideOnNext",
         wrong.NestsLater,
-        "on_next and request nested 2 deep after 103 elements, yet the recursive bound is 1 (rule 3.3)",
+        "on_next and request nested 2 deep after 102 elements, yet the recursive bound is 1 (rule 3.3)",
     ),
     Case(
         "beyond_spec303_mustStayFlatThroughAMillionRequestsInsideOnNext",

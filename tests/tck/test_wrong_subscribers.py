@@ -1,0 +1,275 @@
+"""The referee is judged: for every test of Subscribers a wrong one that must fail it, in words that help."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from threading import Timer
+from typing import Any
+
+import pytest
+
+from pyrs.api import Subscription
+from pyrs.tck import Kind, Status, SubscriberBlackboxVerification, SubscriberWhiteboxVerification, verify
+from pyrs.tck.expected import BLACKBOX, WHITEBOX
+from tests.tck import wrong_subscribers as wrong
+from tests.tck.judging import SHORT, Case, assert_says, judge_blackbox, judge_whitebox
+from tests.tck.right import Puppet, RightProbed, RightSubscriber
+
+HAPPY = "required_exerciseWhiteboxHappyPath"
+DEMAND = "required_spec201_mustSignalDemandViaSubscriptionRequest"
+ON_COMPLETE = "required_spec203_mustNotCallMethodsOnSubscriptionOrPublisherInOnComplete"
+ON_ERROR = "required_spec203_mustNotCallMethodsOnSubscriptionOrPublisherInOnError"
+SECOND = "required_spec205_mustCallSubscriptionCancelIfItAlreadyHasAnSubscriptionAndReceivesAnotherOnSubscribeSignal"
+LATE = "required_spec208_mustBePreparedToReceiveOnNextSignalsAfterHavingCalledSubscriptionCancel"
+END = "required_spec209_mustBePreparedToReceiveAnOnCompleteSignalWith{}PrecedingRequestCall"
+ERROR = "required_spec210_mustBePreparedToReceiveAnOnErrorSignalWith{}PrecedingRequestCall"
+NULL = "required_spec213_{}_mustThrowNullPointerExceptionWhenParametersAreNull"
+MANY = "required_spec308_requestMustRegisterGivenNumberElementsToBeProduced"
+
+CASES = [
+    Case(HAPPY, wrong.ForgetsToRegister, "did not call register_on_subscribe within 250 ms"),
+    Case(HAPPY, wrong.ForgetsElements, "did not call register_on_next(0) within 250 ms"),
+    Case(HAPPY, wrong.RegistersAnother, "called register_on_next(1) rather than with 0"),
+    Case(HAPPY, wrong.NeverCancels, "did not receive the expected cancel of the upstream Subscription"),
+    Case(DEMAND, wrong.NeverRequests, "did not receive the expected call of request() within 250 ms"),
+    Case(DEMAND, wrong.RequestsNothing, "requests must be positive, but received request(0) (rule 3.9)"),
+    Case(
+        ON_COMPLETE, wrong.RequestsInOnComplete, "Subscription.request must not be called from Subscriber.on_complete"
+    ),
+    Case(ON_COMPLETE, wrong.CancelsInOnComplete, "Subscription.cancel must not be called from Subscriber.on_complete"),
+    Case(ON_ERROR, wrong.RequestsInOnError, "Subscription.request must not be called from Subscriber.on_error"),
+    Case(ON_ERROR, wrong.CancelsInOnError, "wrong_subscribers.py:"),
+    Case(SECOND, wrong.TakesEverySubscription, "expected the second Subscription that was given"),
+    Case(LATE, wrong.RaisesAfterCancel, "RuntimeError: But I thought it's cancelled!"),
+    Case(LATE, wrong.NeverCancels, "did not receive the expected cancel"),
+    Case(END.format(""), wrong.ForgetsTheEnd, "did not call register_on_complete() within 250 ms"),
+    Case(END.format("out"), wrong.ForgetsTheEnd, "did not call register_on_complete() within 250 ms"),
+    Case(ERROR.format(""), wrong.RaisesOnError, "RuntimeError: Wrong, don't do this!"),
+    Case(ERROR.format(""), wrong.ReportsAnotherError, "called register_on_error(RuntimeError('another')) rather than"),
+    Case(ERROR.format("out"), wrong.RaisesOnError, "RuntimeError: Wrong, don't do this!"),
+    Case(ERROR.format("out"), wrong.ForgetsTheError, "did not call register_on_error(RuntimeError("),
+    Case(NULL.format("onSubscribe"), wrong.TakesNone, "on_subscribe(None) did not raise (rule 2.13)"),
+    Case(NULL.format("onNext"), wrong.TakesNone, "on_next(None) did not raise (rule 2.13)"),
+    Case(NULL.format("onError"), wrong.TakesNone, "on_error(None) did not raise (rule 2.13)"),
+    Case(MANY, wrong.RequestsOneOnly, "did not receive the expected call of request() within 250 ms"),
+    Case(MANY, wrong.RegistersTwice, "called register_on_next(0) rather than with 1"),
+    Case(
+        "beyond_spec204_mustLeaveTheSubscriptionAloneAfterOnComplete",
+        wrong.RequestsLater,
+        "the Subscriber called request(1) after on_complete (rules 2.3, 2.4)",
+    ),
+    Case(
+        "beyond_spec204_mustLeaveTheSubscriptionAloneAfterOnError",
+        wrong.RequestsLater,
+        "the Subscriber called request(1) after on_error (rules 2.3, 2.4)",
+    ),
+    Case(
+        "beyond_spec205_mustNotRequestFromASecondSubscription",
+        wrong.TriesTheSecond,
+        "requested 1 elements from a second Subscription (rule 2.5)",
+    ),
+    Case("beyond_spec206_mustCancelWheneverItIsTold", wrong.NeverCancels, "did not cancel, before any request"),
+    Case(
+        "beyond_spec207_mustCallTheSubscriptionSerially",
+        wrong.RequestsOnAThreadOfItsOwn,
+        "illegal concurrent access (rule 2.7)",
+    ),
+    Case("beyond_spec211_mustProcessSignalsInTheirOrder", wrong.HoldsTheFirstBack, "rather than with 0"),
+    Case("beyond_spec211_mustProcessSignalsInTheirOrder", wrong.NeverRequests, "requested 0 elements where 10 were"),
+    Case(
+        "beyond_spec301_mustUseItsOwnSubscriptionOnly",
+        wrong.SharesTheSubscription,
+        "on the Subscription of another Subscriber (rule 3.1)",
+    ),
+]
+
+
+def black(name: str) -> str:
+    number, _, rest = name.removeprefix("required_").partition("_")
+    return f"required_{number}_blackbox_{rest}"
+
+
+BLACKBOX_CASES = [
+    Case(black(DEMAND), wrong.Silent, "did not receive the expected call of request() within 250 ms"),
+    Case(black(DEMAND), wrong.Negative, "requests must be positive, but received request(-1)"),
+    # The Java kit passes this one: it sends no element.
+    Case(black(DEMAND), wrong.RaisesOnNext, "RuntimeError: what shall I do with 0?"),
+    Case(black(DEMAND), wrong.RaisesOnComplete, "RuntimeError: It cannot be over!"),
+    Case(black(ON_COMPLETE), wrong.BlackRequestsInOnComplete, "Subscription.request must not be called from"),
+    Case(black(ON_COMPLETE), wrong.BlackCancelsInOnComplete, "Subscription.cancel must not be called from"),
+    Case(black(ON_ERROR), wrong.BlackRequestsInOnError, "Subscription.request must not be called from"),
+    Case(black(ON_ERROR), wrong.BlackCancelsInOnError, "Subscription.cancel must not be called from"),
+    Case(black(SECOND), wrong.RequestsFromEach, "called request(1) on its second Subscription (rule 2.5)"),
+    Case(black(SECOND), wrong.KeepsEach, "expected the second Subscription that was given to the Subscriber"),
+    Case(black(END.format("")), wrong.Silent, "did not receive the expected call of request()"),
+    Case(black(END.format("")), wrong.RaisesOnComplete, "RuntimeError: It cannot be over!"),
+    Case(black(END.format("out")), wrong.RaisesOnComplete, "RuntimeError: It cannot be over!"),
+    Case(black(ERROR.format("")), wrong.BlackRaisesOnError, "RuntimeError: Wrong, don't do this!"),
+    Case(black(ERROR.format("")), wrong.Silent, "did not receive the expected call of request()"),
+    Case(black(ERROR.format("out")), wrong.BlackRaisesOnError, "RuntimeError: Wrong, don't do this!"),
+    Case(black(NULL.format("onSubscribe")), wrong.NoneIsFine, "on_subscribe(None) did not raise"),
+    Case(black(NULL.format("onNext")), wrong.NoneIsFine, "on_next(None) did not raise"),
+    Case(black(NULL.format("onError")), wrong.NoneIsFine, "on_error(None) did not raise"),
+    Case(
+        "beyond_spec204_mustLeaveTheSubscriptionAloneAfterOnComplete",
+        wrong.BlackRequestsLater,
+        "the Subscriber called request(1) after on_complete",
+    ),
+    Case(
+        "beyond_spec204_mustLeaveTheSubscriptionAloneAfterOnError",
+        wrong.BlackRequestsLater,
+        "the Subscriber called request(1) after on_error",
+    ),
+    Case(
+        "beyond_spec207_mustCallTheSubscriptionSerially",
+        wrong.BlackRequestsOnThreads,
+        "illegal concurrent access (rule 2.7)",
+    ),
+    Case("beyond_spec301_mustUseItsOwnSubscriptionOnly", wrong.BlackShares, "of another Subscriber (rule 3.1)"),
+]
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_a_wrong_subscriber_fails(case: Case) -> None:
+    assert_says(judge_whitebox(case), case)
+
+
+@pytest.mark.parametrize("case", BLACKBOX_CASES, ids=str)
+def test_a_wrong_subscriber_fails_as_a_black_box(case: Case) -> None:
+    assert_says(judge_blackbox(case), case)
+
+
+@pytest.mark.parametrize(
+    ("names", "table", "cases"),
+    [
+        (SubscriberWhiteboxVerification.test_names, WHITEBOX, CASES),
+        (SubscriberBlackboxVerification.test_names, BLACKBOX, BLACKBOX_CASES),
+    ],
+    ids=["whitebox", "blackbox"],
+)
+def test_every_test_has_a_subscriber_that_does_not_pass_it(
+    names: Callable[[], list[str]], table: Mapping[str, Kind], cases: list[Case]
+) -> None:
+    runnable = {name for name in names() if table.get(name) is not Kind.UNTESTED}
+    assert {case.test for case in cases} == runnable
+
+
+@pytest.mark.parametrize(
+    ("judged", "table"), [(judge_whitebox, WHITEBOX), (judge_blackbox, BLACKBOX)], ids=["whitebox", "blackbox"]
+)
+def test_what_is_untested_says_so(judged: Callable[[Case], Any], table: Mapping[str, Kind]) -> None:
+    for name, kind in table.items():
+        if kind is Kind.UNTESTED:
+            verdict = judged(Case(name, wrong.RaisesOnNext, ""))
+            assert verdict.status is Status.UNTESTED
+            assert verdict.reason.startswith("not verified by this kit: ")
+
+
+def test_the_right_subscriber_passes_everything() -> None:
+    class Right(SubscriberWhiteboxVerification[int]):
+        environment = SHORT
+
+        def create_subscriber(self, probe: Any) -> Any:
+            return RightProbed(probe)
+
+        def create_element(self, n: int) -> int:
+            return n
+
+    report = verify(Right)
+    assert [(v.name, v.reason) for v in report.verdicts if v.status not in (Status.PASSED, Status.UNTESTED)] == []
+    assert report.passed
+    assert report.count(Status.PASSED) == 14
+
+
+def test_the_right_subscriber_passes_everything_as_a_black_box() -> None:
+    class Right(SubscriberBlackboxVerification[int]):
+        environment = SHORT
+
+        def create_subscriber(self) -> Any:
+            return RightSubscriber()
+
+        def create_element(self, n: int) -> int:
+            return n
+
+    report = verify(Right)
+    assert [(v.name, v.reason) for v in report.verdicts if v.status not in (Status.PASSED, Status.UNTESTED)] == []
+    assert report.passed
+    assert report.count(Status.PASSED) == 11
+
+
+def test_a_subscriber_that_waits_is_triggered() -> None:
+    class Waits(SubscriberBlackboxVerification[int]):
+        environment = SHORT
+
+        def create_subscriber(self) -> Any:
+            return wrong.Silent()
+
+        def create_element(self, n: int) -> int:
+            return n
+
+        def trigger_request(self, subscriber: Any) -> None:
+            subscriber.subscription.request(1)
+
+    assert verify(Waits).passed
+
+
+# What the Java kit's own tests say that must pass.
+
+
+class CallsFromAMethodOfThatName(RightProbed):
+    """Uses the Subscription in methods that are named like signals, of another object, in on_subscribe."""
+
+    def accepted(self, subscription: Subscription) -> None:
+        super().accepted(subscription)
+
+        class Other:
+            def on_complete(self) -> None:
+                subscription.cancel()
+
+            def on_error(self, error: BaseException) -> None:
+                subscription.request(1)
+
+        Other().on_complete()
+        Other().on_error(RuntimeError())
+
+
+@pytest.mark.parametrize("test", [ON_COMPLETE, ON_ERROR])
+def test_methods_that_are_only_named_like_signals_are_not_mistaken(test: str) -> None:
+    assert judge_whitebox(Case(test, CallsFromAMethodOfThatName, "")).status is Status.PASSED
+
+
+class WaitsBeforeItRequests(RightProbed):
+    """Requests and cancels a little later, and minds an element that comes before."""
+
+    requested = 0
+
+    def accepted(self, subscription: Subscription) -> None:
+        subscriber = self
+
+        class Later(Puppet):
+            def trigger_request(self, elements: int) -> None:
+                def request() -> None:
+                    subscriber.requested += elements
+                    subscription.request(elements)
+
+                Timer(0.05, request).start()
+
+            def signal_cancel(self) -> None:
+                Timer(0.05, subscription.cancel).start()
+
+        self.probe.register_on_subscribe(Later(subscription))
+
+    def on_next(self, element: Any, /) -> None:
+        if not self.requested:
+            raise RuntimeError("on_next signalled without demand!")
+        super().on_next(element)
+
+
+@pytest.mark.parametrize("test", [LATE, MANY, HAPPY])
+def test_no_element_comes_before_it_was_requested(test: str) -> None:
+    assert judge_whitebox(Case(test, WaitsBeforeItRequests, "")).status is Status.PASSED
+
+
+@pytest.mark.parametrize("test", [END.format("out"), ERROR.format("out")])
+def test_a_silent_subscriber_passes_what_asks_for_no_request(test: str) -> None:
+    assert judge_blackbox(Case(black(test), wrong.Silent, "")).status is Status.PASSED

@@ -1,0 +1,332 @@
+"""Subscribers each of which is wrong in one way. Many are those of the Java kit's own tests."""
+
+from __future__ import annotations
+
+from threading import Event, Thread
+from typing import Any, ClassVar
+
+from pyrs.api import Subscription
+from tests.tck.right import Puppet, RightProbed, RightSubscriber, not_none
+
+# With a probe.
+
+
+class ForgetsToRegister(RightProbed):
+    def accepted(self, subscription: Subscription) -> None:
+        pass
+
+
+class ForgetsElements(RightProbed):
+    def on_next(self, element: Any, /) -> None:
+        not_none(element)
+
+
+class RegistersTwice(RightProbed):
+    def on_next(self, element: Any, /) -> None:
+        super().on_next(element)
+        super().on_next(element)
+
+
+class RegistersAnother(RightProbed):
+    def on_next(self, element: Any, /) -> None:
+        super().on_next(not_none(element) + 1)
+
+
+class NeverCancels(RightProbed):
+    class puppet(Puppet):  # noqa: N801
+        def signal_cancel(self) -> None:
+            pass
+
+
+class NeverRequests(RightProbed):
+    class puppet(Puppet):  # noqa: N801
+        def trigger_request(self, elements: int) -> None:
+            pass
+
+
+class RequestsNothing(RightProbed):
+    class puppet(Puppet):  # noqa: N801
+        def trigger_request(self, elements: int) -> None:
+            self.subscription.request(0)
+
+
+class RequestsOneOnly(RightProbed):
+    """Requests one element, however many are triggered, and never again."""
+
+    class puppet(Puppet):  # noqa: N801
+        def trigger_request(self, elements: int) -> None:
+            self.subscription.request(1)
+
+
+class RequestsInOnComplete(RightProbed):
+    def on_complete(self) -> None:
+        assert self.subscription is not None
+        self.subscription.request(1)
+        super().on_complete()
+
+
+class CancelsInOnComplete(RightProbed):
+    def on_complete(self) -> None:
+        assert self.subscription is not None
+        self.subscription.cancel()
+        super().on_complete()
+
+
+class RequestsInOnError(RightProbed):
+    def on_error(self, error: BaseException, /) -> None:
+        assert self.subscription is not None
+        self.subscription.request(1)
+
+
+class CancelsInOnError(RightProbed):
+    def on_error(self, error: BaseException, /) -> None:
+        assert self.subscription is not None
+        self.subscription.cancel()
+
+
+class TakesEverySubscription(RightProbed):
+    def on_subscribe(self, subscription: Subscription, /) -> None:
+        self.subscription = not_none(subscription)
+        self.accepted(subscription)
+
+
+class RaisesAfterCancel(RightProbed):
+    """Is surprised by an element that was on its way."""
+
+    cancelled: ClassVar[bool] = False
+
+    def accepted(self, subscription: Subscription) -> None:
+        subscriber = self
+
+        class Cancelling(Puppet):
+            def signal_cancel(self) -> None:
+                subscriber.cancelled = True  # type: ignore[misc]
+                super().signal_cancel()
+
+        self.probe.register_on_subscribe(Cancelling(subscription))
+
+    def on_next(self, element: Any, /) -> None:
+        if self.cancelled:
+            raise RuntimeError("But I thought it's cancelled!")
+        super().on_next(element)
+
+
+class ForgetsTheEnd(RightProbed):
+    def on_complete(self) -> None:
+        pass
+
+
+class ForgetsTheError(RightProbed):
+    def on_error(self, error: BaseException, /) -> None:
+        not_none(error)
+
+
+class ReportsAnotherError(RightProbed):
+    def on_error(self, error: BaseException, /) -> None:
+        self.probe.register_on_error(RuntimeError("another"))
+
+
+class RaisesOnError(RightProbed):
+    def on_error(self, error: BaseException, /) -> None:
+        raise RuntimeError("Wrong, don't do this!") from error
+
+
+class TakesNone(RightProbed):
+    def on_subscribe(self, subscription: Subscription, /) -> None:
+        if subscription is not None:
+            super().on_subscribe(subscription)
+
+    def on_next(self, element: Any, /) -> None:
+        if element is not None:
+            super().on_next(element)
+
+    def on_error(self, error: BaseException, /) -> None:
+        if error is not None:
+            super().on_error(error)
+
+
+class RequestsLater(RightProbed):
+    """Uses the Subscription after the end, on another thread: the Java kit cannot see that."""
+
+    def later(self) -> None:
+        assert self.subscription is not None
+        thread = Thread(target=self.subscription.request, args=(1,), daemon=True)
+        thread.start()
+        thread.join()
+
+    def on_complete(self) -> None:
+        super().on_complete()
+        self.later()
+
+    def on_error(self, error: BaseException, /) -> None:
+        super().on_error(error)
+        self.later()
+
+
+class TriesTheSecond(RightProbed):
+    """Requests from a second Subscription before it cancels it."""
+
+    def on_subscribe(self, subscription: Subscription, /) -> None:
+        if self.subscription is not None:
+            subscription.request(1)
+        super().on_subscribe(subscription)
+
+
+class RequestsOnAThreadOfItsOwn(RightProbed):
+    """Asks for the next element on a new thread, while the last such thread may still be asking."""
+
+    def on_next(self, element: Any, /) -> None:
+        super().on_next(element)
+        assert self.subscription is not None
+        for _ in range(2):
+            Thread(target=self.subscription.request, args=(1,), daemon=True).start()
+
+
+class HoldsTheFirstBack(RightProbed):
+    """Processes the first element last."""
+
+    held: Any = None
+
+    def on_next(self, element: Any, /) -> None:
+        if self.held is None:
+            self.held = [not_none(element)]
+        else:
+            super().on_next(element)
+            if self.held:
+                super().on_next(self.held.pop())
+
+
+class SharesTheSubscription(RightProbed):
+    """Keeps its Subscription where the next Subscriber finds it."""
+
+    shared: ClassVar[list[Subscription]] = []
+
+    def accepted(self, subscription: Subscription) -> None:
+        self.shared.append(subscription)
+        latest = self
+
+        class Latest(Puppet):
+            def trigger_request(self, elements: int) -> None:
+                latest.shared[-1].request(elements)
+
+        self.probe.register_on_subscribe(Latest(subscription))
+
+
+# From outside.
+
+
+class Silent(RightSubscriber):
+    """Requests nothing."""
+
+    def accepted(self, subscription: Subscription) -> None:
+        pass
+
+
+class Negative(RightSubscriber):
+    def accepted(self, subscription: Subscription) -> None:
+        subscription.request(-1)
+
+
+class RaisesOnNext(RightSubscriber):
+    def on_next(self, element: Any, /) -> None:
+        raise RuntimeError(f"what shall I do with {not_none(element)}?")
+
+
+class BlackRequestsInOnComplete(RightSubscriber):
+    def on_complete(self) -> None:
+        assert self.subscription is not None
+        self.subscription.request(1)
+
+
+class BlackCancelsInOnComplete(RightSubscriber):
+    def on_complete(self) -> None:
+        assert self.subscription is not None
+        self.subscription.cancel()
+
+
+class BlackRequestsInOnError(RightSubscriber):
+    def on_error(self, error: BaseException, /) -> None:
+        assert self.subscription is not None
+        self.subscription.request(1)
+
+
+class BlackCancelsInOnError(RightSubscriber):
+    def on_error(self, error: BaseException, /) -> None:
+        assert self.subscription is not None
+        self.subscription.cancel()
+
+
+class RequestsFromEach(RightSubscriber):
+    def on_subscribe(self, subscription: Subscription, /) -> None:
+        self.subscription = not_none(subscription)
+        subscription.request(1)
+
+
+class KeepsEach(RightSubscriber):
+    def on_subscribe(self, subscription: Subscription, /) -> None:
+        if self.subscription is None:
+            subscription.request(1)
+        self.subscription = subscription
+
+
+class RaisesOnComplete(RightSubscriber):
+    def on_complete(self) -> None:
+        raise RuntimeError("It cannot be over!")
+
+
+class BlackRaisesOnError(RightSubscriber):
+    def on_error(self, error: BaseException, /) -> None:
+        raise RuntimeError("Wrong, don't do this!") from error
+
+
+class NoneIsFine(RightSubscriber):
+    def on_subscribe(self, subscription: Subscription, /) -> None:
+        if subscription is not None:
+            super().on_subscribe(subscription)
+
+    def on_next(self, element: Any, /) -> None:
+        pass
+
+    def on_error(self, error: BaseException, /) -> None:
+        pass
+
+
+class BlackRequestsLater(RightSubscriber):
+    def later(self) -> None:
+        assert self.subscription is not None
+        thread = Thread(target=self.subscription.request, args=(1,), daemon=True)
+        thread.start()
+        thread.join()
+
+    def on_complete(self) -> None:
+        self.later()
+
+    def on_error(self, error: BaseException, /) -> None:
+        self.later()
+
+
+class BlackRequestsOnThreads(RightSubscriber):
+    def on_next(self, element: Any, /) -> None:
+        not_none(element)
+        assert self.subscription is not None
+        for _ in range(2):
+            Thread(target=self.subscription.request, args=(1,), daemon=True).start()
+
+
+class BlackShares(RightSubscriber):
+    latest: ClassVar[list[Subscription]] = []
+
+    def accepted(self, subscription: Subscription) -> None:
+        self.latest.append(subscription)
+        subscription.request(1)
+
+    def on_next(self, element: Any, /) -> None:
+        not_none(element)
+        self.latest[-1].request(1)
+
+
+class Blocks(RightSubscriber):
+    """Never comes back from on_next."""
+
+    def on_next(self, element: Any, /) -> None:
+        Event().wait(30)
