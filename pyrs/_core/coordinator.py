@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import repeat, starmap
+from sys import maxsize
 from threading import Lock
 from typing import Any, Generic, TypeVar
 
 from pyrs._core import hooks
 from pyrs._core.demand import checked_count, non_positive
+from pyrs._core.fusion import IteratorConsumer, null_element
 from pyrs._core.lane import Lane
 from pyrs._core.sites import Site, add_note, assembly_site
 from pyrs._core.subscription import checked_subscriber
@@ -89,6 +92,7 @@ class Coordinator(Lane, Startable, Generic[R]):
 
     __slots__ = (
         "_again",
+        "_consumes",
         "_emitted",
         "_illegal",
         "_live",
@@ -109,6 +113,7 @@ class Coordinator(Lane, Startable, Generic[R]):
         super().__init__(execute)
         self._subscriber: Subscriber[R] | None = subscriber
         self._operator = operator
+        self._consumes = isinstance(subscriber, IteratorConsumer)
         self._lock = Lock()
         self._requested = 0  # written by whoever requests, under the lock; a Python int has no bound to wrap at (3.17)
         self._emitted = 0  # written on the lane
@@ -209,18 +214,24 @@ class Coordinator(Lane, Startable, Generic[R]):
             except BaseException as error:
                 self._subscriber_raised(error, "on_next")
 
-    def _emit_from(self, queue: deque[R]) -> int:
-        """Signal elements of the queue as far as there is demand, and return how many. On the lane."""
+    def _emit_from(self, queue: deque[R], limit: int = maxsize) -> int:
+        """Signal up to ``limit`` elements of the queue, as far as there is demand; return how many. On the lane."""
         subscriber = self._subscriber
         if subscriber is None:
             return 0
         on_next, take = subscriber.on_next, queue.popleft
         total = 0
         while queue and self._live:
-            room = min(self._requested - self._emitted, len(queue))
+            room = min(self._requested - self._emitted, len(queue), limit - total)
             if not room:
                 break
             count = 0
+            if self._consumes and room > 1:
+                # Each element leaves the queue as it is signalled.
+                count = subscriber.consume(starmap(take, repeat((), room)), room)  # type: ignore[attr-defined]
+                self._emitted += count
+                total += count
+                continue
             try:
                 for count in range(1, room + 1):  # noqa: B007 - read in the end
                     on_next(take())
@@ -232,6 +243,40 @@ class Coordinator(Lane, Startable, Generic[R]):
                 self._emitted += count
                 total += count
         return total
+
+    def _emit_through(self, iterator: Iterator[R], limit: int, *, steady: bool) -> int:
+        """Signal up to ``limit`` elements, which were demanded, straight from an iterator, and return how many.
+
+        Fewer than ``limit`` means that the iterator is used up, or that the stream is over. What the iterator raises
+        leaves this method; the stream has to end then, for the elements before may not have been counted. On the lane.
+
+        Args:
+            iterator: pulled element by element, as far as the Subscriber takes them.
+            limit: at least 1, at most the demand.
+            steady: whether the iterator cannot stall: elements in memory, no function of a user's.
+        """
+        subscriber = self._subscriber
+        if subscriber is None:
+            return 0
+        taken: int = 0
+        try:
+            if self._consumes and (steady or not subscriber.steady_only):  # type: ignore[attr-defined]
+                taken = subscriber.consume(iterator, limit)  # type: ignore[attr-defined]
+                return taken
+            on_next = subscriber.on_next
+            for taken, element in enumerate(iterator, 1):
+                if element is None:
+                    taken -= 1
+                    raise null_element()
+                try:
+                    on_next(element)
+                except BaseException as error:
+                    self._subscriber_raised(error, "on_next")
+                if taken == limit or not self._live:
+                    break
+            return taken
+        finally:
+            self._emitted += taken
 
     def _complete(self) -> None:
         """Signal ``on_complete``, unless the stream is over (1.5, 1.7). On the lane."""

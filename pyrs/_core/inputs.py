@@ -11,11 +11,12 @@ from typing import Any, Generic, TypeVar
 
 from pyrs._core import hooks
 from pyrs._core.coordinator import Coordinator
+from pyrs._core.demand import UNBOUNDED
 from pyrs._core.fusion import IteratorConsumer, null_element
 from pyrs.api import Publisher, Subscriber, Subscription
 from pyrs.errors import NullSignal
 
-__all__ = ["DirectInput", "Input", "QueuedInput"]
+__all__ = ["DirectInput", "Input", "QueuedInput", "RefilledInput"]
 
 T = TypeVar("T")
 
@@ -80,7 +81,22 @@ class Input(Subscriber[T]):
         if refused:
             subscription.cancel()  # 2.5
         elif demand:
-            subscription.request(demand)
+            subscription.request(min(demand, UNBOUNDED))
+
+    def on_error(self, error: BaseException, /) -> None:
+        if error is None:
+            raise NullSignal("on_error(None)")
+        if self._close():
+            self._end(error)
+        else:
+            hooks.on_error_dropped(error, "the stream was over")
+
+    def on_complete(self) -> None:
+        if self._close():
+            self._end(None)
+
+    def _end(self, error: BaseException | None) -> None:
+        """The upstream ended, with this error or well. Called once at most, and not after a cancel."""
 
     def _close(self) -> bool:
         """Note a terminal signal (2.4) and return whether it was the first and nobody cancelled before."""
@@ -90,7 +106,30 @@ class Input(Subscriber[T]):
         return first
 
 
-class QueuedInput(Input[T], IteratorConsumer[T], Generic[T]):
+class RefilledInput(Input[T]):
+    """Requests ``prefetch`` elements, and more when three quarters were taken. Rules: 2.1, 2.2, 2.7, 2.11.
+
+    Args:
+        prefetch: how many elements are requested and not yet taken, at most.
+    """
+
+    __slots__ = ("_low", "_used")
+
+    def __init__(self, prefetch: int) -> None:
+        super().__init__()
+        self._demand = prefetch
+        self._low = prefetch - (prefetch >> 2)
+        self._used = 0
+
+    def taken(self, n: int = 1) -> None:
+        """So many elements were taken. By one thread at a time."""
+        self._used += n
+        if self._used >= self._low and not self._closed:
+            used, self._used = self._used, 0
+            self.request(used)
+
+
+class QueuedInput(RefilledInput[T], IteratorConsumer[T], Generic[T]):
     """Keeps up to ``prefetch`` elements for the lane to take, and requests more when three quarters were taken.
 
     The lane reads ``elements``, ``ended`` and ``error`` (in this order: what came before the end is in the queue by the
@@ -103,17 +142,14 @@ class QueuedInput(Input[T], IteratorConsumer[T], Generic[T]):
             empty and an element demanded: for operators that would do just that with it.
     """
 
-    __slots__ = ("_low", "_owner", "_passes", "_used", "elements", "ended", "error")
+    __slots__ = ("_owner", "_passes", "elements", "ended", "error")
 
     steady_only = True
 
     def __init__(self, owner: Coordinator[Any], prefetch: int, *, passes: bool = False) -> None:
-        super().__init__()
+        super().__init__(prefetch)
         self._owner = owner
         self._passes = passes
-        self._demand = prefetch
-        self._low = prefetch - (prefetch >> 2)
-        self._used = 0
         self.elements: deque[T] = deque()
         self.ended = False
         self.error: BaseException | None = None
@@ -122,13 +158,6 @@ class QueuedInput(Input[T], IteratorConsumer[T], Generic[T]):
     def used_up(self) -> bool:
         """Whether it ended well and every element was taken."""
         return self.ended and not self.elements and self.error is None
-
-    def taken(self, n: int = 1) -> None:
-        """So many elements were taken. On the lane."""
-        self._used += n
-        if self._used >= self._low and not self._closed:
-            used, self._used = self._used, 0
-            self.request(used)
 
     def cancel(self) -> None:
         """Cancel, unless it ended, and let go of what was not taken."""
@@ -144,7 +173,7 @@ class QueuedInput(Input[T], IteratorConsumer[T], Generic[T]):
             self.taken()
             return
         self.elements.append(element)
-        self._owner.wake()
+        self._notify()
 
     def consume(self, iterator: Iterator[T], limit: int) -> int:
         # At C speed, which is why it takes only what cannot stall in the middle of a batch.
@@ -161,23 +190,17 @@ class QueuedInput(Input[T], IteratorConsumer[T], Generic[T]):
                 if len(batch) < size:
                     break
         finally:
-            self._owner.wake()
+            self._notify()
         return taken
 
-    def on_error(self, error: BaseException, /) -> None:
-        if error is None:
-            raise NullSignal("on_error(None)")
-        if self._close():
-            self.error = error
-            self.ended = True
-            self._owner.wake()
-        else:
-            hooks.on_error_dropped(error, "the stream was over")
+    def _end(self, error: BaseException | None) -> None:
+        self.error = error
+        self.ended = True
+        self._notify()
 
-    def on_complete(self) -> None:
-        if self._close():
-            self.ended = True
-            self._owner.wake()
+    def _notify(self) -> None:
+        """There is something for the lane to see. From any thread."""
+        self._owner.wake()
 
 
 class DirectInput(Input[T], Generic[T]):
@@ -211,14 +234,8 @@ class DirectInput(Input[T], Generic[T]):
         if not self._closed:
             self._owner.post(self._on_element, element)
 
-    def on_error(self, error: BaseException, /) -> None:
-        if error is None:
-            raise NullSignal("on_error(None)")
-        if self._close():
+    def _end(self, error: BaseException | None) -> None:
+        if error is not None:
             self._owner.post(self._on_failure, error)
-        else:
-            hooks.on_error_dropped(error, "the stream was over")
-
-    def on_complete(self) -> None:
-        if self._close() and self._on_end is not None:
+        elif self._on_end is not None:
             self._owner.post(self._on_end)
