@@ -23,9 +23,11 @@ from pyrs._core.demand import UNBOUNDED
 from pyrs._core.hooks import set_element_hook, set_error_hook
 from pyrs._core.overflow import Overflow
 from pyrs.api import Processor, Publisher, Subscriber, Subscription
-from pyrs.errors import NonPositiveRequest, NullSignal, PyrsError, SpecViolation
+from pyrs.errors import NoElement, NonPositiveRequest, NullSignal, PyrsError, SpecViolation
+from pyrs.operators.notification import Notification
 from pyrs.publishers.asynchronous import from_async_iterable, from_awaitable, from_future
 from pyrs.publishers.basic import empty, error, from_iterable, just, never, range
+from pyrs.publishers.combining import combine_latest, concat, merge, zip
 from pyrs.publishers.deferred import defer, from_callable, generate, using
 from pyrs.stream.single import Single
 from pyrs.stream.stream import Stream
@@ -34,7 +36,9 @@ __version__ = "0.1.0"
 
 __all__ = [
     "UNBOUNDED",
+    "NoElement",
     "NonPositiveRequest",
+    "Notification",
     "NullSignal",
     "Overflow",
     "Processor",
@@ -45,6 +49,8 @@ __all__ = [
     "Stream",
     "Subscriber",
     "Subscription",
+    "combine_latest",
+    "concat",
     "defer",
     "empty",
     "error",
@@ -55,9 +61,11 @@ __all__ = [
     "from_iterable",
     "generate",
     "just",
+    "merge",
     "never",
     "range",
     "set_element_hook",
     "set_error_hook",
     "using",
+    "zip",
 ]

@@ -1,78 +1,72 @@
-"""Operators that make one stream of several."""
+"""Operators that make one stream of several, one after the other or element by element."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from pyrs._core.coordinator import Coordinator, Operator
+from pyrs._core import hooks
+from pyrs._core.coordinator import Coordinator, Operator, checked_element
 from pyrs._core.inputs import QueuedInput
+from pyrs._core.iterating import IterablePublisher
 from pyrs._core.relay import Relay
-from pyrs._core.text import checked_publisher
+from pyrs._core.text import checked_callable, checked_publisher, name_of, short
 from pyrs.api import Publisher, Subscriber
+from pyrs.errors import NullSignal
 
-__all__ = ["Concat", "Merge"]
+__all__ = ["Concat", "StartWith", "SwitchIfEmpty", "Zip", "checked_sources", "together", "written"]
 
 
-def _checked(sources: Sequence[Publisher[Any]]) -> tuple[Publisher[Any], ...]:
+def checked_sources(sources: Sequence[Publisher[Any]]) -> tuple[Publisher[Any], ...]:
+    """Return the sources if each is a Publisher.
+
+    Raises:
+        TypeError: one is not.
+    """
     return tuple(checked_publisher(source, f"sources[{place}]") for place, source in enumerate(sources))
 
 
-class Merge(Operator[Any]):
-    """``merge(a, b, ...)``: elements of all sources as they come."""
-
-    def __init__(self, sources: Sequence[Publisher[Any]], prefetch: int) -> None:
-        super().__init__(None, f"merge({', '.join(map(repr, sources))})")
-        self.sources = _checked(sources)
-        self.prefetch = prefetch
-
-    def run(self, subscriber: Subscriber[Any]) -> _MergeRun:
-        return _MergeRun(subscriber, self)
+def written(operator: str, sources: Sequence[Publisher[Any]], combine: object = None) -> str:
+    """Return the call as the user wrote it, or might have."""
+    arguments = [*map(repr, sources), *([f"combine={name_of(combine)}"] if combine is not None else [])]
+    return f"{operator}({', '.join(arguments)})"
 
 
-class _MergeRun(Coordinator[Any]):
-    def __init__(self, subscriber: Subscriber[Any], operator: Merge) -> None:
-        super().__init__(subscriber, operator)
-        self._sources = operator.sources
-        self._inputs = [QueuedInput[Any](self, operator.prefetch, passes=True) for _ in operator.sources]
-
-    def _begin(self) -> None:
-        for each, source in zip(self._inputs, self._sources, strict=True):
-            each.subscribe_to(source)
-
-    def _advance(self) -> None:
-        left = len(self._inputs)
-        for each in self._inputs:
-            ended = each.ended  # read before the queue: what came before the end is in it
-            if each.elements:
-                each.taken(self._emit_from(each.elements))
-            if ended and not each.elements:
-                left -= 1
-                if each.error is not None:
-                    self._fail(each.error)
-        if not left:
-            self._complete()
-
-    def _release(self) -> None:
-        for each in self._inputs:
-            each.cancel()
+def together(*elements: Any) -> tuple[Any, ...]:
+    """Combine elements to a tuple."""
+    return elements
 
 
 class Concat(Operator[Any]):
     """``concat(a, b, ...)``: one source after the other."""
 
     def __init__(self, sources: Sequence[Publisher[Any]]) -> None:
-        super().__init__(None, f"concat({', '.join(map(repr, sources))})")
-        self.sources = _checked(sources)
+        super().__init__(None, written("concat", sources))
+        self.sources = checked_sources(sources)
 
     def run(self, subscriber: Subscriber[Any]) -> _ConcatRun:
-        return _ConcatRun(subscriber, self)
+        return _ConcatRun(subscriber, self, self.sources)
+
+
+class StartWith(Operator[Any]):
+    """``start_with(*elements)``: these elements before those of the source."""
+
+    def __init__(self, source: Publisher[Any], elements: Sequence[Any]) -> None:
+        if any(element is None for element in elements):
+            raise NullSignal("start_with(None): None is not an element")
+        super().__init__(source, f"start_with({', '.join(map(short, elements))})")
+        self.sources: tuple[Publisher[Any], ...] = (IterablePublisher(elements, (), self.call), source)
+
+    def run(self, subscriber: Subscriber[Any]) -> _ConcatRun:
+        return _ConcatRun(subscriber, self, self.sources)
 
 
 class _ConcatRun(Relay[Any]):
-    def __init__(self, subscriber: Subscriber[Any], operator: Concat) -> None:
+    __slots__ = ("_sources",)
+
+    def __init__(self, subscriber: Subscriber[Any], operator: Operator[Any], sources: Sequence[Publisher[Any]]) -> None:
         super().__init__(subscriber, operator)
-        self._sources = iter(operator.sources)
+        self._sources = iter(sources)
 
     def _begin(self) -> None:
         self._source_completed()
@@ -83,3 +77,107 @@ class _ConcatRun(Relay[Any]):
             self._complete()
         else:
             self._switch_to(source)
+
+
+class SwitchIfEmpty(Operator[Any]):
+    """``switch_if_empty(other)``: the source, or the other one if that completes without an element."""
+
+    def __init__(self, source: Publisher[Any], other: Publisher[Any]) -> None:
+        super().__init__(source, f"switch_if_empty({other!r})")
+        self.first = source
+        self.other = checked_publisher(other, "other")
+
+    def run(self, subscriber: Subscriber[Any]) -> _SwitchIfEmptyRun:
+        return _SwitchIfEmptyRun(subscriber, self)
+
+
+class _SwitchIfEmptyRun(Relay[Any]):
+    __slots__ = ("_first", "_other")
+
+    def __init__(self, subscriber: Subscriber[Any], operator: SwitchIfEmpty) -> None:
+        super().__init__(subscriber, operator)
+        self._first = operator.first
+        self._other: Publisher[Any] | None = operator.other
+
+    def _begin(self) -> None:
+        self._switch_to(self._first)
+
+    def _source_completed(self) -> None:
+        other, self._other = self._other, None
+        if other is None or self._emitted:
+            self._complete()
+        else:
+            self._switch_to(other)
+
+
+class Zip(Operator[Any]):
+    """``zip(a, b, ...)``: the first elements of all sources together, then the second ones, and so on."""
+
+    def __init__(self, sources: Sequence[Publisher[Any]], combine: Callable[..., Any] | None, prefetch: int) -> None:
+        super().__init__(None, written("zip", sources, combine))
+        self.sources = checked_sources(sources)
+        self.combine = together if combine is None else checked_callable(combine, "combine")
+        self.prefetch = prefetch
+
+    def run(self, subscriber: Subscriber[Any]) -> _ZipRun:
+        return _ZipRun(subscriber, self)
+
+
+class _ZipRun(Coordinator[Any]):
+    __slots__ = ("_combine", "_inputs", "_sources")
+
+    def __init__(self, subscriber: Subscriber[Any], operator: Zip) -> None:
+        super().__init__(subscriber, operator)
+        self._sources = operator.sources
+        self._combine = operator.combine
+        self._inputs = [QueuedInput[Any](self, operator.prefetch) for _ in operator.sources]
+
+    def _begin(self) -> None:
+        for each, source in zip(self._inputs, self._sources, strict=True):
+            if not self._live:
+                break  # one that is used up already ends the stream
+            each.subscribe_to(source)
+        if not self._inputs:
+            self.post(lambda _: self._complete())
+
+    def _advance(self) -> None:
+        inputs = self._inputs
+        while self._live:
+            rows = self._demand()
+            for each in inputs:
+                ended = each.ended  # read before the queue: what came before the end is in it
+                rows = min(rows, len(each.elements))
+                if ended and not each.elements:
+                    self._end_by(each)
+                    return
+            if not rows:
+                return
+            self._emit_rows(rows)
+
+    def _emit_rows(self, rows: int) -> None:
+        takes = [each.elements.popleft for each in self._inputs]
+        done = 0
+        while done < rows and self._live:
+            done += 1
+            elements = [take() for take in takes]
+            try:
+                row = checked_element(self._combine(*elements), "combine")
+            except BaseException as error:
+                self._raised(error)
+                return
+            self._emit(row)
+        for each in self._inputs:
+            each.taken(done)
+
+    def _end_by(self, used_up: QueuedInput[Any]) -> None:
+        error, used_up.error = used_up.error, None
+        if error is None:
+            self._complete()
+        else:
+            self._fail(error)
+
+    def _release(self) -> None:
+        for each in self._inputs:
+            each.cancel()
+            if each.error is not None:
+                hooks.on_error_dropped(each.error, f"{self._operator.call}: the stream was over")

@@ -1,0 +1,239 @@
+"""Operators that make a stream of each element and pass on one of those at a time."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from threading import Lock
+from typing import Any
+
+from pyrs._core import hooks
+from pyrs._core.coordinator import Coordinator, Operator
+from pyrs._core.demand import UNBOUNDED, non_positive
+from pyrs._core.inputs import Input, QueuedInput, RefilledInput
+from pyrs._core.relay import Relay
+from pyrs._core.text import checked_callable, name_of
+from pyrs.api import Publisher, Subscriber
+from pyrs.errors import NullSignal
+from pyrs.operators.merging import checked_inner
+
+__all__ = ["ConcatMap", "SwitchMap"]
+
+
+class ConcatMap(Operator[Any]):
+    """``concat_map(function)``: the elements of the function's Publishers, one after the other."""
+
+    def __init__(self, source: Publisher[Any], function: Callable[[Any], Publisher[Any]], prefetch: int) -> None:
+        super().__init__(source, f"concat_map({name_of(function)})")
+        self.outer = source
+        self.function = checked_callable(function, "function")
+        self.prefetch = prefetch
+
+    def run(self, subscriber: Subscriber[Any]) -> _ConcatMapRun:
+        return _ConcatMapRun(subscriber, self)
+
+
+class _ConcatMapRun(Relay[Any]):
+    """Passes one inner stream on after the other. The outer elements whose turn has not come are in a bounded line."""
+
+    __slots__ = ("_ended", "_error", "_function", "_idle", "_outer", "_source", "_turn", "_waiting")
+
+    def __init__(self, subscriber: Subscriber[Any], operator: ConcatMap) -> None:
+        super().__init__(subscriber, operator)
+        self._source = operator.outer
+        self._function = operator.function
+        self._outer = _InTurn(self, operator.prefetch)
+        self._waiting: deque[Any] = deque()
+        self._turn = Lock()  # held for a moment only: who begins the next inner stream
+        self._idle = True  # no inner stream is on
+        self._ended = False
+        self._error: BaseException | None = None
+
+    def request(self, n: int, /) -> None:
+        super().request(n)
+        if self._illegal <= 0:
+            with self._turn:
+                nobody_is_on, self._idle = self._idle, False
+            if nobody_is_on:
+                self._fail(non_positive(self._illegal))  # 3.9
+
+    def _begin(self) -> None:
+        self._outer.subscribe_to(self._source)
+
+    def outer_gave(self, element: Any) -> None:
+        """An outer element came."""
+        with self._turn:
+            self._waiting.append(element)
+        self._go_on()
+
+    def outer_ended(self, error: BaseException | None) -> None:
+        """The outer stream ended."""
+        with self._turn:
+            self._error = error
+            self._ended = True
+        self._go_on()
+
+    def _source_completed(self) -> None:
+        with self._turn:
+            self._idle = True
+        self._go_on()
+
+    def _go_on(self) -> None:
+        """Begin the next inner stream, unless one is on or somebody else begins it."""
+        with self._turn:
+            if not self._idle or not (self._waiting or self._ended):
+                return
+            self._idle = False
+            element = self._waiting.popleft() if self._waiting else None
+            if element is None:
+                error, self._error = self._error, None
+        if element is None:
+            if error is None:
+                self._complete()
+            else:
+                self._fail(error)
+            return
+        self._outer.taken()
+        try:
+            inner = checked_inner(self._function(element))
+        except BaseException as error:
+            self._raised(error)
+            return
+        self._switch_to(inner)
+
+    def _release(self) -> None:
+        self._outer.cancel()
+        with self._turn:
+            self._waiting.clear()
+            error, self._error = self._error, None
+        if error is not None:
+            hooks.on_error_dropped(error, f"{self._operator.call}: the stream was over")
+
+
+class _InTurn(RefilledInput[Any]):
+    """The outer stream of a ``concat_map``."""
+
+    __slots__ = ("_run",)
+
+    def __init__(self, run: _ConcatMapRun, prefetch: int) -> None:
+        super().__init__(prefetch)
+        self._run = run
+
+    def on_next(self, element: Any, /) -> None:
+        if element is None:
+            raise NullSignal("on_next(None)")
+        if not self._closed:
+            self._run.outer_gave(element)
+
+    def _end(self, error: BaseException | None) -> None:
+        self._run.outer_ended(error)
+
+
+class SwitchMap(Operator[Any]):
+    """``switch_map(function)``: the elements of the newest of the function's Publishers."""
+
+    def __init__(self, source: Publisher[Any], function: Callable[[Any], Publisher[Any]], prefetch: int) -> None:
+        super().__init__(source, f"switch_map({name_of(function)})")
+        self.outer = source
+        self.function = checked_callable(function, "function")
+        self.prefetch = prefetch
+
+    def run(self, subscriber: Subscriber[Any]) -> _SwitchMapRun:
+        return _SwitchMapRun(subscriber, self)
+
+
+class _SwitchMapRun(Coordinator[Any]):
+    """Switches on the lane, where elements are emitted too: none of an old stream can come after one of a new."""
+
+    __slots__ = ("_function", "_inner", "_outer", "_prefetch", "_source")
+
+    def __init__(self, subscriber: Subscriber[Any], operator: SwitchMap) -> None:
+        super().__init__(subscriber, operator)
+        self._source = operator.outer
+        self._function = operator.function
+        self._prefetch = operator.prefetch
+        self._outer = _Newest(self)
+        self._inner: QueuedInput[Any] | None = None
+
+    def _begin(self) -> None:
+        self._outer.subscribe_to(self._source)
+
+    def _advance(self) -> None:
+        outer = self._outer
+        while self._live:
+            all_came = outer.ended  # read before the element: what came before the end is there
+            if outer.newest:
+                self._switch_by(outer.newest.popleft())
+                continue
+            if all_came and outer.error is not None:
+                error, outer.error = outer.error, None
+                self._fail(error)
+                return
+            inner = self._inner
+            if inner is None:
+                if all_came:
+                    self._complete()
+                return
+            ended = inner.ended
+            if inner.elements:
+                if not self._demand():
+                    return
+                self._emit(inner.elements.popleft())
+                inner.taken()
+            elif ended:
+                self._inner = None
+                if inner.error is not None:
+                    self._fail(inner.error)
+            else:
+                return
+
+    def _switch_by(self, element: Any) -> None:
+        self._let_inner_go()
+        try:
+            publisher = checked_inner(self._function(element))
+        except BaseException as error:
+            self._raised(error)
+            return
+        if self._live:
+            self._inner = QueuedInput(self, self._prefetch)
+            self._inner.subscribe_to(publisher)
+
+    def _let_inner_go(self) -> None:
+        inner, self._inner = self._inner, None
+        if inner is not None:
+            inner.cancel()
+            if inner.error is not None:
+                hooks.on_error_dropped(inner.error, f"{self._operator.call}: the inner stream was replaced")
+
+    def _release(self) -> None:
+        self._outer.cancel()
+        self._outer.newest.clear()
+        self._let_inner_go()
+        if self._outer.error is not None:
+            hooks.on_error_dropped(self._outer.error, f"{self._operator.call}: the stream was over")
+
+
+class _Newest(Input[Any]):
+    """The outer stream of a ``switch_map``: requests everything and holds the newest element alone."""
+
+    __slots__ = ("_owner", "ended", "error", "newest")
+
+    def __init__(self, owner: _SwitchMapRun) -> None:
+        super().__init__()
+        self._owner = owner
+        self._demand = UNBOUNDED
+        self.newest: deque[Any] = deque(maxlen=1)
+        self.ended = False
+        self.error: BaseException | None = None
+
+    def on_next(self, element: Any, /) -> None:
+        if element is None:
+            raise NullSignal("on_next(None)")
+        if not self._closed:
+            self.newest.append(element)
+            self._owner.wake()
+
+    def _end(self, error: BaseException | None) -> None:
+        self.error = error
+        self.ended = True
+        self._owner.wake()

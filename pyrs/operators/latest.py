@@ -1,0 +1,199 @@
+"""Operators that combine elements with the latest of other streams."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from pyrs._core import hooks
+from pyrs._core.coordinator import Coordinator, Operator, checked_element
+from pyrs._core.demand import UNBOUNDED
+from pyrs._core.inputs import DirectInput, Input, RefilledInput
+from pyrs._core.text import checked_callable, checked_publisher
+from pyrs.api import Publisher, Subscriber
+from pyrs.errors import NullSignal
+from pyrs.operators.combining import checked_sources, together, written
+
+__all__ = ["CombineLatest", "WithLatestFrom"]
+
+_MISSING: Any = object()  # no element came yet
+_ENDED: Any = object()  # stands in line as the end of a source
+
+
+class CombineLatest(Operator[Any]):
+    """``combine_latest(a, b, ...)``: at each element, the latest of all."""
+
+    def __init__(self, sources: Sequence[Publisher[Any]], combine: Callable[..., Any] | None, prefetch: int) -> None:
+        super().__init__(None, written("combine_latest", sources, combine))
+        self.sources = checked_sources(sources)
+        self.combine = together if combine is None else checked_callable(combine, "combine")
+        self.prefetch = prefetch
+
+    def run(self, subscriber: Subscriber[Any]) -> _CombineLatestRun:
+        return _CombineLatestRun(subscriber, self)
+
+
+class _CombineLatestRun(Coordinator[Any]):
+    """All sources share one line, in which their elements and ends stand in the order in which they came.
+
+    It is bounded: ``prefetch`` elements and one end of each.
+    """
+
+    __slots__ = ("_combine", "_going", "_inputs", "_latest", "_missing", "_sources", "line")
+
+    def __init__(self, subscriber: Subscriber[Any], operator: CombineLatest) -> None:
+        super().__init__(subscriber, operator)
+        self._sources = operator.sources
+        self._combine = operator.combine
+        self.line: deque[tuple[_Lined, Any]] = deque()
+        self._inputs = [_Lined(self, place, operator.prefetch) for place in range(len(operator.sources))]
+        self._latest: list[Any] = [_MISSING] * len(self._inputs)
+        self._missing = len(self._inputs)  # how many have not given an element
+        self._going = len(self._inputs)  # how many have not ended
+
+    def _begin(self) -> None:
+        for each, source in zip(self._inputs, self._sources, strict=True):
+            if not self._live:
+                break  # one that is empty already ends the stream
+            each.subscribe_to(source)
+        if not self._inputs:
+            self.post(lambda _: self._complete())
+
+    def _advance(self) -> None:
+        line, latest = self.line, self._latest
+        while line and self._live:
+            each, element = line[0]
+            if element is _ENDED:
+                line.popleft()
+                self._ended(each)
+                continue
+            missing = self._missing - (latest[each.place] is _MISSING)
+            if not missing and not self._demand():
+                return
+            line.popleft()
+            latest[each.place] = element
+            self._missing = missing
+            if not missing:
+                try:
+                    combined = checked_element(self._combine(*latest), "combine")
+                except BaseException as error:
+                    self._raised(error)
+                    return
+                self._emit(combined)
+            each.taken()
+
+    def _ended(self, each: _Lined) -> None:
+        error, each.error = each.error, None
+        self._going -= 1
+        if error is not None:
+            self._fail(error)
+        elif not self._going or self._latest[each.place] is _MISSING:
+            self._complete()
+
+    def _release(self) -> None:
+        for each in self._inputs:
+            each.cancel()
+            if each.error is not None:
+                hooks.on_error_dropped(each.error, f"{self._operator.call}: the stream was over")
+        self.line.clear()
+        self._latest.clear()
+
+
+class _Lined(RefilledInput[Any]):
+    """A source whose elements stand in line with those of others."""
+
+    __slots__ = ("_owner", "error", "place")
+
+    def __init__(self, owner: _CombineLatestRun, place: int, prefetch: int) -> None:
+        super().__init__(prefetch)
+        self._owner = owner
+        self.place = place
+        self.error: BaseException | None = None
+
+    def on_next(self, element: Any, /) -> None:
+        if element is None:
+            raise NullSignal("on_next(None)")
+        if not self._closed:
+            self._owner.line.append((self, element))
+            self._owner.wake()
+
+    def _end(self, error: BaseException | None) -> None:
+        self.error = error
+        self._owner.line.append((self, _ENDED))
+        self._owner.wake()
+
+
+class WithLatestFrom(Operator[Any]):
+    """``with_latest_from(other)``: each element together with the latest of the other stream."""
+
+    def __init__(self, source: Publisher[Any], other: Publisher[Any], combine: Callable[..., Any] | None) -> None:
+        super().__init__(source, written("with_latest_from", [other], combine))
+        self.main = source
+        self.other = checked_publisher(other, "other")
+        self.combine = together if combine is None else checked_callable(combine, "combine")
+
+    def run(self, subscriber: Subscriber[Any]) -> _WithLatestFromRun:
+        return _WithLatestFromRun(subscriber, self)
+
+
+class _WithLatestFromRun(Coordinator[Any]):
+    __slots__ = ("_combine", "_main", "_other", "_sources")
+
+    def __init__(self, subscriber: Subscriber[Any], operator: WithLatestFrom) -> None:
+        super().__init__(subscriber, operator)
+        self._sources = operator.main, operator.other
+        self._combine = operator.combine
+        self._main = DirectInput[Any](self, self._on_element, lambda _: self._complete())
+        self._other = _Latest(self)
+
+    def _begin(self) -> None:
+        main, other = self._sources
+        self._other.subscribe_to(other)
+        if self._live:
+            self._main.subscribe_to(main)
+
+    def _requested_more(self, n: int) -> None:
+        self._main.request(n)
+
+    def _on_element(self, element: Any) -> None:
+        latest = self._other.latest
+        if latest is _MISSING:
+            self._main.request(1)  # its demand was not used up by the Subscriber
+            return
+        try:
+            combined = checked_element(self._combine(element, latest), "combine")
+        except BaseException as error:
+            self._raised(error)
+            return
+        self._emit(combined)
+
+    def _release(self) -> None:
+        self._main.cancel()
+        self._other.cancel()
+        self._other.latest = _MISSING
+
+
+class _Latest(Input[Any]):
+    """Requests everything and keeps the last element alone."""
+
+    __slots__ = ("_owner", "latest")
+
+    def __init__(self, owner: _WithLatestFromRun) -> None:
+        super().__init__()
+        self._owner = owner
+        self._demand = UNBOUNDED
+        self.latest = _MISSING
+
+    def on_next(self, element: Any, /) -> None:
+        if element is None:
+            raise NullSignal("on_next(None)")
+        if not self._closed:
+            self.latest = element
+
+    def _end(self, error: BaseException | None) -> None:
+        owner = self._owner
+        if error is not None:
+            owner.post(owner._fail, error)
+        elif self.latest is _MISSING:
+            owner.post(lambda _: owner._complete())  # no element will ever pass

@@ -1,0 +1,135 @@
+"""Sources that are made of other Publishers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar, overload
+
+from pyrs._core.text import checked_natural
+from pyrs.api import Publisher
+from pyrs.operators import combining, latest, merging
+from pyrs.stream.stream import Stream
+
+__all__ = ["combine_latest", "concat", "merge", "zip"]
+
+T = TypeVar("T")
+A = TypeVar("A")
+B = TypeVar("B")
+C = TypeVar("C")
+R = TypeVar("R")
+
+
+def _listed(sources: tuple[Any, ...]) -> tuple[Publisher[Any], ...]:
+    """Return the sources, given one by one or as one iterable."""
+    if len(sources) == 1 and not hasattr(sources[0], "subscribe") and isinstance(sources[0], Iterable):
+        return tuple(sources[0])
+    return sources
+
+
+def merge(
+    *sources: Publisher[T] | Iterable[Publisher[T]],
+    concurrency: int | None = None,
+    prefetch: int = 256,
+    delay_errors: bool = False,
+) -> Stream[T]:
+    """Return a stream of the elements of all sources, as they come. See ``Stream.merge``.
+
+    Args:
+        sources: Publishers, or one iterable of them.
+        concurrency: the most sources that are subscribed to at the same time; None for all.
+        prefetch: the most elements that are held of each.
+        delay_errors: whether the others are finished before an error ends the stream.
+
+    Raises:
+        TypeError: one of the sources is no Publisher.
+        ValueError: concurrency or prefetch is less than 1.
+
+    Example:
+        >>> from pyrs import just
+        >>> sorted(merge(just(1, 2), just(3)).collect())
+        [1, 2, 3]
+    """
+    if concurrency is not None:
+        concurrency = checked_natural(concurrency, "concurrency", 1)
+    return Stream(merging.Merge(_listed(sources), concurrency, checked_natural(prefetch, "prefetch", 1), delay_errors))
+
+
+def concat(*sources: Publisher[T] | Iterable[Publisher[T]]) -> Stream[T]:
+    """Return a stream of the elements of all sources, one source after the other. See ``Stream.concat``.
+
+    Args:
+        sources: Publishers, or one iterable of them, which is read at once.
+
+    Raises:
+        TypeError: one of the sources is no Publisher.
+
+    Example:
+        >>> from pyrs import just
+        >>> concat([just(n) for n in (1, 2, 3)]).collect()
+        [1, 2, 3]
+    """
+    return Stream(combining.Concat(_listed(sources)))
+
+
+@overload
+def zip(a: Publisher[A], b: Publisher[B], /, *, prefetch: int = 32) -> Stream[tuple[A, B]]: ...
+@overload
+def zip(a: Publisher[A], b: Publisher[B], c: Publisher[C], /, *, prefetch: int = 32) -> Stream[tuple[A, B, C]]: ...
+@overload
+def zip(*sources: Publisher[Any] | Iterable[Publisher[Any]], prefetch: int = 32) -> Stream[tuple[Any, ...]]: ...
+@overload
+def zip(
+    *sources: Publisher[Any] | Iterable[Publisher[Any]], combine: Callable[..., R], prefetch: int = 32
+) -> Stream[R]: ...
+def zip(*sources: Any, combine: Callable[..., Any] | None = None, prefetch: int = 32) -> Stream[Any]:
+    """Return a stream of the first elements of all sources together, then the second ones. See ``Stream.zip``.
+
+    Args:
+        sources: Publishers, or one iterable of them. Of none the stream is empty.
+        combine: called with one element of each; None for a tuple of them.
+        prefetch: the most elements that are held of each.
+
+    Raises:
+        TypeError: one of the sources is no Publisher, or combine is not callable.
+        ValueError: prefetch is less than 1.
+
+    Example:
+        >>> from pyrs import just
+        >>> zip(just(1, 2), just("a", "b")).collect()
+        [(1, 'a'), (2, 'b')]
+    """
+    return Stream(combining.Zip(_listed(sources), combine, checked_natural(prefetch, "prefetch", 1)))
+
+
+@overload
+def combine_latest(a: Publisher[A], b: Publisher[B], /, *, prefetch: int = 32) -> Stream[tuple[A, B]]: ...
+@overload
+def combine_latest(
+    a: Publisher[A], b: Publisher[B], c: Publisher[C], /, *, prefetch: int = 32
+) -> Stream[tuple[A, B, C]]: ...
+@overload
+def combine_latest(
+    *sources: Publisher[Any] | Iterable[Publisher[Any]], prefetch: int = 32
+) -> Stream[tuple[Any, ...]]: ...
+@overload
+def combine_latest(
+    *sources: Publisher[Any] | Iterable[Publisher[Any]], combine: Callable[..., R], prefetch: int = 32
+) -> Stream[R]: ...
+def combine_latest(*sources: Any, combine: Callable[..., Any] | None = None, prefetch: int = 32) -> Stream[Any]:
+    """Return a stream of the latest of all sources, at each element of any. See ``Stream.combine_latest``.
+
+    Args:
+        sources: Publishers, or one iterable of them. Of none the stream is empty.
+        combine: called with the latest of each; None for a tuple of them.
+        prefetch: the most elements that are held of each.
+
+    Raises:
+        TypeError: one of the sources is no Publisher, or combine is not callable.
+        ValueError: prefetch is less than 1.
+
+    Example:
+        >>> from pyrs import just
+        >>> combine_latest(just(1), just("a", "b"), combine="{}{}".format).collect()
+        ['1a', '1b']
+    """
+    return Stream(latest.CombineLatest(_listed(sources), combine, checked_natural(prefetch, "prefetch", 1)))
