@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterator
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from pyrs._core.demand import UNBOUNDED
 from pyrs._core.sites import Site, blame
@@ -18,7 +18,7 @@ from pyrs._core.sites import Site, blame
 if TYPE_CHECKING:
     from pyrs._core.fusion import Chain, Gauge
 
-__all__ = ["DROP", "END", "ElementStage", "FoldStage", "GatherRun", "Stage", "StageRun", "TailRun"]
+__all__ = ["DROP", "END", "ElementStage", "FoldStage", "GatherRun", "PushedStage", "Stage", "StageRun", "TailRun"]
 
 
 class _Verdict:
@@ -96,6 +96,17 @@ class StageRun(ABC):
     ask: Callable[[int], None]
     finish: Callable[[], None]
 
+    def plain(self) -> tuple[bool, Callable[[Any], Any]] | None:
+        """Return what ``on_next`` does, if that is no more than one call: the driver makes it without a frame for it.
+
+        (False, function): emits what the function returns. (True, predicate): emits the element if that is true, and
+        calls ``skip`` if not. Asked once; None, as here, has every element pass through ``on_next``.
+        """
+        return None
+
+    def skip(self) -> None:  # noqa: B027 - most stages have nothing to do there
+        """The predicate of ``plain`` was false."""
+
     def on_subscribe(self) -> None:  # noqa: B027 - most stages have nothing to do there
         """Called once, before ``on_subscribe`` is handed on. What this raises is signalled after that."""
 
@@ -127,6 +138,16 @@ class StageRun(ABC):
     def request(self, n: int) -> None:
         """Take demand, from any thread. n <= 0 is handed on as it is: the source answers it (3.9), serially."""
         self.ask(n)
+
+
+class PushedStage(Stage):
+    """A stage that has to see demand, cancels or errors: it takes elements that are pushed, and is never fused."""
+
+    fuses = False
+
+    def over(self, iterator: Iterator[Any], whole: Chain[Any]) -> NoReturn:
+        """Never called."""
+        raise AssertionError(f"{self!r} is not fused")
 
 
 class ElementStage(Stage):

@@ -40,12 +40,13 @@ class _StagedSubscriber(Subscriber[Any], Subscription):
 
     __slots__ = (
         "_cancelled",
-        "_first",
         "_last",
         "_lock",
         "_open",
+        "_rest",
         "_runs",
         "_stages",
+        "_steps",
         "_subscribed",
         "_subscriber",
         "_upstream",
@@ -70,7 +71,16 @@ class _StagedSubscriber(Subscriber[Any], Subscription):
             complete, fail = run.on_complete, run.on_error
             if run.sees_elements:
                 emit = run.on_next
-        self._first = emit
+        # Elements pass the first stages in a loop, and what is behind those by ``_rest``; None is the Subscriber itself.
+        self._steps: list[tuple[StageRun, bool, Callable[[Any], Any]]] = []
+        self._rest: Callable[[Any], None] | None = None
+        for run in self._runs:
+            plain = run.plain()
+            if plain is not None:
+                self._steps.append((run, *plain))
+            elif run.sees_elements:
+                self._rest = run.on_next
+                break
         ask: Callable[[int], None] = self._request_upstream
         for run in self._runs:
             run.ask = ask
@@ -113,12 +123,31 @@ class _StagedSubscriber(Subscriber[Any], Subscription):
             raise NullSignal("on_next(None)")  # 2.13
         if not self._open:
             return  # 2.8
+        run = None
         try:
-            self._first(element)
+            for run, selects, function in self._steps:
+                if not selects:
+                    element = function(element)
+                elif not function(element):
+                    run.skip()
+                    return
+            rest = self._rest
+            if rest is not None:
+                rest(element)
+                return
+            if element is None:
+                raise null_element()
         except BaseException as error:
-            self._stage_raised(error)
+            self._stage_raised(error, run)
             if hooks.is_exit(error):
                 raise
+            return
+        subscriber = self._subscriber
+        if subscriber is not None:
+            try:
+                subscriber.on_next(element)
+            except BaseException as error:
+                self._subscriber_raised(error, "on_next")
 
     def on_error(self, error: BaseException, /) -> None:
         if error is None:
@@ -227,9 +256,9 @@ class _StagedSubscriber(Subscriber[Any], Subscription):
             if hooks.is_exit(error):
                 raise
 
-    def _stage_raised(self, error: BaseException) -> None:
+    def _stage_raised(self, error: BaseException, run: StageRun | None = None) -> None:
         """A stage raised: upstream of it is cancelled, downstream of it fails."""
-        place = self._place_of(error)
+        place = self._place_of(error, run)
         self._stages[place].blame(error)
         self._cancel_upstream(place)
         try:
@@ -239,14 +268,14 @@ class _StagedSubscriber(Subscriber[Any], Subscription):
             if hooks.is_exit(raised):
                 raise
 
-    def _place_of(self, error: BaseException) -> int:
-        """Return the place of the stage whose frame is the last in the traceback."""
-        place = len(self._runs) - 1
+    def _place_of(self, error: BaseException, run: StageRun | None = None) -> int:
+        """Return the place of the stage whose frame is the last in the traceback; that of ``run`` if there is none."""
+        place = len(self._runs) - 1 if run is None else self._runs.index(run)
         traceback = error.__traceback__
         while traceback is not None:
-            run = traceback.tb_frame.f_locals.get("self")
-            if isinstance(run, StageRun) and run in self._runs:
-                place = self._runs.index(run)
+            there = traceback.tb_frame.f_locals.get("self")
+            if isinstance(there, StageRun) and there in self._runs:
+                place = self._runs.index(there)
             traceback = traceback.tb_next
         return place
 

@@ -58,11 +58,18 @@ class _FilterRun(StageRun):
         self._predicate = predicate
         self._unbounded = False
 
+    def plain(self) -> tuple[bool, Callable[[Any], object]]:
+        return True, self._predicate
+
+    def skip(self) -> None:
+        if not self._unbounded:
+            self.ask(1)  # its demand was not used up by the Subscriber
+
     def on_next(self, element: Any) -> None:
         if self._predicate(element):
             self.emit(element)
-        elif not self._unbounded:
-            self.ask(1)  # its demand was not used up by the Subscriber
+        else:
+            self.skip()
 
     def request(self, n: int) -> None:
         if n >= UNBOUNDED:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import accumulate, chain
+from operator import index
+from threading import Lock
 from typing import Any
 
-from pyrs._core.fusion import Chain
-from pyrs._core.stage import Stage, StageRun
-from pyrs._core.text import checked_callable, name_of
+from pyrs._core.fusion import Chain, Gauge, null_element
+from pyrs._core.stage import END, ElementStage, PushedStage, Stage, StageRun, TailRun
+from pyrs._core.text import MISSING, checked_callable, checked_given, name_of, short
+from pyrs.operators.notification import Notification
 
-__all__ = ["Map"]
+__all__ = ["Dematerialize", "Map", "Materialize", "Scan", "WithIndex"]
 
 
 class Map(Stage):
@@ -40,5 +44,179 @@ class _MapRun(StageRun):
     def __init__(self, function: Callable[[Any], Any]) -> None:
         self._function = function
 
+    def plain(self) -> tuple[bool, Callable[[Any], Any]]:
+        return False, self._function
+
     def on_next(self, element: Any) -> None:
         self.emit(self._function(element))
+
+
+class Scan(Stage):
+    """``scan(function, initial)``: what the function makes of all elements so far, for each element."""
+
+    def __init__(self, function: Callable[[Any, Any], Any], initial: Any) -> None:
+        self.function = checked_callable(function, "function")
+        self.initial = checked_given(initial, "initial")
+
+    def over(self, iterator: Iterator[Any], whole: Chain[Any]) -> Iterator[Any]:
+        """See ``Stage``."""
+        if self.initial is not MISSING:
+            iterator = chain(self._first(whole.hold_back()), iterator)
+        return accumulate(iterator, self.function)
+
+    def _first(self, gauge: Gauge) -> Iterator[Any]:
+        gauge.holding = False
+        yield self.initial
+
+    def run(self) -> StageRun:
+        """See ``Stage``."""
+        return _ScanRun(self.function) if self.initial is MISSING else _ScanFromRun(self.function, self.initial)
+
+    def functions(self) -> tuple[object, ...]:
+        """See ``Stage``."""
+        return (self.function,)
+
+    def __repr__(self) -> str:
+        given = "" if self.initial is MISSING else f", {short(self.initial)}"
+        return f"scan({name_of(self.function)}{given})"
+
+
+class _ScanRun(StageRun):
+    __slots__ = ("_function", "_value")
+
+    def __init__(self, function: Callable[[Any, Any], Any], value: Any = MISSING) -> None:
+        self._function = function
+        self._value = value
+
+    def on_next(self, element: Any) -> None:
+        self._value = element if self._value is MISSING else self._function(self._value, element)
+        self.emit(self._value)
+
+
+class _ScanFromRun(_ScanRun):
+    """Emits the initial value on the first demand. Until that is done upstream is asked for nothing (1.3)."""
+
+    __slots__ = ("_end", "_lock", "_owed", "_started")
+
+    def __init__(self, function: Callable[[Any, Any], Any], value: Any) -> None:
+        super().__init__(function, value)
+        self._lock = Lock()  # request comes from any thread
+        self._owed: int | None = -1  # demand to be handed on, None as soon as it goes through
+        self._started = False
+        self._end: Callable[[], None] | None = None
+
+    def on_complete(self) -> None:
+        self._end_by(self.complete)
+
+    def on_error(self, error: BaseException) -> None:
+        self._end_by(lambda: self.fail(error))
+
+    def _end_by(self, end: Callable[[], None]) -> None:
+        with self._lock:
+            if self._owed is not None:
+                self._end = end  # an end that comes without demand waits for the initial value
+                return
+        end()
+
+    def request(self, n: int) -> None:
+        if n > 0:
+            with self._lock:
+                if self._owed is not None:
+                    self._owed += n
+                    if self._started:
+                        return
+                    self._started = True
+            if self._owed is None:
+                self.ask(n)
+                return
+            self.emit(self._value)
+            with self._lock:
+                n, self._owed = self._owed, None
+                end = self._end
+            if end is not None:
+                end()
+            elif n:
+                self.ask(n)
+        else:
+            self.ask(n)
+
+
+class WithIndex(Stage):
+    """``with_index(start)``: each element with its number."""
+
+    calls_user_code = False
+
+    def __init__(self, start: int) -> None:
+        try:
+            self.start = index(start)
+        except TypeError:
+            raise TypeError(f"start must be an integer, not {type(start).__name__}") from None
+
+    def over(self, iterator: Iterator[Any], whole: Chain[Any]) -> Iterator[Any]:
+        """See ``Stage``."""
+        return enumerate(iterator, self.start)
+
+    def run(self) -> StageRun:
+        """See ``Stage``."""
+        return _WithIndexRun(self.start)
+
+    def __repr__(self) -> str:
+        return f"with_index({self.start or ''})"
+
+
+class _WithIndexRun(StageRun):
+    __slots__ = ("_next",)
+
+    def __init__(self, start: int) -> None:
+        self._next = start
+
+    def on_next(self, element: Any) -> None:
+        number = self._next
+        self._next += 1
+        self.emit((number, element))
+
+
+class Materialize(PushedStage):
+    """``materialize()``: each signal as an element."""
+
+    calls_user_code = False
+
+    def run(self) -> StageRun:
+        """See ``Stage``."""
+        return _MaterializeRun()
+
+    def __repr__(self) -> str:
+        return "materialize()"
+
+
+class _MaterializeRun(TailRun):
+    __slots__ = ()
+
+    def on_next(self, element: Any) -> None:
+        if element is None:
+            raise null_element()
+        self.pass_on(Notification.next(element))
+
+    def on_complete(self) -> None:
+        self.end_with(Notification.completed())
+
+    def on_error(self, error: BaseException) -> None:
+        self.end_with(Notification.failed(error))
+
+
+class Dematerialize(ElementStage):
+    """``dematerialize()``: each element as the signal that it stands for."""
+
+    def begin(self) -> Callable[[Any], Any]:
+        """See ``ElementStage``."""
+        return self._signalled
+
+    def _signalled(self, element: Any) -> Any:
+        if not isinstance(element, Notification):
+            raise TypeError(f"dematerialize takes a stream of Notification, not of {type(element).__name__}")
+        if element.error is not None:
+            raise element.error
+        return END if element.kind == "complete" else element.element
+
+    def __repr__(self) -> str:
+        return "dematerialize()"
