@@ -384,7 +384,10 @@ class Coordinator(Lane, Startable, Generic[R]):
     def _refused(self, error: RuntimeError) -> None:
         """The executor is closed. The Subscriber hears of it on this thread: better there than never."""
         self._execute = None
-        self.post(self._fail, error)
+        if self._live:
+            self.post(self._fail, error)
+        else:
+            self.wake_here()
 
 
 def checked_element(element: R | None, what: str) -> R:

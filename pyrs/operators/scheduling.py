@@ -1,0 +1,337 @@
+"""Operators that change the thread."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import islice
+from threading import get_ident
+from typing import Any
+
+from pyrs._core import hooks
+from pyrs._core.context import bound_executor, capture
+from pyrs._core.coordinator import Coordinator, Operator
+from pyrs._core.demand import UNBOUNDED
+from pyrs._core.fusion import IteratorConsumer, null_element
+from pyrs._core.inputs import DirectInput, QueuedInput
+from pyrs._core.lane import Lane
+from pyrs._core.text import checked_natural
+from pyrs.api import Publisher, Subscriber
+from pyrs.errors import NullSignal
+from pyrs.schedulers import Scheduler
+from pyrs.schedulers.threads import Inline
+
+__all__ = ["PublishOn", "SubscribeOn"]
+
+_TURN = 256
+"""So many elements are signalled in one task, so that a long stream lets others have the thread."""
+
+
+def _checked(scheduler: Scheduler) -> Scheduler:
+    if not isinstance(scheduler, Scheduler):
+        raise TypeError(f"scheduler must be a Scheduler, not {type(scheduler).__name__}")
+    return scheduler
+
+
+class PublishOn(Operator[Any]):
+    """``publish_on(scheduler)``: signals come from the scheduler."""
+
+    def __init__(self, source: Publisher[Any], scheduler: Scheduler, prefetch: int) -> None:
+        self.scheduler = _checked(scheduler)
+        self.prefetch = checked_natural(prefetch, "prefetch", 1)
+        super().__init__(source, f"publish_on({scheduler!r})")
+
+    def run(self, subscriber: Subscriber[Any]) -> _PublishOnRun:
+        return _PublishOnRun(subscriber, self)
+
+
+class _PublishOnRun(Coordinator[Any]):
+    """The lane runs on the scheduler, takes elements from a bounded queue, and refills it from there.
+
+    A source that is pulled emits while it is refilled, on the lane's own thread. What it gives then goes straight to
+    the Subscriber, as far as there is demand: waiting for a batch would only hold the elements up.
+    """
+
+    def __init__(self, subscriber: Subscriber[Any], operator: PublishOn) -> None:
+        scheduler = operator.scheduler
+        # Inline is the lane's own way to run; as an executor it would nest one turn in the other.
+        execute = None if isinstance(scheduler, Inline) else bound_executor(scheduler, capture())
+        super().__init__(subscriber, operator, execute)
+        self._source = operator.source
+        self._input = _Crossing(self, operator.prefetch)
+        self._low = operator.prefetch - (operator.prefetch >> 2)
+        self._used = 0
+        self._turns = execute is not None
+        self._more = False  # left over for the next turn
+        self.refilled_by = 0  # the thread that refills just now, which is the lane's
+
+    def _begin(self) -> None:
+        assert self._source is not None
+        self._input.subscribe_to(self._source)
+
+    def cancel(self) -> None:
+        super().cancel()
+        self._input.cancel()  # 3.5: the lane may have to wait for its thread
+
+    def _advance(self) -> None:
+        source, begin = self._input, self._emitted
+        while self._live:
+            ended = source.ended  # read before the queue: what came before the end is in it
+            count = self._emit_from(source.elements, self._low - self._used)
+            self._used += count
+            if ended and not source.elements:
+                if source.error is None:
+                    self._complete()
+                else:
+                    self._fail(source.error)
+            elif self._used >= self._low:
+                self._refill()
+            elif not count:
+                return
+            if self._turns and self._emitted - begin >= _TURN:
+                self._more = True
+                break
+
+    def _refill(self) -> None:
+        used, self._used = self._used, 0
+        if not self._input.closed:
+            self.refilled_by = get_ident()
+            try:
+                self._input.request(used)
+            finally:
+                self.refilled_by = 0
+
+    # While the lane refills a source that is pulled, that source calls these, on the lane's thread.
+
+    def _passes(self) -> bool:
+        """Signal what the queue holds; return whether it is empty and more is demanded."""
+        elements = self._input.elements
+        if elements:
+            self._used += self._emit_from(elements)
+        return not elements and self._live and self._demand() > 0
+
+    def pull_one(self, element: Any) -> bool:
+        """Signal the element if it is its turn and it was demanded; return whether that was so."""
+        if not self._passes():
+            return False
+        self._emit(element)
+        self._used += 1
+        return True
+
+    def pull(self, iterator: Iterator[Any], limit: int) -> int:
+        """Signal up to ``limit`` elements of the iterator, as far as there is demand; return how many."""
+        count = 0
+        while count < limit and self._passes():
+            room = min(limit - count, self._demand())
+            taken = self._emit_through(iterator, room, steady=False)
+            self._used += taken
+            count += taken
+            if taken < room:
+                break
+        return count
+
+    def _has_work(self) -> bool:
+        return self._again and not self._more
+
+    def _run(self) -> None:
+        try:
+            super()._run()
+        finally:
+            more, self._more = self._more, False
+            if more and self._live:
+                self.wake()  # behind the tasks that wait for the thread
+            elif more:
+                self.wake_here()  # a cancel has found the lane busy
+
+    def _refused(self, error: RuntimeError) -> None:
+        if self._live:
+            hooks.on_next_dropped(len(self._input.elements), f"{self._operator.call}: the scheduler is closed")
+        super()._refused(error)
+
+    def _release(self) -> None:
+        self._input.cancel()
+        self._input.elements.clear()
+
+
+class _Crossing(QueuedInput[Any]):
+    """The upstream side of ``publish_on``."""
+
+    steady_only = False
+
+    def __init__(self, owner: _PublishOnRun, prefetch: int) -> None:
+        super().__init__(owner, prefetch)
+        self._run = owner
+        self._cancelled = False  # and upstream knows
+
+    def cancel(self) -> None:
+        super(QueuedInput, self).cancel()  # the queue is the lane's to clear
+        self._cancelled = True
+
+    def on_next(self, element: Any, /) -> None:
+        run = self._run
+        here = run.refilled_by and run.refilled_by == get_ident()
+        if not here or element is None or self._closed or not run.pull_one(element):
+            super().on_next(element)
+
+    def consume(self, iterator: Iterator[Any], limit: int) -> int:
+        run, count = self._run, 0
+        if run.refilled_by and run.refilled_by == get_ident():
+            count = run.pull(iterator, limit)
+            if not run._live:
+                self.cancel()  # before this returns: fewer than wanted must not look like the end
+                return count
+        append, is_running = self.elements.append, run._running.locked
+        try:
+            for element in islice(iterator, limit - count):
+                if element is None:
+                    raise null_element()
+                append(element)
+                count += 1
+                if self._cancelled:
+                    break
+                if not is_running():
+                    run.wake()  # the first elements do not wait for those behind them
+        finally:
+            run.wake()
+        return count
+
+
+class SubscribeOn(Operator[Any]):
+    """``subscribe_on(scheduler)``: the source is subscribed to, and asked for elements, on the scheduler."""
+
+    def __init__(self, source: Publisher[Any], scheduler: Scheduler) -> None:
+        self.scheduler = _checked(scheduler)
+        super().__init__(source, f"subscribe_on({scheduler!r})")
+
+    def run(self, subscriber: Subscriber[Any]) -> _SubscribeOnRun:
+        return _SubscribeOnRun(subscriber, self)
+
+
+class _SubscribeOnRun(Coordinator[Any]):
+    """Signals pass on the thread they come on; the lane only keeps an error of the scheduler from coming between."""
+
+    def __init__(self, subscriber: Subscriber[Any], operator: SubscribeOn) -> None:
+        super().__init__(subscriber, operator)
+        self._source = operator.source
+        self._input = _Passed(self)
+        self._hops = _Hops(self, self._input, bound_executor(operator.scheduler, capture()))
+
+    def _begin(self) -> None:
+        assert self._source is not None
+        self._hops.subscribe(self._source)
+
+    def _requested_more(self, n: int) -> None:
+        self._hops.request(n)
+
+    def cancel(self) -> None:
+        super().cancel()
+        self._input.cancel()  # 3.5: the lane may be busy with an element
+
+    def _release(self) -> None:
+        self._input.cancel()
+
+    def finish(self, _: None) -> None:
+        """The source completed. On the lane."""
+        self._complete()
+
+    def pass_all(self, iterator: Iterator[Any], limit: int) -> int:
+        """Signal up to ``limit`` elements of the iterator; return how many."""
+        count = 0
+        while count < limit and self._live:
+            room = min(limit - count, _TURN)
+            if self._running.acquire(blocking=False):
+                try:
+                    if self._again:
+                        self._work()
+                    room = min(room, self._demand())
+                    taken = self._emit_through(iterator, room, steady=False) if room > 0 else 0
+                finally:
+                    self._running.release()
+                if self._again or not self._live:
+                    self.run_here()
+            else:  # somebody looks after the lane just now: behind what he found there
+                taken, room = 0, 1
+                for element in islice(iterator, 1):
+                    self._input.on_next(element)
+                    taken = 1
+            count += taken
+            if not taken or taken < room:
+                break
+        return count
+
+
+class _Passed(DirectInput[Any], IteratorConsumer[Any]):
+    """The upstream side of ``subscribe_on``."""
+
+    def __init__(self, owner: _SubscribeOnRun) -> None:
+        super().__init__(owner, owner._emit, owner.finish)
+        self._run = owner
+
+    def on_next(self, element: Any, /) -> None:
+        if element is None:
+            raise NullSignal("on_next(None)")
+        if not self._closed and not self._run.pass_on(element):
+            self._run.post(self._run._emit, element)
+
+    def consume(self, iterator: Iterator[Any], limit: int) -> int:
+        count = self._run.pass_all(iterator, limit)
+        if not self._run._live:
+            self.cancel()  # before this returns: fewer than wanted must not look like the end
+        return count
+
+
+class _Hops(Lane):
+    """Takes the subscribing, then every demand, to the scheduler."""
+
+    def __init__(
+        self, owner: _SubscribeOnRun, upstream: _Passed, execute: Callable[[Callable[[], None]], object]
+    ) -> None:
+        super().__init__(execute)
+        self._owner = owner
+        self._input = upstream
+        self._source: Publisher[Any] | None = None
+        self._wanted = 0  # under the owner's lock
+        self._thread = 0  # the one that this lane is on
+        self._again = False
+        self._refused = False
+
+    def subscribe(self, source: Publisher[Any]) -> None:
+        self._source = source
+        self._hop()
+
+    def request(self, n: int) -> None:
+        with self._owner._lock:
+            self._wanted += n
+        if self._thread == get_ident():
+            self._request()  # from inside on_next: the source, which is on this thread, adds it up
+        else:
+            self._hop()
+
+    def _hop(self) -> None:
+        self._again = True
+        try:
+            self.schedule()
+        except RuntimeError as error:  # the scheduler takes no more tasks
+            with self._owner._lock:
+                first, self._refused = not self._refused, True
+            if first:
+                self._owner.post(self._owner._fail, error)
+
+    def _request(self) -> None:
+        with self._owner._lock:
+            wanted, self._wanted = self._wanted, 0
+        if wanted:
+            self._input.request(min(wanted, UNBOUNDED))
+
+    def _has_work(self) -> bool:
+        return self._again
+
+    def _work(self) -> None:
+        self._again = False
+        self._thread = get_ident()
+        try:
+            source, self._source = self._source, None
+            if source is not None and self._owner._live:
+                self._input.subscribe_to(source)
+            self._request()
+        finally:
+            self._thread = 0
