@@ -182,7 +182,7 @@ class Chain(Generic[T]):
         """Let go of the source, closing what was opened here. Never raises an Exception."""
         close, self._close = self._close, None
         self._gauges = []
-        self.iterator = self._base = iter(())  # the marks point back at this object: leave no cycle to the collector (3.13)
+        self.iterator = self._base = iter(())  # the marks point back at this object: leave no cycle behind (3.13)
         if close is not None:
             try:
                 close()

@@ -8,10 +8,10 @@ from typing import Any, Generic, TypeVar
 
 from pyrs._core import hooks
 from pyrs._core.coordinator import Operator, Startable
-from pyrs._core.demand import UNBOUNDED, checked_count
+from pyrs._core.demand import UNBOUNDED, checked_count, non_positive
 from pyrs._core.lane import Lane
 from pyrs.api import Publisher, Subscriber, Subscription
-from pyrs.errors import NullSignal
+from pyrs.errors import NonPositiveRequest, NullSignal
 
 __all__ = ["Leg", "Relay"]
 
@@ -52,7 +52,7 @@ class Relay(Startable, Generic[T]):
         self._operator = operator
         self._lock = Lock()
         self._requested = 0  # under the lock
-        self._illegal = 1  # an n <= 0 that was requested while no source was on: the next one answers it
+        self._illegal = 1  # an n <= 0 that was requested: the source that is on, or the next one, answers it
         self._emitted = 0  # written by the source that is on
         self._live = True
         self._leg: Leg[T] | None = None
@@ -87,7 +87,7 @@ class Relay(Startable, Generic[T]):
             subscription = None if leg is None else leg.subscription
             if n > 0:
                 self._requested += n  # 3.8; a Python int has no bound to wrap at
-            elif subscription is None:
+            else:
                 self._illegal = n
         if subscription is not None:
             subscription.request(n)
@@ -223,13 +223,13 @@ class Leg(Subscriber[T]):
             if not refused:
                 self.subscription = subscription
                 # From here on request() reaches this source; what was asked for before is asked here.
-                demand = relay._requested - relay._emitted
+                demand = relay._requested - relay._emitted if relay._requested < UNBOUNDED else UNBOUNDED  # 3.17
         if refused:
             subscription.cancel()  # 2.5
         elif relay._illegal <= 0:
             subscription.request(relay._illegal)
         elif demand:
-            subscription.request(min(demand, UNBOUNDED))
+            subscription.request(demand)
 
     def on_next(self, element: T, /) -> None:
         if element is None:
@@ -250,10 +250,14 @@ class Leg(Subscriber[T]):
         if not self._ended():
             hooks.on_error_dropped(error, "the stream was over")
             return
+        relay = self._relay
+        if relay._illegal <= 0:  # 3.9: that is no failure of the source, so nothing else may come in its place
+            relay._fail(error if isinstance(error, NonPositiveRequest) else non_positive(relay._illegal))
+            return
         try:
-            self._relay._source_failed(error)
+            relay._source_failed(error)
         except BaseException as raised:
-            self._relay._raised(raised)
+            relay._raised(raised)
 
     def on_complete(self) -> None:
         if self._ended():

@@ -1,0 +1,219 @@
+"""Operators that go on after an error with something else, or after the end with the same again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from pyrs._core import hooks
+from pyrs._core.coordinator import Operator, checked_element
+from pyrs._core.iterating import IterablePublisher
+from pyrs._core.relay import Relay
+from pyrs._core.text import checked_callable, checked_natural, checked_publisher, name_of, short
+from pyrs.api import Publisher, Subscriber
+from pyrs.errors import NullSignal
+
+__all__ = ["Kind", "OnErrorMap", "OnErrorResume", "Repeat", "Selection", "ask", "resuming", "returning"]
+
+R = TypeVar("R")
+
+Kind = type[BaseException] | tuple[type[BaseException], ...] | Callable[[Any], object]
+"""Which errors are meant: those of a type, of one of several types, or those for which a predicate is true."""
+
+
+class Selection:
+    """Which errors an operator answers. KeyboardInterrupt and SystemExit are never among them.
+
+    Args:
+        kind: see ``Kind``.
+        parameter: its name, for the message.
+
+    Raises:
+        TypeError: it is neither of the three.
+    """
+
+    __slots__ = ("_predicate", "_types", "_what")
+
+    def __init__(self, kind: Kind, parameter: str) -> None:
+        types = kind if isinstance(kind, tuple) else (kind,)
+        self._predicate: Callable[[Any], object] | None = None
+        self._types: tuple[type[BaseException], ...] = ()
+        if all(isinstance(each, type) and issubclass(each, BaseException) for each in types):
+            self._types = tuple(each for each in types if isinstance(each, type))
+            names = [each.__name__ for each in self._types]
+            self._what = names[0] if len(names) == 1 else f"({', '.join(names)})"
+        elif isinstance(kind, (tuple, type)) or not callable(kind):
+            raise TypeError(f"{parameter} must be exception types or a predicate, not {kind!r}")
+        else:
+            self._predicate = kind
+            self._what = name_of(kind)
+
+    def __contains__(self, error: BaseException) -> bool:
+        if hooks.is_exit(error):
+            return False
+        return isinstance(error, self._types) if self._predicate is None else bool(ask(self._predicate, error))
+
+    def argument(self, parameter: str) -> str:
+        """Return it as it is written behind other arguments: nothing where it is what it would be by itself."""
+        return "" if self._types == (Exception,) else f", {parameter}={self._what}"
+
+
+def ask(function: Callable[[Any], R], error: BaseException) -> R:
+    """Return what the user's function makes of the error. What it raises remembers the error as its context."""
+    try:
+        return function(error)
+    except BaseException as raised:
+        if raised is not error and raised.__context__ is None:
+            raised.__context__ = error
+        raise
+
+
+class OnErrorResume(Operator[Any]):
+    """``on_error_resume(fallback, kind)``: another Publisher in place of the error.
+
+    Args:
+        source: what may fail.
+        choose: returns the Publisher to go on with.
+        selection: which errors it is asked about.
+        call: what the user wrote.
+    """
+
+    def __init__(
+        self,
+        source: Publisher[Any],
+        choose: Callable[[BaseException], Publisher[Any]],
+        selection: Selection,
+        call: str,
+    ) -> None:
+        super().__init__(source, call)
+        self.choose = choose
+        self.selection = selection
+
+    def run(self, subscriber: Subscriber[Any]) -> _ResumeRun:
+        return _ResumeRun(subscriber, self, self.source)
+
+
+def resuming(source: Publisher[Any], fallback: Any, kind: Kind) -> OnErrorResume:
+    """Return the operator behind ``on_error_resume``."""
+    selection = Selection(kind, "kind")
+    if callable(getattr(fallback, "subscribe", None)):
+        choose, name = lambda _: fallback, repr(fallback)
+    else:
+        if not callable(fallback):
+            raise TypeError(f"fallback must be a Publisher or callable, not {type(fallback).__name__}")
+        choose, name = fallback, name_of(fallback)
+    return OnErrorResume(source, choose, selection, f"on_error_resume({name}{selection.argument('kind')})")
+
+
+def returning(source: Publisher[Any], value: Any, kind: Kind) -> OnErrorResume:
+    """Return the operator behind ``on_error_return``."""
+    selection = Selection(kind, "kind")
+    if value is None:
+        raise NullSignal("on_error_return(None): None is not an element")
+    function = value if callable(value) else lambda _: value
+    name = name_of(value) if callable(value) else short(value)
+    call = f"on_error_return({name}{selection.argument('kind')})"
+
+    def choose(error: BaseException) -> Publisher[Any]:
+        return IterablePublisher((checked_element(function(error), name),), (), call)
+
+    return OnErrorResume(source, choose, selection, call)
+
+
+class _FromOne(Relay[Any]):
+    """A relay that begins with the operator's own source."""
+
+    __slots__ = ("_source",)
+
+    def __init__(self, subscriber: Subscriber[Any], operator: Operator[Any], source: Publisher[Any] | None) -> None:
+        super().__init__(subscriber, operator)
+        assert source is not None
+        self._source = source
+
+    def _begin(self) -> None:
+        self._switch_to(self._source)
+
+
+class _ResumeRun(_FromOne):
+    __slots__ = ("_resumed",)
+    _operator: OnErrorResume
+
+    def _begin(self) -> None:
+        self._resumed = False
+        super()._begin()
+
+    def _source_failed(self, error: BaseException) -> None:
+        operator = self._operator
+        if self._resumed or error not in operator.selection:
+            self._fail(error)
+            return
+        self._resumed = True
+        try:
+            fallback = checked_publisher(ask(operator.choose, error), "the result of fallback")
+        except BaseException as raised:
+            if raised is not error:
+                raise
+            self._fail(error)  # raised once more as it was: it is not answered here
+        else:
+            self._switch_to(fallback)
+
+
+class OnErrorMap(Operator[Any]):
+    """``on_error_map(function, kind)``: another error in place of the error."""
+
+    def __init__(self, source: Publisher[Any], function: Callable[[Any], BaseException], selection: Selection) -> None:
+        self.function = checked_callable(function, "function")
+        self.selection = selection
+        super().__init__(source, f"on_error_map({name_of(function)}{selection.argument('kind')})")
+
+    def run(self, subscriber: Subscriber[Any]) -> _MapRun:
+        return _MapRun(subscriber, self, self.source)
+
+
+class _MapRun(_FromOne):
+    __slots__ = ()
+    _operator: OnErrorMap
+
+    def _source_failed(self, error: BaseException) -> None:
+        operator = self._operator
+        if error in operator.selection:
+            other = ask(operator.function, error)
+            if not isinstance(other, BaseException):
+                raise TypeError(f"{operator.call} must return an exception, not {type(other).__name__}") from error
+            if other is not error:
+                if other.__cause__ is None:
+                    other.__cause__ = error  # as `raise other from error` does
+                operator.blame(other)
+                error = other
+        self._fail(error)
+
+
+class Repeat(Operator[Any]):
+    """``repeat(times, until=predicate)``: the source again when it has completed."""
+
+    def __init__(self, source: Publisher[Any], times: int | None, until: Callable[[], object] | None) -> None:
+        self.times = times if times is None else checked_natural(times, "times")
+        self.until = until if until is None else checked_callable(until, "until")
+        arguments = [] if times is None else [str(times)]
+        arguments += [] if until is None else [f"until={name_of(until)}"]
+        super().__init__(source, f"repeat({', '.join(arguments)})")
+
+    def run(self, subscriber: Subscriber[Any]) -> _RepeatRun:
+        return _RepeatRun(subscriber, self, self.source)
+
+
+class _RepeatRun(_FromOne):
+    __slots__ = ("_repeated",)
+    _operator: Repeat
+
+    def _begin(self) -> None:
+        self._repeated = 0
+        super()._begin()
+
+    def _source_completed(self) -> None:
+        operator = self._operator
+        if self._repeated == operator.times or (operator.until is not None and operator.until()):
+            self._complete()
+        else:
+            self._repeated += 1
+            self._switch_to(self._source)

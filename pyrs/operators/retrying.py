@@ -1,0 +1,310 @@
+"""Operators that subscribe to their source once more when it has failed."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+from pyrs import schedulers
+from pyrs._core import hooks
+from pyrs._core.context import bound, capture
+from pyrs._core.coordinator import Coordinator, Operator
+from pyrs._core.relay import Relay
+from pyrs._core.sites import add_note
+from pyrs._core.text import checked_callable, checked_natural, checked_publisher, name_of
+from pyrs.api import Publisher, Subscriber, Subscription
+from pyrs.errors import NullSignal
+from pyrs.operators.backoff import Backoff
+from pyrs.operators.recovering import Kind, Selection
+from pyrs.schedulers import Scheduler, checked_scheduler
+
+if TYPE_CHECKING:
+    from pyrs.stream.stream import Stream
+
+__all__ = ["Retry", "RetryWhen"]
+
+
+class Retry(Operator[Any]):
+    """``retry(times, when=kind, backoff=...)``: the source again, at once or after a while."""
+
+    def __init__(
+        self,
+        source: Publisher[Any],
+        times: int | None,
+        when: Kind,
+        backoff: Backoff | None,
+        scheduler: Scheduler | None,
+    ) -> None:
+        self.times = times if times is None else checked_natural(times, "times")
+        self.when = Selection(when, "when")
+        if not isinstance(backoff, (Backoff, type(None))):
+            raise TypeError(f"backoff must be a Backoff, not {type(backoff).__name__}")
+        self.backoff = backoff
+        self.scheduler = checked_scheduler(scheduler)
+        arguments = ("" if times is None else f", {times}") + self.when.argument("when")
+        arguments += "" if backoff is None else f", backoff={backoff!r}"
+        super().__init__(source, f"retry({arguments[2:]})")
+
+    def run(self, subscriber: Subscriber[Any]) -> _RetryRun:
+        return _RetryRun(subscriber, self)
+
+
+class _RetryRun(Relay[Any]):
+    __slots__ = ("_attempts", "_context", "_scheduler", "_timer")
+    _operator: Retry
+
+    def __init__(self, subscriber: Subscriber[Any], operator: Retry) -> None:
+        super().__init__(subscriber, operator)
+        self._attempts = 0
+        self._timer: schedulers.Cancellable | None = None
+        self._scheduler = None if operator.backoff is None else schedulers.current(operator.scheduler)
+        self._context = capture()
+
+    def _begin(self) -> None:
+        self._attempts += 1
+        assert self._operator.source is not None
+        self._switch_to(self._operator.source)
+
+    def _source_failed(self, error: BaseException) -> None:
+        operator, attempts = self._operator, self._attempts
+        exhausted = operator.times is not None and attempts > operator.times
+        if exhausted or error not in operator.when:
+            if attempts > 1:
+                where = f", assembled at {operator.site}" if operator.site else ""
+                add_note(error, f"after {attempts} attempts in {operator.call}{where}")
+            self._fail(error)
+        elif operator.backoff is None or self._scheduler is None:
+            self._begin()
+        else:
+            delay = operator.backoff.delay(attempts)
+            try:
+                self._timer = self._scheduler.schedule(bound(self._begin, self._context), delay)
+            except RuntimeError as refused:  # the scheduler is closed
+                raise refused from error
+            if not self._live:  # cancelled meanwhile, and whoever did may not have seen the timer
+                self._timer.cancel()
+
+    def _release(self) -> None:
+        timer, self._timer = self._timer, None
+        if timer is not None:
+            timer.cancel()
+
+
+class RetryWhen(Operator[Any]):
+    """``retry_when(function)``: the source again whenever another Publisher says so."""
+
+    def __init__(self, source: Publisher[Any], function: Callable[[Stream[BaseException]], Publisher[Any]]) -> None:
+        self.function = checked_callable(function, "function")
+        super().__init__(source, f"retry_when({name_of(function)})")
+
+    def run(self, subscriber: Subscriber[Any]) -> _RetryWhenRun:
+        return _RetryWhenRun(subscriber, self)
+
+
+class _RetryWhenRun(Relay[Any]):
+    """Each failure is given to the failures' Subscribers, and one signal is requested. The signal starts the source.
+
+    So a signal or an end of the signals acts only while no source is on, and what goes downstream stays serial (1.3).
+    """
+
+    __slots__ = ("_end", "_failures", "_signals", "_waiting")
+    _operator: RetryWhen
+
+    def __init__(self, subscriber: Subscriber[Any], operator: RetryWhen) -> None:
+        super().__init__(subscriber, operator)
+        self._failures = _Failures(f"the errors of {operator.call}")
+        self._signals = _Signals(self)
+        self._waiting = False  # under the lock, as the next: the source has failed and no signal came yet
+        self._end: tuple[BaseException | None] | None = None  # how the signals ended
+
+    def _begin(self) -> None:
+        from pyrs.stream.stream import Stream  # its methods make these operators, so neither module can come first
+
+        signals = self._operator.function(Stream(self._failures))
+        checked_publisher(signals, "the result of function").subscribe(self._signals)
+        self._start()
+
+    def _start(self) -> None:
+        assert self._operator.source is not None
+        self._switch_to(self._operator.source)
+
+    def _source_completed(self) -> None:
+        end = self._end
+        self._complete()
+        if end is not None and end[0] is not None:
+            hooks.on_error_dropped(end[0], f"{self._operator.call}: the stream was over")
+
+    def _source_failed(self, error: BaseException) -> None:
+        if hooks.is_exit(error):
+            self._fail(error)
+            return
+        with self._lock:
+            end = self._end
+            self._waiting = end is None
+        if end is not None:
+            self._finish(end[0])
+            return
+        self._failures.push(error)  # before the request: whoever is asked for a signal may ask for the error in turn
+        self._signals.ask()
+
+    def signalled(self) -> None:
+        """A signal came."""
+        with self._lock:
+            waiting, self._waiting = self._waiting, False
+        if waiting:
+            self._failures.forget()
+            self._start()
+
+    def signals_ended(self, error: BaseException | None) -> None:
+        """The signals completed or failed."""
+        with self._lock:
+            waiting, self._waiting = self._waiting, False
+            live, self._end = self._live, (error,)
+        if waiting or not live:
+            self._finish(error)
+
+    def _finish(self, error: BaseException | None) -> None:
+        if error is None:
+            self._complete()
+        else:
+            self._fail(error)
+
+    def _release(self) -> None:
+        self._signals.cancel()
+        self._failures.end()
+
+
+class _Signals(Subscriber[Any]):
+    """The Subscriber of the signals: asks for one at a time. Rules: 2.1, 2.4, 2.5, 2.6, 2.13."""
+
+    __slots__ = ("_asked", "_lock", "_over", "_owner", "_subscription")
+
+    def __init__(self, owner: _RetryWhenRun) -> None:
+        self._owner = owner
+        self._lock = Lock()
+        self._asked = 0
+        self._over = False
+        self._subscription: Subscription | None = None
+
+    def ask(self) -> None:
+        with self._lock:
+            self._asked += 1
+            subscription = self._subscription
+        if subscription is not None:
+            subscription.request(1)
+
+    def cancel(self) -> None:
+        with self._lock:
+            self._over = True
+            subscription, self._subscription = self._subscription, None
+        if subscription is not None:
+            try:
+                subscription.cancel()
+            except Exception as error:  # 3.15 is the other's to keep
+                hooks.on_error_dropped(error, f"raised by cancel() of {type(subscription).__name__}")
+
+    def on_subscribe(self, subscription: Subscription, /) -> None:
+        if subscription is None:
+            raise NullSignal("on_subscribe(None)")
+        with self._lock:
+            refused = self._over or self._subscription is not None
+            if not refused:
+                self._subscription = subscription
+                asked = self._asked
+        if refused:
+            subscription.cancel()  # 2.5
+        elif asked:
+            subscription.request(asked)
+
+    def on_next(self, signal: Any, /) -> None:
+        if signal is None:
+            raise NullSignal("on_next(None)")
+        self._owner.signalled()
+
+    def on_error(self, error: BaseException, /) -> None:
+        if error is None:
+            raise NullSignal("on_error(None)")
+        self._ended(error)
+
+    def on_complete(self) -> None:
+        self._ended(None)
+
+    def _ended(self, error: BaseException | None) -> None:
+        with self._lock:
+            self._over, self._subscription = True, None  # 2.4
+        self._owner.signals_ended(error)
+
+
+class _Failures(Operator[BaseException]):
+    """What the function of ``retry_when`` is given: each error that was not answered yet, to everyone who listens."""
+
+    def __init__(self, call: str) -> None:
+        super().__init__(None, call)
+        self._lock = Lock()
+        self._runs: list[_FailuresRun] | None = []
+
+    def run(self, subscriber: Subscriber[Any]) -> _FailuresRun:
+        return _FailuresRun(subscriber, self)
+
+    def add(self, run: _FailuresRun) -> bool:
+        """Take one more Subscriber; return whether there will be more errors."""
+        with self._lock:
+            if self._runs is not None:
+                self._runs.append(run)
+            return self._runs is not None
+
+    def remove(self, run: _FailuresRun) -> None:
+        with self._lock:
+            if self._runs is not None and run in self._runs:
+                self._runs.remove(run)
+
+    def push(self, error: BaseException) -> None:
+        for run in self._present():
+            run.slot.append(error)
+            run.wake()
+
+    def forget(self) -> None:
+        """The error was answered: nobody needs to be told any more."""
+        for run in self._present():
+            run.slot.clear()
+
+    def end(self) -> None:
+        with self._lock:
+            runs, self._runs = self._runs, None
+        for run in runs or ():
+            run.ended = True
+            run.wake()
+
+    def _present(self) -> tuple[_FailuresRun, ...]:
+        with self._lock:
+            return tuple(self._runs or ())
+
+
+class _FailuresRun(Coordinator[BaseException]):
+    __slots__ = ("ended", "slot")
+    _operator: _Failures
+
+    def __init__(self, subscriber: Subscriber[Any], operator: _Failures) -> None:
+        super().__init__(subscriber, operator)
+        self.slot: deque[BaseException] = deque(maxlen=1)
+        self.ended = False
+
+    def _begin(self) -> None:
+        self.ended = not self._operator.add(self)
+
+    def _advance(self) -> None:
+        if self._demand():
+            try:
+                error = self.slot.popleft()
+            except IndexError:
+                pass
+            else:
+                self._emit(error)
+        if self.ended and not self.slot:
+            self._complete()
+
+    def _release(self) -> None:
+        self._operator.remove(self)
+        self.slot.clear()

@@ -1,0 +1,270 @@
+"""on_error_resume, on_error_return, on_error_map, repeat, and what they say of themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import pyrs
+from pyrs.operators.recovering import Kind
+from pyrs.testing import TestPublisher, TestSubscriber
+
+Wrap = Callable[[Any], pyrs.Stream[Any]]
+
+
+def failing(*elements: Any, error: BaseException | None = None) -> pyrs.Stream[Any]:
+    return pyrs.from_iterable(elements).concat(pyrs.error(error or OSError("down")))
+
+
+def error_of(stream: pyrs.Stream[Any]) -> BaseException:
+    subscriber: TestSubscriber[Any] = TestSubscriber(None)
+    stream.subscribe(subscriber)
+    return subscriber.await_error()
+
+
+def notes_of(error: BaseException) -> list[str]:
+    return list(getattr(error, "__notes__", ()))
+
+
+@pytest.fixture(params=["fused", "pushed", "elsewhere"])
+def broken(request: pytest.FixtureRequest, hidden: Wrap, elsewhere: Wrap) -> Callable[..., pyrs.Stream[Any]]:
+    """Return what makes a stream of elements and then a ValueError."""
+    wrap = {"fused": lambda stream: stream, "pushed": hidden, "elsewhere": elsewhere}[request.param]
+    return lambda *texts: wrap(pyrs.just(*texts, "x").map(int))
+
+
+class TestOnErrorResume:
+    def test_goes_on_with_the_fallback(self, broken: Callable[..., pyrs.Stream[Any]]) -> None:
+        assert broken("1", "2").on_error_resume(pyrs.just(8, 9)).collect() == [1, 2, 8, 9]
+        assert broken("1").on_error_resume(lambda error: pyrs.just(str(error)[:7])).collect() == [1, "invalid"]
+
+    def test_nothing_changes_without_an_error(self) -> None:
+        assert pyrs.range(3).on_error_resume(pyrs.just(9)).collect() == [0, 1, 2]
+
+    def test_asks_the_fallback_for_what_was_not_met(self) -> None:
+        first: TestPublisher[int] = TestPublisher()
+        second: TestPublisher[int] = TestPublisher()
+        subscriber: TestSubscriber[int] = TestSubscriber(5)
+        first.stream().on_error_resume(second).subscribe(subscriber)
+        first.next(1, 2).error(OSError())
+        assert second.requests == [3]
+        subscriber.request(4)
+        assert second.requests == [3, 4]
+        second.emit(3)
+        assert subscriber.await_complete() == [1, 2, 3]
+
+    def test_unbounded_demand_stays_unbounded(self) -> None:
+        second: TestPublisher[int] = TestPublisher()
+        subscriber: TestSubscriber[int] = TestSubscriber(None)
+        failing(1, 2).on_error_resume(second).subscribe(subscriber)
+        assert second.requests == [pyrs.UNBOUNDED]
+        subscriber.cancel()
+        second.assert_cancelled(1)
+
+    def test_the_kind_says_which_errors(self) -> None:
+        kinds: list[Kind] = [OSError, (KeyError, OSError), lambda error: isinstance(error, OSError)]
+        for kind in kinds:
+            assert failing(1).on_error_resume(pyrs.just(2), kind).collect() == [1, 2]
+        others: list[Kind] = [KeyError, (KeyError, ValueError), (), lambda error: False]
+        for kind in others:
+            assert isinstance(error_of(failing(1).on_error_resume(pyrs.just(2), kind)), OSError)
+
+    def test_an_error_of_the_fallback_is_not_answered_again(self) -> None:
+        calls: list[BaseException] = []
+
+        def choose(error: BaseException) -> pyrs.Stream[int]:
+            calls.append(error)
+            return pyrs.error(KeyError("second"))
+
+        assert isinstance(error_of(failing().on_error_resume(choose)), KeyError)
+        assert len(calls) == 1
+
+    def test_a_function_that_raises(self) -> None:
+        def choose(error: BaseException) -> pyrs.Stream[int]:
+            raise KeyError("mine")
+
+        error = error_of(failing().on_error_resume(choose))
+        assert isinstance(error, KeyError)
+        assert isinstance(error.__context__, OSError)
+        assert any(note.startswith("in on_error_resume(choose), assembled at") for note in notes_of(error))
+
+    def test_a_function_that_raises_the_same_error_lets_it_pass(self) -> None:
+        def choose(error: BaseException) -> pyrs.Stream[int]:
+            raise error
+
+        error = error_of(failing().on_error_resume(choose))
+        assert isinstance(error, OSError)
+        assert notes_of(error) == []
+
+    def test_a_function_that_returns_no_publisher(self) -> None:
+        error = error_of(failing().on_error_resume(lambda error: [1]))  # type: ignore[arg-type, return-value]
+        assert isinstance(error, TypeError)
+        assert "the result of fallback must be a Publisher: list has no subscribe()" in str(error)
+
+    def test_cancel_reaches_the_one_that_is_on(self) -> None:
+        first: TestPublisher[int] = TestPublisher()
+        second: TestPublisher[int] = TestPublisher()
+        subscriber: TestSubscriber[int] = TestSubscriber(5)
+        first.stream().on_error_resume(second).subscribe(subscriber)
+        first.error(OSError())
+        subscriber.cancel()
+        first.assert_not_cancelled()
+        second.assert_cancelled(1)
+
+
+class TestOnErrorReturn:
+    def test_a_value_or_a_function(self, broken: Callable[..., pyrs.Stream[Any]]) -> None:
+        assert broken("1").on_error_return(0).collect() == [1, 0]
+        assert broken("1").on_error_return(lambda error: type(error).__name__).collect() == [1, "ValueError"]
+
+    def test_waits_for_demand(self) -> None:
+        subscriber: TestSubscriber[int] = TestSubscriber(1)
+        failing(1).on_error_return(0).subscribe(subscriber)
+        subscriber.assert_elements(1).assert_live()
+        subscriber.request(1)
+        assert subscriber.await_complete() == [1, 0]
+
+    def test_none_is_no_element(self) -> None:
+        with pytest.raises(pyrs.NullSignal):
+            pyrs.just(1).on_error_return(None)
+        error = error_of(failing().on_error_return(lambda error: None))
+        assert isinstance(error, pyrs.NullSignal)
+
+    def test_other_kinds_pass(self) -> None:
+        assert isinstance(error_of(failing().on_error_return(0, KeyError)), OSError)
+
+
+class TestOnErrorMap:
+    def test_the_first_is_the_cause(self) -> None:
+        error = error_of(failing(1).on_error_map(lambda error: KeyError(str(error))))
+        assert isinstance(error, KeyError)
+        assert isinstance(error.__cause__, OSError)
+
+    def test_others_and_the_same_pass(self) -> None:
+        assert isinstance(error_of(failing().on_error_map(lambda error: KeyError(), ValueError)), OSError)
+        error = error_of(failing().on_error_map(lambda error: error))
+        assert error.__cause__ is None
+        assert notes_of(error) == []
+
+    def test_one_that_raises_or_returns_none(self) -> None:
+        def function(error: BaseException) -> BaseException:
+            raise KeyError("mine")
+
+        error = error_of(failing().on_error_map(function))
+        assert isinstance(error, KeyError)
+        assert isinstance(error.__context__, OSError)
+        error = error_of(failing().on_error_map(lambda error: "no"))  # type: ignore[arg-type, return-value]
+        assert "must return an exception, not str" in str(error)
+
+
+class TestRepeat:
+    def test_rounds(self) -> None:
+        assert pyrs.range(2).repeat(2).collect() == [0, 1] * 3
+        assert pyrs.range(2).repeat(0).collect() == [0, 1]
+        assert pyrs.range(2).repeat().take(5).collect() == [0, 1, 0, 1, 0]
+
+    def test_until(self) -> None:
+        left = [False, False, True]
+        assert pyrs.just(1).repeat(until=lambda: left.pop(0)).collect() == [1, 1, 1]
+
+    def test_until_raising_is_blamed(self) -> None:
+        def until() -> bool:
+            raise KeyError("mine")
+
+        error = error_of(pyrs.just(1).repeat(until=until))
+        assert (
+            notes_of(error)[0].startswith("in repeat(until=TestRepeat.test_until")
+            or "in repeat(until=until)" in (notes_of(error)[0])
+        )
+
+    def test_an_error_ends_it(self) -> None:
+        assert isinstance(error_of(failing(1).repeat(3)), OSError)
+
+    def test_demand_is_exact(self) -> None:
+        subscriber: TestSubscriber[int] = TestSubscriber()
+        pyrs.range(2).repeat().subscribe(subscriber)
+        for count in range(1, 8):
+            subscriber.request(1)
+            assert len(subscriber.elements) == count
+        subscriber.cancel()
+        subscriber.assert_rules()
+
+    def test_an_empty_source_is_repeated_without_a_stack(self) -> None:
+        assert pyrs.empty().repeat(100_000).collect() == []
+
+    @given(size=st.integers(0, 4), times=st.integers(0, 4), requests=st.lists(st.integers(1, 5), max_size=12))
+    def test_model(self, size: int, times: int, requests: list[int]) -> None:
+        model = list(range(size)) * (times + 1)
+        subscriber: TestSubscriber[int] = TestSubscriber()
+        pyrs.range(size).repeat(times).subscribe(subscriber)
+        demanded = 0
+        for n in requests:
+            subscriber.request(n)
+            demanded += n
+            assert subscriber.elements == model[:demanded]
+        if demanded >= len(model):
+            subscriber.assert_complete()
+        else:
+            subscriber.assert_live()
+
+
+@pytest.mark.parametrize("exit_", [KeyboardInterrupt("stop"), SystemExit(3)])
+def test_interrupts_and_exits_are_never_answered(exit_: BaseException) -> None:
+    stream = pyrs.error(exit_)
+    answered: list[pyrs.Stream[Any]] = [
+        stream.on_error_resume(pyrs.just(1), BaseException),
+        stream.on_error_return(1, lambda error: True),
+        stream.on_error_map(lambda error: OSError(), BaseException),
+        stream.retry(3, when=BaseException),
+        stream.retry_when(lambda errors: errors),
+    ]
+    for each in answered:
+        assert error_of(each) is exit_
+
+
+@pytest.mark.parametrize(
+    ("wrong", "error", "message"),
+    [
+        (lambda: pyrs.never().on_error_resume(3), TypeError, "fallback must be a Publisher or callable, not int"),  # type: ignore[arg-type]
+        (lambda: pyrs.never().on_error_resume(pyrs.never(), str), TypeError, "kind must be exception types or a pred"),
+        (lambda: pyrs.never().on_error_return(1, (OSError, 3)), TypeError, "kind must be exception types or a pred"),  # type: ignore[arg-type]
+        (lambda: pyrs.never().on_error_map(3), TypeError, "function must be callable, not int"),  # type: ignore[arg-type]
+        (lambda: pyrs.never().repeat(-1), ValueError, "times must be at least 0, not -1"),
+        (lambda: pyrs.never().repeat(until=3), TypeError, "until must be callable"),  # type: ignore[arg-type]
+        (lambda: pyrs.never().retry("3"), TypeError, "times must be an integer"),  # type: ignore[arg-type]
+        (lambda: pyrs.never().retry(-1), ValueError, "times must be at least 0"),
+        (lambda: pyrs.never().retry(when=3), TypeError, "when must be exception types or a predicate"),  # type: ignore[arg-type]
+        (lambda: pyrs.never().retry(backoff=0.1), TypeError, "backoff must be a Backoff, not float"),  # type: ignore[arg-type]
+        (lambda: pyrs.never().retry(scheduler=3), TypeError, "scheduler must be a Scheduler, not int"),  # type: ignore[arg-type]
+        (lambda: pyrs.never().retry_when(3), TypeError, "function must be callable, not int"),  # type: ignore[arg-type]
+    ],
+)
+def test_bad_arguments_are_refused_where_they_enter(
+    wrong: Callable[[], object], error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        wrong()
+
+
+def test_shown_as_written() -> None:
+    def answer(error: BaseException) -> pyrs.Stream[int]:
+        return pyrs.just(0)
+
+    never = pyrs.never()
+    assert repr(never.on_error_resume(pyrs.just(1))) == "never().on_error_resume(just(1))"
+    assert repr(never.on_error_resume(answer, OSError)) == "never().on_error_resume(answer, kind=OSError)"
+    assert repr(never.on_error_return(0, (OSError, KeyError))) == (
+        "never().on_error_return(0, kind=(OSError, KeyError))"
+    )
+    assert repr(never.on_error_map(OSError)) == "never().on_error_map(OSError)"
+    assert repr(never.repeat()) == "never().repeat()"
+    assert repr(never.repeat(3, until=bool)) == "never().repeat(3, until=bool)"
+    assert repr(never.retry()) == "never().retry()"
+    assert repr(never.retry(2, when=OSError, backoff=pyrs.Backoff(jitter=0))) == (
+        "never().retry(2, when=OSError, backoff=Backoff(first=0.1, factor=2.0, most=10.0, jitter=0.0))"
+    )
+    assert repr(never.retry_when(bool)) == "never().retry_when(bool)"  # type: ignore[arg-type]
