@@ -94,7 +94,6 @@ class GuardedSubscriber(Subscriber[T], Subscription, Generic[T]):
         self._ending = 0  # the thread that is telling the end
         self._caller = 0  # the thread that is inside request or cancel, until it emits there (3.10)
         self._verdict: BaseException | None = None  # an error to be signalled as soon as nobody is signalling
-        self._raised: NullSignal | None = None
 
     def __repr__(self) -> str:
         return f"<strict {self._name}, {self._state.value}>"
@@ -144,7 +143,7 @@ class GuardedSubscriber(Subscriber[T], Subscription, Generic[T]):
                 step = self._advance(Signal.ON_NEXT)
                 if not step.violation and self._demand < UNBOUNDED:
                     self._demand -= 1
-                exceeded = self._demand < 0 and not self._judged
+                exceeded = self._demand < 0
                 deep = self._depth > DEEPEST
                 subscriber = self._subscriber
             if exceeded:
@@ -175,8 +174,7 @@ class GuardedSubscriber(Subscriber[T], Subscription, Generic[T]):
 
     def source_raised(self, error: BaseException) -> None:
         """The Publisher's ``subscribe`` raised, which it must not: say so through ``on_error``. Rules: 1.9."""
-        if error is not self._raised:
-            self._convict(_caused(self._breaks("1.9", f"subscribe() raised {error!r}"), error))
+        self._convict(_caused(self._breaks("1.9", f"subscribe() raised {error!r}"), error))
 
     # From the Subscriber.
 
@@ -301,9 +299,9 @@ class GuardedSubscriber(Subscriber[T], Subscription, Generic[T]):
             self._leave()
 
     def _null(self, signal: str) -> NullSignal:
-        self._raised = NullSignal(f"{self._source}: {signal}(None)")
-        self._convict(self._raised, raised=True)
-        return self._raised  # 2.13: the caller hears of it in any case
+        error = NullSignal(f"{self._source}: {signal}(None)")
+        self._convict(error, raised=True)
+        return error  # 2.13: the caller hears of it in any case
 
     def _convict(self, error: BaseException, raised: bool = False) -> None:
         """End the stream with this error: cancel at once, signal as soon as nobody else is signalling (1.3)."""

@@ -231,9 +231,7 @@ class Verification(Subscriber[T], Generic[T]):
                 self._playing = False
                 self._need = need
                 self._changed.notify_all()
-        if self._over:
-            self.cancel()  # 2.6: also inside on_next, where an endless stream would never return
-        elif isinstance(need, Pause) and self._inbox:
+        if isinstance(need, Pause) and self._inbox:
             self._unexpected(self._inbox[0])
         elif isinstance(need, Do) and not need.at_home:
             self._call(need)

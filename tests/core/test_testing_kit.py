@@ -141,6 +141,28 @@ class TestTestPublisher:
         rich.assert_elements(1)
         poor.assert_elements(1)
 
+    def test_what_waits_counts_against_the_demand(self) -> None:
+        def more(subscriber: TestSubscriber[int], element: int) -> None:
+            if element == 1:
+                publisher.next(2)
+                fails(lambda: publisher.next(3), "no demand left")
+
+        publisher: TestPublisher[int] = TestPublisher()
+        subscriber: TestSubscriber[int] = TestSubscriber(2, on_element=more)
+        publisher.subscribe(subscriber)
+        publisher.next(1)
+        subscriber.assert_elements(1, 2)
+
+    def test_nothing_after_a_cancel(self) -> None:
+        publisher: TestPublisher[int] = TestPublisher(cold=True)
+        subscriber: TestSubscriber[int] = TestSubscriber(5, on_element=lambda self, n: n == 2 and self.cancel())
+        publisher.emit(1, 2, 3).subscribe(subscriber)
+        subscriber.request(1)
+        subscriber.cancel()
+        subscriber.assert_elements(1, 2).assert_live()
+        publisher.assert_cancelled(1)
+        assert publisher.requests == [5], "3.6"
+
     def test_nothing_after_the_end(self) -> None:
         publisher: TestPublisher[int] = TestPublisher()
         publisher.complete()
@@ -401,6 +423,15 @@ class TestStepVerifier:
         verifier = StepVerifier.create(pyrs.just(1)).then(lambda: 1 // 0).expect_next(1)
         failure = fails(verifier.verify_complete, "step 1 of 3, then(", "ZeroDivisionError")
         assert isinstance(failure.__cause__, ZeroDivisionError)
+
+    def test_a_task_that_raises_late_is_named_although_the_script_went_on(self) -> None:
+        def task() -> None:
+            publisher.next(1)
+            raise OSError("late")
+
+        publisher: TestPublisher[int] = TestPublisher()
+        verifier = StepVerifier.create(publisher).then(task).expect_next(1)
+        fails(verifier.verify_complete, "step 1 of 3, then(", "OSError('late')")
 
     def test_an_interrupt_travels_on(self) -> None:
         def interrupt(element: Any = None) -> None:
