@@ -1,14 +1,19 @@
-"""Operators that make one element of all."""
+"""Operators that make one element of all, or pick one."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from itertools import count
+from collections.abc import Callable, Iterator
+from itertools import count, islice
+from sys import maxsize
 from typing import Any
 
-from pyrs._core.stage import FoldStage
+from pyrs._core.demand import UNBOUNDED
+from pyrs._core.fusion import Chain, Gauge
+from pyrs._core.stage import FoldStage, GatherRun, Stage, StageRun, TailRun
+from pyrs._core.text import MISSING, checked_callable, checked_given, checked_natural, name_of, short
+from pyrs.errors import NoElement
 
-__all__ = ["Count", "ToList"]
+__all__ = ["Count", "DefaultIfEmpty", "ElementAt", "First", "Last", "Match", "Reduce", "ToDict", "ToList", "ToSet"]
 
 
 class ToList(FoldStage):
@@ -35,3 +40,260 @@ class Count(FoldStage):
 
     def __repr__(self) -> str:
         return "count()"
+
+
+class ToSet(FoldStage):
+    """``to_set()``: all elements, each once."""
+
+    def begin(self) -> tuple[Callable[[Any], object], Callable[[], Any]]:
+        elements: set[Any] = set()
+        return elements.add, lambda: elements
+
+    def __repr__(self) -> str:
+        return "to_set()"
+
+
+class ToDict(FoldStage):
+    """``to_dict(key, value)``: the elements by their keys."""
+
+    def __init__(self, key: Callable[[Any], Any], value: Callable[[Any], Any] | None) -> None:
+        self.key = checked_callable(key, "key")
+        self.value = value if value is None else checked_callable(value, "value")
+
+    def begin(self) -> tuple[Callable[[Any], object], Callable[[], Any]]:
+        elements: dict[Any, Any] = {}
+        key, value = self.key, self.value
+
+        def step(element: Any) -> None:
+            elements[key(element)] = element if value is None else value(element)
+
+        return step, lambda: elements
+
+    def __repr__(self) -> str:
+        return f"to_dict({name_of(self.key)}{'' if self.value is None else f', {name_of(self.value)}'})"
+
+
+class Reduce(FoldStage):
+    """``reduce(function, initial)``: what the function makes of all elements."""
+
+    def __init__(self, function: Callable[[Any, Any], Any], initial: Any) -> None:
+        self.function = checked_callable(function, "function")
+        self.initial = initial
+
+    def begin(self) -> tuple[Callable[[Any], object], Callable[[], Any]]:
+        function, value = self.function, self.initial
+
+        def step(element: Any) -> None:
+            nonlocal value
+            value = element if value is MISSING else function(value, element)
+
+        def result() -> Any:
+            return value if value is not MISSING else _nothing(self)
+
+        return step, result
+
+    def __repr__(self) -> str:
+        given = "" if self.initial is MISSING else f", {short(self.initial)}"
+        return f"reduce({name_of(self.function)}{given})"
+
+
+class Last(FoldStage):
+    """``last(default)``: the last element."""
+
+    def __init__(self, default: Any) -> None:
+        self.default = checked_given(default, "default")
+
+    def begin(self) -> tuple[Callable[[Any], object], Callable[[], Any]]:
+        last = self.default
+
+        def step(element: Any) -> None:
+            nonlocal last
+            last = element
+
+        def result() -> Any:
+            return last if last is not MISSING else _nothing(self)
+
+        return step, result
+
+    def __repr__(self) -> str:
+        return f"last({_shown(self.default)})"
+
+
+def _nothing(stage: Stage) -> Any:
+    raise NoElement(f"{stage!r}: the stream ended before that")
+
+
+def _shown(default: Any) -> str:
+    return "" if default is MISSING else f"default={short(default)}"
+
+
+class ElementAt(Stage):
+    """``element_at(index, default)``: one element, and no more of upstream than it takes to have it."""
+
+    def __init__(self, index: int, default: Any) -> None:
+        self.index = checked_natural(index, "index")
+        self.default = checked_given(default, "default")
+
+    def over(self, iterator: Iterator[Any], whole: Chain[Any]) -> Iterator[Any]:
+        """See ``Stage``."""
+        return self._picked(iterator, whole, whole.hold_back())
+
+    def _picked(self, iterator: Iterator[Any], whole: Chain[Any], gauge: Gauge) -> Iterator[Any]:
+        index = min(self.index, maxsize - 1)
+        for element in islice(iterator, index, index + 1):
+            gauge.used_up = True
+            yield element
+            whole.ended = True
+            return
+        whole.check_end()
+        if self.default is MISSING:
+            whole.raised_in(self)
+            _nothing(self)
+        gauge.used_up = True
+        yield self.default
+
+    def run(self) -> StageRun:
+        """See ``Stage``."""
+        return _ElementAtRun(self)
+
+    def __repr__(self) -> str:
+        return f"element_at({self.index}{'' if self.default is MISSING else ', '}{_shown(self.default)})"
+
+
+class First(ElementAt):
+    """``first(default)``: the first element."""
+
+    def __init__(self, default: Any) -> None:
+        super().__init__(0, default)
+
+    def __repr__(self) -> str:
+        return f"first({_shown(self.default)})"
+
+
+class _ElementAtRun(TailRun):
+    __slots__ = ("_asked", "_left", "_stage")
+
+    def __init__(self, stage: ElementAt) -> None:
+        super().__init__()
+        self._stage = stage
+        self._left = stage.index
+        self._asked = False
+
+    def on_next(self, element: Any) -> None:
+        if self._left:
+            self._left -= 1
+        else:
+            self.emit(element)
+            self.finish()
+
+    def on_complete(self) -> None:
+        self.end_with(_nothing(self._stage) if self._stage.default is MISSING else self._stage.default)
+
+    def ask_more(self, n: int) -> None:
+        with self._lock:
+            asked, self._asked = self._asked, True
+        if not asked:
+            self.ask(min(self._stage.index + 1, UNBOUNDED))
+
+
+class DefaultIfEmpty(Stage):
+    """``default_if_empty(value)``: the elements, or the value if there are none."""
+
+    calls_user_code = False
+
+    def __init__(self, value: Any) -> None:
+        self.value = checked_given(value, "value")
+
+    def over(self, iterator: Iterator[Any], whole: Chain[Any]) -> Iterator[Any]:
+        """See ``Stage``."""
+        return self._given(iterator, whole, whole.hold_back())
+
+    def _given(self, iterator: Iterator[Any], whole: Chain[Any], gauge: Gauge) -> Iterator[Any]:
+        for element in iterator:
+            gauge.holding = False
+            yield element
+            yield from iterator
+            return
+        whole.check_end()
+        gauge.used_up = True
+        yield self.value
+
+    def run(self) -> StageRun:
+        """See ``Stage``."""
+        return _DefaultRun(self.value)
+
+    def __repr__(self) -> str:
+        return f"default_if_empty({short(self.value)})"
+
+
+class _DefaultRun(TailRun):
+    __slots__ = ("_value",)
+
+    def __init__(self, value: Any) -> None:
+        super().__init__()
+        self._value = value
+
+    def on_next(self, element: Any) -> None:
+        self.pass_on(element)
+
+    def on_complete(self) -> None:
+        if self._emitted:
+            self.complete()
+        else:
+            self.end_with(self._value)
+
+
+class Match(Stage):
+    """``any(predicate)`` or ``all(predicate)``: whether an element is there that decides it.
+
+    Args:
+        predicate: called with each element.
+        decisive: the answer that an element gives for all by giving it itself: True for any, False for all.
+    """
+
+    def __init__(self, predicate: Callable[[Any], object], decisive: bool) -> None:
+        self.predicate = checked_callable(predicate, "predicate")
+        self.decisive = decisive
+
+    def over(self, iterator: Iterator[Any], whole: Chain[Any]) -> Iterator[Any]:
+        """See ``Stage``."""
+        return self._answer(iterator, whole, whole.hold_back())
+
+    def _answer(self, iterator: Iterator[Any], whole: Chain[Any], gauge: Gauge) -> Iterator[Any]:
+        for element in iterator:
+            try:
+                decided = bool(self.predicate(element)) is self.decisive
+            except BaseException:
+                whole.raised_in(self)
+                raise
+            if decided:
+                gauge.used_up = True
+                yield self.decisive
+                whole.ended = True
+                return
+        whole.check_end()
+        gauge.used_up = True
+        yield not self.decisive
+
+    def run(self) -> StageRun:
+        """See ``Stage``."""
+        return _MatchRun(self)
+
+    def __repr__(self) -> str:
+        return f"{'any' if self.decisive else 'all'}({name_of(self.predicate)})"
+
+
+class _MatchRun(GatherRun):
+    __slots__ = ("_stage",)
+
+    def __init__(self, stage: Match) -> None:
+        super().__init__()
+        self._stage = stage
+
+    def on_next(self, element: Any) -> None:
+        if bool(self._stage.predicate(element)) is self._stage.decisive:
+            self.emit(self._stage.decisive)
+            self.finish()
+
+    def on_complete(self) -> None:
+        self.end_with(not self._stage.decisive)

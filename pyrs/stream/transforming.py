@@ -6,11 +6,12 @@ from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from pyrs._core.sites import is_coroutine_function
-from pyrs._core.text import checked_natural
+from pyrs._core.text import MISSING, checked_natural
 from pyrs.operators import transforming
 from pyrs.stream.family import Family
 
 if TYPE_CHECKING:
+    from pyrs.operators.notification import Notification
     from pyrs.stream.stream import Stream
 
 __all__ = ["Transforming"]
@@ -75,3 +76,105 @@ class Transforming(Family[T_co]):
         if concurrency is not None or not ordered:
             raise TypeError("concurrency and ordered go with a coroutine function, and function is none")
         return self._then(transforming.Map(function))
+
+    @overload
+    def scan(self, function: Callable[[T_co, T_co], T_co]) -> Stream[T_co]: ...
+    @overload
+    def scan(self, function: Callable[[R, T_co], R], initial: R) -> Stream[R]: ...
+    def scan(self, function: Callable[[Any, Any], Any], initial: Any = MISSING) -> Stream[Any]:
+        """Emit for each element what the function makes of all so far.
+
+        ::
+
+            ---1---2---3---|
+            scan(add)
+            ---1---3---6---|
+
+            ---1---2---3---|
+            scan(add, 10)
+            10-11--13--16--|
+
+        Without an initial value the first element is the first value. With one, that is emitted before any element,
+        also if there is none, as in Reactor's ``scan`` and ``itertools.accumulate``. Demand goes through unchanged, but
+        for the initial value, which uses one. Holds the last value. What the function raises ends the stream with that
+        error and cancels upstream.
+
+        Args:
+            function: called with the value before and the element; returns the value for this element.
+            initial: the first value.
+
+        Raises:
+            TypeError: the function cannot be called.
+            NullSignal: the initial value is None.
+
+        Example:
+            >>> import pyrs
+            >>> from operator import add
+            >>> pyrs.just(1, 2, 3).scan(add).collect()
+            [1, 3, 6]
+            >>> pyrs.just(1, 2, 3).scan(add, 10).collect()
+            [10, 11, 13, 16]
+        """
+        return self._then(transforming.Scan(function, initial))
+
+    def with_index(self, start: int = 0) -> Stream[tuple[int, T_co]]:
+        """Pair each element with its number, as ``enumerate`` does.
+
+        ::
+
+            ---a------b------c------|
+            with_index()
+            ---(0,a)--(1,b)--(2,c)--|
+
+        Demand goes through unchanged. Nothing is held.
+
+        Args:
+            start: the number of the first.
+
+        Raises:
+            TypeError: it is not an integer.
+
+        Example:
+            >>> import pyrs
+            >>> pyrs.just("a", "b").with_index(1).collect()
+            [(1, 'a'), (2, 'b')]
+        """
+        return self._then(transforming.WithIndex(start))
+
+    def materialize(self) -> Stream[Notification[T_co]]:
+        """Make an element of each signal: of elements, of the end, and of an error, after which the stream completes.
+
+        ::
+
+            ---1---2---X
+            materialize()
+            ---1---2---X|    (Notifications)
+
+        Demand goes through unchanged; the last notification waits until it is demanded. Only that one is held. For
+        :class:`pyrs.Notification` see there.
+
+        Example:
+            >>> import pyrs
+            >>> pyrs.just(1).materialize().collect()
+            [Notification.next(1), Notification.completed()]
+        """
+        return self._then(transforming.Materialize())
+
+    def dematerialize(self: Transforming[Notification[R]]) -> Stream[R]:
+        """Make the signals again of which ``materialize`` made elements, and cancel upstream at the end.
+
+        ::
+
+            ---1---2---X|    (Notifications)
+            dematerialize()
+            ---1---2---X
+
+        Demand goes through unchanged: the end comes with the demand after the last element. Nothing is held. An element
+        that is no Notification ends the stream with a TypeError.
+
+        Example:
+            >>> import pyrs
+            >>> pyrs.just(1, 2).materialize().dematerialize().collect()
+            [1, 2]
+        """
+        return self._then(transforming.Dematerialize())

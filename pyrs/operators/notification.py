@@ -1,0 +1,110 @@
+"""Notification: a signal as an element."""
+
+from __future__ import annotations
+
+from typing import Any, Generic, Literal, NoReturn, TypeVar
+
+from pyrs._core.text import checked_given
+from pyrs.api import Subscriber
+from pyrs.errors import NullSignal
+
+__all__ = ["Notification"]
+
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+
+
+class Notification(Generic[T_co]):
+    """One of the signals ``on_next``, ``on_error`` and ``on_complete``, as an element. Immutable.
+
+    Made by ``next``, ``failed`` and ``completed``, and by ``Stream.materialize``. Two are equal when they are of one
+    kind and have equal elements, or the same error.
+
+    Attributes:
+        kind: ``"next"``, ``"error"`` or ``"complete"``.
+        element: of ``"next"``, else None.
+        error: of ``"error"``, else None.
+
+    Example:
+        >>> match Notification.next(3):
+        ...     case Notification(kind="next", element=n):
+        ...         print(n)
+        3
+    """
+
+    __slots__ = ("element", "error", "kind")
+
+    kind: Literal["next", "error", "complete"]
+    element: T_co | None
+    error: BaseException | None
+
+    def __init__(
+        self,
+        kind: Literal["next", "error", "complete"],
+        element: T_co | None = None,
+        error: BaseException | None = None,
+    ) -> None:
+        if kind not in ("next", "error", "complete"):
+            raise ValueError(f"kind must be 'next', 'error' or 'complete', not {kind!r}")
+        if (element is not None) != (kind == "next") or (error is not None) != (kind == "error"):
+            raise NullSignal(f"a Notification of kind {kind!r} has what on_{kind} takes, and nothing else")
+        if error is not None and not isinstance(error, BaseException):
+            raise TypeError(f"error must be an exception, not {type(error).__name__}")
+        object.__setattr__(self, "kind", kind)
+        object.__setattr__(self, "element", element)
+        object.__setattr__(self, "error", error)
+
+    @staticmethod
+    def next(element: T) -> Notification[T]:
+        """Return the notification of an element.
+
+        Raises:
+            NullSignal: it is None.
+        """
+        return Notification("next", checked_given(element, "element"))
+
+    @staticmethod
+    def failed(error: BaseException) -> Notification[NoReturn]:
+        """Return the notification of an error.
+
+        Raises:
+            NullSignal: it is None.
+            TypeError: it is not an exception.
+        """
+        return Notification("error", error=error)
+
+    @staticmethod
+    def completed() -> Notification[NoReturn]:
+        """Return the notification of the end."""
+        return Notification("complete")
+
+    def accept(self, subscriber: Subscriber[Any]) -> None:
+        """Signal it to a Subscriber. The caller keeps the rules: demand, and nothing after the end."""
+        if self.kind == "next":
+            subscriber.on_next(self.element)
+        elif self.error is not None:
+            subscriber.on_error(self.error)
+        else:
+            subscriber.on_complete()
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise AttributeError(f"a Notification does not change: {name}")
+
+    def __delattr__(self, name: str) -> NoReturn:
+        raise AttributeError(f"a Notification does not change: {name}")
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Notification):
+            return NotImplemented
+        return self.kind == other.kind and self.error is other.error and bool(self.element == other.element)
+
+    def __hash__(self) -> int:
+        return hash((self.kind, self.element, self.error))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (Notification, (self.kind, self.element, self.error))
+
+    def __repr__(self) -> str:
+        if self.kind == "next":
+            return f"Notification.next({self.element!r})"
+        return "Notification.completed()" if self.error is None else f"Notification.failed({self.error!r})"

@@ -1,0 +1,218 @@
+"""scan, with_index, materialize, dematerialize: against lists, with exact demand, and errors in their place."""
+
+from __future__ import annotations
+
+import itertools
+import operator
+import pickle
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import pyrs
+from pyrs import Notification
+from pyrs.testing import TestSubscriber
+from tests.core.modelling import DEMANDS, NUMBERS, Counting, agrees, quick
+
+add = operator.add
+MODELS: dict[str, tuple[Callable[[Any], Any], Callable[[list[int]], list[Any]]]] = {
+    "scan": (lambda s: s.scan(add), lambda x: list(itertools.accumulate(x))),
+    "scan from": (lambda s: s.scan(add, 5), lambda x: list(itertools.accumulate(x, initial=5))),
+    "with_index": (lambda s: s.with_index(), lambda x: list(enumerate(x))),
+    "with_index from": (lambda s: s.with_index(-2), lambda x: list(enumerate(x, -2))),
+    "materialize": (
+        lambda s: s.materialize(),
+        lambda x: [*map(Notification.next, x), Notification.completed()],
+    ),
+    "back": (lambda s: s.materialize().dematerialize(), lambda x: x),
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+@quick
+@given(numbers=NUMBERS, demands=DEMANDS)
+def test_against_lists(name: str, numbers: list[int], demands: list[int]) -> None:
+    operate, model = MODELS[name]
+    agrees(operate, numbers, model(numbers), demands)
+
+
+@quick
+@given(numbers=NUMBERS, demands=DEMANDS, initials=st.lists(st.integers(0, 9), max_size=4))
+def test_scans_in_a_row(numbers: list[int], demands: list[int], initials: list[int]) -> None:
+    expected = numbers
+    for initial in initials:
+        expected = list(itertools.accumulate(expected, initial=initial))
+
+    def chain(stream: pyrs.Stream[int]) -> pyrs.Stream[int]:
+        for initial in initials:
+            stream = stream.scan(add, initial)
+        return stream
+
+    agrees(chain, numbers, expected, demands)
+
+
+def test_the_initial_value_uses_one_demand_and_nothing_of_upstream() -> None:
+    source = Counting([1, 2])
+    subscriber: TestSubscriber[int] = TestSubscriber(1)
+    source.stream().scan(add, 10).subscribe(subscriber)
+    assert (subscriber.elements, source.requests) == ([10], [])
+    subscriber.request(2)
+    assert (subscriber.await_complete(), source.requests) == ([10, 11, 13], [2])
+    pulled: list[int] = []
+    fused = pyrs.from_iterable(pulled.append(n) or n for n in (1, 2))  # type: ignore[func-returns-value]
+    subscriber = TestSubscriber(1)
+    fused.scan(add, 10).subscribe(subscriber)
+    assert (subscriber.elements, pulled) == ([10], [])
+
+
+@pytest.mark.parametrize("pushed", [False, True])
+def test_the_end_comes_with_the_last_element(pushed: bool) -> None:
+    for operate, expected in (
+        (lambda s: s.scan(add), [1, 3]),
+        (lambda s: s.scan(add, 5), [5, 6, 8]),
+        (lambda s: s.with_index(), [(0, 1), (1, 2)]),
+        (lambda s: s.scan(add, 5).materialize().take(2), [Notification.next(5), Notification.next(6)]),
+    ):
+        subscriber: TestSubscriber[Any] = TestSubscriber(len(expected))
+        operate(Counting([1, 2]).stream() if pushed else pyrs.just(1, 2)).subscribe(subscriber)
+        assert subscriber.await_complete() == expected
+
+
+def test_the_initial_value_comes_before_an_error_that_came_without_demand() -> None:
+    failure = ValueError("no")
+    subscriber: TestSubscriber[int] = TestSubscriber()
+    pyrs.error(failure).scan(add, 1).subscribe(subscriber)
+    subscriber.assert_live()
+    subscriber.request(1)
+    assert (subscriber.elements, subscriber.await_error()) == ([1], failure)
+
+
+def test_requests_race_with_the_initial_value() -> None:
+    for _ in range(300):
+        subscriber: TestSubscriber[int] = TestSubscriber()
+        Counting(range(4)).stream().scan(add, 0).subscribe(subscriber)
+        start = threading.Barrier(3)
+
+        def ask(start: threading.Barrier = start, subscriber: TestSubscriber[int] = subscriber) -> None:
+            start.wait(10)
+            subscriber.request(1)
+            subscriber.request(1)
+
+        threads = [threading.Thread(target=ask) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(10)
+        assert subscriber.await_complete() == [0, 0, 1, 3, 6]
+        subscriber.assert_rules()
+
+
+def test_an_error_becomes_an_element_and_an_error_again() -> None:
+    failure = ValueError("no")
+    source = Counting([1], failure)
+    subscriber: TestSubscriber[Any] = TestSubscriber(1)
+    source.stream().materialize().subscribe(subscriber)
+    assert subscriber.elements == [Notification.next(1)]
+    subscriber.request(1)
+    assert subscriber.await_complete() == [Notification.next(1), Notification.failed(failure)]
+    subscriber = TestSubscriber(None)
+    source.stream().materialize().dematerialize().subscribe(subscriber)
+    assert (subscriber.elements, subscriber.await_error()) == ([1], failure)
+
+
+def test_an_error_of_a_stage_before_it_is_an_element_too() -> None:
+    (told,) = pyrs.just(1).map(lambda n: n // 0).materialize().collect()
+    assert isinstance(told.error, ZeroDivisionError)
+    source = Counting([1, 2])
+    assert len(source.stream().map(lambda n: n // 0).materialize().collect()) == 1
+    assert source.cancels == 1
+
+
+def test_dematerialize_cancels_at_the_end_and_takes_nothing_but_notifications() -> None:
+    source = Counting([Notification.next(1), Notification.completed(), Notification.next(2)])
+    assert source.stream().dematerialize().collect() == [1]
+    assert (source.pulled, source.cancels) == (2, 1)
+    with pytest.raises(TypeError, match="a stream of Notification, not of int"):
+        pyrs.just(1).dematerialize().collect()  # type: ignore[misc]
+
+
+def test_notifications() -> None:
+    failure = ValueError("no")
+    kinds = [Notification.next(1), Notification.failed(failure), Notification.completed()]
+    assert list(map(repr, kinds)) == [
+        "Notification.next(1)",
+        "Notification.failed(ValueError('no'))",
+        "Notification.completed()",
+    ]
+    assert len({*kinds, Notification.next(1), Notification.completed()}) == 3
+    assert Notification.next(1) != 1
+    assert pickle.loads(pickle.dumps(kinds[0])) == kinds[0]
+    seen: list[Any] = []
+    for notification in kinds:
+        subscriber: TestSubscriber[int] = TestSubscriber(1)
+        pyrs.never().subscribe(subscriber)
+        notification.accept(subscriber)
+        seen.append((subscriber.elements, subscriber.error, subscriber.completed))
+    assert seen == [([1], None, False), ([], failure, False), ([], None, True)]
+    with pytest.raises(AttributeError, match="does not change"):
+        kinds[0].element = 2
+    with pytest.raises(AttributeError, match="does not change"):
+        del kinds[0].element
+    with pytest.raises(pyrs.NullSignal):
+        Notification.next(None)
+    with pytest.raises(pyrs.NullSignal):
+        Notification.failed(None)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="error must be an exception, not int"):
+        Notification.failed(3)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="kind must be"):
+        Notification("end")  # type: ignore[arg-type]
+    with pytest.raises(pyrs.NullSignal):
+        Notification("complete", 3)
+
+
+@pytest.mark.parametrize("pushed", [False, True])
+@pytest.mark.parametrize("given", [(), (1,)])
+def test_a_function_that_raises_ends_the_stream(pushed: bool, given: tuple[int, ...]) -> None:
+    def raises(value: int, element: int) -> int:
+        raise ValueError("no")
+
+    source = Counting([1, 2, 3])
+    subscriber: TestSubscriber[int] = TestSubscriber(None)
+    (source.stream() if pushed else pyrs.just(1, 2, 3)).scan(raises, *given).subscribe(subscriber)
+    error = subscriber.await_error(ValueError)
+    assert any("in scan(raises" in note for note in error.__notes__)
+    assert (subscriber.elements, source.cancels) == ([1], int(pushed))
+
+
+def test_none_from_the_function_is_not_an_element() -> None:
+    for source in (pyrs.just(1, 2), Counting([1, 2]).stream()):
+        with pytest.raises(pyrs.NullSignal):
+            source.scan(lambda value, element: None).collect()
+        with pytest.raises(pyrs.NullSignal):
+            source.map(lambda n: None).materialize().dematerialize().collect()
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_cancel_goes_up(name: str) -> None:
+    source = Counting(range(9))
+    subscriber: TestSubscriber[Any] = TestSubscriber(2)
+    MODELS[name][0](source.stream()).subscribe(subscriber)
+    subscriber.cancel()
+    subscriber.request(5)
+    assert (len(subscriber.elements), source.cancels) == (2, 1)
+
+
+def test_shown_as_written_and_bad_arguments_refused() -> None:
+    stream = pyrs.range(3).scan(max).scan(max, 7).with_index().with_index(2).materialize().dematerialize()
+    expected = "range(0, 3).scan(max).scan(max, 7).with_index().with_index(2).materialize().dematerialize()"
+    assert repr(stream) == expected
+    with pytest.raises(TypeError, match="function must be callable, not int"):
+        pyrs.range(3).scan(3)  # type: ignore[call-overload]
+    with pytest.raises(pyrs.NullSignal, match="initial must not be None"):
+        pyrs.range(3).scan(max, None)
+    with pytest.raises(TypeError, match="start must be an integer, not str"):
+        pyrs.range(3).with_index("1")  # type: ignore[arg-type]
