@@ -23,13 +23,9 @@ from pyrs._core.demand import UNBOUNDED
 from pyrs._core.hooks import set_element_hook, set_error_hook
 from pyrs._core.overflow import Overflow
 from pyrs.api import Processor, Publisher, Subscriber, Subscription
-<<<<<<< Updated upstream
 from pyrs.errors import NoElement, NonPositiveRequest, NullSignal, PyrsError, SpecViolation
-from pyrs.operators.notification import Notification
-=======
-from pyrs.errors import NonPositiveRequest, NullSignal, PyrsError, SpecViolation
 from pyrs.operators.backoff import Backoff
->>>>>>> Stashed changes
+from pyrs.operators.notification import Notification
 from pyrs.publishers.asynchronous import from_async_iterable, from_awaitable, from_future
 from pyrs.publishers.basic import empty, error, from_iterable, just, never, range
 from pyrs.publishers.combining import combine_latest, concat, merge, zip
@@ -41,11 +37,8 @@ __version__ = "0.1.0"
 
 __all__ = [
     "UNBOUNDED",
-<<<<<<< Updated upstream
-    "NoElement",
-=======
     "Backoff",
->>>>>>> Stashed changes
+    "NoElement",
     "NonPositiveRequest",
     "Notification",
     "NullSignal",
