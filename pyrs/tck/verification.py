@@ -34,7 +34,7 @@ class Verification:
     """
 
     environment: TestEnvironment | None = None
-    skip_tests: Mapping[str, str] = MappingProxyType({})
+    skip_tests: ClassVar[Mapping[str, str]] = MappingProxyType({})
     expected: ClassVar[Mapping[str, Kind]] = MappingProxyType({})
 
     @cached_property

@@ -1,0 +1,182 @@
+"""Timeouts by argument and by environment variable, and the errors that other threads record."""
+
+from __future__ import annotations
+
+from threading import Thread
+
+import pytest
+
+from pyrs.tck import PublisherVerification, Status, TestEnvironment, judge
+from pyrs.tck.environment import named
+from pyrs.tck.waiting import Latch, Promise, Receptacle
+from tests.tck.right import RightPublisher
+
+VARIABLES = (
+    "PYRS_TCK_TIMEOUT_SCALE",
+    "DEFAULT_TIMEOUT_MILLIS",
+    "DEFAULT_NO_SIGNALS_TIMEOUT_MILLIS",
+    "PUBLISHER_REFERENCE_GC_TIMEOUT_MILLIS",
+)
+
+
+@pytest.fixture(autouse=True)
+def no_variables(monkeypatch: pytest.MonkeyPatch) -> None:
+    for variable in VARIABLES:
+        monkeypatch.delenv(variable, raising=False)
+
+
+def test_the_defaults() -> None:
+    env = TestEnvironment()
+    assert (env.timeout, env.no_signals_timeout, env.reference_timeout) == (0.5, 0.1, 1.0)
+
+
+def test_arguments_are_seconds() -> None:
+    assert TestEnvironment(timeout=0.25).timeout == 0.25
+
+
+def test_the_java_kits_variables_are_milliseconds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DEFAULT_TIMEOUT_MILLIS", "300")
+    monkeypatch.setenv("DEFAULT_NO_SIGNALS_TIMEOUT_MILLIS", "50")
+    monkeypatch.setenv("PUBLISHER_REFERENCE_GC_TIMEOUT_MILLIS", "3000")
+    env = TestEnvironment()
+    assert (env.timeout, env.no_signals_timeout, env.reference_timeout) == (0.3, 0.05, 3.0)
+    assert TestEnvironment(timeout=2).timeout == 2  # an argument wins
+
+
+def test_one_variable_scales_every_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = TestEnvironment(timeout=0.25)
+    monkeypatch.setenv("PYRS_TCK_TIMEOUT_SCALE", "4")
+    scaled = TestEnvironment(timeout=0.25)
+    names = ("timeout", "no_signals_timeout", "reference_timeout", "hook_timeout", "deadline")
+    assert [getattr(scaled, name) for name in names] == [4 * getattr(plain, name) for name in names]
+    assert scaled.fresh().timeout == scaled.timeout
+
+
+@pytest.mark.parametrize("text", ["fast", "0", "-1", "nan", "inf"])
+@pytest.mark.parametrize("variable", VARIABLES)
+def test_a_variable_that_is_no_positive_number_is_refused(
+    monkeypatch: pytest.MonkeyPatch, variable: str, text: str
+) -> None:
+    monkeypatch.setenv(variable, text)
+    with pytest.raises(
+        ValueError, match=f"the environment variable {variable} must be a positive number, not '{text}'"
+    ):
+        TestEnvironment()
+
+
+@pytest.mark.parametrize("value", [0, -1, float("nan")])
+def test_an_argument_that_is_not_positive_is_refused(value: float) -> None:
+    with pytest.raises(ValueError, match="timeout must be a positive number of seconds"):
+        TestEnvironment(timeout=value)
+    with pytest.raises(ValueError, match="deadline must be a positive number of seconds"):
+        TestEnvironment(deadline=value)
+
+
+def test_an_argument_that_is_no_number_is_refused() -> None:
+    with pytest.raises(TypeError, match="hook_timeout must be a number of seconds, not str"):
+        TestEnvironment(hook_timeout="2")  # type: ignore[arg-type]
+
+
+def test_a_flop_on_another_thread_fails_the_test_that_looks() -> None:
+    env = TestEnvironment().fresh()
+    thread = Thread(target=env.flop, args=("too many elements",))
+    thread.start()
+    with pytest.raises(AssertionError, match="too many elements"):
+        env.verify_no_async_errors(5)
+    thread.join()
+
+
+def test_a_flop_with_an_error_is_that_error() -> None:
+    env = TestEnvironment().fresh()
+    error = ValueError("3.9")
+    env.flop("on_error came", error)
+    with pytest.raises(AssertionError, match=r"async error during the test: ValueError: 3\.9") as caught:
+        env.verify_no_async_errors_no_delay()
+    assert caught.value.__cause__ is error
+    assert env.drop_async_error() is error
+    assert env.drop_async_error() is None
+    env.verify_no_async_errors_no_delay()
+
+
+def test_errors_are_kept_up_to_a_bound() -> None:
+    env = TestEnvironment().fresh()
+    for _ in range(1_100):
+        env.flop("again", ValueError())
+    dropped = sum(env.drop_async_error() is not None for _ in range(1_100))
+    assert dropped == 1_000
+
+
+def test_environments_of_two_tests_share_no_errors() -> None:
+    env = TestEnvironment()
+    first, second = env.fresh(), env.fresh()
+    first.flop("only here")
+    second.verify_no_async_errors_no_delay()
+    env.verify_no_async_errors_no_delay()
+
+
+def test_a_promise_is_completed_once() -> None:
+    env = TestEnvironment().fresh()
+    promise: Promise[int] = Promise(env)
+    promise.complete(1)
+    promise.complete(2)
+    assert promise.value == 1
+    assert "cannot complete a promise twice: it has 1, now came 2" in str(env.drop_async_error())
+
+
+def test_a_value_before_it_came_is_a_failure() -> None:
+    promise: Promise[int] = Promise(TestEnvironment().fresh())
+    with pytest.raises(AssertionError, match="before it came"):
+        _ = promise.value
+
+
+def test_a_receptacle_tells_elements_from_the_end() -> None:
+    env = TestEnvironment().fresh()
+    received: Receptacle[int] = Receptacle(env)
+    received.add(1)
+    received.complete()
+    assert received.next(1, "nothing") == 1
+    received.expect_completion(1, "no end")
+    env.verify_no_async_errors_no_delay()
+    received.complete()
+    assert "unexpected additional on_complete" in str(env.drop_async_error())
+
+
+def test_a_latch_waits() -> None:
+    env = TestEnvironment(timeout=0.01).fresh()
+    latch = Latch(env)
+    latch.expect_close("nothing happened")
+    assert "nothing happened within 10 ms" in str(env.drop_async_error())
+    latch.close()
+    latch.expect_close("nothing happened")
+    env.verify_no_async_errors_no_delay()
+
+
+def test_an_object_whose_str_raises_is_named_all_the_same() -> None:
+    class Nameless(RightPublisher):
+        def __str__(self) -> str:
+            raise OSError
+
+    assert named(Nameless(1)) == "<Nameless, whose str() raises OSError>"
+
+    class Verification(PublisherVerification[int]):
+        environment = TestEnvironment(timeout=0.1)
+
+        def create_publisher(self, elements: int) -> Nameless:
+            return Nameless(0)
+
+    verdict = judge(Verification, "required_createPublisher1MustProduceAStreamOfExactly1Element")
+    assert verdict.status is Status.FAILED
+    assert "<Nameless" in verdict.reason
+
+
+def test_debugging_prints_the_signals(capsys: pytest.CaptureFixture[str]) -> None:
+    class Verification(PublisherVerification[int]):
+        environment = TestEnvironment(debug=True)
+
+        def create_publisher(self, elements: int) -> RightPublisher:
+            return RightPublisher(elements)
+
+    judge(Verification, "required_createPublisher1MustProduceAStreamOfExactly1Element")
+    printed = capsys.readouterr().out
+    assert "on_next(1)" in printed
+    assert "on_complete()" in printed

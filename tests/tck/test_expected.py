@@ -1,0 +1,132 @@
+"""No test of the Java kit is missing: the tables against the list of its methods, the classes against the tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+
+from pyrs.tck import (
+    IdentityProcessorVerification,
+    Kind,
+    PublisherVerification,
+    SubscriberBlackboxVerification,
+    SubscriberWhiteboxVerification,
+)
+from pyrs.tck.expected import BLACKBOX, PROCESSOR, PUBLISHER, WHITEBOX, kind_of
+from pyrs.tck.verification import Verification
+
+# Written from the Java kit's jar, by listing the methods with @Test.
+LIST = Path(__file__).with_name("tck-1.0.4-tests.txt")
+
+VERIFICATIONS: dict[str, tuple[type[Verification], Mapping[str, Kind], int, dict[str, int]]] = {
+    "PublisherVerification": (
+        PublisherVerification,
+        PUBLISHER,
+        38,
+        {"required": 22, "optional": 8, "stochastic": 1, "untested": 7},
+    ),
+    "SubscriberWhiteboxVerification": (SubscriberWhiteboxVerification, WHITEBOX, 27, {"required": 14, "untested": 13}),
+    "SubscriberBlackboxVerification": (SubscriberBlackboxVerification, BLACKBOX, 26, {"required": 11, "untested": 15}),
+    "IdentityProcessorVerification": (
+        IdentityProcessorVerification,
+        PROCESSOR,
+        68,
+        {"required": 39, "optional": 8, "stochastic": 1, "untested": 20},
+    ),
+}
+
+
+def listed(verification: str) -> list[str]:
+    names: dict[str, list[str]] = {}
+    current = ""
+    for line in LIST.read_text(encoding="utf-8").splitlines():
+        if line.startswith(" "):
+            names[current].append(line.strip())
+        else:
+            current, count = line.split()
+            names[current] = []
+            assert count.isdigit()
+    return names[verification]
+
+
+@pytest.mark.parametrize("name", VERIFICATIONS)
+def test_the_table_holds_the_java_kits_tests(name: str) -> None:
+    _, table, count, kinds = VERIFICATIONS[name]
+    assert sorted(table) == sorted(listed(name))
+    assert len(table) == len(listed(name)) == count
+    for kind in Kind:
+        assert sum(each is kind for each in table.values()) == kinds.get(kind.value, 0)
+
+
+@pytest.mark.parametrize("name", VERIFICATIONS)
+def test_the_verification_has_the_tests_of_its_table(name: str) -> None:
+    verification, table, _, _ = VERIFICATIONS[name]
+    assert verification.expected is table
+    names = verification.test_names()
+    assert [each for each in names if kind_of(each) is not Kind.BEYOND] == list(table)
+    assert len(names) == len(set(names))
+    assert verification.problems() == []
+
+
+@pytest.mark.parametrize("name", VERIFICATIONS)
+def test_what_goes_beyond_the_java_kit_says_so_in_its_name(name: str) -> None:
+    verification, table, _, _ = VERIFICATIONS[name]
+    prefixes = tuple(f"{kind.value}_" for kind in Kind)
+    methods = [each for each in dir(verification) if each.startswith(prefixes)]
+    assert {each for each in methods if not each.startswith("beyond_")} <= {*table, "optional_publisher_test"}
+    assert len([each for each in methods if each.startswith("beyond_")]) >= 4
+
+
+def test_every_test_says_what_it_checks() -> None:
+    for verification, _, _, _ in VERIFICATIONS.values():
+        for name in verification.test_names():
+            assert getattr(verification, name).__doc__, name
+
+
+def test_rules_that_the_java_kit_never_checks_are_checked() -> None:
+    """The binding rules among those without an executable test, apart from 1.10 and 2.12, which are the caller's."""
+    names: list[str] = []
+    for verification, _, _, _ in VERIFICATIONS.values():
+        names += [name for name in verification.test_names() if name.startswith("beyond_spec")]
+    rules = {name.split("_")[1].removeprefix("spec") for name in names}
+    assert {"106", "108", "110", "204", "206", "207", "211", "301", "305", "315", "316"} <= rules
+
+
+def test_a_name_without_a_kind_is_required() -> None:
+    assert kind_of("mustImmediatelyPassOnOnErrorEventsReceivedFromItsUpstreamToItsDownstream") is Kind.REQUIRED
+
+
+def test_a_class_that_lost_a_test_says_so() -> None:
+    class Lost(PublisherVerification[Any]):
+        required_spec105_mustSignalOnCompleteWhenFiniteStreamTerminates = None  # noqa: N815
+
+    assert Lost.problems() == [
+        "required_spec105_mustSignalOnCompleteWhenFiniteStreamTerminates is in the Java kit and missing here"
+    ]
+
+
+def test_a_class_that_rewrote_a_test_says_so() -> None:
+    class Rewritten(PublisherVerification[Any]):
+        def required_spec303_mustNotAllowUnboundedRecursion(self) -> None:
+            pass
+
+    assert Rewritten.problems() == [
+        "required_spec303_mustNotAllowUnboundedRecursion was rewritten by Rewritten; "
+        "name it in skip_tests, with the reason, instead"
+    ]
+
+
+def test_a_skip_needs_a_test_and_a_reason() -> None:
+    class Skips(PublisherVerification[Any]):
+        skip_tests: ClassVar[dict[str, str]] = {
+            "required_spec999": "it is not there",
+            "required_spec303_mustNotAllowUnboundedRecursion": " ",
+        }
+
+    assert Skips.problems() == [
+        "skip_tests names required_spec999, and there is no such test",
+        "skip_tests gives no reason for required_spec303_mustNotAllowUnboundedRecursion",
+    ]

@@ -1,0 +1,238 @@
+"""pytest, unittest and the command line: the same verdict, one item for each test, no silent green."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import unittest
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from pyrs.tck import PublisherVerification, Report, Status, TestEnvironment, Verdict, as_test_case, verify
+from pyrs.tck.command import REFEREES, UsageError, as_junit, as_text, find
+from pyrs.tck.expected import PUBLISHER, Kind
+from tests.tck.right import RightPublisher
+
+ROOT = Path(__file__).resolve().parents[2]
+
+MODULE = '''
+from pyrs.tck import PublisherVerification, TestEnvironment
+from tests.tck.right import RightPublisher
+from tests.tck.wrong_publishers import OneTooMany
+
+class Mine(PublisherVerification):
+    environment = TestEnvironment(timeout=0.2, no_signals_timeout=0.01)
+
+    def create_publisher(self, elements):
+        return RightPublisher(elements)
+
+class Wrong(Mine):
+    def create_publisher(self, elements):
+        return OneTooMany(elements)
+
+class _Base(Mine):
+    """Not collected: its name says that it is for others."""
+'''
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    (tmp_path / "test_mine.py").write_text(MODULE, encoding="utf-8")
+    return tmp_path
+
+
+def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "200"}
+    environment.pop("PYTEST_ADDOPTS", None)
+    return subprocess.run(
+        [sys.executable, "-m", *arguments],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
+
+
+def run_pytest(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return run(folder, "pytest", "-p", "no:cacheprovider", *arguments)
+
+
+def test_the_plugin_is_registered() -> None:
+    names = [entry.value for entry in metadata.entry_points(group="pytest11")]
+    assert "pyrs.tck.plugin" in names, "the installed metadata is older than pyproject.toml: make setup"
+
+
+def test_pytest_shows_one_item_for_each_test_by_its_name(project: Path) -> None:
+    listing = run_pytest(project, "--collect-only", "-q")
+    items = [line.rpartition("::")[2] for line in listing.stdout.splitlines() if "::Mine::" in line]
+    assert items[:38] == list(PUBLISHER) or sorted(items[:38]) == sorted(PUBLISHER)
+    assert sorted(items) == sorted(PublisherVerification.test_names())
+    assert "_Base" not in listing.stdout
+
+
+def test_pytest_passes_skips_and_fails_as_the_verdicts_say(project: Path) -> None:
+    passed = run_pytest(project, "-k", "Mine", "-rs")
+    assert passed.returncode == 0, passed.stdout
+    assert "Mine (python referee): 38 tests of the Java kit: 29 passed, 2 skipped, 7 untested" in passed.stdout
+    assert "skipped optional_spec104_mustSignalOnErrorWhenFails: there is no failed Publisher" in passed.stdout
+    assert "untested: not verified by this kit" in passed.stdout
+    failed = run_pytest(project, "-k", "Wrong and spec105")
+    assert failed.returncode == 1
+    assert "expected the end of the stream but got element [4]" in failed.stdout
+    assert "48 of its 51 tests did not run" in failed.stdout or "of its 51 tests did not run" in failed.stdout
+
+
+def test_pytest_shows_the_frames_of_the_publisher(project: Path) -> None:
+    source = MODULE.replace("return OneTooMany(elements)", "raise OSError('the database is away')")
+    (project / "test_mine.py").write_text(source, encoding="utf-8")
+    failed = run_pytest(project, "-k", "Wrong and spec105_must")
+    assert "create_publisher(3) raised OSError: the database is away" in failed.stdout
+    assert "in create_publisher" in failed.stdout
+
+
+def test_pytest_refuses_a_class_that_lost_a_test(project: Path) -> None:
+    with (project / "test_mine.py").open("a", encoding="utf-8") as file:
+        file.write("class Lost(Mine):\n    required_validate_maxElementsFromPublisher = None\n")
+    refused = run_pytest(project, "-k", "Lost")
+    assert refused.returncode != 0
+    assert "required_validate_maxElementsFromPublisher is in the Java kit and missing here" in refused.stdout
+
+
+def test_fixtures_and_pytest_skip_work_in_verifications(project: Path) -> None:
+    (project / "test_mine.py").write_text(
+        MODULE
+        + """
+import pytest
+
+@pytest.fixture
+def database():
+    return 7
+
+class Fixtures(Mine):
+    @pytest.fixture(autouse=True)
+    def prepare(self, database):
+        self.elements = database
+
+    def create_publisher(self, elements):
+        assert self.elements == 7
+        return RightPublisher(elements)
+
+class Away(Mine):
+    def create_publisher(self, elements):
+        pytest.skip("no database here")
+""",
+        encoding="utf-8",
+    )
+    ran = run_pytest(project, "-k", "(Fixtures or Away) and required_spec105", "-rs")
+    assert ran.returncode == 0, ran.stdout
+    assert "1 passed, 1 skipped" in ran.stdout
+    assert "no database here" in ran.stdout
+
+
+def test_the_plugin_is_silent_where_there_is_no_verification(tmp_path: Path) -> None:
+    (tmp_path / "test_other.py").write_text("import sys\n\n\ndef test_nothing():\n    assert True\n", encoding="utf-8")
+    ran = run_pytest(tmp_path)
+    assert ran.returncode == 0, ran.stdout
+    assert "Reactive Streams" not in ran.stdout
+
+
+def test_the_command_gives_the_verdict(project: Path) -> None:
+    passed = run(project, "pyrs", "tck", "test_mine:Mine", "--junit", "mine.xml")
+    assert passed.returncode == 0, passed.stdout + passed.stderr
+    assert "  passed    required_spec101_subscriptionRequest" in passed.stdout
+    assert passed.stdout.splitlines()[-1].startswith(
+        "test_mine:Mine (python referee): 38 tests of the Java kit: 29 passed, 2 skipped, 7 untested; "
+    )
+    suite = ElementTree.parse(project / "mine.xml").getroot()[0]
+    assert suite.attrib["tests"] == str(len(PublisherVerification.test_names()))
+    assert suite.attrib["failures"] == suite.attrib["errors"] == "0"
+    failed = run(project, "pyrs", "tck", "test_mine:Wrong")
+    assert failed.returncode == 1
+    assert "failed: required_spec105_mustSignalOnCompleteWhenFiniteStreamTerminates" in failed.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["test_mine"], "'test_mine' is not of the form module:Class"),
+        (["nowhere:Mine"], "cannot import nowhere: No module named 'nowhere'"),
+        (["test_mine:Other"], "test_mine:Other is no subclass of a verification"),
+        (["test_mine:TestEnvironment"], "test_mine:TestEnvironment is no subclass of a verification"),
+    ],
+)
+def test_the_command_says_what_it_cannot_judge(project: Path, arguments: list[str], complaint: str) -> None:
+    refused = run(project, "pyrs", "tck", *arguments)
+    assert refused.returncode == 2
+    assert f"pyrs tck: {complaint}" in refused.stderr
+    assert "Traceback" not in refused.stderr
+
+
+def test_a_referee_that_is_not_there_is_named(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if "java" in REFEREES:
+        pytest.skip("the Java referee is there")
+    refused = run(project, "pyrs", "tck", "test_mine:Mine", "--referee", "both")
+    assert refused.returncode == 2
+    assert "there is no java referee in this version" in refused.stderr
+
+
+def test_find_wants_a_verification() -> None:
+    with pytest.raises(UsageError, match="is no subclass of a verification"):
+        find("pyrs.tck.verification:Verification")
+
+
+class _Right(PublisherVerification[Any]):
+    environment = TestEnvironment(timeout=0.2, no_signals_timeout=0.01)
+
+    def create_publisher(self, elements: int) -> Any:
+        return RightPublisher(elements)
+
+
+class _Wrong(_Right):
+    def create_publisher(self, elements: int) -> Any:
+        return RightPublisher(elements + 1)
+
+
+def test_unittest_gives_the_same_verdict() -> None:
+    for verification in (_Right, _Wrong):
+        result = unittest.TestResult()
+        unittest.defaultTestLoader.loadTestsFromTestCase(as_test_case(verification)).run(result)
+        report = verify(verification)
+        assert result.testsRun == len(report.verdicts) + 1
+        assert result.wasSuccessful() == report.passed
+        failed = {test.id().rpartition(".test_")[2] for test, _ in (*result.failures, *result.errors)}
+        assert failed == {verdict.name for verdict in report.verdicts if verdict.status is Status.FAILED}
+        reasons = {test.id().rpartition(".test_")[2]: reason for test, reason in result.skipped}
+        assert reasons["optional_spec104_mustSignalOnErrorWhenFails"].startswith(
+            "skipped: there is no failed Publisher"
+        )
+
+
+def test_a_test_case_of_a_class_that_lost_a_test_fails() -> None:
+    class Lost(_Right):
+        required_validate_maxElementsFromPublisher = None  # noqa: N815
+
+    result = unittest.TestResult()
+    as_test_case(Lost)("test_all_tests_are_there").run(result)
+    assert len(result.failures) == 1
+
+
+def test_xml_holds_whatever_a_publisher_says() -> None:
+    verdict = Verdict("required_x", Kind.REQUIRED, Status.FAILED, "\x00 \ud800 <&> \u2028", 0.1, details="\x1b[0m")
+    report = Report("mine:Mine", "python", (verdict,), ("required_y did not run",))
+    suite = ElementTree.fromstring(as_junit([report]))[0]
+    assert suite.attrib["failures"] == "1"
+    assert suite.attrib["errors"] == "1"
+    assert suite[0][0].attrib["message"] == "\ufffd \ufffd <&> \u2028"
+
+
+def test_a_void_run_says_why() -> None:
+    report = Report("mine:Mine", "python", (), ("required_y did not run",))
+    assert "the run is void:\n  required_y did not run" in as_text(report)
+    assert "nothing ran" in as_text(report)

@@ -1,0 +1,283 @@
+"""A verdict comes whatever the user's code does: hooks that return None, raise or block, tests that never end."""
+
+from __future__ import annotations
+
+import time
+from threading import Event, Thread, active_count, enumerate
+from typing import Any, ClassVar
+
+import pytest
+
+from pyrs.tck import (
+    Kind,
+    PublisherVerification,
+    Report,
+    Skipped,
+    Status,
+    SubscriberBlackboxVerification,
+    TestEnvironment,
+    Verdict,
+    judge,
+    verify,
+)
+from pyrs.tck.verdicts import unexpected
+from tests.tck.right import RightPublisher
+from tests.tck.wrong_subscribers import Blocks, Silent
+
+TEST = "required_spec105_mustSignalOnCompleteWhenFiniteStreamTerminates"
+QUICK = TestEnvironment(timeout=0.2, no_signals_timeout=0.02, hook_timeout=0.15, deadline=0.6)
+
+
+class _Verification(PublisherVerification[Any]):
+    environment = QUICK
+
+    def create_publisher(self, elements: int) -> Any:
+        return RightPublisher(elements)
+
+
+def test_a_hook_that_returns_none_is_a_failure_that_says_so() -> None:
+    class Nothing(_Verification):
+        def create_publisher(self, elements: int) -> Any:
+            return None
+
+    verdict = judge(Nothing, TEST)
+    assert verdict.status is Status.FAILED
+    assert verdict.reason == "create_publisher(3) returned None, which has no subscribe()"
+
+
+def test_a_hook_that_raises_is_a_failure_with_the_frames() -> None:
+    class Raises(_Verification):
+        def create_publisher(self, elements: int) -> Any:
+            raise OSError("the database is away")
+
+    verdict = judge(Raises, TEST)
+    assert verdict.status is Status.FAILED
+    assert verdict.reason == "create_publisher(3) raised OSError: the database is away"
+    assert "in create_publisher" in verdict.details
+
+
+def test_a_hook_that_is_not_written_is_named() -> None:
+    class Forgotten(PublisherVerification[Any]):
+        environment = QUICK
+
+    assert "Forgotten must define create_publisher(elements)" in judge(Forgotten, TEST).reason
+
+
+def test_a_hook_that_blocks_is_a_failure_within_its_deadline_and_says_where_it_is() -> None:
+    for_ever = Event()
+
+    class Blocked(_Verification):
+        def create_publisher(self, elements: int) -> Any:
+            for_ever.wait(30)
+
+    began = time.monotonic()
+    verdict = judge(Blocked, TEST)
+    assert time.monotonic() - began < 5
+    assert verdict.status is Status.FAILED
+    assert verdict.reason == "create_publisher(3) did not return within 150 ms"
+    assert "in create_publisher" in verdict.details
+    for_ever.set()
+
+
+def test_the_run_goes_on_after_hooks_that_return_none_raise_and_block() -> None:
+    for_ever = Event()
+
+    class Moody(_Verification):
+        skip_tests: ClassVar[dict[str, str]] = {
+            name: "one test is enough here"
+            for name in PublisherVerification.test_names()
+            if "createPublisher" not in name and name not in (TEST, _EMPTY)
+        }
+
+        def create_publisher(self, elements: int) -> Any:
+            if elements == 1:
+                raise OSError("the database is away")
+            if elements == 0:
+                for_ever.wait(30)
+            return None if elements == 3 and self.env.debug_enabled else RightPublisher(elements)
+
+    report = verify(Moody)
+    statuses = {verdict.name: verdict.status for verdict in report.verdicts}
+    assert len(report.verdicts) == len(PublisherVerification.test_names())
+    assert statuses["required_createPublisher1MustProduceAStreamOfExactly1Element"] is Status.FAILED
+    assert statuses[_EMPTY] is Status.FAILED
+    assert statuses[TEST] is Status.PASSED
+    assert not report.passed
+    for_ever.set()
+
+
+_EMPTY = "optional_spec105_emptyStreamMustTerminateBySignallingOnComplete"
+
+
+def test_a_test_that_runs_without_end_is_ended() -> None:
+    class Endless(RightPublisher):
+        def subscribe(self, subscriber: Any, /) -> None:
+            while True:
+                pass
+
+    class Verification(_Verification):
+        def create_publisher(self, elements: int) -> Any:
+            return Endless(elements)
+
+    before = set(enumerate())
+    verdict = judge(Verification, TEST)
+    assert verdict.status is Status.FAILED
+    assert verdict.reason == "the test was not over within 600 ms: something in it blocks or runs without end"
+    assert "in subscribe" in verdict.details
+    assert_ended(before)  # what loops in Python was told to end
+
+
+def assert_ended(before: set[Thread]) -> None:
+    for thread in set(enumerate()) - before:
+        thread.join(5)
+        assert not thread.is_alive(), thread
+
+
+def test_a_subscriber_that_blocks_is_a_failure() -> None:
+    class Verification(SubscriberBlackboxVerification[int]):
+        environment = QUICK
+
+        def create_subscriber(self) -> Any:
+            return Blocks()
+
+        def create_element(self, n: int) -> int:
+            return n
+
+    verdict = judge(Verification, "required_spec201_blackbox_mustSignalDemandViaSubscriptionRequest")
+    assert verdict.status is Status.FAILED
+    assert "was not over within 600 ms" in verdict.reason
+    assert "in on_next" in verdict.details
+
+
+def test_without_a_deadline_a_test_runs_on_the_thread_that_asks() -> None:
+    class Debugged(_Verification):
+        environment = TestEnvironment(deadline=None)
+        seen: ClassVar[list[int]] = []
+
+        def create_publisher(self, elements: int) -> Any:
+            self.seen.append(active_count())
+            return RightPublisher(elements)
+
+    threads = active_count()
+    assert judge(Debugged, TEST).status is Status.PASSED
+    assert Debugged.seen == [threads]
+
+
+def test_a_hook_may_skip() -> None:
+    class NotHere(_Verification):
+        def create_publisher(self, elements: int) -> Any:
+            raise Skipped("there is no database here")
+
+    verdict = judge(NotHere, TEST)
+    assert (verdict.status, verdict.reason) == (Status.SKIPPED, "there is no database here")
+
+
+def test_what_the_user_leaves_out_is_a_skip_with_the_reason() -> None:
+    class Leaves(_Verification):
+        skip_tests: ClassVar[dict[str, str]] = {TEST: "a stream of ticks does not end"}
+
+    assert judge(Leaves, TEST).reason == "left out: a stream of ticks does not end"
+
+
+def test_set_up_and_tear_down_are_called_around_each_test() -> None:
+    class Prepared(_Verification):
+        calls: ClassVar[list[str]] = []
+
+        def set_up(self) -> None:
+            self.calls.append("set up")
+
+        def tear_down(self) -> None:
+            self.calls.append("torn down")
+
+        def create_publisher(self, elements: int) -> Any:
+            raise OSError
+
+    judge(Prepared, TEST)
+    judge(Prepared, TEST)
+    assert Prepared.calls == ["set up", "torn down"] * 2
+
+
+def test_a_late_error_belongs_to_its_own_test() -> None:
+    """One test's Publisher that signals after the test is no failure of the next."""
+    kept: list[Any] = []
+
+    class Late(RightPublisher):
+        def subscribe(self, subscriber: Any, /) -> None:
+            kept.append(subscriber)
+            super().subscribe(subscriber)
+
+    class Verification(_Verification):
+        def create_publisher(self, elements: int) -> Any:
+            for subscriber in kept:
+                subscriber.on_error(RuntimeError("too late"))
+            return Late(elements)
+
+    assert judge(Verification, TEST).status is Status.PASSED
+    assert judge(Verification, TEST).status is Status.PASSED
+
+
+def test_threads_end_with_their_tests() -> None:
+    class Verification(SubscriberBlackboxVerification[int]):
+        environment = QUICK
+
+        def create_subscriber(self) -> Any:
+            return Silent()
+
+        def create_element(self, n: int) -> int:
+            return n
+
+    threads = active_count()
+    judge(
+        Verification, "required_spec209_blackbox_mustBePreparedToReceiveAnOnCompleteSignalWithoutPrecedingRequestCall"
+    )
+    for thread in enumerate():
+        if thread.name.startswith("pyrs-tck-"):
+            thread.join(5)
+    assert active_count() <= threads
+
+
+def verdict(name: str, status: Status = Status.PASSED, kind: Kind = Kind.REQUIRED) -> Verdict:
+    return Verdict(name, kind, status)
+
+
+def test_a_run_in_which_a_test_is_missing_or_of_another_kind_is_void() -> None:
+    ran = tuple(judge(_Verification, name) for name in list(_Verification.expected)[:2])
+    missing = unexpected(_Verification, ran)
+    assert len(missing) == 36
+    assert missing[0] == "required_validate_maxElementsFromPublisher did not run"
+    other = unexpected(_Verification, (verdict("required_new"), verdict(TEST, kind=Kind.OPTIONAL)))
+    assert "required_new is no test of the Java kit" in other
+    assert f"{TEST} ran as optional, and is required" in other
+    assert not Report("mine", "python", ran, tuple(missing)).passed
+
+
+def test_a_report_counts_by_status_and_keeps_what_goes_beyond_apart() -> None:
+    report = Report(
+        "mine:Mine",
+        "python",
+        (
+            verdict("required_a"),
+            verdict("optional_b", Status.SKIPPED, Kind.OPTIONAL),
+            verdict("beyond_c", Status.FAILED, Kind.BEYOND),
+        ),
+    )
+    assert str(report) == (
+        "mine:Mine (python referee): 2 tests of the Java kit: 1 passed, 1 skipped; 1 tests beyond it: 1 failed"
+    )
+    assert not report.passed
+    assert Report("mine", "python", (verdict("required_a"), verdict("optional_b", Status.SKIPPED))).passed
+
+
+@pytest.mark.parametrize("error", [SystemExit(3), GeneratorExit()])
+def test_what_is_no_exception_is_a_failure_too(error: BaseException) -> None:
+    class Leaves(RightPublisher):
+        def subscribe(self, subscriber: Any, /) -> None:
+            raise error
+
+    class Verification(_Verification):
+        def create_publisher(self, elements: int) -> Any:
+            return Leaves(elements)
+
+    verdict = judge(Verification, TEST)
+    assert verdict.status is Status.FAILED
+    assert type(error).__name__ in verdict.reason
