@@ -1,0 +1,370 @@
+"""StepVerifier: every step passes when it should, and fails when it should, with words that help."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+import pytest
+
+import pyrs
+from pyrs import schedulers
+from pyrs._core import hooks
+from pyrs.testing import DroppedAssertions, StepVerifier, TestPublisher, Violation
+from tests.core.failing import fails
+
+DEADLINE = 10.0
+
+
+def endless() -> pyrs.Stream[int]:
+    def count() -> Iterator[int]:
+        n = 0
+        while True:
+            yield n
+            n += 1
+
+    return pyrs.from_iterable(count())
+
+
+class TestStepVerifier:
+    def test_elements(self) -> None:
+        verifier = StepVerifier.create(pyrs.range(10)).expect_subscription().expect_next(0, 1).expect_next_count(2)
+        verifier.expect_next_matches(lambda n: n == 4).expect_next_sequence([5, 6])
+        verifier.consume_while(lambda n: n < 9).expect_next(9).expect_complete()
+        for _ in range(2):  # it may be used again
+            assert verifier.verify() >= 0.0
+
+    @pytest.mark.parametrize(
+        ("step", "words"),
+        [
+            (lambda v: v.expect_next(0, 7), ("expect_next(0, 7)", "expected: on_next(7)", "came: on_next(1)")),
+            (lambda v: v.expect_next_sequence(range(1, 3)), ("expected: on_next(1)", "came: on_next(0)")),
+            (lambda v: v.expect_next_count(4), ("expected: element 4 of 4", "came: on_complete")),
+            (lambda v: v.expect_next_matches(bool), ("for which bool is true", "came: on_next(0)")),
+            (lambda v: v.expect_no_event(0.0), ("expected: no signal", "came: on_next(0)")),
+            (lambda v: v.consume_next_with(lambda n: 1 // n), ("expected: an element for", "ZeroDivisionError")),
+        ],
+    )
+    def test_what_does_not_come(self, step: Callable[[Any], Any], words: tuple[str, ...]) -> None:
+        verifier = step(StepVerifier.create(pyrs.range(3)).expect_subscription())
+        fails(verifier.then_cancel().verify, "step 2 of 3", "so far: on_subscribe, request(unbounded)", *words)
+
+    def test_what_ends_otherwise(self) -> None:
+        def verifier() -> StepVerifier[int]:
+            return StepVerifier.create(pyrs.range(3)).expect_next_count(2)
+
+        fails(verifier().verify_complete, "expected: on_complete", "came: on_next(2)")
+        fails(verifier().verify_error, "expected: on_error", "came: on_next(2)")
+        fails(lambda: verifier().verify_timeout(0.0), "expected: no signal", "came: on_next(2)")
+        fails(verifier().consume_while(bool).expect_next(3).verify_complete, "step 3 of 4", "came: on_complete")
+
+    def test_a_failure_names_the_step_and_its_line(self) -> None:
+        verifier = StepVerifier.create(pyrs.just("a", "b"))
+        verifier.expect_next("a")
+        verifier.expect_next("c")
+        line = sys._getframe().f_lineno - 1
+        failure = fails(verifier.verify_complete, f"step 2 of 3, expect_next('c'), {__file__}:{line}\n")
+        assert str(failure).splitlines()[1:] == [
+            "  expected: on_next('c')",
+            "  came: on_next('b')",
+            "  so far: on_subscribe, request(unbounded), on_next('a'), on_next('b')",
+        ]
+
+    def test_errors(self) -> None:
+        def failing() -> StepVerifier[Any]:
+            return StepVerifier.create(pyrs.error(OSError("paper is out")))
+
+        failing().verify_error()
+        failing().verify_error(OSError, matching="paper .* out")
+        failing().expect_error_matches(lambda error: isinstance(error, OSError)).verify()
+        for verifier, expected in (
+            (failing().expect_error(ValueError), "on_error(ValueError)"),
+            (failing().expect_error(matching="ink"), "on_error matching 'ink'"),
+            (failing().expect_error_matches(lambda error: False), "is true"),
+            (failing().expect_complete(), "on_complete"),
+            (failing().expect_next(1).expect_complete(), "on_next(1)"),
+            (failing().expect_no_event(0).expect_error(), "no signal"),
+        ):
+            failure = fails(verifier.verify, expected, "came: on_error(OSError('paper is out'))")
+            assert isinstance(failure.__cause__, OSError), "the traceback of the stream's error is shown"
+
+    def test_what_a_step_raises(self) -> None:
+        def wrong(element: int) -> None:
+            assert element == 7, "not seven"
+
+        failure = fails(
+            StepVerifier.create(pyrs.just(1)).consume_next_with(wrong).verify_complete,
+            "step 1 of 2, consume_next_with(wrong)",
+            "not seven",
+        )
+        assert isinstance(failure.__cause__, AssertionError)
+        verifier = StepVerifier.create(pyrs.just(1)).then(lambda: 1 // 0).expect_next(1)
+        failure = fails(verifier.verify_complete, "step 1 of 3, then(", "ZeroDivisionError")
+        assert isinstance(failure.__cause__, ZeroDivisionError)
+
+    def test_a_task_that_raises_late_is_named_although_the_script_went_on(self) -> None:
+        def task() -> None:
+            publisher.next(1)
+            raise OSError("late")
+
+        publisher: TestPublisher[int] = TestPublisher()
+        verifier = StepVerifier.create(publisher).then(task).expect_next(1)
+        fails(verifier.verify_complete, "step 1 of 3, then(", "OSError('late')")
+
+    def test_an_interrupt_travels_on(self) -> None:
+        def interrupt(element: Any = None) -> None:
+            raise KeyboardInterrupt
+
+        publisher: TestPublisher[int] = TestPublisher(cold=True)
+        publisher.emit(1)
+        with pytest.raises(KeyboardInterrupt):
+            StepVerifier.create(publisher).then(interrupt).verify_complete()
+        publisher.assert_no_subscribers()
+        with pytest.raises(KeyboardInterrupt):
+            StepVerifier.create(publisher).consume_next_with(interrupt).verify_complete()
+        publisher.assert_no_subscribers()
+
+    def test_recording(self) -> None:
+        def verifier() -> StepVerifier[int]:
+            return StepVerifier.create(pyrs.range(5)).expect_next(0).record_with(set).expect_next_count(3)
+
+        seen: list[Any] = []
+        verifier().consume_recorded_with(seen.append).expect_next(4).verify_complete()
+        assert seen == [{1, 2, 3}]
+        verifier().expect_recorded_matches(lambda kept: kept == {1, 2, 3}).expect_next(4).verify_complete()
+        fails(
+            verifier().expect_recorded_matches(lambda kept: 0 in kept).expect_next(4).verify_complete,
+            "an assertion that holds",
+            "{1, 2, 3}",
+        )
+
+    def test_demand(self) -> None:
+        publisher: TestPublisher[int] = TestPublisher(cold=True)
+        publisher.emit(1, 2, 3)
+        verifier = StepVerifier.create(publisher, request=0).then(publisher.assert_was_not_requested).then_request(1)
+        verifier.expect_next(1).expect_no_event(0.0).then_request(2).expect_next(2, 3).verify_complete()
+        assert publisher.requests == [1, 2]
+        StepVerifier.create(publisher, request=0).then_request(-1).verify_error(pyrs.NonPositiveRequest)
+
+    def test_an_endless_stream_is_left_as_soon_as_the_script_ends_or_fails(self) -> None:
+        StepVerifier.create(endless()).expect_next(0, 1).then_cancel().verify()
+        StepVerifier.create(endless(), request=0).then_request(pyrs.UNBOUNDED).expect_next(0).then_cancel().verify()
+        ran: list[int] = []
+        StepVerifier.create(endless()).expect_next(0).then(lambda: ran.append(1)).expect_next(1).then_cancel().verify()
+        assert ran == [1]
+        fails(StepVerifier.create(endless()).expect_next(1).then_cancel().verify, "came: on_next(0)")
+        fails(StepVerifier.create(endless()).expect_no_event(0.0).then_cancel().verify, "came: on_next(0)")
+        fails(StepVerifier.create(endless()).then_await(0.0).then_cancel().verify, "more than 100,000 signals")
+
+    def test_the_deadline_holds_inside_an_endless_stream_too(self) -> None:
+        verifier = StepVerifier.create(endless()).expect_next_count(10**12).then_cancel()
+        fails(lambda: verifier.verify(timeout=0.05), "nothing more within 0.05 seconds")
+
+    def test_nothing_comes_in_time(self) -> None:
+        publisher: TestPublisher[int] = TestPublisher()
+        for verifier, expected in (
+            (StepVerifier.create(publisher).expect_next(1).then_cancel(), "expected: on_next(1)"),
+            (StepVerifier.create(publisher).expect_complete(), "expected: on_complete"),
+            (StepVerifier.create(publisher).then_await(60).then_cancel(), "then_await(60)"),
+            (StepVerifier.create(publisher).expect_no_event(60).then_cancel(), "expect_no_event(60)"),
+        ):
+            fails(lambda verifier=verifier: verifier.verify(timeout=0.01), expected, "nothing more within 0.01 seconds")  # type: ignore[misc]
+        publisher.assert_cancelled(4).assert_no_subscribers()
+        never_begins: TestPublisher[int] = TestPublisher(Violation.NO_ON_SUBSCRIBE)
+        verifier = StepVerifier.create(never_begins).expect_complete()
+        fails(lambda: verifier.verify(timeout=0.01), "step 0 of 1, create(", "expected: on_subscribe")
+
+    def test_an_event_ends_the_quiet_at_once(self) -> None:
+        publisher: TestPublisher[int] = TestPublisher()
+        begun = threading.Event()
+
+        def speak() -> None:
+            assert begun.wait(DEADLINE)
+            publisher.next(1)
+
+        thread = threading.Thread(target=speak)
+        thread.start()
+        verifier = StepVerifier.create(publisher).then(begun.set).expect_no_event(60).then_cancel()
+        fails(lambda: verifier.verify(timeout=120), "expected: no signal", "came: on_next(1)")
+        thread.join(DEADLINE)
+
+    def test_timeout_and_quiet(self) -> None:
+        publisher: TestPublisher[int] = TestPublisher()
+        StepVerifier.create(publisher).then(lambda: publisher.next(1)).expect_next(1).verify_timeout(0.01)
+        publisher.assert_cancelled(1)
+        StepVerifier.create(publisher).expect_no_event(0.01).then_cancel().expect_no_event(0.0).verify()
+        publisher.assert_cancelled(2)
+
+    def test_signals_from_another_thread(self, elsewhere: Callable[[Any], pyrs.Stream[Any]]) -> None:
+        verifier = StepVerifier.create(elsewhere(pyrs.range(1_000)), request=10).expect_next_count(10)
+        home = threading.get_ident()
+        verifier.then(lambda: home == threading.get_ident() or 1 // 0)
+        verifier.then_request(2_000).expect_next_sequence(range(10, 1_000)).verify_complete()
+
+    def test_a_task_that_signals(self) -> None:
+        publisher: TestPublisher[int] = TestPublisher()
+        verifier = StepVerifier.create(publisher.stream().map(str)).then(lambda: publisher.next(1, 2)).expect_next("1")
+        verifier.expect_next("2").then(lambda: publisher.emit(3)).expect_next("3").verify_complete()
+
+    @pytest.mark.parametrize("violation", list(Violation))
+    def test_a_publisher_that_breaks_a_rule_fails_it(self, violation: Violation) -> None:
+        publisher: TestPublisher[Any] = TestPublisher(violation)
+        verifier: StepVerifier[Any] = StepVerifier.create(publisher, request=2)
+        if violation is Violation.DEFER_CANCELLATION:
+            verifier.then_cancel().then(lambda: publisher.next(1)).expect_no_event(0.0)
+            fails(verifier.verify, "expected: no signal", "came: on_next(1)", "cancel, on_next(1)")
+            return
+        if violation is Violation.ALLOW_NULL:
+            verifier.then(lambda: publisher.next(None))
+        elif violation is Violation.CLEANUP_ON_TERMINATE:
+            verifier.then(lambda: publisher.complete().complete())
+        elif violation is Violation.NO_ON_SUBSCRIBE:
+            publisher = TestPublisher(violation, cold=True)
+            verifier = StepVerifier.create(publisher.next(1))
+        elif violation is Violation.REQUEST_OVERFLOW:
+            verifier.then(lambda: publisher.next(1, 2, 3)).expect_next_count(3)
+        else:
+            verifier.then(lambda: publisher.next(1, 2)).expect_next_count(2).then_cancel()
+        rule = violation.value.partition(":")[0]
+        fails(
+            lambda: verifier.verify_complete(timeout=DEADLINE),
+            "a Publisher that keeps the rules",
+            f"rule {rule} broken",
+        )
+
+    def test_rule_1_9_a_subscribe_that_raises(self) -> None:
+        class Raises(pyrs.Publisher[int]):
+            def subscribe(self, subscriber: pyrs.Subscriber[int], /) -> None:
+                raise OSError("no")
+
+        failure = fails(StepVerifier.create(Raises()).verify_complete, "returns normally (1.9)", "OSError('no')")
+        assert isinstance(failure.__cause__, OSError)
+
+    def test_a_subscription_that_comes_too_late_is_cancelled(self) -> None:
+        late: list[pyrs.Subscriber[int]] = []
+
+        class Late(pyrs.Publisher[int]):
+            def subscribe(self, subscriber: pyrs.Subscriber[int], /) -> None:
+                late.append(subscriber)
+
+        fails(lambda: StepVerifier.create(Late()).verify_complete(timeout=0.0), "expected: on_subscribe")
+        publisher: TestPublisher[int] = TestPublisher()
+        publisher.subscribe(late[0])
+        publisher.assert_cancelled(1)
+
+    def test_scripts_that_make_no_sense(self) -> None:
+        verifier = StepVerifier.create(pyrs.just(1)).expect_next(1)
+        with pytest.raises(RuntimeError, match="no step says how it ends"):
+            verifier.verify()
+        with pytest.raises(RuntimeError, match=r"expect_next\(2\) cannot follow expect_complete"):
+            verifier.expect_complete().expect_next(2)
+        with pytest.raises(RuntimeError, match="needs a record_with"):
+            StepVerifier.create(pyrs.just(1)).consume_recorded_with(print)
+        create = StepVerifier.create
+        wrong: list[tuple[type[Exception], str, Callable[[], object]]] = [
+            (TypeError, "publisher", lambda: create(3)),  # type: ignore[arg-type]
+            (ValueError, "request", lambda: create(pyrs.just(1), request=-1)),
+            (TypeError, "factory", lambda: StepVerifier.with_virtual_time(pyrs.just(1))),  # type: ignore[arg-type]
+            (ValueError, "count", lambda: create(pyrs.just(1)).expect_next_count(-1)),
+            (TypeError, "elements", lambda: create(pyrs.just(1)).expect_next_sequence(1)),  # type: ignore[arg-type]
+            (TypeError, "predicate", lambda: create(pyrs.just(1)).expect_next_matches(1)),  # type: ignore[arg-type]
+            (TypeError, "task", lambda: create(pyrs.just(1)).then(1)),  # type: ignore[arg-type]
+            (ValueError, "seconds", lambda: create(pyrs.just(1)).then_await(-1)),
+            (TypeError, "kind", lambda: create(pyrs.just(1)).expect_error("no")),  # type: ignore[arg-type]
+        ]
+        for kind, parameter, call in wrong:
+            with pytest.raises(kind, match=parameter):
+                call()
+
+    def test_shown(self) -> None:
+        verifier = StepVerifier.create(pyrs.just(1)).expect_next(1).expect_error(OSError, matching="x")
+        assert repr(verifier).splitlines()[2:] == ["  1. expect_next(1)", "  2. expect_error(OSError, matching='x')"]
+
+
+class Ticks(pyrs.Publisher[int]):
+    """Counts up once in so many seconds, by whichever scheduler is in use when it is subscribed to."""
+
+    def __init__(self, seconds: float, count: int) -> None:
+        self.seconds, self.count = seconds, count
+
+    def subscribe(self, subscriber: pyrs.Subscriber[int], /) -> None:
+        publisher: TestPublisher[int] = TestPublisher(cold=True)
+        publisher.subscribe(subscriber)
+        scheduler = schedulers.current()
+        for n in range(self.count):
+            scheduler.schedule(partial(publisher.next, n), delay=self.seconds * (n + 1))
+        scheduler.schedule(publisher.complete, delay=self.seconds * self.count)
+
+
+class TestVirtualTime:
+    def test_a_day_goes_by(self) -> None:
+        verifier = StepVerifier.with_virtual_time(lambda: Ticks(3600, 24)).expect_no_event(3599).then_await(1)
+        verifier.expect_next(0).then_await(2 * 3600).expect_next(1, 2).then_await(21 * 3600).expect_next_count(21)
+        verifier.expect_complete()
+        for _ in range(2):  # each verification has a clock of its own
+            assert verifier.verify() == 86_400.0
+
+    def test_too_early_and_too_late(self) -> None:
+        verifier = StepVerifier.with_virtual_time(lambda: Ticks(10, 1)).expect_no_event(10).expect_next(0)
+        fails(verifier.verify_complete, "expect_no_event(10)", "came: on_next(0)")
+        late = StepVerifier.with_virtual_time(lambda: Ticks(10, 1)).then_await(9).expect_next(0).expect_complete()
+        fails(lambda: late.verify(timeout=0.05), "expected: on_next(0)", "nothing more within 0.05 seconds")
+
+    def test_what_is_due_at_once_needs_no_waiting(self) -> None:
+        StepVerifier.with_virtual_time(lambda: Ticks(0, 2)).expect_next(0, 1).verify_complete()
+
+    def test_timeout(self) -> None:
+        assert StepVerifier.with_virtual_time(pyrs.never).verify_timeout(100) == 100.0
+
+    def test_outside_nothing_is_in_use(self) -> None:
+        seen: list[Any] = []
+
+        def factory() -> pyrs.Stream[int]:
+            seen.append(schedulers.current())
+            return pyrs.empty()
+
+        StepVerifier.with_virtual_time(factory).verify_complete()
+        assert isinstance(seen[0], schedulers.VirtualTime)
+        assert schedulers.current() is not seen[0]
+
+    def test_the_factory_makes_a_publisher(self) -> None:
+        with pytest.raises(TypeError, match=r"factory\(\)"):
+            StepVerifier.with_virtual_time(lambda: 3).verify_complete()  # type: ignore[arg-type,return-value]
+
+
+class TestDropped:
+    def dropping(self, elements: int, *errors: BaseException) -> DroppedAssertions:
+        def drop() -> None:
+            hooks.on_next_dropped(elements, "test")
+            for error in errors:
+                hooks.on_error_dropped(error, "test")
+
+        return StepVerifier.create(pyrs.empty()).then(drop).expect_complete().verify_then_assert_that()
+
+    def test_nothing(self) -> None:
+        nothing = self.dropping(0).has_not_dropped().has_not_dropped_errors()
+        fails(nothing.has_dropped, "expected some dropped elements: 0 elements")
+        fails(lambda: nothing.has_dropped(1), "expected 1 dropped elements")
+        fails(nothing.has_dropped_errors, "expected dropped errors")
+        fails(lambda: nothing.has_dropped_error_matching("x"), "a dropped error matching 'x'")
+
+    def test_something(self) -> None:
+        error = ValueError("late")
+        something = self.dropping(3, error).has_dropped().has_dropped(3).has_dropped_errors()
+        something.has_dropped_errors(ValueError).has_dropped_error_matching("^late$")
+        fails(something.has_not_dropped, "no dropped element: 3 elements")
+        fails(lambda: something.has_dropped(2))
+        assert fails(something.has_not_dropped_errors).__cause__ is error
+        fails(lambda: something.has_dropped_errors(OSError), "OSError", "ValueError('late')")
+        fails(lambda: something.has_dropped_errors(ValueError, ValueError))
+        fails(lambda: something.has_dropped_error_matching("early"))
+        assert repr(something) == "<DroppedAssertions: 3 elements, 1 errors>"
+
+    def test_the_hooks_are_given_back_also_after_a_failure(self, dropped: Any) -> None:
+        with pytest.raises(AssertionError):
+            StepVerifier.create(pyrs.just(1)).expect_complete().verify_then_assert_that()
+        hooks.on_error_dropped(OSError("mine"))
+        assert [str(error) for error in dropped.take()] == ["mine"]
