@@ -107,7 +107,7 @@ class StepVerifier(Generic[T]):
         return self._add(f"expect_next({', '.join(map(short, elements))})", steps.expect_elements(elements))
 
     def expect_next_sequence(self, elements: Iterable[T]) -> StepVerifier[T]:
-        """The elements of this iterable come next. An iterator, which can be used once, is good for one verification."""
+        """The elements of this iterable come next. An iterator is good for one verification."""
         if not hasattr(elements, "__iter__"):
             raise TypeError(f"elements must be iterable, not {type(elements).__name__}")
         return self._add(f"expect_next_sequence({short(elements)})", steps.expect_elements(elements))
