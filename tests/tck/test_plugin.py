@@ -8,7 +8,7 @@ import sys
 import unittest
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 from xml.etree import ElementTree
 
 import pytest
@@ -78,7 +78,7 @@ def test_pytest_shows_one_item_for_each_test_by_its_name(project: Path) -> None:
 
 
 def test_pytest_passes_skips_and_fails_as_the_verdicts_say(project: Path) -> None:
-    passed = run_pytest(project, "-k", "Mine", "-rs")
+    passed = run_pytest(project, "test_mine.py::Mine", "-rs")
     assert passed.returncode == 0, passed.stdout
     assert "Mine (python referee): 38 tests of the Java kit: 29 passed, 2 skipped, 7 untested" in passed.stdout
     assert "skipped optional_spec104_mustSignalOnErrorWhenFails: there is no failed Publisher" in passed.stdout
@@ -86,7 +86,7 @@ def test_pytest_passes_skips_and_fails_as_the_verdicts_say(project: Path) -> Non
     failed = run_pytest(project, "-k", "Wrong and spec105")
     assert failed.returncode == 1
     assert "expected the end of the stream but got element [4]" in failed.stdout
-    assert "48 of its 51 tests did not run" in failed.stdout or "of its 51 tests did not run" in failed.stdout
+    assert "of its 51 tests did not run" in failed.stdout
 
 
 def test_pytest_shows_the_frames_of_the_publisher(project: Path) -> None:
@@ -95,6 +95,7 @@ def test_pytest_shows_the_frames_of_the_publisher(project: Path) -> None:
     failed = run_pytest(project, "-k", "Wrong and spec105_must")
     assert "create_publisher(3) raised OSError: the database is away" in failed.stdout
     assert "in create_publisher" in failed.stdout
+    assert "publisher_tests.py" not in failed.stdout, "the kit's own frames are of no use to anybody"
 
 
 def test_pytest_refuses_a_class_that_lost_a_test(project: Path) -> None:
@@ -189,6 +190,10 @@ def test_find_wants_a_verification() -> None:
 
 class _Right(PublisherVerification[Any]):
     environment = TestEnvironment(timeout=0.2, no_signals_timeout=0.01)
+    skip_tests: ClassVar[dict[str, str]] = {
+        "stochastic_spec103_mustSignalOnMethodsSequentially": "it takes long to fail",
+        "beyond_spec303_mustStayFlatThroughAMillionRequestsInsideOnNext": "it takes long",
+    }
 
     def create_publisher(self, elements: int) -> Any:
         return RightPublisher(elements)

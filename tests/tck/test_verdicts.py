@@ -226,14 +226,11 @@ def test_threads_end_with_their_tests() -> None:
         def create_element(self, n: int) -> int:
             return n
 
-    threads = active_count()
+    before = set(enumerate())
     judge(
         Verification, "required_spec209_blackbox_mustBePreparedToReceiveAnOnCompleteSignalWithoutPrecedingRequestCall"
     )
-    for thread in enumerate():
-        if thread.name.startswith("pyrs-tck-"):
-            thread.join(5)
-    assert active_count() <= threads
+    assert_ended(before)
 
 
 def verdict(name: str, status: Status = Status.PASSED, kind: Kind = Kind.REQUIRED) -> Verdict:
