@@ -364,7 +364,7 @@ class Coordinator(Lane, Startable, Generic[R]):
         self._subscriber = None
         while self._posted:
             handler, argument = self._posted.popleft()
-            if handler == self._fail:
+            if handler == self._fail and not hooks.is_exit(argument):
                 hooks.on_error_dropped(argument, f"{self._operator.call}: the stream was over")
         if not self._released:
             self._released = True

@@ -1,0 +1,490 @@
+"""merge, concat, zip, the latest of others, start_with, switch_if_empty, until: what they give, ask for and refuse."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import pyrs
+from pyrs.testing import TestPublisher, TestSubscriber
+
+Wrap = Callable[[Any], pyrs.Stream[Any]]
+Combine = Callable[..., pyrs.Stream[Any]]
+
+OPERATORS: dict[str, Combine] = {
+    "merge": pyrs.merge,
+    "concat": pyrs.concat,
+    "zip": pyrs.zip,
+    "combine_latest": pyrs.combine_latest,
+    "with_latest_from": lambda a, b: pyrs.Stream(a).with_latest_from(b),
+    "switch_if_empty": lambda a, b: pyrs.Stream(a).switch_if_empty(b),
+    "take_until": lambda a, b: pyrs.Stream(a).take_until(b),
+    "skip_until": lambda a, b: pyrs.Stream(a).skip_until(b),
+}
+SIDE_BY_SIDE = [name for name in OPERATORS if name not in ("concat", "switch_if_empty")]
+
+
+@pytest.fixture(params=OPERATORS)
+def operator(request: pytest.FixtureRequest) -> Combine:
+    return OPERATORS[request.param]
+
+
+@pytest.fixture(params=SIDE_BY_SIDE)
+def side_by_side(request: pytest.FixtureRequest) -> Combine:
+    return OPERATORS[request.param]
+
+
+@pytest.fixture(params=["fused", "pushed"])
+def wrap(request: pytest.FixtureRequest, hidden: Wrap) -> Wrap:
+    return hidden if request.param == "pushed" else lambda stream: stream
+
+
+# What they have in common.
+
+
+def test_cancel_reaches_every_source(side_by_side: Combine) -> None:
+    a, b = TestPublisher[int](), TestPublisher[int]()
+    subscriber: TestSubscriber[Any] = TestSubscriber(1)
+    side_by_side(a, b).subscribe(subscriber)
+    a.assert_subscribers(1)
+    b.assert_subscribers(1)
+    subscriber.cancel()
+    a.assert_cancelled(1)
+    b.assert_cancelled(1)
+
+
+@pytest.mark.parametrize("fails", [0, 1])
+def test_an_error_of_either_fails_the_stream_and_cancels_the_other(side_by_side: Combine, fails: int) -> None:
+    sources = [TestPublisher[int](), TestPublisher[int]()]
+    failure = ValueError("no")
+    subscriber: TestSubscriber[Any] = TestSubscriber(1)
+    side_by_side(*sources).subscribe(subscriber)
+    sources[fails].error(failure)
+    assert subscriber.await_error() is failure
+    sources[1 - fails].assert_cancelled(1)
+
+
+def test_an_illegal_request_is_answered(operator: Combine, wrap: Wrap) -> None:
+    for a, b in ((pyrs.never(), pyrs.never()), (wrap(pyrs.just(1, 2)), pyrs.never())):
+        subscriber: TestSubscriber[Any] = TestSubscriber()
+        operator(a, b).subscribe(subscriber)
+        subscriber.request(0)
+        assert "3.9" in str(subscriber.await_error(pyrs.NonPositiveRequest))
+
+
+def test_what_is_no_publisher_is_refused_at_once(operator: Combine) -> None:
+    with pytest.raises(TypeError, match="must be a Publisher: int has no subscribe"):
+        operator(pyrs.just(1), 5)
+
+
+def test_a_subscriber_that_raises_is_told_no_more(operator: Combine, wrap: Wrap, dropped: Any) -> None:
+    def fail(subscriber: TestSubscriber[Any], element: Any) -> None:
+        raise ValueError("mine")
+
+    other = pyrs.just(1) if operator is not OPERATORS["take_until"] else pyrs.never()
+    subscriber: TestSubscriber[Any] = TestSubscriber(None, on_element=fail)
+    operator(wrap(pyrs.just(1, 2)), other).subscribe(subscriber)
+    assert len(subscriber.assert_live().elements) == 1
+    assert [str(error) for error in dropped.take()] == ["mine"]
+
+
+@pytest.mark.parametrize("name", ["merge", "concat", "zip", "combine_latest"])
+def test_an_iterable_of_sources_or_none_at_all(name: str, wrap: Wrap) -> None:
+    operator = OPERATORS[name]
+    sources = [wrap(pyrs.just(1)), wrap(pyrs.just(2))]
+    assert operator(sources).collect() == operator(*sources).collect() == operator(iter(sources)).collect()
+    assert operator([]).collect() == operator().collect() == []
+    assert list(itertools.chain(operator(wrap(pyrs.just(3))).collect())) in ([3], [(3,)])
+
+
+def test_shown_as_written() -> None:
+    a, b = pyrs.range(3), pyrs.just("x")
+    assert repr(a.merge(b)) == "merge(range(0, 3), just('x'))"
+    assert repr(a.concat(b)) == "concat(range(0, 3), just('x'))"
+    assert repr(a.zip(b, combine=max)) == "zip(range(0, 3), just('x'), combine=max)"
+    assert repr(pyrs.combine_latest([a, b])) == "combine_latest(range(0, 3), just('x'))"
+    assert repr(a.with_latest_from(b)) == "range(0, 3).with_latest_from(just('x'))"
+    assert repr(a.start_with(-2, -1)) == "range(0, 3).start_with(-2, -1)"
+    assert repr(a.switch_if_empty(b).map(str)) == "range(0, 3).switch_if_empty(just('x')).map(str)"
+    assert repr(a.take_until(b)) == "range(0, 3).take_until(just('x'))"
+    assert repr(a.skip_until(b)) == "range(0, 3).skip_until(just('x'))"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "error", "message"),
+    [
+        (lambda s: s.merge(1), TypeError, r"sources\[1\] must be a Publisher: int has no subscribe"),
+        (lambda s: s.merge(s, concurrency=0), ValueError, "concurrency must be at least 1, not 0"),
+        (lambda s: s.merge(s, prefetch=0), ValueError, "prefetch must be at least 1, not 0"),
+        (lambda s: s.zip(s, prefetch="1"), TypeError, "prefetch must be an integer, not str"),
+        (lambda s: s.zip(s, combine=1), TypeError, "combine must be callable, not int"),
+        (lambda s: s.combine_latest(s, combine=1), TypeError, "combine must be callable, not int"),
+        (lambda s: s.combine_latest(s, prefetch=0), ValueError, "prefetch must be at least 1, not 0"),
+        (lambda s: s.with_latest_from(s, 5), TypeError, "combine must be callable, not int"),
+        (lambda s: s.start_with(1, None), pyrs.NullSignal, "None is not an element"),
+        (lambda s: pyrs.concat(s, None), TypeError, r"sources\[1\] must be a Publisher: NoneType"),
+        (lambda s: pyrs.zip(5), TypeError, r"sources\[0\] must be a Publisher: int"),
+        (lambda s: pyrs.merge([s, 5]), TypeError, r"sources\[1\] must be a Publisher: int"),
+    ],
+)
+def test_bad_arguments_are_refused_where_they_enter(
+    wrong: Callable[[Any], object], error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        wrong(pyrs.range(3))
+
+
+@pytest.mark.parametrize("name", ["zip", "combine_latest", "with_latest_from"])
+def test_a_combine_that_raises_or_gives_none(name: str, wrap: Wrap) -> None:
+    def gives_none(*elements: Any) -> None:
+        return None
+
+    def raises(*elements: Any) -> None:
+        raise ValueError(elements)
+
+    source = wrap(pyrs.just(1))
+    for combine, kind in ((gives_none, pyrs.NullSignal), (raises, ValueError)):
+        with pytest.raises(kind) as raised:
+            getattr(source, name)(pyrs.just(2), combine=combine).collect()
+        assert f"{name}(" in "".join(getattr(raised.value, "__notes__", ()))
+    assert getattr(source, name)(pyrs.just(2), combine=lambda a, b: a + b).collect() == [3]
+
+
+# merge.
+
+
+class TestMerge:
+    def test_elements_pass_as_they_come(self) -> None:
+        a, b = TestPublisher[int](), TestPublisher[int]()
+        subscriber: TestSubscriber[int] = TestSubscriber(None)
+        a.stream().merge(b, prefetch=4).subscribe(subscriber)
+        assert a.requests == b.requests == [4]
+        a.next(1)
+        b.next(2)
+        a.next(3)
+        subscriber.assert_elements(1, 2, 3)
+        a.complete()
+        subscriber.assert_live()
+        b.complete()
+        subscriber.assert_complete()
+
+    def test_what_is_not_demanded_is_held_and_no_more_is_asked_for(self) -> None:
+        a, b = TestPublisher[int](), TestPublisher[int]()
+        subscriber: TestSubscriber[int] = TestSubscriber()
+        a.stream().merge(b, prefetch=4).subscribe(subscriber)
+        a.next(1, 2, 3, 4)
+        b.next(5).complete()
+        assert a.requests == [4]
+        subscriber.request(3)
+        assert a.requests == [4, 3]
+        subscriber.request(2)
+        assert sorted(subscriber.elements) == [1, 2, 3, 4, 5]
+
+    def test_endless_iterables_take_turns(self) -> None:
+        subscriber: TestSubscriber[int] = TestSubscriber(8)
+        pyrs.merge([pyrs.from_iterable(itertools.repeat(n)) for n in (1, 2)], prefetch=2).subscribe(subscriber)
+        subscriber.assert_elements(1, 1, 2, 2, 1, 1, 2, 2).cancel()
+
+    def test_concurrency(self) -> None:
+        sources = [TestPublisher[int](cold=True) for _ in range(3)]
+        subscriber: TestSubscriber[int] = TestSubscriber(None)
+        pyrs.merge(sources, concurrency=2).subscribe(subscriber)
+        sources[2].emit(5).assert_was_not_subscribed()
+        sources[1].complete()
+        subscriber.assert_elements(5)
+        sources[0].complete()
+        subscriber.await_complete()
+
+    def test_delayed_errors(self) -> None:
+        a, b = TestPublisher[int](), TestPublisher[int]()
+        subscriber: TestSubscriber[int] = TestSubscriber(None)
+        a.stream().merge(b, delay_errors=True).subscribe(subscriber)
+        a.error(ValueError("late"))
+        b.emit(1)
+        assert str(subscriber.await_error()) == "late"
+        subscriber.assert_elements(1)
+
+    def test_one_that_fails_while_the_others_are_being_subscribed(self) -> None:
+        last = TestPublisher[int]()
+        subscriber: TestSubscriber[int] = TestSubscriber()
+        pyrs.merge(pyrs.error(ValueError("no")), last).subscribe(subscriber)
+        subscriber.await_error(ValueError)
+        last.assert_no_subscribers()
+
+    def test_ten_thousand_sources(self, wrap: Wrap) -> None:
+        assert sorted(pyrs.merge(wrap(pyrs.just(n)) for n in range(10_000)).collect()) == list(range(10_000))
+
+
+# concat, start_with, switch_if_empty.
+
+
+class TestOneAfterTheOther:
+    def test_left_over_demand_goes_to_the_next(self) -> None:
+        a, b = TestPublisher[int](), TestPublisher[int]()
+        subscriber: TestSubscriber[int] = TestSubscriber(5)
+        pyrs.concat(a, b).subscribe(subscriber)
+        a.next(1, 2)
+        b.assert_was_not_subscribed()
+        a.complete()
+        assert (a.requests, b.requests) == ([5], [3])
+        b.emit(3)
+        assert subscriber.await_complete() == [1, 2, 3]
+
+    def test_an_error_keeps_the_next_from_being_subscribed_to(self) -> None:
+        b = TestPublisher[int]()
+        subscriber: TestSubscriber[int] = TestSubscriber(5)
+        pyrs.concat(pyrs.error(ValueError("no")), b).subscribe(subscriber)
+        subscriber.await_error(ValueError)
+        b.assert_was_not_subscribed()
+
+    def test_ten_thousand_sources_in_constant_stack(self, wrap: Wrap) -> None:
+        stream = pyrs.concat(wrap(pyrs.just(n)) for n in range(10_000))
+        assert stream.collect() == list(range(10_000))
+        subscriber: TestSubscriber[int] = TestSubscriber(1, on_element=lambda me, n: me.request(1))
+        stream.subscribe(subscriber)
+        assert len(subscriber.await_complete()) == 10_000
+
+    def test_start_with(self, wrap: Wrap) -> None:
+        source = TestPublisher[int](cold=True).emit(3, 4)
+        subscriber: TestSubscriber[int] = TestSubscriber(1)
+        wrap(source.stream()).start_with(1, 2).subscribe(subscriber)
+        subscriber.assert_elements(1)
+        source.assert_was_not_subscribed()
+        subscriber.request(2)
+        subscriber.assert_elements(1, 2, 3)
+        source.assert_max_requested(1)
+        subscriber.request(2)
+        subscriber.assert_elements(1, 2, 3, 4).assert_complete()
+        assert wrap(pyrs.just(1)).start_with().collect() == [1]
+
+    def test_switch_if_empty(self, wrap: Wrap) -> None:
+        other = TestPublisher[int](cold=True).emit(7, 8)
+        assert wrap(pyrs.just(1)).switch_if_empty(other).collect() == [1]
+        other.assert_was_not_subscribed()
+        subscriber: TestSubscriber[int] = TestSubscriber(1)
+        wrap(pyrs.empty()).switch_if_empty(other).subscribe(subscriber)
+        subscriber.assert_elements(7)
+        other.assert_max_requested(1)
+        subscriber.request(1)
+        subscriber.assert_elements(7, 8).assert_complete()
+        assert wrap(pyrs.empty()).switch_if_empty(pyrs.empty()).collect() == []
+
+    def test_switch_if_empty_is_not_for_errors(self) -> None:
+        with pytest.raises(ValueError, match="no"):
+            pyrs.error(ValueError("no")).switch_if_empty(pyrs.just(1)).collect()
+
+    @pytest.mark.parametrize("second", [False, True])
+    def test_cancel_reaches_the_one_that_is_on(self, second: bool) -> None:
+        for operator in (pyrs.concat, OPERATORS["switch_if_empty"]):
+            a, b = TestPublisher[int](), TestPublisher[int]()
+            subscriber: TestSubscriber[int] = TestSubscriber(1)
+            operator(a, b).subscribe(subscriber)
+            if second:
+                a.complete()
+            subscriber.cancel()
+            assert (a.cancel_count, b.cancel_count) == (0, 1) if second else (1, 0)
+
+
+# zip.
+
+
+class TestZip:
+    def test_the_shortest_ends_it(self, wrap: Wrap) -> None:
+        subscriber: TestSubscriber[Any] = TestSubscriber()
+        wrap(pyrs.range(100)).zip(wrap(pyrs.just("a", "b"))).subscribe(subscriber)
+        subscriber.request(2)
+        subscriber.assert_elements((0, "a"), (1, "b")).assert_complete()
+
+    def test_one_that_is_used_up_ends_it_without_demand_and_cancels_the_others(self) -> None:
+        a, b = TestPublisher[int](), TestPublisher[int]()
+        subscriber: TestSubscriber[Any] = TestSubscriber()
+        pyrs.zip(a, b).subscribe(subscriber)
+        a.next(1)
+        b.complete()
+        subscriber.assert_complete()
+        a.assert_cancelled(1)
+        late = TestPublisher[int]()
+        assert pyrs.zip(pyrs.empty(), late).collect() == []
+        late.assert_was_not_subscribed()
+
+    def test_it_asks_for_prefetch_and_again_at_three_quarters(self) -> None:
+        a, b = TestPublisher[int](), TestPublisher[int]()
+        subscriber: TestSubscriber[Any] = TestSubscriber(None)
+        pyrs.zip(a, b, prefetch=4).subscribe(subscriber)
+        assert a.requests == b.requests == [4]
+        a.next(1, 2, 3, 4)
+        assert a.requests == [4]
+        b.next(1, 2, 3)
+        assert a.requests == b.requests == [4, 3]
+        assert subscriber.elements == [(1, 1), (2, 2), (3, 3)]
+
+    def test_an_error_comes_after_what_its_source_gave(self) -> None:
+        a, b = TestPublisher[int](), TestPublisher[int]()
+        subscriber: TestSubscriber[Any] = TestSubscriber(None)
+        pyrs.zip(a, b).subscribe(subscriber)
+        a.next(1).error(ValueError("no"))
+        subscriber.assert_live()
+        b.next(1)
+        subscriber.await_error(ValueError)
+        subscriber.assert_elements((1, 1))
+
+    def test_an_error_that_was_held_when_another_source_was_used_up_goes_to_the_hook(self, dropped: Any) -> None:
+        a, b = TestPublisher[int](), TestPublisher[int]()
+        subscriber: TestSubscriber[Any] = TestSubscriber(None)
+        pyrs.zip(a, b).subscribe(subscriber)
+        a.next(1).error(ValueError("held"))
+        b.complete()
+        subscriber.assert_complete()
+        assert [str(error) for error in dropped.take()] == ["held"]
+
+    def test_cancel_in_on_next(self, wrap: Wrap) -> None:
+        subscriber: TestSubscriber[Any] = TestSubscriber(None, on_element=lambda me, row: row[0] == 1 and me.cancel())
+        pyrs.zip(wrap(pyrs.range(9)), wrap(pyrs.range(9)), pyrs.range(9)).subscribe(subscriber)
+        subscriber.assert_elements((0, 0, 0), (1, 1, 1)).assert_live()
+
+
+# combine_latest, with_latest_from.
+
+
+class TestLatest:
+    def test_each_element_counts_once_all_have_given_one(self) -> None:
+        a, b = TestPublisher[int](), TestPublisher[str]()
+        subscriber: TestSubscriber[Any] = TestSubscriber(None)
+        a.stream().combine_latest(b).subscribe(subscriber)
+        a.next(1, 2)
+        b.next("a")
+        a.next(3)
+        b.next("b").complete()
+        a.next(4).complete()
+        subscriber.assert_elements((2, "a"), (3, "a"), (3, "b"), (4, "b")).assert_complete()
+
+    def test_the_order_is_kept_while_there_is_no_demand(self) -> None:
+        a, b = TestPublisher[int](), TestPublisher[str]()
+        subscriber: TestSubscriber[Any] = TestSubscriber()
+        a.stream().combine_latest(b, prefetch=4).subscribe(subscriber)
+        a.next(1)
+        b.next("a")
+        a.next(2)
+        b.next("b")
+        a.next(3, 4)
+        assert a.requests == b.requests == [4]
+        for _ in range(4):
+            subscriber.request(1)
+        assert a.requests == [4, 3]
+        subscriber.request(9)
+        subscriber.assert_elements((1, "a"), (2, "a"), (2, "b"), (3, "b"), (4, "b"))
+
+    def test_what_comes_before_all_have_given_one_makes_room_at_once(self) -> None:
+        a, b = TestPublisher[int](), TestPublisher[str]()
+        pyrs.combine_latest(a, b, prefetch=4).subscribe(TestSubscriber())
+        a.next(1, 2, 3)
+        assert a.requests == [4, 3]
+
+    def test_one_without_an_element_ends_it(self) -> None:
+        a, b = TestPublisher[int](), TestPublisher[str]()
+        subscriber: TestSubscriber[Any] = TestSubscriber()
+        pyrs.combine_latest(a, b).subscribe(subscriber)
+        a.next(1)
+        b.complete()
+        subscriber.assert_complete()
+        a.assert_cancelled(1)
+
+    def test_an_error_comes_after_what_came_before_it(self, dropped: Any) -> None:
+        a, b = TestPublisher[int](), TestPublisher[str]()
+        subscriber: TestSubscriber[Any] = TestSubscriber()
+        pyrs.combine_latest(a, b).subscribe(subscriber)
+        a.next(1)
+        b.next("a").error(ValueError("first"))
+        a.error(ValueError("second"))
+        subscriber.request(1)
+        assert str(subscriber.await_error()) == "first"
+        subscriber.assert_elements((1, "a"))
+        assert [str(error) for error in dropped.take()] == ["second"]
+
+    def test_with_latest_from(self) -> None:
+        a, b = TestPublisher[int](), TestPublisher[str]()
+        subscriber: TestSubscriber[Any] = TestSubscriber(2)
+        a.stream().with_latest_from(b).subscribe(subscriber)
+        assert (a.requests, b.requests) == ([2], [pyrs.UNBOUNDED])
+        a.next(1)
+        assert a.requests == [2, 1]
+        b.next("a", "b")
+        a.next(2)
+        b.next("c").complete()
+        a.next(3)
+        subscriber.assert_elements((2, "b"), (3, "c")).assert_live()
+        assert a.requests == [2, 1]
+        a.complete()
+        subscriber.assert_complete()
+
+    def test_with_latest_from_nothing_ends_at_once(self) -> None:
+        a = TestPublisher[int]()
+        subscriber: TestSubscriber[Any] = TestSubscriber()
+        a.stream().with_latest_from(pyrs.empty()).subscribe(subscriber)
+        subscriber.assert_complete()
+        a.assert_no_subscribers()
+        b = TestPublisher[int]()
+        subscriber = TestSubscriber()
+        a.stream().with_latest_from(b).subscribe(subscriber)
+        b.complete()
+        subscriber.assert_complete()
+        a.assert_cancelled()
+
+    def test_with_latest_from_one_by_one(self, wrap: Wrap) -> None:
+        subscriber: TestSubscriber[Any] = TestSubscriber(1, on_element=lambda me, _: me.request(1))
+        wrap(pyrs.range(5_000)).with_latest_from(pyrs.just(0)).subscribe(subscriber)
+        assert len(subscriber.await_complete()) == 5_000
+
+
+# take_until, skip_until.
+
+
+class TestUntil:
+    @pytest.mark.parametrize("sign", [lambda other: other.next(0), lambda other: other.complete()])
+    def test_take_until_a_sign(self, sign: Callable[[Any], object]) -> None:
+        main, other = TestPublisher[int](), TestPublisher[int]()
+        subscriber: TestSubscriber[int] = TestSubscriber(5)
+        main.stream().take_until(other).subscribe(subscriber)
+        assert (main.requests, other.requests) == ([5], [1])
+        main.next(1, 2)
+        subscriber.assert_elements(1, 2).assert_live()
+        sign(other)
+        subscriber.assert_elements(1, 2).assert_complete()
+        main.assert_cancelled(1)
+
+    def test_take_until_ends_with_its_source_and_cancels_the_other(self, wrap: Wrap) -> None:
+        other = TestPublisher[int]()
+        assert wrap(pyrs.range(5_000)).take_until(other).collect() == list(range(5_000))
+        other.assert_cancelled(1)
+
+    def test_a_sign_before_the_beginning(self) -> None:
+        main = TestPublisher[int]()
+        assert main.stream().take_until(pyrs.just(1)).collect() == []
+        main.assert_was_not_subscribed()
+
+    @pytest.mark.parametrize("sign", [lambda other: other.next(0), lambda other: other.complete()])
+    def test_skip_until_a_sign(self, sign: Callable[[Any], object]) -> None:
+        main, other = TestPublisher[int](), TestPublisher[int]()
+        subscriber: TestSubscriber[int] = TestSubscriber(2)
+        main.stream().skip_until(other).subscribe(subscriber)
+        main.next(1, 2, 3)
+        assert main.requests == [2, 1, 1, 1]
+        sign(other)
+        main.next(4, 5).complete()
+        subscriber.assert_elements(4, 5).assert_complete()
+
+    def test_skip_until_ends_with_its_source(self, wrap: Wrap) -> None:
+        other = TestPublisher[int]()
+        assert wrap(pyrs.range(5_000)).skip_until(other).collect() == []
+        other.assert_cancelled(1)
+        assert wrap(pyrs.range(3)).skip_until(pyrs.empty()).collect() == [0, 1, 2]
+
+    @pytest.mark.parametrize("name", ["take_until", "skip_until"])
+    def test_one_by_one(self, name: str, wrap: Wrap) -> None:
+        other = pyrs.never() if name == "take_until" else pyrs.just(0)
+        subscriber: TestSubscriber[int] = TestSubscriber(1, on_element=lambda me, _: me.request(1))
+        getattr(wrap(pyrs.range(5_000)), name)(other).subscribe(subscriber)
+        assert len(subscriber.await_complete()) == 5_000

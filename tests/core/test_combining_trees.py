@@ -1,0 +1,125 @@
+"""Random trees of merge, concat, zip, flat_map and concat_map over small lists, any demand, against plain lists."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import chain
+from typing import Any, NamedTuple
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import pyrs
+from pyrs.testing import TestSubscriber
+
+Wrap = Callable[[Any], pyrs.Stream[Any]]
+Ways = dict[str, Wrap]
+
+
+class Tree(NamedTuple):
+    """What is done, to which trees, with which bounds; a leaf has its elements and the way in which they come."""
+
+    kind: str
+    parts: tuple[Any, ...]
+    prefetch: int = 1
+    concurrency: int = 1
+
+
+def trees(kinds: list[str], leaves: st.SearchStrategy[Tree]) -> st.SearchStrategy[Tree]:
+    def extend(parts: st.SearchStrategy[Tree]) -> st.SearchStrategy[Tree]:
+        some = st.lists(parts, min_size=1, max_size=3).map(tuple)
+        return st.builds(Tree, st.sampled_from(kinds), some, st.integers(1, 5), st.integers(1, 3))
+
+    return st.recursive(leaves, extend, max_leaves=6)
+
+
+lists = st.lists(st.integers(), max_size=9).map(tuple)
+leaves = st.builds(Tree, st.sampled_from(["fused", "hidden", "mapped", "elsewhere"]), lists)
+ordered = trees(["concat", "zip", "concat_map"], leaves)
+demands = st.lists(st.sampled_from([1, 2, 3, 10]), max_size=8)
+
+
+def model(tree: Tree) -> list[Any]:
+    if tree.kind == "zip":
+        return list(zip(*map(model, tree.parts), strict=False))
+    if tree.kind in ("concat", "concat_map"):
+        return list(chain.from_iterable(map(model, tree.parts)))
+    return list(tree.parts)
+
+
+def stream_of(tree: Tree, ways: Ways, leaf: Callable[[Tree], pyrs.Stream[Any]] | None = None) -> pyrs.Stream[Any]:
+    if tree.kind in ways:
+        return ways[tree.kind](pyrs.from_iterable(tree.parts))
+    if leaf is not None and tree.kind not in ("merge", "flat_map", "join"):
+        return leaf(tree)
+    parts = [stream_of(part, ways, leaf) for part in tree.parts]
+    if tree.kind == "zip":
+        return pyrs.zip(parts, prefetch=tree.prefetch)
+    if tree.kind in ("concat", "join"):
+        return pyrs.concat(parts)
+    if tree.kind == "merge":
+        return pyrs.merge(parts, prefetch=tree.prefetch, concurrency=tree.concurrency)
+    places = pyrs.range(len(parts))
+    if tree.kind == "concat_map":
+        return places.concat_map(parts.__getitem__, prefetch=tree.prefetch)
+    return places.flat_map(parts.__getitem__, prefetch=tree.prefetch, concurrency=tree.concurrency)
+
+
+def received(stream: pyrs.Stream[Any], pattern: list[int]) -> list[Any]:
+    subscriber: TestSubscriber[Any] = TestSubscriber()
+    stream.subscribe(subscriber)
+    for n in pattern:
+        subscriber.request(n)
+        subscriber.assert_rules()
+    subscriber.request(pyrs.UNBOUNDED)
+    return subscriber.await_complete()
+
+
+def ways_of(hidden: Wrap, elsewhere: Wrap) -> Ways:
+    return {
+        "fused": lambda stream: stream,
+        "hidden": hidden,
+        "mapped": lambda stream: hidden(stream).map(lambda element: element),
+        "elsewhere": elsewhere,
+    }
+
+
+many = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
+@many
+@given(ordered, demands)
+def test_what_has_an_order_gives_just_what_the_lists_give(
+    hidden: Wrap, elsewhere: Wrap, tree: Tree, pattern: list[int]
+) -> None:
+    assert received(stream_of(tree, ways_of(hidden, elsewhere)), pattern) == model(tree)
+
+
+@many
+@given(trees(["merge", "flat_map", "join"], ordered), demands)
+def test_what_comes_as_it_comes_loses_and_doubles_nothing_and_keeps_each_order(
+    hidden: Wrap, elsewhere: Wrap, tree: Tree, pattern: list[int]
+) -> None:
+    ways = ways_of(hidden, elsewhere)
+    expected: list[list[Any]] = []
+
+    def numbered(part: Tree) -> pyrs.Stream[Any]:
+        number = len(expected)
+        expected.append(model(part))
+        return stream_of(part, ways).map(lambda element: (number, element))
+
+    if tree.kind in ways:
+        tree = Tree("merge", (tree,))
+
+    def number_leaves(part: Tree) -> Tree:
+        """Put each leaf of the unordered part into a tree of its own, so that it is numbered."""
+        if part.kind in ways:
+            return Tree("concat", (part,))
+        if part.kind in ("merge", "flat_map", "join"):
+            return part._replace(parts=tuple(map(number_leaves, part.parts)))
+        return part
+
+    elements = received(stream_of(number_leaves(tree), ways, numbered), pattern)
+    assert len(elements) == sum(map(len, expected))
+    for number, its_own in enumerate(expected):
+        assert [element for which, element in elements if which == number] == its_own
