@@ -118,7 +118,7 @@ class Dropped:
     def take(self) -> list[BaseException]:
         """What was dropped; of what a strict guard says about a Subscriber that raised (2.13), what it raised."""
         taken, self.errors = self.errors, []
-        return [getattr(error, "rule", "") == "2.13" and error.__cause__ or error for error in taken]
+        return [(getattr(error, "rule", "") == "2.13" and error.__cause__) or error for error in taken]
 
 
 @pytest.fixture(autouse=True)
