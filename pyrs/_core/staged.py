@@ -71,7 +71,7 @@ class _StagedSubscriber(Subscriber[Any], Subscription):
             complete, fail = run.on_complete, run.on_error
             if run.sees_elements:
                 emit = run.on_next
-        # Elements pass the first stages in a loop, and what is behind those by ``_rest``; None is the Subscriber itself.
+        # Elements pass the first stages in a loop, and those behind by ``_rest``; None is the Subscriber itself.
         self._steps: list[tuple[StageRun, bool, Callable[[Any], Any]]] = []
         self._rest: Callable[[Any], None] | None = None
         for run in self._runs:

@@ -1,0 +1,114 @@
+"""Sinks for several Subscribers: aligned to the slowest, or without a buffer."""
+
+from __future__ import annotations
+
+from threading import get_ident
+from typing import TypeVar
+
+from pyrs._core import hooks
+from pyrs._core.hub import EMITTING, IDLE, NON_SERIALIZED, OK, AlignedHub, EmitResult, Tap
+from pyrs.errors import NullSignal
+from pyrs.sinks.sink import Sink
+
+__all__ = ["AlignedSink", "DirectSink"]
+
+T = TypeVar("T")
+
+
+class AlignedSink(AlignedHub[T], Sink[T]):
+    """``multicast(capacity)``: all get the same, and the slowest decides how fast."""
+
+    _capacity: int
+
+    def __init__(self, capacity: int, auto_cancel: bool) -> None:
+        super().__init__(capacity)
+        self._auto_cancel = auto_cancel
+
+    def _left(self) -> None:
+        with self._lock:
+            if self._auto_cancel and not self._taps and not self._ended:
+                self._abandoned = True
+        self._wake()
+
+    def _held(self) -> int:
+        return len(self._buffer)
+
+    def _call(self) -> str:
+        return f"multicast({self._capacity})"
+
+
+class DirectSink(Sink[T]):
+    """``multicast_best_effort()`` and ``multicast_all_or_nothing()``: nothing is held."""
+
+    def __init__(self, all_or_nothing: bool) -> None:
+        super().__init__()
+        self._all_or_nothing = all_or_nothing
+
+    def try_emit(self, element: T, /) -> EmitResult:
+        """See ``Sink``."""
+        if element is None:
+            raise NullSignal("None is not an element")
+        turn = self._turn
+        try:
+            turn.pop()
+        except IndexError:
+            return NON_SERIALIZED  # from inside a signal too: there is no buffer to keep it in
+        interrupt = None
+        missed = 0
+        try:
+            self._owner = get_ident()
+            self._busy = EMITTING
+            taps = self._taps
+            refused = self._refused(taps)
+            if refused is None:
+                for tap in taps:
+                    if tap.requested > tap.emitted:
+                        tap.emitted += 1
+                        try:
+                            tap.on_next(element)
+                        except BaseException as error:
+                            self._subscriber_raised(tap, error)
+                    else:
+                        missed += 1
+            if self._interrupt is not None:
+                interrupt = self._take_interrupt()
+        finally:
+            self._busy = IDLE
+            turn.append(True)
+        if interrupt is not None:
+            raise interrupt
+        if self._again:
+            self._run()
+        if refused is not None:
+            return refused
+        if not missed:
+            return OK
+        if missed == len(taps):
+            return EmitResult.OVERFLOW
+        self.dropped += missed
+        hooks.on_next_dropped(missed, f"{self._call()}: a Subscriber had no demand")
+        return OK
+
+    def _refused(self, taps: tuple[Tap[T], ...]) -> EmitResult | None:
+        if self._ended:
+            return EmitResult.TERMINATED
+        if not taps:
+            return EmitResult.ZERO_SUBSCRIBERS
+        if self._all_or_nothing:
+            for tap in taps:
+                if tap.requested <= tap.emitted:
+                    return EmitResult.OVERFLOW
+        return None
+
+    def _demanded(self) -> None:
+        pass  # nothing is held that could be signalled now
+
+    def _left(self) -> None:
+        pass
+
+    def _drain(self) -> None:
+        if self._ended and not self._over:
+            self._finish()
+
+    def _call(self) -> str:
+        return "multicast_all_or_nothing()" if self._all_or_nothing else "multicast_best_effort()"

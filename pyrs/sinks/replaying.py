@@ -1,0 +1,29 @@
+"""A sink whose later Subscribers are given what came before them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from pyrs._core.replay import ReplayHub
+from pyrs.sinks.sink import Sink
+
+__all__ = ["ReplaySink"]
+
+T = TypeVar("T")
+
+
+class ReplaySink(ReplayHub[T], Sink[T]):
+    """``replay(limit, seconds)``: the history first, then what comes."""
+
+    def __init__(self, limit: int | None, seconds: float | None, now: Callable[[], float], capacity: int) -> None:
+        super().__init__(limit, seconds, now, capacity)
+
+    def _held(self) -> int:
+        return self.held
+
+    def _call(self) -> str:
+        given = "" if self._limit is None else str(self._limit)
+        if self._seconds is not None:
+            given += f"{', ' if given else ''}seconds={self._seconds:g}"
+        return f"replay({given})"

@@ -1,0 +1,532 @@
+"""SubmissionPublisher, with the contract of ``java.util.concurrent.SubmissionPublisher``."""
+
+from __future__ import annotations
+
+import sys
+from collections import deque
+from collections.abc import Callable
+from threading import Condition, RLock, get_ident
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from pyrs import schedulers
+from pyrs._core import hooks
+from pyrs._core.context import bound_executor, capture
+from pyrs._core.coordinator import Coordinator, Operator
+from pyrs._core.demand import UNBOUNDED
+from pyrs._core.subscription import checked_subscriber
+from pyrs._core.text import checked_callable, checked_natural, checked_seconds
+from pyrs.api import Subscriber, Subscription
+from pyrs.errors import NullSignal, PublisherClosed, SubscribedTwice
+from pyrs.stream.stream import Stream
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+    from datetime import timedelta
+
+__all__ = ["SubmissionPublisher"]
+
+T = TypeVar("T")
+
+Handler = Callable[[Subscriber[Any], BaseException], object]
+OnDrop = Callable[[Subscriber[Any], Any], object]
+
+
+class SubmissionPublisher(Stream[T]):
+    """Publishes what is submitted to all current Subscribers, each on a lane and with a buffer of its own.
+
+    With the contract of the JDK's: ``submit`` **slows** (it waits while a buffer is full), ``offer`` **drops**. All
+    Subscribers get the elements in the order in which they were submitted. A Subscriber that comes later gets what is
+    submitted from then on; one that comes after the close is told the end.
+
+    It is a Stream: ``publisher.map(...)``, ``publisher.subscribe(on_next=...)``. It is a context manager too: its end
+    closes it, and an exception closes it exceptionally.
+
+    What the JDK does otherwise: an error is signalled at once there, and what is held is dropped; here it comes after
+    what is held. A thread that waits in ``submit`` holds up the other ones, and ``close``, there; not here.
+
+    Args:
+        scheduler: where Subscribers are signalled, ``on_subscribe`` too; the current one when None.
+        max_buffer_capacity: the most elements held for one Subscriber. Exactly so many; the JDK rounds up to a power
+            of two.
+        handler: called with a Subscriber and what its ``on_next`` raised, after its Subscription was cancelled. Without
+            one the hook for dropped errors is told.
+
+    Raises:
+        TypeError: an argument is not what it should be.
+        ValueError: the capacity is less than 1.
+
+    Rules: 1.1, 1.3, 1.4, 1.5, 1.7, 1.9, 1.11, 2.12, 2.13, 3.3 and those of ``Subscription``.
+
+    Example:
+        >>> from pyrs.sinks import SubmissionPublisher
+        >>> with SubmissionPublisher() as publisher:
+        ...     done = publisher.consume(print)
+        ...     for n in range(3):
+        ...         _ = publisher.submit(n)
+        >>> done.result(timeout=5)
+        0
+        1
+        2
+    """
+
+    __slots__ = ("_core",)
+
+    def __init__(
+        self,
+        scheduler: schedulers.Scheduler | None = None,
+        max_buffer_capacity: int = 256,
+        handler: Handler | None = None,
+    ) -> None:
+        core: _Core = _Core(
+            schedulers.current(scheduler),
+            checked_natural(max_buffer_capacity, "max_buffer_capacity", 1),
+            None if handler is None else checked_callable(handler, "handler"),
+        )
+        self._core = core
+        super().__init__(core)
+
+    # Publishing.
+
+    def submit(self, element: T, /) -> int:
+        """Publish the element, waiting as long as a Subscriber's buffer is full.
+
+        The wait ends when there is room, when that Subscriber cancels, or when the publisher is closed. It refuses to
+        wait where it would wait for itself: on the running asyncio loop, and inside the ``on_next`` of the Subscriber
+        whose buffer is full.
+
+        Returns:
+            The estimated maximum lag: how many elements the slowest Subscriber has not been given. At least 1 if there
+            are Subscribers, else 0.
+
+        Raises:
+            PublisherClosed: it is closed, or was while this waited; then not all Subscribers get the element.
+            NullSignal: the element is None.
+            RuntimeError: it would have to wait where it must not. Subscribers that had room get the element.
+        """
+        return self._core.publish(element, None, None)
+
+    def offer(
+        self,
+        element: T,
+        /,
+        on_drop: OnDrop | None = None,
+        timeout: float | timedelta = 0.0,
+    ) -> int:
+        """Publish the element to those Subscribers whose buffers have room, at once or within the timeout.
+
+        Args:
+            element: not None.
+            on_drop: called with a Subscriber for whom there was no room, and the element. If it returns True, that one
+                is tried once more. It must not use the Subscriber's methods other than to look at it.
+            timeout: how many seconds to wait for room at most, for all together.
+
+        Returns:
+            The estimated maximum lag, as ``submit`` does; or, negative, the number of Subscribers that did not get it.
+            The hook for dropped elements is not told: the caller is.
+
+        Raises:
+            PublisherClosed: it is closed.
+            NullSignal: the element is None.
+            RuntimeError: it would have to wait where it must not; see ``submit``.
+            BaseException: what ``on_drop`` raised.
+        """
+        if on_drop is not None:
+            checked_callable(on_drop, "on_drop")
+        return self._core.publish(element, checked_seconds(timeout, "timeout"), on_drop)
+
+    def consume(self, function: Callable[[T], object]) -> Future[None]:
+        """Call the function with each element that is submitted from now on.
+
+        Demands everything; what the function has not taken fills the buffer, so a slow function slows ``submit``.
+
+        Returns:
+            A future that is done when the publisher was closed and all was consumed, or fails with what the function or
+            the publisher failed with. Cancelling it cancels the Subscription.
+
+        Raises:
+            TypeError: the function is not callable.
+        """
+        from concurrent.futures import Future  # only whoever asks for it pays for the import
+
+        future: Future[None] = Future()
+        self.subscribe(_Consumer(checked_callable(function, "function"), future))
+        return future
+
+    # Closing.
+
+    def close(self) -> None:
+        """Complete all Subscribers after what they are owed, and take no more elements. Idempotent; does not wait."""
+        self._core.close(None)
+
+    def close_exceptionally(self, error: BaseException, /) -> None:
+        """Fail all Subscribers, and those who come later, with the error after what they are owed. Does not wait.
+
+        It does nothing when it is closed already.
+
+        Raises:
+            NullSignal: the error is None.
+            TypeError: it is no exception.
+        """
+        if error is None:
+            raise NullSignal("None is not an error")
+        if not isinstance(error, BaseException):
+            raise TypeError(f"error must be an exception, not {type(error).__name__}")
+        self._core.close(error)
+
+    def __enter__(self) -> SubmissionPublisher[T]:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._core.close(error)
+
+    # Looking.
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether it takes no more elements."""
+        return self._core.closed
+
+    @property
+    def closed_exception(self) -> BaseException | None:
+        """What ``close_exceptionally`` was given; None if it was not called."""
+        return self._core.error
+
+    @property
+    def max_buffer_capacity(self) -> int:
+        """The most elements held for one Subscriber."""
+        return self._core.capacity
+
+    @property
+    def subscribers(self) -> tuple[Subscriber[Any], ...]:
+        """The current Subscribers, to look at, not to call."""
+        return tuple(line.whose for line in self._core.lines if line.whose is not None)
+
+    @property
+    def number_of_subscribers(self) -> int:
+        """How many Subscribers there are at this moment."""
+        return len(self._core.lines)
+
+    @property
+    def has_subscribers(self) -> bool:
+        """Whether there is any Subscriber."""
+        return bool(self._core.lines)
+
+    def is_subscribed(self, subscriber: Subscriber[Any], /) -> bool:
+        """Return whether this very Subscriber is subscribed.
+
+        Raises:
+            NullSignal: it is None.
+        """
+        if subscriber is None:
+            raise NullSignal("is_subscribed(None): a Subscriber is needed", rule="1.9", party="Subscriber")
+        return any(line.whose is subscriber for line in self._core.lines)
+
+    def estimate_minimum_demand(self) -> int:
+        """Return how many elements all Subscribers demand beyond those that are held for them; 0 if there are none."""
+        return min((line.open_demand for line in self._core.lines), default=0)
+
+    def estimate_maximum_lag(self) -> int:
+        """Return how many submitted elements the slowest Subscriber has not been given; 0 if there are none."""
+        return max((line.lag for line in self._core.lines), default=0)
+
+
+class _Core(Operator[Any]):
+    """The Publisher behind the methods."""
+
+    def __init__(self, scheduler: schedulers.Scheduler, capacity: int, handler: Handler | None) -> None:
+        super().__init__(None, "SubmissionPublisher()")
+        self.scheduler = scheduler
+        self.capacity = capacity
+        self.handler = handler
+        self.closed = False
+        self.error: BaseException | None = None
+        self.lines: tuple[_Line, ...] = ()  # replaced, never changed
+        # Under it lines come and go, and every line is given an element at once: so all have the same order. Notified
+        # when a ticket is settled. A finalizer, run by the collector, may cancel: it may be taken again by its thread.
+        self.lock = Condition(RLock())
+
+    def __repr__(self) -> str:
+        return f"<SubmissionPublisher: {len(self.lines)} subscribers{', closed' if self.closed else ''}>"
+
+    def run(self, subscriber: Subscriber[Any]) -> _Line:
+        return _Line(subscriber, self)
+
+    def subscribe(self, subscriber: Subscriber[Any], /) -> None:
+        line = self.run(checked_subscriber(subscriber))
+        with self.lock:
+            before = next((each for each in self.lines if each.whose is subscriber), None)
+            if before is None:
+                if self.closed:
+                    line.ending = True
+                else:
+                    self.lines = (*self.lines, line)
+        if before is None:
+            line.start_elsewhere()
+        else:
+            before.fail_now(SubscribedTwice("this Subscriber is subscribed to this publisher already"))
+
+    def remove(self, line: _Line) -> None:
+        """The Subscriber is gone; who waits for room in its buffer need not wait any longer."""
+        with self.lock:
+            self.lines = tuple(each for each in self.lines if each is not line)
+            self._settle(line, taken=True)
+
+    def close(self, error: BaseException | None) -> None:
+        with self.lock:
+            if self.closed:
+                return
+            self.closed = True
+            self.error = error
+            lines = self.lines
+            for line in lines:
+                line.ending = True
+                self._settle(line, taken=False)
+        for line in lines:
+            line.wake()
+
+    def publish(self, element: Any, seconds: float | None, on_drop: OnDrop | None) -> int:
+        """Give the element to every line, or have it wait in front of those that are full.
+
+        Args:
+            element: what to publish.
+            seconds: how long it may wait at most; None for as long as it takes.
+            on_drop: whom to ask about a line that had no room in time.
+        """
+        if element is None:
+            raise NullSignal("None is not an element")
+        waiting = []
+        with self.lock:
+            if self.closed:
+                raise PublisherClosed("the publisher is closed")
+            lines = self.lines
+            for line in lines:
+                if not line.put(element):
+                    ticket = _Ticket(line, element)
+                    line.waiting.append(ticket)
+                    waiting.append(ticket)
+        for line in lines:
+            line.wake()
+        if waiting:
+            self._wait(waiting, seconds)
+            drops = sum(1 for ticket in waiting if not ticket.taken and not self._retried(ticket, on_drop))
+            if drops:
+                return -drops
+        return max((line.lag or 1 for line in self.lines), default=0)
+
+    def _wait(self, tickets: list[_Ticket], seconds: float | None) -> None:
+        if seconds != 0:
+            _check_waiting(tickets, self)
+        try:
+            with self.lock:
+                self.lock.wait_for(lambda: all(ticket.settled for ticket in tickets), seconds)
+        finally:
+            self.withdraw(tickets)  # also when an interrupt ends the wait
+        if seconds is None and not all(ticket.taken for ticket in tickets):
+            raise PublisherClosed("the publisher was closed while an element waited for room")
+
+    def withdraw(self, tickets: list[_Ticket]) -> None:
+        """Take back what still waits."""
+        with self.lock:
+            for ticket in tickets:
+                if not ticket.settled:
+                    ticket.settled = True
+                    ticket.line.waiting.remove(ticket)
+
+    def _retried(self, ticket: _Ticket, on_drop: OnDrop | None) -> bool:
+        subscriber = ticket.line.whose
+        if on_drop is None or subscriber is None or on_drop(subscriber, ticket.element) is not True:
+            return False
+        with self.lock:
+            taken = not self.closed and ticket.line.put(ticket.element)
+        ticket.line.wake()
+        return taken
+
+    def make_room(self, line: _Line) -> None:
+        """An element was taken from a line that others wait for."""
+        with self.lock:
+            while line.waiting and len(line.elements) < self.capacity:
+                ticket = line.waiting.popleft()
+                line.elements.append(ticket.element)
+                ticket.taken = ticket.settled = True
+            self.lock.notify_all()
+
+    def _settle(self, line: _Line, taken: bool) -> None:
+        for ticket in line.waiting:
+            ticket.taken, ticket.settled = taken, True
+        line.waiting.clear()
+        self.lock.notify_all()
+
+
+def _check_waiting(tickets: list[_Ticket], core: _Core) -> None:
+    """Refuse a wait that would wait for itself."""
+    asyncio = sys.modules.get("asyncio")
+    if any(ticket.line.worker == get_ident() for ticket in tickets):
+        why = "it would wait for itself: this is inside on_next of a Subscriber whose buffer is full"
+    elif asyncio is not None and asyncio._get_running_loop() is not None:
+        why = "it would block the running asyncio loop: use offer() without a timeout, or another thread"
+    else:
+        return
+    core.withdraw(tickets)
+    raise RuntimeError(why)
+
+
+class _Ticket:
+    """An element that waits for room in a line's buffer; its place in the order is fixed. Under the core's lock."""
+
+    __slots__ = ("element", "line", "settled", "taken")
+
+    def __init__(self, line: _Line, element: Any) -> None:
+        self.line = line
+        self.element = element
+        self.settled = False  # nobody needs to wait any longer
+        self.taken = False  # it is in the buffer, or nobody is there to want it
+
+
+class _Line(Coordinator[Any]):
+    """One Subscriber's buffer and lane."""
+
+    __slots__ = ("_core", "_failure", "elements", "ending", "waiting", "worker")
+
+    def __init__(self, subscriber: Subscriber[Any], core: _Core) -> None:
+        super().__init__(subscriber, core, bound_executor(core.scheduler, capture()))
+        self._core = core
+        self._failure: BaseException | None = None
+        self.elements: deque[Any] = deque()
+        self.waiting: deque[_Ticket] = deque()
+        self.ending = False  # the publisher was closed
+        self.worker = 0  # the thread that is in on_next
+        self._running.acquire(blocking=False)  # until start() has signalled on_subscribe (1.9), wherever that runs
+
+    @property
+    def whose(self) -> Subscriber[Any] | None:
+        """The Subscriber; None when it is gone."""
+        return self._subscriber
+
+    @property
+    def open_demand(self) -> int:
+        """How many elements are demanded beyond those that are held."""
+        return max(0, min(self._demand(), UNBOUNDED) - self.lag)
+
+    @property
+    def lag(self) -> int:
+        """How many elements the Subscriber has not been given."""
+        return len(self.elements) + len(self.waiting)
+
+    def start_elsewhere(self) -> None:
+        """Signal ``on_subscribe`` on the scheduler."""
+        execute = self._execute
+        assert execute is not None
+        try:
+            execute(self.start)
+        except RuntimeError as error:  # it takes no more tasks: the Subscriber hears of it here
+            self._execute = None
+            self._failure = error
+            self.start()
+
+    def put(self, element: Any) -> bool:
+        """Hold the element if there is room; one whose Subscriber is gone has it. Under the core's lock."""
+        if self._live:
+            if self.waiting or len(self.elements) >= self._core.capacity:
+                return False
+            self.elements.append(element)
+        return True
+
+    def fail_now(self, error: BaseException) -> None:
+        """Have the Subscriber fail, and let go of what is held."""
+        self._failure = error
+        self.wake()
+
+    def cancel(self) -> None:
+        super().cancel()
+        self._core.remove(self)  # at once, even while the lane is busy
+
+    def _begin(self) -> None:
+        pass
+
+    def _advance(self) -> None:
+        elements = self.elements
+        self.worker = get_ident()
+        try:
+            while elements and self._live and self._requested > self._emitted:
+                if self._failure is not None or self._illegal is not None:
+                    break
+                element = elements.popleft()
+                if self.waiting:
+                    self._core.make_room(self)
+                self._emit(element)
+        finally:
+            self.worker = 0
+        if self._failure is not None:
+            self._fail(self._failure)
+        elif self.ending and not elements:
+            if self._core.error is None:
+                self._complete()
+            else:
+                self._fail(self._core.error)
+
+    def _release(self) -> None:
+        self._core.remove(self)
+        count = len(self.elements)
+        self.elements.clear()
+        hooks.on_next_dropped(count, "held for a Subscriber that is gone", cancelled=True)
+
+    def _subscriber_raised(self, error: BaseException, signal: str, subscriber: Subscriber[Any] | None = None) -> None:
+        handler, whose = self._core.handler, self._subscriber
+        if handler is None or whose is None or signal != "on_next" or hooks.is_exit(error):
+            super()._subscriber_raised(error, signal, subscriber)
+            return
+        self._end()
+        try:
+            handler(whose, error)
+        except BaseException as raised:
+            if hooks.is_exit(raised):
+                raise
+            hooks.on_error_dropped(raised, "raised by the handler of a SubmissionPublisher")
+
+
+class _Consumer(Subscriber[T]):
+    """The Subscriber of ``consume``."""
+
+    def __init__(self, function: Callable[[T], object], future: Future[None]) -> None:
+        self._function = function
+        self._future = future
+        self._subscription: Subscription | None = None
+
+    def on_subscribe(self, subscription: Subscription, /) -> None:
+        self._subscription = subscription
+        self._future.add_done_callback(self._stop)
+        subscription.request(UNBOUNDED)
+
+    def on_next(self, element: T, /) -> None:
+        try:
+            self._function(element)
+        except BaseException as error:
+            self._settle(error)
+            if hooks.is_exit(error):
+                raise
+
+    def on_error(self, error: BaseException, /) -> None:
+        self._settle(error)
+
+    def on_complete(self) -> None:
+        self._settle(None)
+
+    def _settle(self, error: BaseException | None) -> None:
+        from concurrent.futures import InvalidStateError
+
+        try:
+            if error is None:
+                self._future.set_result(None)
+            else:
+                self._future.set_exception(error)
+        except InvalidStateError:  # it was cancelled
+            if error is not None:
+                hooks.on_error_dropped(error, "the future of consume() was cancelled")
+
+    def _stop(self, future: Future[None]) -> None:
+        subscription, self._subscription = self._subscription, None
+        if subscription is not None:
+            subscription.cancel()

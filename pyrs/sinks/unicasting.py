@@ -1,0 +1,82 @@
+"""A sink for one Subscriber."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from pyrs._core import hooks
+from pyrs._core.hub import OK, AlignedHub, EmitResult, Tap
+from pyrs._core.overflow import Overflow
+from pyrs.errors import BufferOverflow
+from pyrs.sinks.sink import Sink
+
+__all__ = ["UnicastSink"]
+
+T = TypeVar("T")
+
+
+class UnicastSink(AlignedHub[T], Sink[T]):
+    """``unicast(capacity, overflow)``: what is pushed is held for the one Subscriber, whenever it comes."""
+
+    _capacity: int
+
+    def __init__(self, capacity: int, overflow: Overflow | None) -> None:
+        super().__init__(capacity)
+        self._strategy = overflow
+        self._claimed = False
+        self._unreported = 0
+
+    def _admit(self, tap: Tap[T]) -> None:
+        with self._lock:
+            refused, self._claimed = self._claimed, True
+            if not refused and not tap.live:
+                self._abandoned = True  # it cancelled in on_subscribe
+        if refused:
+            tap.end(RuntimeError("a unicast sink has one Subscriber in its life, and has had it"))
+        else:
+            super()._admit(tap)
+            self._wake()
+
+    def _left(self) -> None:
+        with self._lock:
+            if self._claimed and not self._taps and not self._ended:
+                self._abandoned = True
+        self._wake()
+
+    def _overflowed(self, element: T) -> EmitResult:
+        strategy = self._strategy
+        if strategy is Overflow.BUFFER:
+            self._buffer.append(element)
+        elif strategy is Overflow.DROP_OLDEST:
+            try:
+                self._buffer.popleft()
+                self._unreported += 1
+            except IndexError:
+                pass  # it was taken just now
+            self._buffer.append(element)
+        elif strategy is Overflow.DROP_LATEST:
+            self._unreported += 1
+            return OK
+        else:
+            if strategy is Overflow.ERROR:
+                self._ended = True
+                self._error = BufferOverflow(f"{self._call()}: an element came when all places were taken")
+                self._again = True
+            return EmitResult.OVERFLOW
+        self._again = True
+        return OK
+
+    def _hold(self, element: T) -> EmitResult:
+        result = super()._hold(element)
+        if self._unreported:
+            with self._lock:
+                count, self._unreported = self._unreported, 0
+                self.dropped += count
+            hooks.on_next_dropped(count, f"{self._call()}: all places were taken")
+        return result
+
+    def _call(self) -> str:
+        return f"unicast({self._capacity}" + (f", {self._strategy.value!r})" if self._strategy else ")")
+
+    def _held(self) -> int:
+        return len(self._buffer)
