@@ -20,7 +20,7 @@ from pyrs.errors import NullSignal
 from pyrs.schedulers import Scheduler
 from pyrs.schedulers.threads import Inline
 
-__all__ = ["PublishOn", "SubscribeOn"]
+__all__ = ["Crossing", "PublishOn", "SubscribeOn"]
 
 _TURN = 256
 """So many elements are signalled in one task, so that a long stream lets others have the thread."""
@@ -40,25 +40,32 @@ class PublishOn(Operator[Any]):
         self.prefetch = checked_natural(prefetch, "prefetch", 1)
         super().__init__(source, f"publish_on({scheduler!r})")
 
-    def run(self, subscriber: Subscriber[Any]) -> _PublishOnRun:
-        return _PublishOnRun(subscriber, self)
+    def run(self, subscriber: Subscriber[Any]) -> Crossing:
+        scheduler, prefetch = self.scheduler, self.prefetch
+        # Inline is the lane's own way to run; as an executor it would nest one turn in the other.
+        execute = None if isinstance(scheduler, Inline) else bound_executor(scheduler, capture())
+        return Crossing(subscriber, self, prefetch, prefetch - (prefetch >> 2), execute)
 
 
-class _PublishOnRun(Coordinator[Any]):
-    """The lane runs on the scheduler, takes elements from a bounded queue, and refills it from there.
+class Crossing(Coordinator[Any]):
+    """A lane, on another thread or on none in particular, that takes elements from a bounded queue and refills it.
 
     A source that is pulled emits while it is refilled, on the lane's own thread. What it gives then goes straight to
     the Subscriber, as far as there is demand: waiting for a batch would only hold the elements up.
     """
 
-    def __init__(self, subscriber: Subscriber[Any], operator: PublishOn) -> None:
-        scheduler = operator.scheduler
-        # Inline is the lane's own way to run; as an executor it would nest one turn in the other.
-        execute = None if isinstance(scheduler, Inline) else bound_executor(scheduler, capture())
+    def __init__(
+        self,
+        subscriber: Subscriber[Any],
+        operator: Operator[Any],
+        prefetch: int,
+        low: int,
+        execute: Callable[[Callable[[], None]], object] | None = None,
+    ) -> None:
         super().__init__(subscriber, operator, execute)
         self._source = operator.source
-        self._input = _Crossing(self, operator.prefetch)
-        self._low = operator.prefetch - (operator.prefetch >> 2)
+        self._input = _CrossingInput(self, prefetch)
+        self._low = low  # so many are requested again when they were taken
         self._used = 0
         self._turns = execute is not None
         self._more = False  # left over for the next turn
@@ -152,12 +159,12 @@ class _PublishOnRun(Coordinator[Any]):
         self._input.elements.clear()
 
 
-class _Crossing(QueuedInput[Any]):
+class _CrossingInput(QueuedInput[Any]):
     """The upstream side of ``publish_on``."""
 
     steady_only = False
 
-    def __init__(self, owner: _PublishOnRun, prefetch: int) -> None:
+    def __init__(self, owner: Crossing, prefetch: int) -> None:
         super().__init__(owner, prefetch)
         self._run = owner
         self._cancelled = False  # and upstream knows

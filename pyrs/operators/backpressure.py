@@ -1,0 +1,278 @@
+"""Operators for a source that cannot be slowed: ahead by a bounded number, buffer, drop, keep the latest, or fail."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections import deque
+from collections.abc import Callable
+from threading import Lock
+from typing import Any
+
+from pyrs._core import hooks
+from pyrs._core.coordinator import Coordinator, Operator
+from pyrs._core.demand import UNBOUNDED
+from pyrs._core.inputs import Input
+from pyrs._core.overflow import Overflow, checked_overflow
+from pyrs._core.stage import PushedStage, StageRun
+from pyrs._core.text import checked_callable, checked_natural
+from pyrs.api import Publisher, Subscriber
+from pyrs.errors import BufferOverflow, NullSignal
+from pyrs.operators.scheduling import Crossing
+
+__all__ = ["BackpressureBuffer", "BackpressureDrop", "BackpressureError", "LimitRate"]
+
+Action = Callable[[Any], object]
+
+
+def _checked_action(action: Action | None, parameter: str) -> Action | None:
+    return None if action is None else checked_callable(action, parameter)
+
+
+class LimitRate(Operator[Any]):
+    """``limit_rate(high, low)`` and ``prefetch(n)``: a bounded number of elements is requested ahead."""
+
+    def __init__(self, source: Publisher[Any], high: int, low: int | None, call: str, parameter: str = "high") -> None:
+        self.high = checked_natural(high, parameter, 1)
+        self.low = self.high - (self.high >> 2) if low is None else checked_natural(low, "low", 1)
+        if self.low > self.high:
+            raise ValueError(f"low must be at most high, which is {high}, not {low}")
+        super().__init__(source, call)
+
+    def run(self, subscriber: Subscriber[Any]) -> Crossing:
+        return Crossing(subscriber, self, self.high, self.low)
+
+
+class _Drops:
+    """Tells of dropped elements: the callback of each, or the hook of their number.
+
+    The first of several that follow each other is told of at once, the others when that is over.
+    """
+
+    def __init__(self, action: Action | None, where: str) -> None:
+        self._action = action
+        self._where = where
+        self._lock = Lock()
+        self._waiting = 0
+        self.going_on = False
+
+    def add(self, element: Any) -> None:
+        """The element was dropped. What the callback raises leaves this."""
+        if self._action is not None:
+            self._action(element)
+            return
+        with self._lock:
+            first, self.going_on = not self.going_on, True
+            if not first:
+                self._waiting += 1
+        if first:
+            hooks.on_next_dropped(1, self._where)
+
+    def over(self) -> None:
+        """An element passed, or the stream is over."""
+        with self._lock:
+            count, self._waiting = self._waiting, 0
+            self.going_on = False
+        hooks.on_next_dropped(count, self._where)
+
+
+class _Undemanded(PushedStage):
+    """Upstream is asked for everything at once, and holds nothing back; what comes without demand is not held."""
+
+    def run(self) -> _UndemandedRun:
+        return _UndemandedRun(self)
+
+    @abstractmethod
+    def drops(self) -> _Drops:
+        """Return what is told of elements without demand. What its ``add`` raises fails the stream."""
+
+
+class _UndemandedRun(StageRun):
+    __slots__ = ("_drops", "_emitted", "_lock", "_requested")
+
+    def __init__(self, stage: _Undemanded) -> None:
+        self._lock = Lock()
+        self._requested = 0  # under the lock
+        self._emitted = 0  # written by upstream, whose signals are serial
+        self._drops = stage.drops()
+
+    def begin(self) -> None:
+        self.ask(UNBOUNDED)
+
+    def request(self, n: int) -> None:
+        if n > 0:
+            with self._lock:
+                self._requested += n  # 3.8
+        else:
+            self.ask(n)  # 3.9
+
+    def on_next(self, element: Any) -> None:
+        if self._requested == self._emitted:
+            self._drops.add(element)  # 1.1
+            return
+        self._emitted += 1
+        if self._drops.going_on:
+            self._drops.over()
+        self.emit(element)
+
+    def on_complete(self) -> None:
+        self._drops.over()
+        self.complete()
+
+    def on_error(self, error: BaseException) -> None:
+        self._drops.over()
+        self.fail(error)
+
+    def on_cancel(self) -> None:
+        self._drops.over()
+
+
+class BackpressureDrop(_Undemanded):
+    """``on_backpressure_drop()``: what is not demanded is dropped."""
+
+    def __init__(self, on_dropped: Action | None) -> None:
+        self._action = _checked_action(on_dropped, "on_dropped")
+
+    def drops(self) -> _Drops:
+        return _Drops(self._action, repr(self))
+
+    def __repr__(self) -> str:
+        return "on_backpressure_drop()"
+
+
+class BackpressureError(_Undemanded):
+    """``on_backpressure_error()``: an element that is not demanded is an error."""
+
+    def drops(self) -> _Drops:
+        return _Drops(self._refuse, repr(self))
+
+    def _refuse(self, element: Any) -> None:
+        raise BufferOverflow("an element came that was not demanded")
+
+    def __repr__(self) -> str:
+        return "on_backpressure_error()"
+
+
+class BackpressureBuffer(Operator[Any]):
+    """``on_backpressure_buffer(capacity)`` and ``on_backpressure_latest()``: what is not demanded is held."""
+
+    def __init__(
+        self,
+        source: Publisher[Any],
+        capacity: int,
+        overflow: Overflow | str,
+        on_overflow: Action | None,
+        call: str | None = None,
+    ) -> None:
+        self.capacity = checked_natural(capacity, "capacity", 1)
+        self.overflow = checked_overflow(overflow, Overflow.ERROR, Overflow.DROP_OLDEST, Overflow.DROP_LATEST)
+        self.on_overflow = _checked_action(on_overflow, "on_overflow")
+        super().__init__(source, call or f"on_backpressure_buffer({capacity}, {self.overflow.value!r})")
+
+    def run(self, subscriber: Subscriber[Any]) -> _BufferRun:
+        return _BufferRun(subscriber, self)
+
+
+class _BufferRun(Coordinator[Any]):
+    def __init__(self, subscriber: Subscriber[Any], operator: BackpressureBuffer) -> None:
+        super().__init__(subscriber, operator)
+        self._source = operator.source
+        self._input = _Buffer(self, operator)
+
+    def _begin(self) -> None:
+        assert self._source is not None
+        self._input.subscribe_to(self._source)
+
+    def _advance(self) -> None:
+        source = self._input
+        ended = source.ended  # read before the buffer: what came before the end is in it
+        while self._live and self._demand() > 0:
+            try:
+                element = source.elements.popleft()
+            except IndexError:  # upstream may take out the oldest one at any time
+                break
+            self._emit(element)
+        if ended and not source.elements:
+            if source.error is None:
+                self._complete()
+            else:
+                self._fail(source.error)
+
+    def _release(self) -> None:
+        self._input.cancel()
+        self._input.elements.clear()
+        self._input.drops.over()
+
+
+class _Buffer(Input[Any]):
+    """Holds what was not demanded. Upstream's signals are serial (1.3), so nobody else puts anything in."""
+
+    def __init__(self, owner: _BufferRun, operator: BackpressureBuffer) -> None:
+        super().__init__()
+        self._owner = owner
+        self._operator = operator
+        self._capacity = operator.capacity
+        self._overflow = operator.overflow
+        self._demand = UNBOUNDED
+        self.drops = _Drops(operator.on_overflow, operator.call)
+        self.elements: deque[Any] = deque()
+        self.ended = False
+        self.error: BaseException | None = None
+
+    def on_next(self, element: Any, /) -> None:
+        if element is None:
+            raise NullSignal("on_next(None)")
+        if self._closed:
+            return
+        elements = self.elements
+        if not elements and self._owner.pass_on(element):
+            if self.drops.going_on:
+                self.drops.over()
+            return
+        if len(elements) >= self._capacity:
+            if not self._make_room(element):
+                return
+        elif self.drops.going_on:
+            self.drops.over()
+        elements.append(element)
+        self._owner.wake()
+
+    def on_error(self, error: BaseException, /) -> None:
+        if error is None:
+            raise NullSignal("on_error(None)")
+        if self._close():
+            self._end(error)
+        else:
+            hooks.on_error_dropped(error, "the stream was over")
+
+    def on_complete(self) -> None:
+        if self._close():
+            self._end(None)
+
+    def _make_room(self, element: Any) -> bool:
+        """The buffer is full: drop an element, or fail. Return whether there is room for this one now."""
+        try:
+            if self._overflow is Overflow.DROP_OLDEST:
+                try:
+                    oldest = self.elements.popleft()
+                except IndexError:
+                    return True  # all were demanded just now
+                self.drops.add(oldest)
+                return True
+            if self._overflow is Overflow.DROP_LATEST:
+                self.drops.add(element)
+                return False
+            if self._operator.on_overflow is not None:
+                self._operator.on_overflow(element)
+            raise BufferOverflow(f"the buffer of {self._capacity} elements is full")
+        except BaseException as error:
+            self._operator.blame(error)
+            self.cancel()
+            self._end(error)
+            if hooks.is_exit(error):
+                raise
+            return False
+
+    def _end(self, error: BaseException | None) -> None:
+        self.error = error
+        self.ended = True
+        self._owner.wake()
