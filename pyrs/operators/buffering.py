@@ -1,0 +1,244 @@
+"""Operators that gather elements in lists: so many at a time, or what comes in a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from pyrs import schedulers
+from pyrs._core.context import bound, capture
+from pyrs._core.coordinator import Coordinator, Operator
+from pyrs._core.demand import UNBOUNDED
+from pyrs._core.fusion import Chain, Gauge
+from pyrs._core.inputs import QueuedInput
+from pyrs._core.stage import Stage, StageRun, TailRun
+from pyrs._core.text import checked_natural, checked_seconds
+from pyrs.api import Publisher, Subscriber
+from pyrs.schedulers.base import Cancellable, checked_scheduler
+
+if TYPE_CHECKING:
+    from datetime import timedelta
+
+    from pyrs.schedulers import Scheduler
+
+__all__ = ["BufferCount", "BufferTime", "extent", "needed"]
+
+
+def extent(name: str, count: int | None, skip: int | None, seconds: float | None) -> str:
+    """Return what the user wrote: ``buffer(3, skip=1)``, ``window(3, seconds=0.5)``."""
+    given = {"skip": skip, "seconds": seconds}
+    parts = ([] if count is None else [str(count)]) + [f"{key}={value}" for key, value in given.items() if value]
+    return f"{name}({', '.join(parts)})"
+
+
+def needed(pieces: int, count: int, skip: int) -> int:
+    """Return how many elements it takes for so many pieces of ``count`` elements that begin ``skip`` apart."""
+    return min((pieces - 1) * skip + count, UNBOUNDED) if pieces > 0 else 0
+
+
+class BufferCount(Stage):
+    """``buffer(count, skip)``: lists of so many elements."""
+
+    calls_user_code = False
+
+    def __init__(self, count: int, skip: int | None) -> None:
+        self.count = checked_natural(count, "count", 1)
+        self.given_skip = skip
+        self.skip = self.count if skip is None else checked_natural(skip, "skip", 1)
+
+    def over(self, iterator: Iterator[Any], whole: Chain[Any]) -> Iterator[Any]:
+        """See ``Stage``."""
+        gauge = whole.hold_back()
+        gauge.holding = self.skip < self.count  # then what was emitted is not all that was pulled
+        return self._gathered(iterator, whole, gauge)
+
+    def _gathered(self, iterator: Iterator[Any], whole: Chain[Any], gauge: Gauge) -> Iterator[Any]:
+        count, skip = self.count, self.skip
+        chunk: list[Any] = []
+        error: Exception | None = None
+        while True:
+            try:
+                chunk.extend(islice(iterator, count - len(chunk)))  # keeps what came before an error
+                if len(chunk) < count:
+                    whole.check_end()
+            except Exception as raised:
+                error = raised
+            if len(chunk) < count:
+                break
+            yield chunk
+            chunk = chunk[skip:]
+            if skip > count:
+                next(islice(iterator, skip - count, skip - count), None)
+        gauge.holding = True
+        while chunk:
+            gauge.used_up = error is None and len(chunk) <= skip
+            yield chunk
+            chunk = chunk[skip:]
+        if error is not None:
+            raise error
+
+    def run(self) -> StageRun:
+        """See ``Stage``."""
+        return _BufferRun(self.count, self.skip)
+
+    def __repr__(self) -> str:
+        return extent("buffer", self.count, self.given_skip, None)
+
+
+class _BufferRun(TailRun):
+    __slots__ = ("_asked", "_chunk", "_count", "_gap", "_skip")
+
+    def __init__(self, count: int, skip: int) -> None:
+        super().__init__()
+        self._count = count
+        self._skip = skip
+        self._asked = 0
+        self._chunk: list[Any] = []
+        self._gap = 0  # how many elements are still to be passed over
+
+    def on_next(self, element: Any) -> None:
+        if self._gap:
+            self._gap -= 1
+            return
+        chunk = self._chunk
+        chunk.append(element)
+        if len(chunk) == self._count:
+            self._chunk = chunk[self._skip :]
+            self._gap = max(0, self._skip - self._count)
+            self.pass_on(chunk)
+
+    def on_complete(self) -> None:
+        self.end_with(*self._rest())
+
+    def on_error(self, error: BaseException) -> None:
+        self.end_with(*self._rest(), error=error)
+
+    def _rest(self) -> list[list[Any]]:
+        return [self._chunk[start:] for start in range(0, len(self._chunk), self._skip)]
+
+    def ask_more(self, n: int) -> None:
+        with self._lock:
+            total = needed(self._requested, self._count, self._skip)
+            n, self._asked = total - self._asked, total
+        if n:
+            self.ask(n)
+
+
+class BufferTime(Operator[list[Any]]):
+    """``buffer(count, seconds=...)``: lists of what comes in a time."""
+
+    def __init__(
+        self,
+        source: Publisher[Any],
+        count: int | None,
+        seconds: float | timedelta,
+        prefetch: int,
+        scheduler: Scheduler | None,
+    ) -> None:
+        self.count = count if count is None else checked_natural(count, "count", 1)
+        self.seconds = checked_seconds(seconds, "seconds", positive=True)
+        self.prefetch = checked_natural(prefetch, "prefetch", 1)
+        self.scheduler = checked_scheduler(scheduler)
+        super().__init__(source, extent("buffer", count, None, self.seconds))
+
+    def run(self, subscriber: Subscriber[Any]) -> _BufferTimeRun:
+        return _BufferTimeRun(subscriber, self)
+
+
+class _BufferTimeRun(Coordinator[list[Any]]):
+    """Moves elements from the input's queue to the list that is being filled, as long as there is leave to.
+
+    With a count that leave is the room in the list; without one it is demand for the list, so that what nobody asked
+    for stays in the queue, which is bounded.
+    """
+
+    def __init__(self, subscriber: Subscriber[Any], operator: BufferTime) -> None:
+        super().__init__(subscriber, operator)
+        self._source: Publisher[Any] | None = operator.source
+        self._count = operator.count
+        self._clock = Countdown(operator.seconds, operator.scheduler, lambda turn: self.post(self._time_up, turn))
+        self._input: QueuedInput[Any] = QueuedInput(self, min(operator.prefetch, operator.count or UNBOUNDED))
+        self._chunk: list[Any] = []
+        self._due = False
+
+    def _begin(self) -> None:
+        assert self._source is not None
+        self._input.subscribe_to(self._source)
+
+    def _time_up(self, turn: int) -> None:
+        self._due = self._due or self._clock.is_at(turn)
+
+    def _advance(self) -> None:
+        source = self._input
+        while self._live:
+            over = source.ended  # read before the queue: what came before the end is in it
+            self._fill()
+            chunk, over = self._chunk, over and not source.elements
+            if not chunk and not source.elements:
+                if over and source.error is not None:
+                    self._fail(source.error)
+                elif over:
+                    self._complete()
+                return
+            if not self._clock.runs and not self._due:
+                self._clock.start()
+            full = len(chunk) == self._count
+            if not (full or self._due or over) or not chunk or not self._demand():
+                return
+            self._clock.stop()
+            self._chunk, self._due = [], False
+            self._emit(chunk)
+
+    def _fill(self) -> None:
+        queue = self._input.elements
+        room = len(queue)
+        if self._count is not None:
+            room = min(room, self._count - len(self._chunk))
+        elif not self._demand():
+            return
+        if room:
+            self._chunk.extend(queue.popleft() for _ in range(room))
+            self._input.taken(room)
+
+    def _release(self) -> None:
+        self._clock.stop()
+        self._input.cancel()
+        self._chunk = []
+        self._source = None
+
+
+class Countdown:
+    """Calls ``on_time(turn)`` when so many seconds have passed since ``start``, unless it was stopped.
+
+    Started and stopped by one thread at a time; a turn that comes although it was stopped is told by ``is_at``.
+    """
+
+    def __init__(self, seconds: float, scheduler: Scheduler | None, on_time: Callable[[int], object]) -> None:
+        self._seconds = seconds
+        self._scheduler = schedulers.current(scheduler)
+        self._context = capture()
+        self._on_time = on_time
+        self._task: Cancellable | None = None
+        self._turn = 0
+
+    @property
+    def runs(self) -> bool:
+        """Whether it was started and not stopped."""
+        return self._task is not None
+
+    def is_at(self, turn: int) -> bool:
+        """Return whether it still runs for this turn."""
+        return self._turn == turn and self._task is not None
+
+    def start(self) -> None:
+        """Start it."""
+        self._turn += 1
+        turn, on_time = self._turn, self._on_time
+        self._task = self._scheduler.schedule(bound(lambda: on_time(turn), self._context), self._seconds)
+
+    def stop(self) -> None:
+        """Stop it, if it runs."""
+        task, self._task = self._task, None
+        if task is not None:
+            task.cancel()
