@@ -125,9 +125,9 @@ def test_shown_as_written() -> None:
         (lambda s: s.combine_latest(s, prefetch=0), ValueError, "prefetch must be at least 1, not 0"),
         (lambda s: s.with_latest_from(s, 5), TypeError, "combine must be callable, not int"),
         (lambda s: s.start_with(1, None), pyrs.NullSignal, "None is not an element"),
-        (lambda s: pyrs.concat(s, None), TypeError, r"sources\[1\] must be a Publisher: NoneType"),
-        (lambda s: pyrs.zip(5), TypeError, r"sources\[0\] must be a Publisher: int"),
-        (lambda s: pyrs.merge([s, 5]), TypeError, r"sources\[1\] must be a Publisher: int"),
+        (lambda s: s.concat(None), TypeError, r"sources\[1\] must be a Publisher: NoneType"),
+        (lambda s: pyrs.zip(5), TypeError, r"sources\[0\] must be a Publisher: int"),  # type: ignore[call-overload]
+        (lambda s: pyrs.merge([s, 5]), TypeError, r"sources\[1\] must be a Publisher: int"),  # type: ignore[list-item]
     ],
 )
 def test_bad_arguments_are_refused_where_they_enter(
@@ -341,7 +341,11 @@ class TestZip:
         assert [str(error) for error in dropped.take()] == ["held"]
 
     def test_cancel_in_on_next(self, wrap: Wrap) -> None:
-        subscriber: TestSubscriber[Any] = TestSubscriber(None, on_element=lambda me, row: row[0] == 1 and me.cancel())
+        def cancel(subscriber: TestSubscriber[Any], row: Any) -> None:
+            if row[0] == 1:
+                subscriber.cancel()
+
+        subscriber: TestSubscriber[Any] = TestSubscriber(None, on_element=cancel)
         pyrs.zip(wrap(pyrs.range(9)), wrap(pyrs.range(9)), pyrs.range(9)).subscribe(subscriber)
         subscriber.assert_elements((0, 0, 0), (1, 1, 1)).assert_live()
 
