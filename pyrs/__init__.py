@@ -25,6 +25,7 @@ from pyrs._core.overflow import Overflow
 from pyrs.api import Processor, Publisher, Subscriber, Subscription
 from pyrs.errors import NoElement, NonPositiveRequest, NullSignal, PyrsError, SpecViolation
 from pyrs.operators.backoff import Backoff
+from pyrs.operators.metrics import Metrics
 from pyrs.operators.notification import Notification
 from pyrs.publishers.asynchronous import from_async_iterable, from_awaitable, from_future
 from pyrs.publishers.basic import empty, error, from_iterable, just, never, range
@@ -38,6 +39,7 @@ __version__ = "0.1.0"
 __all__ = [
     "UNBOUNDED",
     "Backoff",
+    "Metrics",
     "NoElement",
     "NonPositiveRequest",
     "Notification",

@@ -1,0 +1,210 @@
+"""Counters of what passes through a stream."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from threading import Lock
+from time import perf_counter
+from typing import Any
+
+from pyrs._core import hooks
+from pyrs._core.demand import UNBOUNDED
+from pyrs._core.stage import PushedStage, StageRun
+from pyrs._core.text import checked_callable
+from pyrs.operators.observing import OnLooker, amount
+
+__all__ = ["Measured", "Metrics"]
+
+Observer = Callable[[str, float], object]
+
+
+class Metrics:
+    """Counters of one place in one or more streams: give it to ``Stream.metrics``.
+
+    All subscriptions of all streams that it was given to add up. It may be read at any time, from any thread.
+
+    Args:
+        name: what is counted.
+        observer: called with a counter's name and how much it grew, as it happens and on the thread where it happens:
+            the place to feed Prometheus or OpenTelemetry. Besides the counters it is told ``first_element_seconds``
+            and, at the end of a subscription, ``seconds``. What it raises goes to the hook for dropped errors.
+        clock: returns a time in seconds.
+
+    Attributes:
+        name: as given.
+
+    Raises:
+        TypeError: name is no string, or observer or clock cannot be called.
+
+    Example:
+        >>> import pyrs
+        >>> orders = pyrs.Metrics("orders")
+        >>> pyrs.range(5).metrics(orders).take(3).collect()
+        [0, 1, 2]
+        >>> orders
+        <Metrics 'orders': 1 subscribed, 3 requested, 3 elements, 0 completed, 0 failed, 1 cancelled, 0 demanded>
+    """
+
+    __slots__ = ("__weakref__", "_clock", "_counts", "_demand", "_first", "_lock", "_observer", "name")
+
+    def __init__(
+        self, name: str, *, observer: Observer | None = None, clock: Callable[[], float] = perf_counter
+    ) -> None:
+        if not isinstance(name, str):
+            raise TypeError(f"name must be a string, not {type(name).__name__}")
+        self.name = name
+        self._observer = observer if observer is None else checked_callable(observer, "observer")
+        self._clock = checked_callable(clock, "clock")
+        self._lock = Lock()
+        self._counts = dict.fromkeys(("subscribed", "requested", "elements", "completed", "failed", "cancelled"), 0)
+        self._demand = 0
+        self._first: float | None = None
+
+    @property
+    def subscribed(self) -> int:
+        """How often somebody subscribed."""
+        return self._counts["subscribed"]
+
+    @property
+    def requested(self) -> int:
+        """How many elements were requested in all; ``UNBOUNDED`` at most."""
+        return min(self._counts["requested"], UNBOUNDED)
+
+    @property
+    def elements(self) -> int:
+        """How many elements passed."""
+        return self._counts["elements"]
+
+    @property
+    def completed(self) -> int:
+        """How many subscriptions completed."""
+        return self._counts["completed"]
+
+    @property
+    def failed(self) -> int:
+        """How many subscriptions failed."""
+        return self._counts["failed"]
+
+    @property
+    def cancelled(self) -> int:
+        """How many subscriptions were cancelled."""
+        return self._counts["cancelled"]
+
+    @property
+    def active(self) -> int:
+        """How many subscriptions are on."""
+        with self._lock:
+            counts = self._counts
+            return counts["subscribed"] - counts["completed"] - counts["failed"] - counts["cancelled"]
+
+    @property
+    def demand(self) -> int:
+        """How many elements were requested by active subscriptions and have not come yet; ``UNBOUNDED`` at most."""
+        return min(self._demand, UNBOUNDED)
+
+    @property
+    def first_element_seconds(self) -> float | None:
+        """How long the latest first element took, from its subscription on; None before there is one."""
+        return self._first
+
+    def __repr__(self) -> str:
+        with self._lock:
+            counts, demand = dict(self._counts), self._demand
+        shown = ", ".join(f"{amount(count)} {name}" for name, count in counts.items())
+        return f"<Metrics {self.name!r}: {shown}, {amount(demand)} demanded>"
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        with self._lock:
+            rows = {name: amount(count) for name, count in self._counts.items()}
+            rows["demand"] = amount(self._demand)
+            if self._first is not None:
+                rows["first element"] = f"{self._first:.3g} s"
+        cells = "".join(f"<tr><th>{name}</th><td>{value}</td></tr>" for name, value in rows.items())
+        return f"<table><caption>{escape(self.name)}</caption>{cells}</table>"
+
+    def _grow(self, counter: str, by: int = 1, demand: int = 0) -> None:
+        with self._lock:
+            self._counts[counter] += by
+            self._demand += demand
+        if self._observer is not None:
+            self._tell(counter, by)
+
+    def _tell(self, what: str, by: float) -> None:
+        if self._observer is not None:
+            try:
+                self._observer(what, by)
+            except Exception as error:
+                hooks.on_error_dropped(error, f"raised by the observer of {self.name!r}")
+
+
+class Measured(PushedStage):
+    """``metrics(metrics)``: counters."""
+
+    def __init__(self, metrics: Metrics) -> None:
+        if not isinstance(metrics, Metrics):
+            raise TypeError(f"metrics must be a Metrics, not {type(metrics).__name__}")
+        self.metrics = metrics
+
+    def run(self) -> StageRun:
+        return _MeasuredRun(self.metrics)
+
+    def __repr__(self) -> str:
+        return f"metrics({self.metrics.name!r})"
+
+
+class _MeasuredRun(OnLooker):
+    __slots__ = ("_began", "_demand", "_first", "_lock", "_metrics", "_over")
+
+    sees_elements = True
+
+    def __init__(self, metrics: Metrics) -> None:
+        super().__init__()
+        self._metrics = metrics
+        self._first = True
+        self._began = 0.0
+        self._lock = Lock()
+        self._demand = 0  # under the lock: how much of the demand is this subscription's
+        self._over = False
+
+    def on_subscribe(self) -> None:
+        self._began = self._metrics._clock()
+        self._metrics._grow("subscribed")
+
+    def request(self, n: int) -> None:
+        if n > 0:
+            self._metrics._grow("requested", n, self._change(n))
+        self.ask(n)
+
+    def on_next(self, element: Any) -> None:
+        metrics = self._metrics
+        if self._first:
+            self._first = False
+            metrics._first = seconds = metrics._clock() - self._began
+            metrics._tell("first_element_seconds", seconds)
+        metrics._grow("elements", 1, self._change(-1))
+        self.emit(element)
+
+    def completed(self) -> None:
+        self._end("completed")
+
+    def failed(self, error: BaseException) -> None:
+        self._end("failed")
+
+    def cancelled(self) -> None:
+        self._end("cancelled")
+
+    def _end(self, how: str) -> None:
+        with self._lock:
+            self._over, left = True, self._demand
+        self._metrics._grow(how, 1, -left)
+        self._metrics._tell("seconds", self._metrics._clock() - self._began)
+
+    def _change(self, by: int) -> int:
+        """Count demand, and return what of it counts: an element that came with a cancel met none any more."""
+        with self._lock:
+            if self._over:
+                return 0
+            self._demand += by
+            return by

@@ -1,0 +1,127 @@
+"""How far a stream has come, shown while it runs: by tqdm where that is installed, by plain lines where not."""
+
+from __future__ import annotations
+
+import sys
+from time import monotonic
+from typing import Any, Protocol
+
+from pyrs._core import hooks
+from pyrs._core.stage import PushedStage, StageRun
+from pyrs._core.text import checked_natural
+from pyrs.operators.observing import OnLooker
+
+__all__ = ["Progress"]
+
+
+class _Writes(Protocol):
+    def write(self, text: str, /) -> object: ...
+
+
+class _Bar(Protocol):
+    def update(self, n: int, /) -> object: ...
+    def close(self) -> object: ...
+
+
+class Progress(PushedStage):
+    """``progress(total, description)``: a bar for each subscription."""
+
+    def __init__(self, total: int | None, description: str | None, file: _Writes | None) -> None:
+        self.total = total if total is None else checked_natural(total, "total")
+        if not isinstance(description, (str, type(None))):
+            raise TypeError(f"description must be a string, not {type(description).__name__}")
+        self.description = description
+        if file is not None and not callable(getattr(file, "write", None)):
+            raise TypeError(f"file must have write(), not {type(file).__name__}")
+        self.file = file
+
+    def run(self) -> StageRun:
+        return _ProgressRun(self)
+
+    def __repr__(self) -> str:
+        given = {"total": self.total, "description": self.description}
+        return f"progress({', '.join(f'{name}={value!r}' for name, value in given.items() if value is not None)})"
+
+    def bar(self) -> _Bar:
+        """Return what shows one subscription."""
+        try:
+            from tqdm.auto import tqdm  # not a dependency: whoever has it sees its bar, in a notebook too
+        except ImportError:
+            return PlainLines(self.total, self.description, self.file or sys.stderr)
+        bar: _Bar = tqdm(total=self.total, desc=self.description, file=self.file, unit=" elements")
+        return bar
+
+
+class _ProgressRun(OnLooker):
+    __slots__ = ("_bar", "_stage")
+
+    sees_elements = True
+
+    def __init__(self, stage: Progress) -> None:
+        super().__init__()
+        self._stage = stage
+        self._bar: _Bar | None = None
+
+    def on_subscribe(self) -> None:
+        try:
+            self._bar = self._stage.bar()
+        except Exception as error:
+            self._give_up(error)
+
+    def on_next(self, element: Any) -> None:
+        bar = self._bar
+        if bar is not None:
+            try:
+                bar.update(1)
+            except Exception as error:
+                self._give_up(error)
+        self.emit(element)
+
+    def completed(self) -> None:
+        self._close()
+
+    def failed(self, error: BaseException) -> None:
+        self._close()
+
+    def cancelled(self) -> None:
+        self._close()
+
+    def _close(self) -> None:
+        bar, self._bar = self._bar, None
+        if bar is not None:
+            try:
+                bar.close()
+            except Exception as error:
+                self._give_up(error)
+
+    def _give_up(self, error: Exception) -> None:
+        """What cannot be shown, such as on a terminal that is gone, must not end the stream."""
+        self._bar = None
+        hooks.on_error_dropped(error, f"showing {self._stage!r}")
+
+
+class PlainLines:
+    """Writes a line every half second at most, and one at the end."""
+
+    def __init__(self, total: int | None, description: str | None, file: _Writes) -> None:
+        self._end = "" if total is None else f" of {total}"
+        self._name = "" if description is None else f"{description}: "
+        self._file = file
+        self._count = 0
+        self._began = self._shown = monotonic()
+
+    def update(self, n: int, /) -> None:
+        """So many more."""
+        self._count += n
+        now = monotonic()
+        if now - self._shown >= 0.5:
+            self._show(now)
+
+    def close(self) -> None:
+        """No more will come."""
+        self._show(monotonic())
+
+    def _show(self, now: float) -> None:
+        self._shown = now
+        rate = self._count / (now - self._began) if now > self._began else 0.0
+        self._file.write(f"{self._name}{self._count}{self._end} elements, {rate:.0f} a second\n")

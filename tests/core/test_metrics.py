@@ -1,0 +1,147 @@
+"""Metrics: what is counted, also from many threads, and who is told."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import pyrs
+from pyrs.testing import TestPublisher, TestSubscriber
+
+
+def test_each_kind_of_end() -> None:
+    metrics = pyrs.Metrics("numbers")
+    pyrs.range(3).metrics(metrics).collect()
+    subscriber: TestSubscriber[Any] = TestSubscriber(None)
+    pyrs.just(1).concat(pyrs.error(OSError())).metrics(metrics).subscribe(subscriber)
+    pyrs.range(9).metrics(metrics).take(2).collect()
+    assert (metrics.subscribed, metrics.active) == (3, 0)
+    assert (metrics.completed, metrics.failed, metrics.cancelled) == (1, 1, 1)
+    assert metrics.elements == 3 + 1 + 2
+    assert metrics.requested == pyrs.UNBOUNDED
+    assert metrics.demand == 0
+
+
+def test_while_it_runs() -> None:
+    now = 10.0
+    metrics = pyrs.Metrics("orders", clock=lambda: now)
+    source: TestPublisher[int] = TestPublisher()
+    first: TestSubscriber[int] = TestSubscriber(3)
+    second: TestSubscriber[int] = TestSubscriber(5)
+    stream = source.stream().metrics(metrics)
+    stream.subscribe(first)
+    stream.subscribe(second)
+    before = metrics.first_element_seconds
+    assert before is None
+    now = 12.5
+    source.next(1)
+    assert (metrics.active, metrics.requested, metrics.elements, metrics.demand) == (2, 8, 2, 6)
+    assert metrics.first_element_seconds == 2.5
+    assert repr(metrics) == (
+        "<Metrics 'orders': 2 subscribed, 8 requested, 2 elements, 0 completed, 0 failed, 0 cancelled, 6 demanded>"
+    )
+    second.cancel()
+    assert (metrics.active, metrics.demand, metrics.cancelled) == (1, 2, 1)
+    source.complete()
+    assert (metrics.active, metrics.demand, metrics.completed) == (0, 0, 1)
+
+
+def test_illegal_requests_count_as_nothing_but_the_failure() -> None:
+    metrics = pyrs.Metrics("numbers")
+    subscriber: TestSubscriber[int] = TestSubscriber()
+    pyrs.range(3).metrics(metrics).subscribe(subscriber)
+    subscriber.request(-5)
+    assert (metrics.requested, metrics.demand, metrics.failed) == (0, 0, 1)
+
+
+def test_shown_in_a_notebook() -> None:
+    metrics = pyrs.Metrics("<orders>")
+    subscriber: TestSubscriber[int] = TestSubscriber(None)
+    pyrs.never().metrics(metrics).subscribe(subscriber)
+    html = metrics._repr_html_()
+    assert "<caption>&lt;orders&gt;</caption>" in html
+    assert "<tr><th>demand</th><td>unbounded</td></tr>" in html
+    pyrs.just(1).metrics(metrics).collect()
+    assert "first element" in metrics._repr_html_()
+
+
+def test_the_observer_is_told_what_grew() -> None:
+    told: list[tuple[str, float]] = []
+    now = 0.0
+    metrics = pyrs.Metrics("numbers", observer=lambda what, by: told.append((what, by)), clock=lambda: now)
+    subscriber: TestSubscriber[int] = TestSubscriber()
+    pyrs.range(2).metrics(metrics).subscribe(subscriber)
+    now = 1.5
+    subscriber.request(2)
+    assert told == [
+        ("subscribed", 1),
+        ("requested", 2),
+        ("first_element_seconds", 1.5),
+        ("elements", 1),
+        ("elements", 1),
+        ("completed", 1),
+        ("seconds", 1.5),
+    ]
+
+
+def test_an_observer_that_raises_changes_nothing(dropped: Any) -> None:
+    def observer(what: str, by: float) -> None:
+        raise KeyError(what)
+
+    assert pyrs.range(2).metrics(pyrs.Metrics("numbers", observer=observer)).collect() == [0, 1]
+    assert {type(error) for error in dropped.take()} == {KeyError}
+
+
+def test_many_threads_lose_no_count() -> None:
+    metrics = pyrs.Metrics("numbers")
+    start = threading.Barrier(4)
+
+    def work() -> None:
+        start.wait(30)
+        for _ in range(200):
+            pyrs.range(20).metrics(metrics).take(10).collect()
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert (metrics.subscribed, metrics.cancelled, metrics.elements) == (800, 800, 8_000)
+    assert (metrics.requested, metrics.demand, metrics.active) == (8_000, 0, 0)
+
+
+def test_a_cancel_while_elements_come_leaves_no_demand() -> None:
+    for _ in range(300):
+        metrics = pyrs.Metrics("numbers")
+        start = threading.Barrier(2)
+        subscriber: TestSubscriber[int] = TestSubscriber()
+        pyrs.range(10**9).metrics(metrics).subscribe(subscriber)
+
+        def cancel(start: threading.Barrier = start, subscriber: TestSubscriber[int] = subscriber) -> None:
+            start.wait(30)
+            subscriber.cancel()
+
+        thread = threading.Thread(target=cancel)
+        thread.start()
+        start.wait(30)
+        subscriber.request(50)
+        thread.join(30)
+        assert metrics.demand == 0
+        assert metrics.elements == len(subscriber.elements)
+        assert (metrics.cancelled, metrics.active) == (1, 0)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (lambda: pyrs.Metrics(3), "name must be a string, not int"),  # type: ignore[arg-type]
+        (lambda: pyrs.Metrics("a", observer=3), "observer must be callable"),  # type: ignore[arg-type]
+        (lambda: pyrs.Metrics("a", clock=3), "clock must be callable"),  # type: ignore[arg-type]
+    ],
+)
+def test_bad_arguments_are_refused_where_they_enter(wrong: Callable[[], object], message: str) -> None:
+    with pytest.raises(TypeError, match=message):
+        wrong()
