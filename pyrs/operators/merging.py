@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from typing import Any, TypeVar
 
 from pyrs._core import hooks
@@ -32,7 +32,10 @@ def checked_inner(publisher: P) -> P:
     if callable(getattr(publisher, "subscribe", None)):
         return publisher
     message = f"the function must return a Publisher, not {type(publisher).__name__}"
-    if isinstance(publisher, Iterable):
+    if isinstance(publisher, Coroutine):
+        publisher.close()  # or Python warns that nobody awaited it
+        message += "; map() awaits a coroutine function, and its Publishers can be flattened"
+    elif isinstance(publisher, Iterable):
         message += "; pyrs.from_iterable makes a Publisher of an iterable"
     raise TypeError(message)
 

@@ -168,6 +168,14 @@ def test_what_is_no_publisher_fails_and_says_what_to_do(operator: Operator) -> N
         operator(pyrs.just(1), lambda n: None).collect()
 
 
+def test_a_coroutine_function_is_pointed_to_map(operator: Operator) -> None:
+    async def inner(n: int) -> pyrs.Stream[int]:
+        return pyrs.just(n)
+
+    with pytest.raises(TypeError, match=r"must return a Publisher, not coroutine; map\(\) awaits"):
+        operator(pyrs.just(1), inner).collect()
+
+
 def test_an_interrupt_in_the_function_is_raised_where_it_struck(operator: Operator) -> None:
     def interrupted(n: int) -> pyrs.Stream[int]:
         raise KeyboardInterrupt
@@ -193,7 +201,7 @@ def test_an_illegal_request_is_answered(operator: Operator, wrap: Wrap, n: int) 
     for inner in (pyrs.never(), pyrs.just(1)):
         for outer in (pyrs.never(), wrap(pyrs.just(1))):
             subscriber: TestSubscriber[int] = TestSubscriber()
-            operator(outer, lambda _, inner=inner: inner).subscribe(subscriber)
+            operator(outer, [inner, inner].__getitem__).subscribe(subscriber)
             subscriber.request(n)
             assert "3.9" in str(subscriber.await_error(pyrs.NonPositiveRequest))
 
