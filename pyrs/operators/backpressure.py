@@ -19,7 +19,7 @@ from pyrs.api import Publisher, Subscriber
 from pyrs.errors import BufferOverflow, NullSignal
 from pyrs.operators.scheduling import Crossing
 
-__all__ = ["BackpressureBuffer", "BackpressureDrop", "BackpressureError", "LimitRate"]
+__all__ = ["BackpressureBuffer", "BackpressureDrop", "BackpressureError", "Drops", "LimitRate"]
 
 Action = Callable[[Any], object]
 
@@ -42,7 +42,7 @@ class LimitRate(Operator[Any]):
         return Crossing(subscriber, self, self.high, self.low)
 
 
-class _Drops:
+class Drops:
     """Tells of dropped elements: the callback of each, or the hook of their number.
 
     The first of several that follow each other is told of at once, the others when that is over.
@@ -82,7 +82,7 @@ class _Undemanded(PushedStage):
         return _UndemandedRun(self)
 
     @abstractmethod
-    def drops(self) -> _Drops:
+    def drops(self) -> Drops:
         """Return what is told of elements without demand. What its ``add`` raises fails the stream."""
 
 
@@ -132,8 +132,8 @@ class BackpressureDrop(_Undemanded):
     def __init__(self, on_dropped: Action | None) -> None:
         self._action = _checked_action(on_dropped, "on_dropped")
 
-    def drops(self) -> _Drops:
-        return _Drops(self._action, repr(self))
+    def drops(self) -> Drops:
+        return Drops(self._action, repr(self))
 
     def __repr__(self) -> str:
         return "on_backpressure_drop()"
@@ -142,8 +142,8 @@ class BackpressureDrop(_Undemanded):
 class BackpressureError(_Undemanded):
     """``on_backpressure_error()``: an element that is not demanded is an error."""
 
-    def drops(self) -> _Drops:
-        return _Drops(self._refuse, repr(self))
+    def drops(self) -> Drops:
+        return Drops(self._refuse, repr(self))
 
     def _refuse(self, element: Any) -> None:
         raise BufferOverflow("an element came that was not demanded")
@@ -213,7 +213,7 @@ class _Buffer(Input[Any]):
         self._capacity = operator.capacity
         self._overflow = operator.overflow
         self._demand = UNBOUNDED
-        self.drops = _Drops(operator.on_overflow, operator.call)
+        self.drops = Drops(operator.on_overflow, operator.call)
         self.elements: deque[Any] = deque()
         self.ended = False
         self.error: BaseException | None = None
