@@ -31,14 +31,17 @@ from pyrs.publishers.asynchronous import from_async_iterable, from_awaitable, fr
 from pyrs.publishers.basic import empty, error, from_iterable, just, never, range
 from pyrs.publishers.combining import combine_latest, concat, merge, zip
 from pyrs.publishers.deferred import defer, from_callable, generate, using
+from pyrs.stream.grouped import GroupedStream
 from pyrs.stream.single import Single
 from pyrs.stream.stream import Stream
+from pyrs.strictness import strict
 
 __version__ = "0.1.0"
 
 __all__ = [
     "UNBOUNDED",
     "Backoff",
+    "GroupedStream",
     "Metrics",
     "NoElement",
     "NonPositiveRequest",
@@ -70,6 +73,7 @@ __all__ = [
     "range",
     "set_element_hook",
     "set_error_hook",
+    "strict",
     "using",
     "zip",
 ]

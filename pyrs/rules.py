@@ -38,6 +38,9 @@ class Rule(NamedTuple):
 _SOURCE = "pyrs._core.subscription.SourceSubscription"
 _ITERATING = "pyrs._core.iterating.IteratorSubscription"
 _STAGED = "pyrs._core.staged._StagedSubscriber"
+_COORDINATOR = "pyrs._core.coordinator.Coordinator"
+_RELAY = "pyrs._core.relay.Relay"
+_INPUT = "pyrs._core.inputs.Input"
 _GUARD = "pyrs._core.guard.GuardedSubscriber"
 _CALLBACKS = "pyrs._core.callbacks.CallbackSubscriber"
 _REFILL = "pyrs._core.refill.Refill"
@@ -53,6 +56,8 @@ _ALL = (
         (
             f"{_ITERATING}._produce",
             f"{_GUARD}.on_next",
+            _COORDINATOR,
+            _RELAY,
         ),
     ),
     Rule(
@@ -71,6 +76,8 @@ _ALL = (
         (
             _SOURCE,
             _GUARD,
+            _COORDINATOR,
+            "pyrs._core.lane.Lane",
         ),
     ),
     Rule(
@@ -78,14 +85,22 @@ _ALL = (
         "Publisher",
         "MUST",
         "If a Publisher fails it MUST signal an onError.",
-        (f"{_SOURCE}.fail",),
+        (
+            f"{_SOURCE}.fail",
+            f"{_COORDINATOR}._fail",
+            f"{_RELAY}._fail",
+        ),
     ),
     Rule(
         "1.5",
         "Publisher",
         "MUST",
         "If a Publisher terminates successfully (finite stream) it MUST signal an onComplete.",
-        (f"{_SOURCE}.complete",),
+        (
+            f"{_SOURCE}.complete",
+            f"{_COORDINATOR}._complete",
+            f"{_RELAY}._complete",
+        ),
     ),
     Rule(
         "1.6",
@@ -93,7 +108,11 @@ _ALL = (
         "MUST",
         "If a Publisher signals either onError or onComplete on a Subscriber, that Subscriber's Subscription "
         "MUST be considered cancelled.",
-        (f"{_SOURCE}._end",),
+        (
+            f"{_SOURCE}._end",
+            _COORDINATOR,
+            _RELAY,
+        ),
     ),
     Rule(
         "1.7",
@@ -104,6 +123,8 @@ _ALL = (
             f"{_SOURCE}._end",
             f"{_STAGED}._take_subscriber",
             _GUARD,
+            _COORDINATOR,
+            _RELAY,
         ),
     ),
     Rule(
@@ -114,6 +135,8 @@ _ALL = (
         (
             f"{_SOURCE}.cancel",
             _STAGED,
+            _COORDINATOR,
+            _RELAY,
         ),
     ),
     Rule(
@@ -129,6 +152,8 @@ _ALL = (
             "pyrs._core.subscription.checked_subscriber",
             f"{_SOURCE}.start",
             _GUARD,
+            _COORDINATOR,
+            _RELAY,
         ),
     ),
     Rule(
@@ -137,7 +162,8 @@ _ALL = (
         "MUST",
         "Publisher.subscribe MAY be called as many times as wanted but MUST be with a different Subscriber "
         "each time [see 2.12].",
-        note="The caller's to keep. Our sources are cold and serve any number of Subscribers.",
+        (f"{_GUARD}.discard",),
+        note="The caller's to keep. Our sources are cold and serve any number of Subscribers; a guarded one is seen.",
     ),
     Rule(
         "1.11",
@@ -171,7 +197,11 @@ _ALL = (
         "MUST",
         "Subscriber.onComplete() and Subscriber.onError(Throwable t) MUST NOT call any methods on the "
         "Subscription or the Publisher.",
-        (f"{_STAGED}.on_error",),
+        (
+            f"{_STAGED}.on_error",
+            _INPUT,
+            f"{_GUARD}._begin_call",
+        ),
     ),
     Rule(
         "2.4",
@@ -183,6 +213,7 @@ _ALL = (
             f"{_STAGED}.on_error",
             _CALLBACKS,
             f"{_REFILL}.end",
+            _INPUT,
         ),
     ),
     Rule(
@@ -197,6 +228,7 @@ _ALL = (
             f"{_REFILL}.begin",
             f"{_FOR_EACH}.on_subscribe",
             f"{_GUARD}.on_subscribe",
+            _INPUT,
         ),
     ),
     Rule(
@@ -208,6 +240,7 @@ _ALL = (
             f"{_STAGED}._cancel_upstream",
             f"{_FOR_EACH}._stop",
             f"{_REFILL}.cancel",
+            _INPUT,
         ),
     ),
     Rule(
@@ -216,7 +249,10 @@ _ALL = (
         "MUST",
         "A Subscriber MUST ensure that all calls on its Subscription's request and cancel methods are "
         "performed serially.",
-        (_REFILL,),
+        (
+            _REFILL,
+            f"{_GUARD}._begin_call",
+        ),
     ),
     Rule(
         "2.8",
@@ -225,7 +261,10 @@ _ALL = (
         "A Subscriber MUST be prepared to receive one or more onNext signals after having called "
         "Subscription.cancel() if there are still requested elements pending [see 3.12]. "
         "Subscription.cancel() does not guarantee to perform the underlying cleaning operations immediately.",
-        (f"{_STAGED}.on_next",),
+        (
+            f"{_STAGED}.on_next",
+            _INPUT,
+        ),
     ),
     Rule(
         "2.9",
@@ -257,7 +296,10 @@ _ALL = (
         "Subscriber",
         "MUST",
         "Subscriber.onSubscribe MUST be called at most once for a given Subscriber (based on object equality).",
-        (f"{_GUARD}.on_subscribe",),
+        (
+            f"{_GUARD}.on_subscribe",
+            _INPUT,
+        ),
     ),
     Rule(
         "2.13",
@@ -273,6 +315,8 @@ _ALL = (
             f"{_SOURCE}.subscriber_raised",
             f"{_STAGED}._subscriber_raised",
             _GUARD,
+            _INPUT,
+            _COORDINATOR,
         ),
     ),
     Rule(
@@ -280,7 +324,8 @@ _ALL = (
         "Subscription",
         "MUST",
         "Subscription.request and Subscription.cancel MUST only be called inside of its Subscriber context.",
-        note="The caller's to keep; a Subscription cannot see who calls it.",
+        (f"{_GUARD}._begin_call",),
+        note="The caller's to keep; a Subscription cannot see who calls it. A guarded Subscriber is seen.",
     ),
     Rule(
         "3.2",
@@ -288,7 +333,10 @@ _ALL = (
         "MUST",
         "The Subscription MUST allow the Subscriber to call Subscription.request synchronously from within "
         "onNext or onSubscribe.",
-        (_SOURCE,),
+        (
+            _SOURCE,
+            _COORDINATOR,
+        ),
     ),
     Rule(
         "3.3",
@@ -296,7 +344,11 @@ _ALL = (
         "MUST",
         "Subscription.request MUST place an upper bound on possible synchronous recursion between Publisher "
         "and Subscriber.",
-        (f"{_SOURCE}.request",),
+        (
+            f"{_SOURCE}.request",
+            _COORDINATOR,
+            f"{_GUARD}.on_next",
+        ),
     ),
     Rule(
         "3.4",
@@ -314,6 +366,7 @@ _ALL = (
         (
             f"{_SOURCE}.cancel",
             f"{_GUARD}.cancel",
+            _COORDINATOR,
         ),
     ),
     Rule(
@@ -324,6 +377,8 @@ _ALL = (
         (
             f"{_SOURCE}.request",
             f"{_STAGED}.request",
+            _COORDINATOR,
+            _RELAY,
         ),
     ),
     Rule(
@@ -334,6 +389,8 @@ _ALL = (
         (
             f"{_SOURCE}.cancel",
             f"{_STAGED}.cancel",
+            _COORDINATOR,
+            _RELAY,
         ),
     ),
     Rule(
@@ -345,6 +402,8 @@ _ALL = (
         (
             f"{_SOURCE}.request",
             f"{_GUARD}.request",
+            _COORDINATOR,
+            _RELAY,
         ),
     ),
     Rule(
@@ -358,6 +417,7 @@ _ALL = (
             "pyrs._core.demand.non_positive",
             f"{_SOURCE}.request",
             f"{_GUARD}.request",
+            _COORDINATOR,
         ),
     ),
     Rule(
@@ -383,7 +443,10 @@ _ALL = (
         "While the Subscription is not cancelled, Subscription.cancel() MUST request the Publisher to "
         "eventually stop signaling its Subscriber. The operation is NOT REQUIRED to affect the Subscription "
         "immediately.",
-        (f"{_SOURCE}.cancel",),
+        (
+            f"{_SOURCE}.cancel",
+            _COORDINATOR,
+        ),
     ),
     Rule(
         "3.13",
@@ -395,6 +458,8 @@ _ALL = (
             f"{_SOURCE}._let_go",
             f"{_STAGED}._take_subscriber",
             f"{_GUARD}.cancel",
+            _COORDINATOR,
+            _RELAY,
         ),
     ),
     Rule(
@@ -415,6 +480,8 @@ _ALL = (
             _SOURCE,
             f"{_STAGED}._cancel_upstream",
             f"{_GUARD}._cancel",
+            _COORDINATOR,
+            _RELAY,
         ),
     ),
     Rule(
@@ -425,6 +492,7 @@ _ALL = (
         (
             _SOURCE,
             f"{_GUARD}.request",
+            _COORDINATOR,
         ),
     ),
     Rule(
@@ -437,6 +505,7 @@ _ALL = (
         (
             "pyrs._core.demand.add_demand",
             f"{_SOURCE}.request",
+            _COORDINATOR,
         ),
     ),
     Rule(
@@ -445,7 +514,10 @@ _ALL = (
         "MUST",
         "A Processor represents a processing stage—which is both a Subscriber and a Publisher and MUST obey "
         "the contracts of both.",
-        (_STAGED,),
+        (
+            _STAGED,
+            "pyrs._core.guard.GuardedProcessor",
+        ),
     ),
     Rule(
         "4.2",

@@ -12,6 +12,7 @@ import pytest
 
 import pyrs
 from pyrs.aio.iteration import _Inbox
+from pyrs.aio.waking import AsyncioWaker
 from pyrs.testing import TestSubscriber
 
 Source = Callable[[Iterable[Any]], pyrs.Stream[Any]]
@@ -175,17 +176,18 @@ def test_a_broken_off_loop_cancels_when_the_iterator_is_finalised() -> None:
 
 def test_a_closed_loop_cancels_upstream() -> None:
     loop = asyncio.new_event_loop()
-    inbox: _Inbox[int] = _Inbox(loop, 1)
+    waker = AsyncioWaker(loop)
+    inbox: _Inbox[int] = _Inbox(waker, 1)
     manual = Manual()
     manual.subscribe(inbox)
-    waiting = loop.create_task(inbox.wait())
+    waiting = loop.create_task(waker.wait(inbox.is_ready))
     loop.run_until_complete(asyncio.sleep(0))
-    inbox._loop_thread = -1  # signals come from another thread
-    waiter = inbox._waiter
+    waker._loop_thread = -1  # signals come from another thread
+    waiter = waker._waiter
     waiting.cancel()
     with pytest.raises(asyncio.CancelledError):
         loop.run_until_complete(waiting)
-    inbox._waiter = waiter  # as a signal that was under way saw it
+    waker._waiter, waker.waiting = waiter, True  # as a signal that was under way saw it
     loop.close()
     manual.subscriber.on_next(1)
     assert manual.cancelled.is_set()

@@ -14,6 +14,7 @@ from pyrs._core.callbacks import CallbackSubscriber
 from pyrs._core.guard import GuardedSubscriber
 from pyrs._core.staged import _StagedSubscriber
 from pyrs.aio.iteration import _Inbox
+from pyrs.aio.waking import AsyncioWaker
 from pyrs.operators.filtering import Filter, Take
 from pyrs.operators.terminal import _ForEach, _Queue
 from pyrs.operators.transforming import Map
@@ -45,7 +46,7 @@ OURS: dict[str, Callable[[], pyrs.Subscriber[Any]]] = {
     "callables": lambda: CallbackSubscriber(lambda element: None, lambda error: None, None, None),
     "for_each": lambda: _ForEach(lambda element: None),
     "to_iterable": lambda: _Queue(4),
-    "async for": lambda: _Inbox(asyncio.new_event_loop(), 4),
+    "async for": lambda: _Inbox(AsyncioWaker(asyncio.new_event_loop()), 4),
     "guarded": lambda: GuardedSubscriber(TestSubscriber(5)),
 }
 
@@ -55,7 +56,7 @@ def ours(request: pytest.FixtureRequest) -> Any:
     subscriber = OURS[request.param]()
     yield subscriber
     if isinstance(subscriber, _Inbox):
-        subscriber._loop.close()
+        subscriber._waker._loop.close()  # type: ignore[attr-defined]
 
 
 def test_rule_2_1_demand_is_signalled(ours: pyrs.Subscriber[Any]) -> None:
@@ -90,7 +91,7 @@ def test_rule_2_6_what_is_no_longer_needed_is_cancelled(name: str, request: pyte
     subscriber.on_subscribe(subscription)
     if isinstance(subscriber, _Inbox):
         subscriber.close()
-        subscriber._loop.close()
+        subscriber._waker._loop.close()  # type: ignore[attr-defined]
     elif isinstance(subscriber, _Queue):
         subscriber.refill.cancel()
     elif name == "staged":
