@@ -105,7 +105,7 @@ def verify(verification: type[Verification]) -> Report:
         ...     def create_publisher(self, elements):
         ...         return pyrs.empty()
         >>> print(verify(EmptyVerification))  # doctest: +ELLIPSIS
-        pyrs.tck.verdicts:EmptyVerification (python referee): 38 tests of the Java kit: 38 skipped; ... tests beyond ...
+        pyrs.tck.verdicts:EmptyVerification (python referee): 38 tests of the Java kit: 31 skipped, 7 untested; 13 ...
     """
     verdicts = tuple(judge(verification, name) for name in verification.test_names())
     name = f"{verification.__module__}:{verification.__qualname__}"
@@ -157,7 +157,7 @@ def details_of(error: BaseException) -> str:
         frames = [frame for frame in traceback.extract_tb(cause.__traceback__) if not is_machinery(frame.filename)]
         text = stack or "".join(traceback.format_list(frames))
         if text:
-            parts.append(f"{type(cause).__name__}: {cause}\n{text}")
+            parts.append(text if cause is error else f"because of {type(cause).__name__}: {cause}\n{text}")
         cause = cause.__cause__
     return "\n".join(parts)
 

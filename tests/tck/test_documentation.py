@@ -1,0 +1,92 @@
+"""What the docstrings and the page say of the referee is so."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pyrs.tck import PublisherVerification, Status, TestEnvironment, judge, verify
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = (ROOT / "docs" / "referee.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"^```python\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
+
+
+@pytest.mark.parametrize("module", ["cases", "environment", "publisher_verification", "verdicts"])
+def test_examples_in_docstrings_run(module: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PYRS_TCK_TIMEOUT_SCALE", raising=False)
+    result = doctest.testmod(importlib.import_module(f"pyrs.tck.{module}"))
+    assert result.attempted
+    assert not result.failed
+
+
+def test_the_page_says_which_faults_the_first_example_has(tmp_path: Path) -> None:
+    (tmp_path / "test_countdown.py").write_text(BLOCKS[0], encoding="utf-8")
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-p",
+        "no:cacheprovider",
+        "-q",
+        "-k",
+        "spec303_mustNot or spec309 or spec107_mustNot",
+    ]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    ran = subprocess.run(
+        command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=100, check=False
+    )
+    assert ran.returncode == 1
+    assert "yet the recursive bound is 1 (rule 3.3)" in ran.stdout
+    assert "expected on_error(ValueError)" in ran.stdout
+    assert "received after the stream completed" in ran.stdout
+
+
+def test_the_subscriber_of_the_page_conforms() -> None:
+    namespace: dict[str, object] = {"__name__": "page"}
+    exec(compile(BLOCKS[1], "referee.md", "exec"), namespace)
+    verification = namespace["MySubscriberVerification"]
+    assert isinstance(verification, type)
+    report = verify(verification)
+    assert report.passed, [
+        (verdict.name, verdict.reason) for verdict in report.verdicts if verdict.status is Status.FAILED
+    ]
+
+
+@pytest.mark.parametrize("at", [2, 3])
+def test_the_other_examples_are_sound(at: int) -> None:
+    namespace: dict[str, object] = {"__name__": "page"}
+    exec(compile(BLOCKS[at], "referee.md", "exec"), namespace)
+    for thing in namespace.values():
+        if isinstance(thing, type) and issubclass(thing, PublisherVerification):
+            assert thing.problems() == []
+
+
+def test_the_defaults_of_the_page_are_the_codes(monkeypatch: pytest.MonkeyPatch) -> None:
+    for variable in re.findall(r"`([A-Z_]+(?:MILLIS|SCALE))", PAGE):
+        monkeypatch.delenv(variable, raising=False)
+    env = TestEnvironment()
+    for name, seconds in re.findall(r"^\| `(\w+)`: [^|]*\| ([\d.]+) \|", PAGE, re.MULTILINE):
+        assert getattr(env, name) == float(seconds)
+
+
+def test_every_beyond_check_is_on_the_page() -> None:
+    rules = {name.split("_")[1] for name in PublisherVerification.test_names() if name.startswith("beyond_spec")}
+    for rule in rules:
+        number = f"{rule[4]}.{int(rule[5:])}"
+        assert number in PAGE, number
+
+
+def test_a_verdict_tells_the_time_it_took() -> None:
+    class Empty(PublisherVerification[int]):
+        def create_publisher(self, elements: int) -> object:
+            raise OSError
+
+    assert 0 <= judge(Empty, "required_validate_maxElementsFromPublisher").seconds < 60
