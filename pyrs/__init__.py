@@ -30,6 +30,7 @@ from pyrs.operators.notification import Notification
 from pyrs.publishers.asynchronous import from_async_iterable, from_awaitable, from_future
 from pyrs.publishers.basic import empty, error, from_iterable, just, never, range
 from pyrs.publishers.combining import combine_latest, concat, merge, zip
+from pyrs.publishers.creating import Emitter, create
 from pyrs.publishers.deferred import defer, from_callable, generate, using
 from pyrs.stream.grouped import GroupedStream
 from pyrs.stream.single import Single
@@ -41,6 +42,7 @@ __version__ = "0.1.0"
 __all__ = [
     "UNBOUNDED",
     "Backoff",
+    "Emitter",
     "GroupedStream",
     "Metrics",
     "NoElement",
@@ -58,6 +60,7 @@ __all__ = [
     "Subscription",
     "combine_latest",
     "concat",
+    "create",
     "defer",
     "empty",
     "error",

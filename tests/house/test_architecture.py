@@ -45,6 +45,9 @@ PLACES = {
     "pyspark": ("jvm/gateways/", "spark/", "_demo/"),
     "pytest": ("tck/plugin.py",),
     "tqdm": ("operators/progress.py",),
+    "reactivex": ("adapters/reactivex.py",),
+    "reactivestreams": ("adapters/rsocket.py",),
+    "rsocket": ("adapters/rsocket.py",),
 }
 # What the core uses where it is there. It is imported inside functions: importing the core loads none of it, see below.
 WHERE_INSTALLED = frozenset({"tqdm"})

@@ -1,0 +1,99 @@
+"""The element of a Single as a future of ``concurrent.futures``. For the other way there is ``pyrs.from_future``."""
+
+from __future__ import annotations
+
+from concurrent.futures import Future, InvalidStateError
+from typing import TypeVar
+
+from pyrs._core import hooks
+from pyrs._core.text import MISSING
+from pyrs.api import Subscriber, Subscription
+from pyrs.errors import NullSignal, SpecViolation
+from pyrs.stream.single import Single
+
+__all__ = ["to_future"]
+
+T = TypeVar("T")
+
+
+def to_future(single: Single[T]) -> Future[T]:
+    """Return a future of the element that the stream gives; it begins at once.
+
+    ::
+
+        ---------7|
+        to_future
+        future.result() == 7
+
+    Demand: everything, which is one element. The future is completed by the thread that signals the end. Cancelling it
+    cancels the stream; it counts as pending until it is done, so that it can be cancelled all the time. An asyncio
+    future of it makes ``asyncio.wrap_future``.
+
+    Args:
+        single: what ``first``, ``to_list``, ``count``, ``reduce`` ... return.
+
+    Raises:
+        TypeError: it is not a Single.
+
+    Rules: 2.4, 2.5, 2.6, 2.13.
+
+    Example:
+        >>> import pyrs
+        >>> to_future(pyrs.just("a", "b").to_list()).result(timeout=10)
+        ['a', 'b']
+    """
+    if not isinstance(single, Single):
+        raise TypeError(f"single must be a Single, such as first() or to_list() returns, not {type(single).__name__}")
+    subscriber: _Completing[T] = _Completing()
+    single.subscribe(subscriber)
+    # Only now: a future that was cancelled inside subscribe() has no Subscription to cancel before it came.
+    subscriber.future.add_done_callback(subscriber.on_done)
+    return subscriber.future
+
+
+class _Completing(Subscriber[T]):
+    """Completes a future with the element, when the end shows that it is the only one."""
+
+    def __init__(self) -> None:
+        self.future: Future[T] = Future()
+        self._element: T = MISSING
+        self._subscription: Subscription | None = None
+
+    def on_subscribe(self, subscription: Subscription, /) -> None:
+        if self._subscription is not None:
+            subscription.cancel()  # 2.5
+            return
+        self._subscription = subscription
+        subscription.request(1)
+
+    def on_next(self, element: T, /) -> None:
+        if element is None:
+            raise NullSignal("on_next(None)")
+        self._element = element
+
+    def on_error(self, error: BaseException, /) -> None:
+        if error is None:
+            raise NullSignal("on_error(None)")
+        self._subscription = None  # 2.4
+        try:
+            self.future.set_exception(error)
+        except InvalidStateError:  # it was cancelled meanwhile
+            hooks.on_error_dropped(error, "to_future(): the future was cancelled")
+
+    def on_complete(self) -> None:
+        self._subscription = None  # 2.4
+        if self._element is MISSING:
+            self.on_error(SpecViolation("a Single must give one element, and gave none", party="Publisher"))
+            return
+        try:
+            self.future.set_result(self._element)
+        except InvalidStateError:  # it was cancelled meanwhile
+            hooks.on_next_dropped(1, "to_future(): the future was cancelled", cancelled=True)
+
+    def on_done(self, future: Future[T]) -> None:
+        """Cancel the stream if the future was, from whichever thread that was."""
+        subscription, self._subscription = self._subscription, None
+        if future.cancelled():
+            future.set_running_or_notify_cancel()  # concurrent.futures.wait does not hear of a cancel otherwise
+            if subscription is not None:
+                subscription.cancel()

@@ -1,0 +1,76 @@
+"""A coroutine function that runs as a task on a loop, for a stream."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextvars import Context
+from typing import Any
+
+from pyrs._core import hooks
+from pyrs.aio.loops import call_on, loop_for
+
+__all__ = ["start_task"]
+
+
+def start_task(
+    function: Callable[[], Any],
+    context: Context | None,
+    on_failure: Callable[[BaseException], object],
+) -> Callable[[], None]:
+    """Run the function as a task, on the loop that runs here, else on the background's.
+
+    Args:
+        function: called on the loop; what it returns is awaited.
+        context: the context variables that it sees.
+        on_failure: called on the loop with what it raised; with a RuntimeError when others cancelled the task.
+
+    Returns:
+        What cancels the task, from any thread. After that nothing is reported but what it raises of its own.
+    """
+    started = _Started(loop_for(), function, on_failure)
+    call_on(started.loop, context, started.launch)
+    return started.cancel
+
+
+class _Started:
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        function: Callable[[], Any],
+        on_failure: Callable[[BaseException], object],
+    ) -> None:
+        self.loop = loop
+        self._function = function
+        self._on_failure = on_failure
+        self._task: asyncio.Task[None] | None = None
+        self._cancelled = False
+
+    def launch(self) -> None:
+        if not self._cancelled:
+            self._task = self.loop.create_task(self._run())
+
+    async def _run(self) -> None:
+        try:
+            await self._function()
+        except asyncio.CancelledError as error:
+            if not self._cancelled:
+                cancelled = RuntimeError("the task was cancelled by others")
+                cancelled.__cause__ = error
+                self._on_failure(cancelled)
+            raise
+        except BaseException as error:
+            self._on_failure(error)
+            if hooks.is_exit(error):
+                raise
+
+    def cancel(self) -> None:
+        self._cancelled = True
+        try:
+            call_on(self.loop, None, self._stop)
+        except RuntimeError:  # the loop was closed, and its tasks with it
+            pass
+
+    def _stop(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
