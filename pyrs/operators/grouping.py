@@ -1,0 +1,107 @@
+"""group_by: a stream for each key."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from pyrs._core.coordinator import Operator, checked_element
+from pyrs._core.text import checked_callable, checked_natural, name_of, short
+from pyrs.api import Publisher, Subscriber
+from pyrs.errors import BufferOverflow
+from pyrs.operators.splitting import Dealer, Part, SplitRun
+
+__all__ = ["Group", "GroupBy"]
+
+
+class Group(Part):
+    """The elements of one key."""
+
+    def __init__(self, dealer: Dealer, key: Any) -> None:
+        super().__init__(dealer, f"group({short(key)})")
+        self.key = key
+
+
+class GroupBy(Operator[Any]):
+    """``group_by(key, value)``: a stream for each key."""
+
+    def __init__(
+        self,
+        source: Publisher[Any],
+        key: Callable[[Any], Any],
+        value: Callable[[Any], Any] | None,
+        prefetch: int,
+        max_groups: int,
+        wrap: Callable[[Any], Publisher[Any]],
+    ) -> None:
+        self.key = checked_callable(key, "key")
+        self.value = value if value is None else checked_callable(value, "value")
+        self.prefetch = checked_natural(prefetch, "prefetch", 1)
+        self.max_groups = checked_natural(max_groups, "max_groups", 1)
+        self.wrap = wrap
+        super().__init__(source, f"group_by({name_of(key)}{'' if value is None else f', {name_of(value)}'})")
+
+    def run(self, subscriber: Subscriber[Any]) -> SplitRun:
+        return _GroupDealer(self, subscriber).behind
+
+
+class _GroupDealer(Dealer):
+    """Keeps so many elements requested or held in groups; those that were taken are requested again."""
+
+    operator: GroupBy
+
+    def __init__(self, operator: GroupBy, subscriber: Subscriber[Any]) -> None:
+        super().__init__(operator, subscriber, operator.wrap)
+        self._groups: dict[Any, Group] = {}  # touched by upstream's signals alone, for keys compare by user code
+        self._left: deque[Group] = deque()  # those that upstream has to take out of it
+        self._live: dict[int, Group] = {}  # those that were not left, by id; under the lock
+        self._outstanding = self._demand = operator.prefetch
+        self._low = operator.prefetch - (operator.prefetch >> 2)
+        self._used = 0  # elements that were taken and not requested again
+
+    def _open_parts(self) -> Iterable[Part]:
+        return self._live.values()
+
+    def _more(self) -> int:
+        # Three quarters may never be used up where a group that nobody reads holds more than one: ask before it stalls.
+        if self._used < self._low and self._outstanding:
+            return 0
+        more, self._used = self._used, 0
+        self._outstanding += more
+        return more
+
+    def _on_taken(self, part: Part, n: int) -> None:
+        self._used += n
+
+    def _on_left(self, part: Part, n: int) -> None:
+        assert isinstance(part, Group)
+        self._used += n
+        del self._live[id(part)]
+        self._left.append(part)
+
+    def _deal(self, element: Any) -> Iterable[Part]:
+        operator = self.operator
+        key = operator.key(element)
+        value = element if operator.value is None else checked_element(operator.value(element), "value")
+        while self._left:
+            group = self._left.popleft()
+            if self._groups.get(group.key) is group:
+                del self._groups[group.key]
+        known = self._groups.get(key)
+        with self.lock:
+            self._outstanding -= 1
+            if known is not None and not known.left:
+                known.deal(value)
+                return (known,)
+            if self.gone:
+                self._used += 1
+                return ()
+            if len(self._live) == operator.max_groups:
+                raise BufferOverflow(f"more than {operator.max_groups} groups: raise max_groups, or cancel some")
+            group = Group(self, key)
+            self._live[id(group)] = group
+            self._open(group)
+            group.deal(value)
+        self._groups[key] = group
+        return (group,)

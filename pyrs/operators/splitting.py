@@ -1,0 +1,264 @@
+"""What windows and groups have in common: one upstream, dealt out to streams that come and go."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections import deque
+from collections.abc import Callable, Iterable
+from threading import Lock
+from typing import Any
+
+from pyrs._core import hooks
+from pyrs._core.coordinator import Coordinator, Operator
+from pyrs._core.inputs import Input
+from pyrs._core.subscription import InertSubscription, checked_subscriber
+from pyrs.api import Publisher, Subscriber
+from pyrs.errors import NullSignal
+
+__all__ = ["Dealer", "Part", "SplitRun"]
+
+
+class Part(Operator[Any]):
+    """A stream that a dealer feeds: a window, or a group. It has one Subscriber in its life.
+
+    Attributes:
+        elements: what was dealt and not signalled yet.
+        dealt: how many elements were dealt.
+        closed: whether no more will be dealt; after that ``error`` says how it ended.
+        left: whether nobody listens any more: what is dealt is dropped.
+    """
+
+    def __init__(self, dealer: Dealer, call: str) -> None:
+        # Not super().__init__, which looks for the line of user code: that is the operator's.
+        self.source = None
+        self.call = call
+        self.site = dealer.operator.site
+        self.dealer = dealer
+        self.elements: deque[Any] = deque()
+        self.dealt = 0
+        self.closed = False
+        self.error: BaseException | None = None
+        self.left = False
+        self.listener: _PartRun | None = None
+        self._given_away = False
+
+    def subscribe(self, subscriber: Subscriber[Any], /) -> None:
+        subscriber = checked_subscriber(subscriber)
+        with self.dealer.lock:
+            again, self._given_away = self._given_away, True
+        if again:
+            InertSubscription(subscriber, RuntimeError(f"{self.call} can be subscribed to once")).start()
+        else:
+            self.run(subscriber).start()
+
+    def run(self, subscriber: Subscriber[Any]) -> _PartRun:
+        return _PartRun(subscriber, self)
+
+    def deal(self, element: Any) -> None:
+        """Add an element. Under the dealer's lock."""
+        self.dealt += 1
+        if not self.left:
+            self.elements.append(element)
+
+    def wake(self) -> None:
+        """Have what was dealt signalled as far as it is demanded. Without the lock."""
+        listener = self.listener
+        if listener is not None:
+            listener.wake()
+
+
+class _PartRun(Coordinator[Any]):
+    def __init__(self, subscriber: Subscriber[Any], part: Part) -> None:
+        super().__init__(subscriber, part)
+        self._part = part
+
+    def _begin(self) -> None:
+        self._part.listener = self  # not before on_subscribe was handed on (1.9)
+
+    def _advance(self) -> None:
+        part = self._part
+        closed = part.closed  # read before the elements: what was dealt before it is there
+        taken = self._emit_from(part.elements)
+        if taken:
+            part.dealer.taken(part, taken)
+        if closed and not part.elements and self._live:
+            if part.error is None:
+                self._complete()
+            else:
+                self._fail(part.error)
+
+    def _release(self) -> None:
+        self._part.listener = None
+        self._part.dealer.leave(self._part)
+
+
+class Dealer(Input[Any]):
+    """The Subscriber of the upstream: deals elements out to parts, and hands new parts to the Subscriber behind.
+
+    Signals of upstream, demand and cancels of the Subscriber behind and of those of the parts, and timers meet here.
+    The lock guards which parts are there and what is in them; no code of the user's runs under it.
+
+    The Subscriber behind may cancel while parts go on: upstream is cancelled when the last of them is over.
+
+    Args:
+        operator: the operator.
+        subscriber: the Subscriber behind.
+        wrap: makes of a part what that Subscriber is given.
+    """
+
+    def __init__(
+        self, operator: Operator[Any], subscriber: Subscriber[Any], wrap: Callable[[Part], Publisher[Any]]
+    ) -> None:
+        super().__init__()
+        self.operator = operator
+        self.lock = Lock()
+        self.behind = SplitRun(subscriber, operator, self)
+        self.gone = False  # the Subscriber behind cancelled, or was told the end
+        self._wrap = wrap
+
+    # What a way to split says. All but the first are called under the lock.
+
+    @abstractmethod
+    def _deal(self, element: Any) -> Iterable[Part]:
+        """Deal the element out and return the parts that are to be woken. Not under the lock."""
+
+    @abstractmethod
+    def _open_parts(self) -> Iterable[Part]:
+        """Return the parts that are dealt to, those too that were left."""
+
+    def _more(self) -> int:
+        """Return how many elements to request now, and count them as requested."""
+        return 0
+
+    def _on_demand(self, n: int) -> Part | None:
+        """The Subscriber behind wants n parts more; return one that is to be woken."""
+
+    def _on_taken(self, part: Part, n: int) -> None:
+        """So many elements of a part were signalled."""
+
+    def _on_left(self, part: Part, n: int) -> None:
+        """An open part was left, and so many elements in it were dropped."""
+
+    def _stop(self) -> None:
+        """It is over: let go of timers. May be called more than once."""
+
+    # For those.
+
+    def _open(self, part: Part) -> None:
+        """Hand a new part to the Subscriber behind. Under the lock; wake ``behind`` afterwards."""
+        self.behind.ready.append(self._wrap(part))
+
+    def _settle(self) -> None:
+        """Do what may have become due. Not under the lock."""
+        with self.lock:
+            over = self.gone and all(part.left or part.closed for part in self._open_parts())
+            more = 0 if over else self._more()
+            if over:
+                self._stop()
+        if over:
+            self.cancel()
+        elif more:
+            self.request(more)
+
+    # From upstream.
+
+    def on_next(self, element: Any, /) -> None:
+        if element is None:
+            raise NullSignal("on_next(None)")
+        if self._closed:
+            return
+        try:
+            parts = self._deal(element)
+        except BaseException as error:
+            self.operator.blame(error)
+            self.cancel()
+            self._end(error)
+            if hooks.is_exit(error):
+                raise
+            return
+        if self.behind.ready:
+            self.behind.wake()
+        for part in parts:
+            part.wake()
+        self._settle()
+
+    def _end(self, error: BaseException | None) -> None:
+        with self.lock:
+            parts = list(self._open_parts())
+            for part in parts:
+                part.error = error
+                part.closed = True
+            self._stop()
+        self.behind.error = error
+        self.behind.ended = True
+        for part in parts:
+            part.wake()
+        self.behind.wake()
+
+    # From downstream.
+
+    def demanded(self, n: int) -> None:
+        """The Subscriber behind wants n parts more."""
+        with self.lock:
+            part = self._on_demand(n)
+        if part is not None:
+            part.wake()
+        self._settle()
+
+    def taken(self, part: Part, n: int) -> None:
+        """So many elements of a part were signalled."""
+        with self.lock:
+            self._on_taken(part, n)
+        self._settle()
+
+    def leave(self, part: Part) -> None:
+        """Nobody listens to the part any more."""
+        with self.lock:
+            already, part.left = part.left, True
+            lost = len(part.elements)
+            part.elements.clear()
+            if not already and not part.closed:
+                self._on_left(part, lost)
+        self._settle()
+
+    def let_go(self) -> None:
+        """The Subscriber behind is gone. Parts that it was given go on."""
+        with self.lock:
+            self.gone = True
+            never_given = [each.source for each in self.behind.ready]
+            self.behind.ready.clear()
+        for part in never_given:
+            self.leave(part)
+        self._settle()
+
+
+class SplitRun(Coordinator[Any]):
+    """The lane of the Subscriber that is given the parts."""
+
+    def __init__(self, subscriber: Subscriber[Any], operator: Operator[Any], dealer: Dealer) -> None:
+        super().__init__(subscriber, operator)
+        self._dealer = dealer
+        self.ready: deque[Any] = deque()
+        self.ended = False
+        self.error: BaseException | None = None
+
+    def _begin(self) -> None:
+        source = self._operator.source
+        assert source is not None
+        self._dealer.subscribe_to(source)
+
+    def _requested_more(self, n: int) -> None:
+        self._dealer.demanded(n)
+        self.wake()
+
+    def _advance(self) -> None:
+        ended = self.ended  # read before the parts: what was opened before it is there
+        self._emit_from(self.ready)
+        if ended and not self.ready and self._live:
+            if self.error is None:
+                self._complete()
+            else:
+                self._fail(self.error)
+
+    def _release(self) -> None:
+        self._dealer.let_go()

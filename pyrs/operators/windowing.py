@@ -1,0 +1,179 @@
+"""Operators that cut a stream in streams: of so many elements each, or of what comes in a time."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+from pyrs._core.coordinator import Operator
+from pyrs._core.text import checked_natural, checked_seconds
+from pyrs.api import Publisher, Subscriber
+from pyrs.operators.buffering import Countdown, extent, needed
+from pyrs.operators.splitting import Dealer, Part, SplitRun
+from pyrs.schedulers.base import checked_scheduler
+
+if TYPE_CHECKING:
+    from datetime import timedelta
+
+    from pyrs.schedulers import Scheduler
+
+__all__ = ["WindowCount", "WindowTime"]
+
+Wrap = Callable[[Part], Publisher[Any]]
+
+
+class WindowCount(Operator[Any]):
+    """``window(count, skip)``: streams of so many elements."""
+
+    def __init__(self, source: Publisher[Any], count: int, skip: int | None, wrap: Wrap) -> None:
+        self.count = checked_natural(count, "count", 1)
+        self.skip = self.count if skip is None else checked_natural(skip, "skip", 1)
+        self.wrap = wrap
+        super().__init__(source, extent("window", count, skip, None))
+
+    def run(self, subscriber: Subscriber[Any]) -> SplitRun:
+        return _CountDealer(self, subscriber).behind
+
+
+class _CountDealer(Dealer):
+    """Requests what the windows that are demanded hold, as ``buffer`` does. Windows that overlap those wait."""
+
+    def __init__(self, operator: WindowCount, subscriber: Subscriber[Any]) -> None:
+        super().__init__(operator, subscriber, operator.wrap)
+        self._count = operator.count
+        self._skip = operator.skip
+        self._until_next = 0  # how many elements it is to where the next window begins
+        self._windows: deque[Part] = deque()
+        self._wanted = 0
+        self._asked = 0
+
+    def _open_parts(self) -> Iterable[Part]:
+        return self._windows
+
+    def _on_demand(self, n: int) -> None:
+        self._wanted += n
+
+    def _more(self) -> int:
+        total = needed(self._wanted, self._count, self._skip)
+        more, self._asked = total - self._asked, total
+        return more
+
+    def _deal(self, element: Any) -> Iterable[Part]:
+        with self.lock:
+            windows = self._windows
+            if not self._until_next:
+                self._until_next = self._skip
+                if not self.gone:
+                    window = Part(self, "window")
+                    windows.append(window)
+                    self._open(window)
+            self._until_next -= 1
+            for window in windows:
+                window.deal(element)
+            touched = list(windows)
+            if windows and windows[0].dealt == self._count:
+                windows.popleft().closed = True
+        return touched
+
+
+class WindowTime(Operator[Any]):
+    """``window(count, seconds=...)``: streams of what comes in a time."""
+
+    def __init__(
+        self,
+        source: Publisher[Any],
+        count: int | None,
+        seconds: float | timedelta,
+        prefetch: int,
+        scheduler: Scheduler | None,
+        wrap: Wrap,
+    ) -> None:
+        self.count = count if count is None else checked_natural(count, "count", 1)
+        self.seconds = checked_seconds(seconds, "seconds", positive=True)
+        self.prefetch = checked_natural(prefetch, "prefetch", 1)
+        self.scheduler = checked_scheduler(scheduler)
+        self.wrap = wrap
+        super().__init__(source, extent("window", count, None, self.seconds))
+
+    def run(self, subscriber: Subscriber[Any]) -> SplitRun:
+        return _TimeDealer(self, subscriber).behind
+
+
+class _TimeDealer(Dealer):
+    """Requests what the window that is open has room for, or the first elements of one that is demanded.
+
+    The room is what is missing to the count; without a count, what is missing to the prefetched ones, which are the
+    elements that nobody took yet.
+    """
+
+    def __init__(self, operator: WindowTime, subscriber: Subscriber[Any]) -> None:
+        super().__init__(operator, subscriber, operator.wrap)
+        self._count = operator.count
+        self._size = operator.count or operator.prefetch
+        self._clock = Countdown(operator.seconds, operator.scheduler, self._time_up)
+        self._window: Part | None = None
+        self._due = False
+        self._wanted = 0  # windows that were demanded and not opened yet
+        self._outstanding = 0  # elements that were requested and did not come yet
+
+    def _open_parts(self) -> Iterable[Part]:
+        return () if self._window is None else (self._window,)
+
+    def _more(self) -> int:
+        """Return how many elements to request now, and count them as requested. Under the lock."""
+        window = self._window
+        if window is None:
+            room = self._size if self._wanted else 0
+        elif self._count is None:
+            room = self._size - len(window.elements)
+        else:
+            room = self._count - window.dealt
+        more = room - self._outstanding
+        if more <= 0 or (self._outstanding and more < self._size - (self._size >> 2)):
+            return 0
+        self._outstanding += more
+        return more
+
+    def _close_window(self) -> Part | None:
+        """Close the open window and return it. Under the lock; wake it afterwards."""
+        window, self._window = self._window, None
+        self._due = False
+        self._clock.stop()
+        if window is not None:
+            window.closed = True
+        return window
+
+    def _on_demand(self, n: int) -> Part | None:
+        self._wanted += n
+        return self._close_window() if self._due else None
+
+    def _stop(self) -> None:
+        self._clock.stop()
+
+    def _time_up(self, turn: int) -> None:
+        window = None
+        with self.lock:
+            if self._clock.is_at(turn):
+                self._due = True  # until the next one is demanded: so nothing is lost
+                if self._wanted or self.gone:
+                    window = self._close_window()
+        if window is not None:
+            window.wake()
+            self._settle()
+
+    def _deal(self, element: Any) -> Iterable[Part]:
+        with self.lock:
+            self._outstanding -= 1
+            window = self._window
+            if window is None:
+                if self.gone:
+                    return ()
+                self._wanted -= 1
+                window = self._window = Part(self, "window")
+                self._open(window)
+                self._clock.start()
+            window.deal(element)
+            if window.dealt == self._count:
+                self._close_window()
+        return (window,)
