@@ -156,7 +156,7 @@ class Hub(Publisher[T], ABC, Generic[T]):
         self._ended = False  # no more elements come
         self._over = False  # and everybody was told
         self._error: BaseException | None = None
-        self._abandoned = False  # all have cancelled, and nobody will come again
+        self._abandoned = False  # cancelled for good: nobody wants what is held
         self._guards = guards
 
     @abstractmethod
@@ -437,4 +437,4 @@ class AlignedHub(Hub[T]):
         while self._buffer:
             self._buffer.popleft()
             count += 1
-        hooks.on_next_dropped(count, "held by a sink whose Subscribers cancelled", cancelled=True)
+        hooks.on_next_dropped(count, "held when the last Subscriber, or the connection, was cancelled", cancelled=True)

@@ -161,7 +161,10 @@ class ReplayHub(Hub[T]):
 
     def _drain(self) -> None:
         for tap in self._taps:
-            self._feed(tap)
+            if self._abandoned:
+                self._end_of(tap)
+            else:
+                self._feed(tap)
         self._drained()
 
     def _drained(self) -> None:

@@ -1,0 +1,380 @@
+"""Operators that let several Subscribers share one subscription."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+from threading import RLock
+from typing import Any
+
+from pyrs import schedulers
+from pyrs._core import hooks
+from pyrs._core.coordinator import Operator, Startable
+from pyrs._core.demand import UNBOUNDED
+from pyrs._core.hub import AlignedHub, EmitResult, Hub
+from pyrs._core.inputs import Input
+from pyrs._core.replay import ReplayHub
+from pyrs._core.subscription import checked_subscriber
+from pyrs._core.text import checked_callable, checked_natural
+from pyrs.api import Publisher, Subscriber, Subscription
+from pyrs.errors import Disconnected
+from pyrs.schedulers import Cancellable, Scheduler
+
+__all__ = ["AutoConnect", "Connection", "Publish", "RefCount", "Replay", "Shared"]
+
+
+class _Assembled(Publisher[Any]):
+    """A Publisher over another one, with what the user wrote."""
+
+    def __init__(self, source: Publisher[Any], call: str) -> None:
+        self.source = source
+        self.call = call
+
+    def __repr__(self) -> str:
+        return _written(self.source, self.call)
+
+
+def _written(source: object, call: str) -> str:
+    return f"{source!r}.{call}" if call else repr(source)  # share() and cache() are two operators, and one word
+
+
+class Shared(_Assembled):
+    """What ``publish`` and ``replay`` have in common: one connection at a time to the source."""
+
+    def __init__(self, source: Publisher[Any], call: str) -> None:
+        super().__init__(source, call)
+        self._lock = RLock()
+        self._current: Connection | None = None
+
+    @abstractmethod
+    def begin(self) -> Connection:
+        """Return a connection that is not connected yet."""
+
+    def connection(self) -> Connection:
+        """Return the connection that whoever subscribes now takes part in."""
+        with self._lock:
+            if self._current is None or self._current.hub._over:
+                self._current = self.begin()
+            return self._current
+
+    def forget(self, connection: Connection) -> None:
+        """Whoever subscribes from now on takes part in another one."""
+        with self._lock:
+            if self._current is connection:
+                self._current = None
+
+    def subscribe(self, subscriber: Subscriber[Any], /) -> None:
+        self.connection().hub.subscribe(checked_subscriber(subscriber))
+
+
+class Publish(Shared):
+    """``publish(prefetch)``: all Subscribers get the same, at the pace of the slowest."""
+
+    def __init__(self, source: Publisher[Any], call: str, prefetch: int) -> None:
+        super().__init__(source, call)
+        self.prefetch = checked_natural(prefetch, "prefetch", 1)
+
+    def begin(self) -> Connection:
+        """See ``Shared``."""
+        hub = _PublishHub(self.prefetch)
+        return Connection(self, hub, hub.feed)
+
+
+class Replay(Shared):
+    """``replay(limit, seconds)``: each Subscriber gets the history first."""
+
+    def __init__(
+        self,
+        source: Publisher[Any],
+        call: str,
+        limit: int | None,
+        seconds: float | None,
+        prefetch: int,
+        scheduler: Scheduler | None,
+    ) -> None:
+        super().__init__(source, call)
+        self.limit = limit
+        self.seconds = seconds
+        self.prefetch = checked_natural(prefetch, "prefetch", 1)
+        self.scheduler = scheduler
+
+    def begin(self) -> Connection:
+        """See ``Shared``."""
+        prefetch = UNBOUNDED if self.limit is None else self.prefetch
+        hub = _ReplayHub(self.limit, self.seconds, schedulers.current(self.scheduler).now, prefetch)
+        return Connection(self, hub, hub.feed)
+
+
+class Connection:
+    """A shared stream's subscription to its source, and those who share it."""
+
+    def __init__(self, shared: Shared, hub: Hub[Any], feed: _Feed) -> None:
+        self.hub = hub
+        self._shared = shared
+        self._feed = feed
+        self._connected = False
+
+    def connect(self) -> None:
+        """Subscribe to the source, unless that was done."""
+        with self._shared._lock:
+            connected, self._connected = self._connected, True
+        if not connected:
+            self._feed.subscribe_to(self._shared.source)
+
+    def cancel(self) -> None:
+        """Cancel the source. Subscribers that are there fail with ``Disconnected``; later ones have to connect anew.
+
+        Idempotent. A connection whose source has ended lets its Subscribers have what they are owed.
+        """
+        self._shared.forget(self)
+        self._feed.cancel()
+        hub = self.hub
+        with hub._lock:
+            if not hub._ended:
+                hub._error = Disconnected(f"{self._shared.call}: the connection to the source was cancelled")
+                hub._ended = hub._abandoned = True
+        hub._wake()
+
+    def __repr__(self) -> str:
+        state = "not connected" if not self._connected else "over" if self.hub._ended else "connected"
+        return f"<Connection of {self._shared.call}: {state}, {len(self.hub._taps)} subscribers>"
+
+
+class _Feed(Input[Any]):
+    """The Subscriber of the source: at most so many elements ahead of the slowest of those who share."""
+
+    __slots__ = ("_asked", "_hub", "_low", "_prefetch", "_received")
+
+    def __init__(self, hub: _PublishHub | _ReplayHub, prefetch: int) -> None:
+        super().__init__()
+        self._hub = hub
+        self._prefetch = prefetch
+        self._low = prefetch - (prefetch >> 2)
+        self._received = 0  # written by the source's thread
+        self._demand = self._asked = prefetch
+
+    def on_next(self, element: Any, /) -> None:
+        if not self._closed:
+            self._received += 1
+            self._hub.try_emit(element)  # NullSignal comes from there
+            self.refill()
+
+    def refill(self) -> None:
+        """Request what there is room for, once that is three quarters of the prefetch."""
+        if self._room() < self._low or self._closed:
+            return
+        with self._guard:
+            room = self._room()
+            if room < self._low:
+                return
+            self._asked += room
+        self.request(room)
+
+    def _room(self) -> int:
+        return self._prefetch - (self._asked - self._received) - self._hub.backlog()
+
+    def on_error(self, error: BaseException, /) -> None:
+        unheard = isinstance(self._hub, AlignedHub) and not self._hub._taps
+        if not self._close() or self._hub.try_emit_error(error) is not EmitResult.OK or unheard:
+            hooks.on_error_dropped(error, "a shared stream has no Subscribers")
+
+    def on_complete(self) -> None:
+        if self._close():
+            self._hub.try_emit_complete()
+
+
+class _PublishHub(AlignedHub[Any]):
+    def __init__(self, prefetch: int) -> None:
+        super().__init__(capacity=None)
+        self.feed = _Feed(self, prefetch)
+
+    def backlog(self) -> int:
+        """How many elements are held."""
+        return len(self._buffer)
+
+    def _drained(self) -> None:
+        self.feed.refill()
+
+
+class _ReplayHub(ReplayHub[Any]):
+    def __init__(self, limit: int | None, seconds: float | None, now: Callable[[], float], prefetch: int) -> None:
+        super().__init__(limit, seconds, now, capacity=None)
+        self.feed = _Feed(self, prefetch)
+
+    def backlog(self) -> int:
+        """How many elements the slowest Subscriber has not been given."""
+        newest = self._tail.number
+        places = [tap.place for tap in self._taps]
+        return max((newest - place.number for place in places if place is not None), default=0)
+
+    def _drained(self) -> None:
+        self.feed.refill()
+
+
+class AutoConnect(_Assembled):
+    """``auto_connect(subscribers)``: connects when so many have come, once."""
+
+    def __init__(
+        self, shared: Shared, call: str, subscribers: int, on_connect: Callable[[Connection], object] | None
+    ) -> None:
+        super().__init__(shared, call)
+        self._shared = shared
+        self._missing = checked_natural(subscribers, "subscribers")
+        self._on_connect = None if on_connect is None else checked_callable(on_connect, "on_connect")
+        self._lock = RLock()
+        if not self._missing:
+            self._connect()
+
+    def subscribe(self, subscriber: Subscriber[Any], /) -> None:
+        self._shared.subscribe(subscriber)
+        with self._lock:
+            self._missing -= 1
+            last = not self._missing
+        if last:
+            self._connect()
+
+    def _connect(self) -> None:
+        connection = self._shared.connection()
+        if self._on_connect is not None:
+            self._on_connect(connection)
+        connection.connect()
+
+
+class RefCount(Operator[Any]):
+    """``ref_count(subscribers, seconds)``: connected as long as somebody is there."""
+
+    def __init__(
+        self, shared: Shared, call: str, subscribers: int, seconds: float | None, scheduler: Scheduler | None
+    ) -> None:
+        super().__init__(shared, call)
+        self._shared = shared
+        self._needed = checked_natural(subscribers, "subscribers", 1)
+        self._seconds = seconds
+        self._scheduler = scheduler
+        self._lock = RLock()
+        self._period: _Period | None = None
+
+    def __repr__(self) -> str:
+        return _written(self.source, self.call)
+
+    def run(self, subscriber: Subscriber[Any]) -> _Counted:
+        """See ``Operator``."""
+        return _Counted(self, subscriber)
+
+    def enter(self, counted: _Counted) -> None:
+        """One more takes part; with the last that is needed it connects."""
+        with self._lock:
+            connection = self._shared.connection()
+            period = self._period
+            if period is None or period.connection is not connection:
+                period = self._period = _Period(connection)
+                if self._seconds:
+                    period.scheduler = schedulers.current(self._scheduler)
+            counted.period = period
+            period.count += 1
+            connects = period.connects = period.connects or period.count >= self._needed
+            timer, period.timer = period.timer, None
+        if timer is not None:
+            timer.cancel()
+        connection.hub.subscribe(counted)
+        if connects:
+            connection.connect()
+
+    def leave(self, period: _Period) -> None:
+        """One has cancelled; with the last one it disconnects, at once or in a while."""
+        with self._lock:
+            period.count -= 1
+            if period.count or period is not self._period or not period.connects:
+                return
+            if period.scheduler is not None and self._seconds:
+                try:
+                    period.timer = period.scheduler.schedule(lambda: self._expire(period), self._seconds)
+                    return
+                except RuntimeError:  # it takes no more tasks; and cancel() has to return normally (3.15)
+                    pass
+        self._expire(period)
+
+    def _expire(self, period: _Period) -> None:
+        with self._lock:
+            if period.count or period is not self._period:
+                return  # somebody came in time
+            self._period = None
+            self._shared.forget(period.connection)  # or somebody who comes now would take part in what is over
+        period.connection.cancel()
+
+
+class _Period:
+    """Those who share one connection, and how many they are."""
+
+    __slots__ = ("connection", "connects", "count", "scheduler", "timer")
+
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+        self.count = 0
+        self.connects = False  # enough have come
+        self.scheduler: Scheduler | None = None
+        self.timer: Cancellable | None = None  # disconnects when nobody comes
+
+
+class _Counted(Startable, Subscriber[Any]):
+    """A Subscriber that is counted. Rules: those of the hub, whose signals it hands on."""
+
+    __slots__ = ("_operator", "_present", "_subscriber", "_subscription", "period")
+
+    period: _Period
+
+    def __init__(self, operator: RefCount, subscriber: Subscriber[Any]) -> None:
+        self._operator = operator
+        self._subscriber: Subscriber[Any] | None = subscriber
+        self._subscription: Subscription | None = None
+        self._present = True  # counted
+
+    def start(self) -> None:
+        self._operator.enter(self)
+
+    def on_subscribe(self, subscription: Subscription, /) -> None:
+        self._subscription = subscription
+        subscriber = self._subscriber
+        assert subscriber is not None
+        try:
+            subscriber.on_subscribe(self)
+        except BaseException:
+            self._leave()
+            raise  # for the hub, which cancels and reports
+
+    def on_next(self, element: Any, /) -> None:
+        subscriber = self._subscriber
+        if subscriber is not None:
+            try:
+                subscriber.on_next(element)
+            except BaseException:
+                self._leave()
+                raise  # for the hub, which cancels and reports
+
+    def on_error(self, error: BaseException, /) -> None:
+        subscriber, self._subscriber = self._subscriber, None
+        if subscriber is not None:
+            subscriber.on_error(error)
+
+    def on_complete(self) -> None:
+        subscriber, self._subscriber = self._subscriber, None
+        if subscriber is not None:
+            subscriber.on_complete()
+
+    def request(self, n: int, /) -> None:
+        subscription = self._subscription
+        if subscription is not None:
+            subscription.request(n)
+
+    def cancel(self) -> None:
+        subscription, self._subscription = self._subscription, None
+        self._subscriber = None
+        if subscription is not None:
+            subscription.cancel()
+        self._leave()
+
+    def _leave(self) -> None:
+        with self._operator._lock:
+            present, self._present = self._present, False
+        if present:
+            self._operator.leave(self.period)
