@@ -1,0 +1,247 @@
+"""group_by: against dicts, and who holds up whom, what is held, what a cancel does, and where errors go."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import pyrs
+from pyrs.errors import BufferOverflow
+from pyrs.testing import TestPublisher, TestSubscriber
+from tests.core.modelling import NUMBERS, WAYS, Counting, quick
+
+Groups = TestSubscriber[Any]
+
+
+def third(n: int) -> int:
+    return n % 3
+
+
+def model(numbers: list[int]) -> dict[int, list[int]]:
+    groups: dict[int, list[int]] = {}
+    for n in numbers:
+        groups.setdefault(third(n), []).append(n)
+    return groups
+
+
+def listen(group: pyrs.Publisher[Any], request: int | None = None) -> TestSubscriber[Any]:
+    subscriber: TestSubscriber[Any] = TestSubscriber(request)
+    group.subscribe(subscriber)
+    return subscriber
+
+
+@quick
+@given(numbers=NUMBERS, prefetch=st.integers(1, 5), step=st.integers(1, 3))
+def test_against_dicts(numbers: list[int], prefetch: int, step: int) -> None:
+    expected = model(numbers)
+    for way, source in WAYS.items():
+        read: dict[int, TestSubscriber[int]] = {}
+        groups: Groups = TestSubscriber(None, on_element=lambda _, g, read=read: read.update({g.key: listen(g, 0)}))
+        source(numbers).group_by(third, prefetch=prefetch).subscribe(groups)
+        while not all(reader.completed for reader in read.values()) or not groups.completed:
+            for reader in list(read.values()):
+                reader.request(step)
+        assert {key: reader.await_complete() for key, reader in read.items()} == expected, way
+        assert list(read) == list(expected)
+        groups.assert_rules()
+
+
+@quick
+@given(numbers=NUMBERS, prefetch=st.integers(1, 9))
+def test_no_more_is_held_than_prefetched_and_all_is_used(numbers: list[int], prefetch: int) -> None:
+    source = Counting(numbers * 3)
+    groups: Groups = TestSubscriber(None)
+    source.stream().group_by(third, prefetch=prefetch).subscribe(groups)
+    assert source.pulled == min(prefetch, len(numbers * 3))
+    readers = [listen(group, 1) for group in groups.elements]  # of which each but the last will be read no more
+    for _ in range(len(numbers) * 3):
+        if readers:
+            readers[-1].request(1)
+        read = sum(len(reader.elements) for reader in readers)
+        assert source.pulled - read <= prefetch
+        if not groups.completed:
+            assert source.pulled - read > prefetch - max(1, prefetch - (prefetch >> 2))
+
+
+def test_a_group_that_is_not_read_holds_up_the_others_and_one_that_is_cancelled_does_not() -> None:
+    source = Counting([0, 1, 1, 0, 1, 1, 0, 0, 0, 1])
+    groups: Groups = TestSubscriber(None)
+    source.stream().group_by(lambda n: n, prefetch=3).subscribe(groups)
+    ones = listen(groups.elements[1])
+    assert (ones.elements, source.pulled) == ([1, 1, 1, 1], 7)  # three 0 are held
+    listen(groups.elements[0], 0).cancel()
+    assert ones.elements == [1, 1, 1, 1]
+    again = groups.elements[2]
+    assert again.key == 0
+    listen(again)
+    assert ones.await_complete() == [1, 1, 1, 1, 1]
+    groups.await_complete()
+
+
+def test_a_value_of_each_element_and_a_key_that_is_none() -> None:
+    words = pyrs.just("a", "bc", "d")
+    groups = words.group_by(lambda word: None, str.upper).flat_map(
+        lambda group: group.to_list().map(lambda each: (group.key, each))
+    )
+    assert groups.collect() == [(None, ["A", "BC", "D"])]
+
+
+def test_groups_that_nobody_demanded_wait() -> None:
+    source = Counting(range(9))
+    groups: Groups = TestSubscriber(1)
+    source.stream().group_by(lambda n: n, prefetch=4).subscribe(groups)
+    assert ([group.key for group in groups.elements], source.pulled) == ([0], 4)
+    listen(groups.elements[0])
+    groups.request(2)
+    assert [group.key for group in groups.elements] == [0, 1, 2]
+
+
+def test_too_many_groups_are_an_error_and_not_a_hang() -> None:
+    source = Counting(range(9))
+    groups: Groups = TestSubscriber(None)
+    source.stream().group_by(lambda n: n, max_groups=3).subscribe(groups)
+    error = groups.await_error(BufferOverflow)
+    assert "more than 3 groups" in str(error)
+    assert any("in group_by" in note for note in error.__notes__)
+    assert (len(groups.elements), source.cancels) == (3, 1)
+    assert [listen(group).await_error() for group in groups.elements] == [error] * 3
+    same: Callable[[Any], Any] = lambda group: group.take(1)  # noqa: E731
+    assert pyrs.range(500).group_by(lambda n: n, max_groups=1).flat_map(same).collect() == list(range(500))
+
+
+def test_a_group_has_one_subscriber() -> None:
+    (group,) = pyrs.just(1, 2).group_by(lambda n: "x").collect()
+    assert (group.key, repr(group), group.collect()) == ("x", "group('x')", [1, 2])
+    assert str(listen(group).await_error(RuntimeError)) == "group('x') can be subscribed to once"
+
+
+@pytest.mark.parametrize("where", ["key", "value"])
+@pytest.mark.parametrize("error", [ValueError, StopIteration])
+def test_a_function_that_raises_ends_the_groups_and_the_stream(where: str, error: type[Exception]) -> None:
+    def fails(n: int) -> int:
+        if n == 4:
+            raise error("no")
+        return third(n)
+
+    source = Counting(range(9))
+    groups: Groups = TestSubscriber(None)
+    stream: Any = source.stream()
+    (stream.group_by(fails) if where == "key" else stream.group_by(third, fails)).subscribe(groups)
+    failure = groups.await_error(error)
+    assert any(note.startswith("in group_by(") and __file__ in note for note in failure.__notes__)
+    readers = [listen(group) for group in groups.elements]
+    assert [reader.await_error() for reader in readers] == [failure] * 3
+    assert [reader.elements for reader in readers][2] == [2]
+    assert (source.pulled, source.cancels) == (5, 1)
+
+
+def test_what_is_no_key_or_no_value_is_an_error() -> None:
+    for key, value, kind in ((lambda n: [n], None, TypeError), (third, lambda n: None, pyrs.NullSignal)):
+        groups: Groups = TestSubscriber(None)
+        stream: Any = pyrs.range(3)
+        stream.group_by(key, value).subscribe(groups)
+        groups.await_error(kind)
+
+
+def test_an_error_of_upstream_comes_after_what_was_there() -> None:
+    failure = ValueError("no")
+    groups: Groups = TestSubscriber(0)
+    Counting([0, 3, 1], failure).stream().group_by(third).subscribe(groups)
+    groups.assert_live()
+    groups.request(9)
+    assert groups.await_error() is failure
+    readers = [listen(group) for group in groups.elements]
+    assert [(reader.elements, reader.error) for reader in readers] == [([0, 3], failure), ([1], failure)]
+
+
+def test_upstream_is_cancelled_with_the_last_group_that_was_given() -> None:
+    source: TestPublisher[int] = TestPublisher()
+    groups: Groups = TestSubscriber(2)
+    source.stream().group_by(third).subscribe(groups)
+    source.next(0, 1, 2)  # the last one is not demanded
+    readers = [listen(group) for group in groups.elements]
+    groups.cancel()
+    source.assert_not_cancelled()
+    source.next(3, 4, 5, 8)
+    assert [reader.elements for reader in readers] == [[0, 3], [1, 4]]
+    readers[0].cancel()
+    source.assert_not_cancelled()
+    source.next(6)  # its group was left, and no other is begun
+    readers[1].cancel()
+    source.assert_cancelled(1)
+    source = TestPublisher()
+    source.stream().group_by(third).take(1).flat_map(lambda group: group.take(2)).subscribe(groups := TestSubscriber(9))
+    source.next(1, 2, 4)
+    assert groups.await_complete() == [1, 4]
+    source.assert_cancelled(1)
+
+
+def test_elements_that_nobody_wants_any_more_are_no_demand_lost() -> None:
+    groups: Groups = TestSubscriber(1)
+    source = Counting([0, *[1] * 50, 0, 3])
+    source.stream().group_by(third, prefetch=2).subscribe(groups)
+    zeros = listen(groups.elements[0])
+    groups.cancel()
+    assert zeros.await_complete() == [0, 0, 3]
+    assert source.pulled == 53
+
+
+def test_readers_on_other_threads_race(elsewhere: Callable[[Any], pyrs.Stream[Any]]) -> None:
+    total, read = 6_000, []
+    done = threading.Semaphore(0)
+
+    def on_group(groups: Groups, group: Any) -> None:
+        reader: TestSubscriber[int] = TestSubscriber(1, on_element=lambda self, _: self.request(1), timeout=60)
+        read.append((group.key, reader))
+
+        def run() -> None:
+            group.subscribe(reader)
+            reader.await_complete()
+            done.release()
+
+        threading.Thread(target=run, daemon=True).start()
+
+    groups: Groups = TestSubscriber(None, on_element=on_group, timeout=60)
+    elsewhere(pyrs.range(total)).group_by(third, prefetch=8).subscribe(groups)
+    groups.await_complete()
+    assert all(done.acquire(timeout=60) for _ in range(3))
+    assert {key: reader.elements for key, reader in read} == model(list(range(total)))
+    for _, reader in read:
+        reader.assert_rules()
+
+
+def test_groups_that_come_and_go_race_with_their_elements() -> None:
+    total = 20_000
+    taken = (
+        pyrs.range(total).group_by(third, prefetch=4, max_groups=3).flat_map(lambda group: group.take(2), prefetch=1)
+    )
+    assert sorted(taken.collect()) == list(range(total))
+    subscriber: TestSubscriber[int] = TestSubscriber(1, on_element=lambda self, _: self.request(1), timeout=60)
+    taken.subscribe(subscriber)
+    assert sorted(subscriber.await_complete()) == list(range(total))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "error", "message"),
+    [
+        (lambda s: s.group_by(1), TypeError, "key must be callable, not int"),
+        (lambda s: s.group_by(abs, 1), TypeError, "value must be callable, not int"),
+        (lambda s: s.group_by(abs, prefetch=0), ValueError, "prefetch must be at least 1, not 0"),
+        (lambda s: s.group_by(abs, max_groups="1"), TypeError, "max_groups must be an integer, not str"),
+    ],
+)
+def test_bad_arguments_are_refused_where_they_enter(
+    wrong: Callable[[Any], object], error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        wrong(pyrs.range(3))
+
+
+def test_shown_as_written() -> None:
+    assert repr(pyrs.range(3).group_by(abs)) == "range(0, 3).group_by(abs)"
+    assert repr(pyrs.range(3).group_by(abs, str)) == "range(0, 3).group_by(abs, str)"
