@@ -156,6 +156,12 @@ class TestEnvironment:
             self._changed.wait_for(lambda: self._errors, timeout)
             return self._errors.pop(0) if self._errors else None
 
+    @property
+    def first_async_error(self) -> BaseException | None:
+        """The oldest error, which stays."""
+        with self._changed:
+            return self._errors[0] if self._errors else None
+
     def verify_no_async_errors(self, delay: float | None = None) -> None:
         """Fail if anything was recorded, or is within the delay (`no_signals_timeout` if None)."""
         with self._changed:
@@ -164,8 +170,7 @@ class TestEnvironment:
 
     def verify_no_async_errors_no_delay(self) -> None:
         """Fail if anything was recorded so far."""
-        with self._changed:
-            error = self._errors[0] if self._errors else None
+        error = self.first_async_error
         if isinstance(error, AssertionError):
             raise error
         if error is not None:

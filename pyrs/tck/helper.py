@@ -92,6 +92,7 @@ class _HelperSubscription(Subscription, Generic[T]):
             try:
                 element = self._create(at)
             except Exception as error:
+                self._env.flop(f"create_element({at}) raised {type(error).__name__}: {error}")
                 self._fail(subscriber, error)
                 return
             at += 1

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["VerificationClass"]
 
-_VERDICTS: pytest.StashKey[dict[str, list[Verdict]]] = pytest.StashKey()
+_VERDICT = "reactive-streams-tck"  # a property of the item's report: it reaches the summary from other processes, too
 _COLLECTED: pytest.StashKey[dict[str, int]] = pytest.StashKey()
 
 
@@ -87,8 +87,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     error: Any = verdict.error
     if isinstance(error, pytest.skip.Exception):
         raise error  # a hook called pytest.skip
-    verdicts = pyfuncitem.config.stash.setdefault(_VERDICTS, {})
-    verdicts.setdefault(pyfuncitem.parent.nodeid, []).append(verdict)
+    pyfuncitem.user_properties.append((_VERDICT, f"{verdict.status.value}: {verdict.reason}"))
     if verdict.status is Status.FAILED:
         if pyfuncitem.instance.env.deadline is None:
             raise error  # somebody debugs: all the frames, and --pdb where it was raised
@@ -100,17 +99,35 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
     """Say how many tests of each verification ran, and why a required one did not."""
-    if not config.stash.get(_COLLECTED, {}):
+    collected = config.stash.get(_COLLECTED, {})
+    ran: dict[str, list[Verdict]] = {nodeid: [] for nodeid in collected}
+    for reports in terminalreporter.stats.values():
+        for report in reports:
+            verdict = _verdict_of(report)
+            if verdict is not None:
+                ran.setdefault(report.nodeid.rpartition("::")[0], []).append(verdict)
+    if not ran:
         return
     from pyrs.tck.verdicts import Report, Status
 
-    verdicts = config.stash.get(_VERDICTS, {})
     terminalreporter.section("Reactive Streams TCK, Python referee")
-    for nodeid, collected in config.stash[_COLLECTED].items():
-        ran = verdicts.get(nodeid, [])
-        terminalreporter.write_line(str(Report(nodeid, "python", tuple(ran))))
-        if len(ran) < collected:
-            terminalreporter.write_line(f"  {collected - len(ran)} of its {collected} tests did not run")
-        for verdict in ran:
+    for nodeid, verdicts in ran.items():
+        terminalreporter.write_line(str(Report(nodeid, "python", tuple(verdicts))))
+        missing = collected.get(nodeid, 0) - len(verdicts)
+        if missing > 0:
+            terminalreporter.write_line(f"  {missing} of its {collected[nodeid]} tests did not run")
+        for verdict in verdicts:
             if verdict.status is Status.SKIPPED:
                 terminalreporter.write_line(f"  skipped {verdict.name}: {verdict.reason}")
+
+
+def _verdict_of(report: Any) -> Verdict | None:
+    text = dict(getattr(report, "user_properties", ())).get(_VERDICT)
+    if text is None or getattr(report, "when", "") != "call":
+        return None
+    from pyrs.tck.expected import kind_of
+    from pyrs.tck.verdicts import Status, Verdict
+
+    status, _, reason = str(text).partition(": ")
+    name = report.nodeid.rpartition("::")[2]
+    return Verdict(name, kind_of(name), Status(status), reason)

@@ -10,7 +10,7 @@ from enum import Enum
 from threading import Event, Thread
 from typing import NamedTuple
 
-from pyrs.tck.environment import Skipped, TestEnvironment, is_machinery, milliseconds
+from pyrs.tck.environment import Flop, Skipped, TestEnvironment, is_machinery, milliseconds
 from pyrs.tck.expected import Kind, kind_of
 from pyrs.tck.verification import Verification
 
@@ -156,8 +156,10 @@ def details_of(error: BaseException) -> str:
         stack = getattr(cause, "stack", "")
         frames = [frame for frame in traceback.extract_tb(cause.__traceback__) if not is_machinery(frame.filename)]
         text = stack or "".join(traceback.format_list(frames))
+        if cause is not error:
+            text = f"because of {type(cause).__name__}: {cause}\n{text}"
         if text:
-            parts.append(text if cause is error else f"because of {type(cause).__name__}: {cause}\n{text}")
+            parts.append(text)
         cause = cause.__cause__
     return "\n".join(parts)
 
@@ -180,12 +182,16 @@ def _run(subject: Verification, name: str) -> None:
 
     thread = Thread(target=run, name=f"pyrs-tck-{name}", daemon=True)
     thread.start()
-    late = _await(over, subject, environment, environment.deadline)
+    late = "the run was interrupted"
+    try:
+        late = _await(over, subject, environment, environment.deadline)
+    finally:
+        if late:
+            failure = Flop(late)
+            failure.stack = _stack_of(thread)
+            _end(thread, over)
+            subject.env.close()
     if late:
-        stack = _stack_of(thread)
-        _end(thread, over)
-        failure = AssertionError(late)
-        failure.stack = stack  # type: ignore[attr-defined]
         raise failure
     if raised:
         raise raised[0]

@@ -95,16 +95,21 @@ class Verification:
     def _run_body(self, name: str) -> None:
         try:
             getattr(self, name)()
-        except (AssertionError, Skipped):
+        except Skipped:
             raise
         except Exception as error:
+            earlier = self.env.first_async_error
+            if earlier is None or earlier is error:
+                raise
+            if isinstance(error, AssertionError):
+                error.__cause__ = error.__cause__ or earlier
+                raise
             # What was recorded before says more than what it led to.
             try:
                 self.env.verify_no_async_errors_no_delay()
-            except AssertionError as earlier:
-                earlier.__cause__ = earlier.__cause__ or error
+            except AssertionError as flop:
+                flop.__cause__ = flop.__cause__ or error
                 raise
-            raise
 
     def call_hook(self, text: str, hook: Callable[[], R]) -> R:
         """Call what the user has written, within the hook's own deadline."""

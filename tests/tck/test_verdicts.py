@@ -21,7 +21,7 @@ from pyrs.tck import (
     verify,
 )
 from pyrs.tck.verdicts import unexpected
-from tests.tck.right import RightPublisher
+from tests.tck.right import RightPublisher, RightSubscriber
 from tests.tck.wrong_subscribers import Blocks, Silent
 
 TEST = "required_spec105_mustSignalOnCompleteWhenFiniteStreamTerminates"
@@ -246,6 +246,39 @@ def test_a_run_in_which_a_test_is_missing_or_of_another_kind_is_void() -> None:
     assert "required_new is no test of the Java kit" in other
     assert f"{TEST} ran as optional, and is required" in other
     assert not Report("mine", "python", ran, tuple(missing)).passed
+
+
+def test_an_element_that_cannot_be_made_is_named() -> None:
+    class Verification(SubscriberBlackboxVerification[int]):
+        environment = QUICK
+
+        def create_subscriber(self) -> Any:
+            return RightSubscriber()
+
+        def create_element(self, n: int) -> int:
+            raise OSError("the database is away")
+
+    verdict = judge(Verification, "required_spec201_blackbox_mustSignalDemandViaSubscriptionRequest")
+    assert verdict.reason == "the helper Publisher did not produce an element within 200 ms"
+    assert "because of Flop: create_element(0) raised OSError: the database is away" in verdict.details
+
+
+def test_a_run_that_is_interrupted_leaves_no_test_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    from pyrs.tck import verdicts
+
+    class Endless(_Verification):
+        def create_publisher(self, elements: int) -> Any:
+            while True:
+                pass
+
+    def interrupted(*arguments: object) -> str:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(verdicts, "_await", interrupted)
+    before = set(enumerate())
+    with pytest.raises(KeyboardInterrupt):
+        judge(Endless, TEST)
+    assert_ended(before)
 
 
 def test_a_report_counts_by_status_and_keeps_what_goes_beyond_apart() -> None:
