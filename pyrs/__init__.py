@@ -32,6 +32,7 @@ from pyrs.publishers.basic import empty, error, from_iterable, just, never, rang
 from pyrs.publishers.combining import combine_latest, concat, merge, zip
 from pyrs.publishers.creating import Emitter, create
 from pyrs.publishers.deferred import defer, from_callable, generate, using
+from pyrs.publishers.timed import interval, timer
 from pyrs.stream.grouped import GroupedStream
 from pyrs.stream.single import Single
 from pyrs.stream.stream import Stream
@@ -70,6 +71,7 @@ __all__ = [
     "from_future",
     "from_iterable",
     "generate",
+    "interval",
     "just",
     "merge",
     "never",
@@ -77,6 +79,7 @@ __all__ = [
     "set_element_hook",
     "set_error_hook",
     "strict",
+    "timer",
     "using",
     "zip",
 ]

@@ -1,0 +1,480 @@
+"""Operators on time."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from math import inf
+from typing import TYPE_CHECKING, Any
+
+from pyrs._core import hooks
+from pyrs._core.context import bound, capture
+from pyrs._core.coordinator import Coordinator, Operator
+from pyrs._core.demand import UNBOUNDED
+from pyrs._core.inputs import Input
+from pyrs._core.relay import Relay
+from pyrs._core.stage import DROP, ElementStage
+from pyrs._core.text import checked_publisher, checked_seconds
+from pyrs.api import Publisher, Subscriber
+from pyrs.errors import NullSignal, SchedulerClosed, StreamTimeout
+from pyrs.operators.alarm import Alarm
+from pyrs.schedulers import Cancellable, Scheduler, checked_scheduler, current
+
+if TYPE_CHECKING:
+    from datetime import timedelta
+
+    from pyrs._core.fusion import Chain
+
+    Seconds = float | timedelta
+
+__all__ = ["Debounce", "Delay", "DelaySubscription", "Sample", "Throttle", "Timeout"]
+
+_NOTHING: Any = object()
+
+
+class _Timed(Operator[Any]):
+    """An operator with one duration and a clock."""
+
+    name = ""
+    positive = True
+
+    def __init__(self, source: Publisher[Any], seconds: Seconds, scheduler: Scheduler | None) -> None:
+        self.seconds = checked_seconds(seconds, "seconds", positive=self.positive)
+        self.scheduler = checked_scheduler(scheduler)
+        super().__init__(source, f"{self.name}({self.seconds:g})")
+
+
+class _EndedInput(Input[Any]):
+    """An input that notes its end and leaves the rest to the lane."""
+
+    def __init__(self, owner: Coordinator[Any]) -> None:
+        super().__init__()
+        self._owner = owner
+        self.ended = False
+        self.error: BaseException | None = None
+
+    def on_error(self, error: BaseException, /) -> None:
+        if error is None:
+            raise NullSignal("on_error(None)")
+        if self._close():
+            self._end(error)
+        else:
+            hooks.on_error_dropped(error, "the stream was over")
+
+    def on_complete(self) -> None:
+        if self._close():
+            self._end(None)
+
+    def _end(self, error: BaseException | None) -> None:
+        self.error = error
+        self.ended = True
+        self._owner.wake()
+
+
+class Throttle(ElementStage):
+    """``throttle(seconds)``: an element, and then none for so long."""
+
+    def __init__(self, seconds: Seconds, scheduler: Scheduler | None) -> None:
+        self._seconds = checked_seconds(seconds, "seconds", positive=True)
+        self._scheduler = checked_scheduler(scheduler)
+
+    def over(self, iterator: Iterator[Any], whole: Chain[Any]) -> Iterator[Any]:
+        return filter(self._gate(), iterator)
+
+    def begin(self) -> Callable[[Any], Any]:
+        passes = self._gate()
+        return lambda element: element if passes(element) else DROP
+
+    def _gate(self) -> Callable[[Any], bool]:
+        now, seconds, opens = current(self._scheduler).now, self._seconds, -inf
+
+        def passes(element: Any) -> bool:
+            nonlocal opens
+            time = now()
+            if time < opens:
+                return False
+            opens = time + seconds
+            return True
+
+        return passes
+
+    def __repr__(self) -> str:
+        return f"throttle({self._seconds:g})"
+
+
+class Sample(_Timed):
+    """``sample(seconds)``: the latest element of each period."""
+
+    name = "sample"
+
+    def run(self, subscriber: Subscriber[Any]) -> _SampleRun:
+        return _SampleRun(subscriber, self)
+
+
+class Debounce(_Timed):
+    """``debounce(seconds)``: an element that no other followed for so long."""
+
+    name = "debounce"
+
+    def run(self, subscriber: Subscriber[Any]) -> _LatestRun:
+        return _LatestRun(subscriber, self)
+
+
+class _LatestRun(Coordinator[Any]):
+    """Lets the latest element through when the alarm rings and its time has come."""
+
+    def __init__(self, subscriber: Subscriber[Any], operator: _Timed, waits: bool = True) -> None:
+        super().__init__(subscriber, operator)
+        self._source = operator.source
+        self._seconds = operator.seconds
+        self._alarm = Alarm(self, operator.scheduler)
+        self._input = _LatestInput(self, self._alarm, operator.seconds if waits else None)
+        self._through: Any = _NOTHING  # waits for demand only
+
+    def _begin(self) -> None:
+        assert self._source is not None
+        self._input.subscribe_to(self._source)
+
+    def _rang(self) -> None:
+        """The alarm rang. On the lane."""
+
+    def _advance(self) -> None:
+        source = self._input
+        ended = source.ended  # read before the element: what came before the end is there
+        found = _NOTHING
+        if self._alarm.rang:
+            self._alarm.rang = False
+            self._rang()
+            found = source.take(self._alarm.now())
+        if ended and source.error is None and found is _NOTHING:
+            found = source.take(inf)
+        if found is not _NOTHING:
+            self._through = found
+        if self._through is not _NOTHING and self._demand() > 0:
+            element, self._through = self._through, _NOTHING
+            self._emit(element)
+        if ended and self._through is _NOTHING:
+            if source.error is None:
+                self._complete()
+            else:
+                self._fail(source.error)
+
+    def _release(self) -> None:
+        self._alarm.close()
+        self._input.cancel()
+        self._input.take(inf)
+        self._through = _NOTHING
+
+
+class _SampleRun(_LatestRun):
+    """Its alarm rings each period, whatever comes."""
+
+    def __init__(self, subscriber: Subscriber[Any], operator: Sample) -> None:
+        super().__init__(subscriber, operator, waits=False)
+        self._tick = 0.0
+
+    def _begin(self) -> None:
+        self._tick = self._alarm.now() + self._seconds
+        self._alarm.set(self._tick)
+        super()._begin()
+
+    def _rang(self) -> None:
+        if not self._input.ended:
+            self._tick = max(self._tick + self._seconds, self._alarm.now())  # ticks that were missed are over
+            self._alarm.set(self._tick)
+
+
+class _LatestInput(_EndedInput):
+    """Asks for everything and keeps the latest: nothing is posted, so nothing piles up.
+
+    Args:
+        owner: the coordinator.
+        alarm: is set to the time of the latest element.
+        seconds: how long an element waits; None leaves the alarm alone.
+    """
+
+    def __init__(self, owner: Coordinator[Any], alarm: Alarm, seconds: float | None) -> None:
+        super().__init__(owner)
+        self._demand = UNBOUNDED
+        self._alarm = alarm
+        self._seconds = seconds
+        self._latest: Any = _NOTHING
+        self._due = -inf
+
+    def on_next(self, element: Any, /) -> None:
+        if element is None:
+            raise NullSignal("on_next(None)")
+        if self._closed:
+            return
+        if self._seconds is None:
+            with self._guard:
+                self._latest = element
+            return
+        due = self._alarm.now() + self._seconds
+        with self._guard:
+            self._latest, self._due = element, due
+        try:
+            self._alarm.set(due)
+        except SchedulerClosed as error:
+            self.cancel()
+            self._end(error)
+
+    def take(self, now: float) -> Any:
+        """Return the latest element if its time has come, and forget it."""
+        with self._guard:
+            if now < self._due:
+                return _NOTHING
+            latest, self._latest = self._latest, _NOTHING
+            return latest
+
+
+class Delay(_Timed):
+    """``delay(seconds)``: every signal, so much later."""
+
+    name = "delay"
+    positive = False
+
+    def run(self, subscriber: Subscriber[Any]) -> _DelayRun:
+        return _DelayRun(subscriber, self)
+
+
+class _DelayRun(Coordinator[Any]):
+    """Holds what was demanded until its time comes."""
+
+    def __init__(self, subscriber: Subscriber[Any], operator: Delay) -> None:
+        super().__init__(subscriber, operator)
+        self._source = operator.source
+        self._alarm = Alarm(self, operator.scheduler)
+        self._input = _DelayedInput(self, self._alarm, operator.seconds)
+
+    def _begin(self) -> None:
+        assert self._source is not None
+        self._input.subscribe_to(self._source)
+
+    def _requested_more(self, n: int) -> None:
+        self._input.request(n)
+
+    def _advance(self) -> None:
+        self._alarm.rang = False
+        source, now = self._input, self._alarm.now()
+        ended, elements = source.ended, source.elements  # in this order: what came before the end is in the queue
+        while elements and self._live and elements[0][0] <= now:
+            self._emit(elements.popleft()[1])
+        if not self._live:
+            return
+        if elements:
+            self._alarm.set(elements[0][0])
+        elif ended and now < source.ends_at:
+            self._alarm.set(source.ends_at)
+        elif ended and source.error is None:
+            self._complete()
+        elif ended and source.error is not None:
+            self._fail(source.error)
+
+    def _release(self) -> None:
+        self._alarm.close()
+        self._input.cancel()
+        self._input.elements.clear()
+
+
+class _DelayedInput(_EndedInput):
+    def __init__(self, owner: Coordinator[Any], alarm: Alarm, seconds: float) -> None:
+        super().__init__(owner)
+        self._alarm = alarm
+        self._seconds = seconds
+        self.elements: deque[tuple[float, Any]] = deque()
+        self.ends_at = inf
+
+    def on_next(self, element: Any, /) -> None:
+        if element is None:
+            raise NullSignal("on_next(None)")
+        if not self._closed:
+            self.elements.append((self._alarm.now() + self._seconds, element))
+            if len(self.elements) == 1:  # or the lane sets the alarm, when it comes to this one
+                self._owner.wake()
+
+    def _end(self, error: BaseException | None) -> None:
+        self.ends_at = self._alarm.now() + self._seconds
+        super()._end(error)
+
+
+class DelaySubscription(_Timed):
+    """``delay_subscription(seconds)``: the source is subscribed to so much later."""
+
+    name = "delay_subscription"
+    positive = False
+
+    def run(self, subscriber: Subscriber[Any]) -> _DelaySubscriptionRun:
+        return _DelaySubscriptionRun(subscriber, self)
+
+
+class _DelaySubscriptionRun(Relay[Any]):
+    def __init__(self, subscriber: Subscriber[Any], operator: DelaySubscription) -> None:
+        super().__init__(subscriber, operator)
+        self._source = operator.source
+        self._seconds = operator.seconds
+        self._scheduler = current(operator.scheduler)
+        self._context = capture()
+        self._handle: Cancellable | None = None
+
+    def _begin(self) -> None:
+        self._handle = self._scheduler.schedule(bound(self._subscribe, self._context), self._seconds)
+        if not self._live:  # a cancel came in between
+            self._release()
+
+    def _subscribe(self) -> None:
+        if self._source is not None:
+            self._switch_to(self._source)
+
+    def _release(self) -> None:
+        handle, self._handle = self._handle, None
+        if handle is not None:
+            handle.cancel()
+
+
+class Timeout(_Timed):
+    """``timeout(seconds)``: an error, or another stream, when no element comes for so long."""
+
+    name = "timeout"
+
+    def __init__(
+        self,
+        source: Publisher[Any],
+        seconds: Seconds,
+        first: Seconds | None,
+        fallback: Publisher[Any] | None,
+        scheduler: Scheduler | None,
+    ) -> None:
+        super().__init__(source, seconds, scheduler)
+        self.first = self.seconds if first is None else checked_seconds(first, "first", positive=True)
+        self.fallback = None if fallback is None else checked_publisher(fallback, "fallback")
+
+    def run(self, subscriber: Subscriber[Any]) -> _TimeoutRun:
+        return _TimeoutRun(subscriber, self)
+
+
+class _TimeoutRun(Coordinator[Any]):
+    """Elements pass through the lane, where the alarm is heard too: exactly one of them wins."""
+
+    def __init__(self, subscriber: Subscriber[Any], operator: Timeout) -> None:
+        super().__init__(subscriber, operator)
+        self._source = operator.source
+        self._seconds = operator.seconds
+        self._patience = operator.first  # how long it waits now
+        self._fallback = operator.fallback
+        self._alarm = Alarm(self, operator.scheduler)
+        self._deadline = inf
+        self._forwarded = 0  # how much was requested of the source that is on, and those before; under the lock
+        self._input = _TimedInput(self)
+        self._next: Publisher[Any] | None = None  # to be subscribed to, outside the lane: it may flood it
+
+    def _begin(self) -> None:
+        self._deadline = self._alarm.now() + self._patience
+        self._alarm.set(self._deadline)
+        assert self._source is not None
+        self._input.subscribe_to(self._source)
+
+    def _requested_more(self, n: int) -> None:
+        with self._lock:
+            more, self._forwarded = self._requested - self._forwarded, self._requested
+            upstream = self._input
+        if more > 0:
+            upstream.request(min(more, UNBOUNDED))
+
+    def offer(self, upstream: _TimedInput, element: Any) -> None:
+        """Signal the element, now or when the lane is free, if it is in time."""
+        if not self._running.acquire(blocking=False):
+            self.post(upstream.deliver, element)
+            return
+        try:
+            if self._posted:
+                self._posted.append((upstream.deliver, element))  # behind what came before
+                self._again = True
+            else:
+                self.deliver(upstream, element)
+        finally:
+            self._running.release()
+        if self._again or not self._live:
+            self.run_here()
+
+    def deliver(self, upstream: _TimedInput, element: Any) -> None:
+        """Signal the element if it is in time. On the lane."""
+        if upstream is not self._input:
+            return
+        self._emit(element)
+        if self._deadline < inf and self._live:
+            # From when the Subscriber has dealt with it: its time is not the source's.
+            self._deadline = self._alarm.now() + self._seconds
+            if self._patience != self._seconds:  # that of the first element is over; the alarm may be set too late
+                self._patience = self._seconds
+                self._alarm.set(self._deadline)
+
+    def end(self, upstream: _TimedInput, error: BaseException | None) -> None:
+        """The source ended. On the lane."""
+        if upstream is self._input:
+            if error is None:
+                self._complete()
+            else:
+                self._fail(error)
+        elif error is not None:
+            hooks.on_error_dropped(error, f"{self._operator.call}: it came too late")
+
+    def _advance(self) -> None:
+        if not self._alarm.rang:
+            return
+        self._alarm.rang = False
+        if self._alarm.now() < self._deadline:
+            self._alarm.set(self._deadline)
+        elif self._fallback is None:
+            self._raised(StreamTimeout(f"no element came within {self._patience:g} seconds"))
+        else:
+            self._deadline = inf
+            self._input.cancel()
+            with self._lock:
+                self._input = _TimedInput(self, min(self._requested - self._emitted, UNBOUNDED))
+                self._forwarded = self._requested
+                self._next = self._fallback
+
+    def _run(self) -> None:
+        super()._run()
+        if self._next is not None:
+            with self._lock:
+                source, self._next = self._next, None
+            if source is not None:
+                self._input.subscribe_to(source)  # which a cancel may have closed meanwhile
+
+    def _release(self) -> None:
+        self._alarm.close()
+        self._input.cancel()
+
+
+class _TimedInput(Input[Any]):
+    def __init__(self, owner: _TimeoutRun, demand: int = 0) -> None:
+        super().__init__()
+        self._owner = owner
+        self._demand = demand
+
+    def on_next(self, element: Any, /) -> None:
+        if element is None:
+            raise NullSignal("on_next(None)")
+        if not self._closed:
+            self._owner.offer(self, element)
+
+    def on_error(self, error: BaseException, /) -> None:
+        if error is None:
+            raise NullSignal("on_error(None)")
+        if self._close():
+            self._owner.post(self._finish, error)
+        else:
+            hooks.on_error_dropped(error, "the stream was over")
+
+    def on_complete(self) -> None:
+        if self._close():
+            self._owner.post(self._finish)
+
+    def deliver(self, element: Any) -> None:
+        """See ``_TimeoutRun.deliver``."""
+        self._owner.deliver(self, element)
+
+    def _finish(self, error: BaseException | None) -> None:
+        self._owner.end(self, error)

@@ -1,0 +1,164 @@
+"""Sources on time: interval and timer."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pyrs._core.coordinator import Coordinator, Operator
+from pyrs._core.overflow import Overflow, checked_overflow
+from pyrs._core.text import checked_seconds
+from pyrs.api import Subscriber
+from pyrs.errors import BufferOverflow
+from pyrs.operators.alarm import Alarm
+from pyrs.schedulers import Scheduler, checked_scheduler
+from pyrs.stream.single import Single
+from pyrs.stream.stream import Stream
+
+if TYPE_CHECKING:
+    from datetime import timedelta
+
+    Seconds = float | timedelta
+
+__all__ = ["interval", "timer"]
+
+
+def interval(
+    period: Seconds,
+    initial: Seconds | None = None,
+    *,
+    overflow: Overflow | str = "error",
+    scheduler: Scheduler | None = None,
+) -> Stream[int]:
+    """Return a stream of 0, 1, 2, ..., one in each period, without an end.
+
+    ::
+
+        interval(4)
+        ----0---1---2---
+        interval(4, initial=1)
+        -0---1---2---
+
+    The clock does not wait for demand. ``overflow`` says what a tick does that nobody demanded: ``"error"`` fails the
+    stream with ``BufferOverflow``, ``"drop"`` skips its number, and ``"latest"`` holds it until the next one or until
+    it is demanded. Ticks do not drift; one that comes late is followed by the next at its own time.
+
+    Args:
+        period: the seconds between two ticks.
+        initial: the seconds to the first one; ``period`` when None.
+        overflow: ``"error"``, ``"drop"`` or ``"latest"``.
+        scheduler: where the ticks come from; that of ``schedulers.use`` or the default one when None.
+
+    Raises:
+        TypeError: one of the arguments is not what it should be.
+        ValueError: the period is not greater than 0, initial is negative, or overflow none of the three.
+
+    Rules: 1.1.
+
+    Example:
+        >>> interval(0.001).take(3).collect()
+        [0, 1, 2]
+    """
+    return Stream(_Interval(period, initial, overflow, scheduler))
+
+
+def timer(seconds: Seconds, *, scheduler: Scheduler | None = None) -> Single[int]:
+    """Return a stream of one element, 0, after so many seconds.
+
+    ::
+
+        timer(4)
+        ----0|
+
+    The time runs from ``subscribe``. If nothing is demanded when it is over, the element waits for demand.
+
+    Args:
+        seconds: how long.
+        scheduler: where the element comes from; that of ``schedulers.use`` or the default one when None.
+
+    Raises:
+        TypeError: seconds is no duration, or the scheduler none.
+        ValueError: seconds is negative or not finite.
+
+    Example:
+        >>> timer(0.001).block()
+        0
+    """
+    return Single(_TimerSource(seconds, scheduler))
+
+
+class _Interval(Operator[int]):
+    def __init__(
+        self, period: Seconds, initial: Seconds | None, overflow: Overflow | str, scheduler: Scheduler | None
+    ) -> None:
+        self.period = checked_seconds(period, "period", positive=True)
+        self.initial = self.period if initial is None else checked_seconds(initial, "initial")
+        self.overflow = checked_overflow(overflow, Overflow.ERROR, Overflow.DROP, Overflow.LATEST)
+        self.scheduler = checked_scheduler(scheduler)
+        super().__init__(None, f"interval({self.period:g})")
+
+    def run(self, subscriber: Subscriber[Any]) -> _IntervalRun:
+        return _IntervalRun(subscriber, self)
+
+
+class _IntervalRun(Coordinator[int]):
+    def __init__(self, subscriber: Subscriber[int], operator: _Interval) -> None:
+        super().__init__(subscriber, operator)
+        self._period = operator.period
+        self._overflow = operator.overflow
+        self._alarm = Alarm(self, operator.scheduler)
+        self._begins = self._alarm.now() + operator.initial
+        self._ticks = 0
+        self._held: int | None = None
+
+    def _begin(self) -> None:
+        self._alarm.set(self._begins)
+
+    def _requested_more(self, n: int) -> None:
+        if self._overflow is Overflow.LATEST:
+            self.wake()
+
+    def _advance(self) -> None:
+        if self._alarm.rang:
+            self._alarm.rang = False
+            tick, self._ticks = self._ticks, self._ticks + 1
+            if self._demand() > 0 or self._overflow is Overflow.LATEST:
+                self._held = tick
+            elif self._overflow is Overflow.ERROR:
+                self._raised(BufferOverflow(f"tick {tick} was not demanded"))
+                return
+            # The sum would drift; and the next one is set before this one is dealt with, which may take long.
+            self._alarm.set(self._begins + self._ticks * self._period)
+        if self._held is not None and self._demand() > 0:
+            held, self._held = self._held, None
+            self._emit(held)
+
+    def _release(self) -> None:
+        self._alarm.close()
+
+
+class _TimerSource(Operator[int]):
+    def __init__(self, seconds: Seconds, scheduler: Scheduler | None) -> None:
+        self.seconds = checked_seconds(seconds, "seconds")
+        self.scheduler = checked_scheduler(scheduler)
+        super().__init__(None, f"timer({self.seconds:g})")
+
+    def run(self, subscriber: Subscriber[Any]) -> _TimerRun:
+        return _TimerRun(subscriber, self)
+
+
+class _TimerRun(Coordinator[int]):
+    def __init__(self, subscriber: Subscriber[int], operator: _TimerSource) -> None:
+        super().__init__(subscriber, operator)
+        self._alarm = Alarm(self, operator.scheduler)
+        self._due = self._alarm.now() + operator.seconds
+
+    def _begin(self) -> None:
+        self._alarm.set(self._due)
+
+    def _advance(self) -> None:
+        if self._alarm.rang and self._demand() > 0:
+            self._emit(0)
+            self._complete()
+
+    def _release(self) -> None:
+        self._alarm.close()

@@ -1,0 +1,453 @@
+"""Operators on time and sources on time: exact to the tick in virtual time, and races with the real clock."""
+
+from __future__ import annotations
+
+import contextvars
+import threading
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+import pyrs
+from pyrs import schedulers
+from pyrs.errors import BufferOverflow, NonPositiveRequest, SchedulerClosed, StreamTimeout
+from pyrs.testing import TestPublisher, TestSubscriber
+
+Operate = Callable[[pyrs.Stream[Any]], pyrs.Stream[Any]]
+
+EVERY: dict[str, Operate] = {
+    "sample(4)": lambda stream: stream.sample(4),
+    "throttle(4)": lambda stream: stream.throttle(4),
+    "debounce(4)": lambda stream: stream.debounce(4),
+    "delay(4)": lambda stream: stream.delay(4),
+    "delay_subscription(4)": lambda stream: stream.delay_subscription(4),
+    "timeout(4)": lambda stream: stream.timeout(4),
+}
+
+
+@pytest.fixture
+def time() -> Iterator[schedulers.VirtualTime]:
+    with schedulers.use(schedulers.VirtualTime()) as time:
+        yield time
+
+
+@pytest.fixture(params=list(EVERY))
+def every(request: pytest.FixtureRequest) -> Operate:
+    return EVERY[request.param]
+
+
+def script(
+    time: schedulers.VirtualTime, operate: Operate, marbles: str, request: int | None = None
+) -> tuple[str, TestSubscriber[str], TestPublisher[str]]:
+    """Play a marble diagram, one character a second, and return what came out, one character a second.
+
+    A bar is the end and X an error.
+    """
+    publisher: TestPublisher[str] = TestPublisher()
+    subscriber: TestSubscriber[str] = TestSubscriber(request)
+    with schedulers.use(time):
+        operate(publisher.stream()).subscribe(subscriber)
+    out, seen, ended = "", 0, False
+    for marble in marbles:
+        if not publisher.cancel_count:
+            if marble == "|":
+                publisher.complete()
+            elif marble == "X":
+                publisher.error(KeyError("X"))
+            elif marble.isalnum():
+                publisher.next(marble)
+        new = "".join(subscriber.elements[seen:])
+        seen = len(subscriber.elements)
+        if subscriber.ended and not ended:
+            ended = True
+            new += "|" if subscriber.completed else "X"
+        out += f"({new})" if len(new) > 1 else new or "-"
+        time.advance_by(0.5)
+        late = subscriber.elements[seen:]
+        assert not late, "at a half second"
+        time.advance_by(0.5)
+    return out, subscriber, publisher
+
+
+class TestExactly:
+    @pytest.mark.parametrize(
+        ("text", "marbles", "expected"),
+        [
+            ("sample(4)", "a-b--cd------e-|", "----b---d------(e|)"),
+            ("sample(4)", "a-bX----", "---X----"),
+            ("throttle(4)", "ab--c-d--ef---|", "a---c----e----|"),
+            ("throttle(4)", "ab-X", "a--X"),
+            ("debounce(4)", "a-b-----c---d-----e|", "------b-----c---d--(e|)"),
+            ("debounce(4)", "a-b-X-", "----X-"),
+            ("delay(4)", "a-b|------", "----a-b|--"),
+            ("delay(4)", "ab--X-----", "----ab--X-"),
+            ("timeout(4)", "a--b--c-----", "a--b--c---X-"),
+            ("timeout(4)", "--------", "----X---"),
+            ("timeout(4)", "a--|-----", "a--|-----"),
+            ("timeout(4)", "a-X------", "a-X------"),
+        ],
+    )
+    def test_marbles(self, time: schedulers.VirtualTime, text: str, marbles: str, expected: str) -> None:
+        # What the clock does at a second comes before the input of that second.
+        out, subscriber, _ = script(time, EVERY[text], marbles)
+        assert out == expected
+        assert time.pending == 0 or subscriber.assert_live()
+
+
+class TestEvery:
+    def test_cancel_reaches_upstream_and_the_timer(self, time: schedulers.VirtualTime, every: Operate) -> None:
+        publisher: TestPublisher[int] = TestPublisher()
+        subscriber: TestSubscriber[int] = TestSubscriber(5)
+        every(publisher.stream()).subscribe(subscriber)
+        if publisher.subscribe_count:
+            publisher.next(1, 2)
+        subscriber.cancel()
+        assert publisher.cancel_count == publisher.subscribe_count
+        assert time.pending == 0
+        time.advance_by(100)
+        publisher.assert_subscribers(0)
+
+    def test_the_end_takes_the_timer_along(self, time: schedulers.VirtualTime, every: Operate) -> None:
+        for ending in (pyrs.empty(), pyrs.error(KeyError())):
+            subscriber: TestSubscriber[int] = TestSubscriber(5)
+            every(pyrs.just(1).concat(ending)).subscribe(subscriber)
+            time.advance_by(9)
+            assert subscriber.ended
+            assert time.pending == 0
+
+    def test_a_demand_of_nothing(self, time: schedulers.VirtualTime, every: Operate) -> None:
+        subscriber: TestSubscriber[Any] = TestSubscriber()
+        every(pyrs.never()).subscribe(subscriber)
+        time.advance_by(1)
+        assert subscriber.subscription is not None
+        subscriber.subscription.request(0)
+        time.advance_by(3.5)
+        subscriber.assert_error(NonPositiveRequest)
+
+    def test_none_is_refused(self, time: schedulers.VirtualTime, every: Operate) -> None:
+        subscriber: TestSubscriber[Any] = TestSubscriber(5)
+        every(pyrs.from_iterable([None])).subscribe(subscriber)
+        time.advance_by(9)
+        subscriber.assert_error(pyrs.NullSignal)
+
+    def test_a_closed_scheduler_is_an_error_and_not_silence(self, every: Operate) -> None:
+        with schedulers.use(schedulers.VirtualTime()) as time:
+            time.close()
+            subscriber: TestSubscriber[int] = TestSubscriber(5)
+            every(pyrs.just(1).concat(pyrs.never())).subscribe(subscriber)
+        if every is EVERY["throttle(4)"]:  # it only reads the clock
+            subscriber.assert_elements(1).assert_live()
+        else:
+            subscriber.assert_error(SchedulerClosed)
+
+    def test_context_variables_of_whoever_subscribed(self, time: schedulers.VirtualTime, every: Operate) -> None:
+        variable: contextvars.ContextVar[str] = contextvars.ContextVar("variable", default="unset")
+        seen: list[str] = []
+
+        def subscribe() -> None:
+            variable.set("mine")
+            source = pyrs.just(1).concat(pyrs.never() if every is EVERY["debounce(4)"] else pyrs.empty())
+            every(source).subscribe(on_next=lambda _: seen.append(variable.get()))
+
+        contextvars.copy_context().run(subscribe)
+        time.advance_by(9)
+        assert seen == ["mine"]
+
+    def test_with_the_real_clock(self) -> None:
+        stream = pyrs.range(100)
+        assert stream.sample(0.001).collect(timeout=10)[-1] == 99
+        assert stream.debounce(0.001).collect(timeout=10)[-1] == 99
+        assert stream.delay(0.001).collect(timeout=10) == list(range(100))
+        assert stream.delay_subscription(timedelta(milliseconds=1)).collect(timeout=10) == list(range(100))
+        assert stream.timeout(10).collect(timeout=10) == list(range(100))
+        assert stream.delay(0).collect(timeout=10) == list(range(100))
+
+    def test_how_it_is_shown_and_what_it_refuses(self, every: Operate) -> None:
+        (text,) = (text for text, operate in EVERY.items() if operate is every)
+        assert repr(every(pyrs.just(1))) == f"just(1).{text}"
+        method = getattr(pyrs.just(1), text.partition("(")[0])
+        for wrong in ("4", None):
+            with pytest.raises(TypeError, match="seconds"):
+                method(wrong)
+        for wrong in (-1, float("inf"), float("nan")):
+            with pytest.raises(ValueError, match="seconds"):
+                method(wrong)
+        with pytest.raises(TypeError, match="scheduler"):
+            method(1, scheduler="pool")
+        if "delay" not in text:
+            with pytest.raises(ValueError, match="seconds"):
+                method(0)
+
+
+class TestDemand:
+    @pytest.mark.parametrize("text", ["sample(4)", "debounce(4)"])
+    def test_what_is_let_through_waits_for_demand_and_gives_way(self, time: schedulers.VirtualTime, text: str) -> None:
+        out, subscriber, publisher = script(time, EVERY[text], "a-----b-----c", request=0)
+        assert publisher.requests == [pyrs.UNBOUNDED]
+        assert out == "-" * 13
+        subscriber.request(1)
+        subscriber.assert_elements("b")
+        subscriber.request(1)
+        publisher.complete()
+        subscriber.assert_elements("b", "c").assert_complete()
+
+    def test_throttle_asks_for_one_more_for_each_that_it_drops(self, time: schedulers.VirtualTime) -> None:
+        _, subscriber, publisher = script(time, EVERY["throttle(4)"], "abcd-e", request=2)
+        assert publisher.requests == [2, 1, 1, 1]
+        subscriber.assert_elements("a", "e")
+
+    def test_throttle_takes_the_clock_of_whoever_subscribes(self) -> None:
+        time = schedulers.VirtualTime()
+        for stream in (pyrs.range(9), pyrs.range(9).concat(pyrs.empty())):
+            subscriber: TestSubscriber[int] = TestSubscriber()
+            with schedulers.use(time):
+                stream.throttle(4).subscribe(subscriber)
+            time.advance_by(10)
+            subscriber.request(2)
+            subscriber.assert_elements(0).assert_complete()
+
+    @pytest.mark.parametrize("text", ["delay(4)", "timeout(4)", "delay_subscription(4)"])
+    def test_demand_is_handed_on_as_it_is(self, time: schedulers.VirtualTime, text: str) -> None:
+        publisher: TestPublisher[int] = TestPublisher()
+        subscriber: TestSubscriber[int] = TestSubscriber(2)
+        EVERY[text](publisher.stream()).subscribe(subscriber)
+        time.advance_by(0 if text == "timeout(4)" else 4)
+        subscriber.request(3)
+        assert sum(publisher.requests) == 5
+        publisher.next(1, 2)
+        time.advance_by(4 if text == "delay(4)" else 0)
+        subscriber.assert_elements(1, 2)
+
+    def test_the_clock_of_timeout_waits_for_the_subscriber(self, time: schedulers.VirtualTime) -> None:
+        publisher: TestPublisher[int] = TestPublisher()
+        slow: TestSubscriber[int] = TestSubscriber(None, on_element=lambda *_: moved.append(time.now()))
+        moved: list[float] = []
+        publisher.stream().timeout(4).subscribe(slow)
+        time.advance_by(3)
+        publisher.next(1)
+        time.advance_by(3.5)
+        publisher.next(2)
+        slow.assert_elements(1, 2).assert_live()
+        assert time.pending == 1
+
+
+class TestTimeout:
+    def test_the_first_element_may_have_another_time(self, time: schedulers.VirtualTime) -> None:
+        longer: Operate = lambda stream: stream.timeout(2, first=6)  # noqa: E731
+        assert script(time, longer, "-----ab-----")[0] == "-----ab-X---"
+        assert script(time, longer, "---------")[0] == "------X--"
+        shorter: Operate = lambda stream: stream.timeout(6, first=2)  # noqa: E731
+        assert script(time, shorter, "-a---------")[0] == "-a-----X---"
+        assert script(time, shorter, "-----")[0] == "--X--"
+
+    def test_the_error(self, time: schedulers.VirtualTime) -> None:
+        subscriber: TestSubscriber[Any] = TestSubscriber(1)
+        publisher: TestPublisher[Any] = TestPublisher()
+        publisher.stream().timeout(2).subscribe(subscriber)
+        time.advance_by(2)
+        publisher.assert_cancelled(1)
+        error = subscriber.assert_error(StreamTimeout)
+        assert isinstance(error, TimeoutError)
+        assert str(error) == "no element came within 2 seconds"
+        assert error.__notes__[0].startswith("in timeout(2), assembled at ")  # type: ignore[attr-defined]
+
+    def test_the_fallback_is_asked_for_what_is_left(self, time: schedulers.VirtualTime) -> None:
+        first: TestPublisher[int] = TestPublisher()
+        second: TestPublisher[int] = TestPublisher()
+        subscriber: TestSubscriber[int] = TestSubscriber(5)
+        first.stream().timeout(2, fallback=second).subscribe(subscriber)
+        first.next(1, 2)
+        time.advance_by(2)
+        first.assert_cancelled(1)
+        assert second.requests == [3]
+        subscriber.request(4)
+        assert second.requests == [3, 4]
+        time.advance_by(100)
+        second.next(3).complete()
+        subscriber.assert_elements(1, 2, 3).assert_complete()
+        assert time.pending == 0
+
+    def test_a_fallback_with_much_to_give_does_not_pile_up(self, time: schedulers.VirtualTime) -> None:
+        seen = 0
+
+        def count(_: int) -> None:
+            nonlocal seen
+            seen += 1
+
+        done = threading.Event()
+        pyrs.never().timeout(2, fallback=pyrs.range(5000)).subscribe(on_next=count, on_complete=done.set)
+        time.advance_by(2)
+        assert seen == 5000
+        assert done.is_set()
+
+    def test_a_cancel_reaches_the_fallback(self, time: schedulers.VirtualTime) -> None:
+        second: TestPublisher[int] = TestPublisher()
+        subscriber: TestSubscriber[int] = TestSubscriber(5)
+        pyrs.never().timeout(2, fallback=second).subscribe(subscriber)
+        time.advance_by(2)
+        subscriber.cancel()
+        second.assert_cancelled(1)
+
+    def test_what_it_refuses(self) -> None:
+        with pytest.raises(TypeError, match="fallback"):
+            pyrs.just(1).timeout(1, fallback=[1])  # type: ignore[arg-type]
+        with pytest.raises(ValueError, match="first"):
+            pyrs.just(1).timeout(1, first=0)
+
+    def test_many_elements_take_one_timer(self, time: schedulers.VirtualTime) -> None:
+        armed: list[float] = []
+        schedule = time.schedule
+
+        def counting(task: Callable[[], object], delay: float = 0.0) -> schedulers.Cancellable:
+            armed.append(delay)
+            return schedule(task, delay)
+
+        time.schedule = counting  # type: ignore[method-assign]
+        pyrs.range(50_000).timeout(4).subscribe(on_next=lambda _: None)
+        pyrs.range(50_000).debounce(4).subscribe(on_next=lambda _: None)
+        assert len(armed) == 2
+        assert time.pending == 0
+
+    def test_of_an_element_and_the_clock_exactly_one_wins(self) -> None:
+        """Thousands of rounds: the alarm goes off on one thread while the element comes on another."""
+        pool = schedulers.pool(2)
+        outcomes = {"element": 0, "timeout": 0}
+        for round_ in range(3000):
+            time = schedulers.VirtualTime()
+            publisher: TestPublisher[int] = TestPublisher()
+            subscriber: TestSubscriber[int] = TestSubscriber(5)
+            fallback = pyrs.just(7) if round_ % 2 else None
+            publisher.stream().timeout(1, fallback=fallback, scheduler=time).subscribe(subscriber)
+            barrier = threading.Barrier(2)
+
+            def ring(barrier: threading.Barrier = barrier, time: schedulers.VirtualTime = time) -> None:
+                barrier.wait(10)
+                time.advance_by(1)
+
+            pool.execute(ring)
+            barrier.wait(10)
+            if not publisher.cancel_count:
+                try:
+                    publisher.next(1)
+                    publisher.complete()
+                except AssertionError:  # cancelled just now: nobody has demand
+                    pass
+            subscriber.await_end()
+            if subscriber.completed and not fallback:
+                assert subscriber.elements == [1]
+            elif fallback:
+                assert subscriber.elements in ([1], [7], [1, 7])
+            else:
+                assert isinstance(subscriber.error, StreamTimeout)
+            outcomes["element" if subscriber.elements[:1] == [1] else "timeout"] += 1
+            subscriber.assert_rules()
+        assert pool.close(10)
+        assert sum(outcomes.values()) == 3000
+
+    def test_debounce_and_sample_lose_no_last_element_to_a_race(self) -> None:
+        pool = schedulers.pool(2)
+        for round_ in range(1500):
+            time = schedulers.VirtualTime()
+            publisher: TestPublisher[int] = TestPublisher()
+            subscriber: TestSubscriber[int] = TestSubscriber(None)
+            stream = publisher.stream()
+            (stream.sample(1, scheduler=time) if round_ % 2 else stream.debounce(1, scheduler=time)).subscribe(
+                subscriber
+            )
+            publisher.next(0)
+            barrier = threading.Barrier(2)
+
+            def ring(barrier: threading.Barrier = barrier, time: schedulers.VirtualTime = time) -> None:
+                barrier.wait(10)
+                time.advance_by(1)
+
+            pool.execute(ring)
+            barrier.wait(10)
+            publisher.next(1, 2, 3).complete()
+            assert subscriber.await_complete()[-1] == 3
+            assert subscriber.elements == sorted(set(subscriber.elements))
+            subscriber.assert_rules()
+        assert pool.close(10)
+
+
+class TestInterval:
+    def test_its_ticks(self, time: schedulers.VirtualTime) -> None:
+        at: list[tuple[float, int]] = []
+        pyrs.interval(0.1, initial=3).take(4).subscribe(on_next=lambda n: at.append((round(time.now(), 6), n)))
+        time.advance_by(10)
+        assert at == [(3, 0), (3.1, 1), (3.2, 2), (3.3, 3)]
+        assert time.pending == 0
+
+    def test_the_period_comes_first(self, time: schedulers.VirtualTime) -> None:
+        subscriber: TestSubscriber[int] = TestSubscriber(None)
+        pyrs.interval(timedelta(seconds=2)).subscribe(subscriber)
+        time.advance_by(1.5)
+        subscriber.assert_elements()
+        time.advance_by(3)
+        subscriber.assert_elements(0, 1)
+        subscriber.cancel()
+        assert time.pending == 0
+
+    @pytest.mark.parametrize(("overflow", "expected"), [("drop", [0, 4]), (pyrs.Overflow.LATEST, [0, 3])])
+    def test_ticks_without_demand(
+        self, time: schedulers.VirtualTime, overflow: pyrs.Overflow, expected: list[int]
+    ) -> None:
+        subscriber: TestSubscriber[int] = TestSubscriber(1)
+        pyrs.interval(1, overflow=overflow).subscribe(subscriber)
+        time.advance_by(4)
+        subscriber.assert_elements(0)
+        subscriber.request(1)
+        time.advance_by(1)
+        subscriber.assert_elements(*expected).assert_live()
+        subscriber.cancel()
+
+    def test_a_tick_without_demand_is_an_error_by_default(self, time: schedulers.VirtualTime) -> None:
+        subscriber: TestSubscriber[int] = TestSubscriber(1)
+        pyrs.interval(1).subscribe(subscriber)
+        time.advance_by(4)
+        subscriber.assert_elements(0).assert_error(BufferOverflow)
+        assert time.pending == 0
+
+    def test_how_it_is_shown_and_what_it_refuses(self) -> None:
+        assert repr(pyrs.interval(0.5)) == "interval(0.5)"
+        with pytest.raises(ValueError, match="period"):
+            pyrs.interval(0)
+        with pytest.raises(ValueError, match="initial"):
+            pyrs.interval(1, initial=-1)
+        with pytest.raises(ValueError, match="overflow"):
+            pyrs.interval(1, overflow="drop_oldest")
+        with pytest.raises(TypeError, match="scheduler"):
+            pyrs.interval(1, scheduler="pool")  # type: ignore[arg-type]
+
+
+class TestTimer:
+    def test_one_element_when_the_time_is_over(self, time: schedulers.VirtualTime) -> None:
+        subscriber: TestSubscriber[int] = TestSubscriber(1)
+        pyrs.timer(2).subscribe(subscriber)
+        time.advance_by(1.75)
+        subscriber.assert_elements().assert_live()
+        time.advance_by(0.25)
+        subscriber.assert_elements(0).assert_complete()
+
+    def test_it_waits_for_demand(self, time: schedulers.VirtualTime) -> None:
+        subscriber: TestSubscriber[int] = TestSubscriber()
+        pyrs.timer(2).subscribe(subscriber)
+        time.advance_by(9)
+        subscriber.assert_elements().assert_live()
+        subscriber.request(1)
+        subscriber.assert_elements(0).assert_complete()
+
+    def test_a_cancel_takes_it_back(self, time: schedulers.VirtualTime) -> None:
+        subscriber: TestSubscriber[int] = TestSubscriber(1)
+        pyrs.timer(2).subscribe(subscriber)
+        subscriber.cancel()
+        assert time.pending == 0
+
+    def test_how_it_is_shown_and_what_it_refuses(self) -> None:
+        assert repr(pyrs.timer(2)) == "timer(2)"
+        with pytest.raises(ValueError, match="seconds"):
+            pyrs.timer(-1)
+        with pytest.raises(TypeError, match="seconds"):
+            pyrs.timer("1")  # type: ignore[arg-type]
