@@ -195,6 +195,7 @@ class Hub(Publisher[T], ABC, Generic[T]):
             admitted = not self._over
             if admitted:
                 self._taps = (*self._taps, tap)
+                self._accused |= tap.illegal is not None  # in on_subscribe
         if admitted:
             self._wake()
         else:

@@ -136,6 +136,7 @@ class ReplayHub(Hub[T]):
             self._trim(time)
             tap.place = self._head
             self._taps = (*self._taps, tap)
+            self._accused |= tap.illegal is not None  # in on_subscribe
         self._wake()
 
     def _feed(self, tap: Tap[T]) -> None:
