@@ -116,15 +116,15 @@ class _FlatMapRun(Coordinator[Any]):
         if type(source) is IterablePublisher:
             pulled = _Pulled(self, source)
             self._inners.add(pulled)
-            self.notice(pulled)
-            if not self._live:
+            if self._live:
+                self.notice(pulled)
+            else:  # it came too late to be cancelled with the others
                 pulled.cancel()
         else:
             pushed = _Pushed(self, self._prefetch, passes=True)
             self._inners.add(pushed)
-            pushed.subscribe_to(publisher)
-            if not self._live:  # it was over before this one could be cancelled with the others
-                pushed.cancel()
+            if self._live:
+                pushed.subscribe_to(publisher)
 
     def notice(self, inner: _Pulled | _Pushed) -> None:
         """There is something to see. From any thread."""

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import pyrs
+from pyrs._core.fusion import IteratorConsumer, null_element
 from pyrs.testing import TestPublisher, TestSubscriber
 
 Wrap = Callable[[Any], pyrs.Stream[Any]]
@@ -249,6 +250,21 @@ def test_bad_arguments_are_refused_where_they_enter(
 # flat_map.
 
 
+class Batches(TestSubscriber[Any], IteratorConsumer[Any]):
+    """Takes batches, and records them one by one, so that the rules are looked at."""
+
+    def consume(self, iterator: Iterator[Any], limit: int) -> int:
+        taken = 0
+        for element in iterator:
+            if element is None:
+                raise null_element()
+            self.on_next(element)
+            taken += 1
+            if taken == limit:
+                break
+        return taken
+
+
 class TestFlatMap:
     def test_asks_for_concurrency_and_one_more_for_each_end(self) -> None:
         outer, inners = TestPublisher[int](), [TestPublisher[str]() for _ in range(4)]
@@ -330,10 +346,52 @@ class TestFlatMap:
         assert len(dropped.take()) == 1
 
     def test_a_delayed_error_does_not_miscount_what_a_batch_gave(self, dropped: Any) -> None:
-        stream = pyrs.range(3).flat_map(lambda n: pyrs.from_iterable(failing(n)), delay_errors=True)
-        with pytest.raises(ValueError, match="in the iterable"):
-            stream.collect()
-        dropped.take()
+        subscriber = Batches(4)
+        stream = pyrs.range(9).flat_map(lambda n: pyrs.from_iterable([n, n, None]), delay_errors=True)
+        stream.subscribe(subscriber)
+        subscriber.assert_elements(0, 0, 1, 1)
+        subscriber.request(100)
+        subscriber.await_error(pyrs.NullSignal)
+        assert len(subscriber.elements) == 18
+        assert len(dropped.take()) == 8
+
+    def test_batches_are_counted(self) -> None:
+        inner = TestPublisher[int]()
+        subscriber = Batches(0)
+        pyrs.just(1, 2).flat_map(lambda n: inner if n == 1 else pyrs.range(9)).subscribe(subscriber)
+        inner.next(*range(10, 30))
+        for _ in range(10):
+            subscriber.request(2)
+        assert len(subscriber.assert_rules().elements) == 20
+
+    def test_a_function_that_cancels_begins_nothing(self) -> None:
+        inner, closed = TestPublisher[int](), list[int]()
+
+        class Numbers:
+            def __iter__(self) -> Iterator[int]:
+                return self
+
+            def __next__(self) -> int:
+                return 1
+
+            def close(self) -> None:
+                closed.append(1)
+
+        class Opening:
+            def __iter__(self) -> Iterator[int]:
+                return Numbers()
+
+        for publisher in (inner, pyrs.from_iterable(Opening())):
+            subscriber: TestSubscriber[int] = TestSubscriber(None)
+
+            def function(n: int, publisher: Any = publisher, subscriber: Any = subscriber) -> Any:
+                subscriber.cancel()
+                return publisher
+
+            pyrs.just(1).flat_map(function).subscribe(subscriber)
+            subscriber.assert_elements().assert_live()
+        inner.assert_was_not_subscribed()
+        assert closed == [1]
 
     def test_a_function_that_fails_later_lets_delayed_ones_finish(self) -> None:
         inner = TestPublisher[int]()
