@@ -52,7 +52,8 @@ class TestEnvironment:
         reference_timeout: how long a Publisher may keep a Subscriber that has cancelled
             (``PUBLISHER_REFERENCE_GC_TIMEOUT_MILLIS``, else 1).
         hook_timeout: how long ``create_publisher`` and the other hooks may take.
-        deadline: how long a whole test may take; a test that is not over by then has failed. None runs the tests on the
+        deadline: how long a test may take (one of many repetitions, for a test that repeats itself); a test that is
+            not over by then has failed. None runs the tests on the
             thread that asks, without a deadline: for debuggers.
         debug: print every signal.
 
@@ -85,6 +86,7 @@ class TestEnvironment:
         self.deadline = None if deadline is None else self.scale * _checked("deadline", deadline)
         self.debug_enabled = debug
         self.current_hook: tuple[str, float] | None = None  # what is being called, and since when (time.monotonic)
+        self.alive_at = time.monotonic()
         self._errors: list[BaseException] = []
         self._changed = Condition()
         self._closing: list[Callable[[], None]] = []
@@ -100,6 +102,7 @@ class TestEnvironment:
         copy = object.__new__(type(self))
         copy.__dict__.update(self.__dict__)
         copy.current_hook = None
+        copy.alive_at = time.monotonic()
         copy._errors = []
         copy._changed = Condition()
         copy._closing = []
@@ -115,6 +118,10 @@ class TestEnvironment:
         self.closed.set()
         while self._closing:
             self._closing.pop()()
+
+    def progress(self) -> None:
+        """Begin the deadline anew: for a test that repeats something many times, once for each."""
+        self.alive_at = time.monotonic()
 
     # What goes wrong on any thread.
 

@@ -91,6 +91,7 @@ class PublisherTests(PublisherHooks[T], Generic[T]):
             raise Skipped("skip_stochastic_tests() says to leave it out")
 
         for iteration in range(_ITERATIONS):
+            self.env.progress()
 
             def body(publisher: Publisher[T], iteration: int = iteration) -> None:
                 subscriber = _OneByOne(self, _ELEMENTS)

@@ -76,6 +76,7 @@ class RaceTests(PublisherHooks[T], Generic[T]):
         self.needs(elements, completion=completion)
         subscribers: list[Watching[T]] = []
         for _ in range(_ROUNDS):
+            self.env.progress()
             subscriber = self._watch(self.new_publisher(elements))
             race(self.env, partial(subscriber.request, request), subscriber.cancel)
             subscribers.append(subscriber)

@@ -202,8 +202,10 @@ def _await(over: Event, subject: Verification, environment: TestEnvironment, dea
     began = time.monotonic()
     while not over.wait(_GLANCE):
         now = time.monotonic()
-        env = subject.__dict__.get("env")
+        env: TestEnvironment | None = subject.__dict__.get("env")
         hook = env.current_hook if env is not None else None
+        if env is not None:
+            began = max(began, env.alive_at)
         if hook is not None and now - hook[1] > environment.hook_timeout:
             return f"{hook[0]} did not return {milliseconds(environment.hook_timeout)}"
         if now - began > deadline:

@@ -109,6 +109,19 @@ def test_the_run_goes_on_after_hooks_that_return_none_raise_and_block() -> None:
 _EMPTY = "optional_spec105_emptyStreamMustTerminateBySignallingOnComplete"
 
 
+def test_a_test_that_repeats_itself_may_take_longer_than_one_deadline() -> None:
+    class Slow(_Verification):
+        environment = TestEnvironment(timeout=0.2, hook_timeout=1, deadline=0.25)
+
+        def create_publisher(self, elements: int) -> Any:
+            Event().wait(0.005)  # a hundred of these are longer than the deadline
+            return RightPublisher(elements)
+
+    verdict = judge(Slow, "stochastic_spec103_mustSignalOnMethodsSequentially")
+    assert verdict.status is Status.PASSED
+    assert verdict.seconds > 0.25
+
+
 def test_a_test_that_runs_without_end_is_ended() -> None:
     class Endless(RightPublisher):
         def subscribe(self, subscriber: Any, /) -> None:

@@ -382,7 +382,9 @@ class CancelsOnce(RightPublisher):
 
     class subscription(RightSubscription):  # noqa: N801
         def cancel(self) -> None:
-            if self.over:
+            with self.lock:
+                again, self.over = self.over, True
+            if again:
                 raise RuntimeError("cancelled already")
             super().cancel()
 
@@ -390,7 +392,8 @@ class CancelsOnce(RightPublisher):
 class CompletesOnCancel(RightPublisher):
     class subscription(RightSubscription):  # noqa: N801
         def cancel(self) -> None:
-            subscriber = self.subscriber
+            with self.lock:
+                subscriber, self.subscriber = self.subscriber, None
             super().cancel()
             if subscriber is not None and not self.sent:
                 subscriber.on_complete()
