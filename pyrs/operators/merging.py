@@ -266,7 +266,7 @@ class _Pulled:
         self._chain: Chain[Any] | None = None
         self.error: BaseException | None = None
         try:
-            self._chain = Chain(source.iterable, source.stages)
+            self._chain = Chain(source.iterable, source.stages, source.name, source.site)
             self.ended = self._chain.is_used_up()
         except Exception as error:
             self.ended = True
