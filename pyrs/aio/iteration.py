@@ -42,7 +42,7 @@ async def elements(source: Publisher[T], prefetch: int) -> AsyncGenerator[T, Non
     """
     waker = current_waker()
     if isinstance(source, IterablePublisher):
-        pulled = pull(source.iterable, source.stages)
+        pulled = pull(source.iterable, source.stages, source.name, source.site)
         try:
             turn = 0
             for element in pulled:
