@@ -145,7 +145,7 @@ async def single(source: Publisher[T]) -> T:
         step, result = fold.begin()
         upstream: Publisher[Any]
         if isinstance(source, IterablePublisher):
-            upstream = IterablePublisher(source.iterable, source.stages[:-1], source.name)
+            upstream = IterablePublisher(source.iterable, source.stages[:-1], source.name, source.site)
         else:
             upstream = StagedPublisher(source.source, source.stages[:-1]) if source.stages[1:] else source.source
         gathered = elements(upstream, _PREFETCH)
