@@ -107,8 +107,6 @@ class Crossing(Coordinator[Any]):
             finally:
                 self.refilled_by = 0
 
-    # While the lane refills a source that is pulled, that source calls these, on the lane's thread.
-
     def _passes(self) -> bool:
         """Signal what the queue holds; return whether it is empty and more is demanded."""
         elements = self._input.elements
@@ -116,16 +114,41 @@ class Crossing(Coordinator[Any]):
             self._used += self._emit_from(elements)
         return not elements and self._live and self._demand() > 0
 
-    def pull_one(self, element: Any) -> bool:
-        """Signal the element if it is its turn and it was demanded; return whether that was so."""
+    def takes(self, element: Any) -> bool:
+        """Signal the element if the lane is here, or can be, and it was demanded; return whether that was so."""
+        if self.refilled_by and self.refilled_by == get_ident():
+            return self._take(element)
+        if self._turns or not self._running.acquire(blocking=False):
+            return False
+        try:
+            taken = self._take(element)
+        finally:
+            self._running.release()
+        if self._again or self._used >= self._low or not self._live:
+            self.wake()
+        return taken
+
+    def takes_from(self, iterator: Iterator[Any], limit: int) -> int:
+        """Signal up to ``limit`` elements as ``takes`` does; return how many. The caller wakes the lane."""
+        if self.refilled_by and self.refilled_by == get_ident():
+            return self._take_from(iterator, limit)
+        if self._turns or not self._running.acquire(blocking=False):
+            return 0
+        try:
+            return self._take_from(iterator, limit)
+        finally:
+            self._running.release()
+            if not self._live:
+                self.wake()
+
+    def _take(self, element: Any) -> bool:
         if not self._passes():
             return False
         self._emit(element)
         self._used += 1
         return True
 
-    def pull(self, iterator: Iterator[Any], limit: int) -> int:
-        """Signal up to ``limit`` elements of the iterator, as far as there is demand; return how many."""
+    def _take_from(self, iterator: Iterator[Any], limit: int) -> int:
         count = 0
         while count < limit and self._passes():
             room = min(limit - count, self._demand())
@@ -175,17 +198,15 @@ class _CrossingInput(QueuedInput[Any]):
 
     def on_next(self, element: Any, /) -> None:
         run = self._run
-        here = run.refilled_by and run.refilled_by == get_ident()
-        if not here or element is None or self._closed or not run.pull_one(element):
+        if element is None or self._closed or not run.takes(element):
             super().on_next(element)
 
     def consume(self, iterator: Iterator[Any], limit: int) -> int:
-        run, count = self._run, 0
-        if run.refilled_by and run.refilled_by == get_ident():
-            count = run.pull(iterator, limit)
-            if not run._live:
-                self.cancel()  # before this returns: fewer than wanted must not look like the end
-                return count
+        run = self._run
+        count = run.takes_from(iterator, limit)
+        if not run._live:
+            self.cancel()  # before this returns: fewer than wanted must not look like the end
+            return count
         append, is_running = self.elements.append, run._running.locked
         try:
             for element in islice(iterator, limit - count):

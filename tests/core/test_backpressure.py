@@ -116,6 +116,27 @@ class TestAhead:
             assert len(subscriber.elements) == n
             assert len(pulled) <= n + 8
 
+    @pytest.mark.parametrize("text", list(AHEAD))
+    def test_requests_from_two_threads_lose_nothing(self, text: str, source: Wrap) -> None:
+        pool = schedulers.pool(2)
+        for _ in range(100):
+            subscriber: TestSubscriber[int] = TestSubscriber()
+            AHEAD[text](source(range(40))).subscribe(subscriber)
+            barrier = threading.Barrier(3)
+
+            def ask(barrier: threading.Barrier = barrier, who: TestSubscriber[int] = subscriber) -> None:
+                barrier.wait(10)
+                for _ in range(20):
+                    who.request(1)
+
+            pool.execute(ask)
+            pool.execute(ask)
+            barrier.wait(10)
+            subscriber.request(1)
+            assert subscriber.await_complete() == list(range(40))
+            subscriber.assert_rules()
+        assert pool.close(10)
+
     def test_what_it_refuses(self) -> None:
         stream = pyrs.just(1)
         with pytest.raises(ValueError, match="count"):
