@@ -68,9 +68,9 @@ def from_queue(
     stream when it is empty.
 
     A queue of threads or processes is waited for by a thread of the scheduler, as long as there is demand; the
-    Subscriber is signalled there. A cancel is seen within a tenth of a second; an element that the thread was just
-    taking out is lost then, and the hook for dropped elements told. A queue of asyncio is awaited by a task on its
-    loop; there a cancel is seen at once, and nothing is lost.
+    Subscriber is signalled there. A cancel is seen within a tenth of a second. A queue of asyncio is awaited by a task
+    on its loop, which a cancel cancels. An element that was just taken out when the cancel came is lost, and the hook
+    for dropped elements told.
 
     Args:
         queue: of ``queue``, ``multiprocessing`` or asyncio.
@@ -189,11 +189,12 @@ class _Taking(Coordinator[Any]):
         self._queue = operator.queue
         self._end_mark = operator.end
         self._taken = 0  # written by the thread that takes
-        self._used_up = False
+        self._begun = self._used_up = False
         self._arrived: deque[Any] = deque()
         self._taker = _Taker(self, bound_executor(current(operator.scheduler), capture()))
 
     def _begin(self) -> None:
+        self._begun = True
         self._take()
 
     def _requested_more(self, n: int) -> None:
@@ -208,7 +209,7 @@ class _Taking(Coordinator[Any]):
 
     def wants_more(self) -> bool:
         """Whether there is something to take an element out for."""
-        return self._live and not self._used_up and self._taken < self._requested
+        return self._live and self._begun and not self._used_up and self._taken < self._requested
 
     def take_demanded(self) -> None:
         """Take out what was demanded, waiting for it. On a thread of the scheduler, one at a time."""

@@ -136,6 +136,9 @@ class _Iteration(Coordinator[Any]):
                 return
             if element is None:
                 raise null_element()
+            if not self._live:
+                hooks.on_next_dropped(1, f"{self._operator.call}: asked for before the cancel", cancelled=True)
+                return
             self.post(self._emit, element)
             if self._only:
                 self.post(self._end_well)

@@ -136,8 +136,8 @@ def _received(source: Publisher[T], prefetch: int, timeout: float | None) -> Ite
                 if isinstance(element, BaseException):
                     raise element
                 return
-            queue.refill.taken()
             yield element
+            queue.refill.taken()  # only now: the element before was used up when this one is wanted
     finally:
         queue.refill.cancel()
 

@@ -130,7 +130,7 @@ def test_to_iterable_requests_a_bounded_number_ahead_of_any_other(elsewhere: Wra
     watched = Watched(elsewhere(pyrs.range(100)))
     iterator = pyrs.Stream(watched).to_iterable(prefetch=8, timeout=10)
     assert watched.requested == []
-    assert [next(iterator) for _ in range(6)] == list(range(6))
+    assert [next(iterator) for _ in range(7)] == list(range(7))
     assert watched.requested == [8, 6]
     assert list(iterator) == list(range(6, 100))
     assert sum(watched.requested) < 100 + 8

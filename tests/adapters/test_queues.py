@@ -1,0 +1,370 @@
+"""from_queue and to_queue: queues of threads, processes and asyncio."""
+
+from __future__ import annotations
+
+import asyncio
+import multiprocessing
+import queue
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+import pyrs
+from pyrs.adapters.queues import from_queue, to_queue
+from pyrs.testing import TestPublisher, TestSubscriber
+from tests.core.conftest import Dropped, Hidden
+
+DEADLINE = 20.0
+END = object()
+
+
+class Recorded(queue.Queue[Any]):
+    """A queue that tells how often it was waited for, and when a thread does."""
+
+    def __init__(self, maxsize: int = 0) -> None:
+        super().__init__(maxsize)
+        self.taken = 0
+        self.waits = threading.Semaphore(0)
+        self.fulls = threading.Semaphore(0)
+
+    def get(self, block: bool = True, timeout: float | None = None) -> Any:
+        assert timeout is not None, "a thread that waits for ever cannot be cancelled"
+        self.waits.release()
+        element = super().get(block, timeout)
+        self.taken += 1
+        return element
+
+    def put(self, item: Any, block: bool = True, timeout: float | None = None) -> None:
+        try:
+            super().put(item, False)
+        except queue.Full:
+            self.fulls.release()
+            super().put(item, block, timeout)
+
+
+@pytest.fixture(params=["Queue", "SimpleQueue", "LifoQueue", "multiprocessing"])
+def any_queue(request: pytest.FixtureRequest) -> Iterator[Any]:
+    if request.param != "multiprocessing":
+        yield getattr(queue, request.param)()
+        return
+    processes: Any = multiprocessing.get_context("spawn").Queue()
+    yield processes
+    processes.close()
+    processes.join_thread()
+
+
+class TestFromQueue:
+    def test_up_to_the_end(self, any_queue: Any) -> None:
+        elements = [1, 2, 3, "end"]
+        for each in reversed(elements) if isinstance(any_queue, queue.LifoQueue) else elements:
+            any_queue.put(each)
+        assert from_queue(any_queue, end="end").collect(timeout=DEADLINE) == [1, 2, 3]
+
+    def test_the_end_of_a_queue_of_processes_is_equal_and_not_identical(self, any_queue: Any) -> None:
+        any_queue.put(("the", "end"))
+        assert from_queue(any_queue, end=("the", "".join(["e", "nd"]))).collect(timeout=DEADLINE) == []
+
+    def test_an_end_is_compared_with_elements_of_its_type_only(self) -> None:
+        class Touchy:
+            def __eq__(self, other: object) -> bool:
+                raise AssertionError("nobody asks an element what it equals")
+
+            __hash__ = None  # type: ignore[assignment]
+
+        elements: queue.Queue[Any] = queue.Queue()
+        for each in (Touchy(), 0, False):
+            elements.put(each)
+        assert len(from_queue(elements, end=False).collect(timeout=DEADLINE)) == 2
+
+    def test_exactly_what_is_demanded_is_taken_out(self) -> None:
+        elements = Recorded()
+        for n in range(10):
+            elements.put(n)
+        subscriber: TestSubscriber[int] = TestSubscriber()
+        from_queue(elements).subscribe(subscriber)
+        assert elements.taken == 0
+        for n in range(1, 4):
+            subscriber.request(1)
+            subscriber.await_count(n)
+            assert elements.taken == n
+        subscriber.request(4)
+        assert subscriber.await_count(7) == list(range(7))
+        assert (elements.taken, elements.qsize()) == (7, 3)
+        subscriber.cancel()
+
+    def test_it_waits_for_what_is_put_later(self) -> None:
+        elements = Recorded()
+        subscriber: TestSubscriber[int] = TestSubscriber(None)
+        from_queue(elements, end=END).subscribe(subscriber)
+        for n in range(3):
+            assert elements.waits.acquire(timeout=DEADLINE)
+            elements.put(n)
+            subscriber.await_count(n + 1)
+        elements.put(END)
+        assert subscriber.await_complete() == [0, 1, 2]
+        taken_on = subscriber.thread_names - {threading.current_thread().name}
+        assert taken_on
+        assert all(name.startswith("pyrs-default") for name in taken_on)
+
+    def test_what_comes_after_the_end_stays_in_the_queue(self) -> None:
+        elements: queue.Queue[Any] = queue.Queue()
+        for each in (1, None, 2, None):
+            elements.put(each)
+        assert from_queue(elements, end=None).collect(timeout=DEADLINE) == [1]
+        assert from_queue(elements, end=None).collect(timeout=DEADLINE) == [2]
+
+    def test_a_cancel_lets_the_thread_go(self) -> None:
+        elements = Recorded()
+        scheduler = pyrs.schedulers.single("queue")
+        subscriber: TestSubscriber[int] = TestSubscriber(1)
+        from_queue(elements, scheduler=scheduler).subscribe(subscriber)
+        assert elements.waits.acquire(timeout=DEADLINE)
+        subscriber.cancel()
+        assert scheduler.close(DEADLINE)  # it waits until the thread has come back
+        elements.put(1)
+        assert (elements.qsize(), subscriber.elements) == (1, [])
+
+    def test_taken_out_too_late_is_told_of(self, dropped: Dropped) -> None:
+        subscriber: TestSubscriber[int] = TestSubscriber()
+
+        class Cancelling(queue.Queue[int]):
+            def get(self, block: bool = True, timeout: float | None = None) -> int:
+                element = super().get(block, timeout)
+                subscriber.cancel()
+                return element
+
+        elements = Cancelling()
+        elements.put(1)
+        scheduler = pyrs.schedulers.single("queue")
+        from_queue(elements, scheduler=scheduler).subscribe(subscriber)
+        subscriber.request(1)
+        assert scheduler.close(DEADLINE)
+        assert (dropped.elements, subscriber.elements) == (1, [])
+
+    def test_a_none_that_is_not_the_end(self) -> None:
+        elements: queue.Queue[Any] = queue.Queue()
+        elements.put(None)
+        with pytest.raises(pyrs.NullSignal, match="the queue gave None"):
+            from_queue(elements).collect(timeout=DEADLINE)
+
+    def test_what_the_queue_raises_is_the_error(self) -> None:
+        class Broken(queue.Queue[int]):
+            def get(self, block: bool = True, timeout: float | None = None) -> int:
+                raise OSError("handle is closed")
+
+        with pytest.raises(OSError, match="handle is closed") as caught:
+            from_queue(Broken()).collect(timeout=DEADLINE)
+        assert "test_queues.py" in caught.value.__notes__[0]
+
+    def test_a_queue_that_was_shut_down_ends_the_stream(self) -> None:
+        elements: Any = queue.Queue()
+        if not hasattr(elements, "shutdown"):
+            pytest.skip("queues can be shut down from Python 3.13 on")
+        elements.put(1)
+        elements.shutdown()
+        assert from_queue(elements).collect(timeout=DEADLINE) == [1]
+
+    def test_a_scheduler_that_is_closed(self) -> None:
+        scheduler = pyrs.schedulers.single("queue")
+        scheduler.close()
+        with pytest.raises(pyrs.schedulers.SchedulerClosed):
+            from_queue(queue.Queue(), scheduler=scheduler).collect(timeout=DEADLINE)
+
+    def test_two_subscribers_share_what_is_there(self) -> None:
+        elements: queue.Queue[Any] = queue.Queue()
+        both: list[TestSubscriber[int]] = [TestSubscriber(None), TestSubscriber(None)]
+        for subscriber in both:
+            from_queue(elements, end=END).subscribe(subscriber)
+        for n in range(1_000):
+            elements.put(n)
+        for _ in both:
+            elements.put(END)
+        found = sorted(both[0].await_complete() + both[1].await_complete())
+        assert found == list(range(1_000))
+
+    def test_races_of_requests_and_puts(self) -> None:
+        for _ in range(50):
+            elements: queue.SimpleQueue[Any] = queue.SimpleQueue()
+            subscriber: TestSubscriber[int] = TestSubscriber()
+            from_queue(elements, end=END).subscribe(subscriber)
+            barrier = threading.Barrier(3)
+
+            def request(subscriber: TestSubscriber[int] = subscriber, barrier: threading.Barrier = barrier) -> None:
+                barrier.wait(DEADLINE)
+                for _ in range(25):
+                    subscriber.request(1)
+
+            def put(elements: Any = elements, barrier: threading.Barrier = barrier) -> None:
+                barrier.wait(DEADLINE)
+                for n in range(49):
+                    elements.put(n)
+                elements.put(END)
+
+            threads = [threading.Thread(target=each) for each in (request, request, put)]
+            for thread in threads:
+                thread.start()
+            assert subscriber.await_complete() == list(range(49))
+            for thread in threads:
+                thread.join(DEADLINE)
+            subscriber.assert_rules()
+
+    def test_bad_arguments(self) -> None:
+        with pytest.raises(TypeError, match="has no get"):
+            from_queue([1])  # type: ignore[arg-type]
+        with pytest.raises(TypeError, match="has no get_nowait"):
+            from_queue(multiprocessing.get_context("spawn").SimpleQueue())  # type: ignore[arg-type]
+        with pytest.raises(TypeError, match="scheduler must be a Scheduler"):
+            from_queue(queue.Queue(), scheduler=3)  # type: ignore[arg-type]
+        with pytest.raises(TypeError, match=r"schedulers\.asyncio"):
+            from_queue(asyncio.Queue(), scheduler=pyrs.schedulers.inline())
+        assert repr(from_queue(queue.Queue())).startswith("from_queue(<queue.Queue")
+
+
+class TestFromAsyncioQueue:
+    def test_exactly_what_is_demanded_on_the_loop(self) -> None:
+        async def main() -> None:
+            elements: asyncio.Queue[Any] = asyncio.Queue()
+            for each in (1, 2, 3, END):
+                elements.put_nowait(each)
+            subscriber: TestSubscriber[int] = TestSubscriber(2)
+            from_queue(elements, end=END).subscribe(subscriber)
+            await until(lambda: len(subscriber.elements) == 2)
+            for _ in range(10):
+                await asyncio.sleep(0)
+            assert elements.qsize() == 2
+            subscriber.request(2)
+            await until(lambda: subscriber.completed)
+            subscriber.assert_elements(1, 2, 3)
+
+        asyncio.run(main())
+
+    def test_a_cancel_loses_what_was_taken_out_and_tells_of_it(self, dropped: Dropped) -> None:
+        async def main() -> None:
+            elements: asyncio.Queue[int] = asyncio.Queue()
+            for n in range(100):
+                subscriber: TestSubscriber[int] = TestSubscriber(1)
+                from_queue(elements).subscribe(subscriber)
+                for _ in range(n % 5):
+                    await asyncio.sleep(0)
+                elements.put_nowait(n)
+                subscriber.cancel()
+                for _ in range(5):
+                    await asyncio.sleep(0)
+                left = [elements.get_nowait() for _ in range(elements.qsize())]
+                assert len(subscriber.elements + left) + dropped.elements == 1
+                dropped.elements = 0
+
+        asyncio.run(main())
+
+    def test_subscribed_to_on_another_thread(self) -> None:
+        async def main() -> list[int]:
+            elements: asyncio.Queue[Any] = asyncio.Queue()
+            loop = asyncio.get_running_loop()
+            given = from_queue(elements, end=END, scheduler=pyrs.schedulers.asyncio(loop))
+            found = [
+                loop.run_in_executor(None, lambda stream=stream: stream.collect(timeout=DEADLINE))
+                for stream in (from_queue(elements, end=END), given)
+            ]
+            for each in (END, END):
+                await elements.put(each)
+            return [len(each) for each in await asyncio.gather(*found)]
+
+        assert asyncio.run(main()) == [0, 0]
+
+
+class TestToQueue:
+    @pytest.mark.parametrize("hide", [False, True])
+    def test_everything_and_the_end(self, any_queue: Any, hide: bool) -> None:
+        stream = pyrs.range(3)
+        to_queue(pyrs.Stream(Hidden(stream)) if hide else stream, any_queue, end="end")
+        found = [any_queue.get(timeout=DEADLINE) if hasattr(any_queue, "close") else any_queue.get() for _ in range(4)]
+        assert sorted(map(str, found)) == ["0", "1", "2", "end"]
+
+    @pytest.mark.parametrize("hide", [False, True])
+    def test_a_full_queue_holds_the_stream_back(self, hide: bool) -> None:
+        pulled: list[int] = []
+
+        def source() -> Iterator[int]:
+            for n in range(10):
+                pulled.append(n)
+                yield n
+
+        stream = pyrs.from_iterable(source())
+        elements = Recorded(maxsize=2)
+        thread = threading.Thread(
+            target=to_queue, args=(pyrs.Stream(Hidden(stream)) if hide else stream, elements), kwargs={"end": END}
+        )
+        thread.start()
+        for n in range(8):
+            assert elements.fulls.acquire(timeout=DEADLINE)
+            assert pulled == list(range(n + 3))  # two in the queue, one that waits
+            assert elements.get(timeout=DEADLINE) == n
+        assert [elements.get(timeout=DEADLINE) for _ in range(3)] == [8, 9, END]
+        thread.join(DEADLINE)
+        assert not thread.is_alive()
+
+    def test_a_failed_stream_puts_the_end_and_raises(self) -> None:
+        elements: queue.Queue[Any] = queue.Queue()
+        with pytest.raises(ValueError, match="no"):
+            to_queue(pyrs.just(1).concat(pyrs.error(ValueError("no"))), elements, end=None)
+        assert [elements.get_nowait(), elements.get_nowait(), elements.empty()] == [1, None, True]
+
+    def test_no_room_in_time_cancels(self) -> None:
+        elements: queue.Queue[int] = queue.Queue(1)
+        cancelled = threading.Event()
+        stream = pyrs.just(1, 2, 3).concat(pyrs.never()).do_on_cancel(cancelled.set)
+        with pytest.raises(TimeoutError, match="no room in the queue"):
+            to_queue(stream, elements, end=None, timeout=0.05)
+        assert cancelled.is_set()
+        assert (elements.get_nowait(), elements.empty()) == (1, True)
+
+    def test_a_queue_of_asyncio_is_awaited(self) -> None:
+        async def main() -> None:
+            elements: asyncio.Queue[Any] = asyncio.Queue(1)
+            pulled: list[int] = []
+            filling = asyncio.ensure_future(to_queue(pyrs.range(3).do_on_next(pulled.append), elements, end=END))
+            await until(lambda: len(pulled) == 2)
+            for _ in range(10):
+                await asyncio.sleep(0)
+            assert pulled == [0, 1]
+            assert [await elements.get() for _ in range(4)] == [0, 1, 2, END]
+            await asyncio.wait_for(filling, DEADLINE)
+            with pytest.raises(ValueError, match="no"):
+                await to_queue(pyrs.error(ValueError("no")), elements, end=END)
+            assert elements.get_nowait() is END
+
+        asyncio.run(main())
+
+    def test_a_cancelled_task_cancels_the_stream(self) -> None:
+        async def main() -> None:
+            elements: asyncio.Queue[Any] = asyncio.Queue(1)
+            source: TestPublisher[int] = TestPublisher()
+            filling = asyncio.ensure_future(to_queue(source, elements, end=END))
+            await asyncio.sleep(0)
+            filling.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await filling
+            source.assert_cancelled()
+            assert elements.empty()
+
+        asyncio.run(main())
+
+    def test_bad_arguments(self) -> None:
+        with pytest.raises(TypeError, match="stream must be a Publisher"):
+            to_queue([1], queue.Queue())  # type: ignore[call-overload]
+        with pytest.raises(TypeError, match="has no put"):
+            to_queue(pyrs.range(1), [1])  # type: ignore[call-overload]
+        with pytest.raises(TypeError, match="wait_for"):
+            to_queue(pyrs.range(1), asyncio.Queue(), timeout=1)  # type: ignore[call-overload]
+        with pytest.raises(ValueError, match="timeout must be finite"):
+            to_queue(pyrs.range(1), queue.Queue(), timeout=-1)
+
+
+async def until(condition: Callable[[], object]) -> None:
+    async def turn() -> None:
+        while not condition():
+            await asyncio.sleep(0)
+
+    await asyncio.wait_for(turn(), DEADLINE)
