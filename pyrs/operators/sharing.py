@@ -136,7 +136,7 @@ class Connection:
         hub._wake()
 
     def __repr__(self) -> str:
-        state = "not connected" if not self._connected else "over" if self.hub._ended else "connected"
+        state = "not connected" if not self._connected else "ended" if self.hub._ended else "connected"
         return f"<Connection of {self._shared.call}: {state}, {len(self.hub._taps)} subscribers>"
 
 
