@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import threading
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -177,6 +179,17 @@ def test_upstream_is_cancelled_with_the_last_group_that_was_given() -> None:
     source.next(1, 2, 4)
     assert groups.await_complete() == [1, 4]
     source.assert_cancelled(1)
+
+
+def test_nothing_is_kept_of_groups_that_were_cancelled() -> None:
+    source: TestPublisher[int] = TestPublisher()
+    kept: list[weakref.ref[Any]] = []
+    source.stream().group_by(lambda n: n).subscribe(
+        on_next=lambda group: (kept.append(weakref.ref(group.source)), group.take(1).subscribe(on_next=lambda n: None))
+    )
+    source.next(*range(50))
+    gc.collect()
+    assert sum(each() is not None for each in kept) <= 1  # the last one, until the next element comes
 
 
 def test_elements_that_nobody_wants_any_more_are_no_demand_lost() -> None:

@@ -271,6 +271,13 @@ def test_a_window_that_is_read_goes_on_and_one_that_is_cancelled_too() -> None:
     assert at.read() == [([1, 2, 3], False), ([99], False)]
 
 
+def test_what_was_read_is_requested_again_in_batches() -> None:
+    at = Timed(None, request=1, prefetch=8)
+    for n in range(1, 21):
+        at.source.next(n)
+    assert at.source.requests == [8, 6, 6, 6]
+
+
 def test_a_timed_window_that_outlives_the_stream_is_closed_by_time() -> None:
     at = Timed(None, request=1)
     at.source.next(1)
