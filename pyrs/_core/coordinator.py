@@ -14,7 +14,7 @@ from pyrs._core import hooks
 from pyrs._core.demand import checked_count, non_positive
 from pyrs._core.fusion import IteratorConsumer, null_element
 from pyrs._core.lane import Lane
-from pyrs._core.sites import Site, add_note, assembly_site
+from pyrs._core.sites import Site, assembly_site, blame
 from pyrs._core.subscription import checked_subscriber
 from pyrs.api import Publisher, Subscriber, Subscription
 from pyrs.errors import NullSignal, SpecViolation
@@ -52,7 +52,7 @@ class Operator(Publisher[R_co]):
 
     def blame(self, error: BaseException) -> None:
         """Note on the error that it arose here."""
-        add_note(error, f"in {self.call}" + (f", assembled at {self.site}" if self.site else ""))
+        blame(error, self.call, self.site)
 
     def __repr__(self) -> str:
         return self.call if self.source is None else f"{self.source!r}.{self.call}"

@@ -177,6 +177,43 @@ class TestOperatorsOfOtherKinds:
         assert len(notes) == 1
         assert notes[0].startswith("in reduce(fail")
 
+    @pytest.mark.parametrize("hide", [False, True])
+    @pytest.mark.parametrize(
+        "operator",
+        [
+            "concat_map", "distinct", "distinct_until_changed", "do_on_next", "filter", "flat_map", "group_by", "map",
+            "reduce", "scan", "skip_while", "switch_map", "take_while", "to_dict",
+        ],
+    )  # fmt: skip
+    def test_every_operator_names_itself_once(self, operator: str, hide: bool, hidden: Wrap) -> None:
+        source = hidden(pyrs.just(1, 2, 3)) if hide else pyrs.just(1, 2, 3)
+        (note,) = notes_of(error_of(getattr(source, operator)(fail)))
+        assert note.startswith(f"in {operator}(")
+        assert note.endswith(f", assembled at {here(-2)}")
+
+    @pytest.mark.parametrize(
+        ("name", "make"),
+        [
+            ("generate", lambda: pyrs.generate(lambda: 1, fail)),
+            ("defer", lambda: pyrs.defer(fail)),
+            ("using", lambda: pyrs.using(fail, fail)),
+            ("from_callable", lambda: pyrs.from_callable(fail)),
+        ],
+    )
+    def test_every_source_names_itself_once(self, name: str, make: Callable[[], pyrs.Stream[Any]]) -> None:
+        (note,) = notes_of(error_of(make()))
+        assert note.startswith(f"in {name}(")
+        assert __file__ in note
+
+    def test_a_source_in_an_inner_stream(self) -> None:
+        def numbers() -> Iterator[int]:
+            yield 1
+            fail()
+
+        (note,) = notes_of(error_of(pyrs.just(1).flat_map(lambda _: pyrs.from_iterable(numbers()))))
+        assert note.startswith("in from_iterable(<generator object")
+        assert note.endswith(f"assembled at {here(-2)}")
+
 
 class TestCheckpoint:
     def test_marks_errors_of_any_upstream(self, wrap: Wrap) -> None:

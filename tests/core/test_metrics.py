@@ -113,6 +113,22 @@ def test_many_threads_lose_no_count() -> None:
     assert (metrics.requested, metrics.demand, metrics.active) == (8_000, 0, 0)
 
 
+def test_an_element_that_comes_with_a_cancel_counts_but_met_no_demand() -> None:
+    subscriber: TestSubscriber[int] = TestSubscriber()
+    seconds = iter([0.0, 1.0, 2.0])
+
+    def clock() -> float:
+        now = next(seconds)
+        if now == 1.0:  # asked at the first element
+            subscriber.cancel()
+        return now
+
+    metrics = pyrs.Metrics("numbers", clock=clock)
+    pyrs.range(5).metrics(metrics).subscribe(subscriber)
+    subscriber.request(3)
+    assert (metrics.demand, metrics.elements, metrics.cancelled) == (0, 1, 1)
+
+
 def test_a_cancel_while_elements_come_leaves_no_demand() -> None:
     for _ in range(300):
         metrics = pyrs.Metrics("numbers")

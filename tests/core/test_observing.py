@@ -303,6 +303,20 @@ def test_finally_do_once_under_a_race_of_the_end_and_a_cancel(end: str, dropped:
     assert seen["end"] + seen["cancel"] >= rounds
 
 
+def test_finally_do_once_where_its_action_cancels() -> None:
+    story: list[str] = []
+    source: TestPublisher[int] = TestPublisher()
+    subscriber: TestSubscriber[int] = TestSubscriber()
+
+    def action() -> None:
+        story.append("finally")
+        subscriber.cancel()
+
+    source.stream().finally_do(action).default_if_empty(0).subscribe(subscriber)
+    source.complete()
+    assert story == ["finally"]
+
+
 class TestLog:
     def lines(self, caplog: pytest.LogCaptureFixture) -> list[str]:
         return [record.getMessage() for record in caplog.records if record.name == "pyrs.stream"]

@@ -242,6 +242,19 @@ class TestRetryWithBackoff:
         time.advance_by(60)
         assert seen == ["mine"] * 3
 
+    def test_a_cancel_while_the_timer_is_set(self) -> None:
+        """Whoever cancels does not see the timer yet; whoever sets it has to see the cancel."""
+        subscriber: TestSubscriber[int] = TestSubscriber(None)
+
+        class Late(schedulers.VirtualTime):
+            def schedule(self, task: Callable[[], object], delay: float = 0.0) -> schedulers.Cancellable:
+                subscriber.cancel()
+                return super().schedule(task, delay)
+
+        time = Late()
+        Attempts(9).stream().retry(backoff=pyrs.Backoff(), scheduler=time).subscribe(subscriber)
+        assert time.pending == 0
+
     def test_on_real_threads(self) -> None:
         assert Attempts(3, 1).stream().retry(backoff=pyrs.Backoff(0.001)).collect(timeout=30) == [1] * 4
 
@@ -425,6 +438,25 @@ class TestRetryWhen:
         assert [str(error) for error in listener.elements] == ["attempt 3"]
         subscriber.cancel()
         listener.await_complete()
+
+    def test_nor_is_it_given_to_whoever_asks_for_it_while_the_next_attempt_is_on(self) -> None:
+        signals: TestPublisher[str] = TestPublisher()
+        source: TestPublisher[int] = TestPublisher()
+        publishers: list[pyrs.Publisher[int]] = [pyrs.error(OSError("down")), source]
+        listener: TestSubscriber[BaseException] = TestSubscriber(0)
+
+        def function(errors: pyrs.Stream[BaseException]) -> pyrs.Publisher[str]:
+            errors.subscribe(listener)
+            return signals
+
+        subscriber: TestSubscriber[int] = TestSubscriber(None)
+        pyrs.defer(lambda: publishers.pop(0)).retry_when(function).subscribe(subscriber)
+        signals.next("go")
+        listener.request(5)
+        listener.assert_elements().assert_live()
+        source.error(OSError("again"))
+        assert [str(error) for error in listener.elements] == ["again"]
+        subscriber.cancel()
 
     def test_each_subscriber_has_its_own(self) -> None:
         calls: list[int] = []
