@@ -133,7 +133,7 @@ class StageRun(ABC):
         """
 
     def let_go(self) -> None:  # noqa: B027 - most stages hold nothing
-        """Nothing may be emitted any more: drop what is held. Called after ``on_cancel``, when upstream is cancelled."""
+        """Nothing may be emitted any more: drop what is held. Called when upstream was cancelled."""
 
     def request(self, n: int) -> None:
         """Take demand, from any thread. n <= 0 is handed on as it is: the source answers it (3.9), serially."""
