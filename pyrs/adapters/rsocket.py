@@ -310,6 +310,7 @@ class _Outgoing(reactivestreams.publisher.Publisher):  # type: ignore[misc]
             self._stream.subscribe(sending)
         except Exception as error:
             sending.on_error(error)
+        sending.subscribed = True
 
     def __repr__(self) -> str:
         return f"to_rsocket({self._stream!r})"
@@ -328,6 +329,8 @@ class _Sending(Subscriber[Any], Subscription):
         self._signals: deque[tuple[str, Any]] = deque()
         self._coming = False  # whether the loop will come to look at the signals
         self._over = False
+        # What is signalled before that waits for the loop's next turn: the frame that opens a channel goes out first.
+        self.subscribed = False
         # The rest belongs to the loop.
         self._wanted = 0  # by the peer, and not yet requested
         self._outstanding = 0
@@ -383,7 +386,7 @@ class _Sending(Subscriber[Any], Subscription):
     def _put(self, name: str, argument: Any) -> None:
         if self._over:
             return
-        if is_here(self._loop) and not self._signals:
+        if self.subscribed and not self._signals and is_here(self._loop):
             self._deliver(name, argument)
             return
         self._signals.append((name, argument))

@@ -137,7 +137,9 @@ class _Iteration(Coordinator[Any]):
             if element is None:
                 raise null_element()
             if not self._live:
-                hooks.on_next_dropped(1, f"{self._operator.call}: asked for before the cancel", cancelled=True)
+                hooks.on_next_dropped(  # type: ignore[unreachable]  # a cancel may come while it is awaited
+                    1, f"{self._operator.call}: asked for before the cancel", cancelled=True
+                )
                 return
             self.post(self._emit, element)
             if self._only:
