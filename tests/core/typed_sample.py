@@ -1,0 +1,93 @@
+"""What type checkers have to see. Never run: ``test_types`` gives it to mypy and to pyright."""
+
+# pyright: reportUnnecessaryTypeIgnoreComment=true
+
+from __future__ import annotations
+
+from operator import add
+
+from typing_extensions import assert_type
+
+import pyrs
+from pyrs import GroupedStream, Notification, Single, Stream
+
+numbers = pyrs.from_iterable([1])
+words = pyrs.just("a", "b")
+
+
+class Animal: ...
+
+
+class Cat(Animal): ...
+
+
+# Elements that change.
+assert_type(numbers, Stream[int])
+assert_type(numbers.map(str), Stream[str])
+assert_type(numbers.map(str).map(len), Stream[int])
+assert_type(numbers.map(lambda n: (n, str(n))), Stream[tuple[int, str]])
+assert_type(numbers.scan(add), Stream[int])
+assert_type(numbers.scan(lambda text, n: text + str(n), ""), Stream[str])
+assert_type(words.with_index(), Stream[tuple[int, str]])
+assert_type(words.materialize(), Stream[Notification[str]])
+assert_type(words.materialize().dematerialize(), Stream[str])
+
+# Elements that pass.
+assert_type(numbers.filter(bool), Stream[int])
+assert_type(pyrs.from_iterable([1, "a"]).of_type(int), Stream[int])
+assert_type(words.take(1).skip(1).take_last(2).distinct(len), Stream[str])
+assert_type(words.take_while(str.isalpha, inclusive=True).skip_while(str.isalpha), Stream[str])
+assert_type(words.distinct_until_changed(len, comparer=lambda a, b: a + 1 == b), Stream[str])
+
+# One element of all, or one of them.
+assert_type(numbers.to_list(), Single[list[int]])
+assert_type(numbers.to_set(), Single[set[int]])
+assert_type(words.to_dict(len), Single[dict[int, str]])
+assert_type(words.to_dict(len, str.encode), Single[dict[int, bytes]])
+assert_type(numbers.count(), Single[int])
+assert_type(numbers.reduce(add), Single[int])
+assert_type(numbers.reduce(lambda text, n: text + str(n), ""), Single[str])
+assert_type(numbers.first(), Single[int])
+assert_type(numbers.first(default="none"), Single[int | str])
+assert_type(numbers.last(default=0), Single[int])
+assert_type(numbers.element_at(3, default=b""), Single[int | bytes])
+assert_type(numbers.default_if_empty("none"), Stream[int | str])
+assert_type(numbers.any(bool), Single[bool])
+assert_type(numbers.first().block(), int)
+assert_type(numbers.collect(), list[int])
+
+# Lists, windows, groups.
+assert_type(words.buffer(2), Stream[list[str]])
+assert_type(words.buffer(2, skip=1), Stream[list[str]])
+assert_type(words.buffer(seconds=1), Stream[list[str]])
+assert_type(words.window(2), Stream[Stream[str]])
+assert_type(words.window(2, seconds=0.5), Stream[Stream[str]])
+assert_type(words.group_by(len), Stream[GroupedStream[int, str]])
+assert_type(words.group_by(len, str.encode), Stream[GroupedStream[int, bytes]])
+assert_type(words.group_by(len).first().block().key, int)
+assert_type(words.group_by(len).flat_map(lambda group: group.count()), Stream[int])
+assert_type(numbers.concat(words), Stream[int | str])
+
+# A stream of cats is one of animals.
+animals: Stream[Animal] = pyrs.just(Cat())
+publisher: pyrs.Publisher[Animal] = pyrs.just(Cat()).filter(bool)
+
+
+async def awaited() -> None:
+    assert_type(await numbers.to_list(), list[int])
+    assert_type(await words.first(default=0), str | int)
+    async for word in words:
+        assert_type(word, str)
+
+
+# What has to be refused: a checker that lets one of these pass calls the comment unnecessary.
+numbers.map(3)  # type: ignore[call-overload]
+numbers.map(str.upper)  # type: ignore[arg-type]
+words.filter(abs)  # type: ignore[arg-type]
+words.scan(lambda n, word: n + 1, "")  # type: ignore[operator]
+words.dematerialize()  # type: ignore[misc]
+words.buffer()  # type: ignore[call-overload]
+words.buffer(2, skip=1, seconds=1)  # type: ignore[call-overload]
+words.window(seconds="1")  # type: ignore[call-overload]
+words.first("x")  # type: ignore[call-overload]
+cats: Stream[Cat] = pyrs.just(Animal())  # type: ignore[arg-type]
