@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import queue
 import time
+from collections.abc import Callable
 from threading import Event, Lock
 from typing import Any, Generic, TypeVar
 
@@ -43,9 +44,13 @@ class Latch:
         """It has happened."""
         self._event.set()
 
-    def closes(self, timeout: float) -> bool:
-        """Wait until it happens; say whether it has."""
-        return self._event.wait(timeout)
+    def closes_while(self, count: Callable[[], int]) -> bool:
+        """Wait until it happens, as long as a count goes on; say whether it has happened."""
+        seen = -1
+        while not self._event.wait(self._env.timeout):
+            if seen == (seen := count()):
+                return False
+        return True
 
     def assert_closed(self, message: str) -> None:
         """Flop if it has not happened."""
