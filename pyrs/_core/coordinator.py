@@ -305,6 +305,11 @@ class Coordinator(Lane, Startable, Generic[R]):
         if hooks.is_exit(error):
             raise error
 
+    def _drop(self, error: BaseException | None) -> None:
+        """Tell the hook of an upstream's error, if there is one, that is not signalled because the stream is over."""
+        if error is not None and not hooks.is_exit(error):
+            hooks.on_error_dropped(error, f"{self._operator.call}: the stream was over")
+
     # What keeps the rules.
 
     def start(self) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from pyrs._core import hooks
 from pyrs._core.coordinator import Coordinator, Operator, checked_element
 from pyrs._core.inputs import QueuedInput
 from pyrs._core.iterating import IterablePublisher
@@ -179,5 +178,4 @@ class _ZipRun(Coordinator[Any]):
     def _release(self) -> None:
         for each in self._inputs:
             each.cancel()
-            if each.error is not None:
-                hooks.on_error_dropped(each.error, f"{self._operator.call}: the stream was over")
+            self._drop(each.error)

@@ -106,7 +106,7 @@ class _ConcatMapRun(Relay[Any]):
         with self._turn:
             self._waiting.clear()
             error, self._error = self._error, None
-        if error is not None:
+        if error is not None and not hooks.is_exit(error):
             hooks.on_error_dropped(error, f"{self._operator.call}: the stream was over")
 
 
@@ -202,15 +202,13 @@ class _SwitchMapRun(Coordinator[Any]):
         inner, self._inner = self._inner, None
         if inner is not None:
             inner.cancel()
-            if inner.error is not None:
-                hooks.on_error_dropped(inner.error, f"{self._operator.call}: the inner stream was replaced")
+            self._drop(inner.error)
 
     def _release(self) -> None:
         self._outer.cancel()
         self._outer.newest.clear()
         self._let_inner_go()
-        if self._outer.error is not None:
-            hooks.on_error_dropped(self._outer.error, f"{self._operator.call}: the stream was over")
+        self._drop(self._outer.error)
 
 
 class _Newest(Input[Any]):

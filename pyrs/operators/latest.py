@@ -6,7 +6,6 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from pyrs._core import hooks
 from pyrs._core.coordinator import Coordinator, Operator, checked_element
 from pyrs._core.demand import UNBOUNDED
 from pyrs._core.inputs import DirectInput, Input, RefilledInput
@@ -94,8 +93,7 @@ class _CombineLatestRun(Coordinator[Any]):
     def _release(self) -> None:
         for each in self._inputs:
             each.cancel()
-            if each.error is not None:
-                hooks.on_error_dropped(each.error, f"{self._operator.call}: the stream was over")
+            self._drop(each.error)
         self.line.clear()
         self._latest.clear()
 

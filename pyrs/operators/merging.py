@@ -175,13 +175,11 @@ class _FlatMapRun(Coordinator[Any]):
 
     def _release(self) -> None:
         self._outer.cancel()
-        errors = [self._outer.error, *(self._delayed or ())]
         for inner in tuple(self._inners):
             inner.cancel()
-            errors.append(inner.error)
-        for error in errors:
-            if error is not None:
-                hooks.on_error_dropped(error, f"{self._operator.call}: the stream was over")
+            self._drop(inner.error)
+        for error in (self._outer.error, *(self._delayed or ())):
+            self._drop(error)
         self._inners.clear()
         self._ready.clear()
         self._held.clear()

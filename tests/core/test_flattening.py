@@ -187,6 +187,18 @@ def test_an_interrupt_in_the_function_is_raised_where_it_struck(operator: Operat
     subscriber.assert_rules()
 
 
+def test_an_interrupt_in_an_inner_iterable_is_raised_where_it_struck(operator: Operator, wrap: Wrap) -> None:
+    def interrupted() -> Iterator[int]:
+        yield 1
+        raise KeyboardInterrupt
+
+    subscriber: TestSubscriber[int] = TestSubscriber(None)
+    with pytest.raises(KeyboardInterrupt):
+        operator(pyrs.just(1), lambda n: wrap(pyrs.from_iterable(interrupted()))).subscribe(subscriber)
+    subscriber.assert_rules()
+    assert subscriber.elements in ([1], [])  # it does not wait for what is held
+
+
 def test_a_subscriber_that_raises_is_told_no_more(operator: Operator, wrap: Wrap, dropped: Any) -> None:
     def fail(subscriber: TestSubscriber[int], element: int) -> None:
         raise ValueError("mine")
