@@ -133,6 +133,7 @@ class Transforming(Family[T_co]):
 
         Raises:
             TypeError: it is not an integer.
+            ValueError: it is negative.
 
         Example:
             >>> import pyrs

@@ -23,7 +23,7 @@ MODELS: dict[str, tuple[Callable[[Any], Any], Callable[[list[int]], list[Any]]]]
     "scan": (lambda s: s.scan(add), lambda x: list(itertools.accumulate(x))),
     "scan from": (lambda s: s.scan(add, 5), lambda x: list(itertools.accumulate(x, initial=5))),
     "with_index": (lambda s: s.with_index(), lambda x: list(enumerate(x))),
-    "with_index from": (lambda s: s.with_index(-2), lambda x: list(enumerate(x, -2))),
+    "with_index from": (lambda s: s.with_index(7), lambda x: list(enumerate(x, 7))),
     "materialize": (
         lambda s: s.materialize(),
         lambda x: [*map(Notification.next, x), Notification.completed()],
