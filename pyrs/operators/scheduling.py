@@ -318,7 +318,6 @@ class _Hops(Lane):
         self._input = upstream
         self._source: Publisher[Any] | None = None
         self._wanted = 0  # under the owner's lock
-        self._thread = 0  # the one that this lane is on
         self._again = False
         self._refused = False
 
@@ -329,10 +328,7 @@ class _Hops(Lane):
     def request(self, n: int) -> None:
         with self._owner._lock:
             self._wanted += n
-        if self._thread == get_ident():
-            self._request()  # from inside on_next: the source, which is on this thread, adds it up
-        else:
-            self._hop()
+        self._hop()  # from inside on_next that is no task: this lane is at it, and looks again
 
     def _hop(self) -> None:
         self._again = True
@@ -344,22 +340,15 @@ class _Hops(Lane):
             if first:
                 self._owner.post(self._owner._fail, error)
 
-    def _request(self) -> None:
-        with self._owner._lock:
-            wanted, self._wanted = self._wanted, 0
-        if wanted:
-            self._input.request(min(wanted, UNBOUNDED))
-
     def _has_work(self) -> bool:
         return self._again
 
     def _work(self) -> None:
         self._again = False
-        self._thread = get_ident()
-        try:
-            source, self._source = self._source, None
-            if source is not None and self._owner._live:
-                self._input.subscribe_to(source)
-            self._request()
-        finally:
-            self._thread = 0
+        source, self._source = self._source, None
+        if source is not None and self._owner._live:
+            self._input.subscribe_to(source)
+        with self._owner._lock:
+            wanted, self._wanted = self._wanted, 0
+        if wanted:
+            self._input.request(min(wanted, UNBOUNDED))

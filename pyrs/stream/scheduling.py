@@ -76,7 +76,7 @@ class Scheduling(Family[T_co]):
         A source that is pulled, and every function before this operator, runs on the scheduler then, and its signals
         come from there. A source with a thread of its own still signals on that; ``publish_on`` moves signals.
         Demand is handed on as it is; nothing is held or dropped. A request from inside ``on_next`` of a source that
-        runs on the scheduler goes to it directly. A cancel is not moved. ``on_subscribe`` comes on the subscribing
+        runs on the scheduler takes no task. A cancel is not moved. ``on_subscribe`` comes on the subscribing
         thread.
 
         Do not pull a long or slow source on an asyncio loop: it holds the loop until the demand is met.

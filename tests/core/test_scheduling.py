@@ -119,6 +119,7 @@ class TestBoth:
         busy, release = threading.Event(), threading.Event()
         single.execute(lambda: (busy.set(), release.wait(10)))
         assert busy.wait(10)
+        publisher.next(1)  # so the lane waits for the thread
         subscriber.cancel()
         publisher.assert_cancelled(1)
         release.set()

@@ -201,12 +201,16 @@ class TestDemand:
     def test_throttle_takes_the_clock_of_whoever_subscribes(self) -> None:
         time = schedulers.VirtualTime()
         for stream in (pyrs.range(9), pyrs.range(9).concat(pyrs.empty())):
-            subscriber: TestSubscriber[int] = TestSubscriber()
+            subscriber: TestSubscriber[int] = TestSubscriber(on_element=lambda *_: time.advance_by(2))
             with schedulers.use(time):
                 stream.throttle(4).subscribe(subscriber)
-            time.advance_by(10)
             subscriber.request(2)
             subscriber.assert_elements(0).assert_complete()
+            subscriber = TestSubscriber(on_element=lambda *_: time.advance_by(4))
+            with schedulers.use(time):
+                stream.throttle(4).subscribe(subscriber)
+            subscriber.request(9)
+            subscriber.assert_elements(*range(9))
 
     @pytest.mark.parametrize("text", ["delay(4)", "timeout(4)", "delay_subscription(4)"])
     def test_demand_is_handed_on_as_it_is(self, time: schedulers.VirtualTime, text: str) -> None:
@@ -238,6 +242,8 @@ class TestTimeout:
         longer: Operate = lambda stream: stream.timeout(2, first=6)  # noqa: E731
         assert script(time, longer, "-----ab-----")[0] == "-----ab-X---"
         assert script(time, longer, "---------")[0] == "------X--"
+        longest: Operate = lambda stream: stream.timeout(2, first=60)  # noqa: E731
+        assert script(time, longest, "--a-----")[0] == "--a-X---"
         shorter: Operate = lambda stream: stream.timeout(6, first=2)  # noqa: E731
         assert script(time, shorter, "-a---------")[0] == "-a-----X---"
         assert script(time, shorter, "-----")[0] == "--X--"
