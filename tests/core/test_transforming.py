@@ -23,7 +23,6 @@ MODELS: dict[str, tuple[Callable[[Any], Any], Callable[[list[int]], list[Any]]]]
     "scan": (lambda s: s.scan(add), lambda x: list(itertools.accumulate(x))),
     "scan from": (lambda s: s.scan(add, 5), lambda x: list(itertools.accumulate(x, initial=5))),
     "with_index": (lambda s: s.with_index(), lambda x: list(enumerate(x))),
-    "with_index from": (lambda s: s.with_index(7), lambda x: list(enumerate(x, 7))),
     "materialize": (
         lambda s: s.materialize(),
         lambda x: [*map(Notification.next, x), Notification.completed()],
@@ -38,6 +37,12 @@ MODELS: dict[str, tuple[Callable[[Any], Any], Callable[[list[int]], list[Any]]]]
 def test_against_lists(name: str, numbers: list[int], demands: list[int]) -> None:
     operate, model = MODELS[name]
     agrees(operate, numbers, model(numbers), demands)
+
+
+@quick
+@given(numbers=NUMBERS, demands=DEMANDS)
+def test_with_index_numbers_the_elements(numbers: list[int], demands: list[int]) -> None:
+    agrees(lambda stream: stream.with_index(7), numbers, list(enumerate(numbers, 7)), demands)
 
 
 @quick
