@@ -223,7 +223,7 @@ class Coordinator(Lane, Startable, Generic[R]):
         total = 0
         while queue and self._live:
             room = min(self._requested - self._emitted, len(queue), limit - total)
-            if not room:
+            if room <= 0:
                 break
             count = 0
             if self._consumes and room > 1:

@@ -117,6 +117,15 @@ class TestAhead:
             assert len(pulled) <= n + 8
 
     @pytest.mark.parametrize("text", list(AHEAD))
+    def test_more_taken_than_the_low_tide_and_more_held(self, text: str, source: Wrap) -> None:
+        subscriber: TestSubscriber[int] = TestSubscriber(5)
+        AHEAD[text](source(range(100))).subscribe(subscriber)
+        subscriber.assert_elements(*range(5))
+        for n in (7, 1, 40, 48, 1):
+            subscriber.request(n)
+        assert subscriber.await_complete() == list(range(100))
+
+    @pytest.mark.parametrize("text", list(AHEAD))
     def test_requests_from_two_threads_lose_nothing(self, text: str, source: Wrap) -> None:
         pool = schedulers.pool(2)
         for _ in range(100):
