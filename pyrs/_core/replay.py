@@ -82,7 +82,6 @@ class ReplayHub(Hub[T]):
                 if result is OK:
                     for tap in self._taps:
                         self._feed(tap)
-                    self._drained()
                 if self._interrupt is not None:
                     interrupt = self._take_interrupt()
             finally:
@@ -169,4 +168,4 @@ class ReplayHub(Hub[T]):
         self._drained()
 
     def _drained(self) -> None:
-        """Subscribers were given elements. By whoever has the turn."""
+        """Subscribers were given what they demanded. By whoever has the turn."""

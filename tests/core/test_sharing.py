@@ -330,6 +330,32 @@ def test_in_that_while_the_source_may_end() -> None:
         after.await_complete()
 
 
+def test_one_that_raises_is_no_longer_counted(dropped: Any) -> None:
+    def fails(it: Any, n: int) -> None:
+        raise ValueError(n)
+
+    publisher = TestPublisher[int]()
+    publisher.stream().share().subscribe(TestSubscriber[int](None, on_element=fails))
+    publisher.next(1)
+    assert len(dropped.take()) == 1
+    assert publisher.cancel_count == 1
+
+
+def test_a_timer_that_could_not_be_cancelled_in_time_does_nothing() -> None:
+    class Deaf(schedulers.VirtualTime):
+        def schedule(self, task: Any, delay: float = 0.0) -> Any:
+            super().schedule(task, delay)
+            return super().schedule(lambda: None)
+
+    publisher = TestPublisher[int]()
+    time = Deaf()
+    shared = publisher.stream().publish().ref_count(seconds=10, scheduler=time)
+    subscribed(shared).cancel()
+    subscribed(shared)
+    time.advance_by(60)
+    assert publisher.cancel_count == 0
+
+
 def test_a_closed_scheduler_disconnects_at_once() -> None:
     publisher = TestPublisher[int]()
     time = schedulers.VirtualTime()

@@ -280,6 +280,69 @@ def test_a_hundred_thousand_pushes_from_inside_on_next_nest_nowhere() -> None:
     assert left == 0
 
 
+def test_an_error_names_the_stage_that_it_arose_in(sink: Sink[Any]) -> None:
+    subscriber: TestSubscriber[Any] = TestSubscriber(None)
+    sink.stream.map(lambda n: 1 // n).filter(lambda n: True).subscribe(subscriber)
+    sink.emit(0)
+    notes = subscriber.assert_error(ZeroDivisionError).__notes__
+    assert len(notes) == 1 and notes[0].startswith("in map(")
+
+
+@pytest.mark.parametrize("name", ["multicast", "replay"])
+def test_a_push_beside_another_threads_drain_is_taken_and_reaches_all(name: str) -> None:
+    sink = ALL[name]()
+    inside, go = threading.Event(), threading.Event()
+
+    def hold(it: Any, n: int) -> None:
+        inside.set()
+        assert go.wait(30)
+
+    fast = subscribed(sink)
+    slow: TestSubscriber[Any] = TestSubscriber(0, on_element=hold)
+    sink.stream.subscribe(slow)
+    sink.emit(1)
+    thread = threading.Thread(target=slow.request, args=(2,))
+    thread.start()
+    assert inside.wait(30)
+    assert sink.try_emit(2) is EmitResult.OK
+    go.set()
+    thread.join(30)
+    for each in (fast, slow):
+        each.assert_elements(1, 2)
+
+
+@pytest.mark.parametrize("name", ["multicast", *DIRECT, "replay"])
+def test_one_may_cancel_another_while_an_element_goes_out(name: str) -> None:
+    sink = ALL[name]()
+    second: TestSubscriber[Any] = TestSubscriber(None)
+    first: TestSubscriber[Any] = TestSubscriber(None, on_element=lambda it, n: second.cancel())
+    sink.stream.subscribe(first)
+    sink.stream.subscribe(second)
+    sink.emit(1)
+    first.assert_elements(1)
+    second.assert_elements()
+
+
+def test_one_that_comes_while_held_elements_go_out_takes_part_in_the_next() -> None:
+    sink = sinks.multicast()
+    late: TestSubscriber[Any] = TestSubscriber(1)
+
+    def come(it: Any, n: int) -> None:
+        if n == 0:
+            sink.stream.subscribe(late)
+
+    first: TestSubscriber[Any] = TestSubscriber(0, on_element=come)
+    sink.stream.subscribe(first)
+    for n in range(4):
+        sink.emit(n)
+    first.request(9)
+    first.assert_elements(0, 1)
+    late.assert_elements(1)
+    late.request(9)
+    first.assert_elements(0, 1, 2, 3)
+    late.assert_elements(1, 2, 3)
+
+
 # Unicast.
 
 
@@ -471,7 +534,6 @@ def test_replay_lets_go_of_what_nobody_can_get() -> None:
     gone = weakref.ref(element)
     sink.emit(element)
     del element
-    sink.emit(Element())
     sink.emit(Element())
     gc.collect()
     assert gone() is None

@@ -179,6 +179,28 @@ def test_a_cancel_ends_the_wait(publisher: SubmissionPublisher[Any]) -> None:
     assert joined(*waiting) == 0
 
 
+def test_a_cancel_ends_the_wait_also_while_on_next_is_busy(publisher: SubmissionPublisher[Any]) -> None:
+    inside, go = threading.Event(), threading.Event()
+
+    def hold(it: Any, n: int) -> None:
+        inside.set()
+        assert go.wait(30)
+
+    subscriber: TestSubscriber[Any] = TestSubscriber(None, on_element=hold)
+    publisher.subscribe(subscriber)
+    subscriber.await_subscription()
+    publisher.submit(0)
+    assert inside.wait(30)
+    publisher.submit(1)
+    publisher.submit(2)
+    waiting = in_thread(lambda: publisher.submit(3))
+    waits(publisher)
+    subscriber.cancel()
+    assert not publisher.is_subscribed(subscriber)
+    assert joined(*waiting) == 0
+    go.set()
+
+
 def test_a_close_ends_the_wait(publisher: SubmissionPublisher[Any]) -> None:
     subscriber = subscribed(publisher, 0)
     publisher.submit(1)
