@@ -21,7 +21,7 @@ from reactivex.subject import Subject
 import pyrs
 from benchmarks.consumer import DEADLINE_SECONDS
 from benchmarks.measure import Contender
-from pyrs import schedulers
+from pyrs import schedulers, sinks
 
 INNER = 1_000
 

@@ -40,6 +40,7 @@ class _StagedSubscriber(Subscriber[Any], Subscription):
 
     __slots__ = (
         "_cancelled",
+        "_finished",
         "_last",
         "_lock",
         "_open",
@@ -56,6 +57,7 @@ class _StagedSubscriber(Subscriber[Any], Subscription):
         self._lock = Lock()
         self._open = True  # upstream neither cancelled nor ended
         self._cancelled = 0  # how many stages, from the first, were told of a cancel
+        self._finished = -1  # the place of the last stage that ended the stream by itself
         self._subscribed = False
         self._subscriber: Subscriber[Any] | None = subscriber  # None when downstream cancelled or was told the end
         self._upstream: Subscription | None = None
@@ -116,6 +118,8 @@ class _StagedSubscriber(Subscriber[Any], Subscription):
                 raise refused
             return
         for run in self._runs:
+            if not self._open:
+                return  # a stage before has ended the stream, or the Subscriber cancelled
             run.begin()
 
     def on_next(self, element: Any, /) -> None:
@@ -186,6 +190,9 @@ class _StagedSubscriber(Subscriber[Any], Subscription):
 
     def _finisher(self, place: int) -> Callable[[], None]:
         def finish() -> None:
+            if place <= self._finished:
+                return  # a stage behind this one ended the stream while it was told of an element, or of the beginning
+            self._finished = place
             self._cancel_upstream(place)  # 2.6
             self._runs[place].complete()
 

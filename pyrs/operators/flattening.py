@@ -15,7 +15,7 @@ from pyrs._core.relay import Relay
 from pyrs._core.text import checked_callable, name_of
 from pyrs.api import Publisher, Subscriber
 from pyrs.errors import NullSignal
-from pyrs.operators.merging import checked_inner
+from pyrs.operators.merging import checked_inner, running_loop
 
 __all__ = ["ConcatMap", "SwitchMap"]
 
@@ -42,6 +42,7 @@ class _ConcatMapRun(Relay[Any]):
         super().__init__(subscriber, operator)
         self._source = operator.outer
         self._function = operator.function
+        self._loop = running_loop()
         self._outer = _InTurn(self, operator.prefetch)
         self._waiting: deque[Any] = deque()
         self._turn = Lock()  # held for a moment only: who begins the next inner stream
@@ -95,7 +96,7 @@ class _ConcatMapRun(Relay[Any]):
             return
         self._outer.taken()
         try:
-            inner = checked_inner(self._function(element))
+            inner = checked_inner(self._function(element), self._loop)
         except BaseException as error:
             self._raised(error)
             return
@@ -151,6 +152,7 @@ class _SwitchMapRun(Coordinator[Any]):
         super().__init__(subscriber, operator)
         self._source = operator.outer
         self._function = operator.function
+        self._loop = running_loop()
         self._prefetch = operator.prefetch
         self._outer = _Newest(self)
         self._inner: QueuedInput[Any] | None = None
@@ -190,7 +192,7 @@ class _SwitchMapRun(Coordinator[Any]):
     def _switch_by(self, element: Any) -> None:
         self._let_inner_go()
         try:
-            publisher = checked_inner(self._function(element))
+            publisher = checked_inner(self._function(element), self._loop)
         except BaseException as error:
             self._raised(error)
             return

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from collections import deque
-from collections.abc import Callable, Coroutine, Iterable, Sequence
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, cast
 
 from pyrs._core import hooks
 from pyrs._core.coordinator import Coordinator, Operator
@@ -12,32 +13,42 @@ from pyrs._core.demand import UNBOUNDED
 from pyrs._core.fusion import Chain
 from pyrs._core.inputs import Input, QueuedInput
 from pyrs._core.iterating import IterablePublisher
-from pyrs._core.text import checked_callable, name_of
+from pyrs._core.text import checked_callable, name_of, short
 from pyrs.api import Publisher, Subscriber
 from pyrs.errors import NullSignal
 from pyrs.operators.combining import checked_sources
 from pyrs.stream.family import Family
 
-__all__ = ["FlatMap", "Merge", "checked_inner"]
-
-P = TypeVar("P")
+__all__ = ["FlatMap", "Merge", "checked_inner", "running_loop"]
 
 
-def checked_inner(publisher: P) -> P:
-    """Return what a function gave if it is a Publisher.
+def checked_inner(result: Any, loop: Any = None) -> Publisher[Any]:
+    """Return the Publisher that a function gave: of an awaitable its result, of an asynchronous iterable its elements.
+
+    Args:
+        result: what the function returned.
+        loop: the asyncio loop for what has to be awaited; None for the one that runs here, else the background's.
 
     Raises:
-        TypeError: it is not.
+        TypeError: it is none of these.
     """
-    if callable(getattr(publisher, "subscribe", None)):
-        return publisher
-    message = f"the function must return a Publisher, not {type(publisher).__name__}"
-    if isinstance(publisher, Coroutine):
-        publisher.close()  # or Python warns that nobody awaited it
-        message += "; map() awaits a coroutine function, and its Publishers can be flattened"
-    elif isinstance(publisher, Iterable):
+    if callable(getattr(result, "subscribe", None)):
+        return cast("Publisher[Any]", result)
+    awaited = hasattr(type(result), "__await__")
+    if awaited or hasattr(type(result), "__aiter__"):
+        from pyrs.aio.sources import AsyncIterablePublisher, Once  # asyncio is a slow import
+
+        return AsyncIterablePublisher(Once(result) if awaited else result, short(result), loop, only=awaited)
+    message = f"the function must return a Publisher, not {type(result).__name__}"
+    if isinstance(result, Iterable):
         message += "; pyrs.from_iterable makes a Publisher of an iterable"
     raise TypeError(message)
+
+
+def running_loop() -> Any:
+    """Return the asyncio loop that runs on this thread, None where there is none."""
+    asyncio = sys.modules.get("asyncio")  # who has not imported it runs no loop
+    return None if asyncio is None else asyncio._get_running_loop()
 
 
 class FlatMap(Operator[Any]):
@@ -91,7 +102,7 @@ class _FlatMapRun(Coordinator[Any]):
     those that are silent. The line is bounded: one entry for each element that is held and each end.
     """
 
-    __slots__ = ("_delayed", "_function", "_held", "_inners", "_outer", "_prefetch", "_ready", "_source")
+    __slots__ = ("_delayed", "_function", "_held", "_inners", "_loop", "_outer", "_prefetch", "_ready", "_source")
 
     def __init__(self, subscriber: Subscriber[Any], operator: FlatMap | Merge) -> None:
         super().__init__(subscriber, operator)
@@ -99,6 +110,7 @@ class _FlatMapRun(Coordinator[Any]):
             self._consumes = False  # when an inner stream fails it must be known how many elements it gave
         self._source: Publisher[Any] = operator.outer
         self._function = operator.function
+        self._loop = running_loop()
         self._prefetch = operator.prefetch
         self._outer = _Outer(self, operator.concurrency)
         self._inners: set[_Pulled | _Pushed] = set()
@@ -111,7 +123,7 @@ class _FlatMapRun(Coordinator[Any]):
 
     def _open(self, element: Any) -> None:
         """Begin the stream of an element. On the thread that brings the element."""
-        publisher = checked_inner(self._function(element))
+        publisher = checked_inner(self._function(element), self._loop)
         source = publisher.source if isinstance(publisher, Family) else publisher
         if type(source) is IterablePublisher:
             pulled = _Pulled(self, source)

@@ -10,6 +10,7 @@ from typing import Any
 from pyrs._core.fusion import Chain, Gauge, null_element
 from pyrs._core.stage import END, ElementStage, PushedStage, Stage, StageRun, TailRun
 from pyrs._core.text import MISSING, checked_callable, checked_given, checked_natural, name_of, short
+from pyrs.errors import NonPositiveRequest
 from pyrs.operators.notification import Notification
 
 __all__ = ["Dematerialize", "Map", "Materialize", "Scan", "WithIndex"]
@@ -174,7 +175,16 @@ class Materialize(PushedStage):
 
 
 class _MaterializeRun(TailRun):
-    __slots__ = ()
+    __slots__ = ("_illegal",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._illegal = False
+
+    def request(self, n: int) -> None:
+        if n <= 0:
+            self._illegal = True
+        super().request(n)
 
     def on_next(self, element: Any) -> None:
         if element is None:
@@ -185,7 +195,10 @@ class _MaterializeRun(TailRun):
         self.end_with(Notification.completed())
 
     def on_error(self, error: BaseException) -> None:
-        self.end_with(Notification.failed(error))
+        if self._illegal and isinstance(error, NonPositiveRequest):
+            self.fail(error)  # the answer to a mistake of downstream's is no data (3.9)
+        else:
+            self.end_with(Notification.failed(error))
 
 
 class Dematerialize(ElementStage):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import AsyncIterable, Awaitable, Callable
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from pyrs._core.text import checked_natural
 from pyrs.api import Publisher
@@ -18,6 +18,9 @@ __all__ = ["Flattening"]
 T_co = TypeVar("T_co", covariant=True)
 R = TypeVar("R")
 
+Inner: TypeAlias = Publisher[R] | Awaitable[R] | AsyncIterable[R]
+"""What a function may make of an element."""
+
 
 class Flattening(Family[T_co]):
     """Operators that make a stream of each element, and one stream of those."""
@@ -26,7 +29,7 @@ class Flattening(Family[T_co]):
 
     def flat_map(
         self,
-        function: Callable[[T_co], Publisher[R]],
+        function: Callable[[T_co], Inner[R]],
         *,
         concurrency: int = 256,
         prefetch: int = 32,
@@ -51,7 +54,9 @@ class Flattening(Family[T_co]):
         and what is held of them is let go.
 
         Args:
-            function: called with each element, on the thread that brings it; returns a Publisher.
+            function: called with each element, on the thread that brings it; returns a Publisher. It may be a coroutine
+                function, whose result is the one element, or an asynchronous generator function: they are awaited on
+                the asyncio loop that runs where somebody subscribes, else on one in the background.
             concurrency: the most inner streams that are subscribed to at the same time.
             prefetch: the most elements that are held of each.
             delay_errors: whether the other inner streams are finished before an error ends the stream. Errors that
@@ -72,7 +77,7 @@ class Flattening(Family[T_co]):
         prefetch = checked_natural(prefetch, "prefetch", 1)
         return self._over(merging.FlatMap(self.source, function, concurrency, prefetch, delay_errors))
 
-    def concat_map(self, function: Callable[[T_co], Publisher[R]], *, prefetch: int = 32) -> Stream[R]:
+    def concat_map(self, function: Callable[[T_co], Inner[R]], *, prefetch: int = 32) -> Stream[R]:
         """Make a stream of each element, and pass those on one after the other.
 
         ::
@@ -105,7 +110,7 @@ class Flattening(Family[T_co]):
         """
         return self._over(flattening.ConcatMap(self.source, function, checked_natural(prefetch, "prefetch", 1)))
 
-    def switch_map(self, function: Callable[[T_co], Publisher[R]], *, prefetch: int = 32) -> Stream[R]:
+    def switch_map(self, function: Callable[[T_co], Inner[R]], *, prefetch: int = 32) -> Stream[R]:
         """Make a stream of each element and pass that on until the next element comes.
 
         ::

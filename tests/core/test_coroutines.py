@@ -13,7 +13,7 @@ import anyio
 import pytest
 
 import pyrs
-from pyrs.testing import TestSubscriber
+from pyrs.testing import TestPublisher, TestSubscriber
 
 DEADLINE = 20.0
 
@@ -42,9 +42,9 @@ class Gates:
         self.started.append(element)
         self.running += 1
         self.most = max(self.most, self.running)
-        async with self._changed:
-            self._changed.notify_all()
         try:
+            async with self._changed:  # a cancel may find the call here, too
+                self._changed.notify_all()
             await gate.wait()
         except asyncio.CancelledError:
             self.cancelled.append(element)
@@ -210,6 +210,61 @@ class TestMap:
         with pytest.raises(ValueError, match="concurrency must be at least 1"):
             pyrs.range(3).map(double, concurrency=0)
         assert repr(pyrs.range(3).map(double, concurrency=2)) == "range(0, 3).map(double, concurrency=2)"
+
+
+class TestFlattening:
+    @pytest.mark.parametrize("operator", ["flat_map", "concat_map"])
+    def test_a_coroutine_function_gives_one_element(self, operator: str) -> None:
+        async def main() -> list[int]:
+            return await getattr(pyrs.range(20), operator)(double).to_list()
+
+        assert sorted(asyncio.run(main())) == list(range(0, 40, 2))
+        assert sorted(getattr(pyrs.range(3), operator)(double).collect(timeout=DEADLINE)) == [0, 2, 4]
+
+    @pytest.mark.parametrize("operator", ["flat_map", "concat_map"])
+    def test_an_asynchronous_generator_function_gives_several(self, operator: str) -> None:
+        async def twice(n: int) -> AsyncIterator[int]:
+            yield n
+            yield n
+
+        assert sorted(getattr(pyrs.range(3), operator)(twice).collect(timeout=DEADLINE)) == [0, 0, 1, 1, 2, 2]
+
+    def test_no_more_than_so_many_at_a_time(self) -> None:
+        async def main() -> None:
+            gates = Gates()
+            subscriber: TestSubscriber[int] = TestSubscriber(None)
+            pyrs.range(6).flat_map(gates, concurrency=2).subscribe(subscriber)
+            await gates.have_started(2)
+            for n in range(6):
+                gates.open(n)
+            await until(lambda: subscriber.completed)
+            assert (gates.most, sorted(subscriber.elements)) == (2, [0, 10, 20, 30, 40, 50])
+
+        asyncio.run(main())
+
+    def test_switch_map_cancels_the_task_of_the_one_before(self) -> None:
+        async def main() -> None:
+            gates = Gates()
+            source: TestPublisher[int] = TestPublisher()
+            subscriber: TestSubscriber[int] = TestSubscriber(None)
+            pyrs.Stream(source).switch_map(gates).subscribe(subscriber)
+            source.next(1)
+            await gates.have_started(1)
+            source.next(2)
+            await gates.have_started(2)
+            gates.open(2)
+            source.complete()
+            await until(lambda: subscriber.completed)
+            assert (gates.cancelled, subscriber.elements) == ([1], [20])
+
+        asyncio.run(main())
+
+    def test_an_error_of_the_coroutine(self) -> None:
+        async def fail(n: int) -> int:
+            raise ValueError(n)
+
+        with pytest.raises(ValueError, match="0"):
+            pyrs.range(3).flat_map(fail).collect(timeout=DEADLINE)
 
 
 class TestForEach:

@@ -169,14 +169,6 @@ def test_what_is_no_publisher_fails_and_says_what_to_do(operator: Operator) -> N
         operator(pyrs.just(1), lambda n: None).collect()
 
 
-def test_a_coroutine_function_is_pointed_to_map(operator: Operator) -> None:
-    async def inner(n: int) -> pyrs.Stream[int]:
-        return pyrs.just(n)
-
-    with pytest.raises(TypeError, match=r"must return a Publisher, not coroutine; map\(\) awaits"):
-        operator(pyrs.just(1), inner).collect()
-
-
 def test_an_interrupt_in_the_function_is_raised_where_it_struck(operator: Operator) -> None:
     def interrupted(n: int) -> pyrs.Stream[int]:
         raise KeyboardInterrupt

@@ -221,3 +221,12 @@ def test_shown_as_written_and_bad_arguments_refused() -> None:
         pyrs.range(3).scan(max, None)
     with pytest.raises(TypeError, match="start must be an integer, not str"):
         pyrs.range(3).with_index("1")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("n", [0, -1])
+def test_rule_3_9_materialize_makes_no_data_of_a_wrong_request(n: int) -> None:
+    subscriber: TestSubscriber[object] = TestSubscriber()
+    pyrs.range(5).materialize().subscribe(subscriber)
+    subscriber.request(n)
+    subscriber.assert_elements()
+    subscriber.assert_error(pyrs.NonPositiveRequest)

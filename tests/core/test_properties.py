@@ -1,0 +1,305 @@
+"""Random chains of operators, random demand, random cancels, on one thread and on several, against a model on lists.
+
+The model of a stream is what it gives when everything is demanded: its elements, and whether it fails in the end. The
+Subscriber knows the grammar of signals and counts demand, so each example is also a check of the rules.
+
+``PYRS_EXAMPLES=10000 pytest tests/core/test_properties.py`` is the nightly run.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator
+from itertools import accumulate, dropwhile, takewhile
+from typing import Any, NamedTuple
+
+import pytest
+from hypothesis import HealthCheck, given, note, settings
+from hypothesis import strategies as st
+
+import pyrs
+from pyrs import schedulers
+from pyrs.testing import TestSubscriber
+
+EXAMPLES = int(os.environ.get("PYRS_EXAMPLES", "150"))
+DEADLINE = 30.0
+
+Numbers = pyrs.Stream[int]
+
+
+class Script(NamedTuple):
+    """What a stream gives when everything is demanded."""
+
+    elements: list[int]
+    fails: bool = False
+
+
+class Step(NamedTuple):
+    """One operator: how it is put behind a stream, and what it makes of a script."""
+
+    name: str
+    build: Callable[[Numbers], Numbers]
+    model: Callable[[Script], Script]
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+class Planned(Exception):
+    """The error of a script."""
+
+
+def fail_at(n: int) -> int:
+    if n % 7 == 5:
+        raise Planned(n)
+    return n
+
+
+async def same_later(n: int) -> int:
+    return n
+
+
+def pushed_again(stream: Numbers) -> Numbers:
+    """Through an emitter, which holds what is not demanded."""
+
+    def push(emitter: Any) -> None:
+        subscription = stream.subscribe(
+            on_next=emitter.next, on_error=emitter.error, on_complete=emitter.complete, request=100_000
+        )
+        emitter.on_cancel(subscription.cancel)
+
+    return pyrs.create(push)
+
+
+def model_fail_at(script: Script) -> Script:
+    before = list(takewhile(lambda n: n % 7 != 5, script.elements))
+    return Script(before, len(before) < len(script.elements) or script.fails)
+
+
+def on_elements(change: Callable[[list[int]], list[int]]) -> Callable[[Script], Script]:
+    return lambda script: Script(change(script.elements), script.fails)
+
+
+def at_the_end(change: Callable[[list[int]], list[int]]) -> Callable[[Script], Script]:
+    """For operators that wait for the end: an error leaves nothing."""
+    return lambda script: Script([], True) if script.fails else Script(change(script.elements))
+
+
+def model_take(count: int) -> Callable[[Script], Script]:
+    return lambda s: Script(s.elements[:count], s.fails and len(s.elements) < count)
+
+
+def model_first(script: Script) -> Script:
+    if script.elements:
+        return Script(script.elements[:1])
+    return Script([], True) if script.fails else Script([-1])
+
+
+def model_take_while(script: Script) -> Script:
+    taken = list(takewhile(lambda n: n < 20, script.elements))
+    return Script(taken, script.fails and len(taken) == len(script.elements))
+
+
+def model_zip(script: Script) -> Script:
+    numbered = [n + i for i, n in enumerate(script.elements[:6])]
+    return Script(numbered, script.fails and len(script.elements) < 6)
+
+
+def without_repeats(elements: list[int]) -> list[int]:
+    return [n for i, n in enumerate(elements) if i == 0 or elements[i - 1] != n]
+
+
+def pairs(elements: list[int]) -> list[int]:
+    return [sum(elements[i : i + 2]) for i in range(0, len(elements), 2)]
+
+
+def model_pairs(script: Script) -> Script:
+    return Script(pairs(script.elements), script.fails)
+
+
+def resume(script: Script) -> Script:
+    return Script([*script.elements, 5, 6]) if script.fails else script
+
+
+SYNCHRONOUS = [
+    Step("map(+1)", lambda s: s.map(lambda n: n + 1), on_elements(lambda e: [n + 1 for n in e])),
+    Step("map(fail_at)", lambda s: s.map(fail_at), model_fail_at),
+    Step("filter(odd)", lambda s: s.filter(lambda n: n % 2), on_elements(lambda e: [n for n in e if n % 2])),
+    Step("take(3)", lambda s: s.take(3), model_take(3)),
+    Step("take(0)", lambda s: s.take(0), model_take(0)),
+    Step("skip(2)", lambda s: s.skip(2), on_elements(lambda e: e[2:])),
+    Step("take_while(<20)", lambda s: s.take_while(lambda n: n < 20), model_take_while),
+    Step(
+        "skip_while(<3)",
+        lambda s: s.skip_while(lambda n: n < 3),
+        on_elements(lambda e: [*dropwhile(lambda n: n < 3, e)]),
+    ),
+    Step("take_last(2)", lambda s: s.take_last(2), at_the_end(lambda e: e[-2:])),
+    Step("scan(+)", lambda s: s.scan(lambda a, b: a + b), on_elements(lambda e: list(accumulate(e)))),
+    Step("distinct", lambda s: s.distinct(), on_elements(lambda e: list(dict.fromkeys(e)))),
+    Step("distinct_until_changed", lambda s: s.distinct_until_changed(), on_elements(without_repeats)),
+    Step("default_if_empty", lambda s: s.default_if_empty(9), lambda s: s if s.elements or s.fails else Script([9])),
+    Step(
+        "switch_if_empty",
+        lambda s: s.switch_if_empty(pyrs.just(8, 9)),
+        lambda s: s if s.elements or s.fails else Script([8, 9]),
+    ),
+    Step("start_with", lambda s: s.start_with(4, 1), on_elements(lambda e: [4, 1, *e])),
+    Step("concat", lambda s: s.concat(pyrs.range(3)), lambda s: s if s.fails else Script([*s.elements, 0, 1, 2])),
+    Step(
+        "concat_map",
+        lambda s: s.concat_map(lambda n: pyrs.range(n % 4)),
+        on_elements(lambda e: [i for n in e for i in range(n % 4)]),
+    ),
+    Step(
+        "flat_map(1)",
+        lambda s: s.flat_map(lambda n: pyrs.just(n, n), concurrency=1),
+        on_elements(lambda e: [n for n in e for _ in "ab"]),
+    ),
+    Step("zip", lambda s: s.zip(pyrs.range(6)).map(sum), model_zip),
+    Step("buffer(2)", lambda s: s.buffer(2).map(sum), model_pairs),
+    Step("reduce", lambda s: s.reduce(lambda a, b: a + b, 1), at_the_end(lambda e: [sum(e) + 1])),
+    Step("count", lambda s: s.count(), at_the_end(lambda e: [len(e)])),
+    Step("to_list", lambda s: s.to_list().map(sum), at_the_end(lambda e: [sum(e)])),
+    Step("first", lambda s: s.first(default=-1), model_first),
+    Step("materialize", lambda s: s.materialize().dematerialize(), lambda s: s),
+    Step("do_on_next", lambda s: s.do_on_next(lambda n: None), lambda s: s),
+    Step("finally_do", lambda s: s.finally_do(lambda *_: None), lambda s: s),
+    Step("on_error_return", lambda s: s.on_error_return(3), lambda s: Script([*s.elements, 3]) if s.fails else s),
+    Step("on_error_resume", lambda s: s.on_error_resume(lambda error: pyrs.just(5, 6)), resume),
+    Step("retry(1)", lambda s: s.retry(1), lambda s: Script(s.elements * 2, True) if s.fails else s),
+    Step("limit_rate(3)", lambda s: s.limit_rate(3), lambda s: s),
+    Step("on_backpressure_buffer", lambda s: s.on_backpressure_buffer(100_000), lambda s: s),
+    Step("checkpoint", lambda s: s.checkpoint("here"), lambda s: s),
+    Step("window(3)", lambda s: s.window(3).concat_map(lambda window: window), lambda s: s),
+    Step("share", lambda s: s.share(), lambda s: s),
+    Step("cache", lambda s: s.cache(), lambda s: s),
+    Step("repeat", lambda s: s.concat(s), lambda s: s if s.fails else Script(s.elements * 2)),
+    Step("metrics", lambda s: s.metrics(pyrs.Metrics("here")), lambda s: s),
+    Step("strict", pyrs.strict, lambda s: s),
+]
+
+THREADED = [
+    Step("publish_on", lambda s: s.publish_on(schedulers.default()), lambda s: s),
+    Step("publish_on(4)", lambda s: s.publish_on(schedulers.default(), prefetch=4), lambda s: s),
+    Step("subscribe_on", lambda s: s.subscribe_on(schedulers.default()), lambda s: s),
+    Step("merge(never ending soon)", lambda s: s.merge(pyrs.empty()), lambda s: s),
+    Step("delay_nothing", lambda s: s.delay(0.0), lambda s: s),
+    Step("timeout", lambda s: s.timeout(60.0), lambda s: s),
+    Step("map(coroutine)", lambda s: s.map(same_later), lambda s: s),
+    Step("map(coroutine, 3)", lambda s: s.map(same_later, concurrency=3), lambda s: s),
+    Step("create", pushed_again, lambda s: s),
+]
+
+
+class Hidden(pyrs.Publisher[int]):
+    """Nothing of it is known but that it is a Publisher."""
+
+    def __init__(self, source: Numbers) -> None:
+        self._source = source
+
+    def subscribe(self, subscriber: pyrs.Subscriber[int], /) -> None:
+        self._source.subscribe(subscriber)
+
+    def __repr__(self) -> str:
+        return f"hidden({self._source!r})"
+
+
+SOURCES: dict[str, Callable[[list[int]], Numbers]] = {
+    "list": pyrs.from_iterable,
+    "generator": lambda elements: pyrs.defer(lambda: pyrs.from_iterable(n for n in elements)),
+    "hidden": lambda elements: pyrs.Stream(Hidden(pyrs.from_iterable(elements))),
+    "pushed": lambda elements: pyrs.from_iterable(elements).concat(pyrs.empty()),
+}
+
+
+class Demand(NamedTuple):
+    """How a Subscriber requests: so many, and when all came so many more; and whether it cancels after so many."""
+
+    sizes: list[int]
+    cancel_after: int | None
+
+
+lists = st.lists(st.integers(0, 30), max_size=25)
+demands = st.builds(
+    Demand,
+    st.lists(st.sampled_from([1, 1, 2, 3, 7, 100, pyrs.UNBOUNDED]), min_size=1, max_size=4),
+    st.none() | st.integers(1, 10),
+)
+
+
+def play(stream: Numbers, demand: Demand) -> TestSubscriber[int]:
+    """Subscribe, and request as planned until the end or the cancel."""
+    finished = threading.Event()
+    outstanding = 0
+    turn = 0
+
+    def request_more(subscriber: TestSubscriber[int]) -> None:
+        nonlocal outstanding, turn
+        size = demand.sizes[turn % len(demand.sizes)]
+        turn += 1
+        outstanding += size
+        subscriber.request(size)
+
+    def on_element(subscriber: TestSubscriber[int], element: int) -> None:
+        nonlocal outstanding
+        outstanding -= 1
+        if demand.cancel_after is not None and len(subscriber.elements) == demand.cancel_after:
+            subscriber.cancel()
+            finished.set()
+        elif outstanding == 0:
+            request_more(subscriber)
+
+    subscriber: TestSubscriber[int] = TestSubscriber(on_element=on_element, timeout=DEADLINE)
+    stream.subscribe(subscriber)
+    request_more(subscriber)
+    if not finished.is_set():
+        subscriber.await_until(lambda: subscriber.ended or finished.is_set(), "the end")
+    return subscriber
+
+
+@pytest.fixture(autouse=True)
+def planned_errors_may_be_dropped(dropped: Any) -> Iterator[None]:
+    """Where a stream was cancelled or ended early, what fails further up has nobody to go to."""
+    yield
+    assert [error for error in dropped.take() if not isinstance(error, Planned)] == []
+
+
+def check(source: str, elements: list[int], steps: list[Step], demand: Demand) -> None:
+    stream, script = SOURCES[source](elements), Script(elements)
+    for step in steps:
+        stream, script = step.build(stream), step.model(script)
+    note(f"{stream!r} should give {script}")
+    subscriber = play(stream, demand)
+    subscriber.assert_rules()
+    if demand.cancel_after is not None and demand.cancel_after <= len(script.elements):
+        seen = subscriber.elements
+        assert seen == script.elements[: demand.cancel_after]
+        return
+    assert subscriber.elements == script.elements
+    if script.fails:
+        subscriber.assert_error(Planned)
+    else:
+        subscriber.assert_complete()
+
+
+@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.sampled_from(sorted(SOURCES)), lists, st.lists(st.sampled_from(SYNCHRONOUS), max_size=6), demands)
+def test_a_chain_on_one_thread(source: str, elements: list[int], steps: list[Step], demand: Demand) -> None:
+    check(source, elements, steps, demand)
+
+
+@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    st.sampled_from(sorted(SOURCES)),
+    lists,
+    st.lists(st.sampled_from(SYNCHRONOUS), max_size=3),
+    st.sampled_from(THREADED),
+    st.lists(st.sampled_from([*SYNCHRONOUS, *THREADED]), max_size=3),
+    demands,
+)
+def test_a_chain_on_several_threads(
+    source: str, elements: list[int], before: list[Step], threaded: Step, behind: list[Step], demand: Demand
+) -> None:
+    check(source, elements, [*before, threaded, *behind], demand)
