@@ -7,6 +7,7 @@ The house, room by room::
     pyrs.errors       every error, drawn as a tree
     pyrs.publishers   sources: from_iterable, range, just, ...
     pyrs.stream       Stream: a Publisher with operators, which are in pyrs.operators
+    pyrs.sinks        what you push elements into: import it by its name
     pyrs.aio          the asyncio edge
     pyrs.testing      TestSubscriber, for your tests and ours
     pyrs.jvm          the bridge to the JVM: import it by its name, it brings more with it
@@ -33,6 +34,7 @@ from pyrs.publishers.combining import combine_latest, concat, merge, zip
 from pyrs.publishers.creating import Emitter, create
 from pyrs.publishers.deferred import defer, from_callable, generate, using
 from pyrs.publishers.timed import interval, timer
+from pyrs.stream.connectable import ConnectableStream
 from pyrs.stream.grouped import GroupedStream
 from pyrs.stream.single import Single
 from pyrs.stream.stream import Stream
@@ -43,6 +45,7 @@ __version__ = "0.1.0"
 __all__ = [
     "UNBOUNDED",
     "Backoff",
+    "ConnectableStream",
     "Emitter",
     "GroupedStream",
     "Metrics",

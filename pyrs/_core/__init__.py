@@ -10,6 +10,8 @@ callbacks     a Subscriber made of callables
 refill        the demand of a consumer with a bounded buffer
 drain         one body at a time, however many ask
 context       context variables of whoever subscribed, in every callback
+hub           one source, many Subscribers: aligned to the slowest
+replay        a hub that keeps what it signalled, for those who come later
 executor      daemon threads that grow with blocked work
 guard         catches a foreign Publisher or Subscriber that breaks a rule
 hooks         where errors and elements go that nobody can receive
