@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
+from pyrs._core import hooks
 from pyrs._core.demand import UNBOUNDED
 from pyrs._core.sites import Site, blame
 
@@ -251,6 +252,9 @@ class TailRun(StageRun):
         with self._lock:
             self._gone = True
             self._tail.clear()
+            error, self._error = self._error, None
+        if error is not None and not hooks.is_exit(error):
+            hooks.on_error_dropped(error, "the stream was over")
 
     def _drain(self) -> None:
         with self._lock:
@@ -266,14 +270,15 @@ class TailRun(StageRun):
                     self._draining = False
                     return
                 if not tail:
+                    error, self._error = self._error, None
                     break
                 element = tail.popleft()
             self._emitted += 1
             self.emit(element)
-        if self._error is None:
+        if error is None:
             self.complete()
         else:
-            self.fail(self._error)
+            self.fail(error)
 
 
 class GatherRun(TailRun):

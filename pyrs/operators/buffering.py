@@ -176,10 +176,9 @@ class _BufferTimeRun(Coordinator[list[Any]]):
             self._fill()
             chunk, over = self._chunk, over and not source.elements
             if not chunk and not source.elements:
-                if over and source.error is not None:
-                    self._fail(source.error)
-                elif over:
-                    self._complete()
+                if over:
+                    error, source.error = source.error, None
+                    self._complete() if error is None else self._fail(error)
                 return
             if not self._clock.runs and not self._due:
                 self._clock.start()
@@ -204,6 +203,7 @@ class _BufferTimeRun(Coordinator[list[Any]]):
     def _release(self) -> None:
         self._clock.stop()
         self._input.cancel()
+        self._drop(self._input.error)
         self._chunk = []
         self._source = None
 

@@ -255,10 +255,9 @@ class SplitRun(Coordinator[Any]):
         ended = self.ended  # read before the parts: what was opened before it is there
         self._emit_from(self.ready)
         if ended and not self.ready and self._live:
-            if self.error is None:
-                self._complete()
-            else:
-                self._fail(self.error)
+            error, self.error = self.error, None
+            self._complete() if error is None else self._fail(error)
 
     def _release(self) -> None:
         self._dealer.let_go()
+        self._drop(self.error)

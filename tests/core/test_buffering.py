@@ -258,6 +258,21 @@ def test_time_elements_and_requests_race(count: int | None) -> None:
     assert [n for each in lists for n in each] == list(range(total))
 
 
+def test_an_error_that_nobody_waits_for_any_more_goes_to_the_hook(dropped: Any) -> None:
+    failure = ValueError("no")
+    at = Timed(None)
+    at.source.next(1).error(failure)
+    at.subscriber.cancel()
+    assert dropped.take() == [failure]
+    subscriber: TestSubscriber[list[int]] = TestSubscriber(1)
+    source: TestPublisher[int] = TestPublisher()
+    source.stream().buffer(2, skip=1).subscribe(subscriber)
+    source.next(1, 2).error(failure)
+    subscriber.cancel()
+    assert dropped.take() == [failure]
+    assert subscriber.elements == [[1, 2]]
+
+
 def test_shown_as_written() -> None:
     numbers = pyrs.range(3)
     assert repr(numbers.buffer(2).buffer(2, skip=1)) == "range(0, 3).buffer(2).buffer(2, skip=1)"

@@ -253,6 +253,14 @@ def test_bad_arguments_are_refused_where_they_enter(
         wrong(pyrs.range(3))
 
 
+def test_an_error_that_nobody_waits_for_any_more_goes_to_the_hook(dropped: Any) -> None:
+    failure = ValueError("no")
+    groups: Groups = TestSubscriber(0)
+    Counting([0, 1], failure).stream().group_by(third).subscribe(groups)
+    groups.cancel()
+    assert dropped.take() == [failure]
+
+
 def test_shown_as_written() -> None:
     assert repr(pyrs.range(3).group_by(abs)) == "range(0, 3).group_by(abs)"
     assert repr(pyrs.range(3).group_by(abs, str)) == "range(0, 3).group_by(abs, str)"
