@@ -6,6 +6,7 @@ import ctypes
 import sys
 import time
 import traceback
+from collections.abc import Callable
 from enum import Enum
 from threading import Event, Thread
 from typing import NamedTuple
@@ -125,16 +126,23 @@ def unexpected(verification: type[Verification], verdicts: tuple[Verdict, ...]) 
     return wrong
 
 
-def judge(verification: type[Verification] | Verification, name: str) -> Verdict:
+def judge(
+    verification: type[Verification] | Verification, name: str, body: Callable[[str], None] | None = None
+) -> Verdict:
     """Run one test, on a thread of its own, and return within its deadline.
 
     A test that is late has failed: its thread is told to end, and left behind if it does not.
+
+    Args:
+        verification: a verification, or an object of one.
+        name: the test's name.
+        body: does the test; None for the method of that name.
     """
     subject = verification() if isinstance(verification, type) else verification
     kind = kind_of(name)
     began = time.monotonic()
     try:
-        _run(subject, name)
+        _run(subject, name, body)
     except Skipped as skipped:
         status = Status.UNTESTED if kind is Kind.UNTESTED else Status.SKIPPED
         return Verdict(name, kind, status, str(skipped), time.monotonic() - began)
@@ -164,17 +172,17 @@ def details_of(error: BaseException) -> str:
     return "\n".join(parts)
 
 
-def _run(subject: Verification, name: str) -> None:
+def _run(subject: Verification, name: str, body: Callable[[str], None] | None) -> None:
     environment = TestEnvironment() if subject.environment is None else subject.environment
     if environment.deadline is None:
-        subject.run_test(name)
+        subject.run_test(name, body)
         return
     raised: list[BaseException] = []
     over = Event()
 
     def run() -> None:
         try:
-            subject.run_test(name)
+            subject.run_test(name, body)
         except BaseException as error:
             raised.append(error)
         finally:

@@ -71,8 +71,12 @@ class Verification:
                 wrong.append(f"skip_tests gives no reason for {name}")
         return wrong
 
-    def run_test(self, name: str) -> None:
+    def run_test(self, name: str, body: Callable[[str], None] | None = None) -> None:
         """Run one test on this thread: raise if it fails.
+
+        Args:
+            name: the test's name.
+            body: does the test; None for the method of that name.
 
         Raises:
             Skipped: the test says nothing about this implementation.
@@ -84,7 +88,7 @@ class Verification:
         try:
             self.call_hook("set_up()", self.set_up)
             try:
-                self._run_body(name)
+                self._run_body(name, body)
                 # Once more for every test: in the Java kit some tests record an error and never look (1.11, 2.9).
                 env.verify_no_async_errors_no_delay()
             finally:
@@ -92,9 +96,12 @@ class Verification:
         finally:
             env.close()
 
-    def _run_body(self, name: str) -> None:
+    def _run_body(self, name: str, body: Callable[[str], None] | None) -> None:
         try:
-            getattr(self, name)()
+            if body is None:
+                getattr(self, name)()
+            else:
+                body(name)
         except Skipped:
             raise
         except Exception as error:

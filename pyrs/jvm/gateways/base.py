@@ -99,6 +99,9 @@ class Gateway(Protocol):
         other thread, and inside another shielded task, it runs inline.
         """
 
+    def with_java(self, task: Callable[[Java], T]) -> T:
+        """Run a task that calls Java by itself, shielded: for what is no bridge."""
+
     def detach_thread(self) -> None:
         """For the ``finally`` of a thread that may have called Java: gives back what the JVM holds for it."""
 

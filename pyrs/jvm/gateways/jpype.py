@@ -18,7 +18,7 @@ from typing import Any, TypeVar, cast
 import jpype
 
 from pyrs.errors import ConversionError, JvmError, JvmUnavailable
-from pyrs.jvm.gateways.base import Control
+from pyrs.jvm.gateways.base import Control, Java
 from pyrs.jvm.gateways.control import BridgeControl, java_map
 from pyrs.jvm.gateways.jars import Jars, packaged_jars
 from pyrs.jvm.gateways.loading import load_entry
@@ -156,6 +156,10 @@ class JPypeGateway:
     def shield(self, task: Callable[[], T]) -> T:
         """See :meth:`pyrs.jvm.gateways.base.Gateway.shield`."""
         return self._shield.run(task)
+
+    def with_java(self, task: Callable[[Java], T]) -> T:
+        """See :meth:`pyrs.jvm.gateways.base.Gateway.with_java`."""
+        return self._shield.run(lambda: task(self._java))
 
     def detach_thread(self) -> None:
         """Gives the Java thread back that JPype attached to this Python thread and would keep for ever."""

@@ -17,7 +17,7 @@ from py4j.java_collections import JavaArray, JavaList, JavaMap, JavaSet
 from py4j.java_gateway import JavaObject
 
 from pyrs.errors import ConversionError, JavaError, JvmError, JvmUnavailable, PyrsError
-from pyrs.jvm.gateways.base import Control
+from pyrs.jvm.gateways.base import Control, Java
 from pyrs.jvm.gateways.control import BridgeControl, java_map
 from pyrs.jvm.gateways.jars import packaged_jars
 from pyrs.jvm.gateways.loading import load_entry
@@ -89,6 +89,10 @@ class Py4JGateway:
     def shield(self, task: Callable[[], T]) -> T:
         """See :meth:`pyrs.jvm.gateways.base.Gateway.shield`."""
         return self._shield.run(task)
+
+    def with_java(self, task: Callable[[Java], T]) -> T:
+        """See :meth:`pyrs.jvm.gateways.base.Gateway.with_java`."""
+        return self._shield.run(lambda: task(self._java))
 
     def detach_thread(self) -> None:
         """Nothing to do: Py4J closes the connection of a thread that has ended."""

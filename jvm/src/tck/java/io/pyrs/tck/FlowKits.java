@@ -1,0 +1,170 @@
+package io.pyrs.tck;
+
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Flow;
+import org.reactivestreams.Publisher;
+import org.reactivestreams.tck.flow.FlowPublisherVerification;
+import org.reactivestreams.tck.flow.FlowSubscriberBlackboxVerification;
+import org.reactivestreams.tck.flow.FlowSubscriberWhiteboxVerification;
+import org.reactivestreams.tck.flow.IdentityFlowProcessorVerification;
+import org.testng.annotations.AfterClass;
+import org.testng.annotations.BeforeClass;
+
+/** The official verifications of java.util.concurrent.Flow; their hooks are Python's. */
+final class FlowKits {
+    private FlowKits() {}
+
+    /** Publishers. */
+    public static final class Publishers extends FlowPublisherVerification<Object> {
+        private final Hooks hooks;
+
+        public Publishers() {
+            this(Desk.hooks());
+        }
+
+        private Publishers(Hooks hooks) {
+            super(hooks.env, hooks.referenceMillis);
+            this.hooks = hooks;
+        }
+
+        @Override public Flow.Publisher<Object> createFlowPublisher(long elements) {
+            return hooks.flowPublisher("create_publisher", elements);
+        }
+
+        @Override public Flow.Publisher<Object> createFailedFlowPublisher() {
+            return hooks.flowPublisher("create_failed_publisher");
+        }
+
+        @Override public long maxElementsFromPublisher() {
+            return hooks.number("max_elements_from_publisher");
+        }
+
+        @Override public long boundedDepthOfOnNextAndRequestRecursion() {
+            return hooks.number("bounded_depth_of_on_next_and_request_recursion");
+        }
+
+        @Override public boolean skipStochasticTests() {
+            return hooks.number("skip_stochastic_tests") != 0;
+        }
+    }
+
+    /** Subscribers, with a probe. */
+    public static final class Whiteboxes extends FlowSubscriberWhiteboxVerification<Object> {
+        private final Hooks hooks;
+
+        public Whiteboxes() {
+            this(Desk.hooks());
+        }
+
+        private Whiteboxes(Hooks hooks) {
+            super(hooks.env);
+            this.hooks = hooks;
+        }
+
+        @Override public Flow.Subscriber<Object> createFlowSubscriber(WhiteboxSubscriberProbe<Object> probe) {
+            return new FlowObjects.PythonSubscriber(hooks.scope, hooks.made("create_probed_subscriber", probe));
+        }
+
+        @Override public Object createElement(int n) {
+            return hooks.call("create_element", (long) n);
+        }
+
+        @Override public Publisher<Object> createHelperPublisher(long elements) {
+            return hooks.helper(elements, () -> super.createHelperPublisher(elements));
+        }
+    }
+
+    /** Subscribers, from outside. */
+    public static final class Blackboxes extends FlowSubscriberBlackboxVerification<Object> {
+        private final Hooks hooks;
+
+        public Blackboxes() {
+            this(Desk.hooks());
+        }
+
+        private Blackboxes(Hooks hooks) {
+            super(hooks.env);
+            this.hooks = hooks;
+        }
+
+        @Override public Flow.Subscriber<Object> createFlowSubscriber() {
+            return new FlowObjects.PythonSubscriber(hooks.scope, hooks.made("create_subscriber"));
+        }
+
+        @Override public void triggerFlowRequest(Flow.Subscriber<? super Object> subscriber) {
+            hooks.call("trigger_request", subscriber);
+        }
+
+        @Override public Object createElement(int n) {
+            return hooks.call("create_element", (long) n);
+        }
+
+        @Override public Publisher<Object> createHelperPublisher(long elements) {
+            return hooks.helper(elements, () -> super.createHelperPublisher(elements));
+        }
+    }
+
+    /** Processors. */
+    public static final class Processors extends IdentityFlowProcessorVerification<Object> {
+        private final Hooks hooks;
+        private ExecutorService executor;
+
+        public Processors() {
+            this(Desk.hooks());
+        }
+
+        private Processors(Hooks hooks) {
+            super(hooks.env, hooks.referenceMillis, hooks.bufferSize);
+            this.hooks = hooks;
+        }
+
+        @BeforeClass public void startExecutor() {
+            executor = Executors.newFixedThreadPool(4);
+        }
+
+        @AfterClass(alwaysRun = true) public void stopExecutor() {
+            executor.shutdownNow();
+        }
+
+        @Override public ExecutorService publisherExecutorService() {
+            return executor;
+        }
+
+        @Override public Flow.Processor<Object, Object> createIdentityFlowProcessor(int bufferSize) {
+            return new FlowObjects.PythonProcessor(hooks.scope, hooks.made("create_identity_processor"));
+        }
+
+        @Override public Flow.Publisher<Object> createFailedFlowPublisher() {
+            return hooks.flowPublisher("create_failed_publisher");
+        }
+
+        @Override public Object createElement(int n) {
+            return hooks.call("create_element", (long) n);
+        }
+
+        @Override public Publisher<Object> createHelperPublisher(long elements) {
+            return hooks.helper(elements, () -> super.createHelperPublisher(elements));
+        }
+
+        @Override public long maxElementsFromPublisher() {
+            return hooks.number("max_elements_from_publisher");
+        }
+
+        @Override public long boundedDepthOfOnNextAndRequestRecursion() {
+            return hooks.number("bounded_depth_of_on_next_and_request_recursion");
+        }
+
+        @Override public boolean skipStochasticTests() {
+            return hooks.number("skip_stochastic_tests") != 0;
+        }
+
+        @Override public long maxSupportedSubscribers() {
+            return hooks.number("max_supported_subscribers");
+        }
+
+        @Override public boolean doesCoordinatedEmission() {
+            return hooks.number("does_coordinated_emission") != 0;
+        }
+    }
+}

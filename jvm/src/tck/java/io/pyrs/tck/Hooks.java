@@ -1,0 +1,54 @@
+package io.pyrs.tck;
+
+import java.util.Set;
+import java.util.concurrent.Flow;
+import java.util.function.Supplier;
+import org.reactivestreams.Publisher;
+import org.reactivestreams.tck.TestEnvironment;
+
+/** What the user's verification says: its hooks, called in Python. */
+final class Hooks {
+    final Scope scope;
+    final TestEnvironment env;
+    final long referenceMillis;
+    final int bufferSize;
+    private final Set<String> written;
+
+    Hooks(Scope scope, TestEnvironment env, long referenceMillis, int bufferSize, Set<String> written) {
+        this.scope = scope;
+        this.env = env;
+        this.referenceMillis = referenceMillis;
+        this.bufferSize = bufferSize;
+        this.written = written;
+    }
+
+    Object call(String hook, Object... arguments) {
+        return scope.line().call(hook, 0, arguments);
+    }
+
+    long number(String hook) {
+        var value = call(hook);
+        return value == null ? 0 : (Long) value;
+    }
+
+    /** What a hook made; 0 if it made nothing. */
+    long made(String hook, Object... arguments) {
+        var value = call(hook, arguments);
+        return value == null ? 0 : ((FromPython) value).id();
+    }
+
+    Publisher<Object> publisher(String hook, Object... arguments) {
+        var id = made(hook, arguments);
+        return id == 0 ? null : new ReactiveObjects.PythonPublisher(scope, id);
+    }
+
+    Flow.Publisher<Object> flowPublisher(String hook, Object... arguments) {
+        var id = made(hook, arguments);
+        return id == 0 ? null : new FlowObjects.PythonPublisher(scope, id);
+    }
+
+    /** The helper Publisher is the Java kit's own where the user has not written one. */
+    Publisher<Object> helper(long elements, Supplier<Publisher<Object>> own) {
+        return written.contains("create_helper_publisher") ? publisher("create_helper_publisher", elements) : own.get();
+    }
+}

@@ -1,0 +1,121 @@
+package io.pyrs.tck;
+
+import java.util.concurrent.Flow;
+import org.reactivestreams.Publisher;
+import org.reactivestreams.Subscriber;
+import org.reactivestreams.Subscription;
+import org.reactivestreams.tck.SubscriberWhiteboxVerification.SubscriberPuppet;
+import org.reactivestreams.tck.SubscriberWhiteboxVerification.WhiteboxSubscriberProbe;
+
+/** Python's calls of the kit's own objects. */
+final class JavaCalls {
+    private JavaCalls() {}
+
+    /** What an object is to Python. */
+    static char kind(Object object) {
+        if (object instanceof Subscriber || object instanceof Flow.Subscriber) return 'S';
+        if (object instanceof Subscription || object instanceof Flow.Subscription) return 's';
+        if (object instanceof Publisher || object instanceof Flow.Publisher) return 'P';
+        if (object instanceof WhiteboxSubscriberProbe) return 'w';
+        if (object instanceof Throwable) return 't';
+        return 'o';
+    }
+
+    static Object call(Object subject, String method, Object[] arguments) {
+        if (subject == null) return null; // the test is over
+        if (method.equals("text")) return String.valueOf(subject);
+        if (subject instanceof Subscriber) return subscriber(cast(subject), method, arguments);
+        if (subject instanceof Flow.Subscriber) return flowSubscriber(cast(subject), method, arguments);
+        if (subject instanceof WhiteboxSubscriberProbe) return probe(cast(subject), method, arguments);
+        switch (method) {
+            case "request":
+                if (subject instanceof Subscription) ((Subscription) subject).request((Long) arguments[0]);
+                else ((Flow.Subscription) subject).request((Long) arguments[0]);
+                return null;
+            case "cancel":
+                if (subject instanceof Subscription) ((Subscription) subject).cancel();
+                else ((Flow.Subscription) subject).cancel();
+                return null;
+            case "subscribe":
+                if (subject instanceof Publisher) JavaCalls.<Publisher<Object>>cast(subject).subscribe(subscriberOf(arguments[0]));
+                else JavaCalls.<Flow.Publisher<Object>>cast(subject).subscribe(flowSubscriberOf(arguments[0]));
+                return null;
+            default: throw new IllegalArgumentException(subject + " has no " + method);
+        }
+    }
+
+    private static Object subscriber(Subscriber<Object> subject, String method, Object[] arguments) {
+        switch (method) {
+            case "on_subscribe": subject.onSubscribe(subscriptionOf(arguments[0])); return null;
+            case "on_next": subject.onNext(arguments[0]); return null;
+            case "on_error": subject.onError((Throwable) arguments[0]); return null;
+            case "on_complete": subject.onComplete(); return null;
+            default: throw new IllegalArgumentException(subject + " has no " + method);
+        }
+    }
+
+    private static Object flowSubscriber(Flow.Subscriber<Object> subject, String method, Object[] arguments) {
+        switch (method) {
+            case "on_subscribe": subject.onSubscribe(flowSubscriptionOf(arguments[0])); return null;
+            case "on_next": subject.onNext(arguments[0]); return null;
+            case "on_error": subject.onError((Throwable) arguments[0]); return null;
+            case "on_complete": subject.onComplete(); return null;
+            default: throw new IllegalArgumentException(subject + " has no " + method);
+        }
+    }
+
+    private static Object probe(WhiteboxSubscriberProbe<Object> subject, String method, Object[] arguments) {
+        switch (method) {
+            case "register_on_subscribe": subject.registerOnSubscribe(puppetOf(arguments[0])); return null;
+            case "register_on_next": subject.registerOnNext(arguments[0]); return null;
+            case "register_on_error": subject.registerOnError((Throwable) arguments[0]); return null;
+            case "register_on_complete": subject.registerOnComplete(); return null;
+            default: throw new IllegalArgumentException(subject + " has no " + method);
+        }
+    }
+
+    // What Python sends is what the place asks for: an object of Python's gets its adapter here.
+
+    private static Subscription subscriptionOf(Object value) {
+        if (!(value instanceof Remote)) return (Subscription) value;
+        var remote = (Remote) value;
+        return new ReactiveObjects.PythonSubscription(remote.scope, remote.id());
+    }
+
+    private static Flow.Subscription flowSubscriptionOf(Object value) {
+        if (!(value instanceof Remote)) return (Flow.Subscription) value;
+        var remote = (Remote) value;
+        return new FlowObjects.PythonSubscription(remote.scope, remote.id());
+    }
+
+    private static Subscriber<Object> subscriberOf(Object value) {
+        if (!(value instanceof Remote)) return cast(value);
+        var remote = (Remote) value;
+        return new ReactiveObjects.PythonSubscriber(remote.scope, remote.id());
+    }
+
+    private static Flow.Subscriber<Object> flowSubscriberOf(Object value) {
+        if (!(value instanceof Remote)) return cast(value);
+        var remote = (Remote) value;
+        return new FlowObjects.PythonSubscriber(remote.scope, remote.id());
+    }
+
+    private static SubscriberPuppet puppetOf(Object value) {
+        if (value == null) return null;
+        var remote = (Remote) value;
+        return new SubscriberPuppet() {
+            @Override public void triggerRequest(long elements) {
+                remote.call("trigger_request", elements);
+            }
+
+            @Override public void signalCancel() {
+                remote.call("signal_cancel");
+            }
+        };
+    }
+
+    @SuppressWarnings("unchecked")
+    private static <T> T cast(Object value) {
+        return (T) value;
+    }
+}

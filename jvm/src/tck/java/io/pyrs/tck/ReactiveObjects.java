@@ -1,0 +1,70 @@
+package io.pyrs.tck;
+
+import org.reactivestreams.Processor;
+import org.reactivestreams.Publisher;
+import org.reactivestreams.Subscriber;
+import org.reactivestreams.Subscription;
+
+/**
+ * Python's objects as org.reactivestreams: nothing but calls. No check, no buffer, no state: a null goes to Python as None,
+ * and what Python raises is thrown.
+ */
+final class ReactiveObjects {
+    private ReactiveObjects() {}
+
+    static final class PythonPublisher extends Remote implements Publisher<Object> {
+        PythonPublisher(Scope scope, long id) {
+            super(scope, id);
+        }
+
+        @Override public void subscribe(Subscriber<? super Object> subscriber) {
+            call("subscribe", subscriber);
+        }
+    }
+
+    static class PythonSubscriber extends Remote implements Subscriber<Object> {
+        PythonSubscriber(Scope scope, long id) {
+            super(scope, id);
+        }
+
+        @Override public final void onSubscribe(Subscription subscription) {
+            call("on_subscribe", subscription);
+        }
+
+        @Override public final void onNext(Object element) {
+            call("on_next", element);
+        }
+
+        @Override public final void onError(Throwable error) {
+            call("on_error", error);
+        }
+
+        @Override public final void onComplete() {
+            call("on_complete");
+        }
+    }
+
+    static final class PythonProcessor extends PythonSubscriber implements Processor<Object, Object> {
+        PythonProcessor(Scope scope, long id) {
+            super(scope, id);
+        }
+
+        @Override public void subscribe(Subscriber<? super Object> subscriber) {
+            call("subscribe", subscriber);
+        }
+    }
+
+    static final class PythonSubscription extends Remote implements Subscription {
+        PythonSubscription(Scope scope, long id) {
+            super(scope, id);
+        }
+
+        @Override public void request(long n) {
+            call("request", n);
+        }
+
+        @Override public void cancel() {
+            call("cancel");
+        }
+    }
+}

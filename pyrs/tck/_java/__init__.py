@@ -1,0 +1,7 @@
+"""The official Java kit, judging Python objects."""
+
+from __future__ import annotations
+
+from pyrs.tck._java.referee import Family, JavaFailure, JavaReferee
+
+__all__ = ["Family", "JavaFailure", "JavaReferee"]

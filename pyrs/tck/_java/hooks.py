@@ -1,0 +1,65 @@
+"""The hooks of a verification, as the Java kit calls them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from pyrs.tck._java.proxies import as_long
+from pyrs.tck.environment import callers
+from pyrs.tck.subscriber_hooks import SubscriberHooks
+from pyrs.tck.verification import Verification
+
+if TYPE_CHECKING:
+    from pyrs.tck._java.scope import Scope
+
+__all__ = ["Hooks"]
+
+_NUMBERS = frozenset(
+    {
+        "max_elements_from_publisher",
+        "bounded_depth_of_on_next_and_request_recursion",
+        "skip_stochastic_tests",
+        "max_supported_subscribers",
+        "does_coordinated_emission",
+    }
+)
+# What a hook makes is checked as the Python referee checks it, with the same words and the same deadline.
+_CHECKED = {
+    "create_publisher": "new_publisher",
+    "create_probed_subscriber": "new_subscriber",
+    "create_subscriber": "new_subscriber",
+    "create_identity_processor": "new_processor",
+}
+
+
+class Hooks:
+    """Calls the hooks.
+
+    Args:
+        subject: the object of the user's verification that the test runs on.
+    """
+
+    def __init__(self, subject: Verification) -> None:
+        self._subject: Any = subject
+
+    @property
+    def written(self) -> str:
+        """The hooks that the user has written and that the Java kit has an answer of its own for."""
+        own = getattr(type(self._subject), "create_helper_publisher", None)
+        return "" if own in (None, SubscriberHooks.create_helper_publisher) else "create_helper_publisher"
+
+    def call(self, scope: Scope, hook: str, arguments: list[Any]) -> Any:
+        """Call one; numbers are returned as such, everything else as a reference."""
+        if hook == "frames":
+            return callers()
+        if hook in _NUMBERS:
+            return as_long(self._subject.call_hook(f"{hook}()", self._method(hook)))
+        if hook == "create_failed_publisher":
+            make = self._method(hook)
+            return scope.outgoing(self._subject.made(f"{hook}()", make, ("subscribe",), none_is_fine=True))
+        return scope.outgoing(self._method(_CHECKED.get(hook, hook))(*arguments))
+
+    def _method(self, name: str) -> Callable[..., Any]:
+        method: Callable[..., Any] = getattr(self._subject, name)
+        return method

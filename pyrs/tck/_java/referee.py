@@ -1,0 +1,166 @@
+"""The official TCK as a referee: its TestNG classes run in a JVM, and judge Python objects."""
+
+from __future__ import annotations
+
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pyrs.errors import VersionMismatch
+from pyrs.tck._java.hooks import Hooks
+from pyrs.tck._java.jars import kit_jars
+from pyrs.tck._java.scope import Scope
+from pyrs.tck.environment import Skipped
+from pyrs.tck.expected import BLACKBOX, PROCESSOR, PUBLISHER, WHITEBOX
+from pyrs.tck.verdicts import Report, Verdict, judge, unexpected
+from pyrs.tck.verification import Verification
+
+if TYPE_CHECKING:
+    from pyrs.jvm.gateways.base import Gateway, Java
+
+__all__ = ["Family", "JavaFailure", "JavaReferee"]
+
+_POLL_MILLIS = 20
+_ENTRY = "io.pyrs.tck.Referee"
+_JAR = Path(__file__).resolve().parents[2] / "jvm" / "jars" / "pyrs-tck.jar"
+
+
+class Family(Enum):
+    """Which interfaces the Java kit sees the Python object as."""
+
+    REACTIVE_STREAMS = "reactive-streams"
+    FLOW = "flow"
+
+
+class JavaFailure(AssertionError):
+    """A test of the Java kit's has failed.
+
+    Attributes:
+        stack: the Java stack, and then the frames of the Python code that Java was called from.
+    """
+
+    stack = ""
+
+
+class JavaReferee:
+    """Judges with ``org.reactivestreams:reactive-streams-tck:1.0.4``, or its Flow form.
+
+    Args:
+        jvm: where the kit runs: a SparkSession, SparkContext or Py4J gateway for the JVM that it has; None for one in
+            this process, which is started with JPype if none runs. Such a process must not use ``faulthandler``.
+        family: as what the kit sees the Python object.
+
+    Raises:
+        JvmUnavailable: there is no JVM, or the kit's jars are neither in the cache nor to be had.
+        VersionMismatch: the jar is another version's.
+        TypeError: ``jvm`` is nothing that has a JVM.
+    """
+
+    def __init__(self, jvm: object | None = None, family: Family = Family.REACTIVE_STREAMS) -> None:
+        from pyrs.jvm.gateways import gateway_for, launch_gateway
+
+        self.family = Family(family)
+        self._gateway: Gateway = launch_gateway() if jvm is None else gateway_for(jvm)
+        self._entry = _entry_in(self._gateway)
+
+    def __str__(self) -> str:
+        return "java" if self.family is Family.REACTIVE_STREAMS else "java flow"
+
+    def verify(self, verification: type[Verification]) -> Report:
+        """Run every test that the Java kit has for a verification."""
+        verdicts = tuple(self.judge(verification, name) for name in verification.expected)
+        name = f"{verification.__module__}:{verification.__qualname__}"
+        problems = verification.problems() + unexpected(verification, verdicts) + self._other_tests(verification)
+        return Report(name, str(self), verdicts, tuple(problems))
+
+    def judge(self, verification: type[Verification] | Verification, name: str) -> Verdict:
+        """Run one test of the Java kit's, within its deadline."""
+        subject = verification() if isinstance(verification, type) else verification
+        hooks = Hooks(subject)
+        scope = Scope(hooks, collecting="_spec313_" in name)
+
+        def body(test: str) -> None:
+            self._run(scope, hooks, subject, test)
+
+        try:
+            return judge(subject, name, body)
+        finally:
+            scope.close()
+
+    def _run(self, scope: Scope, hooks: Hooks, subject: Verification, test: str) -> None:
+        env = subject.env
+        scope.open(self._open)
+        millis = [round(seconds * 1000) for seconds in (env.timeout, env.no_signals_timeout)]
+        said: list[Any] = scope.call(
+            "run",
+            0,
+            f"{self.family.value} {_kit_of(subject)}",
+            test,
+            *millis,
+            _POLL_MILLIS,
+            round(env.reference_timeout * 1000),
+            getattr(subject, "processor_buffer_size", 0),
+            int(env.debug_enabled),
+            hooks.written,
+        )
+        status, message, stack, frames, cause = said
+        if status == "passed":
+            return
+        if isinstance(cause, Skipped) or status == "skipped":
+            raise Skipped(str(cause) if isinstance(cause, Skipped) else message)
+        if isinstance(cause, BaseException) and not isinstance(cause, Exception):
+            raise cause  # pytest's own
+        failure = JavaFailure(message)
+        failure.stack = stack + (f"Python:\n{frames}" if frames else "")
+        raise failure from cause
+
+    def _open(self, token: bytes, port: int) -> int:
+        return int(str(self._gateway.with_java(lambda java: java.call(self._entry, "open", token, port))))
+
+    def _other_tests(self, verification: type[Verification]) -> list[str]:
+        """Return how the tests that the Java kit has differ from those that are expected of it."""
+        subject = verification()
+        scope = Scope(Hooks(subject), collecting=False)
+        try:
+            scope.open(self._open)
+            names = set(str(scope.call("names", 0, f"{self.family.value} {_kit_of(subject)}")).split("\n"))
+        finally:
+            scope.close()
+        expected = set(verification.expected)
+        return [f"the Java kit has {name}, and it is not expected" for name in sorted(names - expected)] + [
+            f"the Java kit has no {name}" for name in sorted(expected - names)
+        ]
+
+
+def _kit_of(subject: Verification) -> str:
+    for name, table in (
+        ("publisher", PUBLISHER),
+        ("whitebox", WHITEBOX),
+        ("blackbox", BLACKBOX),
+        ("processor", PROCESSOR),
+    ):
+        if subject.expected is table:
+            return name
+    raise TypeError(f"{type(subject).__name__} is no verification that the Java kit has")
+
+
+def _entry_in(gateway: Gateway) -> object:
+    from pyrs import __version__
+
+    jars = [_JAR, *kit_jars()]
+
+    def load(java: Java) -> object:
+        urls = [java.call(java.call(java.new("java.io.File", str(jar)), "toURI"), "toURL") for jar in jars]
+        # The kit and nothing else: whatever versions the JVM's own class path has cannot win.
+        platform = java.static("java.lang.ClassLoader", "getPlatformClassLoader")
+        loader = java.new("java.net.URLClassLoader", java.array("java.net.URL", urls), platform)
+        constructor = java.call(
+            java.call(loader, "loadClass", _ENTRY), "getConstructor", java.array("java.lang.Class", ())
+        )
+        entry = java.call(constructor, "newInstance", java.array("java.lang.Object", ()))
+        found = java.call(entry, "version")
+        if found != __version__:
+            raise VersionMismatch(f"{_JAR} is of pyrs {found}, and this is pyrs {__version__}: build the jar again")
+        return entry
+
+    return gateway.with_java(load)
