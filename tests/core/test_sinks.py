@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any
@@ -192,123 +191,12 @@ def test_context_variables_of_whoever_subscribed(sink: Sink[Any]) -> None:
     assert seen == ["subscriber"]
 
 
-@pytest.mark.parametrize("name", ALL)
-def test_a_push_beside_another_threads_push_is_refused(name: str) -> None:
-    sink = ALL[name]()
-    inside, go = threading.Event(), threading.Event()
-
-    def hold(it: Any, n: int) -> None:
-        if n == 1:
-            inside.set()
-            assert go.wait(30)
-
-    subscriber: TestSubscriber[Any] = TestSubscriber(None, on_element=hold)
-    sink.stream.subscribe(subscriber)
-    results: list[EmitResult] = []
-    thread = threading.Thread(target=lambda: results.append(sink.try_emit(1)))
-    thread.start()
-    assert inside.wait(30)
-    assert sink.try_emit(2) is EmitResult.NON_SERIALIZED
-    assert sink.try_emit_complete() is EmitResult.NON_SERIALIZED
-    assert sink.try_emit_error(ValueError()) is EmitResult.NON_SERIALIZED
-    with pytest.raises(EmitFailed, match="non_serialized"):
-        sink.emit(2, on_failure=sinks.busy_looping(0.0))
-    tries: list[EmitResult] = []
-
-    def again(result: EmitResult) -> bool:
-        tries.append(result)
-        if len(tries) == 3:
-            go.set()
-            thread.join(30)
-        return True
-
-    sink.emit(3, on_failure=again)
-    assert tries == [EmitResult.NON_SERIALIZED] * 3
-    assert results == [EmitResult.OK]
-    subscriber.assert_elements(1, 3)
-
-
-@pytest.mark.parametrize("name", HOLDING)
-def test_a_push_from_inside_on_next_follows_the_current_element(name: str) -> None:
-    sink = ALL[name]()
-    results: list[EmitResult] = []
-
-    def feed(it: Any, n: int) -> None:
-        if n < 3:
-            results.append(sink.try_emit(n + 1))
-        elif n == 3:
-            results.append(sink.try_emit_complete())
-
-    subscriber: TestSubscriber[Any] = TestSubscriber(None, on_element=feed)
-    sink.stream.subscribe(subscriber)
-    second = subscribed(sink) if name != "unicast" else subscriber
-    sink.emit(0)
-    assert results == [EmitResult.OK] * 4
-    for each in (subscriber, second):
-        each.assert_complete().assert_elements(0, 1, 2, 3)
-
-
-@pytest.mark.parametrize("name", DIRECT)
-def test_a_push_from_inside_on_next_has_no_place_where_nothing_is_held(name: str) -> None:
-    sink = ALL[name]()
-    results: list[EmitResult] = []
-
-    def feed(it: Any, n: int) -> None:
-        results.extend([sink.try_emit(n + 1), sink.try_emit_complete()])
-
-    subscriber: TestSubscriber[Any] = TestSubscriber(None, on_element=feed)
-    sink.stream.subscribe(subscriber)
-    second = subscribed(sink)
-    sink.emit(0)
-    assert results == [EmitResult.NON_SERIALIZED, EmitResult.OK]
-    for each in (subscriber, second):
-        each.assert_complete().assert_elements(0)
-
-
-def test_a_hundred_thousand_pushes_from_inside_on_next_nest_nowhere() -> None:
-    sink = sinks.unicast(1)
-    left = 100_000
-
-    def feed(n: int) -> None:
-        nonlocal left
-        left -= 1
-        if left:
-            assert sink.try_emit(n + 1) is EmitResult.OK
-
-    sink.stream.subscribe(on_next=feed)
-    sink.emit(0)
-    assert left == 0
-
-
 def test_an_error_names_the_stage_that_it_arose_in(sink: Sink[Any]) -> None:
     subscriber: TestSubscriber[Any] = TestSubscriber(None)
     sink.stream.map(lambda n: 1 // n).filter(lambda n: True).subscribe(subscriber)
     sink.emit(0)
     notes = subscriber.assert_error(ZeroDivisionError).__notes__
     assert len(notes) == 1 and notes[0].startswith("in map(")
-
-
-@pytest.mark.parametrize("name", ["multicast", "replay"])
-def test_a_push_beside_another_threads_drain_is_taken_and_reaches_all(name: str) -> None:
-    sink = ALL[name]()
-    inside, go = threading.Event(), threading.Event()
-
-    def hold(it: Any, n: int) -> None:
-        inside.set()
-        assert go.wait(30)
-
-    fast = subscribed(sink)
-    slow: TestSubscriber[Any] = TestSubscriber(0, on_element=hold)
-    sink.stream.subscribe(slow)
-    sink.emit(1)
-    thread = threading.Thread(target=slow.request, args=(2,))
-    thread.start()
-    assert inside.wait(30)
-    assert sink.try_emit(2) is EmitResult.OK
-    go.set()
-    thread.join(30)
-    for each in (fast, slow):
-        each.assert_elements(1, 2)
 
 
 @pytest.mark.parametrize("name", ["multicast", *DIRECT, "replay"])
@@ -604,102 +492,6 @@ def test_repr_shows_the_state() -> None:
     failed = sinks.multicast_best_effort()
     failed.emit_error(ValueError())
     assert repr(failed) == "<multicast_best_effort(): 0 subscribers, 0 held, failed with ValueError>"
-
-
-# Races.
-
-
-@pytest.mark.parametrize("name", ["multicast", "replay"])
-def test_nothing_is_lost_or_doubled_between_pushes_and_requests(name: str) -> None:
-    """One thread pushes, two Subscribers request from threads of their own, one comes late, one cancels."""
-    count = 60
-    for _ in range(300):
-        sink = sinks.multicast(16) if name == "multicast" else sinks.replay(16, capacity=16)
-        staying = [subscribed(sink, 0) for _ in range(2)]
-        leaving = subscribed(sink, 0)
-        late: TestSubscriber[Any] = TestSubscriber(None)
-        start = threading.Barrier(5)
-
-        def push(sink: Sink[Any] = sink, start: threading.Barrier = start) -> None:
-            start.wait(30)
-            for n in range(count):
-                while sink.try_emit(n) is EmitResult.OVERFLOW:
-                    pass
-            while sink.try_emit_complete() is not EmitResult.OK:
-                pass
-
-        def request(subscriber: TestSubscriber[Any], start: threading.Barrier = start) -> None:
-            start.wait(30)
-            for _ in range(count):
-                subscriber.request(1)
-
-        def leave(subscriber: TestSubscriber[Any] = leaving, start: threading.Barrier = start) -> None:
-            start.wait(30)
-            subscriber.request(10)
-            subscriber.cancel()
-
-        def come(sink: Sink[Any] = sink, start: threading.Barrier = start, late: Any = late) -> None:
-            start.wait(30)
-            sink.stream.subscribe(late)
-
-        threads = [threading.Thread(target=request, args=(each,)) for each in staying]
-        threads += [threading.Thread(target=each) for each in (push, leave, come)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join(30)
-            assert not thread.is_alive()
-        for each in staying:
-            assert each.await_complete() == list(range(count))
-        left = leaving.assert_rules().elements
-        assert left == list(range(len(left)))
-        came = late.await_complete()
-        assert came == list(range(count - len(came), count))
-
-
-@pytest.mark.parametrize("name", ["multicast", "best_effort", "all_or_nothing", "replay", "unicast"])
-def test_every_push_that_was_ok_arrives_once_and_the_others_never(name: str) -> None:
-    """Three threads push at once: what is refused is refused wholly."""
-    for _ in range(300):
-        sink = sinks.unicast(4096) if name == "unicast" else ALL[name]()
-        subscriber = subscribed(sink)
-        start = threading.Barrier(3)
-        taken: list[list[int]] = [[], [], []]
-
-        def push(which: int, sink: Sink[Any] = sink, start: Any = start, taken: Any = taken) -> None:
-            start.wait(30)
-            for n in range(30):
-                if sink.try_emit((which, n)) is EmitResult.OK:
-                    taken[which].append(n)
-
-        threads = [threading.Thread(target=push, args=(which,)) for which in range(3)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join(30)
-            assert not thread.is_alive()
-        subscriber.assert_rules()
-        for which in range(3):
-            assert [n for each, n in subscriber.elements if each == which] == taken[which]
-
-
-def test_subscribing_and_the_end_at_once() -> None:
-    for make in (sinks.multicast, sinks.multicast_best_effort, sinks.replay):
-        for _ in range(500):
-            sink: Sink[Any] = make()
-            subscriber: TestSubscriber[Any] = TestSubscriber(None)
-            start = threading.Barrier(2)
-
-            def come(sink: Any = sink, subscriber: Any = subscriber, start: Any = start) -> None:
-                start.wait(30)
-                sink.stream.subscribe(subscriber)
-
-            thread = threading.Thread(target=come)
-            thread.start()
-            start.wait(30)
-            sink.emit_complete(on_failure=lambda result: True)
-            thread.join(30)
-            assert subscriber.await_complete() == []
 
 
 def test_importing_pyrs_loads_no_sink() -> None:
