@@ -20,25 +20,29 @@ Example:
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from pyrs._core.demand import UNBOUNDED
 from pyrs._core.hooks import set_element_hook, set_error_hook
 from pyrs._core.overflow import Overflow
 from pyrs.api import Processor, Publisher, Subscriber, Subscription
 from pyrs.errors import NoElement, NonPositiveRequest, NullSignal, PyrsError, SpecViolation
-from pyrs.operators.backoff import Backoff
-from pyrs.operators.metrics import Metrics
-from pyrs.operators.notification import Notification
-from pyrs.publishers.asynchronous import from_async_iterable, from_awaitable, from_future
 from pyrs.publishers.basic import empty, error, from_iterable, just, never, range
-from pyrs.publishers.combining import combine_latest, concat, merge, zip
-from pyrs.publishers.creating import Emitter, create
-from pyrs.publishers.deferred import defer, from_callable, generate, using
-from pyrs.publishers.timed import interval, timer
-from pyrs.stream.connectable import ConnectableStream
-from pyrs.stream.grouped import GroupedStream
 from pyrs.stream.single import Single
 from pyrs.stream.stream import Stream
-from pyrs.strictness import strict
+
+if TYPE_CHECKING:
+    from pyrs.operators.backoff import Backoff
+    from pyrs.operators.metrics import Metrics
+    from pyrs.operators.notification import Notification
+    from pyrs.publishers.asynchronous import from_async_iterable, from_awaitable, from_future
+    from pyrs.publishers.combining import combine_latest, concat, merge, zip
+    from pyrs.publishers.creating import Emitter, create
+    from pyrs.publishers.deferred import defer, from_callable, generate, using
+    from pyrs.publishers.timed import interval, timer
+    from pyrs.stream.connectable import ConnectableStream
+    from pyrs.stream.grouped import GroupedStream
+    from pyrs.strictness import strict
 
 __version__ = "0.1.0"
 
@@ -86,3 +90,45 @@ __all__ = [
     "using",
     "zip",
 ]
+
+# Most programs use a few of these, and every module costs part of a millisecond: they are imported when they are used.
+_FOUND_IN = {
+    "Backoff": "pyrs.operators.backoff",
+    "Metrics": "pyrs.operators.metrics",
+    "Notification": "pyrs.operators.notification",
+    "from_async_iterable": "pyrs.publishers.asynchronous",
+    "from_awaitable": "pyrs.publishers.asynchronous",
+    "from_future": "pyrs.publishers.asynchronous",
+    "combine_latest": "pyrs.publishers.combining",
+    "concat": "pyrs.publishers.combining",
+    "merge": "pyrs.publishers.combining",
+    "zip": "pyrs.publishers.combining",
+    "Emitter": "pyrs.publishers.creating",
+    "create": "pyrs.publishers.creating",
+    "defer": "pyrs.publishers.deferred",
+    "from_callable": "pyrs.publishers.deferred",
+    "generate": "pyrs.publishers.deferred",
+    "using": "pyrs.publishers.deferred",
+    "interval": "pyrs.publishers.timed",
+    "timer": "pyrs.publishers.timed",
+    "ConnectableStream": "pyrs.stream.connectable",
+    "GroupedStream": "pyrs.stream.grouped",
+    "strict": "pyrs.strictness",
+}
+
+
+def __getattr__(name: str) -> Any:
+    from importlib import import_module
+
+    module = _FOUND_IN.get(name)
+    if module is None:
+        if name in ("adapters", "schedulers", "sinks"):  # rooms that are asked for by their names
+            return import_module(f"{__name__}.{name}")
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(module), name)
+    globals()[name] = value  # the next time it is found at once
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
+from pyrs import operators
 from pyrs._core.overflow import Overflow
-from pyrs.operators import backpressure
 from pyrs.stream.family import Family
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class Backpressure(Family[T_co]):
             >>> pyrs.range(5).prefetch(2).collect()
             [0, 1, 2, 3, 4]
         """
-        return self._over(backpressure.LimitRate(self.source, count, None, f"prefetch({count})", "count"))
+        return self._over(operators.backpressure.LimitRate(self.source, count, None, f"prefetch({count})", "count"))
 
     def limit_rate(self, high: int, low: int | None = None) -> Stream[T_co]:
         """Request at most ``high`` elements at a time, whatever is demanded, and ``low`` more when as many were taken.
@@ -74,7 +74,7 @@ class Backpressure(Family[T_co]):
             [0, 1, 2, 3, 4]
         """
         call = f"limit_rate({high})" if low is None else f"limit_rate({high}, low={low})"
-        return self._over(backpressure.LimitRate(self.source, high, low, call))
+        return self._over(operators.backpressure.LimitRate(self.source, high, low, call))
 
     def on_backpressure_buffer(
         self,
@@ -117,7 +117,7 @@ class Backpressure(Family[T_co]):
             4
             5
         """
-        return self._over(backpressure.BackpressureBuffer(self.source, capacity, overflow, on_overflow))
+        return self._over(operators.backpressure.BackpressureBuffer(self.source, capacity, overflow, on_overflow))
 
     def on_backpressure_drop(self, on_dropped: Callable[[T_co], object] | None = None) -> Stream[T_co]:
         """Drop what is not demanded.
@@ -146,7 +146,7 @@ class Backpressure(Family[T_co]):
             >>> lost
             [1, 2, 3]
         """
-        return self._then(backpressure.BackpressureDrop(on_dropped))
+        return self._then(operators.backpressure.BackpressureDrop(on_dropped))
 
     def on_backpressure_latest(self) -> Stream[T_co]:
         """Hold the latest element that was not demanded; the one before it is dropped.
@@ -170,7 +170,7 @@ class Backpressure(Family[T_co]):
             >>> _ = pyrs.set_element_hook(before)
         """
         call = "on_backpressure_latest()"
-        return self._over(backpressure.BackpressureBuffer(self.source, 1, Overflow.DROP_OLDEST, None, call))
+        return self._over(operators.backpressure.BackpressureBuffer(self.source, 1, Overflow.DROP_OLDEST, None, call))
 
     def on_backpressure_error(self) -> Stream[T_co]:
         """Fail with ``BufferOverflow`` when an element comes that is not demanded.
@@ -189,4 +189,4 @@ class Backpressure(Family[T_co]):
             0
             an element came that was not demanded
         """
-        return self._then(backpressure.BackpressureError())
+        return self._then(operators.backpressure.BackpressureError())

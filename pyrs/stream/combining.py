@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
+from pyrs import operators
 from pyrs._core.text import checked_natural
 from pyrs.api import Publisher
-from pyrs.operators import combining, latest, merging, until
 from pyrs.stream.family import Family
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ class Combining(Family[T_co]):
         if concurrency is not None:
             concurrency = checked_natural(concurrency, "concurrency", 1)
         prefetch = checked_natural(prefetch, "prefetch", 1)
-        return self._over(merging.Merge((self.source, *others), concurrency, prefetch, delay_errors))
+        return self._over(operators.merging.Merge((self.source, *others), concurrency, prefetch, delay_errors))
 
     def concat(self, *others: Publisher[R]) -> Stream[T_co | R]:
         """Go on with the others, one after the other, when this stream has completed.
@@ -90,7 +90,7 @@ class Combining(Family[T_co]):
             >>> pyrs.just(1, 2).concat(pyrs.just(3)).collect()
             [1, 2, 3]
         """
-        return self._over(combining.Concat((self.source, *others)))
+        return self._over(operators.combining.Concat((self.source, *others)))
 
     @overload
     def zip(self, other: Publisher[A], /, *, prefetch: int = 32) -> Stream[tuple[T_co, A]]: ...
@@ -133,7 +133,9 @@ class Combining(Family[T_co]):
             >>> pyrs.just(1, 2, 3).zip(pyrs.just("a", "b")).collect()
             [(1, 'a'), (2, 'b')]
         """
-        return self._over(combining.Zip((self.source, *others), combine, checked_natural(prefetch, "prefetch", 1)))
+        return self._over(
+            operators.combining.Zip((self.source, *others), combine, checked_natural(prefetch, "prefetch", 1))
+        )
 
     @overload
     def combine_latest(self, other: Publisher[A], /, *, prefetch: int = 32) -> Stream[tuple[T_co, A]]: ...
@@ -180,7 +182,7 @@ class Combining(Family[T_co]):
             [(2, 'a'), (2, 'b')]
         """
         prefetch = checked_natural(prefetch, "prefetch", 1)
-        return self._over(latest.CombineLatest((self.source, *others), combine, prefetch))
+        return self._over(operators.latest.CombineLatest((self.source, *others), combine, prefetch))
 
     @overload
     def with_latest_from(self, other: Publisher[A]) -> Stream[tuple[T_co, A]]: ...
@@ -214,7 +216,7 @@ class Combining(Family[T_co]):
             >>> pyrs.just(1, 2).with_latest_from(pyrs.just("a", "b")).collect()
             [(1, 'b'), (2, 'b')]
         """
-        return self._over(latest.WithLatestFrom(self.source, other, combine))
+        return self._over(operators.latest.WithLatestFrom(self.source, other, combine))
 
     def start_with(self, *elements: R) -> Stream[T_co | R]:
         """Give these elements first.
@@ -235,7 +237,7 @@ class Combining(Family[T_co]):
             >>> pyrs.just(1, 2).start_with(-1, 0).collect()
             [-1, 0, 1, 2]
         """
-        return self._over(combining.StartWith(self.source, elements))
+        return self._over(operators.combining.StartWith(self.source, elements))
 
     def switch_if_empty(self, other: Publisher[R]) -> Stream[T_co | R]:
         """Go on with another stream if this one completes without an element.
@@ -258,7 +260,7 @@ class Combining(Family[T_co]):
             >>> pyrs.empty().switch_if_empty(pyrs.just("none")).collect()
             ['none']
         """
-        return self._over(combining.SwitchIfEmpty(self.source, other))
+        return self._over(operators.combining.SwitchIfEmpty(self.source, other))
 
     def take_until(self, other: Publisher[Any]) -> Stream[T_co]:
         """Let elements pass until another stream gives its first element, or completes: that is the end.
@@ -281,7 +283,7 @@ class Combining(Family[T_co]):
             >>> pyrs.just(1, 2).take_until(pyrs.never()).collect()
             [1, 2]
         """
-        return self._over(until.TakeUntil(self.source, other))
+        return self._over(operators.until.TakeUntil(self.source, other))
 
     def skip_until(self, other: Publisher[Any]) -> Stream[T_co]:
         """Drop elements until another stream gives its first element, or completes; then let them pass.
@@ -305,4 +307,4 @@ class Combining(Family[T_co]):
             >>> pyrs.just(1, 2).skip_until(pyrs.just("go")).collect()
             [1, 2]
         """
-        return self._over(until.SkipUntil(self.source, other))
+        return self._over(operators.until.SkipUntil(self.source, other))

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
+from pyrs import operators
 from pyrs._core.text import checked_natural, checked_seconds
-from pyrs.operators.sharing import AutoConnect, RefCount, Shared
 from pyrs.schedulers import checked_scheduler
 from pyrs.stream.stream import Stream
 
 if TYPE_CHECKING:
     from datetime import timedelta
 
-    from pyrs.operators.sharing import Connection
+    from pyrs.operators.sharing import Connection, Shared
     from pyrs.schedulers import Scheduler
 
 __all__ = ["ConnectableStream"]
@@ -79,7 +79,9 @@ class ConnectableStream(Stream[T_co]):
             >>> pyrs.just(1, 2).replay().auto_connect().collect()
             [1, 2]
         """
-        return Stream(AutoConnect(self._shared, f"auto_connect({subscribers})", subscribers, on_connect))
+        return Stream(
+            operators.sharing.AutoConnect(self._shared, f"auto_connect({subscribers})", subscribers, on_connect)
+        )
 
     def ref_count(
         self,
@@ -113,4 +115,4 @@ class ConnectableStream(Stream[T_co]):
         given = [str(needed)] if needed != 1 or grace else []
         given += [f"seconds={grace:g}"] if grace else []
         call = f"ref_count({', '.join(given)})"
-        return Stream(RefCount(self._shared, call, needed, grace, checked_scheduler(scheduler)))
+        return Stream(operators.sharing.RefCount(self._shared, call, needed, grace, checked_scheduler(scheduler)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NoReturn, TypeVar
 
-from pyrs.operators import filtering
+from pyrs import operators
 from pyrs.stream.family import Family
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class Filtering(Family[T_co]):
             >>> pyrs.range(6).filter(lambda n: n % 2).collect()
             [1, 3, 5]
         """
-        return self._then(filtering.Filter(predicate))
+        return self._then(operators.filtering.Filter(predicate))
 
     def take(self, count: int) -> Stream[T_co]:
         """Let the first elements pass, then complete and cancel upstream.
@@ -67,7 +67,7 @@ class Filtering(Family[T_co]):
             >>> pyrs.from_iterable(count()).take(3).collect()
             [0, 1, 2]
         """
-        return self._then(filtering.Take(count))
+        return self._then(operators.filtering.Take(count))
 
     def of_type(self, cls: type[R]) -> Stream[R]:
         """Let the instances of a class pass.
@@ -91,7 +91,7 @@ class Filtering(Family[T_co]):
             >>> pyrs.just(1, "a", 2).of_type(int).collect()
             [1, 2]
         """
-        return self._then(filtering.OfType(cls))
+        return self._then(operators.filtering.OfType(cls))
 
     def take_while(self, predicate: Callable[[T_co], object], *, inclusive: bool = False) -> Stream[T_co]:
         """Let elements pass as long as the predicate is true, then complete and cancel upstream.
@@ -119,7 +119,7 @@ class Filtering(Family[T_co]):
             >>> pyrs.range(9).take_while(lambda n: n < 2, inclusive=True).collect()
             [0, 1, 2]
         """
-        return self._then(filtering.TakeWhile(predicate, inclusive))
+        return self._then(operators.filtering.TakeWhile(predicate, inclusive))
 
     def take_last(self, count: int) -> Stream[T_co]:
         """Let the last elements pass, when upstream has completed.
@@ -143,7 +143,7 @@ class Filtering(Family[T_co]):
             >>> pyrs.range(9).take_last(2).collect()
             [7, 8]
         """
-        return self._then(filtering.TakeLast(count))
+        return self._then(operators.filtering.TakeLast(count))
 
     def skip(self, count: int) -> Stream[T_co]:
         """Pass over the first elements.
@@ -166,7 +166,7 @@ class Filtering(Family[T_co]):
             >>> pyrs.range(5).skip(3).collect()
             [3, 4]
         """
-        return self._then(filtering.Skip(count))
+        return self._then(operators.filtering.Skip(count))
 
     def skip_while(self, predicate: Callable[[T_co], object]) -> Stream[T_co]:
         """Pass over elements as long as the predicate is true. After that it is not asked any more.
@@ -188,7 +188,7 @@ class Filtering(Family[T_co]):
             >>> pyrs.just(1, 2, 3, 1).skip_while(lambda n: n < 3).collect()
             [3, 1]
         """
-        return self._then(filtering.SkipWhile(predicate))
+        return self._then(operators.filtering.SkipWhile(predicate))
 
     def ignore_elements(self) -> Stream[NoReturn]:
         """Let the end pass, or the error, and no element.
@@ -206,7 +206,7 @@ class Filtering(Family[T_co]):
             >>> pyrs.range(3).ignore_elements().collect()
             []
         """
-        return self._then(filtering.IgnoreElements())
+        return self._then(operators.filtering.IgnoreElements())
 
     def distinct(self, key: Callable[[T_co], object] | None = None) -> Stream[T_co]:
         """Let each element pass the first time that it comes.
@@ -232,7 +232,7 @@ class Filtering(Family[T_co]):
             >>> pyrs.just("a", "B", "b").distinct(str.lower).collect()
             ['a', 'B']
         """
-        return self._then(filtering.Distinct(key))
+        return self._then(operators.filtering.Distinct(key))
 
     def distinct_until_changed(
         self, key: Callable[[T_co], K] | None = None, *, comparer: Callable[[K, K], object] | None = None
@@ -262,4 +262,4 @@ class Filtering(Family[T_co]):
             >>> pyrs.just(1, 2, 5, 6).distinct_until_changed(comparer=lambda a, b: abs(a - b) < 2).collect()
             [1, 5]
         """
-        return self._then(filtering.DistinctUntilChanged(key, comparer))
+        return self._then(operators.filtering.DistinctUntilChanged(key, comparer))

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import AsyncIterable, Awaitable, Callable
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
+from pyrs import operators
 from pyrs._core.text import checked_natural
 from pyrs.api import Publisher
-from pyrs.operators import flattening, merging
 from pyrs.stream.family import Family
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ class Flattening(Family[T_co]):
         """
         concurrency = checked_natural(concurrency, "concurrency", 1)
         prefetch = checked_natural(prefetch, "prefetch", 1)
-        return self._over(merging.FlatMap(self.source, function, concurrency, prefetch, delay_errors))
+        return self._over(operators.merging.FlatMap(self.source, function, concurrency, prefetch, delay_errors))
 
     def concat_map(self, function: Callable[[T_co], Inner[R]], *, prefetch: int = 32) -> Stream[R]:
         """Make a stream of each element, and pass those on one after the other.
@@ -108,7 +108,9 @@ class Flattening(Family[T_co]):
             >>> pyrs.range(1, 4).concat_map(lambda n: pyrs.from_iterable([n] * n)).collect()
             [1, 2, 2, 3, 3, 3]
         """
-        return self._over(flattening.ConcatMap(self.source, function, checked_natural(prefetch, "prefetch", 1)))
+        return self._over(
+            operators.flattening.ConcatMap(self.source, function, checked_natural(prefetch, "prefetch", 1))
+        )
 
     def switch_map(self, function: Callable[[T_co], Inner[R]], *, prefetch: int = 32) -> Stream[R]:
         """Make a stream of each element and pass that on until the next element comes.
@@ -143,4 +145,6 @@ class Flattening(Family[T_co]):
             >>> pyrs.just("never", "b").switch_map(lambda s: pyrs.never() if s == "never" else pyrs.just(s)).collect()
             ['b']
         """
-        return self._over(flattening.SwitchMap(self.source, function, checked_natural(prefetch, "prefetch", 1)))
+        return self._over(
+            operators.flattening.SwitchMap(self.source, function, checked_natural(prefetch, "prefetch", 1))
+        )

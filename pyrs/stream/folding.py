@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
+from pyrs import operators
 from pyrs._core.text import MISSING
-from pyrs.operators import folding
 from pyrs.stream.family import Family
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class Folding(Family[T_co]):
             >>> pyrs.range(3).to_list().block()
             [0, 1, 2]
         """
-        return self._folded(folding.ToList())
+        return self._folded(operators.folding.ToList())
 
     def count(self) -> Single[int]:
         """Count the elements.
@@ -60,7 +60,7 @@ class Folding(Family[T_co]):
             >>> pyrs.range(10).filter(lambda n: n % 2).count().block()
             5
         """
-        return self._folded(folding.Count())
+        return self._folded(operators.folding.Count())
 
     @overload
     def reduce(self, function: Callable[[T_co, T_co], T_co]) -> Single[T_co]: ...
@@ -94,7 +94,7 @@ class Folding(Family[T_co]):
             >>> pyrs.empty().reduce(add, 0).block()
             0
         """
-        return self._folded(folding.Reduce(function, initial))
+        return self._folded(operators.folding.Reduce(function, initial))
 
     def to_set(self) -> Single[set[T_co]]:
         """Gather all elements in a set.
@@ -113,7 +113,7 @@ class Folding(Family[T_co]):
             >>> pyrs.just(1, 2, 1).to_set().block()
             {1, 2}
         """
-        return self._folded(folding.ToSet())
+        return self._folded(operators.folding.ToSet())
 
     @overload
     def to_dict(self, key: Callable[[T_co], K]) -> Single[dict[K, T_co]]: ...
@@ -143,7 +143,7 @@ class Folding(Family[T_co]):
             >>> pyrs.just("a", "bc").to_dict(len).block()
             {1: 'a', 2: 'bc'}
         """
-        return self._folded(folding.ToDict(key, value))
+        return self._folded(operators.folding.ToDict(key, value))
 
     @overload
     def first(self) -> Single[T_co]: ...
@@ -173,7 +173,7 @@ class Folding(Family[T_co]):
             >>> pyrs.empty().first(default="nothing").block()
             'nothing'
         """
-        return self._folded(folding.First(default))
+        return self._folded(operators.folding.First(default))
 
     @overload
     def last(self) -> Single[T_co]: ...
@@ -201,7 +201,7 @@ class Folding(Family[T_co]):
             >>> pyrs.range(5).last().block()
             4
         """
-        return self._folded(folding.Last(default))
+        return self._folded(operators.folding.Last(default))
 
     @overload
     def element_at(self, index: int) -> Single[T_co]: ...
@@ -232,7 +232,7 @@ class Folding(Family[T_co]):
             >>> pyrs.just("a", "b", "c").element_at(1).block()
             'b'
         """
-        return self._folded(folding.ElementAt(index, default))
+        return self._folded(operators.folding.ElementAt(index, default))
 
     def default_if_empty(self, value: R) -> Stream[T_co | R]:
         """Pass all elements on, or the value if there are none.
@@ -254,7 +254,7 @@ class Folding(Family[T_co]):
             >>> pyrs.empty().default_if_empty(0).collect()
             [0]
         """
-        return self._then(folding.DefaultIfEmpty(value))
+        return self._then(operators.folding.DefaultIfEmpty(value))
 
     def any(self, predicate: Callable[[T_co], object]) -> Single[bool]:
         """Say whether the predicate is true of an element. The first one decides, and upstream is cancelled.
@@ -276,7 +276,7 @@ class Folding(Family[T_co]):
             >>> pyrs.range(5).any(lambda n: n > 3).block()
             True
         """
-        return self._folded(folding.Match(predicate, True))
+        return self._folded(operators.folding.Match(predicate, True))
 
     def all(self, predicate: Callable[[T_co], object]) -> Single[bool]:
         """Say whether the predicate is true of every element. The first of which it is not decides.
@@ -298,4 +298,4 @@ class Folding(Family[T_co]):
             >>> pyrs.range(5).all(lambda n: n > 3).block()
             False
         """
-        return self._folded(folding.Match(predicate, False))
+        return self._folded(operators.folding.Match(predicate, False))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
-from pyrs.operators import buffering, grouping, windowing
+from pyrs import operators
 from pyrs.stream.family import Family
 
 if TYPE_CHECKING:
@@ -94,10 +94,10 @@ class Grouping(Family[T_co]):
         if seconds is None:
             if count is None:
                 raise TypeError("buffer needs a count, or seconds, or both")
-            return self._then(buffering.BufferCount(count, skip))
+            return self._then(operators.buffering.BufferCount(count, skip))
         if skip is not None:
             raise TypeError("skip goes with count alone, not with seconds")
-        return self._over(buffering.BufferTime(self.source, count, seconds, prefetch, scheduler))
+        return self._over(operators.buffering.BufferTime(self.source, count, seconds, prefetch, scheduler))
 
     @overload
     def window(self, count: int, *, skip: int | None = None) -> Stream[Stream[T_co]]: ...
@@ -168,10 +168,10 @@ class Grouping(Family[T_co]):
         if seconds is None:
             if count is None:
                 raise TypeError("window needs a count, or seconds, or both")
-            return self._over(windowing.WindowCount(self.source, count, skip, Stream))
+            return self._over(operators.windowing.WindowCount(self.source, count, skip, Stream))
         if skip is not None:
             raise TypeError("skip goes with count alone, not with seconds")
-        return self._over(windowing.WindowTime(self.source, count, seconds, prefetch, scheduler, Stream))
+        return self._over(operators.windowing.WindowTime(self.source, count, seconds, prefetch, scheduler, Stream))
 
     @overload
     def group_by(
@@ -232,7 +232,7 @@ class Grouping(Family[T_co]):
         """
         from pyrs.stream.grouped import GroupedStream
 
-        def wrap(group: grouping.Group) -> GroupedStream[Any, Any]:
+        def wrap(group: operators.grouping.Group) -> GroupedStream[Any, Any]:
             return GroupedStream(group.key, group)
 
-        return self._over(grouping.GroupBy(self.source, key, value, prefetch, max_groups, wrap))
+        return self._over(operators.grouping.GroupBy(self.source, key, value, prefetch, max_groups, wrap))

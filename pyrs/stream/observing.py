@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
-from pyrs.operators import metrics as measuring
-from pyrs.operators import observing
-from pyrs.operators.progress import Progress
+from pyrs import operators
 from pyrs.stream.family import Family
 
 if TYPE_CHECKING:
     from logging import Logger
     from typing import TextIO
 
+    from pyrs.operators.metrics import Metrics
     from pyrs.stream.stream import Stream
 
 __all__ = ["Observing"]
@@ -47,7 +46,7 @@ class Observing(Family[T_co]):
             2
             [1, 2]
         """
-        return self._then(observing.DoOnNext(action))
+        return self._then(operators.observing.DoOnNext(action))
 
     def do_on_subscribe(self, action: Callable[[], object]) -> Stream[T_co]:
         """Call the action for each Subscriber, before its ``on_subscribe``.
@@ -68,7 +67,7 @@ class Observing(Family[T_co]):
             begins
             [1]
         """
-        return self._then(observing.DoOnSubscribe(action))
+        return self._then(operators.observing.DoOnSubscribe(action))
 
     def do_on_request(self, action: Callable[[int], object]) -> Stream[T_co]:
         """Call the action with each demand, before it is handed on.
@@ -91,7 +90,7 @@ class Observing(Family[T_co]):
             0
             1
         """
-        return self._then(observing.DoOnRequest(action))
+        return self._then(operators.observing.DoOnRequest(action))
 
     def do_on_complete(self, action: Callable[[], object]) -> Stream[T_co]:
         """Call the action when the stream completes, before the Subscriber is told.
@@ -113,7 +112,7 @@ class Observing(Family[T_co]):
             all there
             [1]
         """
-        return self._then(observing.DoOnComplete(action))
+        return self._then(operators.observing.DoOnComplete(action))
 
     def do_on_error(self, action: Callable[[BaseException], object]) -> Stream[T_co]:
         """Call the action with the error when the stream fails, before the Subscriber is told.
@@ -136,7 +135,7 @@ class Observing(Family[T_co]):
             <class 'ValueError'>
             [0]
         """
-        return self._then(observing.DoOnError(action))
+        return self._then(operators.observing.DoOnError(action))
 
     def do_on_terminate(self, action: Callable[[], object]) -> Stream[T_co]:
         """Call the action when the stream completes or fails, before the Subscriber is told. Not after a cancel.
@@ -158,7 +157,7 @@ class Observing(Family[T_co]):
             over
             [1]
         """
-        return self._then(observing.DoOnTerminate(action))
+        return self._then(operators.observing.DoOnTerminate(action))
 
     def do_on_cancel(self, action: Callable[[], object]) -> Stream[T_co]:
         """Call the action when the Subscriber, or an operator behind this one, cancels; before upstream is told.
@@ -182,7 +181,7 @@ class Observing(Family[T_co]):
             enough
             [0, 1]
         """
-        return self._then(observing.DoOnCancel(action))
+        return self._then(operators.observing.DoOnCancel(action))
 
     def finally_do(self, action: Callable[[], object]) -> Stream[T_co]:
         """Call the action once when it is over: after the end, the error or the cancel, whichever is first.
@@ -207,7 +206,7 @@ class Observing(Family[T_co]):
             1
             closed
         """
-        return self._then(observing.FinallyDo(action))
+        return self._then(operators.observing.FinallyDo(action))
 
     def checkpoint(self, name: str | None = None) -> Stream[T_co]:
         """Have every error that passes here say so, in a note that is printed below its traceback.
@@ -230,7 +229,7 @@ class Observing(Family[T_co]):
             >>> _ = pyrs.just("x").map(int).checkpoint("orders").subscribe(on_error=show)
             passed checkpoint 'orders'
         """
-        return self._then(observing.Checkpoint(name))
+        return self._then(operators.observing.Checkpoint(name))
 
     def log(self, name: str | None = None, *, logger: Logger | None = None, level: int = 20) -> Stream[T_co]:
         """Write a log record for each signal, request and cancel.
@@ -266,7 +265,7 @@ class Observing(Family[T_co]):
             numbers: cancel()
             [0, 1]
         """
-        return self._then(observing.Log(name, logger, level, repr(self)))
+        return self._then(operators.observing.Log(name, logger, level, repr(self)))
 
     def progress(
         self, total: int | None = None, description: str | None = None, *, file: TextIO | None = None
@@ -300,9 +299,9 @@ class Observing(Family[T_co]):
             >>> "numbers" in file.getvalue()
             True
         """
-        return self._then(Progress(total, description, file))
+        return self._then(operators.progress.Progress(total, description, file))
 
-    def metrics(self, metrics: measuring.Metrics) -> Stream[T_co]:
+    def metrics(self, metrics: Metrics) -> Stream[T_co]:
         """Count subscriptions, demand, elements and ends.
 
         ::
@@ -328,4 +327,4 @@ class Observing(Family[T_co]):
             >>> numbers.subscribed, numbers.elements, numbers.completed
             (2, 6, 2)
         """
-        return self._then(measuring.Measured(metrics))
+        return self._then(operators.metrics.Measured(metrics))

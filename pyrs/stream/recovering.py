@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
+from pyrs import operators
 from pyrs.api import Publisher
-from pyrs.operators import recovering, retrying
-from pyrs.operators.backoff import Backoff
-from pyrs.operators.recovering import Kind
 from pyrs.stream.family import Family
 
 if TYPE_CHECKING:
+    from pyrs.operators.backoff import Backoff
+    from pyrs.operators.recovering import Kind
     from pyrs.schedulers import Scheduler
     from pyrs.stream.stream import Stream
 
@@ -68,7 +68,7 @@ class Recovering(Family[T_co]):
             >>> pyrs.from_callable(call).retry(3, when=OSError, backoff=pyrs.Backoff(first=0.001)).collect()
             ['up']
         """
-        return self._over(retrying.Retry(self.source, times, when, backoff, scheduler))
+        return self._over(operators.retrying.Retry(self.source, times, when, backoff, scheduler))
 
     def retry_when(self, function: Callable[[Stream[BaseException]], Publisher[Any]]) -> Stream[T_co]:
         """Subscribe to this stream once more whenever another Publisher says so.
@@ -95,7 +95,7 @@ class Recovering(Family[T_co]):
             >>> failing.retry_when(lambda errors: errors.take(2)).collect()
             [1, 1, 1]
         """
-        return self._over(retrying.RetryWhen(self.source, function))
+        return self._over(operators.retrying.RetryWhen(self.source, function))
 
     def repeat(self, times: int | None = None, *, until: Callable[[], object] | None = None) -> Stream[T_co]:
         """Subscribe to this stream once more when it has completed.
@@ -123,7 +123,7 @@ class Recovering(Family[T_co]):
             >>> pyrs.just("tick", "tack").repeat(1).collect()
             ['tick', 'tack', 'tick', 'tack']
         """
-        return self._over(recovering.Repeat(self.source, times, until))
+        return self._over(operators.recovering.Repeat(self.source, times, until))
 
     def on_error_resume(
         self, fallback: Publisher[R] | Callable[[Any], Publisher[R]], kind: Kind = Exception
@@ -153,7 +153,7 @@ class Recovering(Family[T_co]):
             >>> pyrs.just("4", "x", "5").map(int).on_error_resume(pyrs.just(0), ValueError).collect()
             [4, 0]
         """
-        return self._over(recovering.resuming(self.source, fallback, kind))
+        return self._over(operators.recovering.resuming(self.source, fallback, kind))
 
     @overload
     def on_error_return(self, value: Callable[[Any], R], kind: Kind = Exception) -> Stream[T_co | R]: ...
@@ -183,7 +183,7 @@ class Recovering(Family[T_co]):
             >>> pyrs.just(2, 0).map(lambda n: 6 // n).on_error_return(-1, ZeroDivisionError).collect()
             [3, -1]
         """
-        return self._over(recovering.returning(self.source, value, kind))
+        return self._over(operators.recovering.returning(self.source, value, kind))
 
     def on_error_map(self, function: Callable[[Any], BaseException], kind: Kind = Exception) -> Stream[T_co]:
         """Change the error that ends this stream into the one that the function returns for it.
@@ -209,4 +209,6 @@ class Recovering(Family[T_co]):
             >>> _ = failing.subscribe(on_error=print)
             no 'name'
         """
-        return self._over(recovering.OnErrorMap(self.source, function, recovering.Selection(kind, "kind")))
+        return self._over(
+            operators.recovering.OnErrorMap(self.source, function, operators.recovering.Selection(kind, "kind"))
+        )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeVar
 
-from pyrs.operators import scheduling
+from pyrs import operators
 from pyrs.stream.family import Family
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class Scheduling(Family[T_co]):
             >>> work.close()
             True
         """
-        return self._over(scheduling.PublishOn(self.source, scheduler, prefetch))
+        return self._over(operators.scheduling.PublishOn(self.source, scheduler, prefetch))
 
     def subscribe_on(self, scheduler: Scheduler) -> Stream[T_co]:
         """Subscribe to what is before this operator, and request from it, on the scheduler.
@@ -100,4 +100,4 @@ class Scheduling(Family[T_co]):
             >>> work.close()
             True
         """
-        return self._over(scheduling.SubscribeOn(self.source, scheduler))
+        return self._over(operators.scheduling.SubscribeOn(self.source, scheduler))

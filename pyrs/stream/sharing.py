@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeVar
 
+from pyrs import operators
 from pyrs._core.text import checked_natural, checked_seconds
-from pyrs.operators import sharing
 from pyrs.schedulers import checked_scheduler
 from pyrs.stream.family import Family
 
@@ -61,7 +61,7 @@ class Sharing(Family[T_co]):
             >>> total
             [0, '0', 1, '1', 2, '2']
         """
-        return _connectable(sharing.Publish(self.source, "publish()", prefetch))
+        return _connectable(operators.sharing.Publish(self.source, "publish()", prefetch))
 
     def share(self) -> Stream[T_co]:
         """Share one subscription as long as there is a Subscriber: ``publish().ref_count()``.
@@ -92,7 +92,9 @@ class Sharing(Family[T_co]):
         """
         from pyrs.stream.stream import Stream
 
-        return Stream(sharing.RefCount(sharing.Publish(self.source, "share()", 256), "", 1, None, None))
+        return Stream(
+            operators.sharing.RefCount(operators.sharing.Publish(self.source, "share()", 256), "", 1, None, None)
+        )
 
     def replay(
         self,
@@ -177,7 +179,9 @@ class Sharing(Family[T_co]):
         """
         from pyrs.stream.stream import Stream
 
-        return Stream(sharing.AutoConnect(self._replayed("cache", limit, seconds, prefetch, scheduler), "", 1, None))
+        return Stream(
+            operators.sharing.AutoConnect(self._replayed("cache", limit, seconds, prefetch, scheduler), "", 1, None)
+        )
 
     def _replayed(
         self,
@@ -186,16 +190,16 @@ class Sharing(Family[T_co]):
         seconds: float | timedelta | None,
         prefetch: int,
         scheduler: Scheduler | None,
-    ) -> sharing.Replay:
+    ) -> operators.sharing.Replay:
         history = None if limit is None else checked_natural(limit, "limit", 1)
         age = None if seconds is None else checked_seconds(seconds, "seconds", positive=True)
         given = [] if history is None else [str(history)]
         given += [] if age is None else [f"seconds={age:g}"]
         call = f"{name}({', '.join(given)})"
-        return sharing.Replay(self.source, call, history, age, prefetch, checked_scheduler(scheduler))
+        return operators.sharing.Replay(self.source, call, history, age, prefetch, checked_scheduler(scheduler))
 
 
-def _connectable(shared: sharing.Shared) -> ConnectableStream[T_co]:
+def _connectable(shared: operators.sharing.Shared) -> ConnectableStream[T_co]:
     from pyrs.stream.connectable import ConnectableStream  # which is a Stream, so neither module can come first
 
     return ConnectableStream(shared)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator
 from typing import Any, TypeVar
 
-from pyrs.operators import terminal
+from pyrs import operators
 from pyrs.stream.stream import Stream
 
 __all__ = ["Single"]
@@ -37,7 +37,7 @@ class Single(Stream[T_co]):
             >>> pyrs.range(5).count().block()
             5
         """
-        return terminal.single(self.source, timeout)
+        return operators.terminal.single(self.source, timeout)
 
     def __await__(self) -> Generator[Any, None, T_co]:
         """Wait on the running asyncio loop and return the element; a cancelled task cancels the stream."""

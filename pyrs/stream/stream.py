@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Coroutine, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
+from pyrs import operators
 from pyrs._core.callbacks import CallbackSubscriber
 from pyrs._core.coordinator import Operator
 from pyrs._core.iterating import IterablePublisher
@@ -14,7 +15,6 @@ from pyrs._core.staged import StagedPublisher
 from pyrs._core.subscription import checked_subscriber
 from pyrs._core.text import checked_callable, checked_natural
 from pyrs.api import Publisher, Subscriber, Subscription
-from pyrs.operators import terminal
 from pyrs.stream.backpressure import Backpressure
 from pyrs.stream.combining import Combining
 from pyrs.stream.filtering import Filtering
@@ -204,7 +204,7 @@ class Stream(
             return iteration.for_each(self.source, action, at_a_time)
         if concurrency is not None:
             raise TypeError("concurrency goes with a coroutine function, and action is none")
-        terminal.for_each(self.source, checked_callable(action, "action"), timeout)
+        operators.terminal.for_each(self.source, checked_callable(action, "action"), timeout)
         return None
 
     def collect(self, *, timeout: float | None = None) -> list[T_co]:
@@ -219,7 +219,7 @@ class Stream(
             >>> pyrs.range(3).collect()
             [0, 1, 2]
         """
-        return terminal.collect(self.source, timeout)
+        return operators.terminal.collect(self.source, timeout)
 
     def to_iterable(self, *, prefetch: int = 256, timeout: float | None = None) -> Iterator[T_co]:
         """Return an iterator of the elements. Closing it, or letting go of it, cancels the stream.
@@ -242,7 +242,7 @@ class Stream(
             one
             two
         """
-        return terminal.to_iterable(self.source, checked_natural(prefetch, "prefetch", 1), timeout)
+        return operators.terminal.to_iterable(self.source, checked_natural(prefetch, "prefetch", 1), timeout)
 
     # Endings on an asyncio loop.
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeVar
 
+from pyrs import operators
 from pyrs.api import Publisher
-from pyrs.operators import timing
 from pyrs.stream.family import Family
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class Timing(Family[T_co]):
             >>> pyrs.range(100).sample(60).collect()
             [99]
         """
-        return self._over(timing.Sample(self.source, seconds, scheduler))
+        return self._over(operators.timing.Sample(self.source, seconds, scheduler))
 
     def throttle(self, seconds: Seconds, *, scheduler: Scheduler | None = None) -> Stream[T_co]:
         """Let an element pass, and then none for so long: throttling by the first one.
@@ -85,7 +85,7 @@ class Timing(Family[T_co]):
             >>> pyrs.range(100).throttle(60).collect()
             [0]
         """
-        return self._then(timing.Throttle(seconds, scheduler))
+        return self._then(operators.timing.Throttle(seconds, scheduler))
 
     def debounce(self, seconds: Seconds, *, scheduler: Scheduler | None = None) -> Stream[T_co]:
         """Let an element pass when no other has followed it for so long.
@@ -113,7 +113,7 @@ class Timing(Family[T_co]):
             >>> pyrs.range(100).debounce(60).collect()
             [99]
         """
-        return self._over(timing.Debounce(self.source, seconds, scheduler))
+        return self._over(operators.timing.Debounce(self.source, seconds, scheduler))
 
     def delay(self, seconds: Seconds, *, scheduler: Scheduler | None = None) -> Stream[T_co]:
         """Shift every signal by so long: elements, the end, and an error, all in their order.
@@ -140,7 +140,7 @@ class Timing(Family[T_co]):
             >>> pyrs.just(1, 2).delay(0.001).collect()
             [1, 2]
         """
-        return self._over(timing.Delay(self.source, seconds, scheduler))
+        return self._over(operators.timing.Delay(self.source, seconds, scheduler))
 
     def delay_subscription(self, seconds: Seconds, *, scheduler: Scheduler | None = None) -> Stream[T_co]:
         """Subscribe to what is before this operator so much later.
@@ -166,7 +166,7 @@ class Timing(Family[T_co]):
             >>> pyrs.just(1, 2).delay_subscription(0.001).collect()
             [1, 2]
         """
-        return self._over(timing.DelaySubscription(self.source, seconds, scheduler))
+        return self._over(operators.timing.DelaySubscription(self.source, seconds, scheduler))
 
     def timeout(
         self,
@@ -205,4 +205,4 @@ class Timing(Family[T_co]):
             >>> pyrs.never().timeout(0.001, fallback=pyrs.just("nothing came")).collect()
             ['nothing came']
         """
-        return self._over(timing.Timeout(self.source, seconds, first, fallback, scheduler))
+        return self._over(operators.timing.Timeout(self.source, seconds, first, fallback, scheduler))

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
+from pyrs import operators
 from pyrs._core.sites import is_coroutine_function
 from pyrs._core.text import MISSING, checked_natural
-from pyrs.operators import transforming
 from pyrs.stream.family import Family
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ class Transforming(Family[T_co]):
             return self._over(AsyncMap(self.source, function, at_a_time, ordered))
         if concurrency is not None or not ordered:
             raise TypeError("concurrency and ordered go with a coroutine function, and function is none")
-        return self._then(transforming.Map(function))
+        return self._then(operators.transforming.Map(function))
 
     @overload
     def scan(self, function: Callable[[T_co, T_co], T_co]) -> Stream[T_co]: ...
@@ -115,7 +115,7 @@ class Transforming(Family[T_co]):
             >>> pyrs.just(1, 2, 3).scan(add, 10).collect()
             [10, 11, 13, 16]
         """
-        return self._then(transforming.Scan(function, initial))
+        return self._then(operators.transforming.Scan(function, initial))
 
     def with_index(self, start: int = 0) -> Stream[tuple[int, T_co]]:
         """Pair each element with its number, as ``enumerate`` does.
@@ -140,7 +140,7 @@ class Transforming(Family[T_co]):
             >>> pyrs.just("a", "b").with_index(1).collect()
             [(1, 'a'), (2, 'b')]
         """
-        return self._then(transforming.WithIndex(start))
+        return self._then(operators.transforming.WithIndex(start))
 
     def materialize(self) -> Stream[Notification[T_co]]:
         """Make an element of each signal: of elements, of the end, and of an error, after which the stream completes.
@@ -159,7 +159,7 @@ class Transforming(Family[T_co]):
             >>> pyrs.just(1).materialize().collect()
             [Notification.next(1), Notification.completed()]
         """
-        return self._then(transforming.Materialize())
+        return self._then(operators.transforming.Materialize())
 
     def dematerialize(self: Transforming[Notification[R]]) -> Stream[R]:
         """Make the signals again of which ``materialize`` made elements, and cancel upstream at the end.
@@ -178,4 +178,4 @@ class Transforming(Family[T_co]):
             >>> pyrs.just(1, 2).materialize().dematerialize().collect()
             [1, 2]
         """
-        return self._then(transforming.Dematerialize())
+        return self._then(operators.transforming.Dematerialize())
