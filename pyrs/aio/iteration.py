@@ -15,7 +15,7 @@ from pyrs._core.iterating import IterablePublisher
 from pyrs._core.refill import Refill
 from pyrs._core.stage import FoldStage
 from pyrs._core.staged import StagedPublisher
-from pyrs.aio.waking import Waker, current_waker
+from pyrs.aio.waking import Waker, current_waker, is_trio
 from pyrs.api import Publisher, Subscriber, Subscription
 from pyrs.errors import NullSignal, SpecViolation
 
@@ -176,6 +176,8 @@ async def for_each(source: Publisher[T], action: Callable[[T], Awaitable[object]
         BaseException: what the stream, or an action, failed with.
     """
     if concurrency > 1:
+        if is_trio():
+            raise RuntimeError("for_each runs one action at a time under trio: concurrency needs an asyncio loop")
         from pyrs.operators.coroutines import AsyncMap
 
         async def act(element: T) -> bool:

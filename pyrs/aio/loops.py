@@ -8,7 +8,9 @@ from contextvars import Context
 from threading import Event, Lock, Thread
 from typing import Any
 
-__all__ = ["background_loop", "call_on", "is_here", "loop_for"]
+from pyrs._core import hooks
+
+__all__ = ["background_loop", "call_on", "is_here", "loop_for", "run_on"]
 
 _lock = Lock()
 _loop: asyncio.AbstractEventLoop | None = None
@@ -26,11 +28,20 @@ def background_loop() -> asyncio.AbstractEventLoop:
         if _loop is None or _loop.is_closed():
             loop, ready = asyncio.new_event_loop(), Event()
             loop.call_soon(ready.set)
-            Thread(target=loop.run_forever, name="pyrs-asyncio", daemon=True).start()
+            Thread(target=_run, args=(loop,), name="pyrs-asyncio", daemon=True).start()
             if not ready.wait(30):
                 raise RuntimeError("the background loop did not start within 30 seconds")
             _loop = loop
         return _loop
+
+
+def _run(loop: asyncio.AbstractEventLoop) -> None:
+    """Run the loop until it is closed: one SystemExit of a coroutine must not leave all the others without a loop."""
+    while not loop.is_closed():
+        try:
+            loop.run_forever()
+        except BaseException as error:
+            hooks.on_error_dropped(error, "on the background loop")
 
 
 def loop_for(given: asyncio.AbstractEventLoop | None = None) -> asyncio.AbstractEventLoop:
@@ -58,6 +69,20 @@ def call_on(loop: asyncio.AbstractEventLoop, context: Context | None, function: 
         loop.call_soon(function, *arguments, context=inside)
     else:
         loop.call_soon_threadsafe(function, *arguments, context=inside)
+
+
+def run_on(loop: asyncio.AbstractEventLoop, context: Context | None, function: Any, *arguments: Any) -> None:
+    """Call the function at once where the loop runs here, else have the loop call it; in a copy of the context.
+
+    What is started so is known to the loop at once: ``asyncio.run`` cancels it, also if it ends in this very turn.
+
+    Raises:
+        RuntimeError: the loop is closed.
+    """
+    if is_here(loop):
+        (Context() if context is None else context.copy()).run(function, *arguments)
+    else:
+        call_on(loop, context, function, *arguments)
 
 
 def _after_fork() -> None:

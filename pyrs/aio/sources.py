@@ -10,7 +10,7 @@ from pyrs._core import hooks
 from pyrs._core.context import capture
 from pyrs._core.coordinator import Coordinator, Operator
 from pyrs._core.fusion import null_element
-from pyrs.aio.loops import call_on, loop_for
+from pyrs.aio.loops import loop_for, run_on
 from pyrs.api import Subscriber
 
 __all__ = ["AsyncIterablePublisher", "Once"]
@@ -70,13 +70,13 @@ class _Iteration(Coordinator[Any]):
 
     def _begin(self) -> None:
         self._loop = loop_for(self._given_loop)
-        call_on(self._loop, self._context, self._launch)
+        run_on(self._loop, self._context, self._launch)
 
     def _requested_more(self, n: int) -> None:
         loop = self._loop
         if loop is not None and self._task is not None:  # otherwise it sees the demand when it begins
             try:
-                call_on(loop, None, self._demanded.set)
+                run_on(loop, None, self._demanded.set)
             except RuntimeError as error:  # the loop was closed
                 self.post(self._fail, error)
 
@@ -84,7 +84,7 @@ class _Iteration(Coordinator[Any]):
         loop = self._loop
         if loop is not None and not loop.is_closed():
             try:
-                call_on(loop, None, self._stop)
+                run_on(loop, None, self._stop)
             except RuntimeError:  # the loop was closed, and its tasks with it
                 pass
 
@@ -94,10 +94,22 @@ class _Iteration(Coordinator[Any]):
         if self._live:
             assert self._loop is not None
             self._task = self._loop.create_task(self._iterate())
+            self._task.add_done_callback(self._task_done)
 
     def _stop(self) -> None:
         if self._task is not None:
             self._task.cancel()
+
+    def _task_done(self, task: asyncio.Task[None]) -> None:
+        if not task.cancelled():
+            task.exception()  # an exit that travelled on; otherwise asyncio says that nobody looked at it
+        elif self._live:  # before it began: otherwise it says so itself
+            self._cancelled_by_others(None)
+
+    def _cancelled_by_others(self, error: BaseException | None) -> None:
+        cancelled = RuntimeError(f"the task of {self._operator.call} was cancelled")
+        cancelled.__cause__ = error  # not itself: it would look like the consumer's own
+        self.post(self._fail, cancelled)
 
     async def _iterate(self) -> None:
         try:
@@ -109,13 +121,12 @@ class _Iteration(Coordinator[Any]):
                 if close is not None and iterator is not self._iterable:  # one that was passed in is the caller's
                     await close()
         except BaseException as error:
+            stopped = isinstance(error, (asyncio.CancelledError, GeneratorExit))  # the latter: the loop was closed
             if not self._live:
-                if not isinstance(error, asyncio.CancelledError):
+                if not stopped:
                     hooks.on_error_dropped(error, f"{self._operator.call}: the stream was over")
-            elif isinstance(error, asyncio.CancelledError):
-                cancelled = RuntimeError(f"the task of {self._operator.call} was cancelled")
-                cancelled.__cause__ = error
-                self.post(self._fail, cancelled)
+            elif stopped:
+                self._cancelled_by_others(error)
             else:
                 self.post(self._raised, error)
             if hooks.is_exit(error):

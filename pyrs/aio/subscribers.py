@@ -10,20 +10,21 @@ from typing import Any
 from pyrs._core import hooks
 from pyrs._core.context import capture
 from pyrs._core.sites import is_coroutine_function
-from pyrs.aio.loops import call_on, loop_for
+from pyrs.aio.loops import loop_for, run_on
 from pyrs.api import Subscriber, Subscription
 from pyrs.errors import NullSignal
 
 __all__ = ["CoroutineSubscriber"]
 
 
-class CoroutineSubscriber(Subscriber[Any]):
+class CoroutineSubscriber(Subscriber[Any], Subscription):
     """Hands the signals of a Publisher to a Subscriber whose methods are coroutine functions, or some of them.
 
     Signals may come from any thread; they are awaited in their order by one task, on the loop that ran where
     ``subscribe`` was called, else on the background's. What waits is bounded by what was requested. A method that
     raises broke 2.13: the Subscription is cancelled and the hook told. A task that is cancelled cancels the
-    Subscription, and so does a loop that is closed.
+    Subscription, and so does a loop that is closed. It is the Subscription that the Subscriber gets, so that a cancel
+    ends the task.
 
     Rules: 2.4, 2.5, 2.6, 2.8, 2.11, 2.13.
     """
@@ -45,7 +46,7 @@ class CoroutineSubscriber(Subscriber[Any]):
             subscription.cancel()  # 2.5
             return
         self._subscription = subscription
-        self._signals.append(("on_subscribe", (subscription,)))
+        self._signals.append(("on_subscribe", (self,)))
         self._call(self._launch)
 
     def on_next(self, element: Any, /) -> None:
@@ -61,6 +62,16 @@ class CoroutineSubscriber(Subscriber[Any]):
     def on_complete(self) -> None:
         self._put("on_complete")
 
+    def request(self, n: int, /) -> None:
+        subscription = self._subscription
+        if subscription is not None:
+            subscription.request(n)
+
+    def cancel(self) -> None:
+        if not self._over:
+            self._cancel()
+            self._call(self._arrived.set)  # the task has nothing to wait for any more
+
     def _put(self, name: str, *arguments: Any) -> None:
         if not self._over:
             self._signals.append((name, arguments))
@@ -68,7 +79,7 @@ class CoroutineSubscriber(Subscriber[Any]):
 
     def _call(self, function: Callable[[], object]) -> None:
         try:
-            call_on(self._loop, self._context, function)
+            run_on(self._loop, self._context, function)
         except RuntimeError:  # the loop was closed: nobody will ever take a signal
             self._cancel()
 
@@ -83,6 +94,14 @@ class CoroutineSubscriber(Subscriber[Any]):
 
     def _launch(self) -> None:
         self._task = self._loop.create_task(self._run())
+        self._task.add_done_callback(self._task_done)
+
+    def _task_done(self, task: asyncio.Task[None]) -> None:
+        self._task = None
+        if task.cancelled():  # perhaps before it began
+            self._cancel()
+        else:
+            task.exception()  # an exit that travelled on; otherwise asyncio says that nobody looked at it
 
     async def _run(self) -> None:
         name = "on_subscribe"
@@ -102,7 +121,7 @@ class CoroutineSubscriber(Subscriber[Any]):
                 # Whoever signals after this line sets the event; what came before is seen here.
                 if not self._signals:
                     await self._arrived.wait()
-        except asyncio.CancelledError:
+        except (asyncio.CancelledError, GeneratorExit):  # the latter: the loop was closed
             self._cancel()
             raise
         except BaseException as error:

@@ -7,8 +7,7 @@ from collections.abc import Callable
 from contextvars import Context
 from typing import Any
 
-from pyrs._core import hooks
-from pyrs.aio.loops import call_on, loop_for
+from pyrs.aio.loops import loop_for, run_on
 
 __all__ = ["start_task"]
 
@@ -29,7 +28,7 @@ def start_task(
         What cancels the task, from any thread. After that nothing is reported but what it raises of its own.
     """
     started = _Started(loop_for(), function, on_failure)
-    call_on(started.loop, context, started.launch)
+    run_on(started.loop, context, started.launch)
     return started.cancel
 
 
@@ -49,25 +48,23 @@ class _Started:
     def launch(self) -> None:
         if not self._cancelled:
             self._task = self.loop.create_task(self._run())
+            self._task.add_done_callback(self._done)
 
     async def _run(self) -> None:
-        try:
-            await self._function()
-        except asyncio.CancelledError as error:
+        await self._function()
+
+    def _done(self, task: asyncio.Task[None]) -> None:
+        self._task = None
+        if task.cancelled():
             if not self._cancelled:
-                cancelled = RuntimeError("the task was cancelled by others")
-                cancelled.__cause__ = error
-                self._on_failure(cancelled)
-            raise
-        except BaseException as error:
+                self._on_failure(RuntimeError("the task was cancelled by others"))
+        elif (error := task.exception()) is not None:
             self._on_failure(error)
-            if hooks.is_exit(error):
-                raise
 
     def cancel(self) -> None:
         self._cancelled = True
         try:
-            call_on(self.loop, None, self._stop)
+            run_on(self.loop, None, self._stop)
         except RuntimeError:  # the loop was closed, and its tasks with it
             pass
 

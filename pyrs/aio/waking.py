@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Callable
-from threading import Lock, get_ident
+from threading import Lock
 from typing import Any, Protocol
 
-__all__ = ["AsyncioWaker", "Waker", "current_waker"]
+__all__ = ["AsyncioWaker", "Waker", "current_waker", "is_trio"]
 
 
 class Waker(Protocol):
@@ -33,9 +33,13 @@ def current_waker() -> Waker:
     Raises:
         RuntimeError: no loop that we know is running.
     """
-    if asyncio._get_running_loop() is None and "trio" in sys.modules:
-        return _TrioWaker()
-    return AsyncioWaker(asyncio.get_running_loop())
+    return _TrioWaker() if is_trio() else AsyncioWaker(asyncio.get_running_loop())
+
+
+def is_trio() -> bool:
+    """Return whether the task that is running is one of trio's, which may be a guest on an asyncio loop."""
+    trio: Any = sys.modules.get("trio")
+    return trio is not None and bool(trio.lowlevel.in_trio_task())
 
 
 class AsyncioWaker:
@@ -44,7 +48,6 @@ class AsyncioWaker:
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.waiting = False
         self._loop = loop
-        self._loop_thread = get_ident()
         self._lock = Lock()
         self._waiter: asyncio.Future[None] | None = None
 
@@ -68,11 +71,11 @@ class AsyncioWaker:
             self.waiting = False
         if waiter is None:
             return True
-        if get_ident() == self._loop_thread:
-            _set(waiter)
-            return True
         try:
-            self._loop.call_soon_threadsafe(_set, waiter)
+            if asyncio._get_running_loop() is self._loop:
+                _set(waiter)
+            else:
+                self._loop.call_soon_threadsafe(_set, waiter)
         except RuntimeError:  # the loop was closed: nobody will ever look again
             return False
         return True

@@ -11,7 +11,7 @@ from pyrs._core.context import capture
 from pyrs._core.coordinator import Coordinator, Operator, checked_element
 from pyrs._core.inputs import QueuedInput
 from pyrs._core.text import name_of
-from pyrs.aio.loops import call_on, loop_for
+from pyrs.aio.loops import loop_for, run_on
 from pyrs.api import Publisher, Subscriber
 
 __all__ = ["AsyncMap"]
@@ -61,7 +61,9 @@ class _AsyncMapRun(Coordinator[Any]):
         self._concurrency = operator.concurrency
         self._context = capture()
         self._input = QueuedInput[Any](self, operator.concurrency)
-        self._calls: deque[_Call] = deque()  # in the order of their elements; changed on the lane alone
+        self._calls: set[_Call] = set()  # those that were not handed on; changed on the lane alone
+        # Whose turn it is: in the order of their elements, or of their being done.
+        self._line: deque[_Call] = deque()
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def _begin(self) -> None:
@@ -84,15 +86,18 @@ class _AsyncMapRun(Coordinator[Any]):
         waiting = self._input.elements
         while waiting and len(self._calls) < self._concurrency:
             call = _Call(waiting.popleft())
-            self._calls.append(call)
-            call_on(self._loop, self._context, self._launch, call)
+            self._calls.add(call)
+            if self._ordered:
+                self._line.append(call)
+            run_on(self._loop, self._context, self._launch, call)
 
     def _hand_on(self) -> None:
         while self._live:
-            call = self._next_done()
-            if call is None or (call.error is None and not self._demand()):
+            call = self._line[0] if self._line else None
+            if call is None or not call.done or (call.error is None and not self._demand()):
                 return
-            self._calls.remove(call)
+            self._line.popleft()
+            self._calls.discard(call)
             if call.error is not None:
                 self._raised(call.error)
                 return
@@ -106,21 +111,18 @@ class _AsyncMapRun(Coordinator[Any]):
                 self._input.request(1)
             self._start_calls()
 
-    def _next_done(self) -> _Call | None:
-        if self._ordered:
-            return self._calls[0] if self._calls and self._calls[0].done else None
-        return next((call for call in self._calls if call.done), None)
-
     def _launch(self, call: _Call) -> None:
         """Make the task. On the loop."""
         if not self._live:
             return
+        coroutine = _awaited(self._function, call.element)
         try:
             assert self._loop is not None
-            call.task = self._loop.create_task(_awaited(self._function, call.element))
+            call.task = self._loop.create_task(coroutine)
         except BaseException as error:
-            call.error, call.done = error, True
-            self.wake()
+            coroutine.close()  # a task factory of the user's refused it
+            call.error = error
+            self._done(call)
             return
         call.task.add_done_callback(lambda task: self._ended(call, task))
 
@@ -134,16 +136,22 @@ class _AsyncMapRun(Coordinator[Any]):
             call.error = error
         else:
             call.result = task.result()
+        self._done(call)
+
+    def _done(self, call: _Call) -> None:
         call.done = True
+        if not self._ordered:
+            self._line.append(call)
         self.wake()
 
     def _release(self) -> None:
         self._input.cancel()
-        calls, self._calls = list(self._calls), deque()
+        calls, self._calls = self._calls, set()
+        self._line.clear()
         if any(not call.done for call in calls):
             try:
                 assert self._loop is not None
-                call_on(self._loop, None, _cancel, calls)
+                run_on(self._loop, None, _cancel, calls)
             except RuntimeError:  # the loop was closed, and its tasks with it
                 pass
 
@@ -152,7 +160,7 @@ async def _awaited(function: Callable[[Any], Awaitable[Any]], element: Any) -> A
     return await function(element)
 
 
-def _cancel(calls: list[_Call]) -> None:
+def _cancel(calls: set[_Call]) -> None:
     for call in calls:
         if call.task is not None:
             call.task.cancel()

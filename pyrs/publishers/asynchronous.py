@@ -137,28 +137,33 @@ class _FutureRun(Coordinator[Any]):
         self._loop = get_loop() if callable(get_loop) else None
 
     def _begin(self) -> None:
+        if self._loop is not None and self._loop.is_closed() and not self._future.done():
+            raise RuntimeError(f"the loop of {self._operator.call} is closed: it will never be done")
         self._on_loop(self._listen)
 
     def _requested_more(self, n: int) -> None:
         self._on_loop(self.wake)
 
     def _listen(self) -> None:
-        self._future.add_done_callback(self._done)
+        if not self._future.done():  # otherwise the first look finds it
+            self._future.add_done_callback(self._done)
 
     def _done(self, _: object) -> None:
         self.wake()
 
     def _on_loop(self, function: Callable[[], object]) -> None:
-        """Call it now; of an asyncio future on its loop, which is the only place to touch one."""
+        """Call it now; of an asyncio future on its loop, which is the only place to touch one while it is open."""
         if self._loop is None:
             function()
             return
-        from pyrs.aio.loops import call_on, is_here
+        from pyrs.aio.loops import run_on
 
-        if is_here(self._loop):
+        try:
+            run_on(self._loop, None, function)
+        except RuntimeError:
+            if not self._loop.is_closed():
+                raise
             function()
-        else:
-            call_on(self._loop, None, function)
 
     def _advance(self) -> None:
         future = self._future
@@ -179,6 +184,8 @@ class _FutureRun(Coordinator[Any]):
 
     def _release(self) -> None:
         remove = getattr(self._future, "remove_done_callback", None)
+        if self._loop is not None and self._loop.is_closed():
+            return  # a callback of a future is the loop's to call
         if self._cancels and not self._future.done():
             self._on_loop(self._future.cancel)
         elif callable(remove):
