@@ -15,7 +15,7 @@ LIBRARIES := tests/interop/jars
 JAR_SOURCES := $(shell find jvm -path jvm/build -prune -o -path jvm/.gradle -prune -o -path jvm/src/test -prune \
   -o -type f -print 2>/dev/null) pyrs/__init__.py
 
-.PHONY: help setup system demo test lint docs wheel bench clean
+.PHONY: help setup system demo test lint docs wheel bench nightly versions clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
@@ -69,8 +69,21 @@ wheel: setup ## a wheel that holds the jar, into dist/
 	@$(BIN)/python -m build --wheel --no-isolation --outdir dist . >build/wheel.log 2>&1 || { cat build/wheel.log >&2; exit 1; }
 	@ls dist/*.whl
 
-bench: setup ## the bridge against its rivals
+# aioreactive asks for an older RxPY than the one that the core is measured against; it runs with both.
+build/rivals.stamp: | $(VENV)/.ready
+	@mkdir -p build
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps 'aioreactive==0.20.0' 'Expression>=5,<6'
+	@touch $@
+
+bench: setup build/rivals.stamp ## the core and the bridge against their rivals
+	@$(BIN)/python -m benchmarks core
 	@$(BIN)/python -m benchmarks bridge
+
+nightly: setup ## 10,000 random chains of operators on one thread and 10,000 on several, against a model
+	@PYRS_EXAMPLES=10000 $(BIN)/python -m pytest -q tests/core/test_properties.py --timeout 3600
+
+versions: setup ## the core and the Python referee on every Python from 3.10 that is installed
+	@.ci/versions
 
 clean: ## removes what was built, and .venv
 	@rm -rf $(VENV) build dist site jvm/build jvm/.gradle pyrs/jvm/jars $(LIBRARIES)/lib $(LIBRARIES)/.gradle .mypy_cache .pytest_cache .ruff_cache .hypothesis
