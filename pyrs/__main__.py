@@ -47,6 +47,18 @@ def build_parser() -> argparse.ArgumentParser:
         default="python",
         help="who judges: the port in Python (the default), the official kit in a JVM, or both",
     )
+    tck.add_argument(
+        "--jvm",
+        default="jpype",
+        help="where the official kit runs: jpype (in this process, the default), spark (a local driver) or "
+        "MODULE:NAME, a Spark session or Py4J gateway of yours or a function that returns one",
+    )
+    tck.add_argument(
+        "--family",
+        choices=("reactive-streams", "flow"),
+        default="reactive-streams",
+        help="as what the official kit sees the object: org.reactivestreams (the default) or java.util.concurrent.Flow",
+    )
     tck.add_argument("--junit", metavar="FILE", type=Path, help="write the verdicts as JUnit XML, too")
     tck.set_defaults(run=run_tck)
     version = commands.add_parser("version", help="show the version, and what of the bridge is installed")

@@ -10,6 +10,7 @@ https://github.com/reactive-streams/reactive-streams-jvm), written anew in Pytho
 
 from __future__ import annotations
 
+from pyrs.tck._java import Family, JavaReferee
 from pyrs.tck.cases import as_test_case
 from pyrs.tck.environment import Skipped, TestEnvironment
 from pyrs.tck.expected import Kind
@@ -20,7 +21,9 @@ from pyrs.tck.subscriber_verification import SubscriberBlackboxVerification, Sub
 from pyrs.tck.verdicts import Report, Status, Verdict, judge, verify
 
 __all__ = [
+    "Family",
     "IdentityProcessorVerification",
+    "JavaReferee",
     "Kind",
     "PublisherVerification",
     "Report",

@@ -6,16 +6,21 @@ import unittest
 from collections.abc import Callable
 from typing import Any
 
-from pyrs.tck.verdicts import Status, judge
+from pyrs.tck.referees import PythonReferee, Referee
+from pyrs.tck.verdicts import Status
 from pyrs.tck.verification import Verification
 
 __all__ = ["as_test_case"]
 
 
-def as_test_case(verification: type[Verification]) -> type[unittest.TestCase]:
+def as_test_case(verification: type[Verification], referee: Referee | None = None) -> type[unittest.TestCase]:
     """Return a TestCase with one method for each test of a verification, named ``test_`` and the Java kit's name.
 
     One more, ``test_all_tests_are_there``, compares the names with those of the Java kit.
+
+    Args:
+        verification: what to run.
+        referee: who judges, such as a `JavaReferee`; None for the port in Python.
 
     Example:
         >>> import pyrs
@@ -32,16 +37,18 @@ def as_test_case(verification: type[Verification]) -> type[unittest.TestCase]:
     def all_tests_are_there(self: unittest.TestCase) -> None:
         self.assertEqual(verification.problems(), [])
 
-    methods: dict[str, Any] = {f"test_{name}": _method(verification, name) for name in verification.test_names()}
+    names = verification.test_names() if referee is None else verification.expected
+    judges = PythonReferee() if referee is None else referee
+    methods: dict[str, Any] = {f"test_{name}": _method(verification, name, judges) for name in names}
     methods["test_all_tests_are_there"] = all_tests_are_there
     methods["__module__"] = verification.__module__
     methods["__doc__"] = f"The tests of {verification.__qualname__}."
     return type(f"{verification.__name__}TestCase", (unittest.TestCase,), methods)
 
 
-def _method(verification: type[Verification], name: str) -> Callable[[unittest.TestCase], None]:
+def _method(verification: type[Verification], name: str, referee: Referee) -> Callable[[unittest.TestCase], None]:
     def test(self: unittest.TestCase) -> None:
-        verdict = judge(verification, name)
+        verdict = referee.judge(verification, name)
         if verdict.error is not None:
             raise verdict.error
         if verdict.status is not Status.PASSED:

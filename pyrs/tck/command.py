@@ -7,17 +7,15 @@ import importlib
 import os
 import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Sequence
 from xml.etree import ElementTree
 
-from pyrs.tck.verdicts import Report, Status, Verdict, verify
+from pyrs.errors import JvmError
+from pyrs.tck.referees import chosen, compared
+from pyrs.tck.verdicts import Report, Status, Verdict
 from pyrs.tck.verification import Verification
 
-__all__ = ["REFEREES", "UsageError", "as_junit", "as_text", "find", "run"]
-
-# Each judges a verification; --referee both asks them all.
-REFEREES: Mapping[str, Callable[[type[Verification]], Report]] = MappingProxyType({"python": verify})
+__all__ = ["UsageError", "as_junit", "as_text", "find", "run"]
 
 _NOT_IN_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -29,27 +27,22 @@ class UsageError(Exception):
 def run(arguments: argparse.Namespace) -> int:
     """Judge what the arguments name. Returns 0 if all passed, 1 if not, 2 if it could not be judged."""
     try:
-        referees = _referees(arguments.referee)
         verifications = [find(name) for name in arguments.verifications]
-    except UsageError as error:
+        referees = chosen(arguments.referee, arguments.jvm, arguments.family)
+    except (UsageError, JvmError, ValueError) as error:
         print(f"pyrs tck: {error}", file=sys.stderr)
         return 2
     reports = []
     for verification in verifications:
-        for referee in referees:
-            reports.append(referee(verification))
-            print(as_text(reports[-1]))
+        judged = [referee.verify(verification) for referee in referees]
+        if len(judged) > 1:
+            judged[1] = compared(*judged)
+        for report in judged:
+            print(as_text(report))
+        reports += judged
     if arguments.junit is not None:
         arguments.junit.write_bytes(as_junit(reports))
     return 0 if all(report.passed for report in reports) else 1
-
-
-def _referees(name: str) -> list[Callable[[type[Verification]], Report]]:
-    wanted = ["python", "java"] if name == "both" else [name]
-    missing = [each for each in wanted if each not in REFEREES]
-    if missing:
-        raise UsageError(f"there is no {missing[0]} referee in this version")
-    return [REFEREES[each] for each in wanted]
 
 
 def find(name: str) -> type[Verification]:

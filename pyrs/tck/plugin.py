@@ -8,19 +8,22 @@ as for any class.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 if TYPE_CHECKING:
+    from pyrs.tck.referees import Referee
     from pyrs.tck.verdicts import Verdict
     from pyrs.tck.verification import Verification
 
 __all__ = ["VerificationClass"]
 
-_VERDICT = "reactive-streams-tck"  # a property of the item's report: it reaches the summary from other processes, too
-_COLLECTED: pytest.StashKey[dict[str, int]] = pytest.StashKey()
+# Properties of the item's report, one for each referee: they reach the summary from other processes, too.
+_VERDICT = "reactive-streams-tck "
+_COLLECTED: pytest.StashKey[dict[str, list[str]]] = pytest.StashKey()
+_REFEREES: pytest.StashKey[list[Referee]] = pytest.StashKey()
 
 
 def _is_verification(thing: object) -> bool:
@@ -41,7 +44,9 @@ class VerificationClass(pytest.Class):
     def funcnamefilter(self, name: str) -> bool:
         """Say which methods are tests: those of the kit."""
         verification: type[Verification] = self.obj
-        return name in verification.test_names()
+        # The Java kit has no tests beyond its own.
+        java = self.config.getoption("tck_referee") == "java"
+        return name in (verification.expected if java else verification.test_names())
 
     def classnamefilter(self, name: str) -> bool:
         """Say which nested classes are tests: none."""
@@ -61,8 +66,48 @@ class VerificationClass(pytest.Class):
         ]
         if problems:
             raise self.CollectError("\n".join(problems))
-        self.config.stash.setdefault(_COLLECTED, {})[self.nodeid] = len(items)
+        self.config.stash.setdefault(_COLLECTED, {})[self.nodeid] = [item.name for item in items]
         return items
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Let the user say who judges."""
+    group = parser.getgroup("Reactive Streams TCK")
+    group.addoption(
+        "--tck-referee",
+        choices=("python", "java", "both"),
+        default="python",
+        help="who judges: the port in Python (the default), the official kit in a JVM, or both, which must agree",
+    )
+    group.addoption(
+        "--tck-jvm",
+        default="jpype",
+        help="where the official kit runs: jpype (in this process: needs -p no:faulthandler), spark, or MODULE:NAME",
+    )
+    group.addoption(
+        "--tck-family",
+        choices=("reactive-streams", "flow"),
+        default="reactive-streams",
+        help="as what the official kit sees the object: org.reactivestreams or java.util.concurrent.Flow",
+    )
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Find the referees, now that there is something to judge.
+
+    Raises:
+        UsageError: there is no JVM for the official kit.
+    """
+    config = session.config
+    if not config.stash.get(_COLLECTED, {}) or config.option.collectonly:
+        return
+    from pyrs.errors import JvmError
+    from pyrs.tck.referees import chosen
+
+    try:
+        config.stash[_REFEREES] = chosen(config.option.tck_referee, config.option.tck_jvm, config.option.tck_family)
+    except (JvmError, ValueError) as error:
+        raise pytest.UsageError(str(error)) from error
 
 
 def pytest_pycollect_makeitem(
@@ -80,54 +125,66 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     __tracebackhide__ = True
     if not isinstance(pyfuncitem.parent, VerificationClass):
         return None
-    from pyrs.tck.verdicts import Status, judge
+    from pyrs.tck.referees import disagreement
+    from pyrs.tck.verdicts import Status
 
-    name = pyfuncitem.originalname
-    verdict = judge(pyfuncitem.instance, name)
-    error: Any = verdict.error
-    if isinstance(error, pytest.skip.Exception):
-        raise error  # a hook called pytest.skip
-    pyfuncitem.user_properties.append((_VERDICT, f"{verdict.status.value}: {verdict.reason}"))
-    if verdict.status is Status.FAILED:
-        if pyfuncitem.instance.env.deadline is None:
+    name, subject = pyfuncitem.originalname, pyfuncitem.instance
+    judged = []
+    for referee in pyfuncitem.config.stash[_REFEREES]:
+        if str(referee) != "python" and name not in subject.expected:
+            continue
+        verdict = referee.judge(subject, name)
+        error: Any = verdict.error
+        if isinstance(error, pytest.skip.Exception):
+            raise error  # a hook called pytest.skip
+        if error is not None and subject.env.deadline is None:
             raise error  # somebody debugs: all the frames, and --pdb where it was raised
-        pytest.fail(f"{verdict.reason}\n\n{verdict.details}".rstrip(), pytrace=False)
-    if verdict.status is not Status.PASSED:
-        pytest.skip(f"{verdict.status.value}: {verdict.reason}")
+        pyfuncitem.user_properties.append((f"{_VERDICT}{referee}", f"{verdict.status.value}: {verdict.reason}"))
+        judged.append(verdict)
+    wrong = [f"{verdict.reason}\n\n{verdict.details}".rstrip() for verdict in judged if verdict.status is Status.FAILED]
+    if len(judged) > 1:
+        wrong.append(disagreement(*judged))
+    if any(wrong):
+        pytest.fail("\n\n".join(filter(None, wrong)), pytrace=False)
+    for verdict in judged:
+        if verdict.status is not Status.PASSED:
+            pytest.skip(f"{verdict.status.value}: {verdict.reason}")
     return True
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
     """Say how many tests of each verification ran, and why a required one did not."""
     collected = config.stash.get(_COLLECTED, {})
-    ran: dict[str, list[Verdict]] = {nodeid: [] for nodeid in collected}
+    referees = [str(referee) for referee in config.stash.get(_REFEREES, [])]
+    ran: dict[tuple[str, str], list[Verdict]] = {(nodeid, referee): [] for nodeid in collected for referee in referees}
     for reports in terminalreporter.stats.values():
         for report in reports:
-            verdict = _verdict_of(report)
-            if verdict is not None:
-                ran.setdefault(report.nodeid.rpartition("::")[0], []).append(verdict)
+            for referee, verdict in _verdicts_of(report):
+                ran.setdefault((report.nodeid.rpartition("::")[0], referee), []).append(verdict)
     if not ran:
         return
     from pyrs.tck.verdicts import Report, Status
 
-    terminalreporter.section("Reactive Streams TCK, Python referee")
-    for nodeid, verdicts in ran.items():
-        terminalreporter.write_line(str(Report(nodeid, "python", tuple(verdicts))))
-        missing = collected.get(nodeid, 0) - len(verdicts)
-        if missing > 0:
-            terminalreporter.write_line(f"  {missing} of its {collected[nodeid]} tests did not run")
+    terminalreporter.section("Reactive Streams TCK")
+    for (nodeid, referee), verdicts in ran.items():
+        terminalreporter.write_line(str(Report(nodeid, referee, tuple(verdicts))))
+        names = collected.get(nodeid, [])
+        due = sum(referee == "python" or not name.startswith("beyond_") for name in names)
+        if due > len(verdicts):
+            terminalreporter.write_line(f"  {due - len(verdicts)} of its {due} tests did not run")
         for verdict in verdicts:
             if verdict.status is Status.SKIPPED:
                 terminalreporter.write_line(f"  skipped {verdict.name}: {verdict.reason}")
 
 
-def _verdict_of(report: Any) -> Verdict | None:
-    text = dict(getattr(report, "user_properties", ())).get(_VERDICT)
-    if text is None or getattr(report, "when", "") != "call":
-        return None
-    from pyrs.tck.expected import kind_of
-    from pyrs.tck.verdicts import Status, Verdict
+def _verdicts_of(report: Any) -> Iterator[tuple[str, Verdict]]:
+    if getattr(report, "when", "") != "call":
+        return
+    for key, text in getattr(report, "user_properties", ()):
+        if str(key).startswith(_VERDICT):
+            from pyrs.tck.expected import kind_of
+            from pyrs.tck.verdicts import Status, Verdict
 
-    status, _, reason = str(text).partition(": ")
-    name = report.nodeid.rpartition("::")[2]
-    return Verdict(name, kind_of(name), Status(status), reason)
+            status, _, reason = str(text).partition(": ")
+            name = report.nodeid.rpartition("::")[2]
+            yield str(key).removeprefix(_VERDICT), Verdict(name, kind_of(name), Status(status), reason)

@@ -42,7 +42,7 @@ PLACES = {
     "py4j": ("jvm/gateways/",),
     "jpype": ("jvm/gateways/",),
     "pyarrow": ("jvm/values/",),
-    "pyspark": ("jvm/gateways/", "spark/", "_demo/"),
+    "pyspark": ("jvm/gateways/", "spark/", "_demo/", "tck/_java/spark.py"),
     "pytest": ("tck/plugin.py",),
     "tqdm": ("operators/progress.py",),
     "reactivex": ("adapters/reactivex.py",),

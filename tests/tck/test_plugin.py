@@ -14,7 +14,7 @@ from xml.etree import ElementTree
 import pytest
 
 from pyrs.tck import PublisherVerification, Report, Status, TestEnvironment, Verdict, as_test_case, verify
-from pyrs.tck.command import REFEREES, UsageError, as_junit, as_text, find
+from pyrs.tck.command import UsageError, as_junit, as_text, find
 from pyrs.tck.expected import PUBLISHER, Kind
 from tests.tck.right import RightPublisher
 
@@ -173,14 +173,6 @@ def test_the_command_says_what_it_cannot_judge(project: Path, arguments: list[st
     assert refused.returncode == 2
     assert f"pyrs tck: {complaint}" in refused.stderr
     assert "Traceback" not in refused.stderr
-
-
-def test_a_referee_that_is_not_there_is_named(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    if "java" in REFEREES:
-        pytest.skip("the Java referee is there")
-    refused = run(project, "pyrs", "tck", "test_mine:Mine", "--referee", "both")
-    assert refused.returncode == 2
-    assert "there is no java referee in this version" in refused.stderr
 
 
 def test_find_wants_a_verification() -> None:

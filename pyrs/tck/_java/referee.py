@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import faulthandler
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pyrs.errors import VersionMismatch
+from pyrs.errors import JvmUnavailable, VersionMismatch
 from pyrs.tck._java.hooks import Hooks
 from pyrs.tck._java.jars import kit_jars
 from pyrs.tck._java.scope import Scope
@@ -57,10 +58,10 @@ class JavaReferee:
     """
 
     def __init__(self, jvm: object | None = None, family: Family = Family.REACTIVE_STREAMS) -> None:
-        from pyrs.jvm.gateways import gateway_for, launch_gateway
+        from pyrs.jvm.gateways import gateway_for
 
         self.family = Family(family)
-        self._gateway: Gateway = launch_gateway() if jvm is None else gateway_for(jvm)
+        self._gateway: Gateway = _launched() if jvm is None else gateway_for(jvm)
         self._entry = _entry_in(self._gateway)
 
     def __str__(self) -> str:
@@ -144,9 +145,22 @@ def _kit_of(subject: Verification) -> str:
     raise TypeError(f"{type(subject).__name__} is no verification that the Java kit has")
 
 
+def _launched() -> Gateway:
+    from pyrs.jvm.gateways import launch_gateway
+
+    if faulthandler.is_enabled():
+        raise JvmUnavailable(
+            "a JVM in this process and Python's faulthandler both want SIGSEGV: run pytest with -p no:faulthandler "
+            "(elsewhere: without -X faulthandler), or choose a JVM in another process, such as a Spark driver's"
+        )
+    return launch_gateway()
+
+
 def _entry_in(gateway: Gateway) -> object:
     from pyrs import __version__
 
+    if not _JAR.is_file():
+        raise JvmUnavailable(f"{_JAR} is missing from this installation of pyrs. In a checkout run `make setup`")
     jars = [_JAR, *kit_jars()]
 
     def load(java: Java) -> object:
