@@ -128,7 +128,8 @@ class _Iteration(Coordinator[Any]):
             elif stopped:
                 self._cancelled_by_others(error)
             else:
-                self.post(self._raised, error)
+                self._operator.blame(error)
+                self.post(self._fail, error)
             if hooks.is_exit(error):
                 raise
 

@@ -99,7 +99,9 @@ class _AsyncMapRun(Coordinator[Any]):
             self._line.popleft()
             self._calls.discard(call)
             if call.error is not None:
-                self._raised(call.error)
+                # Not _raised: an exit has left the task through its loop, and is not this thread's to raise again.
+                self._operator.blame(call.error)
+                self._fail(call.error)
                 return
             try:
                 element = checked_element(call.result, f"{self._operator.call}: the coroutine")
