@@ -8,7 +8,9 @@ in ``subscribe``, and binds what it gives away::
     execute = bound_executor(schedulers.current(scheduler), context)    # for the lane
     handle = scheduler.schedule(bound(task, context), delay)            # for a timer
 
-A source whose signals come from foreign threads (a sink, a JVM) wraps its Subscriber by ``in_context`` instead.
+A source whose signals come from foreign threads (a sink, a JVM) wraps its Subscriber by ``in_context`` instead. For a
+Publisher of somebody else's, of whose threads nothing is known, whoever subscribes to it does: by ``attach``. Ours say
+by ``carries_context`` that there is nothing left to do.
 
 Each task, and each signal, runs in a copy of the captured context, because a context can be entered once at a time and
 signals nest and overlap. A copy costs about a tenth of a microsecond, whatever is in it. So what one callback sets is
@@ -23,9 +25,9 @@ from functools import partial
 from typing import Any, Protocol, TypeVar
 
 from pyrs._core.fusion import IteratorConsumer
-from pyrs.api import Subscriber, Subscription
+from pyrs.api import Publisher, Subscriber, Subscription
 
-__all__ = ["bound", "bound_executor", "capture", "in_context"]
+__all__ = ["attach", "bound", "bound_executor", "capture", "in_context"]
 
 T = TypeVar("T")
 Task = Callable[[], object]
@@ -71,6 +73,11 @@ def in_context(subscriber: Subscriber[T]) -> Subscriber[T]:
     if isinstance(subscriber, IteratorConsumer):
         return _ConsumerInContext(subscriber, subscriber, context)
     return _SubscriberInContext(subscriber, context)
+
+
+def attach(source: Publisher[T], subscriber: Subscriber[T]) -> None:
+    """Subscribe; the caller's context is seen by every signal, also where the source is a stranger's."""
+    source.subscribe(subscriber if getattr(source, "carries_context", False) else in_context(subscriber))
 
 
 class _SubscriberInContext(Subscriber[T]):

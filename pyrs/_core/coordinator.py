@@ -38,6 +38,8 @@ class Operator(Publisher[R_co]):
         site: the line of user code that assembled it.
     """
 
+    carries_context = True
+
     def __init__(self, source: Publisher[Any] | None, call: str) -> None:
         self.source = source
         self.call = call

@@ -143,6 +143,8 @@ class Hub(Publisher[T], ABC, Generic[T]):
     Rules: 1.3, 1.4, 1.5, 1.7, 1.9, 1.11, 2.13, 3.3; a Subscription's own are kept by ``Tap``.
     """
 
+    carries_context = True
+
     def __init__(self, *, guards: bool = True) -> None:
         self._lock = RLock()  # may be taken again by its thread: a finalizer, run by the collector, may cancel
         # Whoever pops the one item has the turn. A lock that is tried would do as well, at three times the price.

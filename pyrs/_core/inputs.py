@@ -10,6 +10,7 @@ from threading import Lock
 from typing import Any, Generic, TypeVar
 
 from pyrs._core import hooks
+from pyrs._core.context import attach
 from pyrs._core.coordinator import Coordinator
 from pyrs._core.demand import UNBOUNDED
 from pyrs._core.fusion import IteratorConsumer, null_element
@@ -46,7 +47,7 @@ class Input(Subscriber[T]):
     def subscribe_to(self, source: Publisher[T]) -> None:
         """Subscribe to the source; what its ``subscribe`` raises is its error (1.9)."""
         try:
-            source.subscribe(self)
+            attach(source, self)
         except Exception as error:
             self.on_error(error)
 

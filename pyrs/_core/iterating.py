@@ -28,6 +28,8 @@ class IterablePublisher(Publisher[T]):
         site: the line of user code that did.
     """
 
+    carries_context = True  # everything happens on the threads that subscribe and request
+
     def __init__(self, iterable: Iterable[Any], stages: Sequence[Stage], name: str, site: Site | None = None) -> None:
         self.iterable = iterable
         self.stages = tuple(stages)

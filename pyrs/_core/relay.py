@@ -7,6 +7,7 @@ from threading import Lock
 from typing import Any, Generic, TypeVar
 
 from pyrs._core import hooks
+from pyrs._core.context import attach
 from pyrs._core.coordinator import Operator, Startable
 from pyrs._core.demand import UNBOUNDED, checked_count, non_positive
 from pyrs._core.lane import Lane
@@ -200,7 +201,7 @@ class _Subscribing(Lane):
         if upcoming is not None:
             source, leg = upcoming
             try:
-                source.subscribe(leg)
+                attach(source, leg)
             except Exception as error:  # 1.9
                 leg.on_error(error)
 

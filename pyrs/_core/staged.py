@@ -7,6 +7,7 @@ from threading import Lock
 from typing import Any
 
 from pyrs._core import hooks
+from pyrs._core.context import attach
 from pyrs._core.demand import non_positive
 from pyrs._core.fusion import null_element
 from pyrs._core.stage import Stage, StageRun
@@ -20,12 +21,14 @@ __all__ = ["StagedPublisher"]
 class StagedPublisher(Publisher[Any]):
     """A Publisher with synchronous stages behind it; all of them together are one Subscriber."""
 
+    carries_context = True
+
     def __init__(self, source: Publisher[Any], stages: Sequence[Stage]) -> None:
         self.source = source
         self.stages = tuple(stages)
 
     def subscribe(self, subscriber: Subscriber[Any], /) -> None:
-        self.source.subscribe(_StagedSubscriber(checked_subscriber(subscriber), self.stages))
+        attach(self.source, _StagedSubscriber(checked_subscriber(subscriber), self.stages))
 
     def __repr__(self) -> str:
         return ".".join([repr(self.source), *map(repr, self.stages)])

@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import Any, TypeVar
 
+from pyrs._core.context import attach
 from pyrs._core.fusion import pull
 from pyrs._core.iterating import IterablePublisher
 from pyrs._core.refill import Refill
@@ -56,7 +57,7 @@ async def elements(source: Publisher[T], prefetch: int) -> AsyncGenerator[T, Non
         return
     inbox: _Inbox[T] = _Inbox(waker, prefetch)
     try:
-        source.subscribe(inbox)
+        attach(source, inbox)
         arrived, refill = inbox.arrived, inbox.refill
         turn = 0
         while True:

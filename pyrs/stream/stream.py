@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from pyrs import operators
 from pyrs._core.callbacks import CallbackSubscriber
+from pyrs._core.context import attach
 from pyrs._core.coordinator import Operator
 from pyrs._core.iterating import IterablePublisher
 from pyrs._core.sites import assembly_site, is_coroutine_function
@@ -66,6 +67,8 @@ class Stream(
     """
 
     __slots__ = ("source",)
+
+    carries_context = True
 
     def __init__(self, source: Publisher[T_co]) -> None:
         if isinstance(source, Stream):
@@ -132,10 +135,10 @@ class Stream(
                 from pyrs.aio.subscribers import CoroutineSubscriber  # asyncio is a slow import
 
                 subscriber = CoroutineSubscriber(subscriber)
-            self.source.subscribe(subscriber)
+            attach(self.source, subscriber)
             return None
         callbacks = CallbackSubscriber(on_next, on_error, on_complete, request)
-        self.source.subscribe(callbacks)
+        attach(self.source, callbacks)
         return callbacks
 
     def _then(self, stage: Stage) -> Stream[Any]:

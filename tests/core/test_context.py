@@ -237,3 +237,37 @@ def test_what_the_subscriber_raises_goes_through() -> None:
     wrapped = copy_context().run(lambda: (variable.set("mine"), in_context(Raises()))[1])
     with pytest.raises(LookupError):
         wrapped.on_next(1)
+
+
+class Elsewhere(pyrs.Publisher[int]):
+    """A stranger's Publisher that signals on a thread of its own, which knows no context."""
+
+    def subscribe(self, subscriber: pyrs.Subscriber[int], /) -> None:
+        def signal() -> None:
+            pyrs.range(3).subscribe(subscriber)
+
+        thread = threading.Thread(target=lambda: Context().run(signal))
+        thread.start()
+        thread.join(10)
+
+
+@pytest.mark.parametrize(
+    "through",
+    [
+        lambda stream: stream,
+        lambda stream: stream.filter(lambda n: True),
+        lambda stream: stream.concat(pyrs.empty()),
+        lambda stream: stream.merge(pyrs.empty()),
+        lambda stream: stream.publish_on(pyrs.schedulers.default()),
+        lambda stream: pyrs.just(1).flat_map(lambda _: Elsewhere()),
+    ],
+    ids=["stream", "staged", "relay", "coordinator", "publish_on", "inner"],
+)
+def test_a_strangers_publisher_signals_in_the_context_of_whoever_subscribed(through: Any) -> None:
+    seen: list[str] = []
+    token = variable.set("mine")
+    try:
+        through(pyrs.Stream(Elsewhere())).map(lambda n: seen.append(variable.get()) or n).collect(timeout=10)
+    finally:
+        variable.reset(token)
+    assert seen == ["mine"] * 3
