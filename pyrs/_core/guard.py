@@ -7,6 +7,7 @@ from typing import Any, Generic, TypeVar
 from weakref import WeakSet
 
 from pyrs._core import hooks
+from pyrs._core.context import attach
 from pyrs._core.demand import UNBOUNDED, add_demand, checked_count, non_positive
 from pyrs._core.states import TRANSITIONS, Signal, State, Step
 from pyrs._core.subscription import checked_subscriber
@@ -36,6 +37,8 @@ class GuardedPublisher(Publisher[T]):
     Rules: 1.9, 1.10, and those of :class:`GuardedSubscriber` that are a Publisher's or a Subscription's.
     """
 
+    carries_context = True
+
     def __init__(self, source: Publisher[T]) -> None:
         self.source = source
         self._lock = Lock()
@@ -51,7 +54,7 @@ class GuardedPublisher(Publisher[T]):
             guard.discard(f"Subscriber {type(subscriber).__name__} was subscribed again while its stream is live")
             return
         try:
-            self.source.subscribe(guard)
+            attach(self.source, guard)
         except BaseException as error:  # 1.9: the only legal way to tell is on_error
             guard.source_raised(error)
             if hooks.is_exit(error):
