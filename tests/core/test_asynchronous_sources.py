@@ -1,0 +1,225 @@
+"""from_async_iterable, from_awaitable, from_future."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from concurrent.futures import Future
+from typing import Any
+
+import pytest
+
+import pyrs
+from pyrs.testing import TestSubscriber
+
+DEADLINE = 20.0
+
+
+async def double(n: int) -> int:
+    await asyncio.sleep(0)
+    return 2 * n
+
+
+class TestFromAsyncIterable:
+    def test_asked_as_demanded(self) -> None:
+        asked: list[int] = []
+
+        async def source() -> AsyncIterator[int]:
+            for n in range(10):
+                asked.append(n)
+                yield n
+
+        async def main() -> None:
+            subscriber: TestSubscriber[int] = TestSubscriber(2)
+            pyrs.from_async_iterable(source()).subscribe(subscriber)
+            await until(lambda: len(subscriber.elements) == 2)
+            for _ in range(10):
+                await asyncio.sleep(0)
+            assert asked == [0, 1]
+            subscriber.request(100)
+            await until(lambda: subscriber.completed)
+            subscriber.assert_elements(*range(10))
+
+        asyncio.run(main())
+
+    def test_without_a_loop_and_many(self) -> None:
+        async def source() -> AsyncIterator[int]:
+            for n in range(3_000):
+                yield n
+
+        assert pyrs.from_async_iterable(source()).map(str).count().block(DEADLINE) == 3_000
+
+    def test_an_error_names_the_source(self) -> None:
+        async def source() -> AsyncIterator[int]:
+            yield 1
+            raise ValueError("broken")
+
+        with pytest.raises(ValueError, match="broken") as caught:
+            pyrs.from_async_iterable(source()).collect(timeout=DEADLINE)
+        assert "in from_async_iterable(" in caught.value.__notes__[0]
+
+    def test_a_cancel_reaches_the_iterator_where_it_waits(self) -> None:
+        async def main() -> None:
+            waiting, gone = asyncio.Event(), asyncio.Event()
+
+            async def source() -> AsyncIterator[int]:
+                try:
+                    waiting.set()
+                    await asyncio.Event().wait()
+                    yield 1
+                finally:
+                    gone.set()
+
+            subscriber: TestSubscriber[int] = TestSubscriber(1)
+            pyrs.from_async_iterable(source()).subscribe(subscriber)
+            await asyncio.wait_for(waiting.wait(), DEADLINE)
+            subscriber.cancel()
+            await asyncio.wait_for(gone.wait(), DEADLINE)
+            subscriber.assert_elements().assert_live()
+
+        asyncio.run(main())
+
+    def test_each_subscriber_iterates_anew(self) -> None:
+        class Source:
+            async def __aiter__(self) -> AsyncIterator[int]:
+                yield 1
+                yield 2
+
+        stream = pyrs.from_async_iterable(Source())
+        assert (stream.collect(timeout=DEADLINE), stream.collect(timeout=DEADLINE)) == ([1, 2], [1, 2])
+
+    def test_an_illegal_request_and_none(self) -> None:
+        async def source() -> AsyncIterator[int | None]:
+            yield None
+
+        subscriber: TestSubscriber[Any] = TestSubscriber()
+        pyrs.from_async_iterable(source()).subscribe(subscriber)
+        subscriber.request(0)
+        subscriber.await_error(pyrs.NonPositiveRequest)
+        with pytest.raises(pyrs.NullSignal):
+            pyrs.from_async_iterable(source()).collect(timeout=DEADLINE)
+
+    def test_a_loop_that_never_waits_lets_others_run(self) -> None:
+        async def endless() -> AsyncIterator[int]:
+            n = 0
+            while True:
+                n += 1
+                yield n
+
+        async def main() -> None:
+            subscription = pyrs.from_async_iterable(endless()).subscribe(on_next=lambda n: None)
+            for _ in range(20):
+                await asyncio.sleep(0)
+            subscription.cancel()
+
+        asyncio.run(asyncio.wait_for(main(), DEADLINE))
+
+    def test_bad_arguments(self) -> None:
+        with pytest.raises(TypeError, match="asynchronous iterable"):
+            pyrs.from_async_iterable([1])  # type: ignore[arg-type]
+        with pytest.raises(TypeError, match="loop"):
+            pyrs.from_async_iterable(_empty(), loop=3)  # type: ignore[arg-type]
+
+
+class TestFromAwaitable:
+    def test_a_function_is_awaited_for_each_subscriber(self) -> None:
+        calls: list[int] = []
+
+        async def answer() -> int:
+            calls.append(1)
+            return 41 + len(calls)
+
+        single = pyrs.from_awaitable(answer)
+        assert (single.block(DEADLINE), single.block(DEADLINE)) == (42, 43)
+
+    def test_awaited_on_demand_and_ended_with_its_element(self) -> None:
+        async def main() -> None:
+            started = asyncio.Event()
+
+            async def answer() -> int:
+                started.set()
+                return 1
+
+            subscriber: TestSubscriber[int] = TestSubscriber()
+            pyrs.from_awaitable(answer).subscribe(subscriber)
+            for _ in range(10):
+                await asyncio.sleep(0)
+            assert not started.is_set()
+            subscriber.request(1)
+            await until(lambda: subscriber.completed)
+            subscriber.assert_elements(1)
+
+        asyncio.run(main())
+
+    def test_in_an_await(self) -> None:
+        async def main() -> int:
+            return await pyrs.from_awaitable(lambda: double(21))
+
+        assert asyncio.run(main()) == 42
+
+    def test_bad_arguments(self) -> None:
+        with pytest.raises(TypeError, match="awaitable"):
+            pyrs.from_awaitable(3)  # type: ignore[arg-type]
+
+
+class TestFromFuture:
+    def test_before_and_after_it_is_done(self) -> None:
+        future: Future[str] = Future()
+        early: TestSubscriber[str] = TestSubscriber(1)
+        undemanded: TestSubscriber[str] = TestSubscriber()
+        single = pyrs.from_future(future)
+        single.subscribe(early)
+        single.subscribe(undemanded)
+        early.assert_live()
+        future.set_result("x")
+        early.assert_elements("x").assert_complete()
+        undemanded.assert_elements().assert_live()
+        undemanded.request(1)
+        undemanded.assert_elements("x").assert_complete()
+        assert single.block(DEADLINE) == "x"
+
+    def test_errors_need_no_demand(self) -> None:
+        future: Future[str] = Future()
+        subscriber: TestSubscriber[str] = TestSubscriber()
+        pyrs.from_future(future).subscribe(subscriber)
+        future.set_exception(ValueError("no"))
+        subscriber.assert_error(ValueError)
+        cancelled: Future[str] = Future()
+        cancelled.cancel()
+        with pytest.raises(RuntimeError, match="was cancelled"):
+            pyrs.from_future(cancelled).block(DEADLINE)
+
+    @pytest.mark.parametrize("cancel", [True, False])
+    def test_a_cancel_leaves_it_alone_unless_asked(self, cancel: bool) -> None:
+        future: Future[str] = Future()
+        subscriber: TestSubscriber[str] = TestSubscriber(1)
+        pyrs.from_future(future, cancel=cancel).subscribe(subscriber)
+        subscriber.cancel()
+        assert future.cancelled() is cancel
+
+    def test_an_asyncio_future_on_its_loop(self) -> None:
+        async def main() -> str:
+            future: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+            asyncio.get_running_loop().call_soon(future.set_result, "y")
+            return await pyrs.from_future(future)
+
+        assert asyncio.run(main()) == "y"
+
+    def test_bad_arguments(self) -> None:
+        with pytest.raises(TypeError, match="future"):
+            pyrs.from_future(3)  # type: ignore[arg-type]
+
+
+async def until(condition: Callable[[], object]) -> None:
+    """Let the loop run until the condition is true."""
+
+    async def turn() -> None:
+        while not condition():
+            await asyncio.sleep(0)
+
+    await asyncio.wait_for(turn(), DEADLINE)
+
+
+async def _empty() -> AsyncIterator[int]:
+    return
+    yield 0
