@@ -58,7 +58,8 @@ def from_awaitable(
 
     It is awaited when the element is demanded, by a task on the loop, which is also where the Subscriber is signalled.
     A coroutine object can be awaited once; give the coroutine function, and each Subscriber awaits a call of its own.
-    A cancel cancels the task. A result of None is an error (``NullSignal``).
+    A cancel cancels the task, and with it a task or future that was given: ``from_future`` leaves that to others. A
+    result of None is an error (``NullSignal``).
 
     Args:
         awaitable: a coroutine, a task, a future; or a function that returns one.
