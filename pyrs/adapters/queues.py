@@ -231,7 +231,7 @@ class _Taking(Coordinator[Any]):
             self._arrived.append(element)
             self.wake()
         if not self._live:
-            self._drop()
+            self._drop_arrived()
 
     def _end_of_queue(self, handler: Callable[[Any], object], argument: object = None) -> None:
         self._used_up = True
@@ -251,9 +251,9 @@ class _Taking(Coordinator[Any]):
         self._complete()
 
     def _release(self) -> None:
-        self._drop()
+        self._drop_arrived()
 
-    def _drop(self) -> None:
+    def _drop_arrived(self) -> None:
         lost = 0
         while self._arrived:
             try:
