@@ -16,6 +16,7 @@ from pyrs.tck import (
 )
 from tests.tck.right import RightPublisher
 
+Judge = Callable[[Any, str], Verdict]
 SHORT = TestEnvironment(timeout=0.25, no_signals_timeout=0.03, reference_timeout=0.1, hook_timeout=0.5, deadline=10)
 
 
@@ -32,7 +33,7 @@ class Case(NamedTuple):
         return f"{self.test}-{getattr(self.make, '__name__', 'made')}"
 
 
-def judge_publisher(case: Case) -> Verdict:
+def judge_publisher(case: Case, judge: Judge = judge) -> Verdict:
     """The factory gets the number of elements."""
 
     class _Verification(PublisherVerification[Any]):
@@ -44,7 +45,7 @@ def judge_publisher(case: Case) -> Verdict:
     return judge(_with_hooks(_Verification, case), case.test)
 
 
-def judge_failed_publisher(case: Case) -> Verdict:
+def judge_failed_publisher(case: Case, judge: Judge = judge) -> Verdict:
     """The factory makes the failed Publisher."""
 
     class _Verification(PublisherVerification[Any]):
@@ -59,7 +60,7 @@ def judge_failed_publisher(case: Case) -> Verdict:
     return judge(_with_hooks(_Verification, case), case.test)
 
 
-def judge_whitebox(case: Case) -> Verdict:
+def judge_whitebox(case: Case, judge: Judge = judge) -> Verdict:
     """The factory gets the probe."""
 
     class _Verification(SubscriberWhiteboxVerification[Any]):
@@ -74,7 +75,7 @@ def judge_whitebox(case: Case) -> Verdict:
     return judge(_with_hooks(_Verification, case), case.test)
 
 
-def judge_blackbox(case: Case) -> Verdict:
+def judge_blackbox(case: Case, judge: Judge = judge) -> Verdict:
     """The factory gets nothing."""
 
     class _Verification(SubscriberBlackboxVerification[Any]):

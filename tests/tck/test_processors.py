@@ -17,7 +17,7 @@ from pyrs.tck import (
     judge,
     verify,
 )
-from tests.tck.judging import SHORT, Case, assert_says
+from tests.tck.judging import SHORT, Case, Judge, assert_says
 from tests.tck.right import Inert, not_none
 
 ALL_SUBSCRIBERS = "required_spec104_mustCallOnErrorOnAllItsSubscribersIfItEncountersANonRecoverableError"
@@ -178,7 +178,7 @@ class _RightVerification(IdentityProcessorVerification[Any]):
         return failed
 
 
-def judged(case: Case) -> Any:
+def judged(case: Case, judge: Judge = judge) -> Any:
     attributes = {"processor": staticmethod(case.make)}
     hooks = {name: (lambda self, value=value: value) for name, value in case.hooks.items()}
     return judge(type("_Judged", (_RightVerification,), {**attributes, **hooks}), case.test)
@@ -252,31 +252,30 @@ class NeverRefuses(RightProcessor):
         self.pull()
 
 
-@pytest.mark.parametrize(
-    "case",
-    [
-        Case(ALL_SUBSCRIBERS, TellsOne, "did not receive the expected error downstream within 250 ms"),
-        Case(ALL_SUBSCRIBERS, TellsAnother, "but got RuntimeError('something went wrong')"),
-        Case(ALL_SUBSCRIBERS, WaitsForAll, "let does_coordinated_emission() return True"),
-        Case(
-            ALL_SUBSCRIBERS,
-            RightProcessor,
-            "the test needs 2 Subscribers, and the Processor supports 1",
-            Status.SKIPPED,
-            {"max_supported_subscribers": 1},
-        ),
-        Case(AT_ONCE, KeepsTheErrorBack, "did not receive the expected error downstream within 250 ms"),
-        Case(AT_ONCE, TellsAnother, "but got RuntimeError('something went wrong')"),
-        Case(LONG_AGO, NeverRequests, "did not receive the expected call of request()"),
-        Case(LONG_AGO, ForgetsOldDemand, "did not receive the expected call of request()"),
-        Case(LONG_AGO, SendsTwice, "but expected on_next("),
-        Case(LONG_AGO, Changes, "received on_next(100) downstream but expected on_next(0)"),
-        # One of each side, to see that both are judged.
-        Case(SECOND, NeverRefuses, "expected the second Subscription"),
-        Case("required_spec105_mustSignalOnCompleteWhenFiniteStreamTerminates", Noop, "the expected element"),
-    ],
-    ids=str,
-)
+CASES = [
+    Case(ALL_SUBSCRIBERS, TellsOne, "did not receive the expected error downstream within 250 ms"),
+    Case(ALL_SUBSCRIBERS, TellsAnother, "but got RuntimeError('something went wrong')"),
+    Case(ALL_SUBSCRIBERS, WaitsForAll, "let does_coordinated_emission() return True"),
+    Case(
+        ALL_SUBSCRIBERS,
+        RightProcessor,
+        "the test needs 2 Subscribers, and the Processor supports 1",
+        Status.SKIPPED,
+        {"max_supported_subscribers": 1},
+    ),
+    Case(AT_ONCE, KeepsTheErrorBack, "did not receive the expected error downstream within 250 ms"),
+    Case(AT_ONCE, TellsAnother, "but got RuntimeError('something went wrong')"),
+    Case(LONG_AGO, NeverRequests, "did not receive the expected call of request()"),
+    Case(LONG_AGO, ForgetsOldDemand, "did not receive the expected call of request()"),
+    Case(LONG_AGO, SendsTwice, "but expected on_next("),
+    Case(LONG_AGO, Changes, "received on_next(100) downstream but expected on_next(0)"),
+    # One of each side, to see that both are judged.
+    Case(SECOND, NeverRefuses, "expected the second Subscription"),
+    Case("required_spec105_mustSignalOnCompleteWhenFiniteStreamTerminates", Noop, "the expected element"),
+]
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
 def test_a_wrong_processor_does_not_pass(case: Case) -> None:
     assert_says(judged(case), case)
 

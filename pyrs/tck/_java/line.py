@@ -52,7 +52,7 @@ class Line:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._scope = scope
         self._connection = connection
-        self._input = connection.makefile("rb")
+        self._read_ahead = b""
 
     def introduce(self, token: bytes) -> None:
         """Show what lets us in, and say which thread this is."""
@@ -77,15 +77,13 @@ class Line:
         """
         try:
             self._connection.sendall(_call(method, target, arguments))
-            while (kind := self._input.read(1)) == b"C":
+            while (kind := self._exactly(1)) == b"C":
                 self._answer()
-            value: Any = self._scope.incoming(self._read()) if kind else None
+            value: Any = self._scope.incoming(self._read())
         except OSError as error:
             raise LineLost(f"the JVM does not answer: {error}") from error
         if kind == b"R":
             return value
-        if not kind:
-            raise LineLost("the JVM does not answer: it has closed the connection")
         thrown: BaseException = value
         try:
             raise thrown
@@ -95,10 +93,10 @@ class Line:
     def serve(self) -> None:
         """Carry out calls until the other side has gone."""
         try:
-            while self._input.read(1) == b"C":
+            while self._exactly(1) == b"C":
                 self._answer()
-        except (OSError, ValueError):
-            pass
+        except OSError:
+            pass  # its thread in the JVM has ended, or the test
         finally:
             self.close()
 
@@ -110,7 +108,7 @@ class Line:
         try:
             answer = b"R" + _value(self._scope.execute(method, target, arguments))
         except BaseException as error:  # whatever it is, it is the kit's to judge
-            answer = b"T" + _value(self._scope.outgoing(error))
+            answer = b"T" + _value(self._scope.raised(error))
         self._connection.sendall(answer)
 
     def _read(self) -> Any:
@@ -132,9 +130,12 @@ class Line:
         return self._exactly(_LENGTH.unpack(self._exactly(4))[0]).decode()
 
     def _exactly(self, size: int) -> bytes:
-        content = self._input.read(size)
-        if len(content) < size:
-            raise OSError("the connection was closed")
+        while len(self._read_ahead) < size:
+            more = self._connection.recv(65_536)
+            if not more:
+                raise OSError("the connection was closed")
+            self._read_ahead += more
+        content, self._read_ahead = self._read_ahead[:size], self._read_ahead[size:]
         return content
 
 

@@ -113,7 +113,8 @@ class JavaReferee:
             raise cause  # pytest's own
         failure = JavaFailure(message)
         failure.stack = stack + (f"Python:\n{frames}" if frames else "")
-        raise failure from cause
+        # The words of a check on what a hook made are those of the failure: only what led to them is left to say.
+        raise failure from cause.__cause__ if isinstance(cause, AssertionError) else cause
 
     def _open(self, token: bytes, port: int) -> int:
         return int(str(self._gateway.with_java(lambda java: java.call(self._entry, "open", token, port))))

@@ -7,7 +7,8 @@ import hmac
 import secrets
 import socket
 import threading
-from collections import Counter
+import time
+from collections import Counter, deque
 from contextlib import suppress
 from typing import Any
 from weakref import WeakSet, WeakValueDictionary
@@ -22,6 +23,7 @@ __all__ = ["Scope"]
 
 _TIMEOUT = 5.0
 _COLLECTED = 0.02  # how often what a Publisher let go of is looked for (3.13)
+_RAISED = 20  # exceptions that are kept, with their frames, until the verdict is known
 _LATE_SIGNALS = 1_000  # what may come when a test is over, before it is an error
 
 
@@ -48,6 +50,8 @@ class Scope:
         self._proxies: WeakValueDictionary[int, JavaObject | JavaThrowable] = WeakValueDictionary()
         self._received: Counter[int] = Counter()
         self._streams: list[Any] = []
+        self._raised: deque[BaseException] = deque(maxlen=_RAISED)
+        self._cancelled = threading.Event()
         self._over = threading.Event()
         self._late = 0
 
@@ -120,6 +124,7 @@ class Scope:
             closing = _start("pyrs-tck-closing", self._close_java)
             closing.join(_TIMEOUT)
         self._over.set()
+        self._cancelled.set()
         with suppress(OSError):
             self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
@@ -148,6 +153,12 @@ class Scope:
         if not self._collecting and subscription is not None:
             self._streams.append(subscription)
 
+    def raised(self, error: BaseException) -> Reference | None:
+        """Return what Java is sent for an exception that it is to throw."""
+        if not self._collecting:
+            self._raised.append(error)
+        return self.outgoing(error)
+
     # Calls that come.
 
     def execute(self, method: str, target: int, arguments: list[Any]) -> Any:
@@ -169,6 +180,7 @@ class Scope:
             # In Java a Subscriber and its Subscription may hold one another and be collected together. Across two heaps
             # no collector sees that, so what was cancelled is not held here.
             self._forget(target, subject)
+            self._cancelled.set()
         return None
 
     # Objects.
@@ -181,7 +193,8 @@ class Scope:
             return Reference("j", value.number)
         number = self._number(value)
         if isinstance(value, BaseException):
-            return Reference("x", number, _kind(value), f"{type(value).__name__}: {named(value)}")
+            kind, text = _kind(value), named(value)
+            return Reference("x", number, kind, text if kind == "A" else f"{type(value).__name__}: {text}")
         return Reference("p", number)
 
     def incoming(self, value: Any) -> Any:
@@ -212,9 +225,15 @@ class Scope:
             self._numbers.pop(id(value), None)
 
     def _collect(self) -> None:
-        """Tell Java what Python does not hold any more."""
-        while not self._over.wait(_COLLECTED):
+        """Tell Java what Python does not hold any more, from the first cancel on."""
+        self._cancelled.wait()
+        pause = 0.0
+        while not self._over.wait(pause):
+            began = time.monotonic()
             gc.collect()
+            pause = max(
+                _COLLECTED, 3 * (time.monotonic() - began)
+            )  # the code that is judged needs the interpreter, too
             with self._lock:
                 gone = [(number, times) for number, times in self._received.items() if number not in self._proxies]
                 for number, _ in gone:

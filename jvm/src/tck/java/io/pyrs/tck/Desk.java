@@ -63,7 +63,7 @@ final class Desk {
     private static Object run(Scope scope, Object[] with) {
         var env = new Environment(scope, (Long) with[2], (Long) with[3], (Long) with[4], (Long) with[7] != 0);
         var written = new HashSet<>(Arrays.asList(((String) with[8]).split(" ")));
-        var watch = new Watch();
+        var watch = new Watch(scope);
         HOOKS.set(new Hooks(scope, env, (Long) with[5], ((Long) with[6]).intValue(), written));
         try {
             var suite = new XmlSuite();
@@ -82,10 +82,15 @@ final class Desk {
         return watch.verdict();
     }
 
-    /** Hears what TestNG says, and says it again: status, message, stack, Python's frames, the exception if it is Python's. */
+    /** Hears what TestNG says, and says it again: status, message, stack, Python's frames, the exception if Python knows it. */
     private static final class Watch implements ITestListener, IConfigurationListener {
         private final List<ITestResult> results = new ArrayList<>();
+        private final Scope scope;
         private Throwable unprepared;
+
+        Watch(Scope scope) {
+            this.scope = scope;
+        }
 
         @Override public void onTestSuccess(ITestResult result) {
             results.add(result);
@@ -116,16 +121,16 @@ final class Desk {
             return failed(message, error);
         }
 
-        private static Object failed(String message, Throwable error) {
+        private Object failed(String message, Throwable error) {
             return said("failed", message, error);
         }
 
-        private static Object said(String status, String message, Throwable error) {
+        private Object said(String status, String message, Throwable error) {
             Object python = null;
             var frames = new StringBuilder();
             var seen = new IdentityHashMap<Throwable, Boolean>();
             for (var each = error; each != null && seen.put(each, true) == null; each = each.getCause()) {
-                if (python == null && each instanceof FromPython) python = each;
+                if (python == null && (each instanceof FromPython || scope.knows(each))) python = each;
                 for (var suppressed : each.getSuppressed()) {
                     if (suppressed instanceof Environment.PythonFrames) frames.append(suppressed.getMessage());
                 }

@@ -143,6 +143,13 @@ final class Scope {
         }
     }
 
+    /** Whether Python was sent this object: it may have seen an exception pass. */
+    boolean knows(Object object) {
+        synchronized (objects) {
+            return numbers.containsKey(object);
+        }
+    }
+
     /** Python has let go of an object that it had received so many times (3.13). */
     void release(long number, long times) {
         synchronized (objects) {

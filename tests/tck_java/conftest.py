@@ -1,0 +1,32 @@
+"""One JVM for all of it: without faulthandler one that JPype starts in this process, with it a Spark driver's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import cache
+from typing import Any
+
+import pytest
+
+from pyrs.tck import Family, JavaReferee
+from tests.interop.harness import spark_driver
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "carrier" in metafunc.fixturenames:
+        in_process = not metafunc.config.pluginmanager.hasplugin("faulthandler")
+        metafunc.parametrize("carrier", ["jpype" if in_process else "py4j"], scope="session")
+
+
+@pytest.fixture(scope="session")
+def referees(carrier: str) -> Iterator[Callable[[Family], JavaReferee]]:
+    if carrier == "jpype":
+        yield cache(lambda family: JavaReferee(family=family))
+        return
+    with spark_driver([]) as spark:
+        yield cache(lambda family: JavaReferee(spark, family))
+
+
+@pytest.fixture
+def referee(referees: Callable[[Family], JavaReferee]) -> Any:
+    return referees(Family.REACTIVE_STREAMS)

@@ -1,0 +1,70 @@
+"""Which deliberately wrong Python object fails which test of the Java kit: the table in docs/java-referee.md.
+
+``python -m tests.tck_java.table`` writes it into the page. That it is so is what test_wrong.py finds out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from pyrs.tck import Status, Verdict
+from pyrs.tck.referees import JAVA_DOES_NOT_LOOK
+from tests.tck import judging, test_processors, test_wrong_publishers, test_wrong_subscribers
+from tests.tck.judging import Case
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "java-referee.md"
+BEGIN, END = "<!-- what follows is written by python -m tests.tck_java.table -->\n", "<!-- until here -->\n"
+# The Java kit looks at fewer signals here than the port does; another wrong object fails the same test.
+NOT_SEEN = {("required_spec201_blackbox_mustSignalDemandViaSubscriptionRequest", "RaisesOnNext")} | {
+    (name, wrong) for name in JAVA_DOES_NOT_LOOK for wrong in ("Silent", "ForgetsToComplete") if "optional" in name
+}
+
+
+class Row(NamedTuple):
+    """A wrong object, the test, and what the Java kit says."""
+
+    case: Case
+    judged: Callable[..., Verdict]
+    status: Status
+
+    @property
+    def wrong(self) -> str:
+        return getattr(self.case.make, "__name__", "").replace("<lambda>", "None")
+
+    def __str__(self) -> str:
+        return str(self.case)
+
+
+def rows() -> Iterator[Row]:
+    groups: tuple[tuple[list[Case], Any], ...] = (
+        (test_wrong_publishers.CASES, judging.judge_publisher),
+        (test_wrong_publishers.FAILED_CASES, judging.judge_failed_publisher),
+        (test_wrong_subscribers.CASES, judging.judge_whitebox),
+        (test_wrong_subscribers.BLACKBOX_CASES, judging.judge_blackbox),
+        (test_processors.CASES, test_processors.judged),
+    )
+    for cases, judged in groups:
+        for case in cases:
+            if not case.test.startswith("beyond_"):
+                unseen = (case.test, getattr(case.make, "__name__", "")) in NOT_SEEN
+                yield Row(case, judged, Status.PASSED if unseen else case.status)
+
+
+def table() -> str:
+    """The table, as Markdown: for each test what does not pass it."""
+    found: dict[str, dict[str, None]] = {}
+    for row in rows():
+        said = {Status.FAILED: "", Status.SKIPPED: " (skipped)", Status.PASSED: " (passes: not seen)"}[row.status]
+        hooks = "".join(f", `{name}` = {value}" for name, value in row.case.hooks.items())
+        found.setdefault(row.case.test, {})[f"`{row.wrong}`{hooks}{said}"] = None
+    lines = [f"| `{test}` | {'; '.join(wrong)} |" for test, wrong in found.items()]
+    return "\n".join(["| test | what does not pass it |", "|---|---|", *lines, ""])
+
+
+if __name__ == "__main__":
+    text = PAGE.read_text(encoding="utf-8")
+    before, _, rest = text.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    PAGE.write_text(f"{before}{BEGIN}\n{table()}\n{END}{after}", encoding="utf-8")

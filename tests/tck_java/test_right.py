@@ -1,0 +1,236 @@
+"""What is right passes before the Java kit, as both families: pyrs' own, and the references of tests/tck."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import pytest
+
+import pyrs
+from pyrs.tck import (
+    Family,
+    JavaReferee,
+    PublisherVerification,
+    Report,
+    Status,
+    SubscriberBlackboxVerification,
+    SubscriberWhiteboxVerification,
+    TestEnvironment,
+    Verdict,
+    as_test_case,
+)
+from pyrs.tck._java.scope import Scope
+from pyrs.tck.expected import PUBLISHER
+from pyrs.tck.referees import PythonReferee, compared
+from tests.tck.right import RightFailedPublisher, RightProbed, RightPublisher, RightSubscriber
+from tests.tck.test_processors import _RightVerification
+
+COMPLETES = "required_spec105_mustSignalOnCompleteWhenFiniteStreamTerminates"
+QUICK = TestEnvironment(timeout=0.5, no_signals_timeout=0.05, reference_timeout=1.0)
+NO_FAILED = ("optional_spec104", "required_spec109_mayReject")
+
+
+class _Right(PublisherVerification[Any]):
+    environment = QUICK
+
+    def create_publisher(self, elements: int) -> Any:
+        return RightPublisher(elements)
+
+    def create_failed_publisher(self) -> Any:
+        return RightFailedPublisher()
+
+
+class _Range(PublisherVerification[Any]):
+    environment = QUICK
+
+    def create_publisher(self, elements: int) -> Any:
+        return pyrs.range(elements)
+
+
+class _Chain(PublisherVerification[Any]):
+    """Elements that are no Java values at all."""
+
+    environment = QUICK
+
+    def create_publisher(self, elements: int) -> Any:
+        return pyrs.from_iterable(range(2 * elements)).map(lambda n: {"n": n}).filter(lambda row: row["n"] % 2 == 0)
+
+    def create_failed_publisher(self) -> Any:
+        return pyrs.error(OSError("the database is away"))
+
+
+class _Whitebox(SubscriberWhiteboxVerification[Any]):
+    environment = QUICK
+
+    def create_subscriber(self, probe: Any) -> Any:
+        return RightProbed(probe)
+
+    def create_element(self, n: int) -> Any:
+        return [n]
+
+
+class _Blackbox(SubscriberBlackboxVerification[Any]):
+    environment = QUICK
+
+    def create_subscriber(self) -> Any:
+        return RightSubscriber()
+
+    def create_element(self, n: int) -> Any:
+        return n
+
+    def create_helper_publisher(self, elements: int) -> Any:
+        return pyrs.range(elements)
+
+
+class _Processor(_RightVerification):
+    environment = QUICK
+
+
+@pytest.mark.parametrize("family", Family)
+@pytest.mark.parametrize(
+    ("verification", "passed", "untested"),
+    [
+        (_Right, 31, 7),
+        (_Range, 29, 7),
+        (_Chain, 31, 7),
+        (_Whitebox, 14, 13),
+        (_Blackbox, 11, 15),
+        (_Processor, 48, 20),
+    ],
+)
+def test_all_that_can_pass_passes(
+    referees: Callable[[Family], JavaReferee], family: Family, verification: Any, passed: int, untested: int
+) -> None:
+    report = referees(family).verify(verification)
+    assert report.passed, wrong_in(report)
+    assert (report.count(Status.PASSED), report.count(Status.UNTESTED)) == (passed, untested), wrong_in(report)
+    skipped = [verdict.name for verdict in report.verdicts if verdict.status is Status.SKIPPED]
+    assert [name for name in skipped if not name.startswith(NO_FAILED)] == []
+
+
+def wrong_in(report: Report) -> list[Any]:
+    fine = (Status.PASSED, Status.UNTESTED)
+    return [*report.problems, *((v.name, v.reason) for v in report.verdicts if v.status not in fine)]
+
+
+def test_both_referees_agree(referee: JavaReferee) -> None:
+    class Short(_Chain):
+        environment = TestEnvironment(timeout=0.25, no_signals_timeout=0.03, reference_timeout=0.2)
+
+    report = compared(PythonReferee().verify(Short), referee.verify(Short))
+    assert report.problems == ()
+
+
+def test_what_comes_after_its_test_is_nobodys_failure(referee: JavaReferee) -> None:
+    """A Publisher that goes on after cancel on a thread of its own, and is heard of no more."""
+    released, ended = threading.Event(), threading.Event()
+
+    class Late(RightPublisher):
+        def subscribe(self, subscriber: Any, /) -> None:
+            super().subscribe(subscriber)
+
+            def run() -> None:
+                released.wait(20)
+                try:
+                    while True:
+                        subscriber.on_next("late")
+                except RuntimeError:
+                    ended.set()
+
+            threading.Thread(target=run, daemon=True).start()
+
+    class Lates(PublisherVerification[Any]):
+        def create_publisher(self, elements: int) -> Any:
+            return Late(elements)
+
+    assert referee.judge(Lates, COMPLETES).status is Status.PASSED
+    released.set()
+    assert ended.wait(20), "what goes on without end is told so"
+    assert referee.judge(_Right, COMPLETES).status is Status.PASSED
+
+
+class _Bad(PublisherVerification[Any]):
+    environment = TestEnvironment(timeout=0.2, no_signals_timeout=0.02, hook_timeout=0.4, deadline=2)
+
+
+def test_a_hook_that_makes_nothing_raises_or_blocks_is_told_in_the_same_words(referee: JavaReferee) -> None:
+    class Nothing(_Bad):
+        def create_publisher(self, elements: int) -> Any:
+            return None
+
+    class Raises(_Bad):
+        def create_publisher(self, elements: int) -> Any:
+            raise OSError("the database is away")
+
+    class Blocks(_Bad):
+        def create_publisher(self, elements: int) -> Any:
+            threading.Event().wait(5)
+
+    for verification in (Nothing, Raises, Blocks):
+        ours, java = (judge.judge(verification, COMPLETES) for judge in (PythonReferee(), referee))
+        assert java.status is Status.FAILED
+        assert java.reason == ours.reason
+    assert "in create_publisher" in referee.judge(Raises, COMPLETES).details
+
+
+def test_a_test_that_blocks_ends_at_its_deadline(referee: JavaReferee) -> None:
+    class Blocking(RightPublisher):
+        def subscribe(self, subscriber: Any, /) -> None:
+            threading.Event().wait(30)
+
+    class Blocks(_Bad):
+        def create_publisher(self, elements: int) -> Any:
+            return Blocking(elements)
+
+    began = time.monotonic()
+    verdict = referee.judge(Blocks, COMPLETES)
+    assert time.monotonic() - began < 8
+    assert verdict.status is Status.FAILED
+    assert "the test was not over within 2000 ms" in verdict.reason
+    assert referee.judge(_Right, COMPLETES).status is Status.PASSED
+
+
+def test_nothing_is_left_behind(referee: JavaReferee) -> None:
+    before = set(threading.enumerate())
+    for _ in range(5):
+        assert referee.judge(_Processor, COMPLETES).status is Status.PASSED
+    deadline = time.monotonic() + 20
+    while (left := set(threading.enumerate()) - before) and time.monotonic() < deadline:
+        next(iter(left)).join(1)
+    assert left == set()
+
+
+def test_skips_and_exceptions_of_hooks_are_the_users(referee: JavaReferee) -> None:
+    class Left(_Right):
+        skip_tests: ClassVar[dict[str, str]] = {COMPLETES: "it never does; see #12"}
+
+        def create_publisher(self, elements: int) -> Any:
+            pytest.skip("no database here")
+
+    assert referee.judge(Left, COMPLETES).reason == "left out: it never does; see #12"
+    verdict = referee.judge(Left, "required_createPublisher1MustProduceAStreamOfExactly1Element")
+    assert isinstance(verdict.error, pytest.skip.Exception)
+
+
+def test_unittest_can_ask_the_java_kit(referee: JavaReferee) -> None:
+    case = as_test_case(_Right, referee)
+    assert sum(name.startswith("test_") for name in vars(case)) == len(PUBLISHER) + 1
+    assert case(f"test_{COMPLETES}").run().wasSuccessful()
+
+
+def test_tests_that_the_java_kit_has_and_nobody_expects_make_the_run_void(
+    referee: JavaReferee, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(referee, "judge", lambda verification, name: Verdict(name, PUBLISHER[name], Status.PASSED))
+    real = Scope.call
+
+    def call(self: Scope, method: str, target: int, *arguments: Any) -> Any:
+        said = real(self, method, target, *arguments)
+        return f"{said}\nrequired_new" if method == "names" else said
+
+    assert referee.verify(_Right).problems == ()
+    monkeypatch.setattr(Scope, "call", call)
+    assert referee.verify(_Right).problems == ("the Java kit has required_new, and it is not expected",)

@@ -1,0 +1,165 @@
+"""The jars, the comparison and the line, on Python's side alone."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pyrs.errors import JvmUnavailable
+from pyrs.tck import JavaReferee, Kind, Report, Status, Verdict
+from pyrs.tck._java.jars import JARS, Jar, cache_folder, kit_jars
+from pyrs.tck._java.proxies import as_long
+from pyrs.tck.referees import JAVA_DOES_NOT_LOOK, chosen, compared, disagreement
+
+ROOT = Path(__file__).resolve().parents[2]
+NOWHERE = "http://127.0.0.1:9"
+
+
+def served(folder: Path, content: dict[str, bytes]) -> str:
+    for jar in JARS:
+        file = folder / jar.path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(content.get(jar.name, jar.name.encode()))
+    return folder.as_uri()
+
+
+@pytest.fixture
+def made_up(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """A repository whose jars hold their own names, and a cache that is empty."""
+    jars = [Jar(jar.path, hashlib.sha256(jar.name.encode()).hexdigest()) for jar in JARS]
+    monkeypatch.setattr("pyrs.tck._java.jars.JARS", jars)
+    monkeypatch.setenv("PYRS_MAVEN_REPOSITORY", served(tmp_path / "repository", {}))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return tmp_path
+
+
+def test_the_jars_are_fetched_once(made_up: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = kit_jars()
+    assert [file.parent for file in found] == [made_up / "cache" / "pyrs" / "tck-1.0.4"] * len(JARS)
+    assert [file.name for file in found] == [jar.name for jar in JARS]
+    assert sorted(cache_folder().iterdir()) == sorted(found), "nothing else is left there"
+    monkeypatch.setenv("PYRS_MAVEN_REPOSITORY", NOWHERE)
+    assert kit_jars() == found
+
+
+def test_a_jar_that_was_changed_in_the_cache_is_fetched_again(made_up: Path) -> None:
+    first = kit_jars()[0]
+    first.write_bytes(b"something else")
+    assert kit_jars()[0].read_bytes() == JARS[0].name.encode()
+
+
+def test_a_jar_that_is_not_what_it_should_be_is_refused(made_up: Path) -> None:
+    served(made_up / "repository", {JARS[1].name: b"evil"})
+    with pytest.raises(JvmUnavailable, match=rf"is not {JARS[1].name}: its SHA-256 is .* and should be"):
+        kit_jars()
+    assert not (cache_folder() / JARS[1].name).exists()
+
+
+def test_without_network_and_cache_it_says_what_to_do(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PYRS_MAVEN_REPOSITORY", NOWHERE)
+    with pytest.raises(JvmUnavailable) as refused:
+        kit_jars(tmp_path)
+    text = str(refused.value)
+    assert f"the Java referee needs {JARS[0].name}: it is not in {tmp_path}" in text
+    assert "Run it once with a network, put the file there, or set PYRS_MAVEN_REPOSITORY" in text
+
+
+def test_a_cache_that_cannot_be_written_is_named(made_up: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (made_up / "file").touch()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(made_up / "file"))
+    with pytest.raises(JvmUnavailable, match="the Java referee cannot keep its jars in"):
+        kit_jars()
+
+
+def test_the_cache_is_in_the_home_unless_said_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    assert cache_folder() == Path.home() / ".cache" / "pyrs" / "tck-1.0.4"
+
+
+def verdict(status: Status, name: str = "required_x", reason: str = "") -> Verdict:
+    return Verdict(name, Kind.REQUIRED, status, reason)
+
+
+def test_the_referees_must_agree() -> None:
+    for one in Status:
+        for other in Status:
+            assert bool(disagreement(verdict(one), verdict(other))) is (one is not other)
+    text = disagreement(verdict(Status.FAILED, reason="no end\nmore"), verdict(Status.PASSED))
+    assert text == "the referees disagree about required_x: Python says failed, Java says passed (no end)"
+
+
+@pytest.mark.parametrize("name", JAVA_DOES_NOT_LOOK)
+def test_where_the_java_kit_does_not_look_only_its_pass_is_excused(name: str) -> None:
+    assert disagreement(verdict(Status.FAILED, name), verdict(Status.PASSED, name)) == ""
+    assert disagreement(verdict(Status.PASSED, name), verdict(Status.FAILED, name)) != ""
+
+
+def test_a_disagreement_fails_the_run_though_both_passed() -> None:
+    python = Report("m:C", "python", (verdict(Status.PASSED),))
+    java = Report("m:C", "java", (verdict(Status.SKIPPED, reason="cannot"),))
+    assert python.passed
+    assert java.passed
+    assert not compared(python, java).passed
+
+
+def test_a_jvm_is_named_by_a_word_or_by_module_and_name() -> None:
+    with pytest.raises(ValueError, match=r"the JVM is named as .*, and not 'elsewhere'"):
+        chosen("java", "elsewhere")
+    with pytest.raises(ValueError, match="there is no JVM named json:nothing"):
+        chosen("java", "json:nothing")
+    with pytest.raises(TypeError, match="connect takes a SparkSession"):
+        chosen("java", "json:JSONDecoder")
+
+
+def test_demand_beyond_a_long_is_unbounded_demand() -> None:
+    assert as_long(2**70) == 2**63 - 1
+    assert as_long(-(2**70)) == -(2**63)
+    with pytest.raises(TypeError, match="request takes an int, not float"):
+        as_long(1.0)
+
+
+def test_faulthandler_and_a_jvm_in_the_process_do_not_go_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("faulthandler.is_enabled", lambda: True)
+    with pytest.raises(JvmUnavailable, match="run pytest with -p no:faulthandler"):
+        JavaReferee()
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYRS_TCK_TIMEOUT_SCALE": "1"}
+    environment.pop("PYTEST_ADDOPTS", None)
+    return subprocess.run(
+        [sys.executable, "-m", *arguments], env=environment, capture_output=True, text=True, timeout=110, check=False
+    )
+
+
+def test_the_command_line_asks_both_and_says_so() -> None:
+    ran = run("pyrs", "tck", "tests.tck_java.verifications:Right", "--referee", "both", "--family", "flow")
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert "Right (python referee): 38 tests of the Java kit: 31 passed, 7 untested" in ran.stdout
+    assert "Right (java flow referee): 38 tests of the Java kit: 31 passed, 7 untested" in ran.stdout
+
+
+def test_a_wrong_publisher_fails_on_the_command_line() -> None:
+    ran = run("pyrs", "tck", "tests.tck_java.verifications:Wrong", "--referee", "java")
+    assert ran.returncode == 1, ran.stdout + ran.stderr
+    assert "failed: required_spec105_mustSignalOnCompleteWhenFiniteStreamTerminates" in ran.stdout
+    assert "Expected end-of-stream but got element [4]" in ran.stdout
+
+
+def test_pytest_asks_the_java_kit(tmp_path: Path) -> None:
+    (tmp_path / "test_them.py").write_text("from tests.tck_java.verifications import Right, Wrong\n", encoding="utf-8")
+    options = ("-p", "no:cacheprovider", "-k", "spec105_must or beyond_spec305", str(tmp_path))
+    ran = run("pytest", "-p", "no:faulthandler", "--tck-referee", "both", *options)
+    assert "test_them.py::Right (python referee): 3 tests of the Java kit: 1 passed" in ran.stdout.replace(
+        "1 tests of the Java kit", "3 tests of the Java kit"
+    )
+    assert "Right (java referee): 1 tests of the Java kit: 1 passed" in ran.stdout
+    assert "Wrong (java referee): 1 tests of the Java kit: 1 failed" in ran.stdout
+    refused = run("pytest", "--tck-referee", "java", *options)
+    assert refused.returncode == 4
+    assert "run pytest with -p no:faulthandler" in refused.stderr + refused.stdout

@@ -1,0 +1,64 @@
+"""The Java kit judges the Python code: what is wrong in Python fails in Java, test by test."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from pyrs.tck import Family, JavaReferee, Status
+from pyrs.tck.expected import BLACKBOX, PROCESSOR, WHITEBOX, Kind
+from tests.tck_java.table import BEGIN, END, PAGE, Row, rows, table
+
+ROWS = list(rows())
+# Flow differs in the adapters only: one for each kind of call.
+RULES = ("109", "203", "205", "213", "303", "309", "313", "104_mustCall")
+FLOW = list({row.case.test: row for row in ROWS if any(rule in row.case.test for rule in RULES)}.values())
+
+
+@pytest.mark.parametrize("row", ROWS, ids=str)
+def test_a_wrong_object_does_not_pass(referee: JavaReferee, row: Row) -> None:
+    verdict = row.judged(row.case, referee.judge)
+    assert verdict.status is row.status, verdict.reason
+
+
+@pytest.mark.parametrize("row", FLOW, ids=str)
+def test_a_wrong_object_does_not_pass_as_flow(referees: Callable[[Family], JavaReferee], row: Row) -> None:
+    verdict = row.judged(row.case, referees(Family.FLOW).judge)
+    assert verdict.status is row.status, verdict.reason
+
+
+def test_every_test_of_the_java_kit_has_an_object_that_does_not_pass_it() -> None:
+    """So no test is answered by what stands between Java and Python."""
+    runnable = {
+        name for table in (PROCESSOR, WHITEBOX, BLACKBOX) for name, kind in table.items() if kind is not Kind.UNTESTED
+    }
+    judged = {row.case.test for row in ROWS if row.status is not Status.PASSED}
+    assert runnable - judged == set()
+
+
+def test_the_table_in_the_documentation_is_this_one() -> None:
+    written = PAGE.read_text(encoding="utf-8").partition(BEGIN)[2].partition(END)[0]
+    assert written.strip() == table().strip(), "run python -m tests.tck_java.table"
+
+
+def test_a_failure_shows_the_java_stack_and_the_frames_of_python(referee: JavaReferee) -> None:
+    def verdict_of(test: str, name: str) -> Any:
+        row = next(row for row in ROWS if row.case.test == test and row.wrong == name)
+        return row.judged(row.case, referee.judge)
+
+    # What Python raised; what Java raised into Python; what was recorded while Python called.
+    raised = verdict_of("required_spec307_afterSubscriptionIsCancelledAdditionalCancelationsMustBeNops", "CancelsOnce")
+    assert raised.reason == "RuntimeError: cancelled already"
+    passed = verdict_of("required_spec317_mustSupportAPendingElementCountUpToLongMaxValue", "IgnoresDemand")
+    assert "Received more than bufferSize (32) onNext signals" in passed.reason
+    recorded = verdict_of(
+        "required_spec203_mustNotCallMethodsOnSubscriptionOrPublisherInOnComplete", "RequestsInOnComplete"
+    )
+    assert "Subscription::request MUST NOT be called from Subscriber::onComplete (Rule 2.3)" in recorded.reason
+    for verdict, file in ((raised, "publishers"), (passed, "publishers"), (recorded, "subscribers")):
+        assert "at org.reactivestreams.tck." in verdict.details
+        assert f"wrong_{file}.py" in verdict.details
+        assert "org.testng" not in verdict.details
+        assert "pyrs/tck/_java" not in verdict.details

@@ -1,0 +1,24 @@
+"""For the command line."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyrs.tck import PublisherVerification, TestEnvironment
+from tests.tck.right import RightFailedPublisher, RightPublisher
+from tests.tck.wrong_publishers import OneTooMany
+
+
+class Right(PublisherVerification[Any]):
+    environment = TestEnvironment(timeout=0.5, no_signals_timeout=0.02, reference_timeout=0.3)
+
+    def create_publisher(self, elements: int) -> Any:
+        return RightPublisher(elements)
+
+    def create_failed_publisher(self) -> Any:
+        return RightFailedPublisher()
+
+
+class Wrong(Right):
+    def create_publisher(self, elements: int) -> Any:
+        return OneTooMany(elements)
