@@ -1,0 +1,316 @@
+"""What holds for every operator and source: no lock while user code runs, wrong requests answered, nothing kept alive.
+
+``CATALOGUE`` has a stream for each public operator and source; a test holds that none is left out.
+"""
+
+from __future__ import annotations
+
+import gc
+import inspect
+import threading
+import weakref
+from collections.abc import AsyncIterator, Callable
+from concurrent.futures import Future
+from contextlib import closing
+from io import StringIO
+from typing import Any
+
+import pytest
+
+import pyrs
+from pyrs import schedulers, sinks
+from pyrs.testing import TestSubscriber
+
+DEADLINE = 20.0
+
+
+def some() -> pyrs.Stream[int]:
+    """Ten numbers, from a Publisher that operators cannot look into."""
+    return pyrs.range(10).concat(pyrs.empty())
+
+
+def failing() -> pyrs.Stream[int]:
+    return some().concat(pyrs.error(ValueError("planned")))
+
+
+async def same(n: int) -> int:
+    return n
+
+
+async def counted() -> AsyncIterator[int]:
+    for n in range(10):
+        yield n
+
+
+def done() -> Future[int]:
+    future: Future[int] = Future()
+    future.set_result(1)
+    return future
+
+
+def pushed(sink: Any) -> pyrs.Stream[int]:
+    """A sink with elements in it, for whoever comes first."""
+    for n in range(5):
+        sink.try_emit(n)
+    sink.try_emit_complete()
+    stream: pyrs.Stream[int] = sink.stream
+    return stream
+
+
+def emit_ten(emitter: Any) -> None:
+    for n in range(10):
+        emitter.next(n)
+    emitter.complete()
+
+
+Factory = Callable[[], pyrs.Stream[Any]]
+
+SOURCES: dict[str, Factory] = {
+    "combine_latest": lambda: pyrs.combine_latest(some(), some()),
+    "concat": lambda: pyrs.concat(some(), some()),
+    "create": lambda: pyrs.create(emit_ten),
+    "defer": lambda: pyrs.defer(some),
+    "empty": pyrs.empty,
+    "error": lambda: pyrs.error(ValueError("planned")),
+    "from_async_iterable": lambda: pyrs.from_async_iterable(counted()),
+    "from_awaitable": lambda: pyrs.from_awaitable(lambda: same(1)),
+    "from_callable": lambda: pyrs.from_callable(lambda: 1),
+    "from_future": lambda: pyrs.from_future(done()),
+    "from_iterable": lambda: pyrs.from_iterable(n for n in range(10)),
+    "generate": lambda: pyrs.generate(lambda: 0, lambda n: (n, n + 1)),
+    "interval": lambda: pyrs.interval(0.001, overflow="drop"),
+    "just": lambda: pyrs.just(1, 2, 3),
+    "merge": lambda: pyrs.merge(some(), some()),
+    "never": pyrs.never,
+    "range": lambda: pyrs.range(10),
+    "timer": lambda: pyrs.timer(0.001),
+    "using": lambda: pyrs.using(lambda: closing(StringIO("ab")), lambda text: pyrs.from_iterable(text.read())),
+    "zip": lambda: pyrs.zip(some(), some()),
+    "unicast": lambda: pushed(sinks.unicast()),
+    "multicast": lambda: sinks.multicast().stream,
+    "multicast_best_effort": lambda: sinks.multicast_best_effort().stream,
+    "multicast_all_or_nothing": lambda: sinks.multicast_all_or_nothing().stream,
+    "replay sink": lambda: pushed(sinks.replay()),
+}
+
+OPERATORS: dict[str, Factory] = {
+    "all": lambda: some().all(lambda n: True),
+    "any": lambda: some().any(lambda n: False),
+    "buffer": lambda: some().buffer(3),
+    "cache": lambda: some().cache(),
+    "checkpoint": lambda: some().checkpoint("here"),
+    "combine_latest": lambda: some().combine_latest(some()),
+    "concat": lambda: some().concat(some()),
+    "concat_map": lambda: some().concat_map(lambda n: some()),
+    "count": lambda: some().count(),
+    "debounce": lambda: some().debounce(0.001),
+    "default_if_empty": lambda: some().default_if_empty(1),
+    "delay": lambda: some().delay(0.001),
+    "delay_subscription": lambda: some().delay_subscription(0.001),
+    "dematerialize": lambda: some().materialize().dematerialize(),
+    "distinct": lambda: some().distinct(),
+    "distinct_until_changed": lambda: some().distinct_until_changed(),
+    "do_on_cancel": lambda: some().do_on_cancel(lambda: None),
+    "do_on_complete": lambda: some().do_on_complete(lambda: None),
+    "do_on_error": lambda: failing().do_on_error(lambda error: None),
+    "do_on_next": lambda: some().do_on_next(lambda n: None),
+    "do_on_request": lambda: some().do_on_request(lambda n: None),
+    "do_on_subscribe": lambda: some().do_on_subscribe(lambda *_: None),
+    "do_on_terminate": lambda: some().do_on_terminate(lambda *_: None),
+    "element_at": lambda: some().element_at(2),
+    "filter": lambda: some().filter(lambda n: n % 2),
+    "finally_do": lambda: some().finally_do(lambda *_: None),
+    "first": lambda: some().first(),
+    "flat_map": lambda: some().flat_map(lambda n: some()),
+    "group_by": lambda: some().group_by(lambda n: n % 2),
+    "ignore_elements": lambda: some().ignore_elements(),
+    "last": lambda: some().last(),
+    "limit_rate": lambda: some().limit_rate(3),
+    "log": lambda: some().log("every operator"),
+    "map": lambda: some().map(lambda n: n + 1),
+    "map(coroutine)": lambda: some().map(same, concurrency=2),
+    "materialize": lambda: some().materialize(),
+    "merge": lambda: some().merge(some()),
+    "metrics": lambda: some().metrics(pyrs.Metrics("here")),
+    "of_type": lambda: some().of_type(int),
+    "on_backpressure_buffer": lambda: some().on_backpressure_buffer(100),
+    "on_backpressure_drop": lambda: pyrs.interval(0.001).on_backpressure_drop(lambda n: None),
+    "on_backpressure_error": lambda: pyrs.never().on_backpressure_error(),
+    "on_backpressure_latest": lambda: some().on_backpressure_latest(),
+    "on_error_map": lambda: failing().on_error_map(lambda error: KeyError("mapped")),
+    "on_error_resume": lambda: failing().on_error_resume(lambda error: some()),
+    "on_error_return": lambda: failing().on_error_return(1),
+    "prefetch": lambda: some().prefetch(2),
+    "progress": lambda: some().progress(file=StringIO()),
+    "publish": lambda: some().publish().auto_connect(),
+    "publish_on": lambda: some().publish_on(schedulers.default()),
+    "reduce": lambda: some().reduce(lambda a, b: a + b),
+    "repeat": lambda: some().repeat(2),
+    "replay": lambda: some().replay().ref_count(),
+    "retry": lambda: failing().retry(2),
+    "retry_when": lambda: failing().retry_when(lambda errors: errors.take(2)),
+    "sample": lambda: some().sample(0.001),
+    "scan": lambda: some().scan(lambda a, b: a + b),
+    "share": lambda: some().share(),
+    "skip": lambda: some().skip(2),
+    "skip_until": lambda: some().skip_until(pyrs.just(1)),
+    "skip_while": lambda: some().skip_while(lambda n: n < 3),
+    "start_with": lambda: some().start_with(1),
+    "subscribe_on": lambda: some().subscribe_on(schedulers.default()),
+    "switch_if_empty": lambda: pyrs.empty().switch_if_empty(some()),
+    "switch_map": lambda: some().switch_map(lambda n: some()),
+    "take": lambda: some().take(5),
+    "take_last": lambda: some().take_last(2),
+    "take_until": lambda: some().take_until(pyrs.never()),
+    "take_while": lambda: some().take_while(lambda n: n < 8),
+    "throttle": lambda: some().throttle(0.001),
+    "timeout": lambda: some().timeout(60),
+    "to_dict": lambda: some().to_dict(lambda n: n),
+    "to_list": lambda: some().to_list(),
+    "to_set": lambda: some().to_set(),
+    "window": lambda: some().window(3),
+    "with_index": lambda: some().with_index(),
+    "with_latest_from": lambda: some().with_latest_from(some()),
+    "zip": lambda: some().zip(some()),
+}
+
+CATALOGUE = {
+    **{f"pyrs.{name}": each for name, each in SOURCES.items()},
+    **{f".{n}": each for n, each in OPERATORS.items()},
+}
+
+ENDINGS = {"subscribe", "for_each", "collect", "to_iterable", "iterate"}
+NOT_ELEMENTWISE = {"pyrs.never", "pyrs.empty", "pyrs.error", ".ignore_elements", ".on_backpressure_error"}
+"""They give no element."""
+
+HOT = {"pyrs.multicast", "pyrs.multicast_best_effort", "pyrs.multicast_all_or_nothing"}
+"""They give what somebody pushes."""
+
+every = pytest.mark.parametrize("name", sorted(CATALOGUE))
+giving = pytest.mark.parametrize("name", sorted(set(CATALOGUE) - NOT_ELEMENTWISE - HOT))
+
+
+@pytest.fixture(autouse=True)
+def whatever_is_dropped(dropped: Any) -> Any:
+    yield
+    dropped.take()
+
+
+def test_no_operator_is_left_out() -> None:
+    methods = {name for name, _ in inspect.getmembers(pyrs.Stream, inspect.isfunction) if not name.startswith("_")}
+    assert methods - ENDINGS - set(OPERATORS) == set()
+
+
+def test_no_source_is_left_out() -> None:
+    functions = {name for name in pyrs.__all__ if inspect.isfunction(getattr(pyrs, name))}
+    assert functions - {"set_error_hook", "set_element_hook", "strict"} - set(SOURCES) == set()
+
+
+@every
+@pytest.mark.parametrize("n", [0, -1])
+def test_rule_3_9_a_wrong_request_is_answered(name: str, n: int) -> None:
+    subscriber: TestSubscriber[Any] = TestSubscriber(timeout=DEADLINE)
+    CATALOGUE[name]().subscribe(subscriber)
+    subscriber.request(n)
+    subscriber.await_end()
+    subscriber.assert_rules()
+    # A stream that ended before, without being asked for an element, had no need to answer (3.6).
+    assert isinstance(subscriber.error, pyrs.NonPositiveRequest) or subscriber.elements == []
+
+
+@giving
+def test_no_lock_is_held_while_on_next_runs(name: str) -> None:
+    inside, leave, called = threading.Event(), threading.Event(), threading.Event()
+
+    class Blocks(TestSubscriber[Any]):
+        def on_next(self, element: Any, /) -> None:
+            if not inside.is_set():
+                inside.set()
+                assert leave.wait(DEADLINE)
+
+    subscriber = Blocks(timeout=DEADLINE)
+    stream = CATALOGUE[name]()
+
+    def subscribe() -> None:
+        stream.subscribe(subscriber)
+        subscriber.request(1)
+
+    def call() -> None:
+        assert subscriber.subscription is not None
+        subscriber.subscription.request(1)
+        repr(subscriber.subscription)
+        repr(stream)
+        subscriber.subscription.cancel()
+        called.set()
+
+    threads = [threading.Thread(target=subscribe, daemon=True)]
+    threads[0].start()
+    assert inside.wait(DEADLINE)
+    threads.append(threading.Thread(target=call, daemon=True))
+    threads[1].start()
+    in_time = called.wait(DEADLINE)
+    leave.set()
+    for thread in threads:
+        thread.join(DEADLINE)
+    assert in_time
+
+
+@every
+def test_rule_3_13_a_subscriber_that_cancelled_is_let_go(name: str) -> None:
+    stream = CATALOGUE[name]()
+    subscriber: TestSubscriber[Any] = TestSubscriber(timeout=DEADLINE)
+    stream.subscribe(subscriber)
+    subscription = subscriber.await_subscription()
+    subscription.request(1)
+    subscription.cancel()
+    gone = weakref.ref(subscriber)
+    del subscriber
+    assert_gone(gone)
+    del subscription
+
+
+def assert_gone(reference: weakref.ref[Any]) -> None:
+    """Other threads may hold on to it while they leave a callback."""
+    tick = threading.Event()
+    for _ in range(200):
+        gc.collect()
+        if reference() is None:
+            return
+        tick.wait(0.02)
+    raise AssertionError(f"kept alive by {[type(each) for each in gc.get_referrers(reference())]}")
+
+
+@giving
+def test_rule_2_13_a_subscriber_that_raises_is_cancelled_and_not_signalled_again(name: str, dropped: Any) -> None:
+    raised = threading.Event()
+
+    class Raises(TestSubscriber[Any]):
+        def on_next(self, element: Any, /) -> None:
+            super().on_next(element)
+            raised.set()
+            raise ValueError("mine")
+
+    subscriber = Raises(timeout=DEADLINE)
+    CATALOGUE[name]().subscribe(subscriber)
+    subscriber.await_subscription().request(5)
+    assert raised.wait(DEADLINE)
+    tick = threading.Event()
+    for _ in range(500):
+        if any("mine" in str(error) for error in dropped.errors):
+            break
+        tick.wait(0.01)
+    else:
+        raise AssertionError("the hook was not told")
+    assert len(subscriber.elements) == 1
+    assert not subscriber.ended
+
+
+@giving
+def test_rule_1_8_a_cancel_inside_on_next_stops_it(name: str) -> None:
+    subscriber: TestSubscriber[Any] = TestSubscriber(
+        None, on_element=lambda this, element: this.cancel(), timeout=DEADLINE
+    )
+    CATALOGUE[name]().subscribe(subscriber)
+    subscriber.await_count(1)
+    subscriber.assert_rules()
+    assert len(subscriber.elements) == 1
