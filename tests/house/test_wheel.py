@@ -58,6 +58,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_it_holds_the_jars_and_the_package_alone(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
     assert "pyrs/jvm/jars/pyrs.jar" in names
+    assert "pyrs/jvm/jars/pyrs-tck.jar" in names
     assert "pyrs/jvm/jars/reactive-streams-1.0.4.jar" in names
     assert "pyrs/py.typed" in names
     assert {name.split("/")[0] for name in names if ".dist-info/" not in name} == {"pyrs"}
@@ -67,6 +68,15 @@ def test_the_jar_has_the_packages_version(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as outer, outer.open("pyrs/jvm/jars/pyrs.jar") as jar:
         manifest = Parser().parsestr(zipfile.ZipFile(jar).read("META-INF/MANIFEST.MF").decode())
     assert f"-{manifest['Implementation-Version']}-" in wheel.name
+
+
+def test_neither_jar_has_the_java_kit_in_it(wheel: Path) -> None:
+    for name, own in (("pyrs.jar", "io/pyrs/"), ("pyrs-tck.jar", "io/pyrs/tck/")):
+        with zipfile.ZipFile(wheel) as outer, outer.open(f"pyrs/jvm/jars/{name}") as jar:
+            classes = [entry for entry in zipfile.ZipFile(jar).namelist() if entry.endswith(".class")]
+        assert classes
+        assert [entry for entry in classes if not entry.startswith(own)] == []
+        assert name == "pyrs-tck.jar" or not any(entry.startswith("io/pyrs/tck/") for entry in classes)
 
 
 def test_the_core_brings_no_other_package(wheel: Path) -> None:

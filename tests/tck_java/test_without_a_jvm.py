@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -16,7 +13,6 @@ from pyrs.tck._java.jars import JARS, Jar, cache_folder, kit_jars
 from pyrs.tck._java.proxies import as_long
 from pyrs.tck.referees import JAVA_DOES_NOT_LOOK, chosen, compared, disagreement
 
-ROOT = Path(__file__).resolve().parents[2]
 NOWHERE = "http://127.0.0.1:9"
 
 
@@ -127,39 +123,3 @@ def test_faulthandler_and_a_jvm_in_the_process_do_not_go_together(monkeypatch: p
     monkeypatch.setattr("faulthandler.is_enabled", lambda: True)
     with pytest.raises(JvmUnavailable, match="run pytest with -p no:faulthandler"):
         JavaReferee()
-
-
-def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYRS_TCK_TIMEOUT_SCALE": "1"}
-    environment.pop("PYTEST_ADDOPTS", None)
-    return subprocess.run(
-        [sys.executable, "-m", *arguments], env=environment, capture_output=True, text=True, timeout=110, check=False
-    )
-
-
-def test_the_command_line_asks_both_and_says_so() -> None:
-    ran = run("pyrs", "tck", "tests.tck_java.verifications:Right", "--referee", "both", "--family", "flow")
-    assert ran.returncode == 0, ran.stdout + ran.stderr
-    assert "Right (python referee): 38 tests of the Java kit: 31 passed, 7 untested" in ran.stdout
-    assert "Right (java flow referee): 38 tests of the Java kit: 31 passed, 7 untested" in ran.stdout
-
-
-def test_a_wrong_publisher_fails_on_the_command_line() -> None:
-    ran = run("pyrs", "tck", "tests.tck_java.verifications:Wrong", "--referee", "java")
-    assert ran.returncode == 1, ran.stdout + ran.stderr
-    assert "failed: required_spec105_mustSignalOnCompleteWhenFiniteStreamTerminates" in ran.stdout
-    assert "Expected end-of-stream but got element [4]" in ran.stdout
-
-
-def test_pytest_asks_the_java_kit(tmp_path: Path) -> None:
-    (tmp_path / "test_them.py").write_text("from tests.tck_java.verifications import Right, Wrong\n", encoding="utf-8")
-    options = ("-p", "no:cacheprovider", "-k", "spec105_must or beyond_spec305", str(tmp_path))
-    ran = run("pytest", "-p", "no:faulthandler", "--tck-referee", "both", *options)
-    assert "test_them.py::Right (python referee): 3 tests of the Java kit: 1 passed" in ran.stdout.replace(
-        "1 tests of the Java kit", "3 tests of the Java kit"
-    )
-    assert "Right (java referee): 1 tests of the Java kit: 1 passed" in ran.stdout
-    assert "Wrong (java referee): 1 tests of the Java kit: 1 failed" in ran.stdout
-    refused = run("pytest", "--tck-referee", "java", *options)
-    assert refused.returncode == 4
-    assert "run pytest with -p no:faulthandler" in refused.stderr + refused.stdout

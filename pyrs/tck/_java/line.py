@@ -58,6 +58,10 @@ class Line:
         """Show what lets us in, and say which thread this is."""
         self._connection.sendall(token + _chars(threading.current_thread().name))
 
+    def shown(self, size: int) -> bytes:
+        """Return what the other side shows to be let in."""
+        return self._exactly(size)
+
     def __del__(self) -> None:
         self.close()  # its thread has ended: the one in the JVM ends, too
 

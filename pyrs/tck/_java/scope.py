@@ -75,13 +75,11 @@ class Scope:
     def _welcome(self, connection: socket.socket) -> None:
         connection.settimeout(_TIMEOUT)
         with suppress(OSError):
-            shown = connection.recv(len(self._token), socket.MSG_WAITALL)
-            if hmac.compare_digest(shown, self._token):
+            line = Line(self, connection)
+            if hmac.compare_digest(line.shown(len(self._token)), self._token):
                 connection.settimeout(None)
-                line = Line(self, connection)
                 self._keep(line)
                 line.serve()
-                return
         connection.close()
 
     def _line(self) -> Line:
@@ -231,9 +229,7 @@ class Scope:
         while not self._over.wait(pause):
             began = time.monotonic()
             gc.collect()
-            pause = max(
-                _COLLECTED, 3 * (time.monotonic() - began)
-            )  # the code that is judged needs the interpreter, too
+            pause = max(_COLLECTED, 3 * (time.monotonic() - began))  # what is judged needs the interpreter, too
             with self._lock:
                 gone = [(number, times) for number, times in self._received.items() if number not in self._proxies]
                 for number, _ in gone:

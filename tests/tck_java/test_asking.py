@@ -1,0 +1,80 @@
+"""The command line and pytest ask the Java kit: each in a process with a JVM of its own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYRS_TCK_TIMEOUT_SCALE": "1"}
+    environment.pop("PYTEST_ADDOPTS", None)
+    return subprocess.run(
+        [sys.executable, "-m", *arguments], env=environment, capture_output=True, text=True, timeout=110, check=False
+    )
+
+
+def test_the_command_line_asks_both_and_says_so() -> None:
+    ran = run("pyrs", "tck", "tests.tck_java.verifications:Right", "--referee", "both", "--family", "flow")
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert "Right (python referee): 38 tests of the Java kit: 31 passed, 7 untested" in ran.stdout
+    assert "Right (java flow referee): 38 tests of the Java kit: 31 passed, 7 untested" in ran.stdout
+
+
+def test_a_wrong_publisher_fails_on_the_command_line() -> None:
+    ran = run("pyrs", "tck", "tests.tck_java.verifications:Wrong", "--referee", "java")
+    assert ran.returncode == 1, ran.stdout + ran.stderr
+    assert "failed: required_spec105_mustSignalOnCompleteWhenFiniteStreamTerminates" in ran.stdout
+    assert "Expected end-of-stream but got element [4]" in ran.stdout
+
+
+def test_pytest_asks_the_java_kit(tmp_path: Path) -> None:
+    (tmp_path / "test_them.py").write_text("from tests.tck_java.verifications import Right, Wrong\n", encoding="utf-8")
+    options = ("-p", "no:cacheprovider", "-k", "spec105_must or beyond_spec305", str(tmp_path))
+    ran = run("pytest", "-p", "no:faulthandler", "--tck-referee", "both", *options)
+    assert "Right (python referee): 1 tests of the Java kit: 1 passed; 2 tests beyond it: 2 passed" in ran.stdout
+    assert "Right (java referee): 1 tests of the Java kit: 1 passed" in ran.stdout
+    assert "Wrong (java referee): 1 tests of the Java kit: 1 failed" in ran.stdout
+    refused = run("pytest", "--tck-referee", "java", *options)
+    assert refused.returncode == 4
+    assert "run pytest with -p no:faulthandler" in refused.stderr + refused.stdout
+
+
+def test_a_stranger_who_dials_is_heard_by_neither_side() -> None:
+    program = """
+import socket, threading
+from pyrs.tck import JavaReferee
+from pyrs.tck._java.scope import Scope
+from tests.tck_java.verifications import Right
+
+referee = JavaReferee()
+said = []
+
+def strangers(scope, referee_open):
+    real_open(scope, referee_open)
+    for port in (scope._java_port, scope._listener.getsockname()[1]):
+        with socket.create_connection(("127.0.0.1", port), 5) as stranger:
+            stranger.sendall(b"x" * 32 + b"C" + bytes(40))
+            stranger.settimeout(10)
+            try:
+                said.append(stranger.recv(1))
+            except ConnectionResetError:
+                said.append(b"")
+
+real_open, Scope.open = Scope.open, strangers
+verdict = referee.judge(Right, "required_spec105_mustSignalOnCompleteWhenFiniteStreamTerminates")
+print(verdict.status.value, said)
+"""
+    ran = subprocess.run(
+        [sys.executable, "-c", program],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert ran.stdout.strip() == "passed [b'', b'']", ran.stdout + ran.stderr
