@@ -140,12 +140,3 @@ def test_abstract_methods_are_enforced() -> None:
         Half()  # type: ignore[abstract]
     assert isinstance(pyrs.range(3), pyrs.Publisher)
     assert not isinstance(object(), pyrs.Publisher)
-
-
-def test_the_examples_of_the_page_run(capsys: pytest.CaptureFixture[str]) -> None:
-    page = (ROOT / "docs" / "core.md").read_text(encoding="utf-8")
-    examples = re.findall(r"```python\n(.*?)```", page, re.S)
-    assert len(examples) == 3
-    for example in examples:
-        exec(compile(example, "docs/core.md", "exec"), {})
-    assert capsys.readouterr().out.splitlines() == ["[2, 2, 2]", "got 0", "got 1", "got 2", "done"]

@@ -1,0 +1,32 @@
+"""The table for users of RxPY names what there is, on either side."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import reactivex
+from reactivex import operators, subject
+
+import pyrs
+from pyrs import adapters, schedulers, sinks
+from pyrs.stream.connectable import ConnectableStream
+
+PAGE = (Path(__file__).resolve().parents[2] / "docs" / "from-rxpy.md").read_text(encoding="utf-8")
+ROWS = [
+    [re.findall(r"`([A-Za-z_.]+)", cell) for cell in row.split("|")[1:3]]
+    for row in re.findall(r"^\| `.*\|$", PAGE[PAGE.index("## Sources") :], re.MULTILINE)
+]
+
+
+def test_the_left_side_is_of_rxpy() -> None:
+    assert len(ROWS) > 30
+    for theirs, _ in ROWS:
+        assert [name for name in theirs if not any(hasattr(at, name) for at in (reactivex, operators, subject))] == []
+
+
+def test_the_right_side_is_of_pyrs() -> None:
+    places = (pyrs, pyrs.Stream, ConnectableStream, sinks, schedulers, adapters)
+    for theirs, ours in ROWS:
+        named = [name.rpartition(".")[2] for name in ours if name not in ("lambda", "adapters.futures.to_future")]
+        assert [name for name in named or theirs if not any(hasattr(at, name) for at in places)] == []
