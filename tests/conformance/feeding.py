@@ -1,0 +1,171 @@
+"""What feeds hot streams before the referee: as many elements as are wanted, and none that would be lost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from threading import Event, Lock, Thread
+from typing import Any
+
+import pyrs
+from pyrs._core.callbacks import CallbackSubscriber
+from pyrs.api import Publisher, Subscriber, Subscription
+from pyrs.sinks import EmitResult, Sink, SubmissionPublisher
+from tests.conformance.entry import after_each_test
+
+__all__ = ["fed", "submitted", "turnstile"]
+
+_GLANCE = 0.002
+
+
+def turnstile(elements: int, apply: Callable[[pyrs.Stream[int]], pyrs.Stream[Any]]) -> pyrs.Stream[Any]:
+    """Apply an operator that drops what comes too soon to a source that lets one element in for one that came out.
+
+    The next one is let in when the one before is through, and demanded.
+    """
+    return pyrs.defer(lambda: _Turnstile(elements).through(apply))
+
+
+class _Turnstile:
+    def __init__(self, elements: int) -> None:
+        self._elements = elements
+        self._lock = Lock()
+        self._emitter: Any = None
+        self._let_in = self._passed = self._wanted = 0
+
+    def through(self, apply: Callable[[pyrs.Stream[int]], pyrs.Stream[Any]]) -> pyrs.Stream[Any]:
+        source: pyrs.Stream[int] = pyrs.create(self._open, overflow="buffer")
+        return pyrs.Stream(_Outlet(apply(source).do_on_next(self._pass), self._request))
+
+    def _open(self, emitter: Any) -> None:
+        self._emitter = emitter
+        if self._elements == 0:
+            emitter.complete()
+        self._turn()  # a request may have come before
+
+    def _request(self, n: int) -> None:
+        with self._lock:
+            self._wanted += n
+        self._turn()
+
+    def _pass(self, element: Any) -> None:
+        with self._lock:
+            self._passed += 1
+        self._turn()
+
+    def _turn(self) -> None:
+        with self._lock:
+            ready = self._emitter is not None and self._let_in == self._passed
+            if not ready or self._let_in >= min(self._wanted, self._elements):
+                return
+            self._let_in += 1
+            number = self._let_in
+        self._emitter.next(number)
+        if number == self._elements:
+            self._emitter.complete()
+
+
+class _Outlet(Publisher[Any], Subscriber[Any], Subscription):
+    """Tells of a request when it has gone through: what is let in before would not be demanded yet."""
+
+    def __init__(self, source: Publisher[Any], on_request: Callable[[int], object]) -> None:
+        self._source = source
+        self._on_request = on_request
+
+    def subscribe(self, subscriber: Subscriber[Any], /) -> None:
+        if subscriber is None:
+            raise TypeError("subscribe(None)")
+        self._subscriber = subscriber
+        self._source.subscribe(self)
+
+    def on_subscribe(self, subscription: Subscription, /) -> None:
+        self._subscription = subscription
+        self._subscriber.on_subscribe(self)
+
+    def on_next(self, element: Any, /) -> None:
+        self._subscriber.on_next(element)
+
+    def on_error(self, error: BaseException, /) -> None:
+        self._end().on_error(error)
+
+    def on_complete(self) -> None:
+        self._end().on_complete()
+
+    def _end(self) -> Subscriber[Any]:
+        subscriber, self._subscriber = self._subscriber, _NOBODY
+        return subscriber
+
+    def request(self, n: int, /) -> None:
+        self._subscription.request(n)
+        if n > 0:
+            self._on_request(n)
+
+    def cancel(self) -> None:
+        self._subscriber = _NOBODY
+        self._subscription.cancel()
+
+
+_NOBODY: Subscriber[Any] = CallbackSubscriber(None, None, None, None)
+
+
+def fed(sink: Sink[int], elements: int) -> pyrs.Stream[int]:
+    """A sink that a thread pushes elements into, again and again until each is taken."""
+    if elements == 0:
+        sink.try_emit_complete()
+        return sink.stream
+    wanted, over = Event(), Event()
+
+    def feed() -> None:
+        number = 0
+        while not over.is_set():
+            last = number == elements
+            result = sink.try_emit_complete() if last else sink.try_emit(number)
+            if result is EmitResult.OK:
+                number += 1
+                if last:
+                    return
+            elif result in (EmitResult.CANCELLED, EmitResult.TERMINATED):
+                return
+            else:
+                wanted.wait(_GLANCE)
+                wanted.clear()
+
+    begun = Lock()
+
+    def begin(n: int) -> None:
+        wanted.set()
+        if begun.acquire(blocking=False):
+            Thread(target=feed, name="conformance-feeder", daemon=True).start()
+
+    def stop() -> None:
+        over.set()
+        wanted.set()
+
+    after_each_test(stop)
+    return sink.stream.do_on_request(begin)
+
+
+def submitted(elements: int, capacity: int = 256) -> SubmissionPublisher[int]:
+    """A SubmissionPublisher that a thread submits to as soon as somebody has subscribed."""
+    publisher: SubmissionPublisher[int] = SubmissionPublisher(max_buffer_capacity=capacity)
+    over = Event()
+
+    def submit() -> None:
+        while not publisher.has_subscribers:
+            if over.wait(_GLANCE):
+                return
+        for number in range(elements):
+            if over.is_set():
+                return
+            publisher.submit(number)
+        publisher.close()
+
+    def stop() -> None:
+        over.set()
+        publisher.close()
+
+    after_each_test(stop)
+    if elements == 0:
+        publisher.close()
+    else:
+        Thread(target=submit, name="conformance-submitter", daemon=True).start()
+    return publisher

@@ -1,0 +1,112 @@
+"""Publishers, Subscribers and Processors of the JVM, pulled into Python; and Python's, sent there and back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from pyrs.testing import TestSubscriber
+from tests.conformance.entry import Entry, blackbox, failed_stream, numbers, processor, publisher
+from tests.conformance.machine import machine
+from tests.conformance.sources import LATE, SLOWEST
+
+__all__ = ["JVM_PARTIES"]
+
+INT_MAX = 2**31 - 1
+FLUX = "reactor.core.publisher.Flux"
+FLOWABLE = "io.reactivex.rxjava3.core.Flowable"
+
+
+def _of(class_name: str, method: str, *leading: int, exact: bool = False) -> Callable[[int], Any]:
+    """A factory: the Publisher of so many elements that a static method returns."""
+
+    def make(elements: int) -> Any:
+        bridge, java = machine()
+        return bridge.from_jvm(java.static(class_name, method, *leading, min(elements, INT_MAX)), exact=exact)
+
+    return make
+
+
+def _failed(class_name: str) -> Callable[[], Any]:
+    def make() -> Any:
+        bridge, java = machine()
+        error = java.new("java.lang.IllegalStateException", "failed from the start")
+        return bridge.from_jvm(java.static(class_name, "error", error))
+
+    return make
+
+
+def _made(class_name: str, method: str, *arguments: Any) -> Callable[[], Any]:
+    """A factory of Subscribers and Processors."""
+    return lambda: machine().bridge.from_jvm(machine().java.static(class_name, method, *arguments))
+
+
+def _round_trip(stream: Any, exact: bool = False) -> Any:
+    bridge, java = machine()
+    mirror = bridge.to_jvm(stream, exact=exact)
+    return bridge.from_jvm(java.static("interop.Parties", "hiddenPublisher", mirror), exact=exact)
+
+
+def _mirrored_subscriber() -> Any:
+    bridge, java = machine()
+    subscriber: Any = TestSubscriber()
+    there = bridge.from_jvm(java.static("interop.Parties", "hiddenSubscriber", bridge.to_jvm(subscriber)))
+    there.behind = subscriber
+    return there
+
+
+JVM_PARTIES: list[Entry] = [
+    publisher("Reactor Flux.range", _of(FLUX, "range", 0), failed=_failed(FLUX), most=INT_MAX, subset=True),
+    publisher("Reactor Flux.range, exact", _of(FLUX, "range", 0, exact=True), failed=_failed(FLUX), most=INT_MAX),
+    publisher("RxJava Flowable.range", _of(FLOWABLE, "range", 0), failed=_failed(FLOWABLE), most=INT_MAX),
+    publisher(
+        "java.util.concurrent.SubmissionPublisher",
+        _of("interop.Parties", "submissions"),
+        failed=None,
+        most=INT_MAX,
+        skips=LATE,
+    ),
+    publisher("RangePublisher of the examples", _of("interop.Parties", "range"), failed=None, most=INT_MAX),
+    publisher(
+        "AsyncIterablePublisher of the examples", _of("interop.Parties", "asyncRange"), failed=None, most=INT_MAX
+    )._replace(
+        faults={
+            "beyond_spec303": "its loop does not count the last element of a batch of 1024 as delivered "
+            "(`--leftInBatch > 0 && --demand > 0`), so it sends one more than was requested (1.1)"
+        }
+    ),
+    blackbox("SyncSubscriber of the examples", _made("interop.Parties", "syncSubscriber")),
+    blackbox("AsyncSubscriber of the examples", _made("interop.Parties", "asyncSubscriber"), subset=True),
+    blackbox(
+        "RxJava TestSubscriber",
+        lambda: machine().bridge.from_jvm(machine().java.new("io.reactivex.rxjava3.subscribers.TestSubscriber")),
+    ),
+    processor(
+        "RxJava MulticastProcessor",
+        _made("io.reactivex.rxjava3.processors.MulticastProcessor", "create", True),
+        coordinates=True,
+        skips=SLOWEST,
+    ),
+    processor(
+        "Reactor EmitterProcessor",
+        _made("reactor.core.publisher.EmitterProcessor", "create"),
+        coordinates=True,
+        skips=SLOWEST,
+    ),
+    publisher(
+        "Python's range as a mirror in Java, and back",
+        lambda n: _round_trip(numbers(n)),
+        failed=lambda: _round_trip(failed_stream()),
+        subset=True,
+    ),
+    publisher(
+        "Python's range as a mirror in Java, and back, exact",
+        lambda n: _round_trip(numbers(n), exact=True),
+        failed=lambda: _round_trip(failed_stream(), exact=True),
+    ),
+    blackbox(
+        "Python's TestSubscriber as a mirror in Java, and back",
+        _mirrored_subscriber,
+        trigger=lambda there: there.behind.request(1),
+    ),
+]

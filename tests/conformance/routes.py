@@ -1,0 +1,78 @@
+"""Who judges: the Python port, or the Java kit by one of its four ways."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any, NamedTuple
+
+from pyrs.tck import Report, verify
+from pyrs.tck.verification import Verification
+
+__all__ = ["JAVA_ROUTES", "PYTHON", "PYTHON_OVER", "ROUTES", "Judge", "Route"]
+
+Judge = Callable[[type[Verification]], Report]
+
+
+class Route(NamedTuple):
+    """A referee, and where it sits.
+
+    Attributes:
+        key: its name on the command line.
+        title: its column.
+        opens: makes what judges, and ends what that needs.
+        processes: how many processes run at the same time.
+    """
+
+    key: str
+    title: str
+    opens: Callable[[], Any]
+    processes: int
+
+
+@contextmanager
+def _port() -> Iterator[Judge]:
+    yield verify
+
+
+@contextmanager
+def _port_over_jpype() -> Iterator[Judge]:
+    from tests.conformance.machine import over_jpype
+
+    with over_jpype():
+        yield verify
+
+
+@contextmanager
+def _port_over_py4j() -> Iterator[Judge]:
+    from tests.conformance.machine import over_py4j
+
+    with over_py4j():
+        yield verify
+
+
+def _kit(family: str, *, in_spark: bool) -> Callable[[], Any]:
+    @contextmanager
+    def opens() -> Iterator[Judge]:
+        from pyrs.tck._java import Family, JavaReferee
+        from tests.interop.harness import spark_driver
+
+        with ExitStack() as stack:
+            jvm = stack.enter_context(spark_driver([])) if in_spark else None
+            yield JavaReferee(jvm, Family(family)).verify
+
+    return opens
+
+
+PYTHON = Route("python", "Python port", _port, 4)
+JAVA_ROUTES = (
+    Route("jpype-rs", "Java kit, JPype, org.reactivestreams", _kit("reactive-streams", in_spark=False), 2),
+    Route("jpype-flow", "Java kit, JPype, Flow", _kit("flow", in_spark=False), 2),
+    Route("py4j-rs", "Java kit, Spark's Py4J, org.reactivestreams", _kit("reactive-streams", in_spark=True), 1),
+    Route("py4j-flow", "Java kit, Spark's Py4J, Flow", _kit("flow", in_spark=True), 1),
+)
+PYTHON_OVER = (
+    Route("python-jpype", "Python port, JPype", _port_over_jpype, 2),
+    Route("python-py4j", "Python port, Spark's Py4J", _port_over_py4j, 1),
+)
+ROUTES = {route.key: route for route in (PYTHON, *JAVA_ROUTES, *PYTHON_OVER)}

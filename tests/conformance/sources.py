@@ -1,0 +1,253 @@
+"""The functions that make streams, and what is hot: sinks, SubmissionPublisher, tasks and futures."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from concurrent.futures import Future
+from contextlib import nullcontext
+from itertools import count, islice
+from typing import Any
+
+import pyrs
+from pyrs import sinks
+from tests.conformance.entry import LONG_MAX, Entry, failed_stream, numbers, publisher, pushed
+from tests.conformance.feeding import fed, submitted, turnstile
+
+__all__ = ["SOURCES"]
+
+EMPTY = "optional_spec105_emptyStreamMustTerminateBySignallingOnComplete"
+MULTICAST = "optional_spec111"
+ONE_ELEMENT = {EMPTY: "it always has one element"}
+ONE_SUBSCRIBER = {MULTICAST: "it is for one Subscriber; others are told an error"}
+SLOWEST = {
+    MULTICAST + "_registered": "the slowest Subscriber slows all, and the test has one that does not request",
+    MULTICAST + "_multicast": "the slowest Subscriber slows all, and the test has one that waits for another",
+}
+MERGED = {MULTICAST + "_multicast": "which of the streams that it merges comes first depends on the demand"}
+LATE = {MULTICAST: "a Subscriber that comes later, or is slower to begin, gets what comes from then on"}
+
+
+class _Numbers:
+    """An iterable of so many integers, endless if need be, and never a list."""
+
+    def __init__(self, elements: int) -> None:
+        self.elements = elements
+
+    def __iter__(self) -> Iterator[int]:
+        return islice(count(), self.elements)
+
+
+class _AsyncNumbers:
+    def __init__(self, elements: int) -> None:
+        self.elements = elements
+
+    async def __aiter__(self) -> AsyncIterator[int]:
+        for number in islice(count(), self.elements):
+            yield number
+
+
+def _emits(elements: int) -> Any:
+    """A function for `create` that pushes what is requested, when it is."""
+
+    def function(emitter: pyrs.Emitter[int]) -> None:
+        sent = 0
+
+        def push(n: int) -> None:
+            nonlocal sent
+            for _ in range(min(n, elements - sent)):
+                if emitter.cancelled:
+                    return
+                sent += 1
+                emitter.next(sent)
+            if sent == elements:
+                emitter.complete()
+
+        if elements == 0:
+            emitter.complete()
+        emitter.on_request(push)
+
+    return function
+
+
+def _counts(elements: int) -> pyrs.Stream[int]:
+    return pyrs.generate(lambda: 0, lambda n: (n, n + 1) if n < elements else None)
+
+
+def _future(outcome: int | BaseException) -> Future[int]:
+    future: Future[int] = Future()
+    if isinstance(outcome, BaseException):
+        future.set_exception(outcome)
+    else:
+        future.set_result(outcome)
+    return future
+
+
+async def _seven() -> int:
+    return 7
+
+
+def _raises() -> int:
+    raise ValueError("failed from the start")
+
+
+def _replayed(elements: int) -> pyrs.Stream[int]:
+    sink: Any = sinks.replay()
+    for number in range(elements):
+        sink.emit(number)
+    sink.emit_complete()
+    return sink.stream
+
+
+def _failed(sink: Any) -> Any:
+    sink.emit_error(ValueError("failed from the start"))
+    return sink.stream
+
+
+def _failed_submission() -> Any:
+    failed: sinks.SubmissionPublisher[int] = sinks.SubmissionPublisher()
+    failed.close_exceptionally(ValueError("failed from the start"))
+    return failed
+
+
+COLD: list[Entry] = [
+    publisher("range", numbers, covers=("range",), subset=True, all_routes=True),
+    publisher(
+        "from_iterable of a list",
+        lambda n: pyrs.from_iterable(list(range(n))),
+        most=100_000,
+        covers=("from_iterable",),
+    ),
+    publisher("from_iterable of a generator", lambda n: pyrs.from_iterable(_Numbers(n)), covers=("from_iterable",)),
+    publisher("just", lambda n: pyrs.just(*range(n)), most=1_000, covers=("just",)),
+    publisher("empty", lambda n: pyrs.empty(), most=0, covers=("empty",)),
+    publisher("error", lambda n: failed_stream(), most=0, covers=("error",), skips={EMPTY: "it fails"}),
+    publisher("never", lambda n: pyrs.never(), most=0, failed=None, covers=("never",), skips={EMPTY: "it never ends"}),
+    publisher("defer", lambda n: pyrs.defer(lambda: numbers(n)), failed=lambda: pyrs.defer(_raises), covers=("defer",)),
+    publisher("generate", _counts, failed=None, covers=("generate",)),
+    publisher(
+        "create that pushes on request",
+        lambda n: pyrs.create(_emits(n)),
+        failed=lambda: pyrs.create(lambda emitter: emitter.error(ValueError("failed"))),
+        covers=("create", "Emitter", "Overflow"),
+        subset=True,
+    ),
+    publisher(
+        "using",
+        lambda n: pyrs.using(lambda: nullcontext(n), numbers),
+        failed=lambda: pyrs.using(lambda: nullcontext(0), lambda _: failed_stream()),
+        covers=("using",),
+    ),
+    publisher(
+        "from_callable",
+        lambda n: pyrs.from_callable(lambda: 7),
+        failed=None,
+        most=1,
+        covers=("from_callable", "Single"),
+        skips=ONE_ELEMENT,
+    ),
+    publisher(
+        "from_future",
+        lambda n: pyrs.from_future(_future(7)),
+        failed=lambda: pyrs.from_future(_future(ValueError("failed"))),
+        most=1,
+        covers=("from_future",),
+        skips=ONE_ELEMENT,
+    ),
+    publisher(
+        "from_awaitable",
+        lambda n: pyrs.from_awaitable(_seven),
+        failed=None,
+        most=1,
+        covers=("from_awaitable",),
+        skips=ONE_ELEMENT,
+    ),
+    publisher(
+        "from_async_iterable",
+        lambda n: pyrs.from_async_iterable(_AsyncNumbers(n)),
+        failed=None,
+        covers=("from_async_iterable",),
+        subset=True,
+    ),
+    publisher("timer", lambda n: pyrs.timer(0.001), failed=None, most=1, covers=("timer",), skips=ONE_ELEMENT),
+    publisher(
+        "interval",
+        lambda n: pyrs.interval(0.001, overflow="drop"),
+        failed=None,
+        most=LONG_MAX,
+        covers=("interval",),
+        skips={MULTICAST: "it never ends, and each Subscriber has a clock of its own"},
+    ),
+    publisher("concat", lambda n: pyrs.concat(numbers(n // 2), pushed(n - n // 2)), covers=("concat",)),
+    publisher(
+        "merge",
+        lambda n: pyrs.merge(numbers(n // 2), pushed(n - n // 2)),
+        covers=("merge",),
+        skips=MERGED,
+        subset=True,
+    ),
+    publisher("zip", lambda n: pyrs.zip(numbers(n), pushed(n)), covers=("zip",)),
+    publisher(
+        "combine_latest",
+        lambda n: pyrs.combine_latest(pyrs.just(0), pushed(n)) if n else pyrs.empty(),
+        failed=lambda: pyrs.combine_latest(pyrs.never(), failed_stream()),
+        covers=("combine_latest",),
+    ),
+    publisher("strict", lambda n: pyrs.strict(pushed(n)), covers=("strict",), subset=True),
+]
+
+HOT: list[Entry] = [
+    publisher(
+        "sinks.unicast",
+        lambda n: fed(sinks.unicast(16), n),
+        failed=lambda: _failed(sinks.unicast()),
+        covers=("sinks.unicast", "sinks.Sink"),
+        skips=ONE_SUBSCRIBER,
+        subset=True,
+        all_routes=True,
+    ),
+    publisher(
+        "sinks.multicast",
+        lambda n: fed(sinks.multicast(16), n),
+        failed=lambda: _failed(sinks.multicast()),
+        covers=("sinks.multicast", "sinks.Sink"),
+        skips=SLOWEST,
+        subset=True,
+    ),
+    publisher(
+        "sinks.multicast_all_or_nothing",
+        lambda n: fed(sinks.multicast_all_or_nothing(), n),
+        failed=lambda: _failed(sinks.multicast_all_or_nothing()),
+        covers=("sinks.multicast_all_or_nothing", "sinks.Sink"),
+        skips=SLOWEST,
+    ),
+    publisher(
+        "sinks.multicast_best_effort",
+        lambda n: fed(sinks.multicast_best_effort(), n),
+        failed=lambda: _failed(sinks.multicast_best_effort()),
+        covers=("sinks.multicast_best_effort", "sinks.Sink"),
+        skips={MULTICAST: "a Subscriber without demand loses an element that others have demanded"},
+    ),
+    publisher(
+        "sinks.replay",
+        _replayed,
+        failed=lambda: _failed(sinks.replay()),
+        most=1_000,
+        covers=("sinks.replay", "sinks.Sink"),
+    ),
+    publisher(
+        "SubmissionPublisher",
+        submitted,
+        failed=_failed_submission,
+        covers=("sinks.SubmissionPublisher",),
+        skips=LATE,
+        subset=True,
+        all_routes=True,
+    ),
+    publisher(
+        "create that pushes as it can",
+        lambda n: turnstile(n, lambda stream: stream),
+        covers=("create", "Emitter"),
+    ),
+]
+
+SOURCES = COLD + HOT

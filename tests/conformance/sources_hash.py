@@ -1,0 +1,52 @@
+"""A hash of the code that the table speaks of: what was measured with other code is stale."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+from collections.abc import Iterator
+from pathlib import Path
+
+__all__ = ["sources_hash"]
+
+ROOT = Path(__file__).resolve().parents[2]
+ROOMS = ("_core", "adapters", "aio", "jvm", "operators", "publishers", "schedulers", "sinks", "stream", "tck")
+FILES = ("api.py", "errors.py", "strictness.py")
+FACTORIES = (
+    "conformance/entry.py",
+    "conformance/feeding.py",
+    "conformance/jvm_parties.py",
+    "conformance/operators.py",
+    "conformance/sources.py",
+    "conformance/subscribers.py",
+    "tck/right.py",
+)
+JAVA = ("jvm/src/main", "jvm/src/tck")
+
+
+def sources_hash() -> str:
+    """Return the hash. Comments, docstrings and blank lines do not count: they change no verdict."""
+    digest = hashlib.sha256()
+    for path in sorted(_sources()):
+        digest.update(path.relative_to(ROOT).as_posix().encode())
+        text = path.read_text(encoding="utf-8")
+        digest.update((_code(text) if path.suffix == ".py" else text).encode())
+    return digest.hexdigest()[:16]
+
+
+def _sources() -> Iterator[Path]:
+    for room in ROOMS:
+        yield from (ROOT / "pyrs" / room).rglob("*.py")
+    yield from (ROOT / "pyrs" / file for file in FILES)
+    yield from (ROOT / "tests" / file for file in FACTORIES)
+    for folder in JAVA:
+        yield from (ROOT / folder).rglob("*.java")
+
+
+def _code(text: str) -> str:
+    lines = text.splitlines()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+            for number in range(node.lineno - 1, node.end_lineno or node.lineno):
+                lines[number] = ""
+    return "\n".join(line.rstrip() for line in lines if line.strip() and not line.lstrip().startswith("#"))

@@ -1,0 +1,285 @@
+"""Libraries that are not ours before the Python port, each with the least adapter that gives it the four interfaces.
+
+None of them says that it keeps the specification, so what fails is no fault of theirs. It shows that the referee
+is about the specification, not about pyrs, and what is between those libraries and it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator
+from importlib.metadata import version
+from itertools import count, islice
+from typing import Any, NamedTuple
+
+from pyrs.aio import background_loop
+from pyrs.api import Publisher, Subscriber, Subscription
+from tests.conformance.entry import Entry, publisher
+
+__all__ = ["STRANGERS", "Stranger"]
+
+_DEADLINE = 10.0
+
+
+class Stranger(NamedTuple):
+    """An implementation of somebody else's.
+
+    Attributes:
+        entry: how it is judged.
+        package: on PyPI.
+        why: why what fails is natural.
+    """
+
+    entry: Entry
+    package: str
+    why: str
+
+    @property
+    def version(self) -> str:
+        return version(self.package)
+
+
+# RxPY.
+
+
+class _Disposing(Subscription):
+    """RxPY has no demand: a request is ignored."""
+
+    def __init__(self) -> None:
+        from reactivex.disposable import SingleAssignmentDisposable
+
+        self.disposable = SingleAssignmentDisposable()
+
+    def request(self, n: int, /) -> None:
+        pass
+
+    def cancel(self) -> None:
+        self.disposable.dispose()
+
+
+class _OfRxPY(Publisher[Any]):
+    def __init__(self, observable: Any, scheduler: Any = None) -> None:
+        self._observable = observable
+        self._scheduler = scheduler
+
+    def subscribe(self, subscriber: Subscriber[Any], /) -> None:
+        subscription = _Disposing()
+        subscriber.on_subscribe(subscription)
+        subscription.disposable.disposable = self._observable.subscribe(
+            subscriber.on_next, subscriber.on_error, subscriber.on_complete, scheduler=self._scheduler
+        )
+
+
+def _rx_range(elements: int) -> Any:
+    import reactivex
+    from reactivex.scheduler import NewThreadScheduler
+
+    return _OfRxPY(reactivex.range(elements), NewThreadScheduler())
+
+
+def _rx_here(elements: int) -> Any:
+    import reactivex
+
+    return _OfRxPY(reactivex.from_iterable(range(elements)))
+
+
+def _rx_failed() -> Any:
+    import reactivex
+
+    return _OfRxPY(reactivex.throw(ValueError("failed from the start")))
+
+
+# What belongs to a loop is called there, and the caller waits, so that it sees what is raised.
+
+
+async def _awaited(call: Callable[[], Any]) -> Any:
+    result = call()
+    return await result if isinstance(result, Awaitable) else result
+
+
+def _on_loop(call: Callable[[], Any]) -> Any:
+    loop = background_loop()
+    if asyncio._get_running_loop() is loop:
+        result = call()
+        return loop.create_task(result) if asyncio.iscoroutine(result) else result
+    return asyncio.run_coroutine_threadsafe(_awaited(call), loop).result(_DEADLINE)
+
+
+# rsocket-py.
+
+
+class _OnLoop(Subscription):
+    def __init__(self, subscription: Any) -> None:
+        self._subscription = subscription
+
+    def request(self, n: int, /) -> None:
+        _on_loop(lambda: self._subscription.request(n))
+
+    def cancel(self) -> None:
+        _on_loop(lambda: self._subscription.cancel())
+
+
+class _RSocketSubscriber:
+    """The end comes with the last element there, and on its own here."""
+
+    def __init__(self, subscriber: Subscriber[Any]) -> None:
+        self._subscriber = subscriber
+        self.on_error = subscriber.on_error
+        self.on_complete = subscriber.on_complete
+
+    def on_subscribe(self, subscription: Any) -> None:
+        self._subscriber.on_subscribe(_OnLoop(subscription))
+
+    def on_next(self, value: Any, is_complete: bool = False) -> None:
+        self._subscriber.on_next(value)
+        if is_complete:
+            self._subscriber.on_complete()
+
+
+class _OfRSocket(Publisher[Any]):
+    def __init__(self, make: Callable[[], Any]) -> None:
+        self._made = _on_loop(make)
+
+    def subscribe(self, subscriber: Subscriber[Any], /) -> None:
+        _on_loop(lambda: self._made.subscribe(_RSocketSubscriber(subscriber)))
+
+
+def _rsocket_generator(elements: int) -> Any:
+    from rsocket.payload import Payload
+    from rsocket.streams.stream_from_generator import StreamFromGenerator
+
+    def payloads() -> Iterator[tuple[Any, bool]]:
+        for number in islice(count(1), elements):
+            yield Payload(b"%d" % number), number == elements
+
+    return _OfRSocket(lambda: StreamFromGenerator(payloads))
+
+
+def _rsocket_failed() -> Any:
+    from rsocket.streams.error_stream import ErrorStream
+
+    return _OfRSocket(lambda: ErrorStream(ValueError("failed from the start")))
+
+
+# aioreactive.
+
+
+class _OfAioreactive(Publisher[Any]):
+    """Its observer is awaited, so the adapter's waits until there is demand."""
+
+    def __init__(self, observable: Any) -> None:
+        self._observable = observable
+
+    def subscribe(self, subscriber: Subscriber[Any], /) -> None:
+        from aioreactive import AsyncAnonymousObserver
+
+        subscription = _on_loop(_Awaited)
+
+        async def send(element: Any) -> None:
+            await subscription.demanded()
+            subscriber.on_next(element)
+
+        async def throw(error: Exception) -> None:
+            subscriber.on_error(error)
+
+        async def close() -> None:
+            subscriber.on_complete()
+
+        subscriber.on_subscribe(subscription)
+        subscription.disposable = _on_loop(
+            lambda: self._observable.subscribe_async(AsyncAnonymousObserver(send, throw, close))
+        )
+        if subscription.cancelled:
+            subscription.cancel()
+
+
+class _Awaited(Subscription):
+    def __init__(self) -> None:
+        self.disposable: Any = None
+        self.cancelled = False
+        self._demand = 0
+        self._changed = asyncio.Event()
+
+    async def demanded(self) -> None:
+        while self._demand <= 0:
+            self._changed.clear()
+            await self._changed.wait()
+        self._demand -= 1
+
+    def request(self, n: int, /) -> None:
+        background_loop().call_soon_threadsafe(self._add, n)
+
+    def _add(self, n: int) -> None:
+        self._demand += max(0, n)
+        self._changed.set()
+
+    def cancel(self) -> None:
+        self.cancelled = True
+        if self.disposable is not None:
+            _on_loop(lambda: self.disposable.dispose_async())
+
+
+def _aio_iterable(elements: int) -> Any:
+    import aioreactive
+
+    return _OfAioreactive(aioreactive.from_iterable(range(elements)))
+
+
+def _aio_async_iterable(elements: int) -> Any:
+    import aioreactive
+
+    async def numbers() -> Any:
+        for number in islice(count(), elements):
+            yield number
+
+    return _OfAioreactive(aioreactive.from_async_iterable(numbers()))
+
+
+def _aio_failed() -> Any:
+    from aioreactive.create import fail
+
+    return _OfAioreactive(fail(ValueError("failed from the start")))
+
+
+NO_DEMAND = (
+    "It pushes: back pressure was taken out of it on purpose. A `request` has nowhere to go, so elements come that "
+    "were not requested (1.1), after the last one nothing more can be requested (3.8), and a wrong number is not "
+    "answered (3.9)."
+)
+
+NO_AWAITING = (
+    "It has no number of elements to request: its observers are awaited instead, and the adapter's waits for demand."
+)
+
+STRANGERS: list[Stranger] = [
+    Stranger(
+        publisher("reactivex.range on a NewThreadScheduler", _rx_range, failed=_rx_failed, most=1_000_000),
+        "reactivex",
+        f"{NO_DEMAND} Tests that cancel before they request pass or fail as the new thread is slow or quick.",
+    ),
+    Stranger(
+        publisher("reactivex.from_iterable on the thread that subscribes", _rx_here, failed=_rx_failed, most=1_000),
+        "reactivex",
+        f"{NO_DEMAND} All elements come before `subscribe` returns what could be disposed: a cancel is too late "
+        "(3.6, 3.12).",
+    ),
+    Stranger(
+        publisher("rsocket StreamFromGenerator", _rsocket_generator, failed=_rsocket_failed),
+        "rsocket",
+        "It has demand, and honours it. It is made for one Subscriber, a connection, which keeps it, always "
+        "requests before it cancels, and has checked the number when it decoded the frame. So a cancel before the "
+        "first request raises, since that request makes the generator (3.5, 3.15), a wrong number is not answered "
+        "(3.9), the Subscriber is not let go (3.13), and `ErrorStream` fails when it is requested from, not before "
+        "(1.9).",
+    ),
+    Stranger(
+        publisher("aioreactive.from_iterable", _aio_iterable, failed=_aio_failed, most=1_000),
+        "aioreactive",
+        f"{NO_AWAITING} All elements come before the adapter has what could be disposed (3.6, 3.12).",
+    ),
+    Stranger(
+        publisher("aioreactive.from_async_iterable", _aio_async_iterable, failed=_aio_failed, most=100_000),
+        "aioreactive",
+        f"{NO_AWAITING} An asynchronous generator can be iterated once, so a second Subscriber gets nothing (1.11).",
+    ),
+]

@@ -1,0 +1,258 @@
+"""The Subscribers that consume streams here, and what stands between two parties: Processors, guards."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyrs
+from pyrs._core.callbacks import CallbackSubscriber
+from pyrs.adapters.futures import _Completing
+from pyrs.aio.iteration import _Inbox
+from pyrs.aio.subscribers import CoroutineSubscriber
+from pyrs.aio.waking import AsyncioWaker
+from pyrs.api import Processor, Subscriber, Subscription
+from pyrs.operators.terminal import _ForEach, _Queue
+from pyrs.tck import WhiteboxProbe
+from pyrs.testing import TestSubscriber
+from tests.conformance.entry import Entry, blackbox, processor, whitebox
+from tests.conformance.sources import SLOWEST
+from tests.tck.right import Inert, Puppet
+
+__all__ = ["PROCESSORS", "SUBSCRIBERS"]
+
+
+def _nothing(*arguments: object) -> None:
+    pass
+
+
+class _Probed(TestSubscriber[Any]):
+    """Tells the probe what it was told."""
+
+    def __init__(self, probe: WhiteboxProbe[Any]) -> None:
+        super().__init__()
+        self._probe = probe
+
+    def on_subscribe(self, subscription: Subscription, /) -> None:
+        first = self.subscription is None
+        super().on_subscribe(subscription)
+        if first:
+            self._probe.register_on_subscribe(Puppet(subscription))
+
+    def on_next(self, element: Any, /) -> None:
+        super().on_next(element)
+        self._probe.register_on_next(element)
+
+    def on_error(self, error: BaseException, /) -> None:
+        super().on_error(error)
+        self._probe.register_on_error(error)
+
+    def on_complete(self) -> None:
+        super().on_complete()
+        self._probe.register_on_complete()
+
+
+class _Telling(Subscriber[Any]):
+    """Keeps no rule but those of a probe: whoever is in front of it has to keep the others."""
+
+    def __init__(self, probe: WhiteboxProbe[Any]) -> None:
+        self._probe = probe
+
+    def on_subscribe(self, subscription: Subscription, /) -> None:
+        self._probe.register_on_subscribe(Puppet(subscription))
+
+    def on_next(self, element: Any, /) -> None:
+        self._probe.register_on_next(element)
+
+    def on_error(self, error: BaseException, /) -> None:
+        self._probe.register_on_error(error)
+
+    def on_complete(self) -> None:
+        self._probe.register_on_complete()
+
+
+class _Awaiting:
+    """A Subscriber whose methods are coroutines."""
+
+    def __init__(self, probe: WhiteboxProbe[Any] | None = None, request: int = 1) -> None:
+        self._to = None if probe is None else _Telling(probe)
+        self._request = request
+        self.subscription: Any = None
+
+    async def on_subscribe(self, subscription: Subscription) -> None:
+        self.subscription = subscription
+        if self._to is not None:
+            self._to.on_subscribe(subscription)
+        else:
+            subscription.request(self._request)
+
+    async def on_next(self, element: Any) -> None:
+        if self._to is not None:
+            self._to.on_next(element)
+        else:
+            self.subscription.request(1)
+
+    async def on_error(self, error: BaseException) -> None:
+        if self._to is not None:
+            self._to.on_error(error)
+
+    async def on_complete(self) -> None:
+        if self._to is not None:
+            self._to.on_complete()
+
+
+def _inbox(prefetch: int) -> Any:
+    from pyrs.aio import background_loop
+
+    return _Inbox(AsyncioWaker(background_loop()), prefetch)
+
+
+def _take_one(inbox: Any) -> None:
+    inbox.refill.taken()
+
+
+SUBSCRIBERS: list[Entry] = [
+    whitebox("TestSubscriber", _Probed, covers=("testing.TestSubscriber",), subset=True, all_routes=True),
+    blackbox(
+        "TestSubscriber from outside",
+        TestSubscriber,
+        trigger=lambda subscriber: subscriber.request(1),
+        covers=("testing.TestSubscriber",),
+    ),
+    blackbox(
+        "subscribe(on_next=...)",
+        lambda: CallbackSubscriber(_nothing, _nothing, _nothing, None),
+        covers=("Stream.subscribe",),
+        subset=True,
+    ),
+    blackbox(
+        "subscribe(on_next=..., request=3)",
+        lambda: CallbackSubscriber(_nothing, _nothing, _nothing, 3),
+        covers=("Stream.subscribe",),
+    ),
+    blackbox("for_each and collect", lambda: _ForEach(_nothing), covers=("Stream.for_each", "Stream.collect")),
+    blackbox(
+        "to_iterable",
+        lambda: _Queue(8),
+        trigger=lambda queue: queue.refill.taken(),
+        covers=("Stream.to_iterable",),
+    ),
+    blackbox("async for", lambda: _inbox(1), trigger=_take_one, covers=("Stream.iterate",), subset=True),
+    blackbox("iterate(prefetch=8)", lambda: _inbox(8), trigger=_take_one, covers=("Stream.iterate",)),
+    blackbox("adapters.futures.to_future", _Completing),
+    whitebox(
+        "a Subscriber of coroutines",
+        lambda probe: CoroutineSubscriber(_Awaiting(probe)),
+        covers=("Stream.subscribe",),
+        subset=True,
+    ),
+    blackbox("a Subscriber of coroutines from outside", lambda: CoroutineSubscriber(_Awaiting())),
+    whitebox(
+        "strict, before a Subscriber that checks nothing",
+        lambda probe: pyrs.strict(_Telling(probe)),
+        covers=("strict",),
+        subset=True,
+    ),
+]
+
+
+class _Inlet(Processor[Any, Any], Subscription):
+    """Where somebody else's Publisher comes in: one input, one output, nothing between. `strict` keeps its rules."""
+
+    def __init__(self) -> None:
+        self._input: Subscription | None = None
+        self._output: Subscriber[Any] | None = None
+        self._wanted = 0
+        self._over = False
+        self._end: tuple[BaseException | None] | None = None
+
+    def subscribe(self, subscriber: Subscriber[Any], /) -> None:
+        if self._output is not None:
+            subscriber.on_subscribe(Inert())
+            subscriber.on_error(RuntimeError("one Subscriber at a time"))
+            return
+        self._output = subscriber
+        subscriber.on_subscribe(self)
+        if self._end is not None:
+            self._finish(*self._end)
+
+    def on_subscribe(self, subscription: Subscription, /) -> None:
+        self._input = subscription
+        if self._over:
+            subscription.cancel()
+            return
+        wanted, self._wanted = self._wanted, 0
+        if wanted:
+            subscription.request(wanted)
+
+    def on_next(self, element: Any, /) -> None:
+        if self._output is not None:
+            self._output.on_next(element)
+
+    def on_error(self, error: BaseException, /) -> None:
+        self._finish(error)
+
+    def on_complete(self) -> None:
+        self._finish(None)
+
+    def _finish(self, error: BaseException | None) -> None:
+        self._end = (error,)
+        output = self._output
+        if output is None or self._over:
+            return
+        self._over, self._output = True, None
+        if error is None:
+            output.on_complete()
+        else:
+            output.on_error(error)
+
+    def request(self, n: int, /) -> None:
+        if self._input is None:
+            self._wanted = min(2**63 - 1, self._wanted + n)
+        else:
+            self._input.request(n)
+
+    def cancel(self) -> None:
+        self._over, self._output = True, None
+        if self._input is not None:
+            self._input.cancel()
+
+
+class Through(Processor[Any, Any]):
+    """An operator as a Processor: it is subscribed to what is signalled here, and is what one subscribes to."""
+
+    def __init__(self, apply: Any) -> None:
+        self._input: Any = pyrs.strict(_Inlet())
+        self._output = apply(pyrs.Stream(self._input))
+
+    def on_subscribe(self, subscription: Subscription, /) -> None:
+        self._input.on_subscribe(subscription)
+
+    def on_next(self, element: Any, /) -> None:
+        self._input.on_next(element)
+
+    def on_error(self, error: BaseException, /) -> None:
+        self._input.on_error(error)
+
+    def on_complete(self) -> None:
+        self._input.on_complete()
+
+    def subscribe(self, subscriber: Subscriber[Any], /) -> None:
+        self._output.subscribe(subscriber)
+
+
+def _through(name: str, apply: Any, **options: Any) -> Entry:
+    covers = (f"Stream.{name}",)
+    if options.get("subscribers") == 1:
+        options["skips"] = {"optional_spec111": "what comes in goes to one Subscriber; others are told an error"}
+    return processor(f"{name} as a Processor", lambda: Through(apply), covers=covers, **options)
+
+
+PROCESSORS: list[Entry] = [
+    _through("map", lambda s: s.map(lambda n: n), subscribers=1, subset=True, all_routes=True),
+    _through("publish", lambda s: s.publish(16).ref_count(), coordinates=True, skips=SLOWEST, subset=True),
+    _through("prefetch", lambda s: s.prefetch(16), subscribers=1),
+    _through("publish_on", lambda s: s.publish_on(pyrs.schedulers.default(), 16), subscribers=1),
+    _through("on_backpressure_buffer", lambda s: s.on_backpressure_buffer(1_000), subscribers=1),
+    _through("flat_map", lambda s: s.flat_map(pyrs.just), subscribers=1),
+    _through("concat_map", lambda s: s.concat_map(pyrs.just), subscribers=1),
+]

@@ -1,0 +1,105 @@
+"""The page says what was measured, with the code as it is."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.conformance import sources_hash as hashing
+from tests.conformance.entry import publisher
+from tests.conformance.page import PAGE, hash_of_page, render, rows_of_page
+from tests.conformance.registry import EVERY_ENTRY, entries_of
+from tests.conformance.results import Results
+from tests.conformance.routes import ROUTES
+from tests.conformance.running import Result
+from tests.conformance.sources_hash import ROOT, sources_hash
+
+WANTS_ONE = ("optional_spec105_x", "skipped", "the test needs 1 elements, and the Publisher has at most 0")
+
+
+def test_the_page_was_measured_with_these_sources() -> None:
+    assert hash_of_page() == sources_hash(), (
+        "the code has changed: run `make conformance`, and commit docs/conformance.md"
+    )
+
+
+def test_every_row_is_there_and_nothing_of_ours_failed() -> None:
+    rows = rows_of_page()
+    assert set(EVERY_ENTRY) - set(rows) == set()
+    theirs = {entry.name for entry in EVERY_ENTRY.values() if entry.faults} | {
+        name for name, cells in rows.items() if cells[0].split()[0] in ("reactivex", "rsocket", "aioreactive")
+    }
+    assert [name for name, cells in rows.items() if name not in theirs and "failed" in "".join(cells)] == []
+    assert "not explained" not in PAGE.read_text(encoding="utf-8")
+
+
+def test_every_route_has_judged_its_rows() -> None:
+    columns = {"python": 0, "jpype-rs": 1, "jpype-flow": 2, "py4j-rs": 3, "py4j-flow": 4}
+    columns |= {"python-jpype": 0, "python-py4j": 1}
+    rows = rows_of_page()
+    missing = []
+    for key, column in columns.items():
+        names = [entry.name for entry in entries_of(ROUTES[key])]
+        missing += [f"{key}: {name}" for name in names if "passed" not in "".join(rows[name][column : column + 3])]
+    assert missing == []
+
+
+def measured(*notes: tuple[str, str, str]) -> Result:
+    failed = sum(status == "failed" for _, status, _ in notes)
+    return Result("range", "python", (31 - len(notes), len(notes) - failed, failed), (13, 0, 0), 7, notes, 1.0)
+
+
+def cells(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *notes: tuple[str, str, str]) -> list[str]:
+    results = Results(tmp_path / "results.json")
+    results.add([measured(*notes)])
+    page = tmp_path / "page.md"
+    page.write_text(render(results), encoding="utf-8")
+    monkeypatch.setattr("tests.conformance.page.PAGE", page)
+    return rows_of_page()["range"]
+
+
+def test_a_failure_shows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    row = cells(tmp_path, monkeypatch, ("required_x", "failed", "it went wrong"))
+    assert row[:2] == ["30 passed, **1 failed**; 13 passed, **not explained**", "—"]
+
+
+def test_a_skip_without_a_reason_shows_and_one_with_a_reason_has_a_letter(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "not explained" in cells(tmp_path, monkeypatch, ("optional_x", "skipped", "for some reason"))[0]
+    assert cells(tmp_path, monkeypatch, WANTS_ONE)[0] == "30 passed, 1 skipped; 13 passed (a)"
+
+
+def test_a_run_that_is_void_is_a_problem() -> None:
+    entry = publisher("x", lambda n: None)
+    assert measured().problems(entry) == []
+    assert measured(("the run", "void", "a test is missing")).problems(entry) == ["void the run: a test is missing"]
+
+
+def test_results_are_kept_for_the_same_sources_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    results = Results(tmp_path / "results.json")
+    results.add([measured(WANTS_ONE)])
+    results.save()
+    assert Results(tmp_path / "results.json").get("python", "range") == measured(WANTS_ONE)
+    monkeypatch.setattr("tests.conformance.results.sources_hash", lambda: "another")
+    assert Results(tmp_path / "results.json").get("python", "range") is None
+
+
+@pytest.mark.parametrize(
+    ("change", "counts"),
+    [("\n# a comment\n", False), ('\n\n"""A text that nothing reads."""\n', False), ("\nx = 1\n", True)],
+)
+def test_the_hash_sees_code_and_not_what_is_said_about_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: str, counts: bool
+) -> None:
+    for folder in ("pyrs/_core", "tests/conformance", "tests/tck"):
+        shutil.copytree(ROOT / folder, tmp_path / folder)
+    for file in hashing.FILES:
+        shutil.copy(ROOT / "pyrs" / file, tmp_path / "pyrs" / file)
+    monkeypatch.setattr(hashing, "ROOT", tmp_path)
+    before = sources_hash()
+    with (tmp_path / "pyrs" / "_core" / "guard.py").open("a", encoding="utf-8") as file_:
+        file_.write(change)
+    assert (sources_hash() != before) is counts

@@ -1,0 +1,25 @@
+"""A part of the table is judged each time, and must say what the page says."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.conformance.entry import Entry
+from tests.conformance.page import rows_of_page
+from tests.conformance.registry import OURS
+from tests.conformance.routes import PYTHON
+from tests.conformance.running import TIMEOUT_SCALE, judge_entry, numbers_of
+
+SUBSET = [entry for entry in OURS if entry.subset]
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+@pytest.mark.parametrize("entry", SUBSET, ids=lambda entry: entry.name)
+def test_a_row_is_as_the_page_says(entry: Entry, monkeypatch: pytest.MonkeyPatch) -> None:
+    from pyrs.tck import verify
+
+    monkeypatch.setenv("PYRS_TCK_TIMEOUT_SCALE", TIMEOUT_SCALE)
+    result = judge_entry(entry, PYTHON, verify)
+    assert result.problems(entry) == []
+    assert rows_of_page()[entry.name][0].startswith(numbers_of(result))
