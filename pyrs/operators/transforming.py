@@ -7,6 +7,7 @@ from itertools import accumulate, chain, count
 from threading import Lock
 from typing import Any
 
+from pyrs._core.demand import non_positive
 from pyrs._core.fusion import Chain, Gauge, null_element
 from pyrs._core.stage import END, ElementStage, PushedStage, Stage, StageRun, TailRun
 from pyrs._core.text import MISSING, checked_callable, checked_given, checked_natural, name_of, short
@@ -179,11 +180,11 @@ class _MaterializeRun(TailRun):
 
     def __init__(self) -> None:
         super().__init__()
-        self._illegal = False
+        self._illegal = 1  # the number of a wrong request
 
     def request(self, n: int) -> None:
         if n <= 0:
-            self._illegal = True
+            self._illegal = n
         super().request(n)
 
     def on_next(self, element: Any) -> None:
@@ -195,8 +196,8 @@ class _MaterializeRun(TailRun):
         self.end_with(Notification.completed())
 
     def on_error(self, error: BaseException) -> None:
-        if self._illegal and isinstance(error, NonPositiveRequest):
-            self.fail(error)  # the answer to a mistake of downstream's is no data (3.9)
+        if self._illegal <= 0:  # 3.9: the answer to a mistake of downstream's is no data, whatever the source calls it
+            self.fail(error if isinstance(error, NonPositiveRequest) else non_positive(self._illegal))
         else:
             self.end_with(Notification.failed(error))
 

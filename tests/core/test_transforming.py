@@ -17,6 +17,7 @@ import pyrs
 from pyrs import Notification
 from pyrs.testing import TestSubscriber
 from tests.core.modelling import DEMANDS, NUMBERS, Counting, agrees, quick
+from tests.tck.right import RightPublisher
 
 add = operator.add
 MODELS: dict[str, tuple[Callable[[Any], Any], Callable[[list[int]], list[Any]]]] = {
@@ -230,3 +231,12 @@ def test_rule_3_9_materialize_makes_no_data_of_a_wrong_request(n: int) -> None:
     subscriber.request(n)
     subscriber.assert_elements()
     subscriber.assert_error(pyrs.NonPositiveRequest)
+
+
+@pytest.mark.parametrize("n", [0, -1])
+def test_rule_3_9_also_where_the_source_answers_with_an_error_of_its_own(n: int) -> None:
+    subscriber: TestSubscriber[Any] = TestSubscriber()
+    pyrs.Stream(RightPublisher(5)).materialize().subscribe(subscriber)
+    subscriber.request(n)
+    assert isinstance(subscriber.error, pyrs.NonPositiveRequest)
+    assert subscriber.elements == []
