@@ -5,12 +5,21 @@ The house, room by room::
     pyrs.api          Publisher, Subscriber, Subscription, Processor: the four interfaces
     pyrs.rules        the 43 rules of the specification as data
     pyrs.errors       every error, drawn as a tree
-    pyrs.publishers   sources: from_iterable, range, just, ...
-    pyrs.stream       Stream: a Publisher with operators, which are in pyrs.operators
-    pyrs.sinks        what you push elements into: import it by its name
+    pyrs.publishers   sources: from_iterable, range, just, create, interval, ...
+    pyrs.stream       Stream: a Publisher with operators, a file per family; Single, ConnectableStream
+    pyrs.operators    what the operators do, a file per family
+    pyrs.sinks        what you push elements into: unicast, multicast, replay, SubmissionPublisher
+    pyrs.schedulers   on which thread a task runs, and when; virtual time
     pyrs.aio          the asyncio edge
-    pyrs.testing      TestSubscriber, for your tests and ours
-    pyrs.jvm          the bridge to the JVM: import it by its name, it brings more with it
+    pyrs.adapters     futures, queues, RxPY, rsocket-py
+    pyrs.strictness   strict: a guard around somebody else's Publisher or Subscriber
+    pyrs.testing      TestPublisher, TestSubscriber, StepVerifier, for your tests and ours
+    pyrs.tck          the referee: does my Publisher keep the rules?
+    pyrs.jvm          the bridge to the JVM
+    pyrs._core        the machinery that keeps the rules
+
+``import pyrs`` shows what most programs need, and loads no more than they use. Sinks, schedulers and adapters are there
+as ``pyrs.sinks`` and so on; testing, tck and jvm are imported by their names, for they bring more with them.
 
 Example:
     >>> import pyrs

@@ -5,6 +5,7 @@ waking        how a task waits for other threads: on asyncio, and on trio
 iteration     a Publisher as an asynchronous iterator; the endings that can be awaited
 sources       an asynchronous iterable as a Publisher
 subscribers   a Subscriber whose methods are coroutines
+tasks         a coroutine function that runs as a task, for a stream
 """
 
 from __future__ import annotations

@@ -26,6 +26,35 @@ please send 2
 that was all
 the first square above 50: 64
 """,
+    "fan_out": """\
+Bergen: 16 degrees
+Brno: 14 degrees
+Cork: 14 degrees
+Ghent: 15 degrees
+Graz: 14 degrees
+Lyon: 14 degrees
+Porto: 15 degrees
+Turin: 15 degrees
+at most 4 at a time; asked again: Brno, Cork, Graz, Lyon
+""",
+    "sensor_feed": """\
+  22 s  average of 10: 21.4
+  30 s  display shows 23.9
+  30 s  alarm at 24.2
+  40 s  sensor lost
+  42 s  average of 10: 24.4
+  50 s  silent since 25.7
+  60 s  display shows 25.7
+""",
+    "log_pipeline": """\
+the slowest of the first 60 requests, for each path
+  /search  50 ms
+  /login   50 ms
+  /        50 ms
+errors in windows of 25 requests: ### #### ### #### #### ###
+the first failure of /login took 10 ms
+lines that were read of the endless log: 246
+""",
     "spark_driver": """\
 Python got 1
 Python got 4

@@ -75,3 +75,14 @@ def test_the_operator_that_contributing_shows_is_the_real_one() -> None:
         source = re.sub(r"^ +", "", (ROOT / place).read_text(encoding="utf-8"), flags=re.MULTILINE)
         assert re.sub(r"^ +", "", block, flags=re.MULTILINE) in source, place
     assert sum(len(block.splitlines()) for block in blocks) < 50
+
+
+@pytest.mark.parametrize("package", ["", "_core", "operators", "publishers", "aio", "adapters"])
+def test_the_map_of_a_package_names_all_that_is_in_it(package: str) -> None:
+    folder = ROOT / "pyrs" / package
+    said = ast.get_docstring(ast.parse((folder / "__init__.py").read_text(encoding="utf-8"))) or ""
+    there = {file.stem for file in folder.glob("*.py")} | {file.parent.name for file in folder.glob("*/__init__.py")}
+    missing = {name for name in there - {"__init__", "__main__", "_demo"} if not re.search(rf"\b{name}\b", said)}
+    named = set(re.findall(r"^ *(?:pyrs\.)?(\w+)  +\w", said, re.MULTILINE))
+    assert missing == set()
+    assert named - there == set()

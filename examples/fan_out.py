@@ -1,0 +1,50 @@
+"""Requests on asyncio: four at a time, each tried again when it fails. Run it: python examples/fan_out.py"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+
+import pyrs
+
+CITIES = ["Ghent", "Turin", "Porto", "Cork", "Graz", "Lyon", "Bergen", "Brno"]
+
+calls: Counter[str] = Counter()
+running = 0
+busiest = 0
+
+
+async def temperature(city: str) -> int:
+    """A service that is slow, and down for some cities when it is asked for the first time."""
+    global running, busiest
+    calls[city] += 1
+    running += 1
+    busiest = max(busiest, running)
+    await asyncio.sleep(0.001)
+    running -= 1
+    if len(city) == 4 and calls[city] == 1:
+        raise ConnectionError(f"{city} does not answer")
+    return 10 + len(city)
+
+
+def report(city: str) -> pyrs.Stream[str]:
+    """One city: two more attempts, with pauses that grow; in the end a line, whatever happens."""
+    return (
+        pyrs.from_awaitable(lambda: temperature(city))
+        .retry(2, when=ConnectionError, backoff=pyrs.Backoff(first=0.01, factor=2))
+        .timeout(5)
+        .map(lambda degrees: f"{city}: {degrees} degrees")
+        .on_error_return(lambda error: f"{city}: {error}", ConnectionError)
+    )
+
+
+async def main() -> None:
+    # The source is asked for a city when there is a place for it: it could be endless.
+    lines = pyrs.from_iterable(CITIES).flat_map(report, concurrency=4)
+    for line in sorted(await lines.to_list()):
+        print(line)
+    again = sorted(city for city, count in calls.items() if count > 1)
+    print(f"at most {busiest} at a time; asked again: {', '.join(again)}")
+
+
+asyncio.run(main())
