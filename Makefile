@@ -15,7 +15,7 @@ LIBRARIES := tests/interop/jars
 JAR_SOURCES := $(shell find jvm -path jvm/build -prune -o -path jvm/.gradle -prune -o -path jvm/src/test -prune \
   -o -type f -print 2>/dev/null) pyrs/__init__.py
 
-.PHONY: help setup system demo test lint docs wheel bench nightly versions clean
+.PHONY: help setup system demo test lint docs wheel conformance bench nightly versions clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
@@ -74,6 +74,9 @@ build/rivals.stamp: | $(VENV)/.ready
 	@mkdir -p build
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps 'aioreactive==0.20.0' 'Expression>=5,<6'
 	@touch $@
+
+conformance: setup build/interop.stamp ## every implementation by every referee, into docs/conformance.md
+	@$(BIN)/python -m tests.conformance
 
 bench: setup build/rivals.stamp ## the core and the bridge against their rivals
 	@$(BIN)/python -m benchmarks core

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from threading import Lock
 from typing import Any
 
 import pyrs
@@ -162,6 +163,7 @@ class _Inlet(Processor[Any, Any], Subscription):
         self._input: Subscription | None = None
         self._output: Subscriber[Any] | None = None
         self._wanted = 0
+        self._lock = Lock()
         self._over = False
         self._end: tuple[BaseException | None] | None = None
 
@@ -176,12 +178,12 @@ class _Inlet(Processor[Any, Any], Subscription):
             self._finish(*self._end)
 
     def on_subscribe(self, subscription: Subscription, /) -> None:
-        self._input = subscription
+        with self._lock:
+            self._input = subscription
+            wanted = self._wanted
         if self._over:
             subscription.cancel()
-            return
-        wanted, self._wanted = self._wanted, 0
-        if wanted:
+        elif wanted:
             subscription.request(wanted)
 
     def on_next(self, element: Any, /) -> None:
@@ -206,15 +208,19 @@ class _Inlet(Processor[Any, Any], Subscription):
             output.on_error(error)
 
     def request(self, n: int, /) -> None:
-        if self._input is None:
-            self._wanted = min(2**63 - 1, self._wanted + n)
-        else:
-            self._input.request(n)
+        with self._lock:
+            subscription = self._input
+            if subscription is None:
+                self._wanted = min(2**63 - 1, self._wanted + n)
+        if subscription is not None:
+            subscription.request(n)
 
     def cancel(self) -> None:
-        self._over, self._output = True, None
-        if self._input is not None:
-            self._input.cancel()
+        with self._lock:
+            self._over, self._output = True, None
+            subscription = self._input
+        if subscription is not None:
+            subscription.cancel()
 
 
 class Through(Processor[Any, Any]):
