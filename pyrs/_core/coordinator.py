@@ -11,6 +11,7 @@ from threading import Lock
 from typing import Any, Generic, TypeVar
 
 from pyrs._core import hooks
+from pyrs._core.context import capture
 from pyrs._core.demand import checked_count, non_positive
 from pyrs._core.fusion import IteratorConsumer, null_element
 from pyrs._core.lane import Lane
@@ -103,6 +104,7 @@ class Coordinator(Lane, Startable, Generic[R]):
         "_posted",
         "_released",
         "_requested",
+        "_subscribed_in",
         "_subscriber",
     )
 
@@ -114,6 +116,7 @@ class Coordinator(Lane, Startable, Generic[R]):
     ) -> None:
         super().__init__(execute)
         self._subscriber: Subscriber[R] | None = subscriber
+        self._subscribed_in = capture()
         self._operator = operator
         self._consumes = isinstance(subscriber, IteratorConsumer)
         self._lock = Lock()
@@ -154,10 +157,12 @@ class Coordinator(Lane, Startable, Generic[R]):
                 self._requested += n  # 3.8
             elif self._illegal is None:
                 self._illegal = non_positive(n)  # 3.9, signalled on the lane (1.3)
-        if n > 0:
-            self._requested_more(n)
-        else:
+        if n <= 0:
             self.wake()
+        elif self._subscribed_in is None:
+            self._requested_more(n)
+        else:  # what is signalled from here is signalled in the context of whoever subscribed
+            self._subscribed_in.copy().run(self._requested_more, n)
 
     def cancel(self) -> None:
         with self._lock:

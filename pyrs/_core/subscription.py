@@ -7,6 +7,7 @@ from threading import Lock
 from typing import Generic, TypeVar
 
 from pyrs._core import hooks
+from pyrs._core.context import capture
 from pyrs._core.demand import UNBOUNDED, checked_count, non_positive
 from pyrs.api import Subscriber, Subscription
 from pyrs.errors import NullSignal, SpecViolation
@@ -45,10 +46,21 @@ class SourceSubscription(Subscription, Generic[T]):
     3.11, 3.12, 3.13, 3.15, 3.16, 3.17.
     """
 
-    __slots__ = ("_attention", "_busy", "_emitted", "_illegal", "_live", "_lock", "_requested", "_subscriber")
+    __slots__ = (
+        "_attention",
+        "_busy",
+        "_emitted",
+        "_illegal",
+        "_live",
+        "_lock",
+        "_requested",
+        "_subscribed_in",
+        "_subscriber",
+    )
 
     def __init__(self, subscriber: Subscriber[T]) -> None:
         self._subscriber: Subscriber[T] | None = subscriber
+        self._subscribed_in = capture()
         self._lock = Lock()
         # Two sums and no counter that both sides change: the thread that emits reads the demand without the lock.
         self._requested = 0  # written by whoever requests, under the lock
@@ -91,7 +103,10 @@ class SourceSubscription(Subscription, Generic[T]):
                 self._attention = True
             if self._busy:
                 return  # 3.3
-        self._drain()
+        if self._subscribed_in is None:
+            self._drain()
+        else:  # what is signalled from here is signalled in the context of whoever subscribed
+            self._subscribed_in.copy().run(self._drain)
 
     def cancel(self) -> None:
         with self._lock:

@@ -10,6 +10,7 @@ from pyrs._core.context import bound, capture
 from pyrs._core.coordinator import Coordinator
 from pyrs.errors import SchedulerClosed
 from pyrs.schedulers import Cancellable, Scheduler, current
+from pyrs.schedulers.base import Expected
 
 __all__ = ["Alarm"]
 
@@ -89,13 +90,16 @@ class Alarm:
 
     def _arm(self, due: float, number: int) -> None:
         # Outside the lock: a task that is due already may be run at once.
-        task = bound(partial(self._go_off, number), self._context)
+        task = Expected(bound(partial(self._go_off, number), self._context), self._refused)
         handle = self.scheduler.schedule(task, max(0.0, due - self.now()))
         with self._lock:
             if number == self._number and not self._closed:
                 self._handle = handle
                 return
         handle.cancel()
+
+    def _refused(self, error: BaseException) -> None:
+        self._owner.post(self._owner._fail, error)
 
     def _go_off(self, number: int) -> None:
         with self._lock:

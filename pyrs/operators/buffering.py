@@ -15,7 +15,7 @@ from pyrs._core.inputs import QueuedInput
 from pyrs._core.stage import Stage, StageRun, TailRun
 from pyrs._core.text import checked_natural, checked_seconds
 from pyrs.api import Publisher, Subscriber
-from pyrs.schedulers.base import Cancellable, checked_scheduler
+from pyrs.schedulers.base import Cancellable, Expected, checked_scheduler
 
 if TYPE_CHECKING:
     from datetime import timedelta
@@ -157,7 +157,12 @@ class _BufferTimeRun(Coordinator[list[Any]]):
         super().__init__(subscriber, operator)
         self._source: Publisher[Any] | None = operator.source
         self._count = operator.count
-        self._clock = Countdown(operator.seconds, operator.scheduler, lambda turn: self.post(self._time_up, turn))
+        self._clock = Countdown(
+            operator.seconds,
+            operator.scheduler,
+            lambda turn: self.post(self._time_up, turn),
+            lambda error: self.post(self._fail, error),
+        )
         self._input: QueuedInput[Any] = QueuedInput(self, min(operator.prefetch, operator.count or UNBOUNDED))
         self._chunk: list[Any] = []
         self._due = False
@@ -211,14 +216,23 @@ class _BufferTimeRun(Coordinator[list[Any]]):
 class Countdown:
     """Calls ``on_time(turn)`` when so many seconds have passed since ``start``, unless it was stopped.
 
+    Where the scheduler was closed meanwhile, ``on_refused(error)`` is called in its place.
+
     Started and stopped by one thread at a time; a turn that comes although it was stopped is told by ``is_at``.
     """
 
-    def __init__(self, seconds: float, scheduler: Scheduler | None, on_time: Callable[[int], object]) -> None:
+    def __init__(
+        self,
+        seconds: float,
+        scheduler: Scheduler | None,
+        on_time: Callable[[int], object],
+        on_refused: Callable[[BaseException], object],
+    ) -> None:
         self._seconds = seconds
         self._scheduler = schedulers.current(scheduler)
         self._context = capture()
         self._on_time = on_time
+        self._on_refused = on_refused
         self._task: Cancellable | None = None
         self._turn = 0
 
@@ -235,7 +249,8 @@ class Countdown:
         """Start it."""
         self._turn += 1
         turn, on_time = self._turn, self._on_time
-        self._task = self._scheduler.schedule(bound(lambda: on_time(turn), self._context), self._seconds)
+        task = Expected(bound(lambda: on_time(turn), self._context), self._on_refused)
+        self._task = self._scheduler.schedule(task, self._seconds)
 
     def stop(self) -> None:
         """Stop it, if it runs."""

@@ -19,6 +19,7 @@ from pyrs.errors import NullSignal
 from pyrs.operators.backoff import Backoff
 from pyrs.operators.recovering import Kind, Selection
 from pyrs.schedulers import Scheduler, checked_scheduler
+from pyrs.schedulers.base import Expected
 
 if TYPE_CHECKING:
     from pyrs.stream.stream import Stream
@@ -80,7 +81,8 @@ class _RetryRun(Relay[Any]):
         else:
             delay = operator.backoff.delay(attempts)
             try:
-                self._timer = self._scheduler.schedule(bound(self._begin, self._context), delay)
+                task = Expected(bound(self._begin, self._context), self._fail)
+                self._timer = self._scheduler.schedule(task, delay)
             except RuntimeError as refused:  # the scheduler is closed
                 raise refused from error
             if not self._live:  # cancelled meanwhile, and whoever did may not have seen the timer

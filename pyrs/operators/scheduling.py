@@ -14,11 +14,13 @@ from pyrs._core.demand import UNBOUNDED
 from pyrs._core.fusion import IteratorConsumer, null_element
 from pyrs._core.inputs import DirectInput, QueuedInput
 from pyrs._core.lane import Lane
+from pyrs._core.staged import StagedPublisher
 from pyrs._core.text import checked_natural
 from pyrs.api import Publisher, Subscriber
 from pyrs.errors import NullSignal
 from pyrs.schedulers import Scheduler
 from pyrs.schedulers.threads import Inline
+from pyrs.stream.family import Family
 
 __all__ = ["Crossing", "PublishOn", "SubscribeOn"]
 
@@ -223,12 +225,22 @@ class _CrossingInput(QueuedInput[Any]):
         return count
 
 
+def _pushes(source: Publisher[Any] | None) -> bool:
+    """Return whether the source pushes from inside ``subscribe``: then demand must not wait until that returns."""
+    while isinstance(source, (Family, StagedPublisher, Operator)):
+        if getattr(source, "pushes", False):
+            return True
+        source = source.source
+    return False
+
+
 class SubscribeOn(Operator[Any]):
     """``subscribe_on(scheduler)``: the source is subscribed to, and asked for elements, on the scheduler."""
 
     def __init__(self, source: Publisher[Any], scheduler: Scheduler) -> None:
         self.scheduler = _checked(scheduler)
         super().__init__(source, f"subscribe_on({scheduler!r})")
+        self.source_pushes = _pushes(source)
 
     def run(self, subscriber: Subscriber[Any]) -> _SubscribeOnRun:
         return _SubscribeOnRun(subscriber, self)
@@ -240,6 +252,7 @@ class _SubscribeOnRun(Coordinator[Any]):
     def __init__(self, subscriber: Subscriber[Any], operator: SubscribeOn) -> None:
         super().__init__(subscriber, operator)
         self._source = operator.source
+        self._source_pushes = operator.source_pushes
         self._input = _Passed(self)
         self._hops = _Hops(self, self._input, bound_executor(operator.scheduler, capture()))
 
@@ -248,7 +261,10 @@ class _SubscribeOnRun(Coordinator[Any]):
         self._hops.subscribe(self._source)
 
     def _requested_more(self, n: int) -> None:
-        self._hops.request(n)
+        if self._source_pushes:
+            self._input.request(min(n, UNBOUNDED))
+        else:
+            self._hops.request(n)
 
     def cancel(self) -> None:
         super().cancel()

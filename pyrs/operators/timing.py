@@ -19,6 +19,7 @@ from pyrs.api import Publisher, Subscriber
 from pyrs.errors import NullSignal, SchedulerClosed, StreamTimeout
 from pyrs.operators.alarm import Alarm
 from pyrs.schedulers import Cancellable, Scheduler, checked_scheduler, current
+from pyrs.schedulers.base import Expected
 
 if TYPE_CHECKING:
     from datetime import timedelta
@@ -318,7 +319,8 @@ class _DelaySubscriptionRun(Relay[Any]):
         self._handle: Cancellable | None = None
 
     def _begin(self) -> None:
-        self._handle = self._scheduler.schedule(bound(self._subscribe, self._context), self._seconds)
+        task = Expected(bound(self._subscribe, self._context), self._fail)
+        self._handle = self._scheduler.schedule(task, self._seconds)
         if not self._live:  # a cancel came in between
             self._release()
 

@@ -111,11 +111,16 @@ class _TimeDealer(Dealer):
         super().__init__(operator, subscriber, operator.wrap)
         self._count = operator.count
         self._size = operator.count or operator.prefetch
-        self._clock = Countdown(operator.seconds, operator.scheduler, self._time_up)
+        self._clock = Countdown(operator.seconds, operator.scheduler, self._time_up, self._refused)
         self._window: Part | None = None
         self._due = False
         self._wanted = 0  # windows that were demanded and not opened yet
         self._outstanding = 0  # elements that were requested and did not come yet
+
+    def _refused(self, error: BaseException) -> None:
+        """The scheduler was closed while a window was open."""
+        self.cancel()
+        self._end(error)
 
     def _open_parts(self) -> Iterable[Part]:
         return () if self._window is None else (self._window,)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterable, Awaitable, Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from pyrs._core.context import in_context
 from pyrs._core.coordinator import Coordinator, Operator, checked_element
 from pyrs._core.text import name_of, short
 from pyrs.api import Subscriber
@@ -126,7 +127,7 @@ class _FuturePublisher(Operator[T]):
         self.cancel = cancel
 
     def run(self, subscriber: Subscriber[Any]) -> _FutureRun:
-        return _FutureRun(subscriber, self)
+        return _FutureRun(in_context(subscriber), self)
 
 
 class _FutureRun(Coordinator[Any]):

@@ -156,6 +156,8 @@ class Emitter(Generic[T]):
 
 
 class _Create(Operator[Any]):
+    pushes = True  # perhaps from inside subscribe, for as long as its function runs
+
     def __init__(
         self, function: Callable[[Emitter[Any]], object], call: str, overflow: Overflow, capacity: int
     ) -> None:

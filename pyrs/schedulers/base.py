@@ -91,6 +91,31 @@ class Handle:
         self._task = None
 
 
+class Expected:
+    """A delayed task for which somebody waits: he is told when it will never run, because the scheduler was closed.
+
+    Args:
+        task: the task.
+        refused: called with the ``SchedulerClosed``, on a thread of the default pool, when its time has come.
+    """
+
+    __slots__ = ("_refused", "_task")
+
+    def __init__(self, task: Task, refused: Callable[[BaseException], object]) -> None:
+        self._task = task
+        self._refused = refused
+
+    def __call__(self) -> None:
+        self._task()
+
+    def refuse(self, error: BaseException) -> None:
+        """Tell that it will not run."""
+        from pyrs.schedulers.threads import default
+
+        refused = self._refused
+        default().execute(lambda: refused(error))
+
+
 def run_reporting(task: Task, where: str) -> None:
     """Run the task. What it raises goes to the hook; an interrupt or exit travels on."""
     try:

@@ -10,7 +10,7 @@ from threading import Condition, RLock, Thread
 from time import monotonic
 
 from pyrs._core import hooks
-from pyrs.schedulers.base import Handle, Task
+from pyrs.schedulers.base import Expected, Handle, Task
 
 __all__ = ["DelayQueue", "Delayed", "Timer"]
 
@@ -35,6 +35,14 @@ class Delayed(Handle):
     def cancel(self) -> None:
         self._task = None
         self._queue.cancelled(self)
+
+    def refuse(self, error: BaseException) -> None:
+        """The scheduler does not take it any more: tell who waits for it, else the hook."""
+        task, self._task = self._task, None
+        if isinstance(task, Expected):
+            task.refuse(error)
+        elif task is not None:
+            hooks.on_error_dropped(error, "a delayed task, when its time had come")
 
 
 class DelayQueue:
@@ -158,4 +166,4 @@ class Timer:
                 try:
                     entry.execute(entry)
                 except BaseException as error:  # the scheduler was closed meanwhile
-                    hooks.on_error_dropped(error, "a delayed task, when its time had come")
+                    entry.refuse(error)

@@ -77,7 +77,8 @@ class Scheduling(Family[T_co]):
         come from there. A source with a thread of its own still signals on that; ``publish_on`` moves signals.
         Demand is handed on as it is; nothing is held or dropped. A request from inside ``on_next`` of a source that
         runs on the scheduler takes no task. A cancel is not moved. ``on_subscribe`` comes on the subscribing
-        thread.
+        thread. Where ``create`` is before this operator, its function runs on the scheduler and demand reaches it at
+        once, from whichever thread requests: it may push for as long as it likes.
 
         Do not pull a long or slow source on an asyncio loop: it holds the loop until the demand is met.
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from contextvars import Context, ContextVar, copy_context
 from typing import Any
 
@@ -271,3 +272,49 @@ def test_a_strangers_publisher_signals_in_the_context_of_whoever_subscribed(thro
     finally:
         variable.reset(token)
     assert seen == ["mine"] * 3
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: pyrs.range(3),
+        lambda: pyrs.range(3).concat(pyrs.empty()),
+        lambda: pyrs.range(3).to_list().map(len),
+        lambda: pyrs.create(lambda emitter: (emitter.next(1), emitter.complete())),
+        lambda: pyrs.timer(0),
+        lambda: pyrs.range(3).on_backpressure_buffer(10),
+        lambda: pyrs.range(3).merge(pyrs.empty()),
+    ],
+    ids=["range", "relay", "fold", "create", "timer", "buffer", "merge"],
+)
+def test_a_request_from_elsewhere_signals_in_the_context_of_whoever_subscribed(make: Any) -> None:
+    seen: list[str] = []
+    ended = threading.Event()
+    token = variable.set("mine")
+    try:
+        subscription = (
+            make()
+            .map(lambda n: seen.append(variable.get()) or n)
+            .subscribe(on_next=lambda n: seen.append(variable.get()), on_complete=ended.set, request=0)
+        )
+    finally:
+        variable.reset(token)
+    thread = threading.Thread(target=lambda: Context().run(subscription.request, 10))
+    thread.start()
+    thread.join(10)
+    assert ended.wait(10)
+    assert set(seen) == {"mine"}
+
+
+def test_whoever_completes_a_future_elsewhere_signals_in_the_context_of_whoever_subscribed() -> None:
+    future: Future[int] = Future()
+    seen: list[str] = []
+    token = variable.set("mine")
+    try:
+        pyrs.from_future(future).subscribe(on_next=lambda n: seen.append(variable.get()))
+    finally:
+        variable.reset(token)
+    thread = threading.Thread(target=lambda: Context().run(future.set_result, 1))
+    thread.start()
+    thread.join(10)
+    assert seen == ["mine"]

@@ -407,3 +407,32 @@ class TestSubscribeOn:
                 schedulers.default().execute(ask)
             assert subscriber.await_complete() == list(range(40))
         assert pool.close(10)
+
+
+@pytest.mark.parametrize(
+    "between", [lambda s: s, lambda s: s.map(lambda n: n).filter(lambda n: True), lambda s: s.limit_rate(4)]
+)
+def test_demand_reaches_a_source_that_pushes_from_inside_subscribe(between: Any) -> None:
+    """`create` may push for as long as it likes: nobody else can run on this scheduler meanwhile."""
+    scheduler = schedulers.single()
+    enough = threading.Event()
+    stop = threading.Event()
+
+    def push(emitter: Any) -> None:
+        while not emitter.cancelled and not stop.is_set():
+            emitter.next(1)
+
+    def on_element(subscriber: TestSubscriber[int], element: int) -> None:
+        if len(subscriber.elements) == 500:
+            subscriber.cancel()
+            enough.set()
+        else:
+            subscriber.request(1)
+
+    subscriber: TestSubscriber[int] = TestSubscriber(1, on_element=on_element)
+    try:
+        between(pyrs.create(push, overflow="drop_latest", capacity=16)).subscribe_on(scheduler).subscribe(subscriber)
+        assert enough.wait(20)
+    finally:
+        stop.set()
+        assert scheduler.close()

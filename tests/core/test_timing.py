@@ -457,3 +457,29 @@ class TestTimer:
             pyrs.timer(-1)
         with pytest.raises(TypeError, match="seconds"):
             pyrs.timer("1")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "operator",
+    [
+        lambda stream, scheduler: stream.debounce(0.01, scheduler=scheduler),
+        lambda stream, scheduler: stream.sample(0.01, scheduler=scheduler),
+        lambda stream, scheduler: stream.timeout(0.01, scheduler=scheduler),
+        lambda stream, scheduler: stream.delay(0.01, scheduler=scheduler),
+        lambda stream, scheduler: stream.delay_subscription(0.01, scheduler=scheduler),
+        lambda stream, scheduler: stream.buffer(seconds=0.01, scheduler=scheduler),
+        lambda stream, scheduler: stream.window(seconds=0.01, scheduler=scheduler).flat_map(lambda window: window),
+        lambda stream, scheduler: pyrs.error(OSError()).retry(
+            1, backoff=pyrs.Backoff(first=0.01, jitter=0), scheduler=scheduler
+        ),
+    ],
+    ids=["debounce", "sample", "timeout", "delay", "delay_subscription", "buffer", "window", "retry"],
+)
+def test_a_scheduler_that_is_closed_while_a_timer_waits_fails_the_stream(operator: Any, dropped: Any) -> None:
+    scheduler = schedulers.single()
+    source: TestPublisher[int] = TestPublisher()
+    subscriber: TestSubscriber[Any] = TestSubscriber(None)
+    operator(pyrs.merge(pyrs.just(1), source), scheduler).subscribe(subscriber)
+    scheduler.close()
+    subscriber.await_error(SchedulerClosed)
+    dropped.take()
