@@ -66,13 +66,13 @@ def _kit(family: str, *, in_spark: bool) -> Callable[[], Any]:
 
 PYTHON = Route("python", "Python port", _port, 4)
 JAVA_ROUTES = (
-    Route("jpype-rs", "Java kit, JPype, org.reactivestreams", _kit("reactive-streams", in_spark=False), 2),
-    Route("jpype-flow", "Java kit, JPype, Flow", _kit("flow", in_spark=False), 2),
-    Route("py4j-rs", "Java kit, Spark's Py4J, org.reactivestreams", _kit("reactive-streams", in_spark=True), 1),
-    Route("py4j-flow", "Java kit, Spark's Py4J, Flow", _kit("flow", in_spark=True), 1),
+    Route("jpype-rs", "Java kit, JPype, org.reactivestreams", _kit("reactive-streams", in_spark=False), 4),
+    Route("jpype-flow", "Java kit, JPype, Flow", _kit("flow", in_spark=False), 4),
+    Route("py4j-rs", "Java kit, Spark's Py4J, org.reactivestreams", _kit("reactive-streams", in_spark=True), 2),
+    Route("py4j-flow", "Java kit, Spark's Py4J, Flow", _kit("flow", in_spark=True), 2),
 )
 PYTHON_OVER = (
-    Route("python-jpype", "Python port, JPype", _port_over_jpype, 2),
+    Route("python-jpype", "Python port, JPype", _port_over_jpype, 3),
     Route("python-py4j", "Python port, Spark's Py4J", _port_over_py4j, 1),
 )
 ROUTES = {route.key: route for route in (PYTHON, *JAVA_ROUTES, *PYTHON_OVER)}

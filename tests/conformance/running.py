@@ -28,7 +28,7 @@ KNOWN = {
     "elements, and the Publisher has at most": FEW,
     "as required elements nr:": FEW,
     "needs on_complete": ENDLESS,
-    "unable to signal completion": ENDLESS,
+    "requires an onComplete signal": ENDLESS,
     "there is no failed Publisher": LAZY,
     "no error state Publisher provided": LAZY,
     "Subscribers, and the Processor supports": ALONE,

@@ -250,7 +250,14 @@ def _through(name: str, apply: Any, **options: Any) -> Entry:
     covers = (f"Stream.{name}",)
     if options.get("subscribers") == 1:
         options["skips"] = {"optional_spec111": "what comes in goes to one Subscriber; others are told an error"}
-    return processor(f"{name} as a Processor", lambda: Through(apply), covers=covers, **options)
+
+    def failed() -> Any:
+        through = Through(apply)
+        through.on_subscribe(Inert())
+        through.on_error(ValueError("failed from the start"))
+        return through
+
+    return processor(f"{name} as a Processor", lambda: Through(apply), failed=failed, covers=covers, **options)
 
 
 PROCESSORS: list[Entry] = [
