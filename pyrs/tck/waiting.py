@@ -46,7 +46,7 @@ class Latch:
 
     def closes_while(self, count: Callable[[], int]) -> bool:
         """Wait until it happens, as long as a count goes on; say whether it has happened."""
-        seen = -1
+        seen = count()
         while not self._event.wait(self._env.timeout):
             if seen == (seen := count()):
                 return False
