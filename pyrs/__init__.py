@@ -16,10 +16,11 @@ The house, room by room::
     pyrs.testing      TestPublisher, TestSubscriber, StepVerifier, for your tests and ours
     pyrs.tck          the referee: does my Publisher keep the rules?
     pyrs.jvm          the bridge to the JVM
+    pyrs.spark        Spark's DataFrames and streaming queries as Publishers
     pyrs._core        the machinery that keeps the rules
 
 ``import pyrs`` shows what most programs need, and loads no more than they use. Sinks, schedulers and adapters are there
-as ``pyrs.sinks`` and so on; testing, tck and jvm are imported by their names, for they bring more with them.
+as ``pyrs.sinks`` and so on; testing, tck, jvm and spark are imported by their names, for they bring more with them.
 
 Example:
     >>> import pyrs

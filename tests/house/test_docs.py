@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import re
 from pathlib import Path
 
@@ -86,3 +87,21 @@ def test_the_map_of_a_package_names_all_that_is_in_it(package: str) -> None:
     named = set(re.findall(r"^ *(?:pyrs\.)?(\w+)  +\w", said, re.MULTILINE))
     assert missing == set()
     assert named - there == set()
+
+
+@pytest.mark.parametrize(
+    "door", ["pyrs", "pyrs.sinks", "pyrs.schedulers", "pyrs.testing", "pyrs.aio", "pyrs.jvm", "pyrs.errors"]
+)
+def test_the_interface_of_a_package_is_shown(door: str) -> None:
+    page = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
+    shown = set()
+    for identifier, options in re.findall(r"^::: (\S+)\n((?:    .*\n)*)", page, re.MULTILINE):
+        members = re.search(r"members: (.*)", options)
+        if members is None:
+            shown |= {identifier, f"{identifier}.*"}
+        else:
+            shown |= {identifier} | {f"{identifier}.{name}" for name in re.findall(r"\w+", members[1])}
+    package = importlib.import_module(door)
+    for name in package.__all__:
+        module = getattr(getattr(package, name), "__module__", door)
+        assert shown & {f"{door}.{name}", f"{door}.*", f"{module}.{name}", f"{module}.*"}, name
