@@ -1,0 +1,19 @@
+"""Spark as the pipeline: DataFrames and streaming queries as Publishers.
+
+``from_dataframe`` streams a DataFrame's rows out of Spark with back pressure; ``from_stream`` does so with a streaming
+query, whose batches are acknowledged by demand; ``events`` gives the news of the streaming queries. ``attach`` is the
+bridge to the JVM of the session, and ``supports`` says what works on it.
+"""
+
+from __future__ import annotations
+
+try:
+    import pyarrow as _pyarrow  # noqa: F401  (asked for here, where the answer can say what to install)
+    import pyspark as _pyspark  # noqa: F401
+except ImportError as _missing:
+    raise ImportError("pyrs.spark needs pyspark and pyarrow: pip install 'pyrs-streams[spark]'") from _missing
+
+from pyrs.spark.frames import from_dataframe
+from pyrs.spark.reading import PartitionFailed
+
+__all__ = ["PartitionFailed", "from_dataframe"]

@@ -1,0 +1,232 @@
+"""A DataFrame as a cold Publisher: Arrow batches of a bounded window of partitions, in jobs that a cancel ends."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from contextvars import Context
+from functools import partial
+from typing import Any
+
+from pyrs._core.context import capture
+from pyrs._core.coordinator import Coordinator, Operator
+from pyrs._core.text import checked_natural
+from pyrs.api import Subscriber
+from pyrs.spark.arrow import opened
+from pyrs.spark.reading import PartitionFailed, Reader, reader_for
+from pyrs.spark.sessions import Jobs, checked_dataframe, lane_executor, live_context
+from pyrs.stream.stream import Stream
+
+__all__ = ["from_dataframe"]
+
+
+def from_dataframe(df: Any, as_: str = "rows", window: int = 4, ordered: bool = True) -> Stream[Any]:
+    """Return a stream of a DataFrame's rows: bounded in memory, a few partitions at a time, and cancellable.
+
+    ::
+
+        from_dataframe(df, window=2)
+        job of partition 0  ====
+        job of partition 1  ======
+        job of partition 2      =====         once partition 0 was taken
+        --------------------0-0-0-1-1-1-2-2-|
+
+    Cold: each Subscriber plans the query anew and runs jobs of its own, one for each partition. Nothing runs before the
+    first request. With the first element that is requested one partition starts, with the second another, until
+    ``window`` of them are computed or held; one that was taken makes room for the next while there is demand. So a
+    Subscriber that pauses starts no job, and what is held is at most ``window`` times the largest partition, as Arrow.
+
+    Signals come on threads of pyrs, never on the one that subscribes or requests: an asyncio loop is not held up.
+
+    A cancel, or leaving the iteration, cancels the jobs by their tag, and no other job of the session. The jobs
+    have the local properties, such as the scheduler pool, of the thread that subscribed.
+
+    =========== ====================================================================================
+    ``rows``    ``pyspark.sql.Row``, with the values that ``df.collect()`` has (binaries are bytes)
+    ``tuples``  plain tuples of the same values, faster
+    ``dicts``   dicts by column name; structs within them are dicts, too
+    ``arrow``   ``pyarrow.RecordBatch``, of at most ``spark.sql.execution.arrow.maxRecordsPerBatch`` rows (10,000)
+    ``pandas``  ``pandas.DataFrame``, one for each of these batches; times are naive, in the session's zone
+    =========== ====================================================================================
+
+    Args:
+        df: the DataFrame, of a classic session.
+        as_: what the elements are: see the table. Demand counts elements, which are batches in the last two.
+        window: how many partitions are computed or held at most.
+        ordered: whether partitions follow each other as in the DataFrame. Otherwise the first that is there comes
+            first, and one slow partition holds up nobody.
+
+    Raises:
+        TypeError: df is no DataFrame, a column has a type that Arrow cannot carry, as_ is no string, or window is no
+            integer.
+        ValueError: df is streaming, as_ names no form, window is less than 1, or dicts are wanted where two columns
+            have the same name.
+        JvmUnavailable: the session is one of Spark Connect, was stopped, or runs with ``PYSPARK_PIN_THREAD=false``.
+        ImportError: pandas is wanted and not installed.
+
+    A partition that cannot be computed fails the stream with ``PartitionFailed``, which names it; if ordered, after the
+    elements before it. A query that cannot be planned fails it with Spark's own error.
+
+    Rules: 1.1, 1.3, 1.4, 1.5, 1.7, 1.8, 3.3, 3.5, 3.9, 3.13.
+
+    Example:
+        >>> for row in from_dataframe(spark.range(3)).to_iterable():    # doctest: +SKIP
+        ...     print(row)
+        Row(id=0)
+        Row(id=1)
+        Row(id=2)
+    """
+    checked_dataframe(df, streaming=False)
+    opened(df, as_)
+    return Stream(_Frames(df, as_, checked_natural(window, "window", 1), bool(ordered)))
+
+
+class _Frames(Operator[Any]):
+    def __init__(self, df: Any, as_: str, window: int, ordered: bool) -> None:
+        how = f"as_={as_!r}, window={window}" + ("" if ordered else ", ordered=False")
+        names = ", ".join(df.columns[:4]) + (", ..." if len(df.columns) > 4 else "")
+        super().__init__(None, f"from_dataframe(DataFrame[{names}], {how})")
+        self.df = df
+        self.as_ = as_
+        self.window = window
+        self.ordered = ordered
+
+    def run(self, subscriber: Subscriber[Any]) -> _FramesRun:
+        return _FramesRun(subscriber, self, capture())
+
+
+class _Partition:
+    """What came of one partition. The thread that reads it writes; the lane takes out."""
+
+    __slots__ = ("batches", "done", "error", "number")
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.batches: deque[Any] = deque()
+        self.error: BaseException | None = None
+        self.done = False  # written last
+
+
+class _FramesRun(Coordinator[Any]):
+    """One Subscriber's jobs: threads read partitions, and the lane makes elements of what they read, as demanded."""
+
+    def __init__(self, subscriber: Subscriber[Any], operator: _Frames, context: Context | None) -> None:
+        super().__init__(subscriber, operator, lane_executor(context))
+        self._frames = operator
+        self._jobs: Jobs | None = None
+        self._reader: Reader | None = None
+        self._planned = False
+        self._count: int | None = None  # how many partitions there are, as far as that is known
+        self._next = 0
+        self._last = False  # the reader has said that there are no more
+        self._taken = 0
+        self._slots: deque[_Partition] = deque()  # computed or held; the lane's
+        self._rows: Iterator[Any] | None = None  # of the batch that is being signalled
+        self._left = 0
+
+    def _begin(self) -> None:
+        # On the thread that subscribes, for its local properties.
+        self._jobs = Jobs(live_context(self._frames.df.sparkSession))
+
+    def _advance(self) -> None:
+        while self._live:
+            demand = self._demand()
+            if demand:
+                self._start_more()
+            if self._rows is None and not self._take_batch():
+                return
+            if not demand or self._rows is None:
+                return
+            self._left -= self._emit_through(self._rows, min(demand, self._left), steady=True)
+            if not self._left:
+                self._rows = None
+
+    def _start_more(self) -> None:
+        jobs, reader = self._jobs, self._reader
+        if jobs is None:
+            return
+        if reader is None:
+            if not self._planned:
+                self._planned = True
+                jobs.submit(self._plan)
+            return
+        # Each element that is demanded may need a partition of its own; so may each partition that was empty.
+        room = min(reader.window, self._requested + self._taken)
+        while len(self._slots) < room and not self._all_started():
+            partition = _Partition(self._next)
+            self._next += 1
+            self._slots.append(partition)
+            jobs.submit(partial(self._read, reader, partition))
+
+    def _take_batch(self) -> bool:
+        """Find the next batch; end the stream where there can be none. Return whether there may be something to do."""
+        slots = self._slots
+        if self._frames.ordered:
+            partition = slots[0] if slots else None
+        else:
+            partition = next((each for each in slots if each.done or each.batches), None)
+        if partition is None:
+            if self._reader is not None and not slots and self._all_started():
+                self._complete()
+            return False
+        done = partition.done  # read before the batches: those that came before are there by then
+        if partition.batches:
+            self._rows, self._left = self._shape.of_batch(partition.batches.popleft())
+            return True
+        if not done:
+            return False
+        slots.remove(partition)
+        if partition.error is not None:
+            self._fail(partition.error)
+            return False
+        self._taken += 1
+        return True
+
+    def _plan(self) -> None:
+        frames = self._frames
+        try:
+            self._shape, schema = opened(frames.df, frames.as_)
+            reader = reader_for(frames.df, schema, frames.window)
+            self._count = reader.open()
+            self._reader = reader
+        except Exception as error:
+            self.post(self._fail_unless_over, error)
+            return
+        self.wake()
+
+    def _read(self, reader: Reader, partition: _Partition) -> None:
+        def deliver(batch: Any) -> None:
+            partition.batches.append(batch)
+            self.wake()
+
+        try:
+            if not reader.read(partition.number, deliver, self._is_over):
+                self._last = True
+        except Exception as error:
+            if self._is_over():
+                return  # most likely the cancel itself
+            failed = PartitionFailed(partition.number, _first_line(error))
+            failed.__cause__ = error
+            partition.error = failed
+        partition.done = True
+        self.wake()
+
+    def _all_started(self) -> bool:
+        return self._last or self._next == self._count
+
+    def _is_over(self) -> bool:
+        return not self._live
+
+    def _fail_unless_over(self, error: BaseException) -> None:
+        self._fail(error)
+
+    def _release(self) -> None:
+        if self._jobs is not None:
+            self._jobs.cancel()
+        self._slots.clear()
+        self._rows = None
+
+
+def _first_line(error: BaseException) -> str:
+    lines = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__

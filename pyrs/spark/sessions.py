@@ -1,0 +1,161 @@
+"""Sessions: which are ours to use, and the jobs of one subscription."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from contextvars import Context
+from functools import partial
+from itertools import count
+from threading import Condition
+from typing import Any
+from uuid import uuid4
+
+from pyrs._core import hooks
+from pyrs._core.context import bound_executor
+from pyrs._core.executor import DaemonExecutor
+from pyrs.errors import JvmUnavailable
+
+__all__ = ["Jobs", "checked_dataframe", "lane_executor", "live_context", "why_not_classic"]
+
+_CANCEL_AGAIN_SECONDS = 0.05
+_CANCEL_FOR_SECONDS = 60.0
+_numbers = count(1)
+_process = uuid4().hex[:8]
+
+# Threads of the first kind signal Subscribers: no job's tag is ever on them, so a job that a Subscriber starts is its
+# own. Those of the second start jobs, and run no code of the user's.
+_signals = DaemonExecutor("spark")
+_fetches = DaemonExecutor("spark-fetch")
+
+
+def lane_executor(context: Context | None) -> Callable[[Callable[[], object]], None]:
+    """Return what runs a lane on threads of ours: neither an asyncio loop nor a listener's thread signals."""
+    return bound_executor(_signals, context)
+
+
+def checked_dataframe(df: Any, *, streaming: bool) -> Any:
+    """Return the DataFrame, if it is one of a live classic session, and streaming or not.
+
+    Raises:
+        TypeError: it is no DataFrame.
+        ValueError: it is streaming and should not be, or the reverse.
+        JvmUnavailable: its session is of a kind that cannot be used, or was stopped.
+    """
+    from pyspark.sql import DataFrame
+
+    parameter = "sdf" if streaming else "df"
+    names = [f"{cls.__module__}.{cls.__name__}" for cls in type(df).__mro__]
+    if not isinstance(df, DataFrame) and "pyspark.sql.connect.dataframe.DataFrame" not in names:
+        raise TypeError(f"{parameter} must be a DataFrame, not {type(df).__name__}")
+    live_context(df.sparkSession)
+    if df.isStreaming is not streaming:
+        raise ValueError(
+            "sdf is no streaming DataFrame: use from_dataframe"
+            if streaming
+            else "df is a streaming DataFrame: use from_stream"
+        )
+    return df
+
+
+def live_context(spark: Any) -> Any:
+    """Return the SparkContext of a session that runs jobs, on whose threads tags can be set.
+
+    Raises:
+        TypeError: it is no SparkSession.
+        JvmUnavailable: it is a session of Spark Connect, pinned threads are off, or it was stopped.
+    """
+    reason = why_not_classic(spark)
+    if reason is not None:
+        raise JvmUnavailable(reason)
+    return spark.sparkContext
+
+
+def why_not_classic(spark: Any) -> str | None:
+    """Return what keeps us from running jobs on this session, None if nothing does.
+
+    Raises:
+        TypeError: it is no SparkSession.
+    """
+    names = [f"{cls.__module__}.{cls.__name__}" for cls in type(spark).__mro__]
+    if any(name.startswith("pyspark.sql.connect.") for name in names):
+        return "this is a Spark Connect session: its server computes and buffers all, and has no driver JVM here"
+    if "pyspark.sql.session.SparkSession" not in names:
+        raise TypeError(f"spark must be a SparkSession, not {type(spark).__name__}")
+    if os.environ.get("PYSPARK_PIN_THREAD", "true").lower() != "true":
+        return "PYSPARK_PIN_THREAD is off: jobs could not be tagged, so a cancel would not find them"
+    java = spark.sparkContext._jsc
+    if java is None or java.sc().isStopped():
+        return "the SparkSession was stopped"
+    return None
+
+
+class Jobs:
+    """The jobs of one subscription: whatever its threads start carries one tag, by which a cancel finds it.
+
+    Made on the thread that subscribes: its local properties (a scheduler pool, a description) go along.
+    """
+
+    def __init__(self, context: Any) -> None:
+        self._context = context
+        self.tag = f"pyrs-{_process}-{next(_numbers)}"
+        # All threads are given the same properties object, so the tag is on each as soon as it is on one.
+        self._properties = context._jsc.sc().getLocalProperties().clone()
+        self._idle = Condition()
+        self._active = 0
+        self.cancelled = False
+
+    def submit(self, task: Callable[[], object]) -> None:
+        """Run the task on a thread whose jobs carry the tag, unless it is too late."""
+        with self._idle:
+            if self.cancelled:
+                return
+            self._active += 1
+        try:
+            _fetches.execute(partial(self._enter, task))
+        except BaseException:
+            self._leave()
+            raise
+
+    def _enter(self, task: Callable[[], object]) -> None:
+        try:
+            if not self.cancelled:
+                self._context._jsc.sc().setLocalProperties(self._properties)
+                self._context.addJobTag(self.tag)
+                task()
+        except Exception as error:
+            if not self.cancelled:
+                hooks.on_error_dropped(error, f"on a thread of the jobs {self.tag}")
+        finally:
+            self._leave()
+
+    def _leave(self) -> None:
+        with self._idle:
+            self._active -= 1
+            self._idle.notify_all()
+
+    def cancel(self) -> None:
+        """Start no more jobs, and cancel those that run. Returns at once; from any thread."""
+        with self._idle:
+            before, self.cancelled = self.cancelled, True
+            if before or not self._active:
+                return
+        _signals.execute(self._cancel)
+
+    def _cancel(self) -> None:
+        # Again and again: a thread may have been about to start a job when the first cancel came.
+        waited = 0.0
+        while waited < _CANCEL_FOR_SECONDS:
+            with self._idle:
+                if not self._active:
+                    return
+            try:
+                self._context.cancelJobsWithTag(self.tag)
+            except Exception:
+                if self._context._jsc is None:
+                    return  # the session was stopped, and its jobs with it
+                raise
+            with self._idle:
+                if self._idle.wait_for(lambda: not self._active, _CANCEL_AGAIN_SECONDS):
+                    return
+            waited += _CANCEL_AGAIN_SECONDS
