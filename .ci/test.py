@@ -16,8 +16,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 REPORTS = ROOT / "build" / "test-reports"
-# The last three are run by the first process too: the same tests, over the gateway that the process may have.
-JPYPE = ("tests/jpype", "tests/interop", "tests/values_e2e", "tests/tck_java")
+# All but the first are run by the first process too: the same tests, over the gateway that the process may have.
+JPYPE = ("tests/jpype", "tests/interop", "tests/values_e2e", "tests/tck_java", "tests/conformance/test_over_jvm.py")
 
 
 @dataclass

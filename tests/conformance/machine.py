@@ -11,7 +11,7 @@ from typing import NamedTuple
 from pyrs.jvm import Bridge
 from tests.interop.harness import Java
 
-__all__ = ["Machine", "machine", "over_jpype", "over_py4j"]
+__all__ = ["Machine", "machine", "opened", "over_jpype", "over_py4j"]
 
 
 class Machine(NamedTuple):
@@ -36,7 +36,7 @@ def over_jpype() -> Iterator[None]:
     from pyrs import jvm
     from tests.interop.harness import JPypeJava
 
-    with _jars() as jars, jvm.launch(classpath=jars) as bridge, _opened(bridge, JPypeJava()):
+    with _jars() as jars, jvm.launch(classpath=jars) as bridge, opened(bridge, JPypeJava()):
         yield
 
 
@@ -50,13 +50,14 @@ def over_py4j() -> Iterator[None]:
         _jars() as jars,
         spark_driver(jars) as spark,
         jvm.connect(spark) as bridge,
-        _opened(bridge, Py4JJava(spark.sparkContext._gateway)),
+        opened(bridge, Py4JJava(spark.sparkContext._gateway)),
     ):
         yield
 
 
 @contextmanager
-def _opened(bridge: Bridge, java: Java) -> Iterator[None]:
+def opened(bridge: Bridge, java: Java) -> Iterator[None]:
+    """What is judged inside of this has this one."""
     global _machine
     _machine = Machine(bridge, java)
     try:
