@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import contextvars
 import os
-import re
 import subprocess
 import sys
 import threading
@@ -398,13 +397,3 @@ def test_a_pool_shows_its_state() -> None:
     assert repr(scheduler) == "<pool(2, 'shown'): 0 threads, 0 queued>"
     assert scheduler.close()
     assert scheduler.closed
-
-
-PAGE = ROOT / "docs" / "schedulers.md"
-
-
-@pytest.mark.parametrize("block", re.findall(r"^```python\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.M | re.S))
-def test_the_examples_of_the_page_print_what_it_says(block: str) -> None:
-    said = [line.rpartition("# ")[2] for line in block.splitlines() if re.search(r"\bprint\(.*\).* # ", line)]
-    said += re.findall(r"advance_by.* # (.*)$", block, re.M)
-    assert sorted(run_python(block).splitlines()) == sorted(said)

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import doctest
 import importlib
-import re
 import subprocess
 import sys
 import threading
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -26,15 +24,6 @@ def test_the_examples_in_docstrings_run(module: str) -> None:
     result = doctest.testmod(importlib.import_module(f"pyrs.testing{module}"))
     assert result.attempted > 0
     assert result.failed == 0
-
-
-def test_the_examples_of_the_page_run(capsys: pytest.CaptureFixture[str]) -> None:
-    page = Path(pyrs.__file__).parent.parent / "docs" / "testing.md"
-    examples = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.S)
-    assert len(examples) == 6
-    for example in examples:
-        exec(compile(example, "docs/testing.md", "exec"), {})
-    assert capsys.readouterr().out.splitlines() == re.findall(r"print\(.*?\) +# (.*)", "".join(examples))
 
 
 def test_import_pyrs_loads_nothing_of_the_kit() -> None:
