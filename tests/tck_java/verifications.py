@@ -10,7 +10,7 @@ from tests.tck.wrong_publishers import OneTooMany
 
 
 class Right(PublisherVerification[Any]):
-    environment = TestEnvironment(timeout=0.5, no_signals_timeout=0.02, reference_timeout=0.3)
+    environment = TestEnvironment(timeout=2.0, no_signals_timeout=0.02, reference_timeout=1.0)
 
     def create_publisher(self, elements: int) -> Any:
         return RightPublisher(elements)

@@ -11,6 +11,7 @@ from pyrs.errors import JvmUnavailable, VersionMismatch
 from pyrs.tck._java.hooks import Hooks
 from pyrs.tck._java.jars import kit_jars
 from pyrs.tck._java.scope import Scope
+from pyrs.tck._java.warming import TEST, WarmingVerification
 from pyrs.tck.environment import Skipped
 from pyrs.tck.expected import BLACKBOX, PROCESSOR, PUBLISHER, WHITEBOX
 from pyrs.tck.verdicts import Report, Verdict, judge, unexpected
@@ -63,6 +64,7 @@ class JavaReferee:
         self.family = Family(family)
         self._gateway: Gateway = _launched() if jvm is None else gateway_for(jvm)
         self._entry = _entry_in(self._gateway)
+        self.judge(WarmingVerification, TEST)
 
     def __str__(self) -> str:
         return "java" if self.family is Family.REACTIVE_STREAMS else "java flow"

@@ -237,6 +237,8 @@ class Scope:
             try:
                 for number, times in gone:
                     self.call("release", 0, number, times)
+                if gone:
+                    self.call("collect", 0)
             except LineLost:
                 return
 
