@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Family", "JavaFailure", "JavaReferee"]
 
-_POLL_MILLIS = 20
 _ENTRY = "io.pyrs.tck.Referee"
 _JAR = Path(__file__).resolve().parents[2] / "jvm" / "jars" / "pyrs-tck.jar"
 
@@ -100,7 +99,7 @@ class JavaReferee:
             f"{self.family.value} {_kit_of(subject)}",
             test,
             *millis,
-            _POLL_MILLIS,
+            millis[0],  # how often it polls for an error: it means to poll on, but never does so twice
             round(env.reference_timeout * 1000),
             getattr(subject, "processor_buffer_size", 0),
             int(env.debug_enabled),
