@@ -133,13 +133,15 @@ class _FramesRun(Coordinator[Any]):
             demand = self._demand()
             if demand:
                 self._start_more()
-            if self._rows is None and not self._take_batch():
+            if self._rows is None:
+                if not self._take_next():
+                    return
+            elif not demand:
                 return
-            if not demand or self._rows is None:
-                return
-            self._left -= self._emit_through(self._rows, min(demand, self._left), steady=True)
-            if not self._left:
-                self._rows = None
+            else:
+                self._left -= self._emit_through(self._rows, min(demand, self._left), steady=True)
+                if not self._left:
+                    self._rows = None
 
     def _start_more(self) -> None:
         jobs, reader = self._jobs, self._reader
@@ -158,8 +160,8 @@ class _FramesRun(Coordinator[Any]):
             self._slots.append(partition)
             jobs.submit(partial(self._read, reader, partition))
 
-    def _take_batch(self) -> bool:
-        """Find the next batch; end the stream where there can be none. Return whether there may be something to do."""
+    def _take_next(self) -> bool:
+        """Take the next batch, or let go of a partition without more; end the stream at its end. False: wait."""
         slots = self._slots
         if self._frames.ordered:
             partition = slots[0] if slots else None
