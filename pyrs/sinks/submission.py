@@ -284,8 +284,7 @@ class _Core(Operator[Any]):
             for line in lines:
                 line.ending = True
                 self._settle(line, taken=False)
-        for line in lines:
-            line.wake()
+        _wake(lines)
 
     def publish(self, element: Any, seconds: float | None, on_drop: OnDrop | None) -> int:
         """Give the element to every line, or have it wait in front of those that are full.
@@ -306,34 +305,36 @@ class _Core(Operator[Any]):
                 if not line.put(element):
                     ticket = _Ticket(line, element)
                     line.waiting.append(ticket)
-                    waiting.append(ticket)
-        for line in lines:
-            line.wake()
-        if waiting:
-            self._wait(waiting, seconds)
-            drops = sum(1 for ticket in waiting if not ticket.taken and not self._retried(ticket, on_drop))
-            if drops:
-                return -drops
+                    self.make_room(line)  # its lane may have taken elements in the meantime, and seen nobody wait
+                    if not ticket.settled:
+                        waiting.append(ticket)
+        try:
+            _wake(lines)
+            if waiting:
+                self._wait(waiting, seconds)
+        finally:
+            self._withdraw(waiting)  # also when an interrupt ends the wait
+        drops = sum(1 for ticket in waiting if not ticket.taken and not self._retried(ticket, on_drop))
+        if drops:
+            return -drops
         return max((line.lag or 1 for line in self.lines), default=0)
 
     def _wait(self, tickets: list[_Ticket], seconds: float | None) -> None:
         if seconds != 0:
-            _check_waiting(tickets, self)
-        try:
-            with self.lock:
-                self.lock.wait_for(lambda: all(ticket.settled for ticket in tickets), seconds)
-        finally:
-            self.withdraw(tickets)  # also when an interrupt ends the wait
+            _check_waiting(tickets)
+        with self.lock:
+            self.lock.wait_for(lambda: all(ticket.settled for ticket in tickets), seconds)
         if seconds is None and not all(ticket.taken for ticket in tickets):
             raise PublisherClosed("the publisher was closed while an element waited for room")
 
-    def withdraw(self, tickets: list[_Ticket]) -> None:
+    def _withdraw(self, tickets: list[_Ticket]) -> None:
         """Take back what still waits."""
-        with self.lock:
-            for ticket in tickets:
-                if not ticket.settled:
-                    ticket.settled = True
-                    ticket.line.waiting.remove(ticket)
+        if tickets:
+            with self.lock:
+                for ticket in tickets:
+                    if not ticket.settled:
+                        ticket.settled = True
+                        ticket.line.waiting.remove(ticket)
 
     def _retried(self, ticket: _Ticket, on_drop: OnDrop | None) -> bool:
         subscriber = ticket.line.whose
@@ -345,7 +346,7 @@ class _Core(Operator[Any]):
         return taken
 
     def make_room(self, line: _Line) -> None:
-        """An element was taken from a line that others wait for."""
+        """Have those who wait for a line have the room that there is."""
         with self.lock:
             while line.waiting and len(line.elements) < self.capacity:
                 ticket = line.waiting.popleft()
@@ -354,13 +355,25 @@ class _Core(Operator[Any]):
             self.lock.notify_all()
 
     def _settle(self, line: _Line, taken: bool) -> None:
-        for ticket in line.waiting:
+        while line.waiting:  # not "for": a finalizer, run by the collector meanwhile, may cancel and settle them too
+            ticket = line.waiting.popleft()
             ticket.taken, ticket.settled = taken, True
-        line.waiting.clear()
         self.lock.notify_all()
 
 
-def _check_waiting(tickets: list[_Ticket], core: _Core) -> None:
+def _wake(lines: tuple[_Line, ...]) -> None:
+    """Wake all of them, also where an interrupt strikes."""
+    interrupt = None
+    for line in lines:
+        try:
+            line.wake()
+        except BaseException as error:
+            interrupt = error
+    if interrupt is not None:
+        raise interrupt
+
+
+def _check_waiting(tickets: list[_Ticket]) -> None:
     """Refuse a wait that would wait for itself."""
     asyncio = sys.modules.get("asyncio")
     if any(ticket.line.worker == get_ident() for ticket in tickets):
@@ -369,7 +382,6 @@ def _check_waiting(tickets: list[_Ticket], core: _Core) -> None:
         why = "it would block the running asyncio loop: use offer() without a timeout, or another thread"
     else:
         return
-    core.withdraw(tickets)
     raise RuntimeError(why)
 
 
@@ -450,6 +462,8 @@ class _Line(Coordinator[Any]):
         elements = self.elements
         self.worker = get_ident()
         try:
+            if self.waiting:  # whoever puts a ticket there wakes the lane after that
+                self._core.make_room(self)
             while elements and self._live and self._requested > self._emitted:
                 if self._failure is not None or self._illegal is not None:
                     break
