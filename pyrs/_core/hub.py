@@ -194,7 +194,7 @@ class Hub(Publisher[T], ABC, Generic[T]):
         with self._lock:
             if not tap.live:
                 return
-            admitted = not self._over
+            admitted = not (self._over or self._abandoned)
             if admitted:
                 self._taps = (*self._taps, tap)
                 self._accused |= tap.illegal is not None  # in on_subscribe

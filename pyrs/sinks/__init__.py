@@ -93,8 +93,8 @@ def multicast(capacity: int = 256, *, auto_cancel: bool = True) -> Sink[Any]:
 
     Args:
         capacity: the most elements held.
-        auto_cancel: when the last Subscriber has cancelled, the sink is CANCELLED for good and drops what it holds. If
-            False, it holds elements for whoever comes next.
+        auto_cancel: when the last Subscriber has cancelled, the sink is CANCELLED for good and drops what it holds;
+            whoever comes then is completed at once. If False, it holds elements for whoever comes next.
 
     Raises:
         TypeError: the capacity is not an integer.

@@ -410,7 +410,7 @@ class _Line(Coordinator[Any]):
         self.waiting: deque[_Ticket] = deque()
         self.ending = False  # the publisher was closed
         self.worker = 0  # the thread that is in on_next
-        self._running.acquire(blocking=False)  # until start() has signalled on_subscribe (1.9), wherever that runs
+        self._turn.clear()  # until start() has signalled on_subscribe (1.9), wherever that runs
 
     @property
     def whose(self) -> Subscriber[Any] | None:

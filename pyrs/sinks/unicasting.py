@@ -23,23 +23,23 @@ class UnicastSink(AlignedHub[T], Sink[T]):
     def __init__(self, capacity: int, overflow: Overflow | None) -> None:
         super().__init__(capacity)
         self._strategy = overflow
-        self._claimed = False
+        self._claimant: Tap[T] | None = None  # the first one that came
         self._unreported = 0
 
     def _admit(self, tap: Tap[T]) -> None:
         with self._lock:
-            refused, self._claimed = self._claimed, True
-            if not refused and not tap.live:
-                self._abandoned = True  # it cancelled in on_subscribe
+            refused = self._claimant is not None
+            if not refused:
+                self._claimant = tap
         if refused:
             tap.end(RuntimeError("a unicast sink has one Subscriber in its life, and has had it"))
         else:
             super()._admit(tap)
-            self._wake()
+            self._left()  # if it cancelled in on_subscribe
 
     def _left(self) -> None:
         with self._lock:
-            if self._claimed and not self._taps and not self._ended:
+            if self._claimant is not None and not self._claimant.live and not self._ended:
                 self._abandoned = True
         self._wake()
 

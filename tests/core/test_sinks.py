@@ -234,6 +234,14 @@ def test_one_that_comes_while_held_elements_go_out_takes_part_in_the_next() -> N
 # Unicast.
 
 
+class Leaving(TestSubscriber[Any]):
+    """Cancels in on_subscribe."""
+
+    def on_subscribe(self, subscription: Any, /) -> None:
+        super().on_subscribe(subscription)
+        subscription.cancel()
+
+
 def test_unicast_holds_elements_for_its_subscriber() -> None:
     sink = sinks.unicast(capacity=3)
     assert [sink.try_emit(n) for n in range(3)] == [EmitResult.OK] * 3
@@ -255,6 +263,38 @@ def test_unicast_has_one_subscriber_in_its_life() -> None:
     subscribed(sink).assert_error(RuntimeError)
     assert sink.try_emit(2) is EmitResult.CANCELLED
     assert sink.try_emit_complete() is EmitResult.CANCELLED
+
+
+def test_unicast_is_not_cancelled_by_one_that_was_too_late() -> None:
+    sink: Any = sinks.unicast()
+
+    class Between:
+        """The sink's lock: when it is given back for the first time, another Subscriber has come and gone."""
+
+        def __init__(self, lock: Any) -> None:
+            self.lock = lock
+
+        def __enter__(self) -> None:
+            self.lock.acquire()
+
+        def __exit__(self, *raised: object) -> None:
+            self.lock.release()
+            sink._lock = self.lock
+            sink.stream.subscribe(Leaving(0))
+
+    subscriber: TestSubscriber[Any] = TestSubscriber(0)
+    sink._lock = Between(sink._lock)
+    sink.stream.subscribe(subscriber)
+    subscriber.request(1)
+    assert sink.try_emit(1) is EmitResult.OK
+    subscriber.assert_elements(1)
+
+
+def test_unicast_is_cancelled_by_one_that_cancels_in_on_subscribe() -> None:
+    sink = sinks.unicast()
+
+    sink.stream.subscribe(Leaving(0))
+    assert sink.try_emit(1) is EmitResult.CANCELLED
 
 
 @pytest.mark.parametrize(
@@ -318,6 +358,31 @@ def test_multicast_is_cancelled_with_its_last_subscriber(dropped: Any) -> None:
     assert sink.try_emit(2) is EmitResult.CANCELLED
     assert dropped.elements == 1
     assert "cancelled" in repr(sink)
+
+
+def test_who_comes_when_multicast_was_cancelled_is_told_the_end() -> None:
+    sink = sinks.multicast()
+    subscribed(sink).cancel()
+    late = subscribed(sink)
+    late.assert_complete()
+    assert sink.try_emit(1) is sink.try_emit_complete() is EmitResult.CANCELLED
+    late.assert_elements()
+    assert sink.stream.collect(timeout=5.0) == []
+    assert sink.subscriber_count == 0
+
+
+def test_who_is_in_on_subscribe_while_the_last_other_one_cancels_is_told_the_end() -> None:
+    sink = sinks.multicast()
+    other = subscribed(sink)
+
+    class Late(TestSubscriber[Any]):
+        def on_subscribe(self, subscription: Any, /) -> None:
+            super().on_subscribe(subscription)
+            other.cancel()
+
+    late = Late(None)
+    sink.stream.subscribe(late)
+    late.assert_complete()
 
 
 def test_multicast_without_auto_cancel_waits_for_the_next_one() -> None:
