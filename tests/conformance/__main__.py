@@ -33,8 +33,10 @@ def main() -> int:
             and (arguments.again or results.get(route.key, entry.name) is None)
         ]
         print(f"{route.title}: {len(names)} to judge", flush=True)
-        results.add(judge_all(route, names, _say))
-        results.save()
+        for result in judge_all(route, names):
+            results.add([result])
+            results.save()  # what is known when this is interrupted need not be judged again
+            _say(result)
     if not arguments.names:
         PAGE.write_text(render(results), encoding="utf-8")
     problems = sum(bool(_problems(result)) for result in results)

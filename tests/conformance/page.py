@@ -68,7 +68,7 @@ _PARTIES = """## Over the bridge
 
 The JVM's own Publishers, Subscribers and Processors, pulled into Python with `from_jvm` and judged by the Python
 port; and Python's as mirrors in Java, handed to Java and pulled back. What is judged is the party, the link and the
-mirror together.
+mirror together. The mirrors alone are judged by the Java kit in the jar's own tests.
 """
 
 _STRANGERS = """## Other libraries

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from multiprocessing import get_context
 from pathlib import Path
@@ -136,12 +136,8 @@ def _one(route: str, name: str) -> Result:
     return judge_entry(EVERY_ENTRY[name], ROUTES[route], _judge)
 
 
-def judge_all(route: Route, names: Iterable[str], say: Callable[[Result], object]) -> list[Result]:
-    """Judge the entries of these names, in processes of their own."""
-    pool = ProcessPoolExecutor(route.processes, get_context("spawn"), _begin, (route.key,))
-    with pool:
-        results = []
+def judge_all(route: Route, names: Iterable[str]) -> Iterator[Result]:
+    """Judge the entries of these names, in processes of their own; give each result as it comes."""
+    with ProcessPoolExecutor(route.processes, get_context("spawn"), _begin, (route.key,)) as pool:
         for future in as_completed([pool.submit(_one, route.key, name) for name in names]):
-            results.append(future.result())
-            say(results[-1])
-    return results
+            yield future.result()

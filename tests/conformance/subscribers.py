@@ -157,14 +157,18 @@ SUBSCRIBERS: list[Entry] = [
 
 
 class _Inlet(Processor[Any, Any], Subscription):
-    """Where somebody else's Publisher comes in: one input, one output, nothing between. `strict` keeps its rules."""
+    """Where somebody else's Publisher comes in: one input, one output, nothing between. `strict` keeps its rules.
+
+    Nothing is requested and no end is told before the output's on_subscribe has returned: signals are serial (1.3).
+    """
 
     def __init__(self) -> None:
+        self._lock = Lock()
         self._input: Subscription | None = None
         self._output: Subscriber[Any] | None = None
-        self._wanted = 0
-        self._lock = Lock()
+        self._open = False
         self._over = False
+        self._wanted = 0
         self._end: tuple[BaseException | None] | None = None
 
     def subscribe(self, subscriber: Subscriber[Any], /) -> None:
@@ -174,46 +178,36 @@ class _Inlet(Processor[Any, Any], Subscription):
             return
         self._output = subscriber
         subscriber.on_subscribe(self)
-        if self._end is not None:
-            self._finish(*self._end)
+        with self._lock:
+            self._open = True
+        self._move()
 
     def on_subscribe(self, subscription: Subscription, /) -> None:
         with self._lock:
             self._input = subscription
-            wanted = self._wanted
         if self._over:
             subscription.cancel()
-        elif wanted:
-            subscription.request(wanted)
+        self._move()
 
     def on_next(self, element: Any, /) -> None:
-        if self._output is not None:
-            self._output.on_next(element)
+        output = self._output
+        if output is not None:
+            output.on_next(element)
 
     def on_error(self, error: BaseException, /) -> None:
-        self._finish(error)
+        with self._lock:
+            self._end = (error,)
+        self._move()
 
     def on_complete(self) -> None:
-        self._finish(None)
-
-    def _finish(self, error: BaseException | None) -> None:
-        self._end = (error,)
-        output = self._output
-        if output is None or self._over:
-            return
-        self._over, self._output = True, None
-        if error is None:
-            output.on_complete()
-        else:
-            output.on_error(error)
+        with self._lock:
+            self._end = (None,)
+        self._move()
 
     def request(self, n: int, /) -> None:
         with self._lock:
-            subscription = self._input
-            if subscription is None:
-                self._wanted = min(2**63 - 1, self._wanted + n)
-        if subscription is not None:
-            subscription.request(n)
+            self._wanted = min(2**63 - 1, self._wanted + n)
+        self._move()
 
     def cancel(self) -> None:
         with self._lock:
@@ -221,6 +215,22 @@ class _Inlet(Processor[Any, Any], Subscription):
             subscription = self._input
         if subscription is not None:
             subscription.cancel()
+
+    def _move(self) -> None:
+        """Request what is wanted, or tell the end, as soon as both sides are there."""
+        with self._lock:
+            if not self._open or self._over:
+                return
+            wanted, end, output = 0, self._end, self._output
+            if end is not None:
+                self._over, self._output = True, None
+            elif self._input is not None:
+                wanted, self._wanted = self._wanted, 0
+            subscription = self._input
+        if end is not None and output is not None:
+            output.on_complete() if end[0] is None else output.on_error(end[0])
+        elif wanted and subscription is not None:
+            subscription.request(wanted)
 
 
 class Through(Processor[Any, Any]):
