@@ -10,7 +10,7 @@ from tests.conformance.sources import SOURCES
 from tests.conformance.strangers import STRANGERS
 from tests.conformance.subscribers import PROCESSORS, SUBSCRIBERS
 
-__all__ = ["EVERY_ENTRY", "EXEMPT", "FAMILIES", "OURS", "entries_of"]
+__all__ = ["EVERY_ENTRY", "EXEMPT", "FAMILIES", "OURS", "THEIRS", "entries_of"]
 
 FAMILIES: dict[str, list[Entry]] = {
     "Sources and sinks": SOURCES,

@@ -9,10 +9,11 @@ import pytest
 
 from tests.conformance import sources_hash as hashing
 from tests.conformance.entry import publisher
+from tests.conformance.jvm_parties import JVM_PARTIES
 from tests.conformance.page import PAGE, hash_of_page, render, rows_of_page
-from tests.conformance.registry import EVERY_ENTRY, entries_of
+from tests.conformance.registry import EVERY_ENTRY, OURS, THEIRS, entries_of
 from tests.conformance.results import Results
-from tests.conformance.routes import ROUTES
+from tests.conformance.routes import JAVA_ROUTES, PYTHON, PYTHON_OVER, Route
 from tests.conformance.running import Result
 from tests.conformance.sources_hash import ROOT, sources_hash
 
@@ -28,22 +29,28 @@ def test_the_page_was_measured_with_these_sources() -> None:
 def test_every_row_is_there_and_nothing_of_ours_failed() -> None:
     rows = rows_of_page()
     assert set(EVERY_ENTRY) - set(rows) == set()
-    theirs = {entry.name for entry in EVERY_ENTRY.values() if entry.faults} | {
-        name for name, cells in rows.items() if cells[0].split()[0] in ("reactivex", "rsocket", "aioreactive")
-    }
-    assert [name for name, cells in rows.items() if name not in theirs and "failed" in "".join(cells)] == []
+    faulty = [
+        entry.name for entry in (*OURS, *JVM_PARTIES) if not entry.faults and "failed" in "".join(rows[entry.name])
+    ]
+    assert faulty == []
     assert "not explained" not in PAGE.read_text(encoding="utf-8")
 
 
-def test_every_route_has_judged_its_rows() -> None:
-    columns = {"python": 0, "jpype-rs": 1, "jpype-flow": 2, "py4j-rs": 3, "py4j-flow": 4}
-    columns |= {"python-jpype": 0, "python-py4j": 1}
+@pytest.mark.parametrize("routes", [(PYTHON, *JAVA_ROUTES), PYTHON_OVER])
+def test_every_route_has_judged_its_rows(routes: tuple[Route, ...]) -> None:
     rows = rows_of_page()
-    missing = []
-    for key, column in columns.items():
-        names = [entry.name for entry in entries_of(ROUTES[key])]
-        missing += [f"{key}: {name}" for name in names if "passed" not in "".join(rows[name][column : column + 3])]
+    missing = [
+        f"{route.title}: {entry.name}"
+        for column, route in enumerate(routes)
+        for entry in entries_of(route)
+        if entry not in THEIRS and "passed" not in rows[entry.name][column]
+    ]
     assert missing == []
+
+
+def test_other_libraries_were_judged() -> None:
+    rows = rows_of_page()
+    assert [entry.name for entry in THEIRS if "passed" not in rows[entry.name][1]] == []
 
 
 def measured(*notes: tuple[str, str, str]) -> Result:
