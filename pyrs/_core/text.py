@@ -7,6 +7,7 @@ from operator import index
 from reprlib import Repr
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from pyrs._core.sites import is_coroutine_function
 from pyrs.errors import NullSignal
 
 if TYPE_CHECKING:
@@ -50,14 +51,25 @@ def name_of(function: Any) -> str:
     return name.rpartition("<locals>.")[2] if isinstance(name, str) else short(function)
 
 
-def checked_callable(function: F, parameter: str) -> F:
+def checked_callable(function: F, parameter: str, *, awaited: bool = False) -> F:
     """Return the function if it can be called.
 
+    Args:
+        function: what is called.
+        parameter: its name, for the message.
+        awaited: whether it may be a coroutine function, because what it returns is awaited.
+
     Raises:
-        TypeError: it cannot.
+        TypeError: it cannot be called, or is a coroutine function and nothing awaits it: a coroutine is true, is a key
+            like no other, and never runs.
     """
     if not callable(function):
         raise TypeError(f"{parameter} must be callable, not {type(function).__name__}")
+    if not awaited and is_coroutine_function(function):
+        raise TypeError(
+            f"{parameter} must be a plain function: nothing awaits a coroutine here; "
+            "map, flat_map and for_each take coroutine functions"
+        )
     return function
 
 

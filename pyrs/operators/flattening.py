@@ -26,7 +26,7 @@ class ConcatMap(Operator[Any]):
     def __init__(self, source: Publisher[Any], function: Callable[[Any], Publisher[Any]], prefetch: int) -> None:
         super().__init__(source, f"concat_map({name_of(function)})")
         self.outer = source
-        self.function = checked_callable(function, "function")
+        self.function = checked_callable(function, "function", awaited=True)
         self.prefetch = prefetch
 
     def run(self, subscriber: Subscriber[Any]) -> _ConcatMapRun:
@@ -136,7 +136,7 @@ class SwitchMap(Operator[Any]):
     def __init__(self, source: Publisher[Any], function: Callable[[Any], Publisher[Any]], prefetch: int) -> None:
         super().__init__(source, f"switch_map({name_of(function)})")
         self.outer = source
-        self.function = checked_callable(function, "function")
+        self.function = checked_callable(function, "function", awaited=True)
         self.prefetch = prefetch
 
     def run(self, subscriber: Subscriber[Any]) -> _SwitchMapRun:

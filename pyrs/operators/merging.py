@@ -64,7 +64,7 @@ class FlatMap(Operator[Any]):
     ) -> None:
         super().__init__(source, f"flat_map({name_of(function)})")
         self.outer = source
-        self.function = checked_callable(function, "function")
+        self.function = checked_callable(function, "function", awaited=True)
         self.concurrency = concurrency
         self.prefetch = prefetch
         self.delay_errors = delay_errors

@@ -45,7 +45,7 @@ class Selection:
         elif isinstance(kind, (tuple, type)) or not callable(kind):
             raise TypeError(f"{parameter} must be exception types or a predicate, not {kind!r}")
         else:
-            self._predicate = kind
+            self._predicate = checked_callable(kind, parameter)
             self._what = name_of(kind)
 
     def __contains__(self, error: BaseException) -> bool:
@@ -101,7 +101,7 @@ def resuming(source: Publisher[Any], fallback: Any, kind: Kind) -> OnErrorResume
     else:
         if not callable(fallback):
             raise TypeError(f"fallback must be a Publisher or callable, not {type(fallback).__name__}")
-        choose, name = fallback, name_of(fallback)
+        choose, name = checked_callable(fallback, "fallback"), name_of(fallback)
     return OnErrorResume(source, choose, selection, f"on_error_resume({name}{selection.argument('kind')})")
 
 
@@ -110,7 +110,7 @@ def returning(source: Publisher[Any], value: Any, kind: Kind) -> OnErrorResume:
     selection = Selection(kind, "kind")
     if value is None:
         raise NullSignal("on_error_return(None): None is not an element")
-    function = value if callable(value) else lambda _: value
+    function = checked_callable(value, "value") if callable(value) else lambda _: value
     name = name_of(value) if callable(value) else short(value)
     call = f"on_error_return({name}{selection.argument('kind')})"
 

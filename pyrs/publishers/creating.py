@@ -77,7 +77,9 @@ def create(
         >>> create(listen).map(str.upper).collect()
         ['TO', 'BE']
     """
-    return created(checked_callable(function, "function"), f"create({name_of(function)}", overflow, capacity)
+    return created(
+        checked_callable(function, "function", awaited=True), f"create({name_of(function)}", overflow, capacity
+    )
 
 
 def created(function: Callable[[Emitter[T]], object], call: str, overflow: Overflow | str, capacity: int) -> Stream[T]:
