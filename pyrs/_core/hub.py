@@ -198,23 +198,26 @@ class Hub(Publisher[T], ABC, Generic[T]):
             if admitted:
                 self._taps = (*self._taps, tap)
                 self._accused |= tap.illegal is not None  # in on_subscribe
-        if admitted:
+        if not admitted:
+            tap.end(self._error)
+        elif self._accused or self._ended:
             self._wake()
         else:
-            tap.end(self._error)
+            self._demanded()
 
     def _wake(self) -> None:
         """Have everything looked at once more, by this thread or by the one that is signalling."""
         self._again = True
         self._run()
 
-    def _run(self) -> None:
+    def _run(self, interrupt: BaseException | None = None) -> None:
+        """Do what there is to do, if nobody does it. An interrupt is raised after that, or others would wait for it."""
         turn = self._turn
         while self._again:
             try:
                 turn.pop()
             except IndexError:
-                return  # whoever has the turn looks again when it has given it back
+                break  # whoever has the turn looks again when it has given it back
             try:
                 self._owner = get_ident()
                 self._busy = DRAINING
@@ -222,12 +225,14 @@ class Hub(Publisher[T], ABC, Generic[T]):
                 if self._accused:
                     self._answer()
                 self._drain()
-                interrupt = self._take_interrupt()
+                interrupt = self._take_interrupt() or interrupt
+            except BaseException as error:
+                interrupt = error
             finally:
                 self._busy = IDLE
                 turn.append(True)
-            if interrupt is not None:
-                raise interrupt
+        if interrupt is not None:
+            raise interrupt
 
     def _collides(self) -> bool:
         """Return whether a push of this thread is one too many: another thread's push is being signalled."""
@@ -374,7 +379,7 @@ class AlignedHub(Hub[T]):
                 self._busy = IDLE
                 turn.append(True)
             if interrupt is not None:
-                raise interrupt
+                self._run(interrupt)
         if self._again:
             self._run()
         return result

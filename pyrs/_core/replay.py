@@ -88,7 +88,7 @@ class ReplayHub(Hub[T]):
                 self._busy = IDLE
                 turn.append(True)
             if interrupt is not None:
-                raise interrupt
+                self._run(interrupt)
         if self._again:
             self._run()
         return result

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from threading import get_ident
-from typing import TypeVar
+from time import monotonic, sleep
+from typing import Final, TypeVar
 
 from pyrs._core import hooks
 from pyrs._core.hub import EMITTING, IDLE, NON_SERIALIZED, OK, AlignedHub, EmitResult, Tap
@@ -13,6 +14,9 @@ from pyrs.sinks.sink import Sink
 __all__ = ["AlignedSink", "DirectSink"]
 
 T = TypeVar("T")
+
+_PATIENCE: Final = 0.1
+"""For how many seconds a push waits at most for another thread to have told a Subscriber its end."""
 
 
 class AlignedSink(AlignedHub[T], Sink[T]):
@@ -52,7 +56,8 @@ class DirectSink(Sink[T]):
         try:
             turn.pop()
         except IndexError:
-            return NON_SERIALIZED  # from inside a signal too: there is no buffer to keep it in
+            if not self._comes_by():
+                return NON_SERIALIZED  # from inside a signal too: there is no buffer to keep it in
         interrupt = None
         missed = 0
         try:
@@ -76,7 +81,7 @@ class DirectSink(Sink[T]):
             self._busy = IDLE
             turn.append(True)
         if interrupt is not None:
-            raise interrupt
+            self._run(interrupt)
         if self._again:
             self._run()
         if refused is not None:
@@ -88,6 +93,20 @@ class DirectSink(Sink[T]):
         self.dropped += missed
         hooks.on_next_dropped(missed, f"{self._call()}: a Subscriber had no demand")
         return OK
+
+    def _comes_by(self) -> bool:
+        """Take the turn as soon as it is free, unless a push has it: an end, or the answer to a wrong request."""
+        deadline = monotonic() + _PATIENCE
+        while monotonic() < deadline:
+            busy = self._busy  # read before the owner, who is written first
+            if busy == EMITTING or (busy and self._owner == get_ident()):
+                return False
+            sleep(0)
+            try:
+                return self._turn.pop()
+            except IndexError:
+                pass
+        return False
 
     def _refused(self, taps: tuple[Tap[T], ...]) -> EmitResult | None:
         if self._ended:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import pytest
 
 from pyrs import sinks
-from pyrs.errors import EmitFailed
+from pyrs.errors import EmitFailed, NonPositiveRequest
 from pyrs.sinks import EmitResult, Sink
 from pyrs.testing import TestSubscriber
 
@@ -141,7 +142,125 @@ def test_a_push_beside_another_threads_drain_is_taken_and_reaches_all(name: str)
         each.assert_elements(1, 2)
 
 
+@pytest.mark.parametrize("name", DIRECT)
+def test_a_push_beside_another_threads_subscribe_and_cancel_is_taken(name: str) -> None:
+    sink: Any = ALL[name]()
+    inside, go = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        inside.set()
+        assert go.wait(30)
+
+    subscriber = subscribed(sink)
+    sink._drain = hold
+
+    def come_and_go() -> None:
+        subscribed(sink, 1).cancel()
+        inside.set()
+
+    thread = threading.Thread(target=come_and_go)
+    thread.start()
+    assert inside.wait(30)
+    assert sink.try_emit(1) is EmitResult.OK
+    go.set()
+    thread.join(30)
+    subscriber.assert_elements(1)
+
+
+@pytest.mark.parametrize("name", DIRECT)
+def test_a_push_beside_the_answer_to_another_ones_wrong_request_waits_a_moment(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sink = ALL[name]()
+    inside, go = threading.Event(), threading.Event()
+    results: list[EmitResult] = []
+
+    class Wrong(TestSubscriber[Any]):
+        def on_error(self, error: BaseException, /) -> None:
+            super().on_error(error)
+            results.append(sink.try_emit(0))  # from inside a signal
+            inside.set()
+            assert go.wait(30)
+
+    subscriber = subscribed(sink)
+    wrong = Wrong(1)
+    sink.stream.subscribe(wrong)
+    thread = threading.Thread(target=wrong.request, args=(0,))
+    thread.start()
+    assert inside.wait(30)
+
+    def let_go(seconds: float) -> None:
+        go.set()
+        thread.join(30)
+
+    monkeypatch.setattr("pyrs.sinks.multicasting.sleep", let_go)
+    assert sink.try_emit(1) is EmitResult.OK
+    assert results == [EmitResult.NON_SERIALIZED]
+    subscriber.assert_elements(1)
+    wrong.assert_error(NonPositiveRequest)
+
+
+@pytest.mark.parametrize("name", DIRECT)
+def test_a_push_waits_no_longer_than_a_moment(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    sink: Any = ALL[name]()
+    now = iter(range(10))
+    monkeypatch.setattr("pyrs.sinks.multicasting.monotonic", lambda: next(now) / 20)
+    monkeypatch.setattr("pyrs.sinks.multicasting.sleep", lambda seconds: None)
+    sink._turn.pop()  # somebody is just about to say what he wants it for
+    assert sink.try_emit(1) is EmitResult.NON_SERIALIZED
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_an_interrupt_leaves_nothing_to_wait_for_the_next_push(name: str) -> None:
+    sink = ALL[name]()
+
+    def interrupted(it: Any, n: int) -> None:
+        sink.try_emit_complete()  # found later by whoever signals now
+        raise KeyboardInterrupt
+
+    first: TestSubscriber[Any] = TestSubscriber(None, on_element=interrupted)
+    sink.stream.subscribe(first)
+    second = subscribed(sink) if name != "unicast" else None
+    with pytest.raises(KeyboardInterrupt):
+        sink.try_emit(1)
+    if second is not None:
+        second.assert_complete().assert_elements(1)
+    else:
+        assert sink.try_emit(2) is EmitResult.TERMINATED
+
+
 # Races.
+
+
+@pytest.mark.parametrize("name", [name for name in ALL if name != "unicast"])
+def test_one_pushes_while_others_come_and_go(name: str) -> None:
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        sink = ALL[name]()
+        subscriber = subscribed(sink)
+        stop = threading.Event()
+
+        def come_and_go() -> None:
+            while not stop.is_set():
+                subscribed(sink).cancel()
+
+        threads = [threading.Thread(target=come_and_go) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        try:
+            results = [sink.try_emit(n) for n in range(2000)]
+        finally:
+            stop.set()
+            for thread in threads:
+                thread.join(30)
+                assert not thread.is_alive()
+        assert set(results) == {EmitResult.OK}
+        sink.emit_complete()
+        subscriber.await_complete()
+        subscriber.assert_elements(*range(2000))
+    finally:
+        sys.setswitchinterval(before)
 
 
 @pytest.mark.parametrize("name", ["multicast", "replay"])
