@@ -196,14 +196,17 @@ class Coordinator(Lane, Startable, Generic[R]):
 
     def pass_on(self, element: R) -> bool:
         """Signal the element at once if the lane is idle and it was demanded; return whether that was so."""
-        if not self._running.acquire(blocking=False):
+        turn = self._turn
+        try:
+            del turn[0]
+        except IndexError:
             return False
         try:
             passes = self._live and self._requested > self._emitted and not self._posted and self._illegal is None
             if passes:
                 self._emit(element)
         finally:
-            self._running.release()
+            turn.append(True)
         if self._again or not self._live:  # what came meanwhile found the lane busy
             self.run_here()
         return passes
@@ -323,13 +326,13 @@ class Coordinator(Lane, Startable, Generic[R]):
         """Signal ``on_subscribe``, then begin. Called once."""
         subscriber = self._subscriber
         assert subscriber is not None
-        self._running.acquire(blocking=False)  # nobody else knows of this lane yet; no signal may overtake this one
+        self._turn.clear()  # nobody else knows of this lane yet; no signal may overtake this one
         try:
             subscriber.on_subscribe(self)  # 1.9
         except BaseException as error:
             self._subscriber_raised(error, "on_subscribe")
         finally:
-            self._running.release()
+            self._turn.append(True)
         if self._live:
             try:
                 self._begin()

@@ -13,6 +13,7 @@ from pyrs._core.coordinator import Coordinator, Operator
 from pyrs._core.demand import UNBOUNDED
 from pyrs._core.fusion import IteratorConsumer, null_element
 from pyrs._core.inputs import DirectInput, QueuedInput
+from pyrs._core.iterating import IterablePublisher
 from pyrs._core.lane import Lane
 from pyrs._core.staged import StagedPublisher
 from pyrs._core.text import checked_natural
@@ -120,12 +121,17 @@ class Crossing(Coordinator[Any]):
         """Signal the element if the lane is here, or can be, and it was demanded; return whether that was so."""
         if self.refilled_by and self.refilled_by == get_ident():
             return self._take(element)
-        if self._turns or not self._running.acquire(blocking=False):
+        if self._turns:
+            return False
+        turn = self._turn
+        try:
+            del turn[0]
+        except IndexError:
             return False
         try:
             taken = self._take(element)
         finally:
-            self._running.release()
+            turn.append(True)
         if self._again or self._used >= self._low or not self._live:
             self.wake()
         return taken
@@ -134,12 +140,17 @@ class Crossing(Coordinator[Any]):
         """Signal up to ``limit`` elements as ``takes`` does; return how many. The caller wakes the lane."""
         if self.refilled_by and self.refilled_by == get_ident():
             return self._take_from(iterator, limit)
-        if self._turns or not self._running.acquire(blocking=False):
+        if self._turns:
+            return 0
+        turn = self._turn
+        try:
+            del turn[0]
+        except IndexError:
             return 0
         try:
             return self._take_from(iterator, limit)
         finally:
-            self._running.release()
+            turn.append(True)
             if not self._live:
                 self.wake()
 
@@ -164,15 +175,12 @@ class Crossing(Coordinator[Any]):
     def _has_work(self) -> bool:
         return self._again and not self._more
 
-    def _run(self) -> None:
-        try:
-            super()._run()
-        finally:
-            more, self._more = self._more, False
-            if more and self._live:
-                self.wake()  # behind the tasks that wait for the thread
-            elif more:
-                self.wake_here()  # a cancel has found the lane busy
+    def _left(self) -> None:
+        more, self._more = self._more, False
+        if more and self._live:
+            self.wake()  # behind the tasks that wait for the thread
+        elif more:
+            self.wake_here()  # a cancel has found the lane busy
 
     def _refused(self, error: RuntimeError) -> None:
         if self._live:
@@ -209,7 +217,7 @@ class _CrossingInput(QueuedInput[Any]):
         if not run._live:
             self.cancel()  # before this returns: fewer than wanted must not look like the end
             return count
-        append, is_running = self.elements.append, run._running.locked
+        append, is_running = self.elements.append, run.is_running
         try:
             for element in islice(iterator, limit - count):
                 if element is None:
@@ -234,6 +242,13 @@ def _pushes(source: Publisher[Any] | None) -> bool:
     return False
 
 
+def _is_pulled(source: Publisher[Any] | None) -> bool:
+    """Return whether nothing happens in ``subscribe`` but what is demanded: the source is a chain over an iterable."""
+    while isinstance(source, (Family, StagedPublisher)):
+        source = source.source
+    return isinstance(source, IterablePublisher)
+
+
 class SubscribeOn(Operator[Any]):
     """``subscribe_on(scheduler)``: the source is subscribed to, and asked for elements, on the scheduler."""
 
@@ -253,6 +268,7 @@ class _SubscribeOnRun(Coordinator[Any]):
         super().__init__(subscriber, operator)
         self._source = operator.source
         self._source_pushes = operator.source_pushes
+        self.pulled = _is_pulled(operator.source)
         self._input = _Passed(self)
         self._hops = _Hops(self, self._input, bound_executor(operator.scheduler, capture()))
 
@@ -279,24 +295,27 @@ class _SubscribeOnRun(Coordinator[Any]):
 
     def pass_all(self, iterator: Iterator[Any], limit: int) -> int:
         """Signal up to ``limit`` elements of the iterator; return how many."""
+        turn = self._turn
         count = 0
         while count < limit and self._live:
             room = min(limit - count, _TURN)
-            if self._running.acquire(blocking=False):
+            try:
+                del turn[0]
+            except IndexError:  # somebody looks after the lane just now: behind what he found there
+                taken, room = 0, 1
+                for element in islice(iterator, 1):
+                    self._input.on_next(element)
+                    taken = 1
+            else:
                 try:
                     if self._again:
                         self._work()
                     room = min(room, self._demand())
                     taken = self._emit_through(iterator, room, steady=False) if room > 0 else 0
                 finally:
-                    self._running.release()
+                    turn.append(True)
                 if self._again or not self._live:
                     self.run_here()
-            else:  # somebody looks after the lane just now: behind what he found there
-                taken, room = 0, 1
-                for element in islice(iterator, 1):
-                    self._input.on_next(element)
-                    taken = 1
             count += taken
             if not taken or taken < room:
                 break
@@ -334,6 +353,7 @@ class _Hops(Lane):
         self._input = upstream
         self._source: Publisher[Any] | None = None
         self._wanted = 0  # under the owner's lock
+        self._subscribing = False
         self._again = False
         self._refused = False
 
@@ -343,7 +363,12 @@ class _Hops(Lane):
 
     def request(self, n: int) -> None:
         with self._owner._lock:
-            self._wanted += n
+            passes = self._subscribing
+            if not passes:
+                self._wanted += n
+        if passes:
+            self._input.request(min(n, UNBOUNDED))
+            return
         self._hop()  # from inside on_next that is no task: this lane is at it, and looks again
 
     def _hop(self) -> None:
@@ -363,7 +388,16 @@ class _Hops(Lane):
         self._again = False
         source, self._source = self._source, None
         if source is not None and self._owner._live:
-            self._input.subscribe_to(source)
+            if not self._owner.pulled:
+                with self._owner._lock:
+                    self._subscribing = True  # for as long as it likes: demand is handed on past this lane
+                    wanted, self._wanted = self._wanted, 0
+                if wanted:
+                    self._input.request(min(wanted, UNBOUNDED))
+            try:
+                self._input.subscribe_to(source)
+            finally:
+                self._subscribing = False
         with self._owner._lock:
             wanted, self._wanted = self._wanted, 0
         if wanted:

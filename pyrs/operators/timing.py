@@ -385,7 +385,10 @@ class _TimeoutRun(Coordinator[Any]):
 
     def offer(self, upstream: _TimedInput, element: Any) -> None:
         """Signal the element, now or when the lane is free, if it is in time."""
-        if not self._running.acquire(blocking=False):
+        turn = self._turn
+        try:
+            del turn[0]
+        except IndexError:
             self.post(upstream.deliver, element)
             return
         try:
@@ -395,7 +398,7 @@ class _TimeoutRun(Coordinator[Any]):
             else:
                 self.deliver(upstream, element)
         finally:
-            self._running.release()
+            turn.append(True)
         if self._again or not self._live:
             self.run_here()
 
@@ -437,8 +440,7 @@ class _TimeoutRun(Coordinator[Any]):
                 self._forwarded = self._requested
                 self._next = self._fallback
 
-    def _run(self) -> None:
-        super()._run()
+    def _left(self) -> None:
         if self._next is not None:
             with self._lock:
                 source, self._next = self._next, None

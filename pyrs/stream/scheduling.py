@@ -78,7 +78,8 @@ class Scheduling(Family[T_co]):
         Demand is handed on as it is; nothing is held or dropped. A request from inside ``on_next`` of a source that
         runs on the scheduler takes no task. A cancel is not moved. ``on_subscribe`` comes on the subscribing
         thread. Where ``create`` is before this operator, its function runs on the scheduler and demand reaches it at
-        once, from whichever thread requests: it may push for as long as it likes.
+        once, from whichever thread requests: it may push for as long as it likes. The same holds for any other source
+        that is not pulled, while its ``subscribe`` runs.
 
         Do not pull a long or slow source on an asyncio loop: it holds the loop until the demand is met.
 

@@ -410,7 +410,13 @@ class TestSubscribeOn:
 
 
 @pytest.mark.parametrize(
-    "between", [lambda s: s, lambda s: s.map(lambda n: n).filter(lambda n: True), lambda s: s.limit_rate(4)]
+    "between",
+    [
+        lambda s: s,
+        lambda s: s.map(lambda n: n).filter(lambda n: True),
+        lambda s: s.limit_rate(4),
+        lambda s: pyrs.defer(lambda: s),
+    ],
 )
 def test_demand_reaches_a_source_that_pushes_from_inside_subscribe(between: Any) -> None:
     """`create` may push for as long as it likes: nobody else can run on this scheduler meanwhile."""
@@ -431,7 +437,8 @@ def test_demand_reaches_a_source_that_pushes_from_inside_subscribe(between: Any)
 
     subscriber: TestSubscriber[int] = TestSubscriber(1, on_element=on_element)
     try:
-        between(pyrs.create(push, overflow="drop_latest", capacity=16)).subscribe_on(scheduler).subscribe(subscriber)
+        pushing = pyrs.create(push, overflow="drop_latest", capacity=16)
+        between(pushing).subscribe_on(scheduler).subscribe(subscriber)
         assert enough.wait(20)
     finally:
         stop.set()

@@ -51,7 +51,6 @@ class InboundStream(Lane, Subscription):
         "_demand",
         "_ended",
         "_ending",
-        "_is_running",
         "_lost",
         "_received",
         "_requests",
@@ -76,7 +75,6 @@ class InboundStream(Lane, Subscription):
         self._batches: deque[bytes] = deque()
         self._requests: deque[int] = deque()
         self._ask = self._requests.append
-        self._is_running = self._running.locked
         self._current: list[Any] = []
         self._demand = 0
         self._received = 0
@@ -127,7 +125,7 @@ class InboundStream(Lane, Subscription):
         self._ask(n)
         # While the lane runs it looks again before it ends, so that the usual request from inside on_next costs an
         # append.
-        if not self._is_running():
+        if not self.is_running():
             self._session.schedule(self)
 
     def cancel(self) -> None:
