@@ -147,7 +147,7 @@ class Hub(Publisher[T], ABC, Generic[T]):
 
     def __init__(self, *, guards: bool = True) -> None:
         self._lock = RLock()  # may be taken again by its thread: a finalizer, run by the collector, may cancel
-        # Whoever pops the one item has the turn. A lock that is tried would do as well, at three times the price.
+        # Whoever deletes the one item has the turn: see Lane.
         self._turn = [True]
         self._owner = 0  # the thread that has it, or had it last
         self._busy = IDLE  # what it does with it
@@ -215,7 +215,7 @@ class Hub(Publisher[T], ABC, Generic[T]):
         turn = self._turn
         while self._again:
             try:
-                turn.pop()
+                del turn[0]
             except IndexError:
                 break  # whoever has the turn looks again when it has given it back
             try:
@@ -350,7 +350,7 @@ class AlignedHub(Hub[T]):
             raise NullSignal("None is not an element")
         turn = self._turn
         try:
-            turn.pop()
+            del turn[0]
         except IndexError:
             result = self._hold(element)
         else:

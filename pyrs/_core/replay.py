@@ -69,7 +69,7 @@ class ReplayHub(Hub[T]):
             raise NullSignal("None is not an element")
         turn = self._turn
         try:
-            turn.pop()
+            del turn[0]
         except IndexError:
             result = self._append(element)
             self._again = True

@@ -54,7 +54,7 @@ class DirectSink(Sink[T]):
             raise NullSignal("None is not an element")
         turn = self._turn
         try:
-            turn.pop()
+            del turn[0]
         except IndexError:
             if not self._comes_by():
                 return NON_SERIALIZED  # from inside a signal too: there is no buffer to keep it in

@@ -1,0 +1,85 @@
+"""An interrupt on the thread that pushes: whatever it strikes, nothing stays locked."""
+
+from __future__ import annotations
+
+import random
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+import pyrs
+from pyrs import sinks
+
+ROUNDS = 150
+
+OPERATORS: dict[str, Callable[[pyrs.Stream[int]], pyrs.Stream[int]]] = {
+    "create": lambda stream: stream,
+    "merge": lambda stream: stream.merge(pyrs.never()),
+    "on_backpressure_buffer": lambda stream: stream.on_backpressure_buffer(1_000_000),
+    "prefetch": lambda stream: stream.prefetch(4),
+    "timeout": lambda stream: stream.timeout(1000),
+    "take_until": lambda stream: stream.take_until(pyrs.never()),
+}
+
+pytestmark = pytest.mark.skipif(
+    not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread(),
+    reason="the system has no timer that interrupts",
+)
+
+
+class Struck(KeyboardInterrupt):
+    """The interrupt of this test."""
+
+
+@pytest.fixture(autouse=True)
+def interrupts(dropped: Any) -> Iterator[None]:
+    def strike(number: int, frame: object) -> None:
+        raise Struck
+
+    before = signal.signal(signal.SIGALRM, strike)
+    yield
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    signal.signal(signal.SIGALRM, before)
+    dropped.take()
+
+
+def push_until_struck(push: Callable[[int], object]) -> None:
+    try:
+        try:
+            signal.setitimer(signal.ITIMER_REAL, random.uniform(0.00002, 0.0006))
+            while True:
+                push(1)
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+    except Struck:
+        pass
+
+
+@pytest.mark.parametrize("name", sorted(OPERATORS))
+def test_a_stream_that_lives_on_goes_on(name: str) -> None:
+    for _ in range(ROUNDS):
+        emitters: list[Any] = []
+        seen: list[int] = []
+        OPERATORS[name](pyrs.create(emitters.append)).subscribe(on_next=seen.append)
+        emitter = emitters[0]
+        push_until_struck(emitter.next)
+        before = len(seen)
+        for _ in range(3):
+            emitter.next(2)
+        assert emitter.cancelled or len(seen) > before
+
+
+@pytest.mark.parametrize("make", [sinks.multicast, sinks.multicast_best_effort, sinks.replay])
+def test_a_sink_serves_who_comes_next(make: Callable[[], Any]) -> None:
+    for _ in range(ROUNDS):
+        sink = make()
+        sink.stream.subscribe(on_next=lambda element: None)
+        push_until_struck(sink.try_emit)
+        seen: list[int] = []
+        sink.stream.subscribe(on_next=seen.append)
+        for _ in range(3):
+            sink.try_emit(2)
+        assert seen[-3:] == [2, 2, 2] or "cancelled" in repr(sink)
