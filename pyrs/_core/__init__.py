@@ -26,6 +26,7 @@ Several Subscribers::
 
 What all of them use::
 
+    blocking      which thread waits for a stream: a loop that runs there stands still
     callbacks     a Subscriber made of callables
     context       context variables of whoever subscribed, in every callback
     executor      daemon threads that grow with blocked work

@@ -176,7 +176,7 @@ class _Request(Coordinator[Any]):
         loop = self._made.loop or asyncio._get_running_loop()
         if loop is None:
             raise RuntimeError("no asyncio loop runs here: give from_rsocket(..., loop=) that of the connection")
-        self._loop = loop
+        self._loop = loop_for(loop)
         self._on_loop(self._look)
 
     def _requested_more(self, n: int) -> None:

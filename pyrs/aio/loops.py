@@ -9,8 +9,9 @@ from threading import Event, Lock, Thread
 from typing import Any
 
 from pyrs._core import hooks
+from pyrs._core.blocking import is_blocked
 
-__all__ = ["background_loop", "call_on", "is_here", "loop_for", "run_on"]
+__all__ = ["background_loop", "call_on", "check_turning", "is_here", "loop_for", "run_on"]
 
 _lock = Lock()
 _loop: asyncio.AbstractEventLoop | None = None
@@ -45,12 +46,33 @@ def _run(loop: asyncio.AbstractEventLoop) -> None:
 
 
 def loop_for(given: asyncio.AbstractEventLoop | None = None) -> asyncio.AbstractEventLoop:
-    """Return the loop that is given, else the one that runs on this thread, else the one in the background."""
-    if given is not None:
-        if not isinstance(given, asyncio.AbstractEventLoop):
-            raise TypeError(f"loop must be an asyncio event loop, not {type(given).__name__}")
-        return given
-    return asyncio._get_running_loop() or background_loop()
+    """Return the loop that is given, else the one that runs on this thread, else the one in the background.
+
+    A loop on this thread does not run while the thread waits for the stream, as ``collect`` does: then it is the one in
+    the background.
+
+    Raises:
+        TypeError: what is given is no loop.
+        RuntimeError: the stream needs the loop that waits for it.
+    """
+    if given is not None and not isinstance(given, asyncio.AbstractEventLoop):
+        raise TypeError(f"loop must be an asyncio event loop, not {type(given).__name__}")
+    here = asyncio._get_running_loop()
+    if here is None or not is_blocked():
+        return given or here or background_loop()
+    chosen = given or background_loop()
+    check_turning(chosen)
+    return chosen
+
+
+def check_turning(loop: asyncio.AbstractEventLoop) -> None:
+    """Refuse a loop that waits for the stream which it would have to run.
+
+    Raises:
+        RuntimeError: it does.
+    """
+    if is_blocked() and is_here(loop):
+        raise RuntimeError("this would wait for the loop that it blocks: await the stream there, such as its to_list()")
 
 
 def is_here(loop: asyncio.AbstractEventLoop) -> bool:

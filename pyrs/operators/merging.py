@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, cast
 
 from pyrs._core import hooks
+from pyrs._core.blocking import is_blocked
 from pyrs._core.coordinator import Coordinator, Operator
 from pyrs._core.demand import UNBOUNDED
 from pyrs._core.fusion import Chain
@@ -46,9 +47,9 @@ def checked_inner(result: Any, loop: Any = None) -> Publisher[Any]:
 
 
 def running_loop() -> Any:
-    """Return the asyncio loop that runs on this thread, None where there is none."""
+    """Return the asyncio loop that runs on this thread, None where there is none, or one that this stream blocks."""
     asyncio = sys.modules.get("asyncio")  # who has not imported it runs no loop
-    return None if asyncio is None else asyncio._get_running_loop()
+    return None if asyncio is None or is_blocked() else asyncio._get_running_loop()
 
 
 class FlatMap(Operator[Any]):

@@ -7,6 +7,7 @@ from queue import Empty, SimpleQueue
 from threading import Event
 from typing import Any, Generic, TypeVar
 
+from pyrs._core.blocking import while_blocked
 from pyrs._core.demand import UNBOUNDED
 from pyrs._core.fusion import IteratorConsumer, null_element, pull
 from pyrs._core.iterating import IterablePublisher
@@ -51,7 +52,7 @@ class _ForEach(Subscriber[T], IteratorConsumer[T]):
 
     def run(self, source: Publisher[T], timeout: float | None) -> None:
         try:
-            source.subscribe(self)
+            while_blocked(source.subscribe, self)
             if not self._ended.wait(timeout):
                 raise TimeoutError(f"the stream did not end within {timeout} seconds")
         except BaseException:
@@ -126,7 +127,7 @@ def to_iterable(source: Publisher[T], prefetch: int, timeout: float | None) -> I
 def _received(source: Publisher[T], prefetch: int, timeout: float | None) -> Iterator[T]:
     queue: _Queue[T] = _Queue(prefetch)
     try:
-        source.subscribe(queue)
+        while_blocked(source.subscribe, queue)
         while True:
             try:
                 element, ended = queue.arrived.get(timeout=timeout)
@@ -137,7 +138,7 @@ def _received(source: Publisher[T], prefetch: int, timeout: float | None) -> Ite
                     raise element
                 return
             yield element
-            queue.refill.taken()  # only now: the element before was used up when this one is wanted
+            while_blocked(queue.refill.taken)  # only now: the element before was used up when this one is wanted
     finally:
         queue.refill.cancel()
 

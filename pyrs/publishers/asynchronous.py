@@ -141,6 +141,10 @@ class _FutureRun(Coordinator[Any]):
     def _begin(self) -> None:
         if self._loop is not None and self._loop.is_closed() and not self._future.done():
             raise RuntimeError(f"the loop of {self._operator.call} is closed: it will never be done")
+        if self._loop is not None and not self._future.done():
+            from pyrs.aio.loops import check_turning
+
+            check_turning(self._loop)
         self._on_loop(self._listen)
 
     def _requested_more(self, n: int) -> None:

@@ -23,7 +23,7 @@ class Single(Stream[T_co]):
     __slots__ = ()
 
     def block(self, timeout: float | None = None) -> T_co:
-        """Wait on the calling thread and return the element. Do not call it on an asyncio loop: ``await`` there.
+        """Wait on the calling thread and return the element. A loop there would stand still: ``await`` on one.
 
         Args:
             timeout: the most seconds to wait, None for as long as it takes.

@@ -172,7 +172,7 @@ class Stream(
         """Call the action with each element and return when the stream completes; await it with a coroutine function.
 
         With a plain function this blocks the calling thread and requests everything: the action itself is what holds a
-        synchronous source back. Do not call it so on an asyncio loop. With a coroutine function it returns an
+        synchronous source back. A loop that runs on that thread stands still. With a coroutine function it returns an
         awaitable: elements are requested one by one, or ``concurrency`` ahead, as the action is done with them.
 
         Args:
