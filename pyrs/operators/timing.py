@@ -14,7 +14,7 @@ from pyrs._core.demand import UNBOUNDED
 from pyrs._core.inputs import Input
 from pyrs._core.relay import Relay
 from pyrs._core.stage import DROP, ElementStage
-from pyrs._core.text import checked_publisher, checked_seconds
+from pyrs._core.text import checked_natural, checked_publisher, checked_seconds
 from pyrs.api import Publisher, Subscriber
 from pyrs.errors import NullSignal, SchedulerClosed, StreamTimeout
 from pyrs.operators.alarm import Alarm
@@ -235,25 +235,39 @@ class Delay(_Timed):
     name = "delay"
     positive = False
 
+    def __init__(self, source: Publisher[Any], seconds: Seconds, prefetch: int, scheduler: Scheduler | None) -> None:
+        super().__init__(source, seconds, scheduler)
+        self.prefetch = checked_natural(prefetch, "prefetch", 1)
+
     def run(self, subscriber: Subscriber[Any]) -> _DelayRun:
         return _DelayRun(subscriber, self)
 
 
 class _DelayRun(Coordinator[Any]):
-    """Holds what was demanded until its time comes."""
+    """Holds what was demanded until its time comes, and asks for no more than it may hold."""
 
     def __init__(self, subscriber: Subscriber[Any], operator: Delay) -> None:
         super().__init__(subscriber, operator)
         self._source = operator.source
         self._alarm = Alarm(self, operator.scheduler)
         self._input = _DelayedInput(self, self._alarm, operator.seconds)
+        self._prefetch = operator.prefetch
+        self._asked = 0  # under the lock
 
     def _begin(self) -> None:
         assert self._source is not None
         self._input.subscribe_to(self._source)
 
     def _requested_more(self, n: int) -> None:
-        self._input.request(n)
+        self._ask()
+
+    def _ask(self) -> None:
+        with self._lock:
+            wanted = min(self._requested, self._emitted + self._prefetch) - self._asked
+            if wanted <= 0:
+                return
+            self._asked += wanted
+        self._input.request(wanted)
 
     def _advance(self) -> None:
         self._alarm.rang = False
@@ -263,6 +277,8 @@ class _DelayRun(Coordinator[Any]):
             self._emit(elements.popleft()[1])
         if not self._live:
             return
+        if self._asked - self._emitted <= self._prefetch >> 2:
+            self._ask()
         if elements:
             self._alarm.set(elements[0][0])
         elif ended and now < source.ends_at:

@@ -115,7 +115,7 @@ class Timing(Family[T_co]):
         """
         return self._over(operators.timing.Debounce(self.source, seconds, scheduler))
 
-    def delay(self, seconds: Seconds, *, scheduler: Scheduler | None = None) -> Stream[T_co]:
+    def delay(self, seconds: Seconds, *, prefetch: int = 256, scheduler: Scheduler | None = None) -> Stream[T_co]:
         """Shift every signal by so long: elements, the end, and an error, all in their order.
 
         ::
@@ -124,23 +124,24 @@ class Timing(Family[T_co]):
             delay(4)
             ------1-2---3|
 
-        Demand is handed on as it is; what was demanded is held until its time comes, so it grows with demand: put
-        ``limit_rate`` behind a delay of a fast source. Nothing is dropped.
+        What was demanded is asked for and held until its time comes, ``prefetch`` elements at most: a source that gives
+        more than that in the time of the delay is slowed. Nothing is dropped.
 
         Args:
             seconds: by how much.
+            prefetch: the most elements that are held; more are asked for when three quarters were handed on.
             scheduler: where the signals come from; see :class:`Timing`.
 
         Raises:
             TypeError: seconds is no duration, or the scheduler none.
-            ValueError: seconds is negative or not finite.
+            ValueError: seconds is negative or not finite, or prefetch less than 1.
 
         Example:
             >>> import pyrs
             >>> pyrs.just(1, 2).delay(0.001).collect()
             [1, 2]
         """
-        return self._over(operators.timing.Delay(self.source, seconds, scheduler))
+        return self._over(operators.timing.Delay(self.source, seconds, prefetch, scheduler))
 
     def delay_subscription(self, seconds: Seconds, *, scheduler: Scheduler | None = None) -> Stream[T_co]:
         """Subscribe to what is before this operator so much later.

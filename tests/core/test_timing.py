@@ -483,3 +483,21 @@ def test_a_scheduler_that_is_closed_while_a_timer_waits_fails_the_stream(operato
     scheduler.close()
     subscriber.await_error(SchedulerClosed)
     dropped.take()
+
+
+def test_a_delay_holds_no_more_than_it_may_of_an_endless_source(time: schedulers.VirtualTime) -> None:
+    pulled = 0
+
+    def endless() -> Iterator[int]:
+        nonlocal pulled
+        while True:
+            pulled += 1
+            yield pulled
+
+    subscriber: TestSubscriber[int] = TestSubscriber(None)
+    pyrs.from_iterable(endless()).delay(1, prefetch=8).subscribe(subscriber)
+    assert (pulled, subscriber.elements) == (8, [])
+    time.advance_by(1)
+    assert subscriber.elements == [*range(1, 9)]
+    assert pulled == 16
+    subscriber.cancel()
