@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import pyrs
+from pyrs.adapters.queues import from_queue
 from tests.core.conftest import Hidden
 
 DEADLINE = 20.0
@@ -98,7 +99,7 @@ async def _loop() -> pyrs.Stream[int]:
 
 async def _queue() -> pyrs.Stream[int]:
     queue: asyncio.Queue[int] = asyncio.Queue()
-    return pyrs.Stream(pyrs.adapters.from_queue(queue))
+    return from_queue(queue)
 
 
 @pytest.mark.parametrize("build", [_future, _loop, _queue])
