@@ -42,6 +42,9 @@ from pyrs.stream.single import Single
 from pyrs.stream.stream import Stream
 
 if TYPE_CHECKING:
+    from pyrs import adapters as adapters
+    from pyrs import schedulers as schedulers
+    from pyrs import sinks as sinks
     from pyrs.operators.backoff import Backoff
     from pyrs.operators.metrics import Metrics
     from pyrs.operators.notification import Notification
@@ -127,17 +130,19 @@ _FOUND_IN = {
 }
 
 
-def __getattr__(name: str) -> Any:
-    from importlib import import_module
+if not TYPE_CHECKING:  # to a type checker it would say that there is every name
 
-    module = _FOUND_IN.get(name)
-    if module is None:
-        if name in ("adapters", "schedulers", "sinks"):  # rooms that are asked for by their names
-            return import_module(f"{__name__}.{name}")
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(module), name)
-    globals()[name] = value  # the next time it is found at once
-    return value
+    def __getattr__(name: str) -> Any:
+        from importlib import import_module
+
+        module = _FOUND_IN.get(name)
+        if module is None:
+            if name in ("adapters", "schedulers", "sinks"):  # rooms that are asked for by their names
+                return import_module(f"{__name__}.{name}")
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        value = getattr(import_module(module), name)
+        globals()[name] = value  # the next time it is found at once
+        return value
 
 
 def __dir__() -> list[str]:

@@ -23,7 +23,7 @@ __all__ = ["ConcatMap", "SwitchMap"]
 class ConcatMap(Operator[Any]):
     """``concat_map(function)``: the elements of the function's Publishers, one after the other."""
 
-    def __init__(self, source: Publisher[Any], function: Callable[[Any], Publisher[Any]], prefetch: int) -> None:
+    def __init__(self, source: Publisher[Any], function: Callable[[Any], object], prefetch: int) -> None:
         super().__init__(source, f"concat_map({name_of(function)})")
         self.outer = source
         self.function = checked_callable(function, "function", awaited=True)
@@ -133,7 +133,7 @@ class _InTurn(RefilledInput[Any]):
 class SwitchMap(Operator[Any]):
     """``switch_map(function)``: the elements of the newest of the function's Publishers."""
 
-    def __init__(self, source: Publisher[Any], function: Callable[[Any], Publisher[Any]], prefetch: int) -> None:
+    def __init__(self, source: Publisher[Any], function: Callable[[Any], object], prefetch: int) -> None:
         super().__init__(source, f"switch_map({name_of(function)})")
         self.outer = source
         self.function = checked_callable(function, "function", awaited=True)

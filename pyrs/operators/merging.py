@@ -58,7 +58,7 @@ class FlatMap(Operator[Any]):
     def __init__(
         self,
         source: Publisher[Any],
-        function: Callable[[Any], Publisher[Any]],
+        function: Callable[[Any], object],  # see checked_inner
         concurrency: int,
         prefetch: int,
         delay_errors: bool,

@@ -68,6 +68,12 @@ assert_type(words.group_by(len).first().block().key, int)
 assert_type(words.group_by(len).flat_map(lambda group: group.count()), Stream[int])
 assert_type(numbers.concat(words), Stream[int | str])
 
+# What is imported when it is asked for.
+assert_type(pyrs.Backoff(), pyrs.Backoff)
+assert_type(pyrs.interval(1), Stream[int])
+assert_type(pyrs.schedulers.VirtualTime().now(), float)
+sink: pyrs.sinks.Sink[int] = pyrs.sinks.unicast()
+
 # A stream of cats is one of animals.
 animals: Stream[Animal] = pyrs.just(Cat())
 publisher: pyrs.Publisher[Animal] = pyrs.just(Cat()).filter(bool)
@@ -91,3 +97,5 @@ words.buffer(2, skip=1, seconds=1)  # type: ignore[call-overload]
 words.window(seconds="1")  # type: ignore[call-overload]
 words.first("x")  # type: ignore[call-overload]
 cats: Stream[Cat] = pyrs.just(Animal())  # type: ignore[arg-type]
+pyrs.from_iterabel([1])  # type: ignore[attr-defined]
+pyrs.operators.nonsense()  # type: ignore[attr-defined]
