@@ -9,7 +9,6 @@ from typing import Any
 
 from pyrs._core import hooks
 from pyrs._core.context import capture
-from pyrs._core.sites import is_coroutine_function
 from pyrs.aio.loops import loop_for, run_on
 from pyrs.api import Subscriber, Subscription
 from pyrs.errors import NullSignal
@@ -129,10 +128,3 @@ class CoroutineSubscriber(Subscriber[Any], Subscription):
             if hooks.is_exit(error):
                 raise
             hooks.on_error_dropped(error, f"raised by {name} of {type(self._subscriber).__name__}")
-
-
-def has_coroutines(subscriber: object) -> bool:
-    """Return whether a Subscriber's ``on_next``, or its ``on_subscribe``, is a coroutine function."""
-    return is_coroutine_function(getattr(subscriber, "on_next", None)) or is_coroutine_function(
-        getattr(subscriber, "on_subscribe", None)
-    )

@@ -131,7 +131,8 @@ class Stream(
             if given or request is not None:
                 raise TypeError("give a Subscriber or callables, not both; request goes with callables")
             subscriber = checked_subscriber(subscriber)
-            if is_coroutine_function(subscriber.on_next) or is_coroutine_function(subscriber.on_subscribe):
+            signals = (subscriber.on_next, subscriber.on_subscribe, subscriber.on_error, subscriber.on_complete)
+            if any(map(is_coroutine_function, signals)):
                 from pyrs.aio.subscribers import CoroutineSubscriber  # asyncio is a slow import
 
                 subscriber = CoroutineSubscriber(subscriber)

@@ -370,6 +370,41 @@ class Recorder:
 
 
 class TestCoroutineSubscriber:
+    @pytest.mark.parametrize("name", ["on_subscribe", "on_next", "on_error", "on_complete"])
+    @pytest.mark.parametrize("fails", [True, False])
+    def test_one_method_alone_may_be_a_coroutine_function(self, name: str, fails: bool) -> None:
+        ended = threading.Event()
+        called: list[str] = []
+
+        class Plain:
+            def on_subscribe(self, subscription: pyrs.Subscription) -> None:
+                called.append("on_subscribe")
+                subscription.request(2)
+
+            def on_next(self, element: int) -> None:
+                called.append("on_next")
+
+            def on_error(self, error: BaseException) -> None:
+                called.append("on_error")
+                ended.set()
+
+            def on_complete(self) -> None:
+                called.append("on_complete")
+                ended.set()
+
+        subscriber = Plain()
+        method = getattr(subscriber, name)
+
+        async def awaited(*arguments: Any) -> None:
+            await asyncio.sleep(0)
+            method(*arguments)
+
+        setattr(subscriber, name, awaited)
+        end = pyrs.error(ValueError()) if fails else pyrs.empty()
+        pyrs.just(1).concat(end).subscribe(subscriber)
+        assert ended.wait(DEADLINE)
+        assert called == ["on_subscribe", "on_next", "on_error" if fails else "on_complete"]
+
     @pytest.mark.parametrize("batch", [1, 5])
     def test_one_signal_after_the_other(self, batch: int) -> None:
         async def main() -> list[Any]:
