@@ -9,6 +9,7 @@ from threading import Lock
 from typing import Any
 
 from pyrs._core import hooks
+from pyrs._core.context import in_context
 from pyrs._core.coordinator import Coordinator, Operator
 from pyrs._core.inputs import Input
 from pyrs._core.subscription import InertSubscription, checked_subscriber
@@ -43,7 +44,8 @@ class Part(Operator[Any]):
         self._given_away = False
 
     def subscribe(self, subscriber: Subscriber[Any], /) -> None:
-        subscriber = checked_subscriber(subscriber)
+        # Upstream's signals come in the context of the Subscriber behind, which may be another one.
+        subscriber = in_context(checked_subscriber(subscriber))
         with self.dealer.lock:
             again, self._given_away = self._given_away, True
         if again:
