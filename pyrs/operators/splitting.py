@@ -87,6 +87,7 @@ class _PartRun(Coordinator[Any]):
             if part.error is None:
                 self._complete()
             else:
+                part.dealer.told()
                 self._fail(part.error)
 
     def _release(self) -> None:
@@ -116,6 +117,8 @@ class Dealer(Input[Any]):
         self.lock = Lock()
         self.behind = SplitRun(subscriber, operator, self)
         self.gone = False  # the Subscriber behind cancelled, or was told the end
+        self._untold: BaseException | None = None  # upstream's error, until somebody is told
+        self._ending: list[Part] = []  # those that are to be told
         self._wrap = wrap
 
     # What a way to split says. All but the first are called under the lock.
@@ -190,12 +193,28 @@ class Dealer(Input[Any]):
             for part in parts:
                 part.error = error
                 part.closed = True
+            self._untold, self._ending = error, parts
             self._stop()
         self.behind.error = error
         self.behind.ended = True
         for part in parts:
             part.wake()
         self.behind.wake()
+        self._report()
+
+    def told(self) -> None:
+        """Somebody is told upstream's error."""
+        with self.lock:
+            self._untold = None
+
+    def _report(self) -> None:
+        """Tell the hook of upstream's error when all are gone who were to be told it, and nobody was."""
+        with self.lock:
+            error = self._untold
+            if not self.gone or not all(part.left or part.listener is None for part in self._ending):
+                return
+            self._untold = None
+        self.behind._drop(error)
 
     # From downstream.
 
@@ -222,6 +241,7 @@ class Dealer(Input[Any]):
             if not already and not part.closed:
                 self._on_left(part, lost)
         self._settle()
+        self._report()
 
     def let_go(self) -> None:
         """The Subscriber behind is gone. Parts that it was given go on."""
@@ -232,6 +252,7 @@ class Dealer(Input[Any]):
         for part in never_given:
             self.leave(part)
         self._settle()
+        self._report()
 
 
 class SplitRun(Coordinator[Any]):
@@ -257,9 +278,11 @@ class SplitRun(Coordinator[Any]):
         ended = self.ended  # read before the parts: what was opened before it is there
         self._emit_from(self.ready)
         if ended and not self.ready and self._live:
-            error, self.error = self.error, None
-            self._complete() if error is None else self._fail(error)
+            if self.error is None:
+                self._complete()
+            else:
+                self._dealer.told()
+                self._fail(self.error)
 
     def _release(self) -> None:
         self._dealer.let_go()
-        self._drop(self.error)
