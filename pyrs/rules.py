@@ -37,7 +37,7 @@ class Rule(NamedTuple):
 
 _SOURCE = "pyrs._core.subscription.SourceSubscription"
 _ITERATING = "pyrs._core.iterating.IteratorSubscription"
-_STAGED = "pyrs._core.staged._StagedSubscriber"
+_STAGED = "pyrs._core.staged.StagedSubscriber"
 _COORDINATOR = "pyrs._core.coordinator.Coordinator"
 _RELAY = "pyrs._core.relay.Relay"
 _INPUT = "pyrs._core.inputs.Input"

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from itertools import islice, repeat, takewhile
 from operator import is_
-from threading import Lock
+from threading import RLock
 from typing import Any, Generic, TypeVar
 
 from pyrs._core import hooks
@@ -34,7 +34,7 @@ class Input(Subscriber[T]):
     __slots__ = ("_closed", "_demand", "_guard", "_subscription")
 
     def __init__(self) -> None:
-        self._guard = Lock()
+        self._guard = RLock()  # may be taken again by its thread: a finalizer, run by the collector, may cancel
         self._subscription: Subscription | None = None
         self._demand = 0  # what is to be requested when the Subscription comes
         self._closed = False  # ended or cancelled

@@ -45,10 +45,12 @@ class Stage(ABC):
     Attributes:
         calls_user_code: whether a function of the user's runs in it.
         fuses: whether ``over`` says all there is; if not, the stage only takes elements that are pushed.
+        one_to_one: whether it gives one element for each that it takes, neither less nor more.
         site: the line of user code that assembled it.
     """
 
     calls_user_code = True
+    one_to_one = False
     fuses = True
     site: Site | None = None
 

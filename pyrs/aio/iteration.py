@@ -7,15 +7,17 @@ turns, so that other tasks run as well.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from typing import Any, TypeVar
 
+from pyrs._core import hooks
 from pyrs._core.context import attach
-from pyrs._core.fusion import pull
+from pyrs._core.demand import UNBOUNDED
+from pyrs._core.fusion import Chain, null_element, pull
 from pyrs._core.iterating import IterablePublisher
 from pyrs._core.refill import Refill
 from pyrs._core.stage import FoldStage
-from pyrs._core.staged import StagedPublisher
+from pyrs._core.staged import StagedPublisher, StagedSubscriber
 from pyrs.aio.waking import Waker, current_waker, is_trio
 from pyrs.api import Publisher, Subscriber, Subscription
 from pyrs.errors import NullSignal, SpecViolation
@@ -43,6 +45,14 @@ async def elements(source: Publisher[T], prefetch: int) -> AsyncGenerator[T, Non
     """
     waker = current_waker()
     if isinstance(source, IterablePublisher):
+        if not all(stage.one_to_one for stage in source.stages):
+            paced = _Paced(source).elements(waker)
+            try:
+                async for element in paced:
+                    yield element
+            finally:
+                await paced.aclose()
+            return
         pulled = pull(source.iterable, source.stages, source.name, source.site)
         try:
             turn = 0
@@ -81,6 +91,80 @@ async def elements(source: Publisher[T], prefetch: int) -> AsyncGenerator[T, Non
                 await waker.pause()
     finally:
         inbox.close()
+
+
+class _Paced(Subscriber[Any], Subscription):
+    """Pulls from an iterable and pushes what comes through the stages, so that it can pause between two elements.
+
+    A stage may take any number of elements before it gives one: a filter that lets nothing pass, over a source without
+    an end, would hold the loop for ever if the chain were asked for its next element.
+    """
+
+    def __init__(self, source: IterablePublisher[Any]) -> None:
+        self._arrived: deque[Any] = deque()
+        self._error: BaseException | None = None
+        self._ended = False
+        self._chain: Chain[Any] = Chain(source.iterable, (), source.name, source.site)
+        self._stages = StagedSubscriber(self, source.stages)
+
+    async def elements(self, waker: Waker) -> AsyncGenerator[Any, None]:
+        """Iterate over what comes through; an element is pulled when one is wanted and there is none."""
+        turn = 0
+        try:
+            self._stages.on_subscribe(self)
+            iterator = self._chain.iterator
+            while True:
+                while self._arrived:
+                    yield self._arrived.popleft()
+                if self._error is not None:
+                    raise self._error
+                if self._ended:
+                    return
+                self._pull(iterator)
+                turn += 1
+                if turn == _TURN:
+                    turn = 0
+                    await waker.pause()
+        finally:
+            self._stages.cancel()
+            self._chain.release()
+
+    def _pull(self, iterator: Iterator[Any]) -> None:
+        try:
+            element = next(iterator)
+            if element is None:
+                raise null_element()
+        except StopIteration:
+            self._stages.on_complete()
+        except BaseException as error:
+            self._chain.explain(error)
+            self._stages.on_error(error)
+            if hooks.is_exit(error):
+                raise
+        else:
+            self._stages.on_next(element)
+
+    # What the stages ask for is pulled anyway, one by one.
+
+    def request(self, n: int, /) -> None:
+        pass
+
+    def cancel(self) -> None:
+        pass
+
+    # What comes through the stages.
+
+    def on_subscribe(self, subscription: Subscription, /) -> None:
+        subscription.request(UNBOUNDED)
+
+    def on_next(self, element: Any, /) -> None:
+        self._arrived.append(element)
+
+    def on_error(self, error: BaseException, /) -> None:
+        self._error = error
+
+    def on_complete(self) -> None:
+        self._ended = True
 
 
 class _Inbox(Subscriber[T]):

@@ -20,6 +20,8 @@ __all__ = ["Dematerialize", "Map", "Materialize", "Scan", "WithIndex"]
 class Map(Stage):
     """``map(function)``: each element becomes what the function returns for it."""
 
+    one_to_one = True
+
     def __init__(self, function: Callable[[Any], Any]) -> None:
         self.function = checked_callable(function, "function")
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import itertools
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import pytest
@@ -228,3 +229,45 @@ def test_a_test_subscriber_does_not_pass_a_faulty_publisher() -> None:
     manual.subscriber.on_complete()
     manual.subscriber.on_complete()
     assert any("1.7" in violation for violation in subscriber.violations)
+
+
+@pytest.mark.parametrize(
+    "ending",
+    [
+        lambda stream: stream.first(),
+        lambda stream: stream.to_list(),
+        lambda stream: stream.for_each(never_called),
+        lambda stream: stream.iterate().__aenter__(),
+    ],
+    ids=["first", "to_list", "for_each", "iterate"],
+)
+def test_a_filter_that_lets_nothing_pass_does_not_hold_the_loop(ending: Any) -> None:
+    async def main() -> None:
+        async def wait() -> None:
+            result = await ending(pyrs.from_iterable(itertools.count()).filter(lambda n: n < 0))
+            await anext(result)
+
+        with pytest.raises(asyncio.TimeoutError):
+            await asyncio.wait_for(wait(), 0.05)
+
+    asyncio.run(main())
+
+
+async def never_called(n: int) -> None:
+    raise AssertionError(n)
+
+
+def test_an_element_is_pulled_when_it_is_wanted_also_behind_a_filter() -> None:
+    pulled: list[int] = []
+
+    def source() -> Iterator[int]:
+        for n in range(100):
+            pulled.append(n)
+            yield n
+
+    async def main() -> None:
+        async with pyrs.from_iterable(source()).filter(lambda n: n % 3 == 0).iterate() as numbers:
+            assert [await anext(numbers), await anext(numbers)] == [0, 3]
+        assert pulled == [0, 1, 2, 3]
+
+    asyncio.run(main())
