@@ -96,7 +96,7 @@ class _ConcatMapRun(Relay[Any]):
             return
         self._outer.taken()
         try:
-            inner = checked_inner(self._function(element), self._loop)
+            inner = checked_inner(self._function(element), self._operator, self._loop)
         except BaseException as error:
             self._raised(error)
             return
@@ -192,7 +192,7 @@ class _SwitchMapRun(Coordinator[Any]):
     def _switch_by(self, element: Any) -> None:
         self._let_inner_go()
         try:
-            publisher = checked_inner(self._function(element), self._loop)
+            publisher = checked_inner(self._function(element), self._operator, self._loop)
         except BaseException as error:
             self._raised(error)
             return

@@ -14,7 +14,7 @@ from pyrs._core.demand import UNBOUNDED
 from pyrs._core.fusion import Chain
 from pyrs._core.inputs import Input, QueuedInput
 from pyrs._core.iterating import IterablePublisher
-from pyrs._core.text import checked_callable, name_of, short
+from pyrs._core.text import checked_callable, name_of
 from pyrs.api import Publisher, Subscriber
 from pyrs.errors import NullSignal
 from pyrs.operators.combining import checked_sources
@@ -23,11 +23,12 @@ from pyrs.stream.family import Family
 __all__ = ["FlatMap", "Merge", "checked_inner", "running_loop"]
 
 
-def checked_inner(result: Any, loop: Any = None) -> Publisher[Any]:
+def checked_inner(result: Any, operator: Operator[Any], loop: Any) -> Publisher[Any]:
     """Return the Publisher that a function gave: of an awaitable its result, of an asynchronous iterable its elements.
 
     Args:
         result: what the function returned.
+        operator: whose function it is: what is awaited and fails, failed there.
         loop: the asyncio loop for what has to be awaited; None for the one that runs here, else the background's.
 
     Raises:
@@ -39,7 +40,9 @@ def checked_inner(result: Any, loop: Any = None) -> Publisher[Any]:
     if awaited or hasattr(type(result), "__aiter__"):
         from pyrs.aio.sources import AsyncIterablePublisher, Once  # asyncio is a slow import
 
-        return AsyncIterablePublisher(Once(result) if awaited else result, short(result), loop, only=awaited)
+        inner = AsyncIterablePublisher(Once(result) if awaited else result, operator.call, loop, only=awaited)
+        inner.site = operator.site  # not the line that happened to run when the element came
+        return inner
     message = f"the function must return a Publisher, not {type(result).__name__}"
     if isinstance(result, Iterable):
         message += "; pyrs.from_iterable makes a Publisher of an iterable"
@@ -124,7 +127,7 @@ class _FlatMapRun(Coordinator[Any]):
 
     def _open(self, element: Any) -> None:
         """Begin the stream of an element. On the thread that brings the element."""
-        publisher = checked_inner(self._function(element), self._loop)
+        publisher = checked_inner(self._function(element), self._operator, self._loop)
         source = publisher.source if isinstance(publisher, Family) else publisher
         if type(source) is IterablePublisher:
             pulled = _Pulled(self, source)

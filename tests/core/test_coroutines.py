@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import sys
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
@@ -264,6 +265,24 @@ class TestFlattening:
 
         with pytest.raises(ValueError, match="0"):
             pyrs.range(3).flat_map(fail).collect(timeout=DEADLINE)
+
+    @pytest.mark.parametrize("name", ["flat_map", "concat_map", "switch_map"])
+    @pytest.mark.parametrize("source", [pyrs.range(1), pyrs.timer(0.001)])
+    def test_an_error_says_where_it_arose(self, name: str, source: pyrs.Stream[int]) -> None:
+        async def fetch(n: int) -> int:
+            raise ValueError("boom")
+
+        async def listen(n: int) -> AsyncIterator[int]:
+            raise ValueError("boom")
+            yield n
+
+        for function in (fetch, listen):
+            line = sys._getframe().f_lineno + 1
+            stream = getattr(source, name)(function)
+            with pytest.raises(ValueError, match="boom") as raised:
+                stream.collect(timeout=DEADLINE)
+            note = f"in {name}({function.__name__}), assembled at {__file__}:{line}"
+            assert raised.value.__notes__ == [note]  # type: ignore[attr-defined]
 
 
 class TestForEach:
