@@ -41,7 +41,8 @@ PLACES = {
     "msgpack": ("jvm/",),
     "py4j": ("jvm/gateways/",),
     "jpype": ("jvm/gateways/",),
-    "pyarrow": ("jvm/values/",),
+    "pyarrow": ("jvm/values/", "spark/"),
+    "pandas": ("spark/",),
     "pyspark": ("jvm/gateways/", "spark/", "_demo/", "tck/_java/spark.py"),
     "pytest": ("tck/plugin.py",),
     "tqdm": ("operators/progress.py",),
@@ -52,7 +53,7 @@ PLACES = {
 # What the core uses where it is there. It is imported inside functions: importing the core loads none of it, see below.
 WHERE_INSTALLED = frozenset({"tqdm"})
 # These have one file each: whoever changes the library's version has one file to read.
-ONE_FILE = ("py4j", "jpype", "pyarrow")
+ONE_FILE = ("py4j", "jpype")
 
 
 class Import(NamedTuple):
