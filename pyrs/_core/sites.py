@@ -9,15 +9,18 @@ from __future__ import annotations
 
 import sys
 from os.path import dirname, join
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, Final, NamedTuple, NoReturn, cast
 
 if TYPE_CHECKING:
     from types import CodeType, FrameType
 
-__all__ = ["Site", "add_note", "assembly_site", "blame", "code_of", "code_of_iterator", "is_ours"]
+__all__ = ["Site", "add_note", "assembly_site", "blame", "code_of", "code_of_iterator", "is_ours", "raise_again"]
 
 _MOST_NOTES = 32
 """The most notes an error is given. One that is kept and signalled for ever would grow otherwise."""
+
+_MOST_RAISES: Final = 8
+"""How often an error may be raised again before its traceback is cut back to the one that it came with."""
 
 
 class Site(NamedTuple):
@@ -93,3 +96,23 @@ def add_note(error: BaseException, note: str) -> None:
             BaseException.__setattr__(error, "__notes__", [*notes, note])
     except Exception:  # a foreign exception may refuse all the same; what it says by itself must do
         pass
+
+
+def raise_again(error: BaseException) -> NoReturn:
+    """Raise an error that was signalled.
+
+    It may be signalled to many, for ever: one that is cached, or replayed. Python puts the frames of whoever it passes
+    in front of its traceback, and all that those hold stays alive with it. So they are dropped, after a while: an error
+    that comes up through streams within streams tells of them all.
+    """
+    came_with = entry = error.__traceback__
+    raises = 0
+    while entry is not None:
+        if entry.tb_frame.f_code is raise_again.__code__:
+            raises += 1
+            came_with = entry.tb_next
+        entry = entry.tb_next
+    try:
+        raise error if raises < _MOST_RAISES else error.with_traceback(came_with)
+    finally:
+        del error, came_with  # or the error, its traceback and this frame keep each other alive

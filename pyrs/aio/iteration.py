@@ -16,6 +16,7 @@ from pyrs._core.demand import UNBOUNDED
 from pyrs._core.fusion import Chain, null_element, pull
 from pyrs._core.iterating import IterablePublisher
 from pyrs._core.refill import Refill
+from pyrs._core.sites import raise_again
 from pyrs._core.stage import FoldStage
 from pyrs._core.staged import StagedPublisher, StagedSubscriber
 from pyrs.aio.waking import Waker, current_waker, is_trio
@@ -77,7 +78,7 @@ async def elements(source: Publisher[T], prefetch: int) -> AsyncGenerator[T, Non
                     if arrived:
                         continue
                     if inbox.error is not None:
-                        raise inbox.error
+                        raise_again(inbox.error)
                     return
                 await waker.wait(inbox.is_ready)
                 turn = 0
@@ -117,7 +118,7 @@ class _Paced(Subscriber[Any], Subscription):
                 while self._arrived:
                     yield self._arrived.popleft()
                 if self._error is not None:
-                    raise self._error
+                    raise_again(self._error)
                 if self._ended:
                     return
                 self._pull(iterator)

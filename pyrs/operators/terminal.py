@@ -12,6 +12,7 @@ from pyrs._core.demand import UNBOUNDED
 from pyrs._core.fusion import IteratorConsumer, null_element, pull
 from pyrs._core.iterating import IterablePublisher
 from pyrs._core.refill import Refill
+from pyrs._core.sites import raise_again
 from pyrs.api import Publisher, Subscriber, Subscription
 from pyrs.errors import NullSignal, SpecViolation
 
@@ -60,7 +61,7 @@ class _ForEach(Subscriber[T], IteratorConsumer[T]):
             raise
         if self._error is not None:
             try:
-                raise self._error
+                raise_again(self._error)
             finally:
                 self._error = None  # or the error, its traceback, this frame and this object keep each other alive
 
@@ -135,7 +136,7 @@ def _received(source: Publisher[T], prefetch: int, timeout: float | None) -> Ite
                 raise TimeoutError(f"no element came within {timeout} seconds") from None
             if ended:
                 if isinstance(element, BaseException):
-                    raise element
+                    raise_again(element)
                 return
             yield element
             while_blocked(queue.refill.taken)  # only now: the element before was used up when this one is wanted

@@ -9,6 +9,7 @@ from typing import Any
 
 from pyrs._core.demand import non_positive
 from pyrs._core.fusion import Chain, Gauge, null_element
+from pyrs._core.sites import raise_again
 from pyrs._core.stage import END, ElementStage, PushedStage, Stage, StageRun, TailRun
 from pyrs._core.text import MISSING, checked_callable, checked_given, checked_natural, name_of, short
 from pyrs.errors import NonPositiveRequest
@@ -215,7 +216,7 @@ class Dematerialize(ElementStage):
         if not isinstance(element, Notification):
             raise TypeError(f"dematerialize takes a stream of Notification, not of {type(element).__name__}")
         if element.error is not None:
-            raise element.error
+            raise_again(element.error)
         return END if element.kind == "complete" else element.element
 
     def __repr__(self) -> str:
