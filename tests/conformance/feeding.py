@@ -144,20 +144,22 @@ def fed(sink: Sink[int], elements: int) -> pyrs.Stream[int]:
     return sink.stream.do_on_request(begin)
 
 
-def submitted(elements: int, capacity: int = 256) -> SubmissionPublisher[int]:
-    """A SubmissionPublisher that a thread submits to as soon as somebody has subscribed."""
-    publisher: SubmissionPublisher[int] = SubmissionPublisher(max_buffer_capacity=capacity)
+def submitted(elements: int) -> pyrs.Stream[int]:
+    """A SubmissionPublisher that a thread submits to as soon as somebody requests: then all have subscribed."""
+    publisher: SubmissionPublisher[int] = SubmissionPublisher()
     over = Event()
+    begun = Lock()
 
     def submit() -> None:
-        while not publisher.has_subscribers:
-            if over.wait(_GLANCE):
-                return
         for number in range(elements):
-            if over.is_set():
+            if over.is_set() or not publisher.has_subscribers:
                 return
             publisher.submit(number)
         publisher.close()
+
+    def begin(n: int) -> None:
+        if begun.acquire(blocking=False):
+            Thread(target=submit, name="conformance-submitter", daemon=True).start()
 
     def stop() -> None:
         over.set()
@@ -166,6 +168,4 @@ def submitted(elements: int, capacity: int = 256) -> SubmissionPublisher[int]:
     after_each_test(stop)
     if elements == 0:
         publisher.close()
-    else:
-        Thread(target=submit, name="conformance-submitter", daemon=True).start()
-    return publisher
+    return publisher.do_on_request(begin)

@@ -16,7 +16,7 @@ from tests.conformance.running import Result, in_words, numbers_of, why_failed, 
 from tests.conformance.sources_hash import ROOT
 from tests.conformance.strangers import STRANGERS
 
-__all__ = ["PAGE", "hash_of_page", "render", "rows_of_page"]
+__all__ = ["PAGE", "count_in", "hash_of_page", "render", "rows_of_page"]
 
 PAGE = ROOT / "docs" / "conformance.md"
 _HASH = re.compile(r"<!-- sources: ([0-9a-f]+) -->")
@@ -156,3 +156,8 @@ def rows_of_page() -> dict[str, list[str]]:
     """Return the cells of each row."""
     rows = re.findall(r"^\| (?!\||---)([^|\n]*)\|(.*)\|$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
     return {name.strip(): [cell.strip() for cell in cells.split("|")] for name, cells in rows}
+
+
+def count_in(cell: str) -> int:
+    """Return how many tests a cell counts, passed or skipped: which optional ones pass may be a matter of time."""
+    return sum(int(number) for number in re.findall(r"(\d+) (?:passed|skipped)", cell))

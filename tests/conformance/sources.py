@@ -239,7 +239,6 @@ HOT: list[Entry] = [
         submitted,
         failed=_failed_submission,
         covers=("sinks.SubmissionPublisher",),
-        skips=LATE,
         subset=True,
         all_routes=True,
     ),
