@@ -7,6 +7,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+
+pytest.importorskip("reactivex")  # there is none for Python 3.10
+
 import reactivex
 from reactivex import operators as rx
 from reactivex.disposable import Disposable
