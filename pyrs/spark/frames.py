@@ -116,13 +116,12 @@ class _FramesRun(Coordinator[Any]):
         self._jobs: Jobs | None = None
         self._reader: Reader | None = None
         self._planned = False
-        self._count: int | None = None  # how many partitions there are, as far as that is known
+        self._count = 0  # how many partitions there are
         self._next = 0
-        self._last = False  # the reader has said that there are no more
         self._taken = 0
         self._slots: deque[_Partition] = deque()  # computed or held; the lane's
         self._rows: Iterator[Any] | None = None  # of the batch that is being signalled
-        self._left = 0
+        self._remaining = 0
 
     def _begin(self) -> None:
         # On the thread that subscribes, for its local properties.
@@ -139,8 +138,8 @@ class _FramesRun(Coordinator[Any]):
             elif not demand:
                 return
             else:
-                self._left -= self._emit_through(self._rows, min(demand, self._left), steady=True)
-                if not self._left:
+                self._remaining -= self._emit_through(self._rows, min(demand, self._remaining), steady=True)
+                if not self._remaining:
                     self._rows = None
 
     def _start_more(self) -> None:
@@ -153,8 +152,8 @@ class _FramesRun(Coordinator[Any]):
                 jobs.submit(self._plan)
             return
         # Each element that is demanded may need a partition of its own; so may each partition that was empty.
-        room = min(reader.window, self._requested + self._taken)
-        while len(self._slots) < room and not self._all_started():
+        room = min(self._frames.window, self._requested + self._taken)
+        while len(self._slots) < room and self._next < self._count:
             partition = _Partition(self._next)
             self._next += 1
             self._slots.append(partition)
@@ -168,12 +167,12 @@ class _FramesRun(Coordinator[Any]):
         else:
             partition = next((each for each in slots if each.done or each.batches), None)
         if partition is None:
-            if self._reader is not None and not slots and self._all_started():
+            if self._reader is not None and not slots and self._next == self._count:
                 self._complete()
             return False
         done = partition.done  # read before the batches: those that came before are there by then
         if partition.batches:
-            self._rows, self._left = self._shape.of_batch(partition.batches.popleft())
+            self._rows, self._remaining = self._shape.of_batch(partition.batches.popleft())
             return True
         if not done:
             return False
@@ -188,7 +187,7 @@ class _FramesRun(Coordinator[Any]):
         frames = self._frames
         try:
             self._shape, schema = opened(frames.df, frames.as_)
-            reader = reader_for(frames.df, schema, frames.window)
+            reader = reader_for(frames.df, schema)
             self._count = reader.open()
             self._reader = reader
         except Exception as error:
@@ -202,19 +201,15 @@ class _FramesRun(Coordinator[Any]):
             self.wake()
 
         try:
-            if not reader.read(partition.number, deliver, self._is_over):
-                self._last = True
+            reader.read(partition.number, deliver, self._is_over)
         except Exception as error:
             if self._is_over():
                 return  # most likely the cancel itself
-            failed = PartitionFailed(partition.number, _first_line(error))
+            failed = PartitionFailed(partition.number, _reason(error))
             failed.__cause__ = error
             partition.error = failed
         partition.done = True
         self.wake()
-
-    def _all_started(self) -> bool:
-        return self._last or self._next == self._count
 
     def _is_over(self) -> bool:
         return not self._live
@@ -229,6 +224,17 @@ class _FramesRun(Coordinator[Any]):
         self._rows = None
 
 
-def _first_line(error: BaseException) -> str:
-    lines = str(error).strip().splitlines()
-    return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
+def _reason(error: BaseException) -> str:
+    """Return in one line what went wrong: of an error that comes from Java, its first cause."""
+    text = f"{type(error).__name__}: {error}"
+    java = getattr(error, "java_exception", None)
+    try:
+        while java is not None:
+            text, java = java.toString(), java.getCause()
+    except Exception:  # the JVM is gone
+        pass
+    lines = text.strip().splitlines()
+    if "Traceback (most recent call last):" in text:  # of a Python worker: what was raised there is its last line
+        lines = [line for line in lines[1:] if line[:1].isalpha()] or lines
+        return lines[-1]
+    return lines[0]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import struct
+from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 from weakref import WeakKeyDictionary
@@ -39,25 +40,22 @@ class PartitionFailed(PyrsError, RuntimeError):
 class Reader(Protocol):
     """The partitions of one subscription."""
 
-    window: int
-    """How many may be read at a time."""
+    def open(self) -> int:
+        """Plan the query; return how many partitions there are."""
 
-    def open(self) -> int | None:
-        """Plan the query; return how many partitions there are, None if that shows in the end only."""
-
-    def read(self, partition: int, deliver: Callable[[Any], object], over: Callable[[], bool]) -> bool:
-        """Run the job of a partition, and deliver its batches; return whether there was such a partition.
+    def read(self, partition: int, deliver: Callable[[Any], object], over: Callable[[], bool]) -> None:
+        """Run the job of a partition, and deliver its batches. Several threads read at a time.
 
         Args:
-            partition: which; each is read once, and in order where ``window`` is 1.
+            partition: which.
             deliver: takes a batch.
             over: whether nobody wants more.
         """
 
 
-def reader_for(df: Any, schema: Any, window: int) -> Reader:
+def reader_for(df: Any, schema: Any) -> Reader:
     """Return the faster reader that works on this driver."""
-    return JvmReader(df, schema, window) if has_fast_path(df) else PublicReader(df, window)
+    return JvmReader(df, schema) if has_fast_path(df) else PublicReader(df)
 
 
 def has_fast_path(df: Any) -> bool:
@@ -86,73 +84,73 @@ def _probe(gateway: Any, java_df: Any) -> bool:
 
 
 class JvmReader:
-    """Has the JVM encode each partition as Arrow, in a job of its own, as many at a time as the window says.
+    """Has the JVM encode each partition as Arrow, in a job of its own.
 
     The two methods are no public interface, but have had the same names and signatures since Spark 3.5.
     """
 
-    def __init__(self, df: Any, schema: Any, window: int) -> None:
-        self.window = window
-        self._df = df
-        self._schema = schema
-
-    def open(self) -> int | None:
-        context = self._df.sparkSession.sparkContext
+    def __init__(self, df: Any, schema: Any) -> None:
+        self._context = df.sparkSession.sparkContext
         # A plan of our own: stages of a shared one that a cancel has killed would stay dead for everybody.
-        rdd = self._df.select("*")._jdf.toArrowBatchRdd().toJavaRDD()
-        jvm, scala_context = context._jvm, context._jsc.sc()
-        run_job, array_list = jvm.PythonRDD.runJob, jvm.java.util.ArrayList
+        self._df = df.select("*")
+        self._schema = schema
+        self._idle: deque[Any] = deque()
+
+    def open(self) -> int:
+        jvm = self._context._jvm
+        self._run_job, self._array_list = jvm.PythonRDD.runJob, jvm.java.util.ArrayList
+        rdd = self._encoded()
+        self._idle.append(rdd)
         count: int = rdd.getNumPartitions()
-
-        def run(partition: int) -> Any:
-            partitions = array_list()
-            partitions.add(partition)
-            return run_job(scala_context, rdd, partitions)
-
-        self._run = run
         return count
 
-    def read(self, partition: int, deliver: Callable[[Any], object], over: Callable[[], bool]) -> bool:
+    def _encoded(self) -> Any:
+        return self._df._jdf.toArrowBatchRdd().toJavaRDD()
+
+    def _run(self, partition: int) -> Any:
+        # No two jobs share an RDD at the same time: where one fails, Spark's scheduler takes all jobs over its RDD for
+        # failed, and we could not tell which partition it was.
+        try:
+            rdd = self._idle.popleft()
+        except IndexError:
+            rdd = self._encoded()
+        partitions = self._array_list()
+        partitions.add(partition)
+        served = self._run_job(self._context._jsc.sc(), rdd, partitions)
+        self._idle.append(rdd)
+        return served
+
+    def read(self, partition: int, deliver: Callable[[Any], object], over: Callable[[], bool]) -> None:
         address, secret, server = self._run(partition)
         with _connected(address, secret) as connection:
             for data in _frames(connection):
                 if over():
-                    return True
+                    return
                 batch = read_batch(data, self._schema)
                 if batch.num_rows:
                     deliver(batch)
         server.getResult()  # raises if the JVM stopped in the middle
-        return True
 
 
 class PublicReader:
-    """Has Python workers encode each partition, and takes what they made from ``toLocalIterator``.
+    """Has Python workers encode each partition, by public interface alone: ``mapInArrow``, ``rdd`` and ``runJob``."""
 
-    That is public interface alone, and reads one partition after the other; with a window of more than one Spark
-    computes the next one meanwhile.
-    """
-
-    window = 1
-
-    def __init__(self, df: Any, window: int) -> None:
+    def __init__(self, df: Any) -> None:
         self._df = df
-        self._ahead = window > 1
-        self._encoded: Iterator[Any] = iter(())
+        self._context = df.sparkSession.sparkContext
 
-    def open(self) -> int | None:
-        encoded = self._df.mapInArrow(_encoder(), "batch binary")
-        self._encoded = encoded.toLocalIterator(prefetchPartitions=self._ahead)
-        return None
+    def open(self) -> int:
+        self._encoded = self._df.mapInArrow(_encoder(), "batch binary").rdd
+        count: int = self._encoded.getNumPartitions()
+        return count
 
-    def read(self, partition: int, deliver: Callable[[Any], object], over: Callable[[], bool]) -> bool:
-        for (data,) in self._encoded:
-            if data is None:
-                return True  # the mark at a partition's end
+    def read(self, partition: int, deliver: Callable[[Any], object], over: Callable[[], bool]) -> None:
+        # Each call makes an RDD of its own: see JvmReader.
+        for data in self._context.runJob(self._encoded, _payloads(), [partition]):
             if over():
-                return True
+                return
             for batch in read_stream(data):
                 deliver(batch)
-        return False
 
 
 def _encoder() -> Callable[[Iterator[Any]], Iterator[Any]]:
@@ -168,10 +166,13 @@ def _encoder() -> Callable[[Iterator[Any]], Iterator[Any]]:
                 sink = pyarrow.BufferOutputStream()
                 with pyarrow.ipc.new_stream(sink, batch.schema) as writer:
                     writer.write_batch(batch)
-                yield row(sink.getvalue())
-        yield row(None)
+                yield row(sink.getvalue().to_pybytes())
 
     return encode
+
+
+def _payloads() -> Callable[[Iterator[Any]], Iterator[bytes]]:
+    return lambda rows: (bytes(row[0]) for row in rows)
 
 
 def _connected(address: int | str, secret: str | None) -> socket.socket:

@@ -1,0 +1,52 @@
+"""One local Spark session for all tests of this folder, with four threads for its tasks."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+# Python workers run in the environment of the tests, and tasks that latch on files find them.
+os.environ["PYSPARK_PYTHON"] = sys.executable
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[Any]:
+    from pyspark.sql import SparkSession
+
+    options = {
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.memory": "1g",
+        "spark.log.level": "OFF",
+        "spark.sql.shuffle.partitions": "3",
+        "spark.sql.session.timeZone": "UTC",
+    }
+    builder = SparkSession.builder.master("local[4]").appName("pyrs-tests")
+    for key, value in options.items():
+        builder = builder.config(key, value)
+    session = builder.getOrCreate()
+    yield session
+    session.stop()
+
+
+@pytest.fixture(autouse=True)
+def _no_job_is_left(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Whatever a test did, no job of its streams runs afterwards."""
+    yield
+    if "spark" in request.fixturenames:
+        session = request.getfixturevalue("spark")
+        if session.sparkContext._jsc is not None:
+            assert_no_jobs(session)
+
+
+def assert_no_jobs(session: Any, seconds: float = 10.0) -> None:
+    from tests.spark.waiting import eventually
+
+    tracker = session.sparkContext.statusTracker()
+    eventually(lambda: not tracker.getActiveJobsIds(), "jobs still run", seconds)

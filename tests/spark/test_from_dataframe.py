@@ -1,0 +1,383 @@
+"""from_dataframe: what comes out, in how many jobs, how it ends; each on both readers where they could differ."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime
+import decimal
+import os
+import pickle
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import pyrs
+from pyrs import spark as ps
+from pyrs.errors import JvmUnavailable
+from pyrs.spark import frames, reading
+from pyrs.testing import TestSubscriber
+from tests.spark.waiting import DEADLINE, Gates, eventually
+
+
+@pytest.fixture(params=["jvm", "public"])
+def reader(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    if request.param == "public":
+        pytest.importorskip("pandas")  # mapInArrow asks for it
+        monkeypatch.setattr(reading, "has_fast_path", lambda df: False)
+    return str(request.param)
+
+
+@pytest.fixture
+def gates(tmp_path: Path) -> Iterator[Gates]:
+    gates = Gates(tmp_path)
+    yield gates
+    gates.open()
+
+
+def active_jobs(spark: Any) -> int:
+    return len(spark.sparkContext.statusTracker().getActiveJobsIds())
+
+
+def test_the_fast_path_is_there(spark: Any) -> None:
+    assert reading.has_fast_path(spark.range(1))
+
+
+def test_a_driver_without_the_methods_falls_back(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading, "_RUN_JOB", ("java.lang.String",))
+    reading._probed.clear()
+    try:
+        df = spark.range(1)
+        assert isinstance(reading.reader_for(df, None), reading.PublicReader)
+    finally:
+        reading._probed.clear()
+
+
+def test_rows_come_in_order(spark: Any, reader: str) -> None:
+    df = spark.range(0, 1000, 1, 7).selectExpr("id", "cast(id as string) as name")
+    assert ps.from_dataframe(df).collect(timeout=DEADLINE) == df.collect()
+
+
+def test_a_row_is_spark_s_own(spark: Any) -> None:
+    df = spark.createDataFrame([(1, "one")], "number int, name string")
+    (row,) = ps.from_dataframe(df).collect(timeout=DEADLINE)
+    assert row == df.first() and row.name == "one" and row["number"] == 1
+    assert row.asDict() == {"number": 1, "name": "one"}
+    assert repr(row) == "Row(number=1, name='one')"
+    assert pickle.loads(pickle.dumps(row)) == row
+    assert spark.createDataFrame([row]).collect() == [row]
+
+
+def test_the_other_forms(spark: Any, reader: str) -> None:
+    df = spark.range(0, 6, 1, 2).selectExpr("id", "id * 2 as twice")
+    assert ps.from_dataframe(df, as_="tuples").collect(timeout=DEADLINE) == [(n, 2 * n) for n in range(6)]
+    assert ps.from_dataframe(df, as_="dicts").collect(timeout=DEADLINE) == [{"id": n, "twice": 2 * n} for n in range(6)]
+    batches = ps.from_dataframe(df, as_="arrow").collect(timeout=DEADLINE)
+    assert [batch.num_rows for batch in batches] == [3, 3]
+    assert batches[0].schema.names == ["id", "twice"]
+
+
+def test_pandas(spark: Any) -> None:
+    pandas = pytest.importorskip("pandas")
+    df = spark.sql("select id, timestamp'2024-05-06 07:08:09' as at from range(0, 4, 1, 1)")
+    (frame,) = ps.from_dataframe(df, as_="pandas").collect(timeout=DEADLINE)
+    assert list(frame["id"]) == [0, 1, 2, 3]
+    assert frame["at"][0] == pandas.Timestamp(2024, 5, 6, 7, 8, 9)
+
+
+EVERY_TYPE = """
+    select true as flag, cast(1 as byte) as b, cast(2 as short) as s, 3 as i, 4L as l, cast(1.5 as float) as f,
+      2.5d as d, 1.25bd as decimal, 'text' as text, X'0102' as bytes, date'2024-02-03' as day,
+      timestamp'2024-02-03 04:05:06.000007' as moment, timestamp_ntz'2024-02-03 04:05:06' as wall,
+      interval '1 02:03:04' day to second as span, null as nothing,
+      array(1, null, 3) as numbers, array(timestamp'2024-02-03 04:05:06', null) as moments,
+      map('a', 1, 'b', null) as counts, map('t', timestamp'2024-02-03 04:05:06') as when,
+      named_struct('x', 1, 'at', timestamp'2024-02-03 04:05:06', 'deep', named_struct('y', array(named_struct('z', 1))))
+        as place,
+      cast(null as struct<x:int>) as nowhere, cast(null as map<string,timestamp>) as never,
+      array(map('k', 1), null) as maps
+"""
+
+
+def test_values_are_those_of_collect(spark: Any, reader: str) -> None:
+    df = spark.sql(EVERY_TYPE)
+    df = df.union(df.limit(0)).union(spark.sql("select " + ", ".join(f"null as {name}" for name in df.columns)))
+    ours, theirs = ps.from_dataframe(df).collect(timeout=DEADLINE), df.collect()
+    for mine, its in zip(ours, theirs, strict=True):
+        for name in df.columns:
+            expected = bytes(its[name]) if isinstance(its[name], bytearray) else its[name]
+            assert mine[name] == expected and type(mine[name]).__name__ == type(expected).__name__, name
+    assert ours[0].place.deep.y[0].z == 1
+    assert ours[0].decimal == decimal.Decimal("1.25") and ours[0].span == datetime.timedelta(1, 7384)
+
+
+def test_structs_in_dicts_are_dicts(spark: Any) -> None:
+    df = spark.sql("select named_struct('x', array(named_struct('y', 1))) as s")
+    assert ps.from_dataframe(df, as_="dicts").collect(timeout=DEADLINE) == [{"s": {"x": [{"y": 1}]}}]
+
+
+def test_columns_of_one_name(spark: Any) -> None:
+    df = spark.sql("select 1 as a, 2 as a")
+    assert ps.from_dataframe(df, as_="tuples").collect(timeout=DEADLINE) == [(1, 2)]
+    with pytest.raises(ValueError, match="more than one column 'a'"):
+        ps.from_dataframe(df, as_="dicts")
+
+
+def test_no_rows_no_partitions_no_columns(spark: Any, reader: str) -> None:
+    assert ps.from_dataframe(spark.range(0)).collect(timeout=DEADLINE) == []
+    assert ps.from_dataframe(spark.range(5).where("id > 9").repartition(3)).collect(timeout=DEADLINE) == []
+    assert ps.from_dataframe(spark.createDataFrame([], "a int"), as_="arrow").collect(timeout=DEADLINE) == []
+
+
+def test_large_var_types(spark: Any) -> None:
+    key = "spark.sql.execution.arrow.useLargeVarTypes"
+    spark.conf.set(key, "true")
+    try:
+        assert ps.from_dataframe(spark.sql("select 'long' as s")).collect(timeout=DEADLINE)[0].s == "long"
+    finally:
+        spark.conf.unset(key)
+
+
+def test_nothing_runs_before_the_first_request(spark: Any, gates: Gates) -> None:
+    df = gates.guard(spark.range(0, 8, 1, 8))
+    stream = ps.from_dataframe(df)
+    subscriber: TestSubscriber[Any] = TestSubscriber(demand=0)
+    stream.subscribe(subscriber)
+    assert gates.began() == set() and active_jobs(spark) == 0
+    subscriber.request(1)
+    eventually(lambda: gates.began() == {0})
+    subscriber.request(1)
+    eventually(lambda: gates.began() == {0, 1})
+    subscriber.cancel()
+
+
+def test_the_window_is_never_exceeded(spark: Any, gates: Gates) -> None:
+    subscriber: TestSubscriber[Any] = TestSubscriber()
+    ps.from_dataframe(gates.guard(spark.range(0, 12, 1, 12)), window=3).subscribe(subscriber)
+    eventually(lambda: gates.began() == {0, 1, 2})
+    assert active_jobs(spark) == 3
+    gates.open(1)  # done, but held behind partition 0: no room for another
+    eventually(lambda: active_jobs(spark) == 2)
+    assert gates.began() == {0, 1, 2}
+    gates.open(0)
+    eventually(lambda: gates.began() == {0, 1, 2, 3, 4})
+    assert active_jobs(spark) == 3
+    gates.open()
+    assert [row.id for row in subscriber.await_complete(DEADLINE)] == list(range(12))
+
+
+def test_unordered_comes_as_it_is_there(spark: Any, gates: Gates) -> None:
+    subscriber: TestSubscriber[Any] = TestSubscriber()
+    ps.from_dataframe(gates.guard(spark.range(0, 4, 1, 4)), window=2, ordered=False).subscribe(subscriber)
+    for number in (1, 2, 3):
+        gates.open(number)
+    assert [row.id for row in subscriber.await_count(3, DEADLINE)] == [1, 2, 3]
+    gates.open(0)
+    assert len(subscriber.await_complete(DEADLINE)) == 4
+
+
+def test_a_paused_subscriber_starts_no_job(spark: Any, gates: Gates) -> None:
+    subscriber: TestSubscriber[Any] = TestSubscriber(demand=0)
+    ps.from_dataframe(gates.guard(spark.range(0, 100, 1, 10)), window=2).subscribe(subscriber)
+    gates.open()
+    subscriber.request(15)
+    subscriber.await_count(15, DEADLINE)
+    eventually(lambda: active_jobs(spark) == 0)
+    assert gates.began() <= {0, 1, 2}
+    subscriber.request(85)
+    assert len(subscriber.await_complete(DEADLINE)) == 100
+
+
+def test_exact_demand(spark: Any, reader: str) -> None:
+    subscriber: TestSubscriber[Any] = TestSubscriber(demand=0)
+    ps.from_dataframe(spark.range(0, 10, 1, 4)).subscribe(subscriber)
+    for count in range(1, 11):
+        subscriber.request(1)
+        assert [row.id for row in subscriber.await_count(count, DEADLINE)] == list(range(count))
+    subscriber.await_complete(DEADLINE)
+
+
+def test_each_subscriber_runs_its_own_jobs(spark: Any) -> None:
+    calls = spark.sparkContext.accumulator(0)
+
+    def counted(batches: Any) -> Any:
+        calls.add(1)
+        yield from batches
+
+    df = spark.range(0, 4, 1, 2)
+    stream = ps.from_dataframe(df.rdd.mapPartitions(counted).toDF(df.schema))
+    assert stream.collect(timeout=DEADLINE) == stream.collect(timeout=DEADLINE)
+    assert calls.value == 4
+
+
+def test_cancel_ends_the_jobs_within_a_second(spark: Any, gates: Gates, reader: str) -> None:
+    subscriber: TestSubscriber[Any] = TestSubscriber()
+    ps.from_dataframe(gates.guard(spark.range(0, 8, 1, 8)), window=3).subscribe(subscriber)
+    eventually(lambda: gates.began() == {0, 1, 2})
+    start = time.monotonic()
+    subscriber.cancel()
+    eventually(lambda: active_jobs(spark) == 0)
+    assert time.monotonic() - start < 1
+    subscriber.assert_live()  # no signal after the cancel
+    assert gates.began() == {0, 1, 2}
+
+
+def test_cancel_spares_the_jobs_of_others(spark: Any, gates: Gates) -> None:
+    first: TestSubscriber[Any] = TestSubscriber()
+    second: TestSubscriber[Any] = TestSubscriber()
+    stream = ps.from_dataframe(gates.guard(spark.range(0, 2, 1, 2)), window=2)
+    stream.subscribe(first), stream.subscribe(second)
+    eventually(lambda: active_jobs(spark) == 4)
+    first.cancel()
+    eventually(lambda: active_jobs(spark) == 2)
+    gates.open()
+    assert len(second.await_complete(DEADLINE)) == 2
+
+
+def test_cancel_during_the_planning_does_not_spoil_the_dataframe(spark: Any, gates: Gates) -> None:
+    """Adaptive execution runs the stages below a shuffle while the query is planned, and remembers a failure."""
+    df = gates.guard(spark.range(0, 4, 1, 2)).groupBy("id").count()
+    subscriber: TestSubscriber[Any] = TestSubscriber()
+    ps.from_dataframe(df).subscribe(subscriber)
+    eventually(lambda: gates.began())
+    subscriber.cancel()
+    eventually(lambda: active_jobs(spark) == 0)
+    gates.open()
+    assert len(ps.from_dataframe(df).collect(timeout=DEADLINE)) == 4
+
+
+def test_leaving_a_loop_cancels(spark: Any, gates: Gates) -> None:
+    gates.open(0)
+
+    async def first() -> Any:
+        async with ps.from_dataframe(gates.guard(spark.range(0, 8, 1, 8))).iterate(prefetch=8) as rows:
+            async for row in rows:
+                return row
+
+    assert asyncio.run(first()).id == 0
+    eventually(lambda: active_jobs(spark) == 0)
+    assert len(gates.began()) < 8
+
+
+def test_a_failed_task_is_one_error_that_names_the_partition(spark: Any, reader: str) -> None:
+    def failing(rows: Any) -> Any:
+        for row in rows:
+            if row.id == 25:
+                raise ArithmeticError("twenty-five")
+            yield row
+
+    df = spark.range(0, 40, 1, 4)
+    subscriber: TestSubscriber[Any] = TestSubscriber()
+    ps.from_dataframe(df.rdd.mapPartitions(failing).toDF(df.schema)).subscribe(subscriber)
+    error = subscriber.await_error(ps.PartitionFailed, DEADLINE)
+    assert isinstance(error, ps.PartitionFailed) and error.partition == 2
+    assert str(error) == "partition 2: ArithmeticError: twenty-five"
+    assert error.__cause__ is not None
+    assert [row.id for row in subscriber.elements] == list(range(20))
+
+
+def test_a_query_that_cannot_be_planned_fails_with_spark_s_error(spark: Any, tmp_path: Path) -> None:
+    spark.range(3).write.parquet(str(tmp_path / "data"))
+    df = spark.read.parquet(str(tmp_path / "data"))
+    for file in (tmp_path / "data").glob("*.parquet"):
+        file.unlink()
+    with pytest.raises(ps.PartitionFailed, match=r"partition 0: .*FileNotFound"):
+        ps.from_dataframe(df).collect(timeout=DEADLINE)
+
+
+def test_what_a_subscriber_raises_cancels(spark: Any) -> None:
+    dropped: list[BaseException] = []
+    before = pyrs.set_error_hook(lambda error, where: dropped.append(error))
+    try:
+
+        def broken(row: Any) -> None:
+            raise ArithmeticError("mine")
+
+        ps.from_dataframe(spark.range(0, 100, 1, 20)).subscribe(on_next=broken)
+        eventually(lambda: dropped)
+        eventually(lambda: active_jobs(spark) == 0)
+    finally:
+        pyrs.set_error_hook(before)
+    assert [str(error) for error in dropped] == ["mine"]
+
+
+def test_local_properties_go_along_and_tags_stay_behind(spark: Any) -> None:
+    context = spark.sparkContext
+    seen: list[Any] = []
+
+    class Watch:
+        """Reads what a job of ours carries, by a job of its Subscriber's."""
+
+        def __call__(self, row: Any) -> None:
+            seen.append((context.getLocalProperty("spark.scheduler.pool"), set(context.getJobTags())))
+
+    def pool(rows: Any) -> Any:
+        from pyspark import TaskContext
+
+        yield from ((TaskContext.get().getLocalProperty("spark.scheduler.pool"),) for _ in rows)
+
+    context.setLocalProperty("spark.scheduler.pool", "mine")
+    try:
+        df = spark.range(0, 1, 1, 1).rdd.mapPartitions(pool).toDF("pool string")
+        stream = ps.from_dataframe(df, as_="tuples")
+        assert stream.collect(timeout=DEADLINE) == [("mine",)]
+        stream.for_each(Watch(), timeout=DEADLINE)
+    finally:
+        context.setLocalProperty("spark.scheduler.pool", None)
+    assert seen == [(None, set())]
+    assert context.getJobTags() == set()
+
+
+def test_many_small_partitions_do_not_wait_for_acknowledgements(spark: Any) -> None:
+    """Spark's own local iterator loses 40 ms and more for each."""
+    df = spark.range(0, 3000, 1, 300)
+    stream = ps.from_dataframe(df, as_="tuples")
+    stream.take(10).collect(timeout=DEADLINE)
+    start = time.monotonic()
+    assert len(stream.collect(timeout=100)) == 3000
+    assert (time.monotonic() - start) / 300 < 0.035, "on a machine that does nothing else it is below 0.01"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "kind", "message"),
+    [
+        ({"as_": "lists"}, ValueError, "as_ must be one of 'rows', 'tuples', 'dicts', 'arrow', 'pandas', not 'lists'"),
+        ({"as_": 3}, TypeError, "as_ must be a string, not int"),
+        ({"window": 0}, ValueError, "window must be at least 1, not 0"),
+        ({"window": "4"}, TypeError, "window must be an integer, not str"),
+    ],
+)
+def test_bad_arguments(spark: Any, arguments: dict[str, Any], kind: type[Exception], message: str) -> None:
+    with pytest.raises(kind, match=message):
+        ps.from_dataframe(spark.range(1), **arguments)
+
+
+def test_bad_dataframes(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(TypeError, match="df must be a DataFrame, not list"):
+        ps.from_dataframe([1])
+    with pytest.raises(ValueError, match="df is a streaming DataFrame: use from_stream"):
+        ps.from_dataframe(spark.readStream.format("rate").load())
+    with pytest.raises(TypeError, match="column 'years' is of type interval year, which Arrow cannot carry"):
+        ps.from_dataframe(spark.sql("select 1 as one, interval '3' year as years"))
+    monkeypatch.setitem(os.environ, "PYSPARK_PIN_THREAD", "false")
+    with pytest.raises(JvmUnavailable, match="PYSPARK_PIN_THREAD"):
+        ps.from_dataframe(spark.range(1))
+
+
+def test_a_stopped_session(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Said at assembly, and to the Subscriber where the session stops later."""
+    df = spark.range(1)
+    stream = ps.from_dataframe(df)
+    monkeypatch.setattr(spark.sparkContext, "_jsc", None)
+    with pytest.raises(JvmUnavailable, match="the SparkSession was stopped"):
+        ps.from_dataframe(df)
+    with pytest.raises(JvmUnavailable, match="the SparkSession was stopped"):
+        stream.collect(timeout=DEADLINE)
+
+
+def test_a_stream_says_what_it_is(spark: Any) -> None:
+    text = repr(ps.from_dataframe(spark.range(1), as_="arrow", window=2))
+    assert "from_dataframe(DataFrame[id], as_='arrow', window=2)" in text
+    assert frames.__all__ == ["from_dataframe"]

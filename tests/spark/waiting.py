@@ -1,0 +1,52 @@
+"""Waiting for what Spark does on its own threads, with a deadline; and tasks that wait to be let go."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+DEADLINE = 30.0
+
+
+def eventually(is_so: Callable[[], object], message: str = "", seconds: float = DEADLINE) -> None:
+    """Look again and again: Spark tells nobody when a job begins or ends."""
+    end = time.monotonic() + seconds
+    while not is_so():
+        assert time.monotonic() < end, message or "it never came to be"
+        time.sleep(0.005)
+
+
+class Gates:
+    """Partitions that say when they run, and wait until they are opened: by files, which tasks see too."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def guard(self, df: Any) -> Any:
+        """The same DataFrame, each partition behind a gate of its own."""
+        folder = str(self.folder)
+
+        def wait(batches: Any) -> Any:
+            import os
+            import time
+
+            from pyspark import TaskContext
+
+            number = TaskContext.get().partitionId()
+            open(f"{folder}/began-{number}", "w").close()
+            end = time.monotonic() + 60
+            while not os.path.exists(f"{folder}/open-{number}") and not os.path.exists(f"{folder}/open-all"):
+                if time.monotonic() > end:
+                    raise TimeoutError("the gate was never opened")
+                time.sleep(0.01)
+            yield from batches
+
+        return df.rdd.mapPartitions(wait).toDF(df.schema)
+
+    def began(self) -> set[int]:
+        return {int(file.name.partition("-")[2]) for file in self.folder.glob("began-*")}
+
+    def open(self, number: int | None = None) -> None:
+        (self.folder / f"open-{'all' if number is None else number}").touch()
