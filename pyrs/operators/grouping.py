@@ -85,23 +85,23 @@ class _GroupDealer(Dealer):
         key = operator.key(element)
         value = element if operator.value is None else checked_element(operator.value(element), "value")
         while self._left:
-            group = self._left.popleft()
-            if self._groups.get(group.key) is group:
-                del self._groups[group.key]
-        known = self._groups.get(key)
+            left = self._left.popleft()
+            if self._groups.get(left.key) is left:
+                del self._groups[left.key]
+        group = self._groups.get(key)
+        opens = False
+        if group is None or group.left:
+            if len(self._live) == operator.max_groups and not self.gone:
+                raise BufferOverflow(f"more than {operator.max_groups} groups: raise max_groups, or cancel some")
+            opens, group = True, Group(self, key)  # not under the lock: it asks the key for its repr
         with self.lock:
             self._outstanding -= 1
-            if known is not None and not known.left:
-                known.deal(value)
-                return (known,)
-            if self.gone:
+            if opens and not self.gone:
+                self._live[id(group)] = group
+                self._open(group)
+            if (opens and self.gone) or not group.deal(value):
                 self._used += 1
                 return ()
-            if len(self._live) == operator.max_groups:
-                raise BufferOverflow(f"more than {operator.max_groups} groups: raise max_groups, or cancel some")
-            group = Group(self, key)
-            self._live[id(group)] = group
-            self._open(group)
-            group.deal(value)
-        self._groups[key] = group
+        if opens:
+            self._groups[key] = group
         return (group,)

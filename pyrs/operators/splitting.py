@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterable
-from threading import Lock
+from threading import RLock
 from typing import Any
 
 from pyrs._core import hooks
@@ -56,11 +56,13 @@ class Part(Operator[Any]):
     def run(self, subscriber: Subscriber[Any]) -> _PartRun:
         return _PartRun(subscriber, self)
 
-    def deal(self, element: Any) -> None:
-        """Add an element. Under the dealer's lock."""
+    def deal(self, element: Any) -> bool:
+        """Add an element, unless the part was left; return whether that was so. Under the dealer's lock."""
         self.dealt += 1
-        if not self.left:
-            self.elements.append(element)
+        if self.left:
+            return False
+        self.elements.append(element)
+        return True
 
     def wake(self) -> None:
         """Have what was dealt signalled as far as it is demanded. Without the lock."""
@@ -99,7 +101,8 @@ class Dealer(Input[Any]):
     """The Subscriber of the upstream: deals elements out to parts, and hands new parts to the Subscriber behind.
 
     Signals of upstream, demand and cancels of the Subscriber behind and of those of the parts, and timers meet here.
-    The lock guards which parts are there and what is in them; no code of the user's runs under it.
+    The lock guards which parts are there and what is in them; no code of the user's runs under it, and no element is
+    let go of, for that runs finalizers.
 
     The Subscriber behind may cancel while parts go on: upstream is cancelled when the last of them is over.
 
@@ -114,14 +117,14 @@ class Dealer(Input[Any]):
     ) -> None:
         super().__init__()
         self.operator = operator
-        self.lock = Lock()
+        self.lock = RLock()  # may be taken again by its thread: a finalizer, run by the collector, may cancel
         self.behind = SplitRun(subscriber, operator, self)
         self.gone = False  # the Subscriber behind cancelled, or was told the end
         self._untold: BaseException | None = None  # upstream's error, until somebody is told
         self._ending: list[Part] = []  # those that are to be told
         self._wrap = wrap
 
-    # What a way to split says. All but the first are called under the lock.
+    # What a way to split says. All but the first and the last are called under the lock.
 
     @abstractmethod
     def _deal(self, element: Any) -> Iterable[Part]:
@@ -145,23 +148,23 @@ class Dealer(Input[Any]):
         """An open part was left, and so many elements in it were dropped."""
 
     def _stop(self) -> None:
-        """It is over: let go of timers. May be called more than once."""
+        """It is over: let go of timers. May be called more than once, and not under the lock."""
 
     # For those.
 
     def _open(self, part: Part) -> None:
         """Hand a new part to the Subscriber behind. Under the lock; wake ``behind`` afterwards."""
-        self.behind.ready.append(self._wrap(part))
+        stream = self._wrap(part)  # before the line is looked up: a finalizer that cancels puts another in its place
+        self.behind.ready.append(stream)
 
     def _settle(self) -> None:
         """Do what may have become due. Not under the lock."""
         with self.lock:
-            over = self.gone and all(part.left or part.closed for part in self._open_parts())
+            over = self.gone and all(part.left or part.closed for part in list(self._open_parts()))
             more = 0 if over else self._more()
-            if over:
-                self._stop()
         if over:
             self.cancel()
+            self._stop()
         elif more:
             self.request(more)
 
@@ -176,16 +179,28 @@ class Dealer(Input[Any]):
             parts = self._deal(element)
         except BaseException as error:
             self.operator.blame(error)
-            self.cancel()
-            self._end(error)
+            if not self._fail(error):
+                self.behind._drop(error)
             if hooks.is_exit(error):
                 raise
             return
         if self.behind.ready:
-            self.behind.wake()
+            if self.gone:
+                self.let_go()  # a finalizer cancelled in the middle of _deal
+            else:
+                self.behind.wake()
         for part in parts:
             part.wake()
         self._settle()
+
+    def _fail(self, error: BaseException) -> bool:
+        """Cancel upstream and end with the error, unless it is over; return whether that was so."""
+        with self._guard:
+            over, self._closed = self._closed, True
+        if not over:
+            self.cancel()
+            self._end(error)
+        return not over
 
     def _end(self, error: BaseException | None) -> None:
         with self.lock:
@@ -194,7 +209,7 @@ class Dealer(Input[Any]):
                 part.error = error
                 part.closed = True
             self._untold, self._ending = error, parts
-            self._stop()
+        self._stop()
         self.behind.error = error
         self.behind.ended = True
         for part in parts:
@@ -236,10 +251,9 @@ class Dealer(Input[Any]):
         """Nobody listens to the part any more."""
         with self.lock:
             already, part.left = part.left, True
-            lost = len(part.elements)
-            part.elements.clear()
+            elements, part.elements = part.elements, deque()
             if not already and not part.closed:
-                self._on_left(part, lost)
+                self._on_left(part, len(elements))
         self._settle()
         self._report()
 
@@ -247,10 +261,9 @@ class Dealer(Input[Any]):
         """The Subscriber behind is gone. Parts that it was given go on."""
         with self.lock:
             self.gone = True
-            never_given = [each.source for each in self.behind.ready]
-            self.behind.ready.clear()
-        for part in never_given:
-            self.leave(part)
+            never_given, self.behind.ready = self.behind.ready, deque()
+        for each in never_given:
+            self.leave(each.source)
         self._settle()
         self._report()
 

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from pyrs import schedulers
+from pyrs._core.context import bound, capture
 from pyrs._core.coordinator import Operator
 from pyrs._core.text import checked_natural, checked_seconds
 from pyrs.api import Publisher, Subscriber
-from pyrs.operators.buffering import Countdown, extent, needed
+from pyrs.operators.buffering import extent, needed
 from pyrs.operators.splitting import Dealer, Part, SplitRun
-from pyrs.schedulers.base import checked_scheduler
+from pyrs.schedulers.base import Expected, checked_scheduler
 
 if TYPE_CHECKING:
     from datetime import timedelta
 
-    from pyrs.schedulers import Scheduler
+    from pyrs.schedulers import Cancellable, Scheduler
 
 __all__ = ["WindowCount", "WindowTime"]
 
@@ -111,16 +114,14 @@ class _TimeDealer(Dealer):
         super().__init__(operator, subscriber, operator.wrap)
         self._count = operator.count
         self._size = operator.count or operator.prefetch
-        self._clock = Countdown(operator.seconds, operator.scheduler, self._time_up, self._refused)
+        self._seconds = operator.seconds
+        self._scheduler = schedulers.current(operator.scheduler)
+        self._context = capture()
         self._window: Part | None = None
+        self._timer: Cancellable | None = None  # closes the window
         self._due = False
         self._wanted = 0  # windows that were demanded and not opened yet
         self._outstanding = 0  # elements that were requested and did not come yet
-
-    def _refused(self, error: BaseException) -> None:
-        """The scheduler was closed while a window was open."""
-        self.cancel()
-        self._end(error)
 
     def _open_parts(self) -> Iterable[Part]:
         return () if self._window is None else (self._window,)
@@ -144,7 +145,6 @@ class _TimeDealer(Dealer):
         """Close the open window and return it. Under the lock; wake it afterwards."""
         window, self._window = self._window, None
         self._due = False
-        self._clock.stop()
         if window is not None:
             window.closed = True
         return window
@@ -153,32 +153,58 @@ class _TimeDealer(Dealer):
         self._wanted += n
         return self._close_window() if self._due else None
 
-    def _stop(self) -> None:
-        self._clock.stop()
-
-    def _time_up(self, turn: int) -> None:
-        window = None
+    def _start_timer(self, window: Part) -> None:
+        """Have the window closed when its time is up. Not under the lock: a scheduler may be anybody's."""
+        task = Expected(bound(partial(self._time_up, window), self._context), partial(self._refused, window))
+        timer = self._scheduler.schedule(task, self._seconds)
         with self.lock:
-            if self._clock.is_at(turn):
+            needed = window is self._window and not self._closed
+            if needed:
+                self._timer = timer
+        if not needed:
+            timer.cancel()
+
+    def _stop(self) -> None:
+        with self.lock:
+            timer, self._timer = self._timer, None
+        if timer is not None:
+            timer.cancel()
+
+    def _time_up(self, window: Part) -> None:
+        closes = False
+        with self.lock:
+            if window is self._window:
+                self._timer = None
                 self._due = True  # until the next one is demanded: so nothing is lost
-                if self._wanted or self.gone:
-                    window = self._close_window()
-        if window is not None:
+                closes = self._wanted > 0 or self.gone
+                if closes:
+                    self._close_window()
+        if closes:
             window.wake()
             self._settle()
+
+    def _refused(self, window: Part, error: BaseException) -> None:
+        """The scheduler was closed while a window was open."""
+        if window is self._window:
+            self._fail(error)
 
     def _deal(self, element: Any) -> Iterable[Part]:
         with self.lock:
             self._outstanding -= 1
             window = self._window
+            opens = window is None
             if window is None:
                 if self.gone:
                     return ()
                 self._wanted -= 1
                 window = self._window = Part(self, "window")
                 self._open(window)
-                self._clock.start()
             window.deal(element)
-            if window.dealt == self._count:
+            full = window.dealt == self._count
+            if full:
                 self._close_window()
+        if full:
+            self._stop()
+        elif opens:
+            self._start_timer(window)
         return (window,)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import threading
 from collections.abc import Callable
 from contextvars import Context, ContextVar
 from typing import Any
@@ -9,6 +11,8 @@ from typing import Any
 import pytest
 
 import pyrs
+from pyrs import schedulers
+from pyrs.schedulers import Cancellable, Scheduler, VirtualTime
 from pyrs.testing import TestPublisher, TestSubscriber
 
 variable = ContextVar("variable", default="nothing")
@@ -100,3 +104,242 @@ def test_an_error_is_reported_when_the_last_who_was_to_be_told_it_has_gone(split
     assert dropped.take() == []
     reader.cancel()
     assert dropped.take() == [failure]
+
+
+def test_what_a_function_raises_after_a_cancel_is_reported(dropped: Any) -> None:
+    failure = OSError("no")
+    source: TestPublisher[int] = TestPublisher()
+    groups: TestSubscriber[Any] = TestSubscriber(9)
+
+    def key(n: int) -> int:
+        groups.cancel()
+        raise failure
+
+    source.stream().group_by(key).subscribe(groups)
+    source.next(1)
+    assert dropped.take() == [failure]
+    source.assert_cancelled(1)
+
+
+# Locks.
+
+
+class Element:
+    """Does something when it is let go of."""
+
+    def __init__(self, action: Callable[[], object]) -> None:
+        self.action = action
+
+    def __del__(self) -> None:
+        self.action()
+
+
+def finishes(action: Callable[[], object]) -> None:
+    raised: list[BaseException] = []
+
+    def act() -> None:
+        try:
+            action()
+        except BaseException as error:
+            raised.append(error)
+
+    thread = threading.Thread(target=act, daemon=True)
+    thread.start()
+    thread.join(10)
+    assert not thread.is_alive()
+    assert raised == []
+
+
+def is_free(lock: Any) -> bool:
+    """Return whether another thread could take the lock."""
+    free: list[bool] = []
+
+    def look() -> None:
+        free.append(lock.acquire(blocking=False))
+        if free[0]:
+            lock.release()
+
+    thread = threading.Thread(target=look)
+    thread.start()
+    thread.join(10)
+    return free[0]
+
+
+def test_elements_are_let_go_of_outside_the_lock(split: Split) -> None:
+    source: TestPublisher[Any] = TestPublisher()
+    parts: TestSubscriber[Any] = TestSubscriber(None)
+    split(source.stream()).subscribe(parts)
+    free: list[bool] = []
+    source.next(Element(lambda: free.append(is_free(lock))))
+    lock = parts.elements[0].source.dealer.lock
+    reader = listen(parts.elements[0], 0)
+    finishes(reader.cancel)
+    assert free == [True]
+    parts.cancel()
+
+
+def test_a_finalizer_may_cancel_a_group_while_another_one_is_left() -> None:
+    source: TestPublisher[Any] = TestPublisher()
+    groups: TestSubscriber[Any] = TestSubscriber(None)
+    keys = iter([0, 1, 0])
+    source.stream().group_by(lambda element: next(keys)).subscribe(groups)
+    source.next("a", "b")
+    readers = [listen(group, 0) for group in groups.elements]
+    source.next(Element(readers[1].cancel))
+    finishes(readers[0].cancel)
+    groups.cancel()
+    source.assert_cancelled(1)
+
+
+def test_a_finalizer_may_cancel_all_while_a_part_is_opened(split: Split) -> None:
+    source: TestPublisher[Any] = TestPublisher()
+    parts: TestSubscriber[Any] = TestSubscriber(9)
+    stream = split(source.stream())
+    wrap = stream.source.wrap  # type: ignore[attr-defined]
+
+    def cancelling(part: Any) -> Any:
+        parts.cancel()  # as if the collector ran a finalizer here
+        return wrap(part)
+
+    stream.source.wrap = cancelling  # type: ignore[attr-defined]
+    stream.subscribe(parts)
+    finishes(lambda: source.next("a"))
+    parts.assert_elements()
+    source.assert_cancelled(1)
+
+
+def test_the_collector_may_let_go_of_a_reader_wherever_it_strikes() -> None:
+    class Holder:
+        """Is let go of by the collector alone, for it holds itself."""
+
+        def __init__(self, reader: object) -> None:
+            self.itself = self
+            self.reader = reader
+
+    def read(part: pyrs.Stream[Any]) -> None:
+        reader = part.to_iterable()
+        next(reader)
+        Holder(reader)
+
+    splits: list[Split] = [
+        lambda stream: stream.group_by(str, max_groups=10**6, prefetch=10**6),
+        lambda stream: stream.window(1),
+        lambda stream: stream.window(2, seconds=60.0),
+    ]
+
+    def run() -> None:
+        for split in splits:
+            source: TestPublisher[int] = TestPublisher()
+            split(source.stream()).subscribe(on_next=read)
+            for n in range(400):
+                source.next(n)
+
+    before = gc.get_threshold()
+    gc.set_threshold(1, 1, 1)
+    try:
+        finishes(run)
+    finally:
+        gc.set_threshold(*before)
+
+
+class Watching(Scheduler):
+    """A user's scheduler: its code may do anything, so nothing may be locked while it runs."""
+
+    def __init__(self) -> None:
+        self.time = VirtualTime()
+        self.lock: Any = None
+        self.free: list[bool] = []
+
+    def look(self) -> None:
+        if self.lock is not None:
+            self.free.append(is_free(self.lock))
+
+    def now(self) -> float:
+        return self.time.now()
+
+    def schedule(self, task: Callable[[], object], delay: float = 0.0) -> Cancellable:
+        self.look()
+        handle = self.time.schedule(task, delay)
+        watching = self
+
+        class Handle(Cancellable):
+            def cancel(self) -> None:
+                watching.look()
+                handle.cancel()
+
+        return Handle()
+
+    def execute(self, task: Callable[[], object]) -> None:
+        self.time.execute(task)
+
+    def close(self, timeout: float = 5.0) -> bool:
+        return self.time.close(timeout)
+
+
+def test_a_scheduler_is_called_outside_the_lock() -> None:
+    scheduler = Watching()
+    source: TestPublisher[int] = TestPublisher()
+    windows: TestSubscriber[Any] = TestSubscriber(None)
+    source.stream().window(2, seconds=1.0, scheduler=scheduler).subscribe(windows)
+    source.next(1)
+    scheduler.lock = windows.elements[0].source.dealer.lock
+    source.next(2, 3)  # full: the timer is cancelled; another window, another timer
+    assert scheduler.free == [True, True]
+    scheduler.time.advance_by(1.0)
+    assert scheduler.time.pending == 0
+    source.next(4)
+    assert scheduler.time.pending == 1
+    source.complete()
+    assert scheduler.time.pending == 0
+    assert scheduler.free == [True] * 4
+    assert [listen(window).assert_complete().elements for window in windows.elements] == [[1, 2], [3], [4]]
+
+
+def test_a_timer_that_goes_off_while_it_is_being_set() -> None:
+    class Immediate(Watching):
+        def schedule(self, task: Callable[[], object], delay: float = 0.0) -> Cancellable:
+            handle = super().schedule(task, delay)
+            task()
+            return handle
+
+    scheduler = Immediate()
+    source: TestPublisher[int] = TestPublisher()
+    windows: TestSubscriber[Any] = TestSubscriber(None)
+    source.stream().window(seconds=1.0, scheduler=scheduler).subscribe(windows)
+    source.next(1, 2)
+    assert scheduler.time.pending == 0
+    assert [listen(window).assert_complete().elements for window in windows.elements] == [[1], [2]]
+    windows.cancel()
+
+
+def test_a_cancel_while_a_timer_is_being_set_leaves_none_behind() -> None:
+    source: TestPublisher[int] = TestPublisher()
+    windows: TestSubscriber[Any] = TestSubscriber(None)
+
+    class Cancelling(Watching):
+        def schedule(self, task: Callable[[], object], delay: float = 0.0) -> Cancellable:
+            handle = super().schedule(task, delay)
+            finishes(windows.cancel)
+            return handle
+
+    scheduler = Cancelling()
+    source.stream().window(seconds=1.0, scheduler=scheduler).subscribe(windows)
+    source.next(1)
+    source.assert_cancelled(1)
+    assert scheduler.time.pending == 0
+
+
+def test_a_scheduler_that_is_closed_fails_the_window_and_the_stream_once() -> None:
+    with schedulers.use(VirtualTime()) as time:
+        source: TestPublisher[int] = TestPublisher()
+        windows: TestSubscriber[Any] = TestSubscriber(None)
+        source.stream().window(seconds=1.0).subscribe(windows)
+        source.next(1)
+        reader = listen(windows.elements[0])
+        dealer = windows.elements[0].source.dealer
+        time.close()
+        dealer._refused(windows.elements[0].source, schedulers.SchedulerClosed("closed"))
+        dealer._refused(windows.elements[0].source, schedulers.SchedulerClosed("closed"))
+        windows.assert_error(schedulers.SchedulerClosed)
+        reader.assert_elements(1).assert_error(schedulers.SchedulerClosed)
+        source.assert_cancelled(1)
