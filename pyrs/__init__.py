@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from pyrs.publishers.creating import Emitter, create
     from pyrs.publishers.deferred import defer, from_callable, generate, using
     from pyrs.publishers.timed import interval, timer
+    from pyrs.stream.awaiting import AsyncSubscriber
     from pyrs.stream.connectable import ConnectableStream
     from pyrs.stream.grouped import GroupedStream
     from pyrs.strictness import strict
@@ -61,6 +62,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "UNBOUNDED",
+    "AsyncSubscriber",
     "Backoff",
     "ConnectableStream",
     "Emitter",
@@ -124,6 +126,7 @@ _FOUND_IN = {
     "using": "pyrs.publishers.deferred",
     "interval": "pyrs.publishers.timed",
     "timer": "pyrs.publishers.timed",
+    "AsyncSubscriber": "pyrs.stream.awaiting",
     "ConnectableStream": "pyrs.stream.connectable",
     "GroupedStream": "pyrs.stream.grouped",
     "strict": "pyrs.strictness",

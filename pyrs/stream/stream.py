@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Coroutine, Iterator
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
 from pyrs import operators
 from pyrs._core.callbacks import CallbackSubscriber
@@ -32,6 +32,7 @@ from pyrs.stream.transforming import Transforming
 if TYPE_CHECKING:
     from contextlib import aclosing
 
+    from pyrs.stream.awaiting import AsyncSubscriber
     from pyrs.stream.single import Single
 
 __all__ = ["Stream"]
@@ -83,7 +84,7 @@ class Stream(
     # Subscribing.
 
     @overload
-    def subscribe(self, subscriber: Subscriber[T_co], /) -> None: ...
+    def subscribe(self, subscriber: Subscriber[T_co] | AsyncSubscriber[T_co], /) -> None: ...
     @overload
     def subscribe(
         self,
@@ -95,7 +96,7 @@ class Stream(
     ) -> Subscription: ...
     def subscribe(
         self,
-        subscriber: Subscriber[T_co] | None = None,
+        subscriber: Subscriber[T_co] | AsyncSubscriber[T_co] | None = None,
         *,
         on_next: Callable[[T_co], object] | None = None,
         on_error: Callable[[BaseException], object] | None = None,
@@ -130,13 +131,13 @@ class Stream(
         if subscriber is not None or not given:
             if given or request is not None:
                 raise TypeError("give a Subscriber or callables, not both; request goes with callables")
-            subscriber = checked_subscriber(subscriber)
-            signals = (subscriber.on_next, subscriber.on_subscribe, subscriber.on_error, subscriber.on_complete)
+            plain = checked_subscriber(cast("Subscriber[T_co]", subscriber))
+            signals = (plain.on_next, plain.on_subscribe, plain.on_error, plain.on_complete)
             if any(map(is_coroutine_function, signals)):
                 from pyrs.aio.subscribers import CoroutineSubscriber  # asyncio is a slow import
 
-                subscriber = CoroutineSubscriber(subscriber)
-            attach(self.source, subscriber)
+                plain = CoroutineSubscriber(plain)
+            attach(self.source, plain)
             return None
         callbacks = CallbackSubscriber(on_next, on_error, on_complete, request)
         attach(self.source, callbacks)

@@ -86,6 +86,24 @@ async def awaited() -> None:
         assert_type(word, str)
 
 
+class Slow(pyrs.AsyncSubscriber[int]):
+    async def on_subscribe(self, subscription: pyrs.Subscription) -> None: ...
+    async def on_next(self, element: int) -> None: ...
+    def on_error(self, error: BaseException) -> None: ...
+    async def on_complete(self) -> None: ...
+
+
+class Shaped:
+    async def on_subscribe(self, subscription: pyrs.Subscription) -> None: ...
+    async def on_next(self, element: str) -> None: ...
+    async def on_error(self, error: BaseException) -> None: ...
+    async def on_complete(self) -> None: ...
+
+
+numbers.subscribe(Slow())
+words.subscribe(Shaped())
+
+
 # What has to be refused: a checker that lets one of these pass calls the comment unnecessary.
 numbers.map(3)  # type: ignore[call-overload]
 numbers.map(str.upper)  # type: ignore[arg-type]
@@ -97,5 +115,6 @@ words.buffer(2, skip=1, seconds=1)  # type: ignore[call-overload]
 words.window(seconds="1")  # type: ignore[call-overload]
 words.first("x")  # type: ignore[call-overload]
 cats: Stream[Cat] = pyrs.just(Animal())  # type: ignore[arg-type]
+numbers.subscribe(Shaped())  # type: ignore[arg-type]
 pyrs.from_iterabel([1])  # type: ignore[attr-defined]
 pyrs.operators.nonsense()  # type: ignore[attr-defined]

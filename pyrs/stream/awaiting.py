@@ -1,0 +1,58 @@
+"""What a Subscriber of coroutines looks like to a type checker."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Awaitable
+from typing import Protocol, TypeVar
+
+from pyrs.api import Subscription
+
+__all__ = ["AsyncSubscriber"]
+
+T_contra = TypeVar("T_contra", contravariant=True)
+
+
+class AsyncSubscriber(Protocol[T_contra]):
+    """A Subscriber whose methods are coroutine functions, or some of them. ``Stream.subscribe`` takes it.
+
+    One signal is awaited after the other, on one asyncio loop. Otherwise it is as any ``Subscriber``.
+
+    Example:
+        >>> import asyncio, pyrs
+        >>> class Printer(pyrs.AsyncSubscriber[int]):
+        ...     def __init__(self):
+        ...         self.done = asyncio.Event()
+        ...     async def on_subscribe(self, subscription):
+        ...         subscription.request(2)
+        ...     async def on_next(self, element):
+        ...         await asyncio.sleep(0)
+        ...         print(element)
+        ...     async def on_error(self, error):
+        ...         self.done.set()
+        ...     async def on_complete(self):
+        ...         self.done.set()
+        >>> async def main():
+        ...     printer = Printer()
+        ...     pyrs.range(2).subscribe(printer)
+        ...     await printer.done.wait()
+        >>> asyncio.run(main())
+        0
+        1
+    """
+
+    @abstractmethod
+    def on_subscribe(self, subscription: Subscription, /) -> Awaitable[None] | None:
+        """See ``Subscriber``."""
+
+    @abstractmethod
+    def on_next(self, element: T_contra, /) -> Awaitable[None] | None:
+        """See ``Subscriber``."""
+
+    @abstractmethod
+    def on_error(self, error: BaseException, /) -> Awaitable[None] | None:
+        """See ``Subscriber``."""
+
+    @abstractmethod
+    def on_complete(self) -> Awaitable[None] | None:
+        """See ``Subscriber``."""
