@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from queue import Empty, SimpleQueue
-from threading import Event
+from threading import TIMEOUT_MAX, Event
 from typing import Any, Generic, TypeVar
 
 from pyrs._core.blocking import while_blocked
@@ -13,6 +13,7 @@ from pyrs._core.fusion import IteratorConsumer, null_element, pull
 from pyrs._core.iterating import IterablePublisher
 from pyrs._core.refill import Refill
 from pyrs._core.sites import raise_again
+from pyrs._core.text import checked_seconds
 from pyrs.api import Publisher, Subscriber, Subscription
 from pyrs.errors import NullSignal, SpecViolation
 
@@ -23,13 +24,13 @@ T = TypeVar("T")
 
 def for_each(source: Publisher[T], action: Callable[[T], object], timeout: float | None) -> None:
     """See ``Stream.for_each``."""
-    _ForEach(action).run(source, timeout)
+    _ForEach(action).run(source, _checked(timeout))
 
 
 def collect(source: Publisher[T], timeout: float | None) -> list[T]:
     """See ``Stream.collect``."""
     elements: list[T] = []
-    _ForEach(elements.append).run(source, timeout)
+    for_each(source, elements.append, timeout)
     return elements
 
 
@@ -39,6 +40,11 @@ def single(source: Publisher[T], timeout: float | None) -> T:
     if len(elements) != 1:
         raise SpecViolation(f"a Single must give one element, and gave {len(elements)}", party="Publisher")
     return elements[0]
+
+
+def _checked(timeout: float | None) -> float | None:
+    """Return the most seconds to wait, as the waits of the standard library take them."""
+    return None if timeout is None else min(checked_seconds(timeout, "timeout"), TIMEOUT_MAX)
 
 
 class _ForEach(Subscriber[T], IteratorConsumer[T]):
@@ -120,6 +126,7 @@ class _ForEach(Subscriber[T], IteratorConsumer[T]):
 
 def to_iterable(source: Publisher[T], prefetch: int, timeout: float | None) -> Iterator[T]:
     """See ``Stream.to_iterable``."""
+    timeout = _checked(timeout)
     if isinstance(source, IterablePublisher):
         return pull(source.iterable, source.stages, source.name, source.site)
     return _received(source, prefetch, timeout)

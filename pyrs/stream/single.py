@@ -30,6 +30,8 @@ class Single(Stream[T_co]):
 
         Raises:
             TimeoutError: there was no element in time. The stream was cancelled.
+            TypeError: timeout is no number.
+            ValueError: timeout is negative or not finite.
             BaseException: what the stream failed with.
 
         Example:

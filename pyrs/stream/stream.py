@@ -185,6 +185,8 @@ class Stream(
 
         Raises:
             TimeoutError: the stream did not end in time. It was cancelled.
+            TypeError: timeout is no number.
+            ValueError: timeout is negative or not finite.
             BaseException: what the stream failed with.
 
         Example:
@@ -217,6 +219,8 @@ class Stream(
 
         Raises:
             TimeoutError: the stream did not end in time. It was cancelled.
+            TypeError: timeout is no number.
+            ValueError: timeout is negative or not finite.
             BaseException: what the stream failed with.
 
         Example:
@@ -238,6 +242,8 @@ class Stream(
 
         Raises:
             TimeoutError: no element came in time. The stream was cancelled.
+            TypeError: timeout is no number.
+            ValueError: timeout is negative or not finite, or prefetch is less than 1.
             BaseException: what the stream failed with.
 
         Example:
