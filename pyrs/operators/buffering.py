@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from itertools import islice
+from sys import maxsize
 from typing import TYPE_CHECKING, Any
 
 from pyrs import schedulers
@@ -59,7 +60,7 @@ class BufferCount(Stage):
         error: Exception | None = None
         while True:
             try:
-                chunk.extend(islice(iterator, count - len(chunk)))  # keeps what came before an error
+                chunk.extend(islice(iterator, min(count - len(chunk), maxsize)))  # keeps what came before an error
                 if len(chunk) < count:
                     whole.check_end()
             except Exception as raised:
@@ -69,7 +70,8 @@ class BufferCount(Stage):
             yield chunk
             chunk = chunk[skip:]
             if skip > count:
-                next(islice(iterator, skip - count, skip - count), None)
+                gap = min(skip - count, maxsize)
+                next(islice(iterator, gap, gap), None)
         gauge.holding = True
         while chunk:
             gauge.used_up = error is None and len(chunk) <= skip

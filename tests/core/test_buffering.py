@@ -300,3 +300,11 @@ def test_bad_arguments_are_refused_where_they_enter(
 ) -> None:
     with pytest.raises(error, match=message):
         wrong(pyrs.range(3))
+
+
+@pytest.mark.parametrize("how", ["fused", "pushed"])
+def test_a_count_or_skip_may_be_larger_than_what_is_counted_in(how: str) -> None:
+    numbers = pyrs.range(3) if how == "fused" else pyrs.range(3).concat(pyrs.empty())
+    assert numbers.buffer(2**70).collect() == [[0, 1, 2]]
+    assert numbers.buffer(1, skip=2**70).collect() == [[0]]
+    assert numbers.buffer(2, skip=2**63 + 1).collect() == [[0, 1]]
