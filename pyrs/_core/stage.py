@@ -13,8 +13,9 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from pyrs._core import hooks
-from pyrs._core.demand import UNBOUNDED
+from pyrs._core.demand import UNBOUNDED, non_positive
 from pyrs._core.sites import Site, blame
+from pyrs.errors import NonPositiveRequest
 
 if TYPE_CHECKING:
     from pyrs._core.fusion import Chain, Gauge
@@ -209,12 +210,13 @@ class TailRun(StageRun):
     A subclass emits through ``pass_on``, which counts, and ends through ``end_with``.
     """
 
-    __slots__ = ("_draining", "_emitted", "_ending", "_error", "_gone", "_lock", "_requested", "_tail")
+    __slots__ = ("_draining", "_emitted", "_ending", "_error", "_gone", "_illegal", "_lock", "_requested", "_tail")
 
     def __init__(self) -> None:
         self._lock = Lock()
         self._requested = 0
         self._emitted = 0
+        self._illegal = 1  # an n <= 0 that was requested
         self._tail: deque[Any] = deque()
         self._error: BaseException | None = None
         self._ending = False
@@ -235,16 +237,18 @@ class TailRun(StageRun):
         self._drain()
 
     def request(self, n: int) -> None:
-        if n <= 0:
-            self.ask(n)
-            return
         with self._lock:
-            self._requested += n
+            if n > 0:
+                self._requested += n
+            else:
+                self._illegal = n
             ending = self._ending
         if ending:
             self._drain()
-        else:
+        elif n > 0:
             self.ask_more(n)
+        else:
+            self.ask(n)
 
     def ask_more(self, n: int) -> None:
         """Demand grew by n > 0, and the source has not ended."""
@@ -267,6 +271,11 @@ class TailRun(StageRun):
             with self._lock:
                 if self._gone:
                     return  # the flag stays up, here and at the end
+                if self._illegal <= 0:  # 3.9: the source has ended, so that the answer comes from here (1.3)
+                    error, self._error = self._error, None
+                    if not isinstance(error, NonPositiveRequest):
+                        error = non_positive(self._illegal)
+                    break
                 tail = self._tail
                 if tail and self._requested <= self._emitted:
                     self._draining = False

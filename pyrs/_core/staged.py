@@ -8,7 +8,6 @@ from typing import Any
 
 from pyrs._core import hooks
 from pyrs._core.context import attach
-from pyrs._core.demand import non_positive
 from pyrs._core.fusion import null_element
 from pyrs._core.stage import Stage, StageRun
 from pyrs._core.subscription import checked_subscriber
@@ -38,7 +37,8 @@ class StagedSubscriber(Subscriber[Any], Subscription):
     """The Subscriber of the source and the Subscription of the Subscriber in one.
 
     Rules: 1.4, 1.6, 1.7, 1.8, 2.3, 2.4, 2.5, 2.6, 2.13, 3.6, 3.7, 3.13, 4.1, 4.2. Serial signals (1.3) and the answer
-    to request(n <= 0) (3.9) come from the source; demand is kept element by element (1.1).
+    to request(n <= 0) (3.9) come from the source, or from a stage that holds the end back; demand is kept element by
+    element (1.1).
     """
 
     __slots__ = (
@@ -186,10 +186,8 @@ class StagedSubscriber(Subscriber[Any], Subscription):
 
     def _request_upstream(self, n: int) -> None:
         upstream = self._upstream
-        if upstream is not None:
+        if upstream is not None:  # or it has ended, and whichever stage holds the end back answers n <= 0 (3.9)
             upstream.request(n)
-        elif n <= 0 and self._subscriber is not None:
-            self._deliver_error(non_positive(n))  # the source has ended, a stage holds its last element back (3.9)
 
     def _finisher(self, place: int) -> Callable[[], None]:
         def finish() -> None:

@@ -98,16 +98,26 @@ class _ScanRun(StageRun):
 
 
 class _ScanFromRun(_ScanRun):
-    """Emits the initial value on the first demand. Until that is done upstream is asked for nothing (1.3)."""
+    """Emits the initial value on the first demand. Until that is done upstream is asked for nothing (1.3).
 
-    __slots__ = ("_end", "_lock", "_owed", "_started")
+    It is not emitted before ``on_subscribe`` has returned, as no element of any source is.
+    """
+
+    __slots__ = ("_begun", "_end", "_illegal", "_lock", "_owed", "_started")
 
     def __init__(self, function: Callable[[Any, Any], Any], value: Any) -> None:
         super().__init__(function, value)
         self._lock = Lock()  # request comes from any thread
         self._owed: int | None = -1  # demand to be handed on, None as soon as it goes through
-        self._started = False
+        self._begun = False  # on_subscribe has returned
+        self._started = False  # one thread emits the initial value, the others leave it their demand
+        self._illegal = 1  # an n <= 0 that was requested
         self._end: Callable[[], None] | None = None
+
+    def begin(self) -> None:
+        with self._lock:
+            self._begun = True
+        self._start()
 
     def on_complete(self) -> None:
         self._end_by(self.complete)
@@ -117,31 +127,45 @@ class _ScanFromRun(_ScanRun):
 
     def _end_by(self, end: Callable[[], None]) -> None:
         with self._lock:
-            if self._owed is not None:
+            waits = self._owed is not None
+            if waits:
                 self._end = end  # an end that comes without demand waits for the initial value
-                return
-        end()
+                self._begun = True  # where a stage before has ended the stream nothing is begun
+        if waits:
+            self._start()
+        else:
+            end()
 
     def request(self, n: int) -> None:
-        if n > 0:
-            with self._lock:
-                if self._owed is not None:
-                    self._owed += n
-                    if self._started:
-                        return
-                    self._started = True
-            if self._owed is None:
-                self.ask(n)
-                return
-            self.emit(self._value)
-            with self._lock:
-                n, self._owed = self._owed, None
-                end = self._end
-            if end is not None:
-                end()
-            elif n:
-                self.ask(n)
+        with self._lock:
+            waits = self._owed is not None
+            if n <= 0:
+                self._illegal = n
+                waits = self._end is not None
+            elif self._owed is not None:
+                self._owed += n
+        if waits:
+            self._start()
         else:
+            self.ask(n)
+
+    def _start(self) -> None:
+        """Emit the initial value if it is time to, and then what waited for that."""
+        with self._lock:
+            illegal = self._illegal <= 0 and self._end is not None  # 3.9: there is no source left to answer it
+            if self._started or not self._begun or not (illegal or (self._owed is not None and self._owed >= 0)):
+                return
+            self._started = True
+        if not illegal:
+            self.emit(self._value)
+        with self._lock:
+            n, self._owed = self._owed, None
+            end = self._end
+        if end is not None and self._illegal <= 0:
+            self.fail(non_positive(self._illegal))
+        elif end is not None:
+            end()
+        elif n:
             self.ask(n)
 
 
@@ -179,16 +203,7 @@ class Materialize(PushedStage):
 
 
 class _MaterializeRun(TailRun):
-    __slots__ = ("_illegal",)
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._illegal = 1  # the number of a wrong request
-
-    def request(self, n: int) -> None:
-        if n <= 0:
-            self._illegal = n
-        super().request(n)
+    __slots__ = ()
 
     def on_next(self, element: Any) -> None:
         if element is None:

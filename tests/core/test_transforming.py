@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import pyrs
 from pyrs import Notification
-from pyrs.testing import TestSubscriber
+from pyrs.testing import TestPublisher, TestSubscriber
 from tests.core.modelling import DEMANDS, NUMBERS, Counting, agrees, quick
 from tests.tck.right import RightPublisher
 
@@ -240,3 +240,24 @@ def test_rule_3_9_also_where_the_source_answers_with_an_error_of_its_own(n: int)
     subscriber.request(n)
     assert isinstance(subscriber.error, pyrs.NonPositiveRequest)
     assert subscriber.elements == []
+
+
+@pytest.mark.parametrize("before", ["source", "take(0)"])
+def test_the_initial_value_comes_after_on_subscribe_has_returned(before: str) -> None:
+    class Eager(TestSubscriber[Any]):
+        returned = False
+
+        def on_subscribe(self, subscription: pyrs.Subscription) -> None:
+            super().on_subscribe(subscription)
+            self.request(5)
+            assert self.elements == []
+            self.returned = True
+
+        def on_next(self, element: Any) -> None:
+            assert self.returned
+            super().on_next(element)
+
+    source, eager = TestPublisher[int](cold=True).emit(1, 2).stream(), Eager()
+    (source if before == "source" else source.take(0)).scan(operator.add, 10).subscribe(eager)
+    eager.assert_elements(*([10, 11, 13] if before == "source" else [10]))
+    eager.assert_complete()

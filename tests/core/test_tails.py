@@ -1,0 +1,83 @@
+"""Stages that emit something after their source has ended: serial signals, and nothing kept when all is over."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from operator import add
+from threading import Event, Thread
+from typing import Any
+
+import pytest
+
+import pyrs
+from pyrs.testing import TestPublisher, TestSubscriber
+
+Build = Callable[[pyrs.Stream[Any]], pyrs.Stream[Any]]
+
+TAILS: dict[str, Build] = {
+    "take_last": lambda stream: stream.take_last(5),
+    "buffer": lambda stream: stream.buffer(5, skip=1),
+    "to_list": lambda stream: stream.to_list(),
+    "materialize": lambda stream: stream.ignore_elements().materialize(),
+    "default_if_empty": lambda stream: stream.ignore_elements().default_if_empty(7),
+    "scan": lambda stream: stream.ignore_elements().scan(add, 0),
+}
+
+
+class Slow(pyrs.Subscriber[Any]):
+    """Stays in its first on_next until it is told to leave."""
+
+    def __init__(self) -> None:
+        self.entered = Event()
+        self.leave = Event()
+        self.signals: list[str] = []
+        self.over = Event()
+        self.subscription: Any = None
+
+    def on_subscribe(self, subscription: pyrs.Subscription) -> None:
+        self.subscription = subscription
+
+    def on_next(self, element: Any) -> None:
+        self.signals.append("next")
+        self.entered.set()
+        assert self.leave.wait(10)
+        self.signals.append("returned")
+
+    def on_error(self, error: BaseException) -> None:
+        self.signals.append(type(error).__name__)
+        self.over.set()
+
+    def on_complete(self) -> None:
+        self.signals.append("complete")
+        self.over.set()
+
+
+@pytest.mark.parametrize("n", [0, -1])
+@pytest.mark.parametrize("name", TAILS)
+def test_rule_1_3_the_answer_to_a_wrong_request_waits_for_the_element_of_the_tail(name: str, n: int) -> None:
+    source, slow = TestPublisher[int](), Slow()
+    TAILS[name](source.stream()).subscribe(slow)
+    if name == "scan":
+        source.complete()  # its first element waits for demand, and the end for that
+    else:
+        slow.subscription.request(9)
+        source.next(1, 2)
+    thread = Thread(target=lambda: slow.subscription.request(9) if name == "scan" else source.complete())
+    thread.start()
+    assert slow.entered.wait(10)
+    slow.subscription.request(n)
+    assert slow.signals == ["next"]
+    slow.leave.set()
+    thread.join(10)
+    assert slow.signals == ["next", "returned", "NonPositiveRequest"]
+
+
+@pytest.mark.parametrize("name", TAILS)
+def test_rule_3_9_where_the_source_has_ended_and_nothing_was_demanded(name: str) -> None:
+    source, subscriber = TestPublisher[int](), TestSubscriber[Any](0)
+    TAILS[name](source.stream()).subscribe(subscriber)
+    source.complete()
+    if name not in ("take_last", "buffer"):  # of nothing they make nothing
+        subscriber.request(0)
+        assert isinstance(subscriber.error, pyrs.NonPositiveRequest)
+        assert subscriber.elements == []
