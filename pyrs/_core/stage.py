@@ -137,7 +137,11 @@ class StageRun(ABC):
         """
 
     def let_go(self) -> None:  # noqa: B027 - most stages hold nothing
-        """Nothing may be emitted any more: drop what is held. Called when upstream was cancelled."""
+        """Nothing may be emitted any more: drop what is held (3.13).
+
+        Called when upstream was cancelled and after the end was signalled, so it may come twice; and from any thread,
+        also while ``on_next`` runs, which has to stand that.
+        """
 
     def request(self, n: int) -> None:
         """Take demand, from any thread. n <= 0 is handed on as it is: the source answers it (3.9), serially."""
@@ -188,6 +192,9 @@ class _ElementRun(StageRun):
         self._function = function
         self._unbounded = False
 
+    def let_go(self) -> None:
+        self._function = _dropped
+
     def on_next(self, element: Any) -> None:
         result = self._function(element)
         if result is DROP:
@@ -202,6 +209,11 @@ class _ElementRun(StageRun):
         if n >= UNBOUNDED:
             self._unbounded = True
         self.ask(n)
+
+
+def _dropped(*_: Any) -> Any:
+    """Stand for a function that has gathered something, which goes with it."""
+    return DROP
 
 
 class TailRun(StageRun):
@@ -231,10 +243,15 @@ class TailRun(StageRun):
     def end_with(self, *elements: Any, error: BaseException | None = None) -> None:
         """Emit these elements as they are demanded, then complete or fail. The source must have ended."""
         with self._lock:
-            self._tail.extend(elements)
-            self._error = error
-            self._ending = True
-        self._drain()
+            over = self._gone
+            if not over:
+                self._tail.extend(elements)
+                self._error = error
+                self._ending = True
+        if not over:
+            self._drain()
+        elif error is not None and not hooks.is_exit(error):
+            hooks.on_error_dropped(error, "the stream was over")
 
     def request(self, n: int) -> None:
         with self._lock:
@@ -257,8 +274,9 @@ class TailRun(StageRun):
     def let_go(self) -> None:
         with self._lock:
             self._gone = True
-            self._tail.clear()
+            tail, self._tail = self._tail, deque()
             error, self._error = self._error, None
+        tail.clear()  # not under the lock: elements may have finalizers
         if error is not None and not hooks.is_exit(error):
             hooks.on_error_dropped(error, "the stream was over")
 
@@ -359,4 +377,13 @@ class _FoldRun(GatherRun):
         self._step(element)
 
     def on_complete(self) -> None:
-        self.end_with(self._result())
+        result = self._result()
+        self._forget()
+        self.end_with(result)
+
+    def let_go(self) -> None:
+        super().let_go()
+        self._forget()
+
+    def _forget(self) -> None:
+        self._step = self._result = _dropped

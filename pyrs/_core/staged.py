@@ -217,6 +217,8 @@ class StagedSubscriber(Subscriber[Any], Subscription):
                 subscriber.on_complete()
             except BaseException as error:
                 self._subscriber_raised(error, "on_complete", subscriber)
+            finally:
+                self._let_go()
 
     def _deliver_error(self, error: BaseException) -> None:
         subscriber = self._take_subscriber()
@@ -228,6 +230,8 @@ class StagedSubscriber(Subscriber[Any], Subscription):
             subscriber.on_error(error)
         except BaseException as raised:
             self._subscriber_raised(raised, "on_error", subscriber)
+        finally:
+            self._let_go()
 
     # What keeps the rules.
 
@@ -255,6 +259,11 @@ class StagedSubscriber(Subscriber[Any], Subscription):
                 hooks.on_error_dropped(error, f"raised by cancel() of {type(upstream).__name__}")
             for run in runs:
                 run.let_go()
+
+    def _let_go(self) -> None:
+        """The end was signalled: the stages drop what they hold, though somebody keep this Subscription (3.13)."""
+        for run in reversed(self._runs):
+            run.let_go()
 
     def _guarded(self, step: Callable[..., None], *arguments: Any) -> None:
         try:

@@ -105,7 +105,9 @@ class _BufferRun(TailRun):
             return
         chunk = self._chunk
         chunk.append(element)
-        if len(chunk) == self._count:
+        if self._gone:
+            self._chunk = []  # let_go came on another thread meanwhile
+        elif len(chunk) == self._count:
             self._chunk = chunk[self._skip :]
             self._gap = max(0, self._skip - self._count)
             self.pass_on(chunk)
@@ -115,6 +117,10 @@ class _BufferRun(TailRun):
 
     def on_error(self, error: BaseException) -> None:
         self.end_with(*self._rest(), error=error)
+
+    def let_go(self) -> None:
+        super().let_go()
+        self._chunk = []
 
     def _rest(self) -> list[list[Any]]:
         return [self._chunk[start:] for start in range(0, len(self._chunk), self._skip)]

@@ -234,6 +234,11 @@ class _TakeLastRun(GatherRun):
 
     def on_complete(self) -> None:
         self.end_with(*self._last)
+        self._last = deque(maxlen=0)
+
+    def let_go(self) -> None:
+        super().let_go()
+        self._last = deque(maxlen=0)  # which takes what an on_next on another thread may bring
 
 
 class IgnoreElements(TakeLast):

@@ -105,8 +105,9 @@ class _ConcatMapRun(Relay[Any]):
     def _release(self) -> None:
         self._outer.cancel()
         with self._turn:
-            self._waiting.clear()
+            waiting, self._waiting = self._waiting, deque()
             error, self._error = self._error, None
+        waiting.clear()  # not under the lock: elements may have finalizers
         if error is not None and not hooks.is_exit(error):
             hooks.on_error_dropped(error, f"{self._operator.call}: the stream was over")
 

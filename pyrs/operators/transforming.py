@@ -93,8 +93,12 @@ class _ScanRun(StageRun):
         self._value = value
 
     def on_next(self, element: Any) -> None:
-        self._value = element if self._value is MISSING else self._function(self._value, element)
-        self.emit(self._value)
+        value = self._value
+        self._value = value = element if value is MISSING else self._function(value, element)
+        self.emit(value)
+
+    def let_go(self) -> None:
+        self._value = MISSING
 
 
 class _ScanFromRun(_ScanRun):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from collections.abc import Callable
 from operator import add
 from threading import Event, Thread
@@ -10,6 +12,7 @@ from typing import Any
 import pytest
 
 import pyrs
+from pyrs import sinks
 from pyrs.testing import TestPublisher, TestSubscriber
 
 Build = Callable[[pyrs.Stream[Any]], pyrs.Stream[Any]]
@@ -81,3 +84,47 @@ def test_rule_3_9_where_the_source_has_ended_and_nothing_was_demanded(name: str)
         subscriber.request(0)
         assert isinstance(subscriber.error, pyrs.NonPositiveRequest)
         assert subscriber.elements == []
+
+
+class Thing:
+    """What is gathered, and can be seen to go."""
+
+
+GATHERERS: dict[str, Build] = {
+    "to_list": lambda stream: stream.to_list(),
+    "to_set": lambda stream: stream.to_set(),
+    "to_dict": lambda stream: stream.to_dict(id),
+    "take_last": lambda stream: stream.take_last(5),
+    "reduce": lambda stream: stream.reduce(lambda _, element: element),
+    "last": lambda stream: stream.last(),
+    "buffer": lambda stream: stream.buffer(3),
+    "scan": lambda stream: stream.scan(lambda _, element: element),
+    "scan from": lambda stream: stream.scan(lambda _, element: element, Thing()),
+    "distinct": lambda stream: stream.distinct(),
+    "distinct_until_changed": lambda stream: stream.distinct_until_changed(),
+}
+
+
+@pytest.mark.parametrize("end", ["cancel", "complete", "error"])
+@pytest.mark.parametrize("name", GATHERERS)
+def test_rule_3_13_what_was_gathered_is_let_go_though_the_subscription_is_kept(name: str, end: str) -> None:
+    class Forgetful(TestSubscriber[Any]):
+        def on_next(self, element: Any) -> None:
+            pass
+
+    source, subscriber = sinks.multicast_best_effort(), Forgetful(None)
+    GATHERERS[name](source.stream).subscribe(subscriber)
+    things = [Thing() for _ in range(4)]
+    watches = [weakref.ref(thing) for thing in things]
+    while things:
+        source.emit(things.pop())
+    kept = subscriber.subscription
+    if end == "cancel":
+        kept.cancel()
+    elif end == "complete":
+        source.emit_complete()
+    else:
+        source.emit_error(OSError("x"))
+    gc.collect()
+    assert [watch() for watch in watches] == [None] * 4
+    assert kept is not None
