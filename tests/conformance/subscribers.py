@@ -143,7 +143,7 @@ SUBSCRIBERS: list[Entry] = [
     whitebox(
         "a Subscriber of coroutines",
         lambda probe: CoroutineSubscriber(_Awaiting(probe)),
-        covers=("Stream.subscribe",),
+        covers=("Stream.subscribe", "AsyncSubscriber"),
         subset=True,
     ),
     blackbox("a Subscriber of coroutines from outside", lambda: CoroutineSubscriber(_Awaiting())),
