@@ -1,4 +1,4 @@
-"""`python -m benchmarks bridge` and `core`: tables of what they cost beside their rivals, judged by fixed budgets."""
+"""`python -m benchmarks bridge`, `core`, `spark`: tables of what they cost beside rivals, judged by fixed budgets."""
 
 from __future__ import annotations
 
@@ -34,6 +34,7 @@ CORE_NAMES = (
     "async-for",
     "import",
 )
+SPARK_NAMES = ("tuples", "rows", "arrow", "first", "tiny", "paused", "sleepers")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -46,6 +47,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.table == "core":
         verdicts = _measure_core(options.only, options.quick)
         return _told(verdicts, options)
+    if options.table == "spark":
+        return _told(_measure_spark(options.only, options.quick), options)
     rows = [row for row in ROWS if not options.only or row.name in options.only]
     try:
         if options.profile:
@@ -80,6 +83,27 @@ def _measure_core(only: Sequence[str] | None, quick: bool) -> list[Verdict]:
         except Exception as error:  # a row that fails must not hide the others
             verdicts.append(failed_verdict(row.name, error))
         print(f"{row.title}: done", file=sys.stderr, flush=True)
+    return verdicts
+
+
+def _measure_spark(only: Sequence[str] | None, quick: bool) -> list[Verdict]:
+    from benchmarks.spark_rows import SPARK_ROWS, session
+
+    repetitions, scale = (_QUICK_REPETITIONS, _QUICK_SCALE) if quick else (_REPETITIONS, 1.0)
+    verdicts: list[Verdict] = []
+    rows = [row for row in SPARK_ROWS if not only or row.name in only]
+    for cores in sorted({row.cores for row in rows}):
+        with session(cores) as spark:
+            for row in rows:
+                if row.cores != cores:
+                    continue
+                try:
+                    measured = take_turns(row.contenders(spark), repetitions, scale)
+                    verdicts += [budget.judge(row.name, measured) for budget in row.budgets]
+                    verdicts += row.held(spark) if row.held is not None else []
+                except Exception as error:  # a row that fails must not hide the others
+                    verdicts.append(failed_verdict(row.name, error))
+                print(f"{row.title}: done", file=sys.stderr, flush=True)
     return verdicts
 
 
@@ -156,23 +180,25 @@ def _driver(gateway: str) -> Driver:
 def _parser() -> argparse.ArgumentParser:
     names = [row.name for row in ROWS]
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    commands = parser.add_subparsers(required=True, dest="table", metavar="{bridge,core}")
-    core = commands.add_parser("core", help="the core beside plain iterators, RxPY and aioreactive")
-    core.add_argument("--check", action="store_true", help="exit 1 when a budget is missed")
-    core.add_argument("--json", type=Path, metavar="FILE", help="write the figures there, too")
-    core.add_argument("--quick", action="store_true", help="fewer elements, three repetitions")
-    core.add_argument(
-        "--only", action="append", choices=CORE_NAMES, metavar="ROW", help=f"one of {', '.join(CORE_NAMES)}"
-    )
-    core.set_defaults(gateway=None)
+    commands = parser.add_subparsers(required=True, dest="table", metavar="{bridge,core,spark}")
+    for name, words, rows in (
+        ("core", "the core beside plain iterators, RxPY and aioreactive", CORE_NAMES),
+        ("spark", "a DataFrame's rows beside Spark's own ways to Python", SPARK_NAMES),
+    ):
+        _add_table(commands.add_parser(name, help=words), rows).set_defaults(gateway=None)
     bridge = commands.add_parser("bridge", help="the bridge beside naive proxies and a bare socket")
-    bridge.add_argument("--check", action="store_true", help="exit 1 when a budget is missed")
-    bridge.add_argument("--json", type=Path, metavar="FILE", help="write the figures there, too")
-    bridge.add_argument("--quick", action="store_true", help="fewer elements, three repetitions")
-    bridge.add_argument("--only", action="append", choices=names, metavar="ROW", help=f"one of {', '.join(names)}")
+    _add_table(bridge, names)
     bridge.add_argument("--profile", choices=names, metavar="ROW", help="say where the time of that row goes")
     bridge.add_argument("--gateway", choices=("spark", "jpype"), help=argparse.SUPPRESS)
     return parser
+
+
+def _add_table(command: argparse.ArgumentParser, rows: Sequence[str]) -> argparse.ArgumentParser:
+    command.add_argument("--check", action="store_true", help="exit 1 when a budget is missed")
+    command.add_argument("--json", type=Path, metavar="FILE", help="write the figures there, too")
+    command.add_argument("--quick", action="store_true", help="fewer elements, three repetitions")
+    command.add_argument("--only", action="append", choices=rows, metavar="ROW", help=f"one of {', '.join(rows)}")
+    return command
 
 
 if __name__ == "__main__":

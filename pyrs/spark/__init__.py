@@ -13,7 +13,10 @@ try:
 except ImportError as _missing:
     raise ImportError("pyrs.spark needs pyspark and pyarrow: pip install 'pyrs-streams[spark]'") from _missing
 
+from pyrs.spark.events import events
 from pyrs.spark.frames import from_dataframe
+from pyrs.spark.queries import Batch, from_stream
 from pyrs.spark.reading import PartitionFailed
+from pyrs.spark.support import attach, supports
 
-__all__ = ["PartitionFailed", "from_dataframe"]
+__all__ = ["Batch", "PartitionFailed", "attach", "events", "from_dataframe", "from_stream", "supports"]

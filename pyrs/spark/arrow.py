@@ -52,7 +52,7 @@ def checked_shape(as_: str, schema: Any, zone: str) -> Shape:
         raise TypeError(f"as_ must be a string, not {type(as_).__name__}")
     names = tuple(schema.names)
     if as_ == "arrow":
-        return Shape(as_, _one, lambda batches: pyarrow.Table.from_batches(batches, arrow_schema(schema, False)))
+        return Shape(as_, _one, partial(_table, schema=schema))
     if as_ == "pandas":
         _require_pandas()
         return Shape(as_, partial(_frame, zone=zone), partial(_joined, schema=schema))
@@ -204,6 +204,10 @@ def _naive(batch: Any, zone: str) -> Any:
             times = compute.local_timestamp(batch.column(i).cast(pyarrow.timestamp(field.type.unit, zone)))
             batch = batch.set_column(i, field.name, times)
     return batch
+
+
+def _table(batches: list[Any], schema: Any) -> Any:
+    return pyarrow.Table.from_batches(batches, None if batches else arrow_schema(schema, False))
 
 
 def _joined(frames: list[Any], schema: Any) -> Any:

@@ -16,7 +16,15 @@ from pyrs._core.context import bound_executor
 from pyrs._core.executor import DaemonExecutor
 from pyrs.errors import JvmUnavailable
 
-__all__ = ["Jobs", "checked_dataframe", "lane_executor", "live_context", "why_not_classic"]
+__all__ = [
+    "Jobs",
+    "checked_dataframe",
+    "in_background",
+    "inherited",
+    "lane_executor",
+    "live_context",
+    "why_not_classic",
+]
 
 _CANCEL_AGAIN_SECONDS = 0.05
 _CANCEL_FOR_SECONDS = 60.0
@@ -32,6 +40,25 @@ _fetches = DaemonExecutor("spark-fetch")
 def lane_executor(context: Context | None) -> Callable[[Callable[[], object]], None]:
     """Return what runs a lane on threads of ours: neither an asyncio loop nor a listener's thread signals."""
     return bound_executor(_signals, context)
+
+
+def in_background(task: Callable[[], object]) -> None:
+    """Run a task that waits for Spark, on a thread that runs no code of the user's."""
+    _fetches.execute(task)
+
+
+def inherited(context: Any, task: Callable[[], object]) -> Callable[[], object]:
+    """Return the task, made to run with the local properties that the calling thread has now.
+
+    All runs are given the same properties object: what one of them sets, such as a tag, is on each.
+    """
+    properties = context._jsc.sc().getLocalProperties().clone()
+
+    def run() -> object:
+        context._jsc.sc().setLocalProperties(properties)
+        return task()
+
+    return run
 
 
 def checked_dataframe(df: Any, *, streaming: bool) -> Any:
@@ -99,8 +126,7 @@ class Jobs:
     def __init__(self, context: Any) -> None:
         self._context = context
         self.tag = f"pyrs-{_process}-{next(_numbers)}"
-        # All threads are given the same properties object, so the tag is on each as soon as it is on one.
-        self._properties = context._jsc.sc().getLocalProperties().clone()
+        self._tag_thread = inherited(context, lambda: context.addJobTag(self.tag))
         self._idle = Condition()
         self._active = 0
         self.cancelled = False
@@ -120,8 +146,7 @@ class Jobs:
     def _enter(self, task: Callable[[], object]) -> None:
         try:
             if not self.cancelled:
-                self._context._jsc.sc().setLocalProperties(self._properties)
-                self._context.addJobTag(self.tag)
+                self._tag_thread()
                 task()
         except Exception as error:
             if not self.cancelled:

@@ -143,7 +143,7 @@ def test_large_var_types(spark: Any) -> None:
 def test_nothing_runs_before_the_first_request(spark: Any, gates: Gates) -> None:
     df = gates.guard(spark.range(0, 8, 1, 8))
     stream = ps.from_dataframe(df)
-    subscriber: TestSubscriber[Any] = TestSubscriber(demand=0)
+    subscriber: TestSubscriber[Any] = TestSubscriber()
     stream.subscribe(subscriber)
     assert gates.began() == set() and active_jobs(spark) == 0
     subscriber.request(1)
@@ -154,7 +154,7 @@ def test_nothing_runs_before_the_first_request(spark: Any, gates: Gates) -> None
 
 
 def test_the_window_is_never_exceeded(spark: Any, gates: Gates) -> None:
-    subscriber: TestSubscriber[Any] = TestSubscriber()
+    subscriber: TestSubscriber[Any] = TestSubscriber(None)
     ps.from_dataframe(gates.guard(spark.range(0, 12, 1, 12)), window=3).subscribe(subscriber)
     eventually(lambda: gates.began() == {0, 1, 2})
     assert active_jobs(spark) == 3
@@ -169,7 +169,7 @@ def test_the_window_is_never_exceeded(spark: Any, gates: Gates) -> None:
 
 
 def test_unordered_comes_as_it_is_there(spark: Any, gates: Gates) -> None:
-    subscriber: TestSubscriber[Any] = TestSubscriber()
+    subscriber: TestSubscriber[Any] = TestSubscriber(None)
     ps.from_dataframe(gates.guard(spark.range(0, 4, 1, 4)), window=2, ordered=False).subscribe(subscriber)
     for number in (1, 2, 3):
         gates.open(number)
@@ -179,7 +179,7 @@ def test_unordered_comes_as_it_is_there(spark: Any, gates: Gates) -> None:
 
 
 def test_a_paused_subscriber_starts_no_job(spark: Any, gates: Gates) -> None:
-    subscriber: TestSubscriber[Any] = TestSubscriber(demand=0)
+    subscriber: TestSubscriber[Any] = TestSubscriber()
     ps.from_dataframe(gates.guard(spark.range(0, 100, 1, 10)), window=2).subscribe(subscriber)
     gates.open()
     subscriber.request(15)
@@ -191,7 +191,7 @@ def test_a_paused_subscriber_starts_no_job(spark: Any, gates: Gates) -> None:
 
 
 def test_exact_demand(spark: Any, reader: str) -> None:
-    subscriber: TestSubscriber[Any] = TestSubscriber(demand=0)
+    subscriber: TestSubscriber[Any] = TestSubscriber()
     ps.from_dataframe(spark.range(0, 10, 1, 4)).subscribe(subscriber)
     for count in range(1, 11):
         subscriber.request(1)
@@ -213,7 +213,7 @@ def test_each_subscriber_runs_its_own_jobs(spark: Any) -> None:
 
 
 def test_cancel_ends_the_jobs_within_a_second(spark: Any, gates: Gates, reader: str) -> None:
-    subscriber: TestSubscriber[Any] = TestSubscriber()
+    subscriber: TestSubscriber[Any] = TestSubscriber(None)
     ps.from_dataframe(gates.guard(spark.range(0, 8, 1, 8)), window=3).subscribe(subscriber)
     eventually(lambda: gates.began() == {0, 1, 2})
     start = time.monotonic()
@@ -225,8 +225,8 @@ def test_cancel_ends_the_jobs_within_a_second(spark: Any, gates: Gates, reader: 
 
 
 def test_cancel_spares_the_jobs_of_others(spark: Any, gates: Gates) -> None:
-    first: TestSubscriber[Any] = TestSubscriber()
-    second: TestSubscriber[Any] = TestSubscriber()
+    first: TestSubscriber[Any] = TestSubscriber(None)
+    second: TestSubscriber[Any] = TestSubscriber(None)
     stream = ps.from_dataframe(gates.guard(spark.range(0, 2, 1, 2)), window=2)
     stream.subscribe(first), stream.subscribe(second)
     eventually(lambda: active_jobs(spark) == 4)
@@ -239,7 +239,7 @@ def test_cancel_spares_the_jobs_of_others(spark: Any, gates: Gates) -> None:
 def test_cancel_during_the_planning_does_not_spoil_the_dataframe(spark: Any, gates: Gates) -> None:
     """Adaptive execution runs the stages below a shuffle while the query is planned, and remembers a failure."""
     df = gates.guard(spark.range(0, 4, 1, 2)).groupBy("id").count()
-    subscriber: TestSubscriber[Any] = TestSubscriber()
+    subscriber: TestSubscriber[Any] = TestSubscriber(None)
     ps.from_dataframe(df).subscribe(subscriber)
     eventually(lambda: gates.began())
     subscriber.cancel()
@@ -269,7 +269,7 @@ def test_a_failed_task_is_one_error_that_names_the_partition(spark: Any, reader:
             yield row
 
     df = spark.range(0, 40, 1, 4)
-    subscriber: TestSubscriber[Any] = TestSubscriber()
+    subscriber: TestSubscriber[Any] = TestSubscriber(None)
     ps.from_dataframe(df.rdd.mapPartitions(failing).toDF(df.schema)).subscribe(subscriber)
     error = subscriber.await_error(ps.PartitionFailed, DEADLINE)
     assert isinstance(error, ps.PartitionFailed) and error.partition == 2
@@ -311,7 +311,7 @@ def test_local_properties_go_along_and_tags_stay_behind(spark: Any) -> None:
         """Reads what a job of ours carries, by a job of its Subscriber's."""
 
         def __call__(self, row: Any) -> None:
-            seen.append((context.getLocalProperty("spark.scheduler.pool"), set(context.getJobTags())))
+            seen.append((context.getLocalProperty("spark.scheduler.pool"), len(context.getJobTags())))
 
     def pool(rows: Any) -> Any:
         from pyspark import TaskContext
@@ -326,8 +326,8 @@ def test_local_properties_go_along_and_tags_stay_behind(spark: Any) -> None:
         stream.for_each(Watch(), timeout=DEADLINE)
     finally:
         context.setLocalProperty("spark.scheduler.pool", None)
-    assert seen == [(None, set())]
-    assert context.getJobTags() == set()
+    assert seen == [(None, 0)]
+    assert len(context.getJobTags()) == 0
 
 
 def test_many_small_partitions_do_not_wait_for_acknowledgements(spark: Any) -> None:

@@ -1,0 +1,234 @@
+"""The rows of Spark: a DataFrame's rows in Python, beside Spark's own ways to get them there."""
+
+from __future__ import annotations
+
+import time
+import tracemalloc
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from threading import Event
+from typing import Any
+
+from benchmarks.budgets import AtLeast, Budget, Faster, Verdict, Within, memory_verdict
+from benchmarks.measure import Contender
+from pyrs import spark as ps
+from pyrs.testing import TestSubscriber
+
+MILLION = 1_000_000
+TINY = 1_000
+
+
+@dataclass(frozen=True)
+class SparkRow:
+    """One measurement with a driver.
+
+    Attributes:
+        name: What `--only` takes.
+        title: What is measured.
+        cores: How many tasks run at a time.
+        contenders: Makes who takes part; "ours" comes first. Empty where `held` says it all.
+        budgets: Each gives a line of the table.
+        held: What is left of a stream that pauses.
+    """
+
+    name: str
+    title: str
+    cores: int
+    contenders: Callable[[Any], Sequence[Contender]]
+    budgets: Sequence[Budget]
+    held: Callable[[Any], list[Verdict]] | None = None
+
+
+@contextmanager
+def session(cores: int) -> Iterator[Any]:
+    """A local driver of its own."""
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder.master(f"local[{cores}]").appName("pyrs-benchmarks")
+    options = {
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.memory": "1g",
+        "spark.log.level": "ERROR",
+    }
+    for key, value in options.items():
+        builder = builder.config(key, value)
+    spark = builder.getOrCreate()
+    try:
+        yield spark
+    finally:
+        spark.stop()
+
+
+def table(spark: Any, rows: int, partitions: int = 8) -> Any:
+    """Rows of a bigint, a double and a string."""
+    return spark.range(0, rows, 1, partitions).selectExpr("id", "id * 0.5d as half", "concat('row-', id) as name")
+
+
+def slow(spark: Any, partitions: int) -> Any:
+    """Partitions that take 200 milliseconds each, one row in each."""
+    df = spark.range(0, partitions, 1, partitions)
+
+    def late(rows: Any) -> Any:
+        import time
+
+        time.sleep(0.2)
+        yield from rows
+
+    return df.rdd.mapPartitions(late).toDF(df.schema)
+
+
+def timed(consume: Callable[[], int], expected: int) -> float:
+    start = time.perf_counter()
+    count = consume()
+    seconds = time.perf_counter() - start
+    assert count == expected, f"{count} of {expected} came"
+    return seconds
+
+
+def count_of(elements: Iterable[Any]) -> int:
+    count = 0
+    for _ in elements:
+        count += 1
+    return count
+
+
+def of_stream(make: Callable[[int], Any], size: Callable[[Any], int] | None = None) -> Callable[[int], float]:
+    def run(elements: int) -> float:
+        stream = make(elements)
+
+        def consume() -> int:
+            # Each element is seen by Python code, as it is by the loops over Spark's iterators.
+            count = 0
+
+            def action(element: Any) -> None:
+                nonlocal count
+                count += 1 if size is None else size(element)
+
+            stream.for_each(action)
+            return count
+
+        return timed(consume, elements)
+
+    return run
+
+
+def of_iterator(make: Callable[[int], Any]) -> Callable[[int], float]:
+    return lambda elements: timed(lambda: count_of(make(elements).toLocalIterator(prefetchPartitions=True)), elements)
+
+
+def local_iterator(spark: Any, rows: int) -> Contender:
+    return Contender("toLocalIterator", rows, of_iterator(lambda n: table(spark, n)))
+
+
+def shaped(spark: Any, as_: str) -> Contender:
+    return Contender("ours", MILLION, of_stream(lambda n: ps.from_dataframe(table(spark, n), as_=as_)))
+
+
+def batches(spark: Any) -> Sequence[Contender]:
+    ours = of_stream(lambda n: ps.from_dataframe(table(spark, n), as_="arrow"), lambda batch: batch.num_rows)
+    whole = Contender("toArrow", MILLION, lambda n: timed(lambda: table(spark, n).toArrow().num_rows, n))
+    return (Contender("ours", MILLION, ours), whole)
+
+
+def first_of_ours(spark: Any) -> Callable[[int], float]:
+    def run(elements: int) -> float:
+        came = Event()
+        stream = ps.from_dataframe(table(spark, MILLION))
+        start = time.perf_counter()
+        subscription = stream.subscribe(on_next=lambda row: came.set(), request=1)
+        assert came.wait(60)
+        seconds = time.perf_counter() - start
+        subscription.cancel()
+        return seconds
+
+    return run
+
+
+def first_of_theirs(spark: Any) -> Callable[[int], float]:
+    def run(elements: int) -> float:
+        df = table(spark, MILLION)
+        start = time.perf_counter()
+        iterator = df.toLocalIterator(prefetchPartitions=True)
+        next(iterator)
+        return time.perf_counter() - start
+
+    return run
+
+
+def first(spark: Any) -> Sequence[Contender]:
+    return Contender("ours", 1, first_of_ours(spark)), Contender("toLocalIterator", 1, first_of_theirs(spark))
+
+
+def tiny(spark: Any) -> Sequence[Contender]:
+    """Partitions are what counts."""
+
+    def run(partitions: int) -> float:
+        df = table(spark, partitions * TINY, partitions)
+        return of_stream(lambda n: ps.from_dataframe(df, as_="tuples"))(partitions * TINY)
+
+    return (Contender("ours", TINY, run),)
+
+
+def sleepers(spark: Any) -> Sequence[Contender]:
+    ours = of_stream(lambda n: ps.from_dataframe(slow(spark, n), window=8))
+    return Contender("ours", 32, ours), Contender("toLocalIterator", 32, of_iterator(lambda n: slow(spark, n)))
+
+
+def paused(spark: Any) -> list[Verdict]:
+    """Requests one element, waits until all is quiet, and looks at what was started and what is held."""
+    window, partitions = 2, 16
+    df = table(spark, 2 * MILLION, partitions)
+    encoded = sum(batch.nbytes for batch in ps.from_dataframe(df, as_="arrow").collect()) / partitions
+    tracker = spark.sparkContext.statusTracker()
+    before = len(tracker.getJobIdsForGroup(None))
+    tracemalloc.start()
+    try:
+        subscriber: TestSubscriber[Any] = TestSubscriber(4)
+        ps.from_dataframe(df, window=window).subscribe(subscriber)
+        subscriber.await_count(4, 60)
+        while tracker.getActiveJobsIds():
+            time.sleep(0.01)
+        held = tracemalloc.get_traced_memory()[0] / 1e6
+        started = len(tracker.getJobIdsForGroup(None)) - before
+        time.sleep(1)
+        later = len(tracker.getJobIdsForGroup(None)) - before
+    finally:
+        tracemalloc.stop()
+        subscriber.cancel()
+    jobs = Verdict(
+        "paused",
+        f"{later} jobs",
+        "",
+        f"{later / window:.2f}",
+        f"<= {window} jobs, none while paused",
+        later == started <= window,
+    )
+    # A batch of 10,000 rows is Python objects beside: the one that is being signalled.
+    return [jobs, memory_verdict("paused", held, window * encoded / 1e6 + 4, f"a partition is {encoded / 1e6:.1f} MB")]
+
+
+SPARK_ROWS = (
+    SparkRow(
+        "tuples",
+        "a million rows as tuples",
+        1,
+        lambda spark: (shaped(spark, "tuples"), local_iterator(spark, MILLION)),
+        (Faster("toLocalIterator", 4),),
+    ),
+    SparkRow(
+        "rows",
+        "a million rows as Rows",
+        1,
+        lambda spark: (shaped(spark, "rows"), local_iterator(spark, MILLION)),
+        (Faster("toLocalIterator", 2),),
+    ),
+    SparkRow("arrow", "a million rows as Arrow batches", 1, batches, (Faster("toArrow", 0.8),)),
+    SparkRow("first", "the first of a million rows", 1, first, (Within("toLocalIterator", 0.5),)),
+    SparkRow("tiny", "1,000 partitions of 1,000 rows", 1, tiny, (AtLeast(1000 / 15),)),
+    SparkRow("paused", "a Subscriber that pauses", 1, lambda spark: (), (), paused),
+    SparkRow("sleepers", "32 partitions that sleep, eight at a time", 8, sleepers, (Faster("toLocalIterator", 3),)),
+)

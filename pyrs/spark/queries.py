@@ -1,0 +1,221 @@
+"""A streaming query as a Publisher of its batches: what is demanded next acknowledges what came before."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextvars import Context
+from os import PathLike, fspath
+from threading import Condition
+from typing import Any, NamedTuple
+
+from pyrs._core.context import capture
+from pyrs._core.coordinator import Coordinator, Operator
+from pyrs.api import Subscriber
+from pyrs.spark.arrow import opened
+from pyrs.spark.frames import from_dataframe
+from pyrs.spark.sessions import checked_dataframe, in_background, inherited, lane_executor, live_context
+from pyrs.stream.stream import Stream
+
+__all__ = ["Batch", "from_stream"]
+
+_LOOK_SECONDS = 0.1
+_TRIGGERS = ("processingTime", "availableNow", "once")
+
+
+class Batch(NamedTuple):
+    """A micro-batch of a streaming query.
+
+    Attributes:
+        batch_id: Spark's number for it. It comes again, with the same number, if it was not acknowledged.
+        data: its rows, as ``as_`` of ``from_stream`` says.
+    """
+
+    batch_id: int
+    data: Any
+
+
+def from_stream(
+    sdf: Any,
+    as_: str = "rows",
+    checkpoint: str | PathLike[str] | None = None,
+    trigger: Mapping[str, Any] | None = None,
+    output_mode: str = "append",
+) -> Stream[Batch]:
+    """Return a stream of the batches of a streaming DataFrame, each of which waits to be acknowledged.
+
+    ::
+
+        from_stream(sdf)
+        request(1)            request(1)
+        -----------Batch(0)--------------Batch(1)---
+                              Batch 0 is committed
+
+    Cold: each Subscriber starts a query of its own, with its first request. Demand is the acknowledgement: a batch is
+    committed to the checkpoint, and the next one computed, when another one is requested. A Subscriber that
+    requests without a bound acknowledges when its ``on_next`` returns.
+
+    Delivery is at least once: what was not acknowledged when the query was stopped or failed, when the Subscriber
+    cancelled or the driver died, comes again with the same ``batch_id`` to the next query over that checkpoint. So keep
+    the ``batch_id`` with what you store. A batch is in memory as a whole: its size is the source's to limit
+    (``maxFilesPerTrigger``, ``maxOffsetsPerTrigger``).
+
+    The stream completes when the query ends: all was read (``availableNow``), or ``query.stop()`` was called, which
+    takes less than a second also while a batch waits. A query that fails fails the stream with Spark's error. A cancel
+    stops the query.
+
+    =========== ===================================
+    ``as_``     ``data``
+    =========== ===================================
+    ``rows``    a list of ``Row``
+    ``tuples``  a list of tuples
+    ``dicts``   a list of dicts
+    ``arrow``   one ``pyarrow.Table``
+    ``pandas``  one ``pandas.DataFrame``
+    =========== ===================================
+
+    Args:
+        sdf: the streaming DataFrame, of a classic session.
+        as_: what the data of a batch is.
+        checkpoint: the folder of the query's checkpoint, one for each query. Without it nothing is remembered.
+        trigger: as ``DataStreamWriter.trigger`` takes it, for example ``{"processingTime": "1 second"}`` or
+            ``{"availableNow": True}``. By default a batch follows the other.
+        output_mode: ``"append"``, ``"update"`` or ``"complete"``.
+
+    Raises:
+        TypeError: sdf is no DataFrame, a column has a type that Arrow cannot carry, or trigger is no mapping.
+        ValueError: sdf is not streaming, as_ names no form, or the trigger is none that works here.
+        JvmUnavailable: the session is one of Spark Connect, where such functions run on the server; was stopped; or
+            runs with ``PYSPARK_PIN_THREAD=false``.
+
+    Rules: 1.1, 1.3, 1.4, 1.5, 1.7, 3.5, 3.9.
+
+    Example:
+        >>> rates = spark.readStream.format("rate").load()      # doctest: +SKIP
+        >>> for batch in from_stream(rates, checkpoint="/data/checkpoint").to_iterable(prefetch=1):  # doctest: +SKIP
+        ...     store(batch.batch_id, batch.data)
+    """
+    checked_dataframe(sdf, streaming=True)
+    opened(sdf, as_)
+    if trigger is not None:
+        if not isinstance(trigger, Mapping):
+            raise TypeError(f"trigger must be a mapping, not {type(trigger).__name__}")
+        if len(trigger) != 1 or not set(trigger) <= set(_TRIGGERS):
+            raise ValueError(f"trigger must have one key of {', '.join(map(repr, _TRIGGERS))}, not {dict(trigger)!r}")
+    operator = _Queries(sdf, as_, None if checkpoint is None else fspath(checkpoint), trigger, output_mode)
+    operator.writer()  # so that Spark refuses here what it does not know
+    return Stream(operator)
+
+
+class _Queries(Operator[Batch]):
+    def __init__(
+        self, sdf: Any, as_: str, checkpoint: str | None, trigger: Mapping[str, Any] | None, output_mode: str
+    ) -> None:
+        super().__init__(None, f"from_stream(DataFrame[{', '.join(sdf.columns[:4])}], as_={as_!r})")
+        self.sdf = sdf
+        self.as_ = as_
+        self.checkpoint = checkpoint
+        self.trigger = trigger
+        self.output_mode = output_mode
+
+    def writer(self) -> Any:
+        """Return a writer that lacks the function."""
+        writer = self.sdf.writeStream.outputMode(self.output_mode)
+        if self.checkpoint is not None:
+            writer = writer.option("checkpointLocation", self.checkpoint)
+        return writer if self.trigger is None else writer.trigger(**self.trigger)
+
+    def run(self, subscriber: Subscriber[Any]) -> _QueryRun:
+        return _QueryRun(subscriber, self, capture())
+
+
+class _QueryRun(Coordinator[Batch]):
+    """One Subscriber's query. Its thread waits in our function, which Spark calls with each batch, until it may go on.
+
+    Spark cannot interrupt a thread that waits in Python. So that wait looks ten times a second whether the query is
+    still wanted; where it is not, the function returns, and Spark, which is about to end it, does not commit.
+    """
+
+    def __init__(self, subscriber: Subscriber[Batch], operator: _Queries, context: Context | None) -> None:
+        super().__init__(subscriber, operator, lane_executor(context))
+        self._queries = operator
+        self._changed = Condition()
+        self._start: Callable[[], object] | None = None
+        self._query: Any = None
+        self._offered: Batch | None = None
+
+    def _begin(self) -> None:
+        context = live_context(self._queries.sdf.sparkSession)
+        self._start = inherited(context, self._run_query)
+
+    def _requested_more(self, n: int) -> None:
+        super()._requested_more(n)
+        self._tell()
+
+    def _advance(self) -> None:
+        if not self._demand():
+            return
+        start, self._start = self._start, None
+        if start is not None:
+            in_background(start)
+        offered = self._offered
+        if offered is not None:
+            self._emit(offered)
+            self._offered = None
+            self._tell()
+
+    def _run_query(self) -> None:
+        """Start the query, and wait for its end. On a thread of ours."""
+        try:
+            query = self._queries.writer().foreachBatch(self._take).start()
+            with self._changed:
+                self._query = query
+                wanted = self._live
+                self._changed.notify_all()
+            if not wanted:
+                query.stop()
+            query.awaitTermination()
+        except Exception as error:
+            self.post(self._query_failed, error)
+        else:
+            self.post(lambda _: self._complete())
+
+    def _query_failed(self, error: BaseException) -> None:
+        self._fail(error)
+
+    def _take(self, df: Any, batch_id: int) -> None:
+        """Pass a batch on, and return when it was acknowledged. On the query's thread."""
+        if self._may_go_on():
+            elements = from_dataframe(df, self._queries.as_)
+            shape, _ = opened(df, self._queries.as_)
+            self._offered = Batch(batch_id, shape.whole(elements.collect()))
+            self.wake()
+            self._may_go_on()
+
+    def _may_go_on(self) -> bool:
+        """Wait until a batch is demanded and none is offered; False if the query is not wanted any more."""
+        while True:
+            with self._changed:
+                if self._live and self._offered is None and self._demand() > 0:
+                    return True
+                self._changed.wait(_LOOK_SECONDS)
+                query = self._query
+            if query is not None and not query.isActive:
+                # Not sooner, even after a cancel: a function that returns while the query lives has the batch
+                # committed, and this one was not acknowledged.
+                return False
+
+    def _tell(self) -> None:
+        with self._changed:
+            self._changed.notify_all()
+
+    def _release(self) -> None:
+        with self._changed:
+            query = self._query
+            self._changed.notify_all()
+        if query is not None:
+            in_background(lambda: _stop(query))
+
+
+def _stop(query: Any) -> None:
+    if query.isActive:
+        query.stop()

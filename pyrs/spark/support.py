@@ -1,0 +1,74 @@
+"""What works on a session, and the bridge to its JVM."""
+
+from __future__ import annotations
+
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+from pyrs.spark.reading import has_fast_path
+from pyrs.spark.sessions import live_context, why_not_classic
+
+if TYPE_CHECKING:
+    from pyrs.jvm import Bridge
+
+__all__ = ["attach", "supports"]
+
+_lock = Lock()
+_bridges: WeakKeyDictionary[Any, Bridge] = WeakKeyDictionary()
+
+
+def supports(spark: Any) -> dict[str, str]:
+    """Return what of this package works on a session: ``"ok"``, or ``"no: "`` and the reason.
+
+    ``"ok, "`` is followed by what is different: a driver without the JVM's Arrow methods is read by Spark's public
+    interface, which is slower.
+
+    Args:
+        spark: a SparkSession, of whatever kind.
+
+    Raises:
+        TypeError: it is no SparkSession.
+
+    Example:
+        >>> supports(spark)["from_dataframe"]   # doctest: +SKIP
+        'ok'
+    """
+    names = ("from_dataframe", "from_stream", "events")
+    reason = why_not_classic(spark)
+    if reason is not None:
+        return dict.fromkeys((*names, "attach"), f"no: {reason}")
+    slower = "ok, by Spark's public interface: this driver has not the JVM methods of the faster way"
+    frames = "ok" if has_fast_path(spark.range(0)) else slower
+    return {"from_dataframe": frames, "from_stream": frames, "events": "ok", "attach": _why_no_bridge(spark)}
+
+
+def attach(spark: Any) -> Bridge:
+    """Return the bridge to the JVM of a session; the same one each time, until it is closed.
+
+    It is ``pyrs.jvm.connect(spark)``: ``from_jvm`` and ``to_jvm`` hand Publishers across between Python and the
+    driver's JVM, with Arrow batches among their values. The jar goes into the running driver by itself.
+
+    Raises:
+        TypeError: spark is no SparkSession.
+        JvmUnavailable: the session is one of Spark Connect, or was stopped; or its JVM cannot be reached.
+        ImportError: msgpack is not installed.
+    """
+    from pyrs import jvm
+
+    live_context(spark)
+    with _lock:
+        bridge = _bridges.get(spark)
+        if bridge is None or bridge.closed:
+            _bridges[spark] = bridge = jvm.connect(spark)
+        return bridge
+
+
+def _why_no_bridge(spark: Any) -> str:
+    try:
+        from pyrs.jvm.gateways import gateway_for
+
+        gateway_for(spark)
+    except Exception as error:
+        return f"no: {error}"
+    return "ok"
