@@ -48,8 +48,15 @@ class Once(AsyncIterable[T]):
 
     def __init__(self, source: Awaitable[T] | Callable[[], Awaitable[T]]) -> None:
         self._source = source
+        self._begun = False
+
+    def discard(self) -> None:
+        """Nobody will await it: a coroutine that was never awaited would be complained of."""
+        if not self._begun and asyncio.iscoroutine(self._source):
+            self._source.close()
 
     async def __aiter__(self) -> AsyncIterator[T]:
+        self._begun = True
         source = self._source
         yield await (source() if callable(source) else source)
 
@@ -82,11 +89,13 @@ class _Iteration(Coordinator[Any]):
 
     def _release(self) -> None:
         loop = self._loop
-        if loop is not None and not loop.is_closed():
-            try:
+        try:
+            if loop is not None and not loop.is_closed():
                 run_on(loop, None, self._stop)
-            except RuntimeError:  # the loop was closed, and its tasks with it
-                pass
+                return
+        except RuntimeError:  # the loop was closed, and its tasks with it
+            pass
+        self._stop()
 
     # On the loop.
 
@@ -97,8 +106,10 @@ class _Iteration(Coordinator[Any]):
             self._task.add_done_callback(self._task_done)
 
     def _stop(self) -> None:
-        if self._task is not None:
+        if self._task is not None and not self._task.get_loop().is_closed():
             self._task.cancel()
+        if isinstance(self._iterable, Once):
+            self._iterable.discard()
 
     def _task_done(self, task: asyncio.Task[None]) -> None:
         if not task.cancelled():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import gc
 import sys
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -509,3 +510,17 @@ async def until(condition: Callable[[], object]) -> None:
 
 async def _awaited(function: Callable[[], Any]) -> Any:
     return await asyncio.wait_for(function(), DEADLINE)
+
+
+@pytest.mark.filterwarnings("error")
+def test_coroutines_that_are_not_needed_any_more_are_closed() -> None:
+    async def fail(n: int) -> int:
+        raise ValueError(n)
+
+    for _ in range(20):
+        with pytest.raises(ValueError, match="0"):
+            pyrs.range(30).flat_map(fail).collect(timeout=DEADLINE)
+    subscriber: TestSubscriber[int] = TestSubscriber()
+    pyrs.from_awaitable(double(1)).subscribe(subscriber)
+    subscriber.cancel()
+    gc.collect()

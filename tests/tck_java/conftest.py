@@ -13,8 +13,9 @@ from tests.interop.harness import spark_driver
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    if "carrier" in metafunc.fixturenames:
-        in_process = not metafunc.config.pluginmanager.hasplugin("faulthandler")
+    plugins = metafunc.config.pluginmanager  # the interop tests' fixtures, where they are collected too, do the same
+    if "carrier" in metafunc.fixturenames and not plugins.hasplugin("interop-fixtures"):
+        in_process = not plugins.hasplugin("faulthandler")
         metafunc.parametrize("carrier", ["jpype" if in_process else "py4j"], scope="session")
 
 
