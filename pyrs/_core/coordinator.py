@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from itertools import repeat, starmap
 from sys import maxsize
-from threading import Lock
+from threading import RLock
 from typing import Any, Generic, TypeVar
 
 from pyrs._core import hooks
@@ -119,7 +119,7 @@ class Coordinator(Lane, Startable, Generic[R]):
         self._subscribed_in = capture()
         self._operator = operator
         self._consumes = isinstance(subscriber, IteratorConsumer)
-        self._lock = Lock()
+        self._lock = RLock()
         self._requested = 0  # written by whoever requests, under the lock; a Python int has no bound to wrap at (3.17)
         self._emitted = 0  # written on the lane
         self._live = True  # neither cancelled nor ended

@@ -22,8 +22,12 @@ ElementHook = Callable[[int, str], None]
 
 
 def is_exit(error: BaseException) -> bool:
-    """Return whether the error asks the thread or process to end, and so must travel on after the clean-up."""
-    return isinstance(error, (KeyboardInterrupt, SystemExit))
+    """Return whether the error must travel on after the clean-up.
+
+    It asks the thread or process to end, or the stack is used up. Whoever is told of the latter in a deeper frame fails
+    too, so it goes back to where the stack is short: to whoever subscribed or requested.
+    """
+    return isinstance(error, (KeyboardInterrupt, SystemExit, RecursionError))
 
 
 def _log_error(error: BaseException, where: str) -> None:

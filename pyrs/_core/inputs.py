@@ -49,6 +49,8 @@ class Input(Subscriber[T]):
         try:
             attach(source, self)
         except Exception as error:
+            if hooks.is_exit(error):
+                raise
             self.on_error(error)
 
     def request(self, n: int) -> None:

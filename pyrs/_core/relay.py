@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from threading import Lock
+from threading import RLock
 from typing import Any, Generic, TypeVar
 
 from pyrs._core import hooks
@@ -51,7 +51,7 @@ class Relay(Startable, Generic[T]):
     def __init__(self, subscriber: Subscriber[T], operator: Operator[Any]) -> None:
         self._subscriber: Subscriber[T] | None = subscriber
         self._operator = operator
-        self._lock = Lock()
+        self._lock = RLock()
         self._requested = 0  # under the lock
         self._illegal = 1  # an n <= 0 that was requested: the source that is on, or the next one, answers it
         self._emitted = 0  # written by the source that is on
@@ -203,6 +203,8 @@ class _Subscribing(Lane):
             try:
                 attach(source, leg)
             except Exception as error:  # 1.9
+                if hooks.is_exit(error):
+                    raise
                 leg.on_error(error)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import inf
 from operator import index
 from reprlib import Repr
@@ -20,6 +21,8 @@ __all__ = [
     "checked_natural",
     "checked_publisher",
     "checked_seconds",
+    "clipped",
+    "listed",
     "name_of",
     "short",
 ]
@@ -43,6 +46,16 @@ class _Missing:
 
 MISSING: Final[Any] = _Missing()
 """Stands for an argument that was not given, where None would be a mistake."""
+
+
+def clipped(text: str, most: int = 160) -> str:
+    """Return the text, without its middle where it is long."""
+    return text if len(text) <= most else f"{text[: most * 2 // 3]}...{text[-most // 4 :]}"
+
+
+def listed(elements: Sequence[Any], most: int = 8) -> str:
+    """Return the first elements, separated by commas."""
+    return ", ".join([*map(short, elements[:most]), *(["..."] if len(elements) > most else [])])
 
 
 def name_of(function: Any) -> str:

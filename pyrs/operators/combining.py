@@ -9,11 +9,14 @@ from pyrs._core.coordinator import Coordinator, Operator, checked_element
 from pyrs._core.inputs import QueuedInput
 from pyrs._core.iterating import IterablePublisher
 from pyrs._core.relay import Relay
-from pyrs._core.text import checked_callable, checked_publisher, name_of, short
+from pyrs._core.text import checked_callable, checked_publisher, clipped, listed, name_of
 from pyrs.api import Publisher, Subscriber
 from pyrs.errors import NullSignal
 
 __all__ = ["Concat", "StartWith", "SwitchIfEmpty", "Zip", "checked_sources", "together", "written"]
+
+
+_NAMED = 8  # so many sources or elements are shown
 
 
 def checked_sources(sources: Sequence[Publisher[Any]]) -> tuple[Publisher[Any], ...]:
@@ -26,8 +29,10 @@ def checked_sources(sources: Sequence[Publisher[Any]]) -> tuple[Publisher[Any], 
 
 
 def written(operator: str, sources: Sequence[Publisher[Any]], combine: object = None) -> str:
-    """Return the call as the user wrote it, or might have."""
-    arguments = [*map(repr, sources), *([f"combine={name_of(combine)}"] if combine is not None else [])]
+    """Return the call as the user wrote it, or might have; shortened, for sources have such names themselves."""
+    arguments = [clipped(repr(source)) for source in sources[:_NAMED]]
+    arguments += ["..."] if len(sources) > _NAMED else []
+    arguments += [f"combine={name_of(combine)}"] if combine is not None else []
     return f"{operator}({', '.join(arguments)})"
 
 
@@ -40,8 +45,12 @@ class Concat(Operator[Any]):
     """``concat(a, b, ...)``: one source after the other."""
 
     def __init__(self, sources: Sequence[Publisher[Any]]) -> None:
-        super().__init__(None, written("concat", sources))
-        self.sources = checked_sources(sources)
+        known: tuple[Publisher[Any], ...] = ()
+        first = sources[0] if sources else None
+        if isinstance(first, Concat):  # a loop that adds page after page makes one operator, and no tower of them
+            known, sources = first.sources, sources[1:]
+        self.sources: tuple[Publisher[Any], ...] = (*known, *checked_sources(sources))
+        super().__init__(None, written("concat", self.sources))
 
     def run(self, subscriber: Subscriber[Any]) -> _ConcatRun:
         return _ConcatRun(subscriber, self, self.sources)
@@ -53,7 +62,7 @@ class StartWith(Operator[Any]):
     def __init__(self, source: Publisher[Any], elements: Sequence[Any]) -> None:
         if any(element is None for element in elements):
             raise NullSignal("start_with(None): None is not an element")
-        super().__init__(source, f"start_with({', '.join(map(short, elements))})")
+        super().__init__(source, f"start_with({listed(elements)})")
         self.sources: tuple[Publisher[Any], ...] = (IterablePublisher(elements, (), self.call), source)
 
     def run(self, subscriber: Subscriber[Any]) -> _ConcatRun:

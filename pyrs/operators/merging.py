@@ -17,7 +17,7 @@ from pyrs._core.iterating import IterablePublisher
 from pyrs._core.text import checked_callable, name_of
 from pyrs.api import Publisher, Subscriber
 from pyrs.errors import NullSignal
-from pyrs.operators.combining import checked_sources
+from pyrs.operators.combining import checked_sources, written
 from pyrs.stream.family import Family
 
 __all__ = ["FlatMap", "Merge", "checked_inner", "running_loop"]
@@ -83,7 +83,7 @@ class Merge(Operator[Any]):
     def __init__(
         self, sources: Sequence[Publisher[Any]], concurrency: int | None, prefetch: int, delay_errors: bool
     ) -> None:
-        super().__init__(None, f"merge({', '.join(map(repr, sources))})")
+        super().__init__(None, written("merge", sources))
         self.outer: Publisher[Any] = IterablePublisher(checked_sources(sources), (), "sources")
         self.function = _same
         self.concurrency = concurrency or UNBOUNDED

@@ -9,7 +9,7 @@ from typing import Any, NoReturn, TypeVar, overload
 from pyrs._core.iterating import IterablePublisher
 from pyrs._core.sites import assembly_site
 from pyrs._core.subscription import InertSubscription, checked_subscriber
-from pyrs._core.text import short
+from pyrs._core.text import listed, short
 from pyrs.api import Publisher, Subscriber
 from pyrs.errors import NullSignal
 from pyrs.stream.stream import Stream
@@ -69,7 +69,7 @@ def just(*elements: T) -> Stream[T]:
     """
     if any(element is None for element in elements):
         raise NullSignal("just(None): None is not an element")
-    return Stream(IterablePublisher(elements, (), f"just({', '.join(map(short, elements))})"))
+    return Stream(IterablePublisher(elements, (), f"just({listed(elements)})"))
 
 
 def empty() -> Stream[Any]:

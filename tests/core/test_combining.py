@@ -492,3 +492,15 @@ class TestUntil:
         subscriber: TestSubscriber[int] = TestSubscriber(1, on_element=lambda me, _: me.request(1))
         getattr(wrap(pyrs.range(5_000)), name)(other).subscribe(subscriber)
         assert len(subscriber.await_complete()) == 5_000
+
+
+def test_page_after_page_is_one_concat_and_names_stay_short() -> None:
+    pages: pyrs.Stream[int] = pyrs.just(0)
+    for n in range(1, 2_000):
+        pages = pages.concat(pyrs.just(n))
+    assert pages.collect() == list(range(2_000))
+    merged, zipped = pyrs.range(3), pyrs.range(3)
+    for _ in range(40):
+        merged, zipped = merged.merge(merged), zipped.zip(zipped)  # type: ignore[assignment]
+    assert max(len(repr(each)) for each in (pages, merged, zipped)) < 1_000
+    assert repr(pyrs.just(*range(300_000))) == "just(0, 1, 2, 3, 4, 5, 6, 7, ...)"
