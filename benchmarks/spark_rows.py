@@ -51,7 +51,7 @@ def session(cores: int) -> Iterator[Any]:
         "spark.ui.showConsoleProgress": "false",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
-        "spark.driver.memory": "1g",
+        "spark.driver.memory": "3g",  # of what toLocalIterator leaves in the heap there is more with each run
         "spark.log.level": "ERROR",
     }
     for key, value in options.items():

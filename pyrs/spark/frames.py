@@ -12,7 +12,7 @@ from pyrs._core.context import capture
 from pyrs._core.coordinator import Coordinator, Operator
 from pyrs._core.text import checked_natural
 from pyrs.api import Subscriber
-from pyrs.spark.arrow import opened
+from pyrs.spark.arrow import Shape, opened
 from pyrs.spark.reading import PartitionFailed, Reader, reader_for
 from pyrs.spark.sessions import Jobs, checked_dataframe, lane_executor, live_context
 from pyrs.stream.stream import Stream
@@ -77,17 +77,18 @@ def from_dataframe(df: Any, as_: str = "rows", window: int = 4, ordered: bool = 
         Row(id=2)
     """
     checked_dataframe(df, streaming=False)
-    opened(df, as_)
-    return Stream(_Frames(df, as_, checked_natural(window, "window", 1), bool(ordered)))
+    shape, schema = opened(df, as_)
+    return Stream(_Frames(df, shape, schema, checked_natural(window, "window", 1), bool(ordered)))
 
 
 class _Frames(Operator[Any]):
-    def __init__(self, df: Any, as_: str, window: int, ordered: bool) -> None:
-        how = f"as_={as_!r}, window={window}" + ("" if ordered else ", ordered=False")
+    def __init__(self, df: Any, shape: Shape, schema: Any, window: int, ordered: bool) -> None:
+        how = f"as_={shape.name!r}, window={window}" + ("" if ordered else ", ordered=False")
         names = ", ".join(df.columns[:4]) + (", ..." if len(df.columns) > 4 else "")
         super().__init__(None, f"from_dataframe(DataFrame[{names}], {how})")
         self.df = df
-        self.as_ = as_
+        self.shape = shape
+        self.schema = schema
         self.window = window
         self.ordered = ordered
 
@@ -172,7 +173,7 @@ class _FramesRun(Coordinator[Any]):
             return False
         done = partition.done  # read before the batches: those that came before are there by then
         if partition.batches:
-            self._rows, self._remaining = self._shape.of_batch(partition.batches.popleft())
+            self._rows, self._remaining = self._frames.shape.of_batch(partition.batches.popleft())
             return True
         if not done:
             return False
@@ -186,8 +187,7 @@ class _FramesRun(Coordinator[Any]):
     def _plan(self) -> None:
         frames = self._frames
         try:
-            self._shape, schema = opened(frames.df, frames.as_)
-            reader = reader_for(frames.df, schema)
+            reader = reader_for(frames.df, frames.schema)
             self._count = reader.open()
             self._reader = reader
         except Exception as error:

@@ -92,28 +92,25 @@ class JvmReader:
     def __init__(self, df: Any, schema: Any) -> None:
         self._context = df.sparkSession.sparkContext
         # A plan of our own: stages of a shared one that a cancel has killed would stay dead for everybody.
-        self._df = df.select("*")
+        self._df = df.alias("pyrs")
         self._schema = schema
         self._idle: deque[Any] = deque()
 
     def open(self) -> int:
         jvm = self._context._jvm
         self._run_job, self._array_list = jvm.PythonRDD.runJob, jvm.java.util.ArrayList
-        rdd = self._encoded()
-        self._idle.append(rdd)
-        count: int = rdd.getNumPartitions()
+        self._nothing = self._context._jsc.emptyRDD()
+        self._encoded = self._df._jdf.toArrowBatchRdd().toJavaRDD()
+        count: int = self._encoded.getNumPartitions()
         return count
-
-    def _encoded(self) -> Any:
-        return self._df._jdf.toArrowBatchRdd().toJavaRDD()
 
     def _run(self, partition: int) -> Any:
         # No two jobs share an RDD at the same time: where one fails, Spark's scheduler takes all jobs over its RDD for
-        # failed, and we could not tell which partition it was.
+        # failed, and we could not tell which partition it was. A union with nothing is the same once more.
         try:
             rdd = self._idle.popleft()
         except IndexError:
-            rdd = self._encoded()
+            rdd = self._encoded.union(self._nothing)
         partitions = self._array_list()
         partitions.add(partition)
         served = self._run_job(self._context._jsc.sc(), rdd, partitions)
@@ -122,14 +119,18 @@ class JvmReader:
 
     def read(self, partition: int, deliver: Callable[[Any], object], over: Callable[[], bool]) -> None:
         address, secret, server = self._run(partition)
-        with _connected(address, secret) as connection:
-            for data in _frames(connection):
-                if over():
-                    return
-                batch = read_batch(data, self._schema)
-                if batch.num_rows:
-                    deliver(batch)
-        server.getResult()  # raises if the JVM stopped in the middle
+        try:
+            with _connected(address, secret) as connection:
+                for data in _frames(connection):
+                    if over():
+                        return
+                    batch = read_batch(data, self._schema)
+                    if batch.num_rows:
+                        deliver(batch)
+            server.getResult()  # raises if the JVM stopped in the middle
+        finally:
+            # It holds the whole partition in the JVM, and Py4J would let go of it at some later garbage collection.
+            self._context._gateway.detach(server)
 
 
 class PublicReader:

@@ -1,0 +1,116 @@
+"""events, supports and attach."""
+
+from __future__ import annotations
+
+import os
+from threading import Event
+from typing import Any
+
+import pytest
+
+import pyrs
+from pyrs import spark as ps
+from pyrs.errors import BufferOverflow, JvmUnavailable
+from pyrs.testing import TestSubscriber
+from tests.spark.waiting import DEADLINE, eventually
+
+
+def run_query(spark: Any) -> Any:
+    sdf = spark.readStream.format("rate").option("rowsPerSecond", 5).load()
+    return sdf.writeStream.format("noop").trigger(processingTime="100 milliseconds").start()
+
+
+def names(subscriber: TestSubscriber[Any]) -> list[str]:
+    return [type(event).__name__ for event in subscriber.elements]
+
+
+def test_what_happens_to_a_query(spark: Any) -> None:
+    subscriber: TestSubscriber[Any] = TestSubscriber(None)
+    ps.events(spark).subscribe(subscriber)
+    query = run_query(spark)
+    eventually(lambda: "QueryProgressEvent" in names(subscriber))
+    query.stop()
+    eventually(lambda: names(subscriber)[-1] == "QueryTerminatedEvent")
+    assert names(subscriber)[0] == "QueryStartedEvent"
+    assert str(subscriber.elements[0].id) == query.id
+    subscriber.cancel()
+
+
+def test_a_blocked_subscriber_blocks_neither_the_query_nor_other_listeners(spark: Any) -> None:
+    dropped: list[int] = []
+    before = pyrs.set_element_hook(lambda count, where: dropped.append(count))
+    blocked, go_on = Event(), Event()
+
+    def wait(event: Any) -> None:
+        blocked.set()
+        go_on.wait(DEADLINE)
+
+    other: TestSubscriber[Any] = TestSubscriber(None)
+    subscription = ps.events(spark, buffer=2).subscribe(on_next=wait)
+    ps.events(spark).subscribe(other)
+    try:
+        query = run_query(spark)
+        assert blocked.wait(DEADLINE)
+        eventually(lambda: names(other).count("QueryProgressEvent") >= 5)
+        eventually(lambda: dropped)
+        query.stop()
+    finally:
+        go_on.set()
+        subscription.cancel()
+        other.cancel()
+        pyrs.set_element_hook(before)
+
+
+def test_a_full_buffer_may_be_an_error(spark: Any) -> None:
+    subscriber: TestSubscriber[Any] = TestSubscriber(1)
+    ps.events(spark, buffer=1, overflow="error").subscribe(subscriber)
+    query = run_query(spark)
+    eventually(lambda: len(subscriber.elements) == 1)
+    eventually(lambda: (query.lastProgress or {}).get("batchId", 0) >= 4)
+    query.stop()
+    subscriber.request(5)
+    assert isinstance(subscriber.await_error(BufferOverflow, DEADLINE), BufferOverflow)
+
+
+def test_a_cancel_takes_the_listener_away(spark: Any) -> None:
+    count = len(spark._jsparkSession.streams().listListeners())
+    subscriber: TestSubscriber[Any] = TestSubscriber(None)
+    ps.events(spark).subscribe(subscriber)
+    assert len(spark._jsparkSession.streams().listListeners()) == count + 1
+    subscriber.cancel()
+    eventually(lambda: len(spark._jsparkSession.streams().listListeners()) == count)
+
+
+def test_bad_arguments(spark: Any) -> None:
+    with pytest.raises(TypeError, match="spark must be a SparkSession, not str"):
+        ps.events("spark")
+    with pytest.raises(ValueError, match="buffer must be at least 1"):
+        ps.events(spark, buffer=0)
+    with pytest.raises(ValueError, match="overflow must be one of 'drop_oldest', 'drop_latest', 'latest', 'error'"):
+        ps.events(spark, overflow="buffer")
+
+
+def test_supports_a_classic_session(spark: Any) -> None:
+    assert ps.supports(spark) == dict.fromkeys(("from_dataframe", "from_stream", "events", "attach"), "ok")
+
+
+def test_supports_says_why_not(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(os.environ, "PYSPARK_PIN_THREAD", "false")
+    assert all(answer.startswith("no: PYSPARK_PIN_THREAD is off") for answer in ps.supports(spark).values())
+    remote = type("SparkSession", (), {"__module__": "pyspark.sql.connect.session"})()
+    assert all(answer.startswith("no: this is a Spark Connect session") for answer in ps.supports(remote).values())
+    with pytest.raises(JvmUnavailable, match="Spark Connect"):
+        ps.events(remote)
+    with pytest.raises(TypeError, match="spark must be a SparkSession, not int"):
+        ps.supports(3)
+
+
+def test_attach_gives_one_bridge_until_it_is_closed(spark: Any) -> None:
+    bridge = ps.attach(spark)
+    assert ps.attach(spark) is bridge
+    publisher = bridge.to_jvm(pyrs.range(3))
+    assert bridge.from_jvm(publisher).collect(timeout=DEADLINE) == [0, 1, 2]
+    bridge.close()
+    again = ps.attach(spark)
+    assert again is not bridge and not again.closed
+    again.close()

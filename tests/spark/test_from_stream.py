@@ -1,0 +1,208 @@
+"""from_stream: a batch waits for its acknowledgement, comes again without one, and stops nobody from stopping."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pyrs import spark as ps
+from pyrs.testing import TestSubscriber
+from tests.spark.waiting import DEADLINE, eventually
+
+
+class Numbers:
+    """A folder of files, one to a batch."""
+
+    def __init__(self, spark: Any, folder: Path) -> None:
+        self.spark = spark
+        self.source = folder / "source"
+        self.source.mkdir()
+        self.checkpoint = folder / "checkpoint"
+        self._files = 0
+
+    def add(self, *numbers: int) -> None:
+        text = "\n".join(json.dumps({"n": n}) for n in numbers)
+        hidden = self.source / f".{self._files}"
+        hidden.write_text(text)
+        hidden.rename(self.source / f"{self._files:03}.json")
+        self._files += 1
+        time.sleep(0.002)  # files of one batch are told apart by their times
+
+    def stream(self, **options: Any) -> Any:
+        sdf = self.spark.readStream.schema("n long").option("maxFilesPerTrigger", 1).json(str(self.source))
+        return ps.from_stream(sdf, as_="tuples", checkpoint=self.checkpoint, **options)
+
+    def committed(self) -> set[int]:
+        return {int(file.name) for file in (self.checkpoint / "commits").glob("[0-9]*")}
+
+    def query(self) -> Any:
+        (query,) = self.spark.streams.active
+        return query
+
+
+@pytest.fixture
+def numbers(spark: Any, tmp_path: Path) -> Iterator[Numbers]:
+    yield Numbers(spark, tmp_path)
+    for query in spark.streams.active:
+        query.stop()
+
+
+Subscribed = Callable[..., TestSubscriber[Any]]
+
+
+@pytest.fixture
+def subscribed(numbers: Numbers) -> Iterator[Subscribed]:
+    made: list[TestSubscriber[Any]] = []
+
+    def subscribe(request: int | None = 1, **options: Any) -> TestSubscriber[Any]:
+        subscriber: TestSubscriber[Any] = TestSubscriber(request)
+        made.append(subscriber)
+        numbers.stream(**options).subscribe(subscriber)
+        return subscriber
+
+    yield subscribe
+    for subscriber in made:
+        subscriber.cancel()
+    eventually(lambda: not numbers.spark.streams.active, "a query was left")
+
+
+def test_batches_in_order_and_the_end_when_all_was_read(numbers: Numbers) -> None:
+    numbers.add(1, 2)
+    numbers.add(3)
+    stream = numbers.stream(trigger={"availableNow": True})
+    assert stream.collect(timeout=60) == [ps.Batch(0, [(1,), (2,)]), ps.Batch(1, [(3,)])]
+    assert numbers.committed() == {0, 1}
+    assert stream.collect(timeout=60) == []
+
+
+def test_what_is_demanded_next_acknowledges(numbers: Numbers, subscribed: Subscribed) -> None:
+    numbers.add(1)
+    numbers.add(2)
+    subscriber = subscribed()
+    subscriber.await_count(1, DEADLINE)
+    eventually(lambda: "Processing" in numbers.query().status["message"])
+    assert numbers.committed() == set()
+    subscriber.request(1)
+    assert subscriber.await_count(2, DEADLINE) == [ps.Batch(0, [(1,)]), ps.Batch(1, [(2,)])]
+    assert numbers.committed() == {0}
+
+
+def test_nothing_starts_before_the_first_request(numbers: Numbers, subscribed: Subscribed) -> None:
+    numbers.add(1)
+    subscriber = subscribed(0)
+    assert numbers.spark.streams.active == []
+    subscriber.request(1)
+    subscriber.await_count(1, DEADLINE)
+
+
+def test_a_stop_while_a_batch_waits_is_quick_and_the_batch_comes_again(
+    numbers: Numbers, subscribed: Subscribed
+) -> None:
+    numbers.add(1)
+    subscriber = subscribed()
+    subscriber.await_count(1, DEADLINE)
+    query = numbers.query()
+    start = time.monotonic()
+    query.stop()
+    assert time.monotonic() - start < 1
+    subscriber.await_complete(DEADLINE)
+    assert query.exception() is None
+    assert numbers.committed() == set()
+    assert subscribed().await_count(1, DEADLINE) == [ps.Batch(0, [(1,)])]
+
+
+def test_a_cancel_while_a_batch_waits_stops_the_query_and_the_batch_comes_again(
+    numbers: Numbers, subscribed: Subscribed
+) -> None:
+    numbers.add(1)
+    subscriber = subscribed()
+    subscriber.await_count(1, DEADLINE)
+    query = numbers.query()
+    start = time.monotonic()
+    subscriber.cancel()
+    eventually(lambda: not query.isActive)
+    assert time.monotonic() - start < 1
+    eventually(lambda: not numbers.spark.streams.active)
+    assert query.exception() is None
+    assert numbers.committed() == set()
+    subscriber.assert_live()
+    assert subscribed().await_count(1, DEADLINE) == [ps.Batch(0, [(1,)])]
+
+
+def test_a_subscriber_that_raises_has_not_acknowledged(numbers: Numbers, subscribed: Subscribed) -> None:
+    import pyrs
+
+    numbers.add(1)
+    dropped: list[BaseException] = []
+    before = pyrs.set_error_hook(lambda error, where: dropped.append(error))
+    try:
+
+        def broken(batch: Any) -> None:
+            raise ArithmeticError("mine")
+
+        numbers.stream().subscribe(on_next=broken)
+        eventually(lambda: dropped)
+        eventually(lambda: not numbers.spark.streams.active)
+    finally:
+        pyrs.set_error_hook(before)
+    assert numbers.committed() == set()
+    assert subscribed().await_count(1, DEADLINE) == [ps.Batch(0, [(1,)])]
+
+
+def test_a_cancel_while_the_query_waits_for_data(numbers: Numbers, subscribed: Subscribed) -> None:
+    numbers.add(1)
+    subscriber = subscribed(None)
+    subscriber.await_count(1, DEADLINE)
+    eventually(lambda: numbers.committed() == {0})
+    subscriber.cancel()
+    eventually(lambda: not numbers.spark.streams.active)
+
+
+def test_a_query_that_fails_fails_the_stream(spark: Any, numbers: Numbers) -> None:
+    from pyspark.errors import StreamingQueryException
+
+    numbers.add(1)
+    sdf = spark.readStream.schema("n long").json(str(numbers.source)).selectExpr("raise_error('broken') as e")
+    with pytest.raises(StreamingQueryException, match="broken"):
+        ps.from_stream(sdf).collect(timeout=DEADLINE)
+
+
+@pytest.mark.parametrize("as_", ["rows", "dicts", "arrow"])
+def test_the_forms(spark: Any, numbers: Numbers, as_: str) -> None:
+    numbers.add(1, 2)
+    sdf = spark.readStream.schema("n long").json(str(numbers.source))
+    ((batch_id, data),) = ps.from_stream(sdf, as_=as_, trigger={"availableNow": True}).collect(timeout=DEADLINE)
+    assert batch_id == 0
+    if as_ == "arrow":
+        assert data.to_pydict() == {"n": [1, 2]}
+    else:
+        assert [row["n"] for row in data] == [1, 2]
+
+
+def test_an_aggregate_needs_another_output_mode(spark: Any, numbers: Numbers) -> None:
+    numbers.add(1, 2, 1)
+    sdf = spark.readStream.schema("n long").json(str(numbers.source)).groupBy("n").count()
+    stream = ps.from_stream(sdf, as_="tuples", trigger={"availableNow": True}, output_mode="update")
+    (batch,) = stream.collect(timeout=60)
+    assert sorted(batch.data) == [(1, 2), (2, 1)]
+
+
+def test_bad_arguments(spark: Any) -> None:
+    sdf = spark.readStream.format("rate").load()
+    with pytest.raises(ValueError, match="sdf is no streaming DataFrame: use from_dataframe"):
+        ps.from_stream(spark.range(1))
+    with pytest.raises(TypeError, match="sdf must be a DataFrame, not str"):
+        ps.from_stream("rate")
+    with pytest.raises(ValueError, match="as_ must be one of"):
+        ps.from_stream(sdf, as_="lists")
+    with pytest.raises(TypeError, match="trigger must be a mapping, not str"):
+        ps.from_stream(sdf, trigger="1 second")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="trigger must have one key of"):
+        ps.from_stream(sdf, trigger={"continuous": "1 second"})
+    with pytest.raises(Exception, match="nonsense"):
+        ps.from_stream(sdf, output_mode="nonsense")
