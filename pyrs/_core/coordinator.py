@@ -119,7 +119,7 @@ class Coordinator(Lane, Startable, Generic[R]):
         self._subscribed_in = capture()
         self._operator = operator
         self._consumes = isinstance(subscriber, IteratorConsumer)
-        self._lock = RLock()
+        self._lock = RLock()  # a finalizer, run by the collector while it is held, may cancel or request
         self._requested = 0  # written by whoever requests, under the lock; a Python int has no bound to wrap at (3.17)
         self._emitted = 0  # written on the lane
         self._live = True  # neither cancelled nor ended

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from threading import Lock, get_ident
+from threading import RLock, get_ident
 from typing import Any, Generic, TypeVar
 from weakref import WeakSet
 
@@ -41,7 +41,7 @@ class GuardedPublisher(Publisher[T]):
 
     def __init__(self, source: Publisher[T]) -> None:
         self.source = source
-        self._lock = Lock()
+        self._lock = RLock()  # a finalizer, run by the collector while it is held, may cancel or request
         self._guards: WeakSet[GuardedSubscriber[T]] = WeakSet()
 
     def subscribe(self, subscriber: Subscriber[T], /) -> None:
@@ -86,7 +86,7 @@ class GuardedSubscriber(Subscriber[T], Subscription, Generic[T]):
         self._source = "the Publisher" if source is None else f"Publisher {type(source).__name__}"
         self._subscription = "the Subscription"
         self._judges_subscriber = source is None
-        self._lock = Lock()
+        self._lock = RLock()  # a finalizer, run by the collector while it is held, may cancel or request
         self._state = State.WAITING
         self._subscribed = False  # whether the Publisher called on_subscribe
         self._judged = False  # whether the stream was ended here: then the Publisher's end is no longer its own

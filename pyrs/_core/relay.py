@@ -51,7 +51,7 @@ class Relay(Startable, Generic[T]):
     def __init__(self, subscriber: Subscriber[T], operator: Operator[Any]) -> None:
         self._subscriber: Subscriber[T] | None = subscriber
         self._operator = operator
-        self._lock = RLock()
+        self._lock = RLock()  # a finalizer, run by the collector while it is held, may cancel or request
         self._requested = 0  # under the lock
         self._illegal = 1  # an n <= 0 that was requested: the source that is on, or the next one, answers it
         self._emitted = 0  # written by the source that is on

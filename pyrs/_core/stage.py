@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterator
-from threading import Lock
+from threading import RLock
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from pyrs._core import hooks
@@ -225,7 +225,7 @@ class TailRun(StageRun):
     __slots__ = ("_draining", "_emitted", "_ending", "_error", "_gone", "_illegal", "_lock", "_requested", "_tail")
 
     def __init__(self) -> None:
-        self._lock = Lock()
+        self._lock = RLock()  # a finalizer, run by the collector while it is held, may cancel or request
         self._requested = 0
         self._emitted = 0
         self._illegal = 1  # an n <= 0 that was requested

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from threading import Lock
+from threading import RLock
 from typing import Any
 
 from pyrs._core import hooks
@@ -57,7 +57,7 @@ class StagedSubscriber(Subscriber[Any], Subscription):
     )
 
     def __init__(self, subscriber: Subscriber[Any], stages: Sequence[Stage]) -> None:
-        self._lock = Lock()
+        self._lock = RLock()  # a finalizer, run by the collector while it is held, may cancel or request
         self._open = True  # upstream neither cancelled nor ended
         self._cancelled = 0  # how many stages, from the first, were told of a cancel
         self._finished = -1  # the place of the last stage that ended the stream by itself

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from threading import Lock
+from threading import RLock
 from typing import Generic, TypeVar
 
 from pyrs._core import hooks
@@ -61,7 +61,7 @@ class SourceSubscription(Subscription, Generic[T]):
     def __init__(self, subscriber: Subscriber[T]) -> None:
         self._subscriber: Subscriber[T] | None = subscriber
         self._subscribed_in = capture()
-        self._lock = Lock()
+        self._lock = RLock()  # a finalizer, run by the collector while it is held, may cancel or request
         # Two sums and no counter that both sides change: the thread that emits reads the demand without the lock.
         self._requested = 0  # written by whoever requests, under the lock
         self._emitted = 0  # written by the thread that emits

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Callable
-from threading import Lock
+from threading import RLock
 from typing import Any, Protocol
 
 __all__ = ["AsyncioWaker", "Waker", "current_waker", "is_trio"]
@@ -48,7 +48,7 @@ class AsyncioWaker:
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.waiting = False
         self._loop = loop
-        self._lock = Lock()
+        self._lock = RLock()  # a finalizer, run by the collector while it is held, may cancel or request
         self._waiter: asyncio.Future[None] | None = None
 
     async def wait(self, is_ready: Callable[[], object]) -> None:
@@ -96,7 +96,7 @@ class _TrioWaker:
         self._trio: Any = sys.modules["trio"]
         self._token = self._trio.lowlevel.current_trio_token()
         self.waiting = False
-        self._lock = Lock()
+        self._lock = RLock()  # a finalizer, run by the collector while it is held, may cancel or request
         self._event: Any = None
 
     async def wait(self, is_ready: Callable[[], object]) -> None:

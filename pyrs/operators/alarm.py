@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from threading import Lock
+from threading import RLock
 from typing import Any
 
 from pyrs._core.context import bound, capture
@@ -50,7 +50,7 @@ class Alarm:
         self.now = self.scheduler.now
         self.rang = False
         self._context = capture()
-        self._lock = Lock()
+        self._lock = RLock()  # a finalizer, run by the collector while it is held, may cancel or request
         self._due: float | None = None  # when it is to ring
         self._armed: float | None = None  # when the timer goes off, which is no later
         self._number = 0  # of the timer that counts; another one comes too late
@@ -102,11 +102,12 @@ class Alarm:
         self._owner.post(self._owner._fail, error)
 
     def _go_off(self, number: int) -> None:
+        now = self.now()  # not under the lock: the clock may be anybody's
         with self._lock:
             due = self._due
             if self._closed or number != self._number or due is None:
                 return
-            early = due > self.now()
+            early = due > now
             if early:
                 number = self._next(due)
             else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections import deque
 from collections.abc import Callable
-from threading import Lock
+from threading import RLock
 from typing import Any
 
 from pyrs._core import hooks
@@ -51,7 +51,7 @@ class Drops:
     def __init__(self, action: Action | None, where: str) -> None:
         self._action = action
         self._where = where
-        self._lock = Lock()
+        self._lock = RLock()  # a finalizer, run by the collector while it is held, may cancel or request
         self._waiting = 0
         self.going_on = False
 
@@ -90,7 +90,7 @@ class _UndemandedRun(StageRun):
     __slots__ = ("_drops", "_emitted", "_lock", "_requested")
 
     def __init__(self, stage: _Undemanded) -> None:
-        self._lock = Lock()
+        self._lock = RLock()  # a finalizer, run by the collector while it is held, may cancel or request
         self._requested = 0  # under the lock
         self._emitted = 0  # written by upstream, whose signals are serial
         self._drops = stage.drops()

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from itertools import dropwhile, islice
 from operator import eq
 from sys import maxsize
-from threading import Lock
+from threading import RLock
 from typing import Any
 
 from pyrs._core.demand import UNBOUNDED, add_demand
@@ -103,7 +103,7 @@ class _TakeRun(StageRun):
     def __init__(self, count: int) -> None:
         self._left = count
         self._to_ask = count
-        self._lock = Lock()  # request comes from any thread
+        self._lock = RLock()  # request comes from any thread
 
     def begin(self) -> None:
         if not self._left:
@@ -277,7 +277,7 @@ class _SkipRun(StageRun):
     def __init__(self, count: int) -> None:
         self._left = count
         self._extra = count
-        self._lock = Lock()  # request comes from any thread
+        self._lock = RLock()  # request comes from any thread
 
     def on_next(self, element: Any) -> None:
         if self._left:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from threading import Lock
+from threading import RLock
 from typing import Any
 
 from pyrs._core import hooks
@@ -45,7 +45,7 @@ class _ConcatMapRun(Relay[Any]):
         self._loop = running_loop()
         self._outer = _InTurn(self, operator.prefetch)
         self._waiting: deque[Any] = deque()
-        self._turn = Lock()  # held for a moment only: who begins the next inner stream
+        self._turn = RLock()  # held for a moment only: who begins the next inner stream
         self._idle = True  # no inner stream is on
         self._ended = False
         self._error: BaseException | None = None

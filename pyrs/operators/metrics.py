@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from threading import Lock
+from threading import RLock
 from time import perf_counter
 from typing import Any
 
@@ -55,7 +55,7 @@ class Metrics:
         self.name = name
         self._observer = observer if observer is None else checked_callable(observer, "observer")
         self._clock = checked_callable(clock, "clock")
-        self._lock = Lock()
+        self._lock = RLock()  # a finalizer, run by the collector while it is held, may cancel or request
         self._counts = dict.fromkeys(("subscribed", "requested", "elements", "completed", "failed", "cancelled"), 0)
         self._demand = 0
         self._first: float | None = None
@@ -164,7 +164,7 @@ class _MeasuredRun(OnLooker):
         self._metrics = metrics
         self._first = True
         self._began = 0.0
-        self._lock = Lock()
+        self._lock = RLock()  # a finalizer, run by the collector while it is held, may cancel or request
         self._demand = 0  # under the lock: how much of the demand is this subscription's
         self._over = False
 

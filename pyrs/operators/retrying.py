@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from threading import Lock
+from threading import RLock
 from typing import TYPE_CHECKING, Any
 
 from pyrs import schedulers
@@ -185,7 +185,7 @@ class _Signals(Subscriber[Any]):
 
     def __init__(self, owner: _RetryWhenRun) -> None:
         self._owner = owner
-        self._lock = Lock()
+        self._lock = RLock()  # a finalizer, run by the collector while it is held, may cancel or request
         self._asked = 0
         self._over = False
         self._subscription: Subscription | None = None
@@ -244,7 +244,7 @@ class _Failures(Operator[BaseException]):
 
     def __init__(self, call: str) -> None:
         super().__init__(None, call)
-        self._lock = Lock()
+        self._lock = RLock()  # a finalizer, run by the collector while it is held, may cancel or request
         self._runs: list[_FailuresRun] | None = []
 
     def run(self, subscriber: Subscriber[Any]) -> _FailuresRun:

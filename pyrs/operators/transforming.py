@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from itertools import accumulate, chain, count
-from threading import Lock
+from threading import RLock
 from typing import Any
 
 from pyrs._core.demand import non_positive
@@ -111,7 +111,7 @@ class _ScanFromRun(_ScanRun):
 
     def __init__(self, function: Callable[[Any, Any], Any], value: Any) -> None:
         super().__init__(function, value)
-        self._lock = Lock()  # request comes from any thread
+        self._lock = RLock()  # request comes from any thread
         self._owed: int | None = -1  # demand to be handed on, None as soon as it goes through
         self._begun = False  # on_subscribe has returned
         self._started = False  # one thread emits the initial value, the others leave it their demand

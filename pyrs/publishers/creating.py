@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable
 from functools import partial
 from sys import maxsize
-from threading import Lock
+from threading import RLock
 from typing import Any, Generic, TypeVar
 
 from pyrs._core import hooks
@@ -184,7 +184,7 @@ class _CreateRun(Coordinator[Any]):
         self._capacity = operator.capacity
         self.context = capture()
         self._drops = Drops(None, operator.call)
-        self._gate = Lock()  # who holds it changes the following, and calls nothing
+        self._gate = RLock()  # who holds it changes the following, and calls nothing
         self._elements: deque[Any] = deque()  # the lane takes out
         self._accepted = 0  # put in, without those that were dropped later
         self._closed = False  # an end was pushed, or nobody takes elements any more
