@@ -75,7 +75,7 @@ build/rivals.stamp: | $(VENV)/.ready
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps 'aioreactive==0.20.0' 'Expression>=5,<6'
 	@touch $@
 
-conformance: setup build/interop.stamp ## every implementation by every referee, into docs/conformance.md
+conformance: setup build/interop.stamp build/rivals.stamp ## every implementation by every referee, into docs/conformance.md
 	@$(BIN)/python -m tests.conformance
 
 bench: setup build/rivals.stamp ## the core and the bridge against their rivals
