@@ -98,6 +98,7 @@ class Tap(Subscription, Generic[T]):
     def take(self) -> Subscriber[T] | None:
         """End the Subscription and forget the Subscriber (3.13). Only the first caller is given it (1.7)."""
         hub = self._hub
+        place = None
         with hub._lock:
             subscriber, self.subscriber = self.subscriber, None
             if subscriber is not None:
@@ -105,8 +106,9 @@ class Tap(Subscription, Generic[T]):
                 # Who is signalling right now may still have this tap in hand: it takes everything, and says nothing.
                 self.on_next = _ignore
                 self.requested = self.emitted + UNBOUNDED
-                self.place = None
-                hub._taps = tuple(tap for tap in hub._taps if tap is not self)
+                place, self.place = self.place, None
+                hub._exclude(self)
+        del place  # not under the lock: the elements that it may hold may have finalizers
         return subscriber
 
     def end(self, error: BaseException | None) -> None:
@@ -189,15 +191,31 @@ class Hub(Publisher[T], ABC, Generic[T]):
             tap.take()
             self._report(error, "on_subscribe", subscriber)
 
+    def _include(self, tap: Tap[T]) -> None:
+        """Have it among those who are signalled, unless it cancelled. Under the lock."""
+        while tap.live:
+            taps = self._taps
+            more = (*taps, tap)
+            if taps is self._taps and tap.live:  # else a finalizer, run by the collector meanwhile, has cancelled one
+                self._taps = more
+                self._accused |= tap.illegal is not None  # in on_subscribe
+                return
+
+    def _exclude(self, tap: Tap[T]) -> None:
+        """Signal it no more. Under the lock."""
+        while True:
+            taps = self._taps
+            others = tuple([each for each in taps if each is not tap])
+            if taps is self._taps:  # as above
+                self._taps = others
+                return
+
     def _admit(self, tap: Tap[T]) -> None:
         """Let the tap take part from now on; if everything is over it is told so."""
         with self._lock:
-            if not tap.live:
-                return
             admitted = not (self._over or self._abandoned)
             if admitted:
-                self._taps = (*self._taps, tap)
-                self._accused |= tap.illegal is not None  # in on_subscribe
+                self._include(tap)
         if not admitted:
             tap.end(self._error)
         elif self._accused or self._ended:

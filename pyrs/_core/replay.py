@@ -95,6 +95,7 @@ class ReplayHub(Hub[T]):
 
     def _append(self, element: T) -> EmitResult:
         time = self._now() if self._seconds is not None else 0.0
+        before = None
         with self._lock:
             if self._collides():
                 return NON_SERIALIZED
@@ -105,17 +106,19 @@ class ReplayHub(Hub[T]):
             tail = self._tail
             if self._capacity is not None and self._limit is not None:
                 most = self._limit + self._capacity
-                if any(tail.number - tap.place.number >= most for tap in self._taps):
+                places = [tap.place for tap in self._taps]
+                if any(place is not None and tail.number - place.number >= most for place in places):
                     return EmitResult.OVERFLOW
             node = _Node(element, tail.number + 1, time)
             self._tail = tail.following = node
-            self._trim(time)
+            before = self._trim(time)
+        del before  # not under the lock: elements may have finalizers
         return OK
 
-    def _trim(self, time: float) -> None:
-        """Take from the history what no longer belongs to it. Under the lock."""
+    def _trim(self, time: float) -> object:
+        """Take from the history what no longer belongs to it, and return what holds that. Under the lock."""
         limit, seconds = self._limit, self._seconds
-        head = self._head
+        before = head = self._head
         while head.following is not None and (
             (limit is not None and self._tail.number - head.number > limit)
             or (seconds is not None and head.following.time <= time - seconds)
@@ -126,16 +129,16 @@ class ReplayHub(Hub[T]):
         elif head is not self._head:
             self._head = _Node(None, head.number, head.time)  # not the node itself: it would hold its element
             self._head.following = head.following
+        return before
 
     def _admit(self, tap: Tap[T]) -> None:
         time = self._now() if self._seconds is not None else 0.0
         with self._lock:
-            if not tap.live:
-                return
-            self._trim(time)
-            tap.place = self._head
-            self._taps = (*self._taps, tap)
-            self._accused |= tap.illegal is not None  # in on_subscribe
+            before = self._trim(time)
+            if tap.live:
+                tap.place = self._head
+                self._include(tap)
+        del before
         self._wake()
 
     def _feed(self, tap: Tap[T]) -> None:

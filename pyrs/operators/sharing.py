@@ -164,7 +164,10 @@ class _Feed(Input[Any]):
         if self._room() < self._low or self._closed:
             return
         with self._guard:
-            room = self._room()
+            while True:
+                asked, room = self._asked, self._room()
+                if asked == self._asked:
+                    break  # else a finalizer, run by the collector meanwhile, has cancelled one, and asked for more
             if room < self._low:
                 return
             self._asked += room
@@ -272,6 +275,7 @@ class RefCount(Operator[Any]):
                     period.scheduler = schedulers.current(self._scheduler)
             counted.period = period
             period.count += 1
+            period.turn += 1
             connects = period.connects = period.connects or period.count >= self._needed
             timer, period.timer = period.timer, None
         if timer is not None:
@@ -286,17 +290,25 @@ class RefCount(Operator[Any]):
             period.count -= 1
             if period.count or period is not self._period or not period.connects:
                 return
-            if period.scheduler is not None and self._seconds:
-                try:
-                    period.timer = period.scheduler.schedule(lambda: self._expire(period), self._seconds)
-                    return
-                except RuntimeError:  # it takes no more tasks; and cancel() has to return normally (3.15)
-                    pass
-        self._expire(period)
+            turn = period.turn
+        if period.scheduler is not None and self._seconds:
+            try:
+                timer = period.scheduler.schedule(lambda: self._expire(period, turn), self._seconds)
+            except RuntimeError:  # it takes no more tasks; and cancel() has to return normally (3.15)
+                pass
+            else:
+                with self._lock:
+                    waits = period.turn == turn and period is self._period
+                    if waits:
+                        period.timer = timer
+                if not waits:
+                    timer.cancel()
+                return
+        self._expire(period, turn)
 
-    def _expire(self, period: _Period) -> None:
+    def _expire(self, period: _Period, turn: int) -> None:
         with self._lock:
-            if period.count or period is not self._period:
+            if period.turn != turn or period is not self._period:
                 return  # somebody came in time
             self._period = None
             self._shared.forget(period.connection)  # or somebody who comes now would take part in what is over
@@ -306,11 +318,12 @@ class RefCount(Operator[Any]):
 class _Period:
     """Those who share one connection, and how many they are."""
 
-    __slots__ = ("connection", "connects", "count", "scheduler", "timer")
+    __slots__ = ("connection", "connects", "count", "scheduler", "timer", "turn")
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
         self.count = 0
+        self.turn = 0  # how many have come so far
         self.connects = False  # enough have come
         self.scheduler: Scheduler | None = None
         self.timer: Cancellable | None = None  # disconnects when nobody comes

@@ -53,11 +53,15 @@ class DirectSink(Sink[T]):
         if element is None:
             raise NullSignal("None is not an element")
         turn = self._turn
-        try:
-            del turn[0]
-        except IndexError:
-            if not self._comes_by():
-                return NON_SERIALIZED  # from inside a signal too: there is no buffer to keep it in
+        deadline = 0.0
+        while True:
+            try:
+                del turn[0]
+                break
+            except IndexError:
+                deadline = deadline or monotonic() + _PATIENCE
+                if not self._comes_free(deadline):
+                    return NON_SERIALIZED  # from inside a signal too: there is no buffer to keep it in
         interrupt = None
         missed = 0
         try:
@@ -94,19 +98,13 @@ class DirectSink(Sink[T]):
         hooks.on_next_dropped(missed, f"{self._call()}: a Subscriber had no demand")
         return OK
 
-    def _comes_by(self) -> bool:
-        """Take the turn as soon as it is free, unless a push has it: an end, or the answer to a wrong request."""
-        deadline = monotonic() + _PATIENCE
-        while monotonic() < deadline:
-            busy = self._busy  # read before the owner, who is written first
-            if busy == EMITTING or (busy and self._owner == get_ident()):
-                return False
-            sleep(0)
-            try:
-                return self._turn.pop()
-            except IndexError:
-                pass
-        return False
+    def _comes_free(self, deadline: float) -> bool:
+        """Let others run, and return whether the turn may be free soon: no push has it, but who tells an end has."""
+        busy = self._busy  # read before the owner, who is written first
+        if busy == EMITTING or (busy and self._owner == get_ident()):
+            return False
+        sleep(0)
+        return monotonic() < deadline
 
     def _refused(self, taps: tuple[Tap[T], ...]) -> EmitResult | None:
         if self._ended:

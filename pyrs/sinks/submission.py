@@ -262,7 +262,7 @@ class _Core(Operator[Any]):
                 if self.closed:
                     line.ending = True
                 else:
-                    self.lines = (*self.lines, line)
+                    self._change(lambda lines: (*lines, line))
         if before is None:
             line.start_elsewhere()
         else:
@@ -271,8 +271,17 @@ class _Core(Operator[Any]):
     def remove(self, line: _Line) -> None:
         """The Subscriber is gone; who waits for room in its buffer need not wait any longer."""
         with self.lock:
-            self.lines = tuple(each for each in self.lines if each is not line)
+            self._change(lambda lines: tuple([each for each in lines if each is not line]))
             self._settle(line, taken=True)
+
+    def _change(self, change: Callable[[tuple[_Line, ...]], tuple[_Line, ...]]) -> None:
+        """Replace the lines. Under the lock."""
+        while True:
+            before = self.lines
+            after = change(before)
+            if before is self.lines:  # else a finalizer, run by the collector meanwhile, has cancelled one
+                self.lines = after
+                return
 
     def close(self, error: BaseException | None) -> None:
         with self.lock:

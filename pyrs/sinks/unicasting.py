@@ -24,7 +24,7 @@ class UnicastSink(AlignedHub[T], Sink[T]):
         super().__init__(capacity)
         self._strategy = overflow
         self._claimant: Tap[T] | None = None  # the first one that came
-        self._unreported = 0
+        self._lost: list[T] = []  # dropped, and not told yet
 
     def _admit(self, tap: Tap[T]) -> None:
         with self._lock:
@@ -49,13 +49,12 @@ class UnicastSink(AlignedHub[T], Sink[T]):
             self._buffer.append(element)
         elif strategy is Overflow.DROP_OLDEST:
             try:
-                self._buffer.popleft()
-                self._unreported += 1
+                self._lost.append(self._buffer.popleft())
             except IndexError:
                 pass  # it was taken just now
             self._buffer.append(element)
         elif strategy is Overflow.DROP_LATEST:
-            self._unreported += 1
+            self._lost.append(element)
             return OK
         else:
             if strategy is Overflow.ERROR:
@@ -68,11 +67,11 @@ class UnicastSink(AlignedHub[T], Sink[T]):
 
     def _hold(self, element: T) -> EmitResult:
         result = super()._hold(element)
-        if self._unreported:
+        if self._lost:
             with self._lock:
-                count, self._unreported = self._unreported, 0
-                self.dropped += count
-            hooks.on_next_dropped(count, f"{self._call()}: all places were taken")
+                lost, self._lost = self._lost, []
+                self.dropped += len(lost)
+            hooks.on_next_dropped(len(lost), f"{self._call()}: all places were taken")
         return result
 
     def _call(self) -> str:

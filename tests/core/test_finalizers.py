@@ -17,8 +17,11 @@ from typing import Any
 import pytest
 
 import pyrs
-from pyrs.testing import TestSubscriber
+from pyrs import schedulers, sinks
+from pyrs.schedulers import VirtualTime
+from pyrs.testing import TestPublisher, TestSubscriber
 from tests.core.test_every_operator import CATALOGUE, DEADLINE, every
+from tests.core.test_splitting import Element, Watching, is_free
 
 PACKAGES = ("pyrs._core", "pyrs.operators", "pyrs.publishers", "pyrs.sinks", "pyrs.aio")
 MAKERS = {"Lock": threading.Lock, "RLock": threading.RLock}
@@ -149,3 +152,181 @@ def test_the_collector_itself_strikes() -> None:
         assert not thread.is_alive()
     finally:
         gc.set_threshold(*before)
+
+
+# What is let go of, and who is called, under no lock.
+
+
+def kept_by(sink: Any, free: list[bool]) -> Element:
+    """An element that notes whether the sink's lock is free when it is let go of."""
+    lock = sink._lock
+    return Element(lambda: free.append(is_free(lock)))
+
+
+def test_a_history_lets_go_of_its_elements_under_no_lock() -> None:
+    free: list[bool] = []
+    sink = sinks.replay(1)
+    sink.emit(kept_by(sink, free))
+    sink.emit(1)
+    assert free == [True]
+    time = VirtualTime()
+    sink = sinks.replay(seconds=1.0, scheduler=time)
+    sink.emit(kept_by(sink, free))
+    sink.emit(1)
+    time.advance_by(2.0)
+    sink.stream.subscribe(TestSubscriber(0))
+    assert free == [True, True]
+
+
+def test_what_one_alone_held_is_let_go_of_under_no_lock() -> None:
+    free: list[bool] = []
+    sink = sinks.replay(1)
+    slow: TestSubscriber[Any] = TestSubscriber(0)
+    sink.stream.subscribe(slow)
+    sink.emit(kept_by(sink, free))
+    sink.emit(1)
+    assert free == []
+    slow.cancel()
+    assert free == [True]
+
+
+def test_what_has_to_make_room_is_let_go_of_under_no_lock(dropped: Any) -> None:
+    free: list[bool] = []
+    sink = sinks.unicast(1, "drop_oldest")
+    sink.emit(kept_by(sink, free))
+    sink.emit(1)
+    assert free == [True]
+    assert (dropped.elements, sink.dropped) == (1, 1)
+
+
+def test_a_shared_stream_calls_its_scheduler_under_no_lock() -> None:
+    scheduler = Watching()
+    source: TestPublisher[int] = TestPublisher()
+    shared: Any = source.stream().publish().ref_count(1, seconds=1.0, scheduler=scheduler)
+    scheduler.lock = shared.source._lock
+
+    def visit() -> None:
+        subscriber: TestSubscriber[int] = TestSubscriber(1)
+        shared.subscribe(subscriber)
+        subscriber.cancel()
+
+    visit()
+    scheduler.time.advance_by(0.6)
+    visit()  # in time: one timer is cancelled, and another one armed
+    assert scheduler.free == [True, True, True]
+    scheduler.time.advance_by(0.6)
+    source.assert_not_cancelled()
+    scheduler.time.advance_by(0.6)
+    source.assert_cancelled(1)
+    assert scheduler.time.pending == 0
+
+
+def test_somebody_comes_and_goes_while_the_timer_of_a_shared_stream_is_being_set() -> None:
+    source: TestPublisher[int] = TestPublisher()
+    visits = 2
+
+    class Visited(Watching):
+        def schedule(self, task: Callable[[], object], delay: float = 0.0) -> Any:
+            nonlocal visits
+            handle = super().schedule(task, delay)
+            visits -= 1
+            if visits:
+                visit()
+                self.time.advance_by(0.5)
+            return handle
+
+    scheduler = Visited()
+    shared: Any = source.stream().publish().ref_count(1, seconds=1.0, scheduler=scheduler)
+
+    def visit() -> None:
+        subscriber: TestSubscriber[int] = TestSubscriber(1)
+        shared.subscribe(subscriber)
+        subscriber.cancel()
+
+    visit()
+    assert scheduler.time.pending == 1
+    source.assert_not_cancelled()
+    scheduler.time.advance_by(0.5)
+    source.assert_cancelled(1)
+
+
+# A finalizer between two lines that change the same thing.
+
+
+class Striking(tuple[Any, ...]):
+    """Runs a finalizer when it is first looked through."""
+
+    finalizer: Callable[[], object] | None = None
+
+    def __iter__(self) -> Iterator[Any]:
+        finalizer, Striking.finalizer = Striking.finalizer, None
+        if finalizer is not None:
+            finalizer()
+        return super().__iter__()
+
+
+@pytest.mark.parametrize("make", [sinks.multicast, sinks.multicast_best_effort, sinks.replay])
+def test_subscribers_that_a_finalizer_cancels_while_others_come_and_go(make: Any) -> None:
+    sink = make()
+    first, second, third, fourth, fifth = (TestSubscriber[Any](9) for _ in range(5))
+    for subscriber in (first, second, third):
+        sink.stream.subscribe(subscriber)
+    sink._taps = Striking(sink._taps)
+    Striking.finalizer = first.cancel
+    sink.stream.subscribe(fourth)
+    assert sink.subscriber_count == 3
+    sink._taps = Striking(sink._taps)
+    Striking.finalizer = second.cancel
+    third.cancel()
+    assert sink.subscriber_count == 1
+    sink._taps = Striking(sink._taps)
+    Striking.finalizer = fifth.cancel
+    sink.stream.subscribe(fifth)
+    assert sink.subscriber_count == 1
+    sink.emit(1)
+    assert [each.elements for each in (first, second, third, fourth, fifth)] == [[], [], [], [1], []]
+
+
+def test_subscribers_of_a_submission_publisher_that_a_finalizer_cancels() -> None:
+    publisher = sinks.SubmissionPublisher[int](schedulers.inline())
+    first, second, third, fourth = (TestSubscriber[int](9) for _ in range(4))
+    for subscriber in (first, second, third):
+        publisher.subscribe(subscriber)
+    core = publisher._core
+
+    def next_strike(finalizer: Callable[[], object]) -> None:
+        # The first look is for whoever subscribes twice.
+        core.lines = Striking(core.lines)
+        Striking.finalizer = finalizer
+
+    next_strike(first.cancel)
+    second.cancel()
+    assert publisher.number_of_subscribers == 1
+    next_strike(lambda: next_strike(third.cancel))
+    publisher.subscribe(fourth)
+    assert publisher.subscribers == (fourth,)
+    publisher.close()
+
+
+def test_a_finalizer_that_has_more_requested_while_room_is_counted() -> None:
+    source: TestPublisher[int] = TestPublisher()
+    shared: Any = source.stream().publish(4)
+    subscriber: TestSubscriber[int] = TestSubscriber(0)
+    shared.subscribe(subscriber)
+    shared.connect()
+    source.next(1, 2, 3, 4)
+    feed: Any = shared.source._current.hub.feed
+    count, strikes = feed._hub.backlog, 1
+
+    def backlog() -> int:
+        nonlocal strikes
+        held: int = count()
+        if strikes and not held and feed._guard._is_owned():
+            strikes -= 1
+            feed.refill()
+        return held
+
+    feed._hub.backlog = backlog
+    subscriber.request(4)
+    subscriber.assert_elements(1, 2, 3, 4)
+    source.assert_min_requested(8).assert_max_requested(8)
