@@ -120,10 +120,11 @@ class StagedSubscriber(Subscriber[Any], Subscription):
             if hooks.is_exit(refused):
                 raise refused
             return
-        for run in self._runs:
-            if not self._open:
-                return  # a stage before has ended the stream, or the Subscriber cancelled
-            run.begin()
+        for place, run in enumerate(self._runs):
+            if self._subscriber is None:
+                return  # a stage has ended the stream for the Subscriber, or he cancelled
+            if place >= self._cancelled:  # where one before has ended the stream, those behind may hold the end back
+                run.begin()
 
     def on_next(self, element: Any, /) -> None:
         if element is None:

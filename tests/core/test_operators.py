@@ -92,6 +92,12 @@ def test_take_nothing_completes_at_once(numbers: Callable[[int], pyrs.Stream[int
     assert subscriber.await_complete() == []
 
 
+def test_take_nothing_behind_a_stage_that_holds_the_end_back(numbers: Callable[[int], pyrs.Stream[int]]) -> None:
+    subscriber: TestSubscriber[int] = TestSubscriber()
+    numbers(10).take(0).count().take(0).subscribe(subscriber)
+    assert subscriber.await_complete() == []
+
+
 def test_take_as_many_as_a_long_can_count() -> None:
     assert pyrs.range(3).take(2**80).collect() == [0, 1, 2]
 
