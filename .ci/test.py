@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Runs every test suite and closes with one line that counts, read by people and by CI.
 
-Three processes: pytest (the core, Spark's gateway, the house), pytest again for a JVM in the process (it and Python's
-faulthandler both want SIGSEGV, so that one runs without it), and Gradle's TestNG. All run, whatever the first says.
+Four processes: pytest (the core, Spark's gateway, the house), pytest for Spark as the pipeline (a process has one
+session, and this one wants four threads for its tasks), pytest for a JVM in the process (it and Python's faulthandler
+both want SIGSEGV, so that one runs without it), and Gradle's TestNG. All run, whatever the first says.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 REPORTS = ROOT / "build" / "test-reports"
+SPARK = "tests/spark"
 # All but the first are run by the first process too: the same tests, over the gateway that the process may have.
 JPYPE = ("tests/jpype", "tests/interop", "tests/values_e2e", "tests/tck_java", "tests/conformance/test_over_jvm.py")
 
@@ -61,7 +63,8 @@ def main() -> int:
     """Runs the suites, or those named on the command line; returns 1 when anything failed."""
     pytest = [sys.executable, "-m", "pytest", "-q"]
     suites = {
-        "python": ([*pytest, f"--junitxml={REPORTS}/python/report.xml"], REPORTS / "python"),
+        "python": ([*pytest, f"--ignore={SPARK}", f"--junitxml={REPORTS}/python/report.xml"], REPORTS / "python"),
+        "spark": ([*pytest, f"--junitxml={REPORTS}/spark/report.xml", SPARK], REPORTS / "spark"),
         "jpype": (
             [*pytest, "-p", "no:faulthandler", f"--junitxml={REPORTS}/jpype/report.xml", *JPYPE],
             REPORTS / "jpype",

@@ -31,6 +31,7 @@ def spark() -> Iterator[Any]:
     for key, value in options.items():
         builder = builder.config(key, value)
     session = builder.getOrCreate()
+    assert session.sparkContext.master == "local[4]", "tests/spark wants a process of its own, as in `make test`"
     yield session
     session.stop()
 
