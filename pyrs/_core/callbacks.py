@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import TypeVar
 
 from pyrs._core import hooks
-from pyrs._core.demand import UNBOUNDED
+from pyrs._core.demand import UNBOUNDED, checked_count
 from pyrs._core.fusion import IteratorConsumer, null_element
 from pyrs._core.text import checked_callable, checked_natural
 from pyrs.api import Subscriber, Subscription
@@ -39,7 +39,7 @@ class CallbackSubscriber(IteratorConsumer[T], Subscriber[T], Subscription):
         self._next = on_next
         self._error = on_error
         self._complete = on_complete
-        self._first_request = UNBOUNDED if request is None else checked_natural(request, "request")
+        self._first_request = UNBOUNDED if request is None else min(checked_natural(request, "request"), UNBOUNDED)
         self._subscription: Subscription | None = None
         self._over = False
 
@@ -100,7 +100,7 @@ class CallbackSubscriber(IteratorConsumer[T], Subscriber[T], Subscription):
     def request(self, n: int, /) -> None:
         subscription = self._subscription
         if subscription is not None:
-            subscription.request(n)
+            subscription.request(min(checked_count(n), UNBOUNDED))  # 3.17: a stranger's long holds no more
 
     def cancel(self) -> None:
         subscription = self._subscription

@@ -199,7 +199,7 @@ class GuardedSubscriber(Subscriber[T], Subscription, Generic[T]):
             if n <= 0:
                 self._convict(NonPositiveRequest(f"{self._name}: {non_positive(n).message}"))
             elif upstream is not None:
-                upstream.request(n)
+                upstream.request(min(n, UNBOUNDED))
         except BaseException as error:
             if hooks.is_exit(error):
                 raise

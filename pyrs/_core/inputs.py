@@ -60,7 +60,7 @@ class Input(Subscriber[T]):
             if subscription is None:
                 self._demand += n
                 return
-        subscription.request(n)
+        subscription.request(min(n, UNBOUNDED))  # 3.17: a stranger's long holds no more
 
     def cancel(self) -> None:
         """Cancel, unless it ended (2.6)."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pyrs._core.demand import UNBOUNDED
 from pyrs._core.text import checked_natural
 from pyrs.api import Subscription
 
@@ -29,7 +30,7 @@ class Refill:
             subscription.cancel()
             return
         self._subscription = subscription
-        subscription.request(self.prefetch)
+        subscription.request(min(self.prefetch, UNBOUNDED))
 
     def taken(self) -> None:
         """One element was used: request more once three quarters of the buffer are free."""

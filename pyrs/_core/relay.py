@@ -91,7 +91,7 @@ class Relay(Startable, Generic[T]):
             else:
                 self._illegal = n
         if subscription is not None:
-            subscription.request(n)
+            subscription.request(min(n, UNBOUNDED))  # 3.17: a stranger's long holds no more
 
     def cancel(self) -> None:
         self._take_subscriber()

@@ -8,6 +8,7 @@ from typing import Any
 
 from pyrs._core import hooks
 from pyrs._core.context import attach
+from pyrs._core.demand import UNBOUNDED, checked_count
 from pyrs._core.fusion import null_element
 from pyrs._core.stage import Stage, StageRun
 from pyrs._core.subscription import checked_subscriber
@@ -176,6 +177,8 @@ class StagedSubscriber(Subscriber[Any], Subscription):
     # From downstream.
 
     def request(self, n: int, /) -> None:
+        if n.__class__ is not int:
+            n = checked_count(n)
         if self._subscriber is not None:  # 3.6
             self._guarded(self._last, n)
 
@@ -188,7 +191,7 @@ class StagedSubscriber(Subscriber[Any], Subscription):
     def _request_upstream(self, n: int) -> None:
         upstream = self._upstream
         if upstream is not None:  # or it has ended, and whichever stage holds the end back answers n <= 0 (3.9)
-            upstream.request(n)
+            upstream.request(min(n, UNBOUNDED))  # 3.17: a stranger's long holds no more
 
     def _finisher(self, place: int) -> Callable[[], None]:
         def finish() -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 from pyrs._core import hooks
 from pyrs._core.context import capture
+from pyrs._core.demand import UNBOUNDED, checked_count
 from pyrs.aio.loops import loop_for, run_on
 from pyrs.api import Subscriber, Subscription
 from pyrs.errors import NullSignal
@@ -64,7 +65,7 @@ class CoroutineSubscriber(Subscriber[Any], Subscription):
     def request(self, n: int, /) -> None:
         subscription = self._subscription
         if subscription is not None:
-            subscription.request(n)
+            subscription.request(min(checked_count(n), UNBOUNDED))  # 3.17: a stranger's long holds no more
 
     def cancel(self) -> None:
         if not self._over:

@@ -10,7 +10,6 @@ from typing import Any
 from pyrs._core import hooks
 from pyrs._core.context import bound_executor, capture
 from pyrs._core.coordinator import Coordinator, Operator
-from pyrs._core.demand import UNBOUNDED
 from pyrs._core.fusion import IteratorConsumer, null_element
 from pyrs._core.inputs import DirectInput, QueuedInput
 from pyrs._core.iterating import IterablePublisher
@@ -278,7 +277,7 @@ class _SubscribeOnRun(Coordinator[Any]):
 
     def _requested_more(self, n: int) -> None:
         if self._source_pushes:
-            self._input.request(min(n, UNBOUNDED))
+            self._input.request(n)
         else:
             self._hops.request(n)
 
@@ -367,7 +366,7 @@ class _Hops(Lane):
             if not passes:
                 self._wanted += n
         if passes:
-            self._input.request(min(n, UNBOUNDED))
+            self._input.request(n)
             return
         self._hop()  # from inside on_next that is no task: this lane is at it, and looks again
 
@@ -393,7 +392,7 @@ class _Hops(Lane):
                     self._subscribing = True  # for as long as it likes: demand is handed on past this lane
                     wanted, self._wanted = self._wanted, 0
                 if wanted:
-                    self._input.request(min(wanted, UNBOUNDED))
+                    self._input.request(wanted)
             try:
                 self._input.subscribe_to(source)
             finally:
@@ -401,4 +400,4 @@ class _Hops(Lane):
         with self._owner._lock:
             wanted, self._wanted = self._wanted, 0
         if wanted:
-            self._input.request(min(wanted, UNBOUNDED))
+            self._input.request(wanted)

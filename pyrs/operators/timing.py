@@ -397,7 +397,7 @@ class _TimeoutRun(Coordinator[Any]):
             more, self._forwarded = self._requested - self._forwarded, self._requested
             upstream = self._input
         if more > 0:
-            upstream.request(min(more, UNBOUNDED))
+            upstream.request(more)
 
     def offer(self, upstream: _TimedInput, element: Any) -> None:
         """Signal the element, now or when the lane is free, if it is in time."""
@@ -452,7 +452,7 @@ class _TimeoutRun(Coordinator[Any]):
             self._deadline = inf
             self._input.cancel()
             with self._lock:
-                self._input = _TimedInput(self, min(self._requested - self._emitted, UNBOUNDED))
+                self._input = _TimedInput(self, self._requested - self._emitted)
                 self._forwarded = self._requested
                 self._next = self._fallback
 

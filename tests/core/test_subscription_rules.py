@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import pyrs
-from pyrs.testing import TestSubscriber
+from pyrs.testing import TestPublisher, TestSubscriber
 
 Source = Callable[[Iterable[Any]], pyrs.Stream[Any]]
 
@@ -250,6 +250,57 @@ def test_rule_3_17_demand_up_to_and_beyond_the_largest_long(source: Source) -> N
     subscriber = Asks(on_element=lambda self, n: self.request(2**63 - 1))
     source(range(1_000)).subscribe(subscriber)
     subscriber.assert_elements(*range(1_000)).assert_complete()
+
+
+BEYOND = 2**70
+
+Asking = Callable[[pyrs.Stream[Any]], object]
+
+
+def asked(build: Callable[[pyrs.Stream[Any]], pyrs.Stream[Any]]) -> Asking:
+    def ask(stream: pyrs.Stream[Any]) -> None:
+        subscriber: TestSubscriber[Any] = TestSubscriber()
+        build(stream).subscribe(subscriber)
+        subscriber.request(BEYOND)
+
+    return ask
+
+
+PASSING_DEMAND_ON: dict[str, Asking] = {
+    "a stage": asked(lambda stream: stream.map(str)),
+    "several stages": asked(lambda stream: stream.metrics(pyrs.Metrics("it")).log(level=0).filter(bool)),
+    "a relay": asked(lambda stream: stream.concat(pyrs.empty())),
+    "take_until": asked(lambda stream: stream.take_until(pyrs.never())),
+    "with_latest_from": asked(lambda stream: stream.with_latest_from(pyrs.never())),
+    "timeout": asked(lambda stream: stream.timeout(1_000)),
+    "delay": asked(lambda stream: stream.delay(1, prefetch=BEYOND)),
+    "limit_rate": asked(lambda stream: stream.limit_rate(BEYOND)),
+    "merge": asked(lambda stream: stream.merge(pyrs.never(), prefetch=BEYOND)),
+    "window": asked(lambda stream: stream.window(7)),
+    "publish": asked(lambda stream: stream.publish(BEYOND).auto_connect()),
+    "strict": asked(lambda stream: pyrs.Stream(pyrs.strict(stream))),
+    "subscribe": lambda stream: stream.subscribe(on_next=print, request=BEYOND),
+    "the Subscription of subscribe": lambda stream: stream.subscribe(on_next=print, request=0).request(BEYOND),
+    "to_iterable": lambda stream: next(stream.start_with(0).to_iterable(prefetch=BEYOND)),
+}
+
+
+@pytest.mark.parametrize("name", PASSING_DEMAND_ON)
+def test_rule_3_17_a_stranger_is_asked_for_no_more_than_a_long_holds(name: str) -> None:
+    publisher: TestPublisher[Any] = TestPublisher()
+    PASSING_DEMAND_ON[name](publisher.stream())
+    assert publisher.requests[-1] == 2**63 - 1
+    assert max(publisher.requests) == 2**63 - 1
+
+
+@pytest.mark.parametrize("n", [1.5, "1", None])
+def test_a_request_of_a_stage_that_is_no_integer_is_the_callers_bug(n: Any) -> None:
+    publisher: TestPublisher[Any] = TestPublisher()
+    subscriber: TestSubscriber[Any] = TestSubscriber()
+    publisher.stream().map(str).subscribe(subscriber)
+    with pytest.raises(TypeError, match="n must be an integer"):
+        subscriber.await_subscription().request(n)
+    subscriber.assert_live()
 
 
 def test_rule_4_1_and_4_2_stages_hand_errors_on(hidden: Callable[[Any], pyrs.Stream[Any]]) -> None:
