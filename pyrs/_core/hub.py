@@ -82,6 +82,8 @@ class Tap(Subscription, Generic[T]):
                 return  # 3.6
             if n > 0:
                 self.requested += n  # 3.8
+                if self.requested >= UNBOUNDED:
+                    hub._see_who_counts()
             elif self.illegal is None:
                 self.illegal = non_positive(n)  # 3.9, signalled by the thread that signals (1.3)
                 hub._accused = True
@@ -157,6 +159,9 @@ class Hub(Publisher[T], ABC, Generic[T]):
         self._accused = False  # somebody broke 3.9
         self._interrupt: BaseException | None = None  # it travels on when all were signalled
         self._taps: tuple[Tap[T], ...] = ()  # replaced, never changed; under the lock
+        # Whether the demand of all of them is unbounded, so that none needs to be counted (3.17). Under the lock; true
+        # only after all who count have left, false before one comes: who signals reads the taps first.
+        self._unbounded = False
         self._ended = False  # no more elements come
         self._over = False  # and everybody was told
         self._error: BaseException | None = None
@@ -197,7 +202,9 @@ class Hub(Publisher[T], ABC, Generic[T]):
             taps = self._taps
             more = (*taps, tap)
             if taps is self._taps and tap.live:  # else a finalizer, run by the collector meanwhile, has cancelled one
+                self._unbounded = False
                 self._taps = more
+                self._see_who_counts()
                 self._accused |= tap.illegal is not None  # in on_subscribe
                 return
 
@@ -208,7 +215,19 @@ class Hub(Publisher[T], ABC, Generic[T]):
             others = tuple([each for each in taps if each is not tap])
             if taps is self._taps:  # as above
                 self._taps = others
+                self._see_who_counts()
                 return
+
+    def _see_who_counts(self) -> None:
+        """Set ``_unbounded``. Under the lock."""
+        taps = self._taps
+        for tap in taps:
+            if tap.requested < UNBOUNDED:
+                break
+        else:
+            self._unbounded = taps is self._taps and bool(taps)
+            return
+        self._unbounded = False
 
     def _admit(self, tap: Tap[T]) -> None:
         """Let the tap take part from now on; if everything is over it is told so."""
@@ -377,11 +396,14 @@ class AlignedHub(Hub[T]):
                 self._owner = get_ident()
                 self._busy = EMITTING
                 taps = self._taps
-                direct = taps and not self._buffer and not self._ended
-                for tap in taps:
-                    if tap.requested <= tap.emitted:
-                        direct = False
-                if direct:
+                if self._unbounded and not self._buffer and not self._ended:
+                    result = OK
+                    for tap in taps:
+                        try:
+                            tap.on_next(element)
+                        except BaseException as error:
+                            self._subscriber_raised(tap, error)
+                elif self._passes(taps):
                     result = OK
                     for tap in taps:
                         tap.emitted += 1
@@ -401,6 +423,13 @@ class AlignedHub(Hub[T]):
         if self._again:
             self._run()
         return result
+
+    def _passes(self, taps: tuple[Tap[T], ...]) -> bool:
+        """Return whether an element goes straight to these, who are all that there are."""
+        for tap in taps:
+            if tap.requested <= tap.emitted:
+                return False
+        return bool(taps) and not self._buffer and not self._ended
 
     def _hold(self, element: T) -> EmitResult:
         """Put the element in the buffer, if there is room."""

@@ -249,13 +249,16 @@ def test_one_pushes_while_others_come_and_go(name: str) -> None:
         for thread in threads:
             thread.start()
         try:
-            results = [sink.try_emit(n) for n in range(2000)]
+            for n in range(2000):
+                # Who came may hold the turn, and not get on with it, until the buffer is full: then it is so, and said.
+                while (result := sink.try_emit(n)) is EmitResult.OVERFLOW and name == "multicast":
+                    pass
+                assert result is EmitResult.OK
         finally:
             stop.set()
             for thread in threads:
                 thread.join(30)
                 assert not thread.is_alive()
-        assert set(results) == {EmitResult.OK}
         sink.emit_complete()
         subscriber.await_complete()
         subscriber.assert_elements(*range(2000))

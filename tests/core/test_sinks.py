@@ -340,6 +340,28 @@ def test_multicast_goes_as_the_slowest() -> None:
     fast.assert_elements(0, 1, 2, 9)
 
 
+def test_multicast_counts_demand_as_soon_as_one_comes_whose_demand_is_bounded() -> None:
+    sink = sinks.multicast(capacity=2)
+    unbounded = subscribed(sink)
+    sink.emit(0)
+    bounded = subscribed(sink, 0)
+    sink.emit(1)
+    bounded.assert_elements()
+    bounded.request(1)
+    bounded.assert_elements(1)
+    sink.emit(2)
+    bounded.assert_elements(1)
+    bounded.request(pyrs.UNBOUNDED)
+    sink.emit(3)
+    bounded.assert_elements(1, 2, 3)
+    late = subscribed(sink, 1)
+    bounded.cancel()
+    sink.emit(4)
+    sink.emit(5)
+    late.assert_elements(4)
+    unbounded.assert_elements(0, 1, 2, 3, 4)
+
+
 def test_multicast_holds_for_the_first_and_not_for_later_ones() -> None:
     sink = sinks.multicast(capacity=2)
     assert [sink.try_emit(n) for n in range(3)] == [EmitResult.OK, EmitResult.OK, EmitResult.ZERO_SUBSCRIBERS]
