@@ -1,0 +1,228 @@
+"""Python values as Arrow columns of Spark's types: the reverse of what ``arrow`` does with a column."""
+
+from __future__ import annotations
+
+import datetime
+from array import array
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from decimal import Decimal
+from itertools import accumulate, chain
+from numbers import Integral, Real
+from typing import Any
+
+import pyarrow
+from pyspark.sql import types as spark_types
+
+from pyrs._core.text import short
+
+__all__ = ["Misfit", "columns"]
+
+_VARIANT: Any = getattr(spark_types, "VariantType", ())
+_TIMES = (spark_types.TimestampType, spark_types.TimestampNTZType)
+_TEXTS = (str, bytes, bytearray, memoryview)
+_NAMED: dict[str, tuple[type, ...]] = {
+    "BooleanType": (bool,),
+    "ByteType": (Integral,),
+    "ShortType": (Integral,),
+    "IntegerType": (Integral,),
+    "LongType": (Integral,),
+    "FloatType": (Real,),
+    "DoubleType": (Real,),
+    "DecimalType": (Decimal, int),
+    "StringType": (str,),
+    "CharType": (str,),
+    "VarcharType": (str,),
+    "BinaryType": (bytes, bytearray, memoryview),
+    "DateType": (datetime.date,),
+    "TimeType": (datetime.time,),
+    "TimestampType": (datetime.datetime,),
+    "TimestampNTZType": (datetime.datetime,),
+    "DayTimeIntervalType": (datetime.timedelta,),
+    "NullType": (),
+    "StructType": (tuple, list, Mapping),
+    "MapType": (Mapping,),
+}
+_ACCEPTED = {kind: classes for name, classes in _NAMED.items() if (kind := getattr(spark_types, name, None))}
+_ACCEPTED |= {_VARIANT: (spark_types.VariantVal,)} if _VARIANT else {}
+
+
+class Misfit(Exception):
+    """The value at this index does not fit. Each level above says where its own value is, and puts its name before."""
+
+    def __init__(self, index: int, message: str) -> None:
+        self.index = index
+        self.path: list[str] = []
+        self.message = message
+
+
+def columns(rows: Sequence[Any], schema: Any, into: Any) -> list[Any]:
+    """Return the rows as one Arrow array for each field of the schema.
+
+    Args:
+        rows: of them none is None.
+        schema: the Spark schema.
+        into: the Arrow fields.
+
+    Raises:
+        Misfit: a row, or a value within one, does not fit.
+    """
+    transposed = _transposed(rows, schema)
+    return [
+        _named(field.name, _array, values, field.dataType, field.nullable, column.type)
+        for values, field, column in zip(transposed, schema, into, strict=True)
+    ]
+
+
+def _named(name: str, make: Callable[..., Any], *arguments: Any) -> Any:
+    try:
+        return make(*arguments)
+    except Misfit as misfit:
+        misfit.path.insert(0, name)
+        raise
+
+
+def _transposed(rows: Sequence[Any], schema: Any) -> Sequence[Sequence[Any]]:
+    """Return the values of each field of the rows."""
+    names, width = tuple(schema.names), len(schema.names)
+    if not (set(map(type, rows)) == {tuple} and set(map(len, rows)) == {width}):
+        rows = [_in_order(i, row, names, schema) for i, row in enumerate(rows)]
+    return list(zip(*rows, strict=True)) if rows else [()] * width
+
+
+def _in_order(index: int, row: Any, names: tuple[str, ...], schema: Any) -> Sequence[Any]:
+    if isinstance(row, (tuple, list)):
+        own = getattr(row, "__fields__", None) or getattr(row, "_fields", None)
+        if own is None or tuple(own) == names:
+            if len(row) != len(names):
+                raise Misfit(index, f"has {len(row)} values, and there are {len(names)} fields: {_fields(schema)}")
+            return row
+        row = dict(zip(own, row, strict=True))
+    if isinstance(row, Mapping):
+        unknown = next((name for name in row if name not in names), None)
+        if unknown is not None:
+            raise Misfit(index, f"has {unknown!r}, which is none of the fields: {_fields(schema)}")
+        return [row.get(name) for name in names]
+    what = f"is of type {type(row).__name__}, and must be a Row, a tuple or a dict of the fields"
+    raise Misfit(index, f"{what} {_fields(schema)}")
+
+
+def _fields(schema: Any) -> str:
+    return ", ".join(f"{field.name} {field.dataType.simpleString()}" for field in schema)
+
+
+def _array(values: Sequence[Any], kind: Any, nullable: bool, into: Any) -> Any:
+    _check(values, kind, nullable)
+    if isinstance(kind, spark_types.StructType):
+        return _structs(values, kind, into)
+    if isinstance(kind, spark_types.ArrayType):
+        offsets = _offsets(values)
+        elements = _flat("element", values, offsets, iter, (kind.elementType, kind.containsNull, into.value_type))
+        return pyarrow.ListArray.from_arrays(_with_nulls(offsets, values), elements, type=into)
+    if isinstance(kind, spark_types.MapType):
+        offsets = _offsets(values)
+        keys = _flat("key", values, offsets, iter, (kind.keyType, False, into.key_type))
+        items = _flat("value", values, offsets, _values_of, (kind.valueType, kind.valueContainsNull, into.item_type))
+        return pyarrow.MapArray.from_arrays(_with_nulls(offsets, values), keys, items, type=into)
+    if isinstance(kind, spark_types.UserDefinedType):
+        return _array(_each(kind.serialize, values, kind), kind.sqlType(), True, into)
+    if isinstance(kind, _VARIANT):
+        parts = [None if v is None else {"value": v.value, "metadata": v.metadata} for v in values]
+        return _converted(parts, values, kind, into)
+    if isinstance(kind, _TIMES):
+        numbers = pyarrow.array(_each(kind.toInternal, values, kind), pyarrow.int64())
+        return numbers.cast(into)
+    return _converted(values, values, kind, into)
+
+
+def _check(values: Sequence[Any], kind: Any, nullable: bool) -> None:
+    """Raise for the first value of another type. Arrow itself would round, cut and take lists for what they are not."""
+    wrong = [each for each in set(map(type, values)) if not _is_accepted(each, kind, nullable)]
+    if wrong:
+        index, value = next((i, value) for i, value in enumerate(values) if type(value) in wrong)
+        if value is None:
+            raise Misfit(index, f"is of type {kind.simpleString()} and never null, and is None")
+        raise _misfit(index, value, kind)
+
+
+def _misfit(index: int, value: Any, kind: Any, why: str = "") -> Misfit:
+    text = f"is of type {kind.simpleString()}, and {short(value)} is of type {type(value).__name__}"
+    return Misfit(index, f"{text}: {why}" if why else text)
+
+
+def _is_accepted(each: type, kind: Any, nullable: bool) -> bool:
+    if each is type(None):
+        return nullable
+    if isinstance(kind, spark_types.ArrayType):
+        return hasattr(each, "__array__") or (issubclass(each, (Sequence, array)) and not issubclass(each, _TEXTS))
+    accepted = _ACCEPTED.get(type(kind))
+    if accepted is None or each in accepted:
+        return True
+    # A bool is an int, and a datetime a date, to Python alone.
+    return issubclass(each, accepted) and each is not bool and not (datetime.date in accepted and _is_time(each))
+
+
+def _is_time(each: type) -> bool:
+    return issubclass(each, datetime.datetime)
+
+
+def _structs(values: Sequence[Any], kind: Any, into: Any) -> Any:
+    present = [i for i, value in enumerate(values) if value is not None]
+    rows = [values[i] for i in present]
+    try:
+        arrays = columns(rows, kind, list(into))
+    except Misfit as misfit:
+        misfit.index = present[misfit.index]
+        raise
+    if not arrays:
+        return _converted([None if value is None else {} for value in values], values, kind, into)
+    whole = pyarrow.StructArray.from_arrays(arrays, fields=list(into))
+    if len(rows) == len(values):
+        return whole
+    places = dict(zip(present, range(len(rows)), strict=True))
+    return whole.take(pyarrow.array([places.get(i) for i in range(len(values))], pyarrow.int64()))
+
+
+def _values_of(mapping: Mapping[Any, Any]) -> Iterator[Any]:
+    return iter(mapping.values())
+
+
+def _offsets(values: Sequence[Any]) -> list[int]:
+    return [0, *accumulate(0 if value is None else len(value) for value in values)]
+
+
+def _with_nulls(offsets: list[int], values: Sequence[Any]) -> Any:
+    starts = [None if value is None else start for value, start in zip(values, offsets, strict=False)]
+    return pyarrow.array([*starts, offsets[-1]], pyarrow.int32())
+
+
+def _flat(name: str, values: Sequence[Any], offsets: list[int], take: Callable[[Any], Any], of: tuple[Any, ...]) -> Any:
+    """Return what the lists or mappings hold as one array."""
+    flat = list(chain.from_iterable(take(value) for value in values if value is not None))
+    try:
+        return _named(name, _array, flat, *of)
+    except Misfit as misfit:
+        misfit.index = bisect_right(offsets, misfit.index) - 1
+        raise
+
+
+def _each(function: Callable[[Any], Any], values: Sequence[Any], kind: Any) -> list[Any]:
+    made = []
+    for i, value in enumerate(values):
+        try:
+            made.append(None if value is None else function(value))
+        except Exception as error:
+            raise _misfit(i, value, kind, str(error)) from error
+    return made
+
+
+def _converted(parts: Sequence[Any], values: Sequence[Any], kind: Any, into: Any) -> Any:
+    try:
+        return pyarrow.array(parts, into)
+    except Exception as error:
+        for i, part in enumerate(parts):
+            try:
+                pyarrow.array([part], into)
+            except Exception as reason:
+                raise _misfit(i, values[i], kind, str(reason)) from reason
+        raise _misfit(0, values[0], kind, str(error)) from error

@@ -1,0 +1,142 @@
+"""Elements of a stream as Arrow batches of a Spark schema; what does not fit is named exactly."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import pyarrow
+from pyspark.sql import types as spark_types
+
+from pyrs._core.text import listed, short
+from pyrs.errors import PyrsError
+from pyrs.spark.arrow import arrow_schema
+from pyrs.spark.columns import Misfit, columns
+
+__all__ = ["RowEncoder", "SchemaMisfit", "checked_schema"]
+
+
+class SchemaMisfit(PyrsError, TypeError):
+    """An element does not fit the schema that it is to be a row of.
+
+    Attributes:
+        element: the number of the element, counted from 0.
+        field: which field it is; within structs ``outer.inner``, within lists ``field.element``, within maps
+            ``field.key`` and ``field.value``. Empty where the element as a whole does not fit.
+    """
+
+    def __init__(self, element: int, field: str, message: str) -> None:
+        super().__init__(element, field, message)
+        self.element = element
+        self.field = field
+
+    def __str__(self) -> str:
+        return f"element {self.element}, {self.args[2]}"
+
+
+def checked_schema(spark: Any, schema: Any) -> Any:
+    """Return the schema as a ``StructType``.
+
+    Args:
+        spark: the session, which reads schemas that are text.
+        schema: a ``StructType``, or text such as ``"id long, name string"``.
+
+    Raises:
+        TypeError: it is neither; or a column has a type that Arrow cannot carry.
+        ValueError: it has no column, or two of one name.
+        pyspark.errors.ParseException: the text is no schema.
+    """
+    if isinstance(schema, str):
+        schema = spark.createDataFrame([], schema).schema
+    if not isinstance(schema, spark_types.StructType):
+        raise TypeError(f"schema must be a StructType or a string, not {type(schema).__name__}")
+    names = schema.names
+    if not names:
+        raise ValueError("schema must have a column")
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"schema must have names that differ, and has more than one column {twice!r}")
+    arrow_schema(schema, False)
+    return schema
+
+
+class RowEncoder:
+    """Makes Arrow batches of elements that are rows.
+
+    An element is a ``Row``, a tuple or list of the values in the schema's order, or a mapping by name; a ``Row`` or a
+    named tuple with other names, or in another order, goes by name. A name that is missing is null, a name that the
+    schema has not is refused. So is a value of another type: nothing is rounded, cut or parsed. Times without a zone
+    are in the process's local time, as in Spark's own rows.
+
+    Args:
+        schema: a ``StructType``, see ``checked_schema``.
+        large: whether the session has ``spark.sql.execution.arrow.useLargeVarTypes``.
+
+    Attributes:
+        schema: that schema.
+        arrow: the Arrow schema of the batches.
+
+    Example:
+        >>> from pyspark.sql.types import LongType, StructType
+        >>> RowEncoder(StructType().add("id", LongType())).batch([(1,), {"id": 2}]).to_pydict()
+        {'id': [1, 2]}
+    """
+
+    def __init__(self, schema: Any, large: bool = False) -> None:
+        self.schema = schema
+        self.arrow = arrow_schema(schema, large)
+
+    def batch(self, elements: Iterable[Any], first: int = 0) -> pyarrow.RecordBatch:
+        """Return the elements as one batch; it has no rows if there are none.
+
+        Args:
+            elements: the rows.
+            first: the number of the first of them, for the message of an error.
+
+        Raises:
+            SchemaMisfit: one of them does not fit. It names the element, the field and both types.
+        """
+        rows = list(elements)
+        try:
+            arrays = columns(rows, self.schema, self.arrow)
+        except Misfit as misfit:
+            raise _explained(misfit, rows, first) from misfit.__cause__
+        return pyarrow.RecordBatch.from_arrays(arrays, schema=self.arrow)
+
+    def fitted(self, batch: Any, number: int = 0) -> pyarrow.RecordBatch:
+        """Return an Arrow batch with the columns of the schema: taken by name, and cast where nothing is lost.
+
+        Args:
+            batch: a ``RecordBatch``.
+            number: its number, for the message of an error.
+
+        Raises:
+            SchemaMisfit: it is no batch, or a column is missing, of a type that does not fit, or null where it must
+                not be.
+        """
+        if not isinstance(batch, pyarrow.RecordBatch):
+            raise SchemaMisfit(number, "", f"{short(batch)}: must be a RecordBatch, not {type(batch).__name__}")
+        fitted = []
+        for field, into in zip(self.schema, self.arrow, strict=True):
+            where = f"a batch: field {field.name!r} is of type {field.dataType.simpleString()}"
+            if batch.schema.names.count(field.name) != 1:
+                raise SchemaMisfit(
+                    number, field.name, f"{where}, and the batch has the columns {listed(batch.schema.names)}"
+                )
+            column = batch.column(batch.schema.names.index(field.name))
+            if column.null_count and not field.nullable:
+                raise SchemaMisfit(number, field.name, f"{where} and never null, and a row has none")
+            if column.type != into.type:
+                try:
+                    column = column.cast(into.type)
+                except Exception as error:
+                    message = f"{where}, and the batch has {column.type}: {error}"
+                    raise SchemaMisfit(number, field.name, message) from error
+            fitted.append(column)
+        return pyarrow.RecordBatch.from_arrays(fitted, schema=self.arrow)
+
+
+def _explained(misfit: Misfit, rows: list[Any], first: int) -> SchemaMisfit:
+    field = ".".join(misfit.path)
+    message = f"field {field!r} {misfit.message}" if field else misfit.message
+    return SchemaMisfit(first + misfit.index, field, f"{short(rows[misfit.index])}: {message}")

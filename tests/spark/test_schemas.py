@@ -1,0 +1,163 @@
+"""Elements as Arrow batches: what fits, and how exactly a misfit is named."""
+
+from __future__ import annotations
+
+import datetime
+import pickle
+from collections import namedtuple
+from decimal import Decimal
+from typing import Any
+
+import pyarrow
+import pytest
+from pyspark.sql import Row
+from pyspark.sql import types as t
+
+from pyrs import spark as ps
+from pyrs.spark.schemas import RowEncoder, SchemaMisfit, checked_schema
+
+PAIR = t.StructType().add("n", t.LongType()).add("name", t.StringType())
+
+
+def encoded(kind: t.DataType, *values: Any) -> list[Any]:
+    schema = t.StructType().add("c", kind)
+    return RowEncoder(schema).batch([(value,) for value in values]).column(0).to_pylist()
+
+
+def test_rows_tuples_lists_and_dicts() -> None:
+    named = namedtuple("named", "name n")
+    elements = [(1, "a"), [2, "b"], {"name": "c", "n": 3}, Row(n=4, name="d"), Row(name="e", n=5), named("f", 6)]
+    batch = RowEncoder(PAIR).batch(elements)
+    assert batch.to_pylist() == [{"n": i + 1, "name": "abcdef"[i]} for i in range(6)]
+    assert RowEncoder(PAIR).batch([{"n": 1}, Row(name="x")]).to_pydict() == {"n": [1, None], "name": [None, "x"]}
+
+
+def test_no_rows() -> None:
+    batch = RowEncoder(PAIR).batch([])
+    assert batch.num_rows == 0 and batch.schema.names == ["n", "name"]
+
+
+def test_it_travels_to_executors() -> None:
+    assert pickle.loads(pickle.dumps(RowEncoder(PAIR))).batch([(1, "a")]).num_rows == 1
+
+
+def test_numbers_of_other_libraries() -> None:
+    numpy = pytest.importorskip("numpy")
+    assert encoded(t.LongType(), numpy.int32(3), 4) == [3, 4]
+    assert encoded(t.DoubleType(), numpy.float32(0.5), 1) == [0.5, 1.0]
+    assert encoded(t.ArrayType(t.DoubleType()), numpy.array([0.5, 1.5]), [2], ()) == [[0.5, 1.5], [2.0], []]
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "text"),
+    [
+        (t.LongType(), "x", "field 'c' is of type bigint, and 'x' is of type str"),
+        (t.LongType(), 1.0, "field 'c' is of type bigint, and 1.0 is of type float"),
+        (t.LongType(), True, "field 'c' is of type bigint, and True is of type bool"),
+        (t.ByteType(), 300, "field 'c' is of type tinyint, and 300 is of type int: Value 300 too large"),
+        (t.StringType(), b"x", "field 'c' is of type string, and b'x' is of type bytes"),
+        (t.BinaryType(), "x", "field 'c' is of type binary, and 'x' is of type str"),
+        (t.DateType(), datetime.datetime(2020, 1, 1, 5), "field 'c' is of type date, and .* is of type datetime"),
+        (t.TimestampType(), datetime.date(2020, 1, 1), "field 'c' is of type timestamp, and .* is of type date"),
+        (
+            t.DecimalType(4, 1),
+            Decimal("1.25"),
+            r"field 'c' is of type decimal\(4,1\), .* is of type Decimal: Rescaling",
+        ),
+        (t.ArrayType(t.LongType()), "ab", "field 'c' is of type array<bigint>, and 'ab' is of type str"),
+        (t.ArrayType(t.LongType()), [1, "b"], "field 'c.element' is of type bigint, and 'b' is of type str"),
+        (
+            t.ArrayType(t.LongType(), False),
+            [1, None],
+            "field 'c.element' is of type bigint and never null, and is None",
+        ),
+        (t.MapType(t.StringType(), t.LongType()), {None: 1}, "field 'c.key' is of type string and never null"),
+        (t.MapType(t.StringType(), t.LongType()), {"a": "b"}, "field 'c.value' is of type bigint, and 'b' is of type"),
+        (PAIR, (1, 2), "field 'c.name' is of type string, and 2 is of type int"),
+        (PAIR, {"m": 2}, "field 'c' has 'm', which is none of the fields: n bigint, name string"),
+    ],
+)
+def test_what_does_not_fit_is_named(kind: t.DataType, value: Any, text: str) -> None:
+    schema = t.StructType().add("id", t.LongType()).add("c", kind)
+    good = [(0, None), (1, None)]
+    with pytest.raises(SchemaMisfit, match=rf"^element 42, \(2, .*\): {text}") as caught:
+        RowEncoder(schema).batch([*good, (2, value), *good], first=40)
+    assert caught.value.element == 42
+    assert caught.value.field.startswith("c")
+
+
+def test_a_misfit_deep_within_counts_elements_not_values() -> None:
+    kind = t.ArrayType(t.StructType().add("tags", t.ArrayType(t.StringType())))
+    values = [[], [{"tags": ["a", "b"]}, {"tags": None}], None, [None, {"tags": []}, {"tags": ["c", 5]}]]
+    with pytest.raises(SchemaMisfit, match=r"^element 3, .*field 'c.element.tags.element' is of type string, and 5"):
+        encoded(kind, *values)
+
+
+@pytest.mark.parametrize(
+    ("element", "text"),
+    [
+        (5, "element 1, 5: is of type int, and must be a Row, a tuple or a dict of the fields n bigint, name string"),
+        ("ab", "element 1, 'ab': is of type str"),
+        ((1,), r"element 1, \(1,\): has 1 values, and there are 2 fields: n bigint, name string"),
+        ({"n": 1, "nam": "x"}, "element 1, .*: has 'nam', which is none of the fields"),
+    ],
+)
+def test_an_element_that_is_no_row(element: Any, text: str) -> None:
+    with pytest.raises(SchemaMisfit, match=f"^{text}") as caught:
+        RowEncoder(PAIR).batch([(0, "a"), element])
+    assert caught.value.field == ""
+
+
+def test_a_field_that_is_never_null() -> None:
+    schema = t.StructType().add("n", t.LongType(), nullable=False)
+    with pytest.raises(
+        SchemaMisfit, match=r"^element 1, \{\}: field 'n' is of type bigint and never null, and is None"
+    ):
+        RowEncoder(schema).batch([(0,), {}])
+
+
+def test_batches_are_fitted_by_name() -> None:
+    batch = pyarrow.RecordBatch.from_pydict({"name": ["a"], "more": [1], "n": pyarrow.array([7], pyarrow.int32())})
+    fitted = RowEncoder(PAIR).fitted(batch)
+    assert fitted.schema == RowEncoder(PAIR).arrow and fitted.to_pydict() == {"n": [7], "name": ["a"]}
+    with pytest.raises(SchemaMisfit, match="field 'name' is of type string, and the batch has the columns 'n'"):
+        RowEncoder(PAIR).fitted(batch.select(["n"]))
+    wrong = pyarrow.RecordBatch.from_pydict({"n": ["x"], "name": ["y"]})
+    with pytest.raises(
+        SchemaMisfit, match="element 3, a batch: field 'n' is of type bigint, and the batch has string:"
+    ):
+        RowEncoder(PAIR).fitted(wrong, 3)
+    with pytest.raises(SchemaMisfit, match="must be a RecordBatch, not int"):
+        RowEncoder(PAIR).fitted(3)
+
+
+EVERY_TYPE = """
+    true as flag, 1Y as b, 2S as s, 3 as i, 4L as l, cast(1.5 as float) as f, 2.5D as d, 12.34BD as dec, 'text' as t,
+    X'0102' as bin, date'2024-02-03' as day, timestamp'2024-05-06 07:08:09.123456' as at,
+    timestamp_ntz'2024-05-06 07:08:09.5' as local, interval '1 02:03:04' day to second as took, array(1, null) as list,
+    map('a', 1, 'b', null) as pairs, named_struct('x', 1, 'y', array(named_struct('z', 'deep'))) as nested, null as no,
+    array(map('k', timestamp'2020-01-01 00:00:00')) as times
+"""
+
+
+@pytest.mark.parametrize("as_", ["rows", "tuples", "dicts"])
+def test_every_type_comes_back_as_it_went(spark: Any, as_: str) -> None:
+    df = spark.sql(f"select {EVERY_TYPE} union all select {', '.join(['null'] * 19)}").coalesce(1)
+    elements = ps.from_dataframe(df, as_=as_).collect(timeout=30)
+    (batch,) = ps.from_dataframe(df, as_="arrow").collect(timeout=30)
+    assert RowEncoder(df.schema).batch(elements).equals(batch)
+
+
+def test_schemas(spark: Any) -> None:
+    schema = checked_schema(spark, "n long, name string")
+    assert schema == PAIR and checked_schema(spark, schema) is schema
+    with pytest.raises(TypeError, match="schema must be a StructType or a string, not int"):
+        checked_schema(spark, 3)
+    with pytest.raises(ValueError, match="schema must have a column"):
+        checked_schema(spark, t.StructType())
+    with pytest.raises(ValueError, match="more than one column 'n'"):
+        checked_schema(spark, "n long, n string")
+    with pytest.raises(TypeError, match="column 'years' is of type interval year, which Arrow cannot carry"):
+        checked_schema(spark, "years interval year")
+    with pytest.raises(Exception, match=r"(?i)parse"):
+        checked_schema(spark, "n longlong(")
