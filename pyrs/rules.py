@@ -418,6 +418,7 @@ _ALL = (
             f"{_SOURCE}.request",
             f"{_GUARD}.request",
             _COORDINATOR,
+            f"{_RELAY}.request",
         ),
     ),
     Rule(

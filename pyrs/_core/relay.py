@@ -32,8 +32,8 @@ class Relay(Startable, Generic[T]):
     * ``_source_completed()``, ``_source_failed(error)``: ``_switch_to`` another, ``_complete()`` or ``_fail(error)``.
     * ``_release()``: let go of timers and the like. May be called from any thread, and more than once.
 
-    Rules: 1.1, 1.6, 1.7, 1.8, 1.9, 2.3, 2.4, 2.5, 2.6, 2.13, 3.2, 3.5, 3.6, 3.7, 3.8, 3.13, 3.15. The answer to
-    request(n <= 0) (3.9) comes from the source.
+    Rules: 1.1, 1.6, 1.7, 1.8, 1.9, 2.3, 2.4, 2.5, 2.6, 2.13, 3.2, 3.5, 3.6, 3.7, 3.8, 3.9, 3.13, 3.15. The answer to
+    request(n <= 0) comes from the source that is on, serially (1.3). Where none is on it comes from here, at once.
     """
 
     __slots__ = (
@@ -44,6 +44,7 @@ class Relay(Startable, Generic[T]):
         "_lock",
         "_operator",
         "_requested",
+        "_started",
         "_subscriber",
         "_subscribing",
     )
@@ -53,7 +54,8 @@ class Relay(Startable, Generic[T]):
         self._operator = operator
         self._lock = RLock()  # a finalizer, run by the collector while it is held, may cancel or request
         self._requested = 0  # under the lock
-        self._illegal = 1  # an n <= 0 that was requested: the source that is on, or the next one, answers it
+        self._illegal = 1  # an n <= 0 that was requested: from then on no source comes on; under the lock
+        self._started = False  # on_subscribe has returned; under the lock
         self._emitted = 0  # written by the source that is on
         self._live = True
         self._leg: Leg[T] | None = None
@@ -86,12 +88,18 @@ class Relay(Startable, Generic[T]):
                 return  # 3.6
             leg = self._leg
             subscription = None if leg is None else leg.subscription
+            answers = False
             if n > 0:
                 self._requested += n  # 3.8; a Python int has no bound to wrap at
-            else:
+            elif self._illegal > 0:
                 self._illegal = n
+                if subscription is None:
+                    self._leg = None  # one that has not come yet is refused when it comes
+                    answers = self._started
         if subscription is not None:
             subscription.request(min(n, UNBOUNDED))  # 3.17: a stranger's long holds no more
+        elif answers:
+            self._fail(non_positive(n))  # 3.9; nobody signals, and nobody will (1.3)
 
     def cancel(self) -> None:
         self._take_subscriber()
@@ -109,7 +117,12 @@ class Relay(Startable, Generic[T]):
             subscriber.on_subscribe(self)  # 1.9
         except BaseException as error:
             self._subscriber_raised(error, "on_subscribe")
-        if self._live:
+        with self._lock:
+            self._started = True
+            illegal = self._illegal
+        if illegal <= 0 and self._live:
+            self._fail(non_positive(illegal))  # 3.9
+        elif self._live:
             try:
                 self._begin()
             except BaseException as error:
@@ -119,7 +132,7 @@ class Relay(Startable, Generic[T]):
         """Pass this source on from now: subscribe to it, with the demand that was not met. The one before has ended."""
         leg: Leg[T] = Leg(self)
         with self._lock:
-            if not self._live:
+            if not self._live or self._illegal <= 0:
                 return
             before, self._leg = self._leg, leg
         if before is not None:
@@ -229,8 +242,6 @@ class Leg(Subscriber[T]):
                 demand = relay._requested - relay._emitted if relay._requested < UNBOUNDED else UNBOUNDED  # 3.17
         if refused:
             subscription.cancel()  # 2.5
-        elif relay._illegal <= 0:
-            subscription.request(relay._illegal)
         elif demand:
             subscription.request(demand)
 
@@ -263,11 +274,16 @@ class Leg(Subscriber[T]):
             relay._raised(raised)
 
     def on_complete(self) -> None:
-        if self._ended():
-            try:
-                self._relay._source_completed()
-            except BaseException as raised:
-                self._relay._raised(raised)
+        if not self._ended():
+            return
+        relay = self._relay
+        if relay._illegal <= 0:  # 3.9: it has ended instead of answering, and no other source is asked
+            relay._fail(non_positive(relay._illegal))
+            return
+        try:
+            relay._source_completed()
+        except BaseException as raised:
+            relay._raised(raised)
 
     def cancel(self) -> None:
         """Cancel, unless it ended (2.6)."""

@@ -9,7 +9,7 @@ from typing import Any
 
 from pyrs._core import hooks
 from pyrs._core.coordinator import Coordinator, Operator
-from pyrs._core.demand import UNBOUNDED, non_positive
+from pyrs._core.demand import UNBOUNDED
 from pyrs._core.inputs import Input, QueuedInput, RefilledInput
 from pyrs._core.relay import Relay
 from pyrs._core.text import checked_callable, name_of
@@ -49,14 +49,6 @@ class _ConcatMapRun(Relay[Any]):
         self._idle = True  # no inner stream is on
         self._ended = False
         self._error: BaseException | None = None
-
-    def request(self, n: int, /) -> None:
-        super().request(n)
-        if self._illegal <= 0:
-            with self._turn:
-                nobody_is_on, self._idle = self._idle, False
-            if nobody_is_on:
-                self._fail(non_positive(self._illegal))  # 3.9
 
     def _begin(self) -> None:
         self._outer.subscribe_to(self._source)
