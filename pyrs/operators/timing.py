@@ -154,11 +154,10 @@ class _LatestRun(Coordinator[Any]):
         if self._through is not _NOTHING and self._demand() > 0:
             element, self._through = self._through, _NOTHING
             self._emit(element)
-        if ended and self._through is _NOTHING:
-            if source.error is None:
-                self._complete()
-            else:
-                self._fail(source.error)
+        if ended and source.error is not None:
+            self._fail(source.error)  # it waits for no demand: what does is dropped
+        elif ended and self._through is _NOTHING:
+            self._complete()
 
     def _release(self) -> None:
         self._alarm.close()

@@ -43,7 +43,7 @@ class Timing(Family[T_co]):
 
         Requests everything and drops all but the latest element of a period: drops are its job, and no hook hears of
         them. Without demand at the end of a period its element waits, until that of the next one takes its place. The
-        element that is held when the stream completes is the last one; an error drops it.
+        element that is held when the stream completes is the last one; an error waits for no demand, and drops it.
 
         Args:
             seconds: the period. The first begins with ``subscribe``.
@@ -98,7 +98,7 @@ class Timing(Family[T_co]):
 
         Requests everything, and drops each element that another one follows too soon: drops are its job, and no hook
         hears of them. Without demand an element whose time has come waits, until another one takes its place. The last
-        element passes when the stream completes; an error drops it if its time has not come.
+        element passes when the stream completes; an error waits for no demand, and drops what was not signalled.
 
         Args:
             seconds: how long it has to be quiet.

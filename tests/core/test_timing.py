@@ -193,6 +193,14 @@ class TestDemand:
         publisher.complete()
         subscriber.assert_elements("b", "c").assert_complete()
 
+    @pytest.mark.parametrize("text", ["sample(4)", "debounce(4)"])
+    def test_an_error_waits_for_no_demand_and_drops_what_does(self, time: schedulers.VirtualTime, text: str) -> None:
+        _, subscriber, publisher = script(time, EVERY[text], "a-----b-----", request=1)
+        subscriber.assert_elements("a").assert_live()
+        publisher.error(OSError("planned"))
+        subscriber.assert_elements("a").assert_error(OSError)
+        assert time.pending == 0
+
     def test_throttle_asks_for_one_more_for_each_that_it_drops(self, time: schedulers.VirtualTime) -> None:
         _, subscriber, publisher = script(time, EVERY["throttle(4)"], "abcd-e", request=2)
         assert publisher.requests == [2, 1, 1, 1]
