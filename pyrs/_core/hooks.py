@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from pyrs._core.text import checked_callable
+
 __all__ = [
     "ElementHook",
     "ErrorHook",
@@ -51,6 +53,9 @@ _element_hook: ElementHook = _log_elements
 def set_error_hook(hook: ErrorHook | None) -> ErrorHook:
     """Use this hook for dropped errors, None for the log record, and return the one before.
 
+    Raises:
+        TypeError: the hook cannot be called.
+
     Example:
         >>> seen = []
         >>> before = set_error_hook(lambda error, where: seen.append((error, where)))
@@ -60,14 +65,18 @@ def set_error_hook(hook: ErrorHook | None) -> ErrorHook:
         >>> _ = set_error_hook(before)
     """
     global _error_hook
-    before, _error_hook = _error_hook, hook or _log_error
+    before, _error_hook = _error_hook, _log_error if hook is None else checked_callable(hook, "hook")
     return before
 
 
 def set_element_hook(hook: ElementHook | None) -> ElementHook:
-    """Use this hook for dropped elements, None for the log record, and return the one before."""
+    """Use this hook for dropped elements, None for the log record, and return the one before.
+
+    Raises:
+        TypeError: the hook cannot be called.
+    """
     global _element_hook
-    before, _element_hook = _element_hook, hook or _log_elements
+    before, _element_hook = _element_hook, _log_elements if hook is None else checked_callable(hook, "hook")
     return before
 
 

@@ -9,6 +9,7 @@ from typing import Generic, TypeVar
 from pyrs._core import hooks
 from pyrs._core.context import capture
 from pyrs._core.demand import UNBOUNDED, checked_count, non_positive
+from pyrs._core.text import kind_of
 from pyrs.api import Subscriber, Subscription
 from pyrs.errors import NullSignal, SpecViolation
 
@@ -24,10 +25,12 @@ def checked_subscriber(subscriber: Subscriber[T] | None) -> Subscriber[T]:
 
     Raises:
         NullSignal: it is None (1.9).
-        TypeError: it lacks one of the four methods.
+        TypeError: it lacks one of the four methods, or is a class.
     """
     if subscriber is None:
         raise NullSignal("subscribe(None): a Subscriber is needed", rule="1.9", party="Subscriber")
+    if isinstance(subscriber, type):
+        raise TypeError(f"subscriber must be a Subscriber, not {kind_of(subscriber)}")
     for name in _SIGNALS:
         if not callable(getattr(subscriber, name, None)):
             raise TypeError(f"subscriber must be a Subscriber: {type(subscriber).__name__} has no {name}()")

@@ -19,9 +19,11 @@ __all__ = [
     "checked_callable",
     "checked_given",
     "checked_natural",
+    "checked_number",
     "checked_publisher",
     "checked_seconds",
     "clipped",
+    "kind_of",
     "listed",
     "name_of",
     "short",
@@ -62,6 +64,11 @@ def name_of(function: Any) -> str:
     """Return the name by which a reader knows the function."""
     name = getattr(function, "__qualname__", None) or getattr(function, "__name__", None)
     return name.rpartition("<locals>.")[2] if isinstance(name, str) else short(function)
+
+
+def kind_of(value: object) -> str:
+    """Return what it is, for a message that says what it should have been."""
+    return f"the class {value.__name__}" if isinstance(value, type) else type(value).__name__
 
 
 def checked_callable(function: F, parameter: str, *, awaited: bool = False) -> F:
@@ -113,6 +120,24 @@ def checked_natural(n: int, parameter: str, least: int = 0) -> int:
     return n
 
 
+def checked_number(value: object, parameter: str, what: str = "a number") -> float:
+    """Return a real number as a float, which is infinite where it is too large for one.
+
+    Also a Decimal, a Fraction and what numpy calculates with are numbers; a string is none.
+
+    Raises:
+        TypeError: it is not a number.
+    """
+    try:
+        if hasattr(value, "as_integer_ratio") or hasattr(value, "__index__"):
+            return float(value)  # type: ignore[arg-type]
+    except OverflowError:
+        return inf
+    except TypeError:  # an array of several
+        pass
+    raise TypeError(f"{parameter} must be {what}, not {type(value).__name__}")
+
+
 def checked_seconds(value: float | timedelta, parameter: str, *, positive: bool = False) -> float:
     """Return a duration, given as a number of seconds or a timedelta, in seconds.
 
@@ -130,14 +155,9 @@ def checked_seconds(value: float | timedelta, parameter: str, *, positive: bool 
         >>> checked_seconds(timedelta(minutes=1), "timeout")
         60.0
     """
-    if not isinstance(value, (int, float)):
-        if not hasattr(value, "total_seconds"):  # a timedelta, without the import
-            raise TypeError(f"{parameter} must be a number of seconds or a timedelta, not {type(value).__name__}")
+    if not isinstance(value, (int, float)) and hasattr(value, "total_seconds"):  # a timedelta, without the import
         value = value.total_seconds()
-    try:
-        seconds = float(value)
-    except OverflowError:
-        seconds = inf
+    seconds = checked_number(value, parameter, "a number of seconds or a timedelta")
     if not 0.0 <= seconds < inf or (positive and not seconds):
         least = "greater than" if positive else "at least"
         raise ValueError(f"{parameter} must be finite and {least} 0 seconds, not {seconds}")
@@ -148,8 +168,10 @@ def checked_publisher(publisher: P, parameter: str) -> P:
     """Return the publisher if it is one.
 
     Raises:
-        TypeError: it has no ``subscribe``.
+        TypeError: it has no ``subscribe``, or is a class.
     """
-    if not callable(getattr(publisher, "subscribe", None)) or isinstance(publisher, type):
+    if isinstance(publisher, type):
+        raise TypeError(f"{parameter} must be a Publisher, not {kind_of(publisher)}")
+    if not callable(getattr(publisher, "subscribe", None)):
         raise TypeError(f"{parameter} must be a Publisher: {type(publisher).__name__} has no subscribe()")
     return publisher

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import inf
 from typing import TYPE_CHECKING
 
-from pyrs._core.text import checked_callable, checked_natural, checked_seconds
+from pyrs._core.text import checked_callable, checked_natural, checked_number, checked_seconds
 
 if TYPE_CHECKING:
     from datetime import timedelta
@@ -28,8 +29,8 @@ class Backoff:
 
     Raises:
         TypeError: a number is none, or random cannot be called.
-        ValueError: a duration is negative or not finite, most is less than first, factor is less than 1, or jitter is
-            not between 0 and 1.
+        ValueError: a duration is negative or not finite, most is less than first, factor is less than 1 or not
+            finite, or jitter is not between 0 and 1.
 
     Example:
         >>> backoff = Backoff(first=0.1, factor=2, most=0.5, jitter=0)
@@ -50,15 +51,15 @@ class Backoff:
     ) -> None:
         self._first = checked_seconds(first, "first")
         self._most = checked_seconds(most, "most")
-        self._factor = _checked_number(factor, "factor")
-        self._jitter = _checked_number(jitter, "jitter")
+        self._factor = checked_number(factor, "factor")
+        self._jitter = checked_number(jitter, "jitter")
         self._random = random if random is None else checked_callable(random, "random")
         if self._most < self._first:
             raise ValueError(f"most must be at least first, which is {self._first}, not {self._most}")
-        if not self._factor >= 1.0:
-            raise ValueError(f"factor must be at least 1, not {factor}")
+        if not 1.0 <= self._factor < inf:
+            raise ValueError(f"factor must be finite and at least 1, not {self._factor}")
         if not 0.0 <= self._jitter <= 1.0:
-            raise ValueError(f"jitter must be between 0 and 1, not {jitter}")
+            raise ValueError(f"jitter must be between 0 and 1, not {self._jitter}")
 
     def delay(self, attempt: int) -> float:
         """Return the seconds to wait after so many failures, 1 or more.
@@ -90,9 +91,3 @@ class Backoff:
 
     def __repr__(self) -> str:
         return f"Backoff(first={self._first}, factor={self._factor}, most={self._most}, jitter={self._jitter})"
-
-
-def _checked_number(value: float, parameter: str) -> float:
-    if not isinstance(value, (int, float)):
-        raise TypeError(f"{parameter} must be a number, not {type(value).__name__}")
-    return float(value)

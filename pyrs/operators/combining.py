@@ -19,13 +19,13 @@ __all__ = ["Concat", "StartWith", "SwitchIfEmpty", "Zip", "checked_sources", "to
 _NAMED = 8  # so many sources or elements are shown
 
 
-def checked_sources(sources: Sequence[Publisher[Any]]) -> tuple[Publisher[Any], ...]:
+def checked_sources(sources: Sequence[Publisher[Any]], parameter: str = "sources") -> tuple[Publisher[Any], ...]:
     """Return the sources if each is a Publisher.
 
     Raises:
         TypeError: one is not.
     """
-    return tuple(checked_publisher(source, f"sources[{place}]") for place, source in enumerate(sources))
+    return tuple(checked_publisher(source, f"{parameter}[{place}]") for place, source in enumerate(sources))
 
 
 def written(operator: str, sources: Sequence[Publisher[Any]], combine: object = None) -> str:
@@ -45,11 +45,10 @@ class Concat(Operator[Any]):
     """``concat(a, b, ...)``: one source after the other."""
 
     def __init__(self, sources: Sequence[Publisher[Any]]) -> None:
-        known: tuple[Publisher[Any], ...] = ()
+        self.sources = checked_sources(sources)
         first = sources[0] if sources else None
         if isinstance(first, Concat):  # a loop that adds page after page makes one operator, and no tower of them
-            known, sources = first.sources, sources[1:]
-        self.sources: tuple[Publisher[Any], ...] = (*known, *checked_sources(sources))
+            self.sources = (*first.sources, *self.sources[1:])
         super().__init__(None, written("concat", self.sources))
 
     def run(self, subscriber: Subscriber[Any]) -> _ConcatRun:

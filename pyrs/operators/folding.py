@@ -78,7 +78,7 @@ class Reduce(FoldStage):
 
     def __init__(self, function: Callable[[Any, Any], Any], initial: Any) -> None:
         self.function = checked_callable(function, "function")
-        self.initial = initial
+        self.initial = checked_given(initial, "initial")
 
     def begin(self) -> tuple[Callable[[Any], object], Callable[[], Any]]:
         function, value = self.function, self.initial

@@ -14,7 +14,7 @@ from pyrs._core.demand import UNBOUNDED
 from pyrs._core.fusion import Chain
 from pyrs._core.inputs import Input, QueuedInput
 from pyrs._core.iterating import IterablePublisher
-from pyrs._core.text import checked_callable, name_of
+from pyrs._core.text import checked_callable, kind_of, name_of
 from pyrs.api import Publisher, Subscriber
 from pyrs.errors import NullSignal
 from pyrs.operators.combining import checked_sources, written
@@ -34,7 +34,7 @@ def checked_inner(result: Any, operator: Operator[Any], loop: Any) -> Publisher[
     Raises:
         TypeError: it is none of these.
     """
-    if callable(getattr(result, "subscribe", None)):
+    if callable(getattr(result, "subscribe", None)) and not isinstance(result, type):
         return cast("Publisher[Any]", result)
     awaited = hasattr(type(result), "__await__")
     if awaited or hasattr(type(result), "__aiter__"):
@@ -43,7 +43,7 @@ def checked_inner(result: Any, operator: Operator[Any], loop: Any) -> Publisher[
         inner = AsyncIterablePublisher(Once(result) if awaited else result, operator.call, loop, only=awaited)
         inner.site = operator.site  # not the line that happened to run when the element came
         return inner
-    message = f"the function must return a Publisher, not {type(result).__name__}"
+    message = f"the function must return a Publisher, not {kind_of(result)}"
     if isinstance(result, Iterable):
         message += "; pyrs.from_iterable makes a Publisher of an iterable"
     raise TypeError(message)

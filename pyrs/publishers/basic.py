@@ -37,9 +37,22 @@ def from_iterable(iterable: Iterable[T]) -> Stream[T]:
         >>> from_iterable([1, 2, 3]).map(str).collect()
         ['1', '2', '3']
     """
-    if not hasattr(type(iterable), "__iter__") and not hasattr(type(iterable), "__getitem__"):
-        raise TypeError(f"iterable must be iterable, not {type(iterable).__name__}")
+    kind = type(iterable)
+    by_number = hasattr(kind, "__getitem__") and not hasattr(kind, "__iter__") and not issubclass(kind, Publisher)
+    if getattr(kind, "__iter__", None) is None and not by_number:
+        raise TypeError(f"iterable must be iterable, not {kind.__name__}{_what_else(iterable)}")
     return Stream(IterablePublisher(iterable, (), f"from_iterable({short(iterable)})", assembly_site()))
+
+
+def _what_else(source: object) -> str:
+    """Return what to do with a source that is no iterable."""
+    if callable(getattr(source, "subscribe", None)):
+        return ", which is a Publisher: Stream(publisher) puts operators on one"
+    if hasattr(type(source), "__aiter__"):
+        return ": from_async_iterable is for that"
+    if hasattr(type(source), "__await__"):
+        return ": from_awaitable is for that"
+    return ""
 
 
 @overload

@@ -20,7 +20,9 @@ class LoopScheduler(Scheduler):
 
     def __init__(self, loop: asyncio.AbstractEventLoop | None) -> None:
         if loop is None:
-            loop = asyncio.get_running_loop()
+            loop = asyncio._get_running_loop()
+            if loop is None:
+                raise RuntimeError("no asyncio loop runs on this thread: give one, schedulers.asyncio(loop)")
         elif not isinstance(loop, asyncio.AbstractEventLoop):
             raise TypeError(f"loop must be an asyncio event loop, not {type(loop).__name__}")
         self.loop = loop

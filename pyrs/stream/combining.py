@@ -26,6 +26,9 @@ class Combining(Family[T_co]):
 
     __slots__ = ()
 
+    def _and(self, others: tuple[Publisher[Any], ...]) -> tuple[Publisher[Any], ...]:
+        return (self.source, *operators.combining.checked_sources(others, "others"))
+
     def merge(
         self,
         *others: Publisher[R],
@@ -67,7 +70,7 @@ class Combining(Family[T_co]):
         if concurrency is not None:
             concurrency = checked_natural(concurrency, "concurrency", 1)
         prefetch = checked_natural(prefetch, "prefetch", 1)
-        return self._over(operators.merging.Merge((self.source, *others), concurrency, prefetch, delay_errors))
+        return self._over(operators.merging.Merge(self._and(others), concurrency, prefetch, delay_errors))
 
     def concat(self, *others: Publisher[R]) -> Stream[T_co | R]:
         """Go on with the others, one after the other, when this stream has completed.
@@ -90,7 +93,7 @@ class Combining(Family[T_co]):
             >>> pyrs.just(1, 2).concat(pyrs.just(3)).collect()
             [1, 2, 3]
         """
-        return self._over(operators.combining.Concat((self.source, *others)))
+        return self._over(operators.combining.Concat(self._and(others)))
 
     @overload
     def zip(self, other: Publisher[A], /, *, prefetch: int = 32) -> Stream[tuple[T_co, A]]: ...
@@ -133,9 +136,7 @@ class Combining(Family[T_co]):
             >>> pyrs.just(1, 2, 3).zip(pyrs.just("a", "b")).collect()
             [(1, 'a'), (2, 'b')]
         """
-        return self._over(
-            operators.combining.Zip((self.source, *others), combine, checked_natural(prefetch, "prefetch", 1))
-        )
+        return self._over(operators.combining.Zip(self._and(others), combine, checked_natural(prefetch, "prefetch", 1)))
 
     @overload
     def combine_latest(self, other: Publisher[A], /, *, prefetch: int = 32) -> Stream[tuple[T_co, A]]: ...
@@ -182,7 +183,7 @@ class Combining(Family[T_co]):
             [(2, 'a'), (2, 'b')]
         """
         prefetch = checked_natural(prefetch, "prefetch", 1)
-        return self._over(operators.latest.CombineLatest((self.source, *others), combine, prefetch))
+        return self._over(operators.latest.CombineLatest(self._and(others), combine, prefetch))
 
     @overload
     def with_latest_from(self, other: Publisher[A]) -> Stream[tuple[T_co, A]]: ...

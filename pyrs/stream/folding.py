@@ -85,6 +85,7 @@ class Folding(Family[T_co]):
 
         Raises:
             TypeError: the function cannot be called.
+            NullSignal: the initial value is None.
 
         Example:
             >>> import pyrs

@@ -14,7 +14,7 @@ from pyrs._core.sites import assembly_site, is_coroutine_function
 from pyrs._core.stage import Stage
 from pyrs._core.staged import StagedPublisher
 from pyrs._core.subscription import checked_subscriber
-from pyrs._core.text import checked_callable, checked_natural
+from pyrs._core.text import checked_callable, checked_natural, checked_publisher
 from pyrs.api import Publisher, Subscriber, Subscription
 from pyrs.stream.backpressure import Backpressure
 from pyrs.stream.combining import Combining
@@ -74,12 +74,19 @@ class Stream(
     def __init__(self, source: Publisher[T_co]) -> None:
         if isinstance(source, Stream):
             source = source.source
-        if not callable(getattr(source, "subscribe", None)):
-            raise TypeError(f"source must be a Publisher: {type(source).__name__} has no subscribe()")
-        self.source: Publisher[T_co] = source
+        self.source: Publisher[T_co] = checked_publisher(source, "source")
 
     def __repr__(self) -> str:
         return repr(self.source)
+
+    if not TYPE_CHECKING:  # a checker knows by itself that a Stream is not iterable
+
+        def __getitem__(self, place: object) -> object:
+            """Not there: it says what to do where Python comes to look, in ``for x in stream`` and ``stream[0]``."""
+            raise TypeError(
+                f"a {type(self).__name__} is neither iterable nor a sequence: for x in stream.to_iterable(), "
+                "stream.collect(), stream.element_at(n), or async for on an asyncio loop"
+            )
 
     # Subscribing.
 

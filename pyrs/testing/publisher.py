@@ -9,12 +9,15 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from pyrs._core.states import Signal
 from pyrs._core.subscription import checked_subscriber
+from pyrs._core.text import checked_seconds
 from pyrs.api import Publisher, Subscriber
 from pyrs.errors import NullSignal
 from pyrs.testing import overlap
 from pyrs.testing.link import Emission, Link, Violation, amount
 
 if TYPE_CHECKING:
+    from datetime import timedelta
+
     from pyrs.stream.stream import Stream
 
 __all__ = ["TestPublisher"]
@@ -34,7 +37,7 @@ class TestPublisher(Publisher[T], Generic[T]):
     Args:
         violations: the rules to break.
         cold: keep what is emitted, for each Subscriber from the beginning.
-        timeout: the deadline of each wait, in seconds.
+        timeout: the deadline of each wait, in seconds or as a timedelta.
 
     Attributes:
         subscribe_count: how often somebody subscribed.
@@ -54,7 +57,7 @@ class TestPublisher(Publisher[T], Generic[T]):
 
     __test__ = False  # not a test case, whatever pytest makes of the name
 
-    def __init__(self, *violations: Violation, cold: bool = False, timeout: float = 10.0) -> None:
+    def __init__(self, *violations: Violation, cold: bool = False, timeout: float | timedelta = 10.0) -> None:
         for violation in violations:
             if not isinstance(violation, Violation):
                 raise TypeError(f"violations must be of pyrs.testing.Violation, not {type(violation).__name__}")
@@ -65,7 +68,7 @@ class TestPublisher(Publisher[T], Generic[T]):
         self.subscribe_count = 0
         self.cancel_count = 0
         self.requests: list[int] = []
-        self._timeout = timeout
+        self._timeout = checked_seconds(timeout, "timeout")
         self._changed = Condition()  # guards the books, of the links too; not held while a Subscriber runs
         self._links: list[Link[T]] = []
         self._told: list[Emission] = []  # for those who subscribe later: everything, or the end alone if it is hot

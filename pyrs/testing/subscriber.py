@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from threading import Condition
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from pyrs._core.demand import UNBOUNDED
 from pyrs._core.states import Signal
+from pyrs._core.text import checked_callable, checked_natural, checked_seconds
 from pyrs.api import Subscriber, Subscription
 from pyrs.errors import NullSignal
 from pyrs.testing import overlap
 from pyrs.testing.grammar import Grammar
+
+if TYPE_CHECKING:
+    from datetime import timedelta
 
 __all__ = ["TestSubscriber"]
 
@@ -28,7 +32,11 @@ class TestSubscriber(Subscriber[T], Generic[T]):
         request: what to request in ``on_subscribe``; 0 for nothing, None for everything there is.
         on_element: called with this subscriber and each element, after it was recorded: the place to request, to cancel
             or to raise.
-        timeout: the deadline of each wait, in seconds.
+        timeout: the deadline of each wait, in seconds or as a timedelta.
+
+    Raises:
+        TypeError: request is no integer, on_element cannot be called, or timeout is no number.
+        ValueError: request or timeout is negative, or timeout not finite.
 
     Attributes:
         elements: what ``on_next`` brought so far.
@@ -56,7 +64,7 @@ class TestSubscriber(Subscriber[T], Generic[T]):
         request: int | None = 0,
         *,
         on_element: Callable[[TestSubscriber[T], T], object] | None = None,
-        timeout: float = 10.0,
+        timeout: float | timedelta = 10.0,
     ) -> None:
         self.elements: list[T] = []
         self.error: BaseException | None = None
@@ -65,9 +73,9 @@ class TestSubscriber(Subscriber[T], Generic[T]):
         self._grammar = Grammar()
         self.violations = self._grammar.violations
         self.thread_names = self._grammar.thread_names
-        self._first_request = UNBOUNDED if request is None else request
-        self._on_element = on_element
-        self._timeout = timeout
+        self._first_request = UNBOUNDED if request is None else checked_natural(request, "request")
+        self._on_element = on_element if on_element is None else checked_callable(on_element, "on_element")
+        self._timeout = checked_seconds(timeout, "timeout")
         self._changed = Condition()
 
     def __repr__(self) -> str:

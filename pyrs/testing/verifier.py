@@ -164,6 +164,8 @@ class StepVerifier(Generic[T]):
 
     def then_request(self, n: int) -> StepVerifier[T]:
         """Request n more elements. Also n <= 0 is passed on: what comes of it is for the script to say (3.9)."""
+        if not hasattr(n, "__index__"):
+            raise TypeError(f"n must be an integer, not {type(n).__name__}")
         return self._add(f"then_request({n})", steps.then_request(n))
 
     def then_cancel(self) -> StepVerifier[T]:
@@ -196,6 +198,8 @@ class StepVerifier(Generic[T]):
         if kind is not None and not _is_exception_class(kind):
             raise TypeError(f"kind must be a class of exceptions, not {short(kind)}")
         if matching is not None:
+            if not isinstance(matching, str):
+                raise TypeError(f"matching must be a regular expression as a string, not {type(matching).__name__}")
             re.compile(matching)
         given = ([] if kind is None else [kind.__name__]) + ([] if matching is None else [f"matching={matching!r}"])
         return self._add(f"expect_error({', '.join(given)})", steps.expect_error(kind, matching, None), ends=True)

@@ -116,7 +116,7 @@ def test_shown_as_written() -> None:
 @pytest.mark.parametrize(
     ("wrong", "error", "message"),
     [
-        (lambda s: s.merge(1), TypeError, r"sources\[1\] must be a Publisher: int has no subscribe"),
+        (lambda s: s.merge(1), TypeError, r"others\[0\] must be a Publisher: int has no subscribe"),
         (lambda s: s.merge(s, concurrency=0), ValueError, "concurrency must be at least 1, not 0"),
         (lambda s: s.merge(s, prefetch=0), ValueError, "prefetch must be at least 1, not 0"),
         (lambda s: s.zip(s, prefetch="1"), TypeError, "prefetch must be an integer, not str"),
@@ -125,7 +125,7 @@ def test_shown_as_written() -> None:
         (lambda s: s.combine_latest(s, prefetch=0), ValueError, "prefetch must be at least 1, not 0"),
         (lambda s: s.with_latest_from(s, 5), TypeError, "combine must be callable, not int"),
         (lambda s: s.start_with(1, None), pyrs.NullSignal, "None is not an element"),
-        (lambda s: s.concat(None), TypeError, r"sources\[1\] must be a Publisher: NoneType"),
+        (lambda s: s.concat(None), TypeError, r"others\[0\] must be a Publisher: NoneType"),
         (lambda s: pyrs.zip(5), TypeError, r"sources\[0\] must be a Publisher: int"),  # type: ignore[call-overload]
         (lambda s: pyrs.merge([s, 5]), TypeError, r"sources\[1\] must be a Publisher: int"),  # type: ignore[list-item]
     ],

@@ -313,9 +313,9 @@ class TestBackoff:
             (lambda: pyrs.Backoff(-1), ValueError, "first must be finite"),
             (lambda: pyrs.Backoff(most=float("inf")), ValueError, "most must be finite"),
             (lambda: pyrs.Backoff(5, most=1), ValueError, "most must be at least first"),
-            (lambda: pyrs.Backoff(factor=0.5), ValueError, "factor must be at least 1"),
+            (lambda: pyrs.Backoff(factor=0.5), ValueError, "factor must be finite and at least 1"),
             (lambda: pyrs.Backoff(factor="2"), TypeError, "factor must be a number"),  # type: ignore[arg-type]
-            (lambda: pyrs.Backoff(factor=float("nan")), ValueError, "factor must be at least 1"),
+            (lambda: pyrs.Backoff(factor=float("nan")), ValueError, "factor must be finite and at least 1"),
             (lambda: pyrs.Backoff(jitter=1.5), ValueError, "jitter must be between 0 and 1"),
             (lambda: pyrs.Backoff(random=3), TypeError, "random must be callable"),  # type: ignore[arg-type]
             (lambda: pyrs.Backoff().delay(0), ValueError, "attempt must be at least 1"),

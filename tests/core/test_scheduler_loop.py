@@ -176,7 +176,7 @@ def test_the_clock_is_the_loop_s() -> None:
 
 
 def test_wrong_loops() -> None:
-    with pytest.raises(RuntimeError, match="no running event loop"):
+    with pytest.raises(RuntimeError, match="no asyncio loop runs on this thread"):
         schedulers.asyncio()
     with pytest.raises(TypeError, match="loop must be an asyncio event loop, not int"):
         schedulers.asyncio(3)  # type: ignore[arg-type]

@@ -1,0 +1,160 @@
+"""A wrong argument is refused where it is given, with the parameter's name and, where there is one, the way out."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from decimal import Decimal
+from fractions import Fraction
+from operator import add
+from typing import Any
+
+import pytest
+
+import pyrs
+from pyrs import schedulers, sinks
+from pyrs.testing import StepVerifier, TestPublisher, TestSubscriber
+
+numbers = pyrs.range(3)
+
+
+async def asynchronous() -> AsyncIterator[int]:
+    yield 1
+
+
+async def awaited() -> int:
+    return 1
+
+
+class NotIterable:
+    __iter__ = None
+
+    def __getitem__(self, place: int) -> int:
+        return place
+
+
+REFUSED: dict[str, tuple[Callable[[], object], type[BaseException], str]] = {
+    "a class as the Subscriber": (
+        lambda: numbers.subscribe(TestSubscriber),  # type: ignore[call-overload]
+        TypeError,
+        "subscriber must be a Subscriber, not the class TestSubscriber",
+    ),
+    "a class as the source": (
+        lambda: pyrs.Stream(pyrs.Stream),  # type: ignore[arg-type]
+        TypeError,
+        "source must be a Publisher, not the class Stream",
+    ),
+    "a function that returns a class": (
+        lambda: numbers.flat_map(lambda _: pyrs.Stream).collect(),  # type: ignore[arg-type,return-value]
+        TypeError,
+        "the function must return a Publisher, not the class Stream",
+    ),
+    "merge": (lambda: numbers.merge(numbers, 5), TypeError, r"others\[1\] must be a Publisher: int"),  # type: ignore[arg-type]
+    "concat": (lambda: numbers.concat(5), TypeError, r"others\[0\] must be"),  # type: ignore[arg-type]
+    "zip": (lambda: numbers.zip(5), TypeError, r"others\[0\] must be"),  # type: ignore[call-overload]
+    "combine_latest": (lambda: numbers.combine_latest(5), TypeError, r"others\[0\] must be"),  # type: ignore[call-overload]
+    "pyrs.concat behind a concat": (
+        lambda: pyrs.concat(numbers.concat(numbers).source, 5),  # type: ignore[arg-type]
+        TypeError,
+        r"sources\[1\] must be",
+    ),
+    "a hook for errors": (lambda: pyrs.set_error_hook(5), TypeError, "hook must be callable, not int"),  # type: ignore[arg-type]
+    "a hook for elements": (lambda: pyrs.set_element_hook("x"), TypeError, "hook must be callable, not str"),  # type: ignore[arg-type]
+    "TestSubscriber's request": (lambda: TestSubscriber("x"), TypeError, "request must be an integer"),  # type: ignore[arg-type]
+    "TestSubscriber's timeout": (lambda: TestSubscriber(timeout="x"), TypeError, "timeout must be"),  # type: ignore[arg-type]
+    "TestSubscriber's callback": (lambda: TestSubscriber(on_element=5), TypeError, "on_element must be"),  # type: ignore[arg-type]
+    "TestPublisher's timeout": (lambda: TestPublisher(timeout=-1), ValueError, "timeout must be"),
+    "then_request": (
+        lambda: StepVerifier.create(numbers).then_request("x"),  # type: ignore[arg-type]
+        TypeError,
+        "n must be an integer, not str",
+    ),
+    "expect_error": (
+        lambda: StepVerifier.create(numbers).expect_error(matching=5),  # type: ignore[arg-type]
+        TypeError,
+        "matching must be a regular expression as a string, not int",
+    ),
+    "a factor without end": (lambda: pyrs.Backoff(factor=10**400), ValueError, "factor must be finite and at least 1"),
+    "a factor in words": (lambda: pyrs.Backoff(factor="2"), TypeError, "factor must be a number, not str"),  # type: ignore[arg-type]
+    "no iterator": (lambda: pyrs.from_iterable(NotIterable()), TypeError, "must be iterable, not NotIterable"),  # type: ignore[arg-type]
+    "reduce from None": (lambda: numbers.reduce(add, None), pyrs.NullSignal, "initial must not be None"),
+    "a loop where none runs": (
+        schedulers.asyncio,
+        RuntimeError,
+        r"no asyncio loop runs on this thread.*asyncio\(loop\)",
+    ),
+    "seconds as a string": (lambda: pyrs.timer("1"), TypeError, "seconds must be a number of seconds or a timedelta"),  # type: ignore[arg-type]
+    "a Publisher as an iterable": (
+        lambda: pyrs.from_iterable(sinks.multicast()),  # type: ignore[arg-type]
+        TypeError,
+        r"which is a Publisher: Stream\(publisher\)",
+    ),
+    "a Stream as an iterable": (
+        lambda: pyrs.from_iterable(numbers),  # type: ignore[arg-type]
+        TypeError,
+        "not Stream, which is a Publisher",
+    ),
+    "an asynchronous iterable as an iterable": (
+        lambda: pyrs.from_iterable(asynchronous()),  # type: ignore[arg-type]
+        TypeError,
+        "not async_generator: from_async_iterable is for that",
+    ),
+    "iterating a Stream": (lambda: list(numbers), TypeError, r"for x in stream\.to_iterable\(\)"),  # type: ignore[call-overload]
+    "an element of a Stream": (
+        lambda: numbers.first()[0],  # type: ignore[index]
+        TypeError,
+        r"a Single is neither iterable nor a sequence.*element_at",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", sorted(REFUSED))
+def test_it_is_refused_and_named(what: str) -> None:
+    call, kind, message = REFUSED[what]
+    with pytest.raises(kind, match=message):
+        call()
+
+
+def test_a_coroutine_is_no_iterable() -> None:
+    coroutine = awaited()
+    with pytest.raises(TypeError, match="not coroutine: from_awaitable is for that"):
+        pyrs.from_iterable(coroutine)  # type: ignore[arg-type]
+    coroutine.close()
+
+
+def test_a_refused_hook_leaves_the_one_before() -> None:
+    def hook(error: BaseException, where: str) -> None: ...
+
+    before = pyrs.set_error_hook(hook)
+    try:
+        with pytest.raises(TypeError):
+            pyrs.set_error_hook(5)  # type: ignore[arg-type]
+        assert pyrs.set_error_hook(None) is hook
+    finally:
+        pyrs.set_error_hook(before)
+
+
+@pytest.mark.parametrize("seconds", [Decimal("0.5"), Fraction(1, 2)])
+def test_every_real_number_is_a_number_of_seconds(seconds: Any) -> None:
+    with schedulers.use(schedulers.VirtualTime()) as time:
+        subscriber = TestSubscriber[int](1)
+        pyrs.timer(seconds).subscribe(subscriber)
+        time.advance_by(0.49)
+        subscriber.assert_live()
+        time.advance_by(0.02)
+        subscriber.await_complete()
+
+
+def test_numpys_numbers_are_seconds_and_its_durations_are_not() -> None:
+    numpy = pytest.importorskip("numpy")
+    for seconds in (numpy.float32(0.5), numpy.int64(3)):
+        pyrs.timer(seconds)
+    with pytest.raises(TypeError, match="seconds must be a number of seconds or a timedelta, not timedelta64"):
+        pyrs.timer(numpy.timedelta64(5, "ns"))
+
+
+def test_what_goes_by_number_is_iterable() -> None:
+    class ByNumber:
+        def __getitem__(self, place: int) -> int:
+            return [7, 8][place]
+
+    assert pyrs.from_iterable(ByNumber()).collect() == [7, 8]  # type: ignore[arg-type]
