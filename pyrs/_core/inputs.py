@@ -124,6 +124,11 @@ class RefilledInput(Input[T]):
         self._low = prefetch - (prefetch >> 2)
         self._used = 0
 
+    @property
+    def until_refill(self) -> int:
+        """How many are to be taken before more is requested: who takes several at once takes no more than that."""
+        return self._low - self._used
+
     def taken(self, n: int = 1) -> None:
         """So many elements were taken. By one thread at a time."""
         self._used += n

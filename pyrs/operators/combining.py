@@ -153,7 +153,7 @@ class _ZipRun(Coordinator[Any]):
             rows = self._demand()
             for each in inputs:
                 ended = each.ended  # read before the queue: what came before the end is in it
-                rows = min(rows, len(each.elements))
+                rows = min(rows, len(each.elements), each.until_refill)
                 if ended and not each.elements:
                     self._end_by(each)
                     return

@@ -310,6 +310,16 @@ class TestZip:
         assert pyrs.zip(pyrs.empty(), late).collect() == []
         late.assert_was_not_subscribed()
 
+    def test_a_slow_subscriber_does_not_keep_it_from_asking_at_three_quarters(self) -> None:
+        a, b = TestPublisher[int](), TestPublisher[int]()
+        asked: list[int] = []
+        subscriber: TestSubscriber[Any] = TestSubscriber(on_element=lambda *_: asked.append(sum(a.requests)))
+        pyrs.zip(a, b, prefetch=4).subscribe(subscriber)
+        a.next(1, 2, 3, 4)
+        b.next(1, 2, 3, 4)
+        subscriber.request(4)
+        assert asked == [4, 4, 4, 7]
+
     def test_it_asks_for_prefetch_and_again_at_three_quarters(self) -> None:
         a, b = TestPublisher[int](), TestPublisher[int]()
         subscriber: TestSubscriber[Any] = TestSubscriber(None)
