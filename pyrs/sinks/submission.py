@@ -225,7 +225,10 @@ class SubmissionPublisher(Stream[T]):
         return any(line.whose is subscriber for line in self._core.lines)
 
     def estimate_minimum_demand(self) -> int:
-        """Return how many elements all Subscribers demand beyond those that are held for them; 0 if there are none."""
+        """Return how many elements all Subscribers demand beyond those that are held for them; 0 if there are none.
+
+        Negative, as the JDK's, where more is held for a Subscriber than it demands.
+        """
         return min((line.open_demand for line in self._core.lines), default=0)
 
     def estimate_maximum_lag(self) -> int:
@@ -428,8 +431,8 @@ class _Line(Coordinator[Any]):
 
     @property
     def open_demand(self) -> int:
-        """How many elements are demanded beyond those that are held."""
-        return max(0, min(self._demand(), UNBOUNDED) - self.lag)
+        """How many elements are demanded beyond those that are held; negative where more are held than demanded."""
+        return min(self._demand(), UNBOUNDED) - self.lag
 
     @property
     def lag(self) -> int:

@@ -466,6 +466,11 @@ def test_estimates_and_subscribers(publisher: SubmissionPublisher[Any]) -> None:
     second.await_count(1)
     assert publisher.estimate_maximum_lag() == 0
     assert publisher.estimate_minimum_demand() == 2
+    third = subscribed(publisher, 0)
+    publisher.submit(2)
+    publisher.submit(3)
+    assert (publisher.estimate_maximum_lag(), publisher.estimate_minimum_demand()) == (2, -2)  # as the JDK's
+    third.cancel()
     assert repr(publisher) == "<SubmissionPublisher: 2 subscribers>"
     assert SubmissionPublisher[int]().max_buffer_capacity == 256
 
