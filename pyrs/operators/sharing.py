@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
+from functools import partial
 from threading import RLock
 from typing import Any
 
@@ -19,6 +20,7 @@ from pyrs._core.text import checked_callable, checked_natural
 from pyrs.api import Publisher, Subscriber, Subscription
 from pyrs.errors import Disconnected
 from pyrs.schedulers import Cancellable, Scheduler
+from pyrs.schedulers.base import Expected
 
 __all__ = ["AutoConnect", "Connection", "Publish", "RefCount", "Replay", "Shared"]
 
@@ -190,6 +192,13 @@ class _PublishHub(AlignedHub[Any]):
     def __init__(self, prefetch: int) -> None:
         super().__init__(capacity=None)
         self.feed = _Feed(self, prefetch)
+        self.when_over: list[Callable[[], object]] = []  # called when it has ended and nothing is held
+
+    def _finish(self) -> None:
+        super()._finish()
+        actions, self.when_over = self.when_over, []
+        for action in actions:
+            action()
 
     def backlog(self) -> int:
         """How many elements are held."""
@@ -273,6 +282,8 @@ class RefCount(Operator[Any]):
                 period = self._period = _Period(connection)
                 if self._seconds:
                     period.scheduler = schedulers.current(self._scheduler)
+                    if isinstance(connection.hub, _PublishHub):  # a history outlives the end, until its time is over
+                        connection.hub.when_over.append(partial(self._take_back, period))
             counted.period = period
             period.count += 1
             period.turn += 1
@@ -291,20 +302,30 @@ class RefCount(Operator[Any]):
             if period.count or period is not self._period or not period.connects:
                 return
             turn = period.turn
-        if period.scheduler is not None and self._seconds:
+        hub = period.connection.hub
+        if period.scheduler is not None and self._seconds and not hub._over:
+            expire = partial(self._expire, period, turn)
             try:
-                timer = period.scheduler.schedule(lambda: self._expire(period, turn), self._seconds)
+                # If it is closed meanwhile, and so will never run it, it is late enough to disconnect.
+                timer = period.scheduler.schedule(Expected(expire, lambda _: expire()), self._seconds)
             except RuntimeError:  # it takes no more tasks; and cancel() has to return normally (3.15)
                 pass
             else:
                 with self._lock:
-                    waits = period.turn == turn and period is self._period
+                    waits = period.turn == turn and period is self._period and not hub._over
                     if waits:
                         period.timer = timer
                 if not waits:
                     timer.cancel()
                 return
         self._expire(period, turn)
+
+    def _take_back(self, period: _Period) -> None:
+        """The connection is over: there is nothing to disconnect."""
+        with self._lock:
+            timer, period.timer = period.timer, None
+        if timer is not None:
+            timer.cancel()
 
     def _expire(self, period: _Period, turn: int) -> None:
         with self._lock:

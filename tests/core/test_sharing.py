@@ -329,6 +329,43 @@ def test_in_that_while_the_source_may_end() -> None:
         after.await_complete()
 
 
+@pytest.mark.parametrize("error", [None, OSError("planned")])
+def test_no_timer_waits_for_a_connection_that_is_over(error: OSError | None, dropped: Any) -> None:
+    publisher = TestPublisher[int]()
+    with schedulers.use(schedulers.VirtualTime()) as time:
+        shared = publisher.stream().publish().ref_count(seconds=10)
+        present = subscribed(shared)
+        present.cancel()
+        assert time.pending == 1
+        publisher.complete() if error is None else publisher.error(error)
+        assert time.pending == 0
+        present = subscribed(shared)
+        present.cancel()  # who was told the end has nothing to disconnect either
+        assert time.pending == 0
+    assert dropped.take() == ([] if error is None else [error])
+
+
+def test_what_is_held_for_one_who_may_come_is_held_for_that_while_though_the_source_has_ended() -> None:
+    for waits in (9, 11):
+        publisher = TestPublisher[int]()
+        with schedulers.use(schedulers.VirtualTime()) as time:
+            shared = publisher.stream().publish().ref_count(seconds=10)
+            subscribed(shared).cancel()
+            publisher.next(1).complete()
+            time.advance_by(waits)
+            after = subscribed(shared)
+            after.assert_elements(*[1] * (waits < 10))
+            assert time.pending == 0
+
+
+def test_a_scheduler_that_is_closed_in_that_while_disconnects_all_the_same() -> None:
+    scheduler = schedulers.single()
+    publisher = TestPublisher[int]()
+    subscribed(publisher.stream().publish().ref_count(seconds=0.01, scheduler=scheduler)).cancel()
+    scheduler.close()
+    publisher.await_cancelled()
+
+
 def test_one_that_raises_is_no_longer_counted(dropped: Any) -> None:
     def fails(it: Any, n: int) -> None:
         raise ValueError(n)
