@@ -10,7 +10,7 @@ from pyrs._core.coordinator import Operator, checked_element
 from pyrs._core.text import checked_callable, checked_natural, name_of, short
 from pyrs.api import Publisher, Subscriber
 from pyrs.errors import BufferOverflow
-from pyrs.operators.splitting import Dealer, Part, SplitRun
+from pyrs.operators.splitting import Dealer, Handle, Part, SplitRun
 
 __all__ = ["Group", "GroupBy"]
 
@@ -33,7 +33,7 @@ class GroupBy(Operator[Any]):
         value: Callable[[Any], Any] | None,
         prefetch: int,
         max_groups: int,
-        wrap: Callable[[Any], Publisher[Any]],
+        wrap: Callable[[Handle], Publisher[Any]],
     ) -> None:
         self.key = checked_callable(key, "key")
         self.value = value if value is None else checked_callable(value, "value")
@@ -55,7 +55,7 @@ class _GroupDealer(Dealer):
         super().__init__(operator, subscriber, operator.wrap)
         self._groups: dict[Any, Group] = {}  # touched by upstream's signals alone, for keys compare by user code
         self._left: deque[Group] = deque()  # those that upstream has to take out of it
-        self._live: dict[int, Group] = {}  # those that were not left, by id; under the lock
+        self._live: dict[int, Group] = {}  # those that nobody left, by id; under the lock
         self._outstanding = self._demand = operator.prefetch
         self._low = operator.prefetch - (operator.prefetch >> 2)
         self._used = 0  # elements that were taken and not requested again
@@ -74,6 +74,9 @@ class _GroupDealer(Dealer):
     def _on_taken(self, part: Part, n: int) -> None:
         self._used += n
 
+    def _on_unread(self, part: Part, n: int) -> None:
+        self._used += n  # it keeps its key: when the collector finds it decides on no element that somebody gets
+
     def _on_left(self, part: Part, n: int) -> None:
         assert isinstance(part, Group)
         self._used += n
@@ -90,7 +93,7 @@ class _GroupDealer(Dealer):
                 del self._groups[left.key]
         group = self._groups.get(key)
         opens = False
-        if group is None or group.left:
+        if group is None or id(group) not in self._live:
             if len(self._live) == operator.max_groups and not self.gone:
                 raise BufferOverflow(f"more than {operator.max_groups} groups: raise max_groups, or cancel some")
             opens, group = True, Group(self, key)  # not under the lock: it asks the key for its repr

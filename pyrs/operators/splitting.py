@@ -16,7 +16,7 @@ from pyrs._core.subscription import InertSubscription, checked_subscriber
 from pyrs.api import Publisher, Subscriber
 from pyrs.errors import NullSignal
 
-__all__ = ["Dealer", "Part", "SplitRun"]
+__all__ = ["Dealer", "Handle", "Part", "SplitRun"]
 
 
 class Part(Operator[Any]):
@@ -26,7 +26,8 @@ class Part(Operator[Any]):
         elements: what was dealt and not signalled yet.
         dealt: how many elements were dealt.
         closed: whether no more will be dealt; after that ``error`` says how it ended.
-        left: whether nobody listens any more: what is dealt is dropped.
+        left: whether nobody listens any more, or ever can: what is dealt is dropped.
+        given_away: whether somebody has subscribed.
     """
 
     def __init__(self, dealer: Dealer, call: str) -> None:
@@ -41,13 +42,13 @@ class Part(Operator[Any]):
         self.error: BaseException | None = None
         self.left = False
         self.listener: _PartRun | None = None
-        self._given_away = False
+        self.given_away = False
 
     def subscribe(self, subscriber: Subscriber[Any], /) -> None:
         # Upstream's signals come in the context of the Subscriber behind, which may be another one.
         subscriber = in_context(checked_subscriber(subscriber))
         with self.dealer.lock:
-            again, self._given_away = self._given_away, True
+            again, self.given_away = self.given_away, True
         if again:
             InertSubscription(subscriber, RuntimeError(f"{self.call} can be subscribed to once")).start()
         else:
@@ -69,6 +70,30 @@ class Part(Operator[Any]):
         listener = self.listener
         if listener is not None:
             listener.wake()
+
+
+class Handle(Publisher[Any]):
+    """A part as it is handed out: what operators upon it hold, and the dealer does not.
+
+    Whoever is handed a part may subscribe later, or never: an operator that held it may have been cancelled. When
+    nobody has the handle any more, nobody can subscribe, nor cancel.
+    """
+
+    carries_context = True
+
+    def __init__(self, part: Part) -> None:
+        self.part: Any = part  # or the subclass that its operator makes
+
+    def subscribe(self, subscriber: Subscriber[Any], /) -> None:
+        self.part.subscribe(subscriber)
+
+    def __repr__(self) -> str:
+        return repr(self.part)
+
+    def __del__(self) -> None:
+        part = self.part
+        if not part.given_away:
+            part.dealer.leave(part, unread=True)
 
 
 class _PartRun(Coordinator[Any]):
@@ -104,16 +129,17 @@ class Dealer(Input[Any]):
     The lock guards which parts are there and what is in them; no code of the user's runs under it, and no element is
     let go of, for that runs finalizers.
 
-    The Subscriber behind may cancel while parts go on: upstream is cancelled when the last of them is over.
+    The Subscriber behind may cancel while parts go on: upstream is cancelled when the last of them is over, or can be
+    read by nobody.
 
     Args:
         operator: the operator.
         subscriber: the Subscriber behind.
-        wrap: makes of a part what that Subscriber is given.
+        wrap: makes of the handle of a part what that Subscriber is given.
     """
 
     def __init__(
-        self, operator: Operator[Any], subscriber: Subscriber[Any], wrap: Callable[[Part], Publisher[Any]]
+        self, operator: Operator[Any], subscriber: Subscriber[Any], wrap: Callable[[Handle], Publisher[Any]]
     ) -> None:
         super().__init__()
         self.operator = operator
@@ -145,7 +171,10 @@ class Dealer(Input[Any]):
         """So many elements of a part were signalled."""
 
     def _on_left(self, part: Part, n: int) -> None:
-        """An open part was left, and so many elements in it were dropped."""
+        """An open part was left by who listened, and so many elements in it were dropped."""
+
+    def _on_unread(self, part: Part, n: int) -> None:
+        """An open part can be read by nobody, and so many elements in it were dropped."""
 
     def _stop(self) -> None:
         """It is over: let go of timers. May be called more than once, and not under the lock."""
@@ -154,7 +183,9 @@ class Dealer(Input[Any]):
 
     def _open(self, part: Part) -> None:
         """Hand a new part to the Subscriber behind. Under the lock; wake ``behind`` afterwards."""
-        stream = self._wrap(part)  # before the line is looked up: a finalizer that cancels puts another in its place
+        stream = self._wrap(
+            Handle(part)
+        )  # before the line is looked up: a finalizer that cancels puts another in its place
         self.behind.ready.append(stream)
 
     def _settle(self) -> None:
@@ -247,13 +278,13 @@ class Dealer(Input[Any]):
             self._on_taken(part, n)
         self._settle()
 
-    def leave(self, part: Part) -> None:
-        """Nobody listens to the part any more."""
+    def leave(self, part: Part, *, unread: bool = False) -> None:
+        """Nobody listens to the part any more; if it is unread, nobody ever did or can."""
         with self.lock:
             already, part.left = part.left, True
             elements, part.elements = part.elements, deque()
             if not already and not part.closed:
-                self._on_left(part, len(elements))
+                (self._on_unread if unread else self._on_left)(part, len(elements))
         self._settle()
         self._report()
 
@@ -263,7 +294,7 @@ class Dealer(Input[Any]):
             self.gone = True
             never_given, self.behind.ready = self.behind.ready, deque()
         for each in never_given:
-            self.leave(each.source)
+            self.leave(each.source.part)
         self._settle()
         self._report()
 

@@ -13,7 +13,7 @@ from pyrs._core.coordinator import Operator
 from pyrs._core.text import checked_natural, checked_seconds
 from pyrs.api import Publisher, Subscriber
 from pyrs.operators.buffering import extent, needed
-from pyrs.operators.splitting import Dealer, Part, SplitRun
+from pyrs.operators.splitting import Dealer, Handle, Part, SplitRun
 from pyrs.schedulers.base import Expected, checked_scheduler
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["WindowCount", "WindowTime"]
 
-Wrap = Callable[[Part], Publisher[Any]]
+Wrap = Callable[[Handle], Publisher[Any]]
 
 
 class WindowCount(Operator[Any]):

@@ -11,6 +11,7 @@ from pyrs.stream.family import Family
 if TYPE_CHECKING:
     from datetime import timedelta
 
+    from pyrs.operators.splitting import Handle
     from pyrs.schedulers import Scheduler
     from pyrs.stream.grouped import GroupedStream
     from pyrs.stream.stream import Stream
@@ -145,7 +146,8 @@ class Grouping(Family[T_co]):
         whoever reads it, or for the next window. One that is cancelled drops its elements until it is closed.
 
         Whoever cancels the stream of windows still gets the rest of those that he was given: upstream is cancelled when
-        the last of them was closed or cancelled.
+        the last of them was closed or cancelled. One that nobody has read and nobody holds any more counts as
+        cancelled.
 
         Args:
             count: how many elements make a window.
@@ -211,7 +213,8 @@ class Grouping(Family[T_co]):
         More groups at a time than ``max_groups`` end the stream with :class:`pyrs.errors.BufferOverflow`; it is as many
         as ``flat_map`` reads at once by default. An error of upstream or of a function ends the groups, and then the
         stream of groups. Whoever cancels the stream of groups still gets the rest of those that he was given: upstream
-        is cancelled when the last of them was.
+        is cancelled when the last of them was. A group that nobody has read and nobody holds any more keeps nothing
+        alive and holds up nothing: it drops its elements, and its key is not begun again.
 
         Args:
             key: what an element is grouped by; it has to be hashable.
@@ -232,7 +235,7 @@ class Grouping(Family[T_co]):
         """
         from pyrs.stream.grouped import GroupedStream
 
-        def wrap(group: operators.grouping.Group) -> GroupedStream[Any, Any]:
-            return GroupedStream(group.key, group)
+        def wrap(handle: Handle) -> GroupedStream[Any, Any]:
+            return GroupedStream(handle.part.key, handle)
 
         return self._over(operators.grouping.GroupBy(self.source, key, value, prefetch, max_groups, wrap))

@@ -185,7 +185,10 @@ def test_nothing_is_kept_of_groups_that_were_cancelled() -> None:
     source: TestPublisher[int] = TestPublisher()
     kept: list[weakref.ref[Any]] = []
     source.stream().group_by(lambda n: n).subscribe(
-        on_next=lambda group: (kept.append(weakref.ref(group.source)), group.take(1).subscribe(on_next=lambda n: None))
+        on_next=lambda group: (
+            kept.append(weakref.ref(group.source.part)),
+            group.take(1).subscribe(on_next=lambda n: None),
+        )
     )
     source.next(*range(50))
     gc.collect()

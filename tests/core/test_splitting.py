@@ -171,7 +171,7 @@ def test_elements_are_let_go_of_outside_the_lock(split: Split) -> None:
     split(source.stream()).subscribe(parts)
     free: list[bool] = []
     source.next(Element(lambda: free.append(is_free(lock))))
-    lock = parts.elements[0].source.dealer.lock
+    lock = parts.elements[0].source.part.dealer.lock
     reader = listen(parts.elements[0], 0)
     finishes(reader.cancel)
     assert free == [True]
@@ -282,7 +282,7 @@ def test_a_scheduler_is_called_outside_the_lock() -> None:
     windows: TestSubscriber[Any] = TestSubscriber(None)
     source.stream().window(2, seconds=1.0, scheduler=scheduler).subscribe(windows)
     source.next(1)
-    scheduler.lock = windows.elements[0].source.dealer.lock
+    scheduler.lock = windows.elements[0].source.part.dealer.lock
     source.next(2, 3)  # full: the timer is cancelled; another window, another timer
     assert scheduler.free == [True, True]
     scheduler.time.advance_by(1.0)
@@ -336,10 +336,133 @@ def test_a_scheduler_that_is_closed_fails_the_window_and_the_stream_once() -> No
         source.stream().window(seconds=1.0).subscribe(windows)
         source.next(1)
         reader = listen(windows.elements[0])
-        dealer = windows.elements[0].source.dealer
+        dealer = windows.elements[0].source.part.dealer
         time.close()
-        dealer._refused(windows.elements[0].source, schedulers.SchedulerClosed("closed"))
-        dealer._refused(windows.elements[0].source, schedulers.SchedulerClosed("closed"))
+        dealer._refused(windows.elements[0].source.part, schedulers.SchedulerClosed("closed"))
+        dealer._refused(windows.elements[0].source.part, schedulers.SchedulerClosed("closed"))
         windows.assert_error(schedulers.SchedulerClosed)
         reader.assert_elements(1).assert_error(schedulers.SchedulerClosed)
         source.assert_cancelled(1)
+
+
+# Parts that nobody can read any more.
+
+HOLDING: dict[str, Callable[[pyrs.Stream[Any]], pyrs.Stream[Any]]] = {
+    "concat_map": lambda parts: parts.concat_map(lambda part: part),
+    "prefetch": lambda parts: parts.prefetch(8).concat_map(lambda part: part),
+    "buffer": lambda parts: parts.buffer(5).flat_map(pyrs.merge),
+    "timed buffer": lambda parts: parts.buffer(seconds=60).flat_map(pyrs.merge),
+    "to_list": lambda parts: parts.to_list(),
+    "take_last": lambda parts: parts.take_last(5),
+    "scan": lambda parts: parts.scan(lambda before, part: part).filter(lambda part: False),
+    "flat_map": lambda parts: parts.flat_map(lambda part: part, concurrency=1),
+    "switch_map": lambda parts: parts.switch_map(lambda part: part),
+    "publish_on": lambda parts: parts.publish_on(schedulers.inline()).flat_map(lambda part: part),
+    "zip": lambda parts: parts.zip(pyrs.never()),
+    "combine_latest": lambda parts: parts.combine_latest(pyrs.never()),
+    "debounce": lambda parts: parts.debounce(60),
+    "sample": lambda parts: parts.sample(60),
+    "on_backpressure_buffer": lambda parts: parts.on_backpressure_buffer(8).concat_map(lambda part: part),
+    "on_backpressure_latest": lambda parts: parts.on_backpressure_latest().concat_map(lambda part: part),
+    "share": lambda parts: parts.share().buffer(5),
+    "operators upon it": lambda parts: parts.map(lambda part: part.map(str).take(1).concat(part)).buffer(5),
+}
+
+
+@pytest.mark.parametrize("several", [str, 1, 60.0])
+@pytest.mark.parametrize("holding", HOLDING)
+def test_upstream_is_cancelled_though_parts_that_were_held_unread_are_dropped(several: Any, holding: str) -> None:
+    def split(stream: pyrs.Stream[Any]) -> pyrs.Stream[Any]:
+        if several is str:
+            return stream.group_by(str)
+        return stream.window(100, skip=1) if several == 1 else stream.window(seconds=several)
+
+    source: TestPublisher[int] = TestPublisher()
+    reader: TestSubscriber[Any] = TestSubscriber(None)
+    with schedulers.use(VirtualTime()) as time:
+        HOLDING[holding](split(source.stream())).subscribe(reader)
+        source.next(1, 2)
+        reader.cancel()
+        reader.elements.clear()
+        gc.collect()
+        source.assert_cancelled(1)
+        assert time.pending == 0
+
+
+def test_a_group_whose_reader_cancels_before_it_reads_is_left() -> None:
+    source: TestPublisher[int] = TestPublisher()
+    reader: TestSubscriber[Any] = TestSubscriber(None)
+
+    def cancelling(group: Any) -> Any:
+        reader.cancel()
+        return group
+
+    source.stream().group_by(str).flat_map(cancelling).subscribe(reader)
+    source.next(1)
+    source.assert_cancelled(1)
+
+
+def test_what_somebody_still_has_of_a_part_keeps_it_and_can_be_read(split: Split) -> None:
+    source: TestPublisher[int] = TestPublisher()
+    parts: TestSubscriber[Any] = TestSubscriber(None)
+    split(source.stream()).subscribe(parts)
+    source.next(1)
+    kept = [parts.elements.pop().map(str).filter(bool)]
+    parts.cancel()
+    gc.collect()
+    source.next(2)
+    reader = listen(kept.pop())
+    gc.collect()
+    source.next(3)
+    assert reader.elements == ["1", "2", "3"]
+    source.assert_not_cancelled()
+    reader.cancel()
+    source.assert_cancelled(1)
+
+
+def test_a_group_that_nobody_can_read_holds_up_none_and_is_not_begun_again() -> None:
+    keys = pyrs.range(3000).group_by(lambda n: n % 3, prefetch=4).map(lambda group: group.key)
+    assert keys.collect() == [0, 1, 2]
+    odd = pyrs.range(1000).group_by(lambda n: n % 2, prefetch=4).filter(lambda group: group.key).flat_map(pyrs.Stream)
+    assert odd.collect() == list(range(1, 1000, 2))
+    many = pyrs.range(9).group_by(str, max_groups=3).map(lambda group: group.key)
+    with pytest.raises(pyrs.errors.BufferOverflow):
+        many.collect()
+
+
+def test_a_window_that_nobody_can_read_drops_its_elements_until_it_is_closed() -> None:
+    source: TestPublisher[Any] = TestPublisher()
+    live: list[object] = []
+    with schedulers.use(VirtualTime()) as time:
+        source.stream().window(seconds=1, prefetch=2).map(lambda window: 1).subscribe(on_next=live.append)
+        for _ in range(50):
+            source.next(Element(lambda: live.append("gone")))
+        assert live == [1] + ["gone"] * 50
+        time.advance_by(1)
+        source.next("x")
+        assert live[-1] == 1
+        assert live.count(1) == 2
+    source.complete()
+
+
+def test_a_part_that_nobody_can_read_is_let_go_of_by_the_collector_wherever_it_strikes(split: Split) -> None:
+    class Cycle:
+        def __init__(self, part: object) -> None:
+            self.itself = self
+            self.part = part
+
+    source: TestPublisher[int] = TestPublisher()
+    before = gc.get_threshold()
+
+    def run() -> None:
+        parts = split(source.stream()).subscribe(on_next=Cycle)
+        source.next(*range(99))
+        parts.cancel()
+        gc.collect()
+
+    gc.set_threshold(1, 1, 1)
+    try:
+        finishes(run)
+    finally:
+        gc.set_threshold(*before)
+    source.assert_cancelled(1)
