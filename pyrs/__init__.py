@@ -21,6 +21,7 @@ The house, room by room::
 
 ``import pyrs`` shows what most programs need, and loads no more than they use. Sinks, schedulers and adapters are there
 as ``pyrs.sinks`` and so on; testing, tck, jvm and spark are imported by their names, for they bring more with them.
+``from pyrs import *`` leaves ``range`` and ``zip`` out: those names are Python's.
 
 Example:
     >>> import pyrs
@@ -37,7 +38,8 @@ from pyrs._core.hooks import set_element_hook, set_error_hook
 from pyrs._core.overflow import Overflow
 from pyrs.api import Processor, Publisher, Subscriber, Subscription
 from pyrs.errors import NoElement, NonPositiveRequest, NullSignal, PyrsError, SpecViolation
-from pyrs.publishers.basic import empty, error, from_iterable, just, never, range
+from pyrs.publishers.basic import empty, error, from_iterable, just, never
+from pyrs.publishers.basic import range as range
 from pyrs.stream.single import Single
 from pyrs.stream.stream import Stream
 
@@ -49,7 +51,8 @@ if TYPE_CHECKING:
     from pyrs.operators.metrics import Metrics
     from pyrs.operators.notification import Notification
     from pyrs.publishers.asynchronous import from_async_iterable, from_awaitable, from_future
-    from pyrs.publishers.combining import combine_latest, concat, merge, zip
+    from pyrs.publishers.combining import combine_latest, concat, merge
+    from pyrs.publishers.combining import zip as zip
     from pyrs.publishers.creating import Emitter, create
     from pyrs.publishers.deferred import defer, from_callable, generate, using
     from pyrs.publishers.timed import interval, timer
@@ -97,13 +100,11 @@ __all__ = [
     "just",
     "merge",
     "never",
-    "range",
     "set_element_hook",
     "set_error_hook",
     "strict",
     "timer",
     "using",
-    "zip",
 ]
 
 # Most programs use a few of these, and every module costs part of a millisecond: they are imported when they are used.
@@ -131,6 +132,8 @@ _FOUND_IN = {
     "GroupedStream": "pyrs.stream.grouped",
     "strict": "pyrs.strictness",
 }
+_ROOMS = ("adapters", "schedulers", "sinks")  # that are asked for by their names
+_ROOMS_TO_IMPORT = ("aio", "jvm", "rules", "spark", "tck", "testing")
 
 
 if not TYPE_CHECKING:  # to a type checker it would say that there is every name
@@ -140,13 +143,14 @@ if not TYPE_CHECKING:  # to a type checker it would say that there is every name
 
         module = _FOUND_IN.get(name)
         if module is None:
-            if name in ("adapters", "schedulers", "sinks"):  # rooms that are asked for by their names
+            if name in _ROOMS:
                 return import_module(f"{__name__}.{name}")
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+            what_to_do = f": import pyrs.{name} first" if name in _ROOMS_TO_IMPORT else ""
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}{what_to_do}")
         value = getattr(import_module(module), name)
         globals()[name] = value  # the next time it is found at once
         return value
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *_FOUND_IN, *_ROOMS} - {"Any", "TYPE_CHECKING", "annotations"})

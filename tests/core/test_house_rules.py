@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import doctest
 import importlib
 import inspect
@@ -88,6 +89,29 @@ def test_importing_pyrs_loads_the_standard_library_only_and_little_of_it() -> No
     names = set(loaded.stdout.split())
     assert names - {"pyrs"} <= set(sys.stdlib_module_names)
     assert names.isdisjoint({"asyncio", "logging", "socket", "inspect", "dataclasses"})
+
+
+def test_a_star_import_leaves_the_built_in_functions_alone() -> None:
+    names: dict[str, object] = {}
+    exec("from pyrs import *", names)
+    assert "just" in names
+    assert [name for name in names if hasattr(builtins, name) and name != "__builtins__"] == []
+    assert pyrs.zip(pyrs.range(2), pyrs.just("a", "b")).collect() == [(0, "a"), (1, "b")]
+
+
+def test_what_is_there_is_listed_and_nothing_else() -> None:
+    listed = set(dir(pyrs))
+    assert {*pyrs.__all__, "range", "zip", "sinks", "schedulers", "adapters"} <= listed
+    assert listed & {"Any", "TYPE_CHECKING", "annotations"} == set()
+    assert all(hasattr(pyrs, name) for name in listed)
+
+
+def test_a_room_that_was_not_imported_says_so() -> None:
+    code = "import pyrs\ntry:\n    pyrs.testing\nexcept AttributeError as error:\n    print(error)"
+    told = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True, timeout=60
+    )
+    assert told.stdout.strip() == "module 'pyrs' has no attribute 'testing': import pyrs.testing first"
 
 
 TYPED = """

@@ -39,7 +39,7 @@ def test_every_method_of_a_stream_is_there() -> None:
 
 
 def test_every_source_is_there() -> None:
-    exported = {name: getattr(pyrs, name) for name in pyrs.__all__}
+    exported = {name: getattr(pyrs, name) for name in dir(pyrs)}
     sources = {
         name
         for name, value in exported.items()
