@@ -126,7 +126,7 @@ class ReplayHub(Hub[T]):
             head = head.following
         if head is self._tail:
             self._head = head  # the last element is held as long as it is the last
-        elif head is not self._head:
+        elif head.element is not None:
             self._head = _Node(None, head.number, head.time)  # not the node itself: it would hold its element
             self._head.following = head.following
         return before

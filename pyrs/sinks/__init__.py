@@ -170,6 +170,9 @@ def replay(
     ``limit`` it holds at most ``limit + capacity`` elements: when the slowest Subscriber is so far behind, a push is
     answered with OVERFLOW. The history outlives the end: a later Subscriber gets it, and then the end.
 
+    No timer looks after ``seconds``: nobody is given what is too old, but it is let go of when the next element or
+    Subscriber comes, and the last element when another follows it.
+
     Args:
         limit: the most elements of the history, None for all.
         seconds: how long an element belongs to the history, None for ever.

@@ -120,6 +120,9 @@ class Sharing(Family[T_co]):
         and what slower Subscribers have not taken: the source is asked for at most ``prefetch`` elements ahead of the
         slowest, who so **slows** all. Without a Subscriber it goes on, and the history moves on.
 
+        No timer looks after ``seconds``: nobody is given what is too old, but it is let go of when the next element or
+        Subscriber comes, and the last element when another follows it.
+
         Args:
             limit: the most elements of the history, None for all.
             seconds: how long an element belongs to the history, None for ever.
@@ -161,7 +164,7 @@ class Sharing(Family[T_co]):
 
         Args:
             limit: the most elements kept, None for all.
-            seconds: how long an element is kept, None for ever.
+            seconds: how long an element is given to those who come, as by ``replay``; None for ever.
             prefetch: how far the source may be ahead of the slowest Subscriber. Without a limit it means nothing.
             scheduler: whose clock ``seconds`` goes by; the current one when None.
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 import pyrs
-from pyrs import schedulers
+from pyrs import schedulers, sinks
 from pyrs.errors import Disconnected, NonPositiveRequest
 from pyrs.stream.connectable import ConnectableStream
 from pyrs.testing import TestPublisher, TestSubscriber
@@ -473,6 +475,29 @@ def test_replay_forgets_with_time() -> None:
     publisher.next(2)
     time.advance_by(3)
     subscribed(shared).assert_elements(2)
+
+
+@pytest.mark.parametrize("comes", ["a Subscriber", "an element"])
+def test_what_is_too_old_for_the_history_is_let_go_of_when_something_comes(comes: str) -> None:
+    class Element:
+        pass
+
+    time = schedulers.VirtualTime()
+    kept: list[weakref.ref[Element]] = []
+    sink = sinks.replay(seconds=5, scheduler=time)
+    for _ in range(3):
+        element = Element()
+        kept.append(weakref.ref(element))
+        sink.emit(element)
+        del element
+    time.advance_by(60)
+    if comes == "a Subscriber":
+        subscribed(sink.stream).assert_elements()
+        gc.collect()
+        assert [each() is None for each in kept] == [True, True, False]  # the last one, until another follows
+    sink.emit(Element())
+    gc.collect()
+    assert [each() is None for each in kept] == [True, True, True]
 
 
 def test_replay_keeps_the_error() -> None:
