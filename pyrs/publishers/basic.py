@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Iterable
-from typing import Any, NoReturn, TypeVar, overload
+from typing import NoReturn, TypeVar, overload
 
 from pyrs._core.iterating import IterablePublisher
 from pyrs._core.sites import assembly_site
@@ -85,7 +85,7 @@ def just(*elements: T) -> Stream[T]:
     return Stream(IterablePublisher(elements, (), f"just({listed(elements)})"))
 
 
-def empty() -> Stream[Any]:
+def empty() -> Stream[NoReturn]:
     """Return a stream that completes at once, without being asked (2.9).
 
     Example:
@@ -112,7 +112,7 @@ def error(exception: BaseException) -> Stream[NoReturn]:
     return Stream(_ErrorPublisher(exception))
 
 
-def never() -> Stream[Any]:
+def never() -> Stream[NoReturn]:
     """Return a stream that signals nothing but ``on_subscribe``, until it is cancelled.
 
     Illegal requests are answered (3.9).
@@ -131,8 +131,8 @@ class _ErrorPublisher(Publisher[NoReturn]):
         return f"error({short(self.exception)})"
 
 
-class _NeverPublisher(Publisher[Any]):
-    def subscribe(self, subscriber: Subscriber[Any], /) -> None:
+class _NeverPublisher(Publisher[NoReturn]):
+    def subscribe(self, subscriber: Subscriber[NoReturn], /) -> None:
         InertSubscription(checked_subscriber(subscriber)).start()
 
     def __repr__(self) -> str:

@@ -16,6 +16,8 @@ T = TypeVar("T")
 A = TypeVar("A")
 B = TypeVar("B")
 C = TypeVar("C")
+D = TypeVar("D")
+E = TypeVar("E")
 R = TypeVar("R")
 
 
@@ -76,6 +78,14 @@ def zip(a: Publisher[A], b: Publisher[B], /, *, prefetch: int = 32) -> Stream[tu
 @overload
 def zip(a: Publisher[A], b: Publisher[B], c: Publisher[C], /, *, prefetch: int = 32) -> Stream[tuple[A, B, C]]: ...
 @overload
+def zip(
+    a: Publisher[A], b: Publisher[B], c: Publisher[C], d: Publisher[D], /, *, prefetch: int = 32
+) -> Stream[tuple[A, B, C, D]]: ...
+@overload
+def zip(
+    a: Publisher[A], b: Publisher[B], c: Publisher[C], d: Publisher[D], e: Publisher[E], /, *, prefetch: int = 32
+) -> Stream[tuple[A, B, C, D, E]]: ...
+@overload
 def zip(*sources: Publisher[Any] | Iterable[Publisher[Any]], prefetch: int = 32) -> Stream[tuple[Any, ...]]: ...
 @overload
 def zip(
@@ -107,6 +117,14 @@ def combine_latest(a: Publisher[A], b: Publisher[B], /, *, prefetch: int = 32) -
 def combine_latest(
     a: Publisher[A], b: Publisher[B], c: Publisher[C], /, *, prefetch: int = 32
 ) -> Stream[tuple[A, B, C]]: ...
+@overload
+def combine_latest(
+    a: Publisher[A], b: Publisher[B], c: Publisher[C], d: Publisher[D], /, *, prefetch: int = 32
+) -> Stream[tuple[A, B, C, D]]: ...
+@overload
+def combine_latest(
+    a: Publisher[A], b: Publisher[B], c: Publisher[C], d: Publisher[D], e: Publisher[E], /, *, prefetch: int = 32
+) -> Stream[tuple[A, B, C, D, E]]: ...
 @overload
 def combine_latest(
     *sources: Publisher[Any] | Iterable[Publisher[Any]], prefetch: int = 32

@@ -18,6 +18,8 @@ __all__ = ["Combining"]
 T_co = TypeVar("T_co", covariant=True)
 A = TypeVar("A")
 B = TypeVar("B")
+C = TypeVar("C")
+D = TypeVar("D")
 R = TypeVar("R")
 
 
@@ -102,6 +104,14 @@ class Combining(Family[T_co]):
         self, other: Publisher[A], another: Publisher[B], /, *, prefetch: int = 32
     ) -> Stream[tuple[T_co, A, B]]: ...
     @overload
+    def zip(
+        self, b: Publisher[A], c: Publisher[B], d: Publisher[C], /, *, prefetch: int = 32
+    ) -> Stream[tuple[T_co, A, B, C]]: ...
+    @overload
+    def zip(
+        self, b: Publisher[A], c: Publisher[B], d: Publisher[C], e: Publisher[D], /, *, prefetch: int = 32
+    ) -> Stream[tuple[T_co, A, B, C, D]]: ...
+    @overload
     def zip(self, *others: Publisher[Any], prefetch: int = 32) -> Stream[tuple[Any, ...]]: ...
     @overload
     def zip(self, *others: Publisher[Any], combine: Callable[..., R], prefetch: int = 32) -> Stream[R]: ...
@@ -144,6 +154,14 @@ class Combining(Family[T_co]):
     def combine_latest(
         self, other: Publisher[A], another: Publisher[B], /, *, prefetch: int = 32
     ) -> Stream[tuple[T_co, A, B]]: ...
+    @overload
+    def combine_latest(
+        self, b: Publisher[A], c: Publisher[B], d: Publisher[C], /, *, prefetch: int = 32
+    ) -> Stream[tuple[T_co, A, B, C]]: ...
+    @overload
+    def combine_latest(
+        self, b: Publisher[A], c: Publisher[B], d: Publisher[C], e: Publisher[D], /, *, prefetch: int = 32
+    ) -> Stream[tuple[T_co, A, B, C, D]]: ...
     @overload
     def combine_latest(self, *others: Publisher[Any], prefetch: int = 32) -> Stream[tuple[Any, ...]]: ...
     @overload

@@ -67,6 +67,17 @@ assert_type(words.group_by(len, str.encode), Stream[GroupedStream[int, bytes]])
 assert_type(words.group_by(len).first().block().key, int)
 assert_type(words.group_by(len).flat_map(lambda group: group.count()), Stream[int])
 assert_type(numbers.concat(words), Stream[int | str])
+assert_type(numbers.zip(words), Stream[tuple[int, str]])
+assert_type(numbers.zip(words, words, words, numbers), Stream[tuple[int, str, str, str, int]])
+assert_type(numbers.combine_latest(words, words, numbers), Stream[tuple[int, str, str, int]])
+assert_type(pyrs.zip(numbers, words, words, numbers), Stream[tuple[int, str, str, int]])
+assert_type(pyrs.combine_latest(numbers, words, words, words, words), Stream[tuple[int, str, str, str, str]])
+
+# What gives no element is a stream of whatever is wanted.
+assert_type(pyrs.empty().switch_if_empty(numbers), Stream[int])
+assert_type(pyrs.never().merge(words), Stream[str])
+assert_type(numbers.flat_map(lambda n: pyrs.just(n) if n else pyrs.empty()), Stream[int])
+nothing: Stream[int] = pyrs.empty()
 
 # What is imported when it is asked for.
 assert_type(pyrs.Backoff(), pyrs.Backoff)
