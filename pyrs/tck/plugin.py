@@ -1,17 +1,18 @@
 """The pytest plugin: one item for each test of a verification, under the name that it has in the Java kit.
 
-pip registers it (the entry point ``pytest11``). It does nothing until a module that pytest collects defines a subclass
-of one of the four verifications. Such a class is collected whatever its name; fixtures, marks, ``-k`` and the rest work
-as for any class.
+A module outside of the package, which pip registers (the entry point ``pytest11``), loads it as soon as a module that
+pytest collects defines a subclass of one of the four verifications. Such a class is collected whatever its name;
+fixtures, marks, ``-k`` and the rest work as for any class.
 """
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
+from _pyrs_pytest_plugin import VERDICT
 
 if TYPE_CHECKING:
     from pyrs.tck.referees import Referee
@@ -20,22 +21,8 @@ if TYPE_CHECKING:
 
 __all__ = ["VerificationClass"]
 
-# Properties of the item's report, one for each referee: they reach the summary from other processes, too.
-_VERDICT = "reactive-streams-tck "
 _COLLECTED: pytest.StashKey[dict[str, list[str]]] = pytest.StashKey()
 _REFEREES: pytest.StashKey[list[Referee]] = pytest.StashKey()
-
-
-def _is_verification(thing: object) -> bool:
-    """Say whether this is a user's verification. The kit is not imported for those who do not use it."""
-    kit: Any = sys.modules.get("pyrs.tck.verification")
-    return (
-        kit is not None
-        and isinstance(thing, type)
-        and issubclass(thing, kit.Verification)
-        and not thing.__module__.startswith("pyrs.tck.")
-        and bool(getattr(thing, "expected", ()))
-    )
 
 
 class VerificationClass(pytest.Class):
@@ -70,28 +57,6 @@ class VerificationClass(pytest.Class):
         return items
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
-    """Let the user say who judges."""
-    group = parser.getgroup("Reactive Streams TCK")
-    group.addoption(
-        "--tck-referee",
-        choices=("python", "java", "both"),
-        default="python",
-        help="who judges: the port in Python (the default), the official kit in a JVM, or both, which must agree",
-    )
-    group.addoption(
-        "--tck-jvm",
-        default="jpype",
-        help="where the official kit runs: jpype (in this process: needs -p no:faulthandler), spark, or MODULE:NAME",
-    )
-    group.addoption(
-        "--tck-family",
-        choices=("reactive-streams", "flow"),
-        default="reactive-streams",
-        help="as what the official kit sees the object: org.reactivestreams or java.util.concurrent.Flow",
-    )
-
-
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Find the referees, now that there is something to judge.
 
@@ -108,15 +73,6 @@ def pytest_collection_finish(session: pytest.Session) -> None:
         config.stash[_REFEREES] = chosen(config.option.tck_referee, config.option.tck_jvm, config.option.tck_family)
     except (JvmError, ValueError) as error:
         raise pytest.UsageError(str(error)) from error
-
-
-def pytest_pycollect_makeitem(
-    collector: pytest.Module | pytest.Class, name: str, obj: object
-) -> VerificationClass | None:
-    """Collect subclasses of the verifications, whatever their names, unless a name begins with an underscore."""
-    if _is_verification(obj) and not name.startswith("_"):
-        return VerificationClass.from_parent(collector, name=name, obj=obj)
-    return None
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -139,7 +95,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
             raise error  # a hook called pytest.skip
         if error is not None and subject.env.deadline is None:
             raise error  # somebody debugs: all the frames, and --pdb where it was raised
-        pyfuncitem.user_properties.append((f"{_VERDICT}{referee}", f"{verdict.status.value}: {verdict.reason}"))
+        pyfuncitem.user_properties.append((f"{VERDICT}{referee}", f"{verdict.status.value}: {verdict.reason}"))
         judged.append(verdict)
     wrong = [f"{verdict.reason}\n\n{verdict.details}".rstrip() for verdict in judged if verdict.status is Status.FAILED]
     if len(judged) > 1:
@@ -181,10 +137,10 @@ def _verdicts_of(report: Any) -> Iterator[tuple[str, Verdict]]:
     if getattr(report, "when", "") != "call":
         return
     for key, text in getattr(report, "user_properties", ()):
-        if str(key).startswith(_VERDICT):
+        if str(key).startswith(VERDICT):
             from pyrs.tck.expected import kind_of
             from pyrs.tck.verdicts import Status, Verdict
 
             status, _, reason = str(text).partition(": ")
             name = report.nodeid.rpartition("::")[2]
-            yield str(key).removeprefix(_VERDICT), Verdict(name, kind_of(name), Status(status), reason)
+            yield str(key).removeprefix(VERDICT), Verdict(name, kind_of(name), Status(status), reason)

@@ -45,6 +45,7 @@ PLACES = {
     "pandas": ("spark/",),
     "pyspark": ("jvm/gateways/", "spark/", "_demo/", "tck/_java/spark.py"),
     "pytest": ("tck/plugin.py",),
+    "_pyrs_pytest_plugin": ("tck/plugin.py",),
     "tqdm": ("operators/progress.py",),
     "reactivex": ("adapters/reactivex.py",),
     "reactivestreams": ("adapters/rsocket.py",),

@@ -8,11 +8,13 @@ import sys
 import unittest
 from importlib import metadata
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, ClassVar
 from xml.etree import ElementTree
 
 import pytest
 
+from _pyrs_pytest_plugin import VERDICT, pytest_terminal_summary
 from pyrs.tck import PublisherVerification, Report, Status, TestEnvironment, Verdict, as_test_case, verify
 from pyrs.tck.command import UsageError, as_junit, as_text, find
 from pyrs.tck.expected import PUBLISHER, Kind
@@ -66,7 +68,7 @@ def run_pytest(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str
 
 def test_the_plugin_is_registered() -> None:
     names = [entry.value for entry in metadata.entry_points(group="pytest11")]
-    assert "pyrs.tck.plugin" in names, "the installed metadata is older than pyproject.toml: make setup"
+    assert "_pyrs_pytest_plugin" in names, "the installed metadata is older than pyproject.toml: make setup"
 
 
 def test_pytest_shows_one_item_for_each_test_by_its_name(project: Path) -> None:
@@ -144,6 +146,36 @@ def test_the_plugin_is_silent_where_there_is_no_verification(tmp_path: Path) -> 
     assert "Reactive Streams" not in ran.stdout
 
 
+@pytest.mark.parametrize("init", ["raise ImportError('half of it is missing')", None], ids=["broken", "absent"])
+def test_a_run_without_a_verification_does_not_need_pyrs(tmp_path: Path, init: str | None) -> None:
+    """What pip registers is loaded in everybody's runs, whatever has become of the package."""
+    (tmp_path / "_pyrs_pytest_plugin.py").write_text((ROOT / "_pyrs_pytest_plugin.py").read_text(encoding="utf-8"))
+    if init is not None:
+        (tmp_path / "pyrs").mkdir()
+        (tmp_path / "pyrs" / "__init__.py").write_text(init, encoding="utf-8")
+    (tmp_path / "test_other.py").write_text(
+        "import sys\n\ndef test_it():\n    assert [name for name in sys.modules if name.startswith('pyrs')] == []\n",
+        encoding="utf-8",
+    )
+    alone = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONPATH": str(tmp_path), "PYTEST_ADDOPTS": ""}
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "_pyrs_pytest_plugin"]
+    ran = subprocess.run(command, cwd=tmp_path, env=alone, capture_output=True, text=True, timeout=60, check=False)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert "1 passed" in ran.stdout
+
+
+def test_the_summary_is_there_where_other_processes_judged() -> None:
+    """As pytest-xdist has it: reports come, and nothing was collected here."""
+    report = SimpleNamespace(
+        when="call", nodeid="test_mine.py::Mine::required_x", user_properties=[(f"{VERDICT}python", "failed: no end")]
+    )
+    told: list[str] = []
+    reporter = SimpleNamespace(stats={"failed": [report]}, section=told.append, write_line=told.append)
+    config = SimpleNamespace(pluginmanager=pytest.PytestPluginManager(), stash=pytest.Stash())
+    pytest_terminal_summary(reporter, config)
+    assert told == ["Reactive Streams TCK", "test_mine.py::Mine (python referee): 1 tests of the Java kit: 1 failed"]
+
+
 def test_the_command_gives_the_verdict(project: Path) -> None:
     passed = run(project, "pyrs", "tck", "test_mine:Mine", "--junit", "mine.xml")
     assert passed.returncode == 0, passed.stdout + passed.stderr
@@ -194,6 +226,73 @@ class _Right(PublisherVerification[Any]):
 class _Wrong(_Right):
     def create_publisher(self, elements: int) -> Any:
         return RightPublisher(elements + 1)
+
+
+BAD = """
+import threading
+from pyrs.tck import PublisherVerification, TestEnvironment
+from tests.tck.right import RightPublisher
+
+class _Bad(PublisherVerification):
+    environment = TestEnvironment(timeout=0.2, no_signals_timeout=0.01, hook_timeout=0.2)
+    skip_tests = {name: "to be short" for name in PublisherVerification.test_names() if "spec105_must" not in name}
+
+class Nothing(_Bad):
+    def create_publisher(self, elements):
+        return None
+
+class Raises(_Bad):
+    def create_publisher(self, elements):
+        raise OSError("the database is away")
+
+class Exits(_Bad):
+    def create_publisher(self, elements):
+        raise SystemExit(3)
+
+class Blocks(_Bad):
+    def create_publisher(self, elements):
+        threading.Event().wait()
+
+class Last(_Bad):
+    def create_publisher(self, elements):
+        return RightPublisher(elements)
+"""
+UNITTEST = """
+import unittest, test_bad
+from pyrs.tck import as_test_case
+
+for name in ("Nothing", "Raises", "Exits", "Blocks", "Last"):
+    globals()[name] = as_test_case(getattr(test_bad, name))
+unittest.main()
+"""
+NAMES = ("Nothing", "Raises", "Exits", "Blocks", "Last")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["pytest", "-p", "no:cacheprovider", "test_bad.py"],
+        ["pyrs", "tck", *(f"test_bad:{name}" for name in NAMES)],
+        ["unittest_bad"],
+    ],
+    ids=["pytest", "command", "unittest"],
+)
+def test_a_publisher_that_is_not_made_is_told_and_the_run_goes_on(tmp_path: Path, command: list[str]) -> None:
+    (tmp_path / "test_bad.py").write_text(BAD, encoding="utf-8")
+    (tmp_path / "unittest_bad.py").write_text(UNITTEST, encoding="utf-8")
+    ran = run(tmp_path, *command)
+    said = ran.stdout + ran.stderr
+    assert ran.returncode == 1, said
+    for words in (
+        "create_publisher(3) returned None, which has no subscribe()",
+        "create_publisher(3) raised OSError: the database is away",
+        "SystemExit: 3",
+        "create_publisher(3) did not return within 200 ms",
+    ):
+        assert words in said
+    assert "threading.Event().wait()" in said, "where it blocks"
+    ending = {"pytest": "4 failed, 1 passed", "pyrs": "Last (python referee): 38 tests of the Java kit: 1 passed"}
+    assert ending.get(command[0], "FAILED (failures=4, skipped=250)") in said
 
 
 def test_unittest_gives_the_same_verdict() -> None:

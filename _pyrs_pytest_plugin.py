@@ -1,0 +1,76 @@
+"""What pytest loads in every run: it lets the referee in when somebody uses it, and imports nothing of pyrs before.
+
+It stands outside of the package, so that no pytest run fails, or slows down, for an installation of pyrs that it has no
+use for. The plugin itself is ``pyrs.tck.plugin``.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+REFEREES = ("python", "java", "both")
+FAMILIES = ("reactive-streams", "flow")
+# Properties of an item's report, one for each referee: they reach the summary from other processes, too.
+VERDICT = "reactive-streams-tck "
+
+_NAME = "pyrs-tck-items"
+
+
+def pytest_addoption(parser: Any) -> None:
+    """Let the user say who judges."""
+    group = parser.getgroup("Reactive Streams TCK")
+    group.addoption(
+        "--tck-referee",
+        choices=REFEREES,
+        default="python",
+        help="who judges: the port in Python (the default), the official kit in a JVM, or both, which must agree",
+    )
+    group.addoption(
+        "--tck-jvm",
+        default="jpype",
+        help="where the official kit runs: jpype (in this process: needs -p no:faulthandler), spark, or MODULE:NAME",
+    )
+    group.addoption(
+        "--tck-family",
+        choices=FAMILIES,
+        default="reactive-streams",
+        help="as what the official kit sees the object: org.reactivestreams or java.util.concurrent.Flow",
+    )
+
+
+def pytest_pycollect_makeitem(collector: Any, name: str, obj: object) -> Any:
+    """Collect subclasses of the verifications, whatever their names, unless a name begins with an underscore."""
+    if name.startswith("_") or not _is_verification(obj):
+        return None
+    return _plugin(collector.config).VerificationClass.from_parent(collector, name=name, obj=obj)
+
+
+def pytest_terminal_summary(terminalreporter: Any, config: Any) -> None:
+    """Sum up what other processes have judged: then nothing was collected in this one."""
+    if config.pluginmanager.hasplugin(_NAME):
+        return
+    reports = (report for reports in terminalreporter.stats.values() for report in reports)
+    if any(str(key).startswith(VERDICT) for report in reports for key, _ in getattr(report, "user_properties", ())):
+        _plugin(config).pytest_terminal_summary(terminalreporter, config)
+
+
+def _is_verification(thing: object) -> bool:
+    # Whoever has a verification has imported this.
+    base = getattr(sys.modules.get("pyrs.tck.verification"), "Verification", None)
+    return (
+        base is not None
+        and isinstance(thing, type)
+        and issubclass(thing, base)
+        and not thing.__module__.startswith("pyrs.tck.")
+        and bool(getattr(thing, "expected", ()))
+    )
+
+
+def _plugin(config: Any) -> Any:
+    """Return the plugin, which pytest knows of from now on."""
+    from pyrs.tck import plugin
+
+    if not config.pluginmanager.hasplugin(_NAME):
+        config.pluginmanager.register(plugin, _NAME)
+    return plugin
