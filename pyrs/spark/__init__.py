@@ -15,8 +15,20 @@ except ImportError as _missing:
 
 from pyrs.spark.events import events
 from pyrs.spark.frames import from_dataframe
+from pyrs.spark.microframes import for_each_frame
 from pyrs.spark.queries import Batch, from_stream
 from pyrs.spark.reading import PartitionFailed
+from pyrs.spark.schemas import SchemaMisfit
 from pyrs.spark.support import attach, supports
 
-__all__ = ["Batch", "PartitionFailed", "attach", "events", "from_dataframe", "from_stream", "supports"]
+__all__ = [
+    "Batch",
+    "PartitionFailed",
+    "SchemaMisfit",
+    "attach",
+    "events",
+    "for_each_frame",
+    "from_dataframe",
+    "from_stream",
+    "supports",
+]

@@ -1,0 +1,236 @@
+"""for_each_frame: how frames are cut, what waits meanwhile, and how it ends."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from threading import Event
+from typing import Any
+
+import pytest
+
+import pyrs
+from pyrs import schedulers
+from pyrs import spark as ps
+from pyrs.errors import JvmUnavailable
+from pyrs.spark import microframes
+from pyrs.testing import TestPublisher, TestSubscriber
+from tests.spark.waiting import DEADLINE, Gates, eventually
+
+SCHEMA = "n long"
+
+
+def rows_into(frames: list[list[int]]) -> Callable[[Any], None]:
+    return lambda df: frames.append([row.n for row in df.collect()])
+
+
+def tuples(count: int) -> pyrs.Stream[tuple[int]]:
+    return pyrs.range(count).map(lambda n: (n,))
+
+
+def test_frames_of_so_many_rows_and_the_rest(spark: Any) -> None:
+    frames: list[list[int]] = []
+    count = ps.for_each_frame(tuples(7), SCHEMA, rows_into(frames), max_rows=3, max_wait=60)
+    assert frames == []
+    assert count.block(DEADLINE) == 7
+    assert frames == [[0, 1, 2], [3, 4, 5], [6]]
+
+
+def test_nothing_at_all(spark: Any) -> None:
+    frames: list[list[int]] = []
+    assert ps.for_each_frame(pyrs.empty(), SCHEMA, rows_into(frames)).block(DEADLINE) == 0
+    assert frames == []
+
+
+def test_rows_that_wait_long_enough_are_a_frame(spark: Any) -> None:
+    time = schedulers.VirtualTime()
+    source: TestPublisher[Any] = TestPublisher(timeout=DEADLINE)
+    frames: list[list[int]] = []
+    counted: TestSubscriber[int] = TestSubscriber(None)
+    with schedulers.use(time):
+        ps.for_each_frame(source, SCHEMA, rows_into(frames), max_rows=100, max_wait=5).subscribe(counted)
+    source.await_requested(100).assert_max_requested(100)
+    source.next((1,))
+    source.next({"n": 2})
+    eventually(lambda: time.pending)
+    time.advance_by(4.9)
+    assert frames == []
+    time.advance_by(0.2)
+    eventually(lambda: frames == [[1, 2]])
+    source.next((3,))
+    source.complete()
+    assert counted.await_complete(DEADLINE) == [3]
+    assert frames == [[1, 2], [3]]
+
+
+def test_a_slow_source_that_is_pulled_does_not_hold_back_what_waits(spark: Any) -> None:
+    go_on = Event()
+    frames: list[list[int]] = []
+
+    def slowly() -> Any:
+        yield (1,)
+        assert go_on.wait(DEADLINE)
+        yield (2,)
+
+    counted: TestSubscriber[int] = TestSubscriber(None)
+    ps.for_each_frame(pyrs.from_iterable(slowly()), SCHEMA, rows_into(frames), max_wait=0.01).subscribe(counted)
+    eventually(lambda: frames == [[1]])
+    go_on.set()
+    assert counted.await_complete(DEADLINE) == [2]
+
+
+def test_one_frame_is_gathered_while_the_function_runs_and_no_more(spark: Any) -> None:
+    source: TestPublisher[Any] = TestPublisher(timeout=DEADLINE)
+    began, go_on = Event(), Event()
+    sizes: list[int] = []
+
+    def wait(df: Any) -> None:
+        began.set()
+        assert go_on.wait(DEADLINE)
+        sizes.append(df.count())
+
+    counted: TestSubscriber[int] = TestSubscriber(None)
+    ps.for_each_frame(source, SCHEMA, wait, max_rows=4, max_wait=60).subscribe(counted)
+    source.await_requested(4).assert_max_requested(4)
+    for n in range(4):
+        source.next((n,))
+    assert began.wait(DEADLINE)
+    source.await_requested(8).assert_max_requested(8)
+    for n in range(4):
+        source.next((n,))
+    source.assert_max_requested(8)
+    go_on.set()
+    source.await_requested(12).assert_max_requested(12)
+    source.complete()
+    assert counted.await_complete(DEADLINE) == [8]
+    assert sizes == [4, 4]
+
+
+def test_the_demand_is_whole_again_after_a_short_frame(spark: Any) -> None:
+    source: TestPublisher[Any] = TestPublisher(timeout=DEADLINE)
+    frames: list[list[int]] = []
+    counted: TestSubscriber[int] = TestSubscriber(None)
+    ps.for_each_frame(source, SCHEMA, rows_into(frames), max_rows=100, max_wait=0.001).subscribe(counted)
+    source.await_requested(100).assert_max_requested(100)
+    source.next((0,))
+    source.await_requested(101).assert_max_requested(101)
+    counted.cancel()
+
+
+def test_what_the_function_raises_cancels_upstream(spark: Any) -> None:
+    source: TestPublisher[Any] = TestPublisher(timeout=DEADLINE)
+    counted: TestSubscriber[int] = TestSubscriber(None)
+
+    def broken(df: Any) -> None:
+        raise ArithmeticError("mine")
+
+    ps.for_each_frame(source, SCHEMA, broken, max_rows=1).subscribe(counted)
+    source.await_requested(1)
+    source.next((1,))
+    assert str(counted.await_error(ArithmeticError, DEADLINE)) == "mine"
+    source.await_cancelled()
+
+
+def test_an_error_comes_after_the_rows_before_it(spark: Any) -> None:
+    frames: list[list[int]] = []
+    source = tuples(3).concat(pyrs.error(ArithmeticError("theirs")))
+    with pytest.raises(ArithmeticError, match="theirs"):
+        ps.for_each_frame(source, SCHEMA, rows_into(frames), max_rows=2, max_wait=60).block(DEADLINE)
+    assert frames == [[0, 1], [2]]
+
+
+def test_a_row_that_does_not_fit_is_named_and_its_frame_not_passed_on(spark: Any) -> None:
+    frames: list[list[int]] = []
+    source = pyrs.just((0,), (1,), (2,), ("three",))
+    with pytest.raises(ps.SchemaMisfit, match=r"element 3, \('three',\): field 'n' is of type bigint, and 'three' is"):
+        ps.for_each_frame(source, SCHEMA, rows_into(frames), max_rows=2).block(DEADLINE)
+    assert frames == [[0, 1]]
+
+
+def test_a_cancel_cancels_upstream_and_the_jobs(spark: Any, tmp_path: Any) -> None:
+    gates = Gates(tmp_path)
+    source: TestPublisher[Any] = TestPublisher(timeout=DEADLINE)
+    returned = Event()
+
+    def wait(df: Any) -> None:
+        try:
+            gates.guard(df.coalesce(1)).collect()
+        finally:
+            returned.set()
+
+    counted: TestSubscriber[int] = TestSubscriber(None)
+    ps.for_each_frame(source, SCHEMA, wait, max_rows=1).subscribe(counted)
+    source.await_requested(1)
+    source.next((1,))
+    eventually(gates.began)
+    counted.cancel()
+    assert returned.wait(DEADLINE)
+    source.await_cancelled()
+    counted.assert_live()
+
+
+def test_it_can_be_awaited_and_a_task_that_is_cancelled_cancels(spark: Any) -> None:
+    frames: list[list[int]] = []
+    source: TestPublisher[Any] = TestPublisher(timeout=DEADLINE)
+
+    async def main() -> None:
+        assert await ps.for_each_frame(tuples(3), SCHEMA, rows_into(frames), max_wait=0.01) == 3
+        task = asyncio.ensure_future(_awaited(ps.for_each_frame(source, SCHEMA, rows_into(frames))))
+        while not source.requests:
+            await asyncio.sleep(0.005)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(main())
+    assert sum(map(len, frames)) == 3
+    source.await_cancelled()
+
+
+async def _awaited(count: pyrs.Single[int]) -> int:
+    return await count
+
+
+def test_the_function_runs_with_the_local_properties_of_who_subscribed(spark: Any) -> None:
+    context = spark.sparkContext
+    seen: list[Any] = []
+
+    def look(df: Any) -> None:
+        name = threading.current_thread().name
+        seen.append((context.getLocalProperty("spark.scheduler.pool"), len(context.getJobTags()), name[:4]))
+
+    context.setLocalProperty("spark.scheduler.pool", "mine")
+    try:
+        ps.for_each_frame(tuples(1), SCHEMA, look, max_wait=0.01).block(DEADLINE)
+    finally:
+        context.setLocalProperty("spark.scheduler.pool", None)
+    assert seen == [("mine", 1, "pyrs")]
+
+
+def test_spark_before_4_makes_the_same_of_rows(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(microframes, "_TAKES_ARROW", False)
+    seen: list[Any] = []
+    source = pyrs.just((1, {"a": [1]}), {"n": 2})
+    schema = "n long, m map<string, array<int>>"
+    ps.for_each_frame(source, schema, lambda df: seen.extend(df.collect()), max_wait=0.01).block(DEADLINE)
+    assert [tuple(row) for row in seen] == [(1, {"a": [1]}), (2, None)]
+
+
+def test_bad_arguments(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    good = (pyrs.empty(), SCHEMA, print)
+    with pytest.raises(TypeError, match="publisher must be a Publisher"):
+        ps.for_each_frame(3, SCHEMA, print)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="schema must be a StructType or a string, not int"):
+        ps.for_each_frame(pyrs.empty(), 3, print)
+    with pytest.raises(TypeError, match="fn must be callable"):
+        ps.for_each_frame(pyrs.empty(), SCHEMA, None)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="max_rows must be at least 1"):
+        ps.for_each_frame(*good, max_rows=0)
+    with pytest.raises(ValueError, match="max_wait must be"):
+        ps.for_each_frame(*good, max_wait=0)
+    with pytest.raises(TypeError, match="spark must be a SparkSession, not str"):
+        ps.for_each_frame(*good, spark="spark")
+    monkeypatch.setenv("PYSPARK_PIN_THREAD", "false")
+    with pytest.raises(JvmUnavailable, match="PYSPARK_PIN_THREAD"):
+        ps.for_each_frame(*good)
