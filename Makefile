@@ -15,10 +15,10 @@ LIBRARIES := tests/interop/jars
 JAR_SOURCES := $(shell find jvm -path jvm/build -prune -o -path jvm/.gradle -prune -o -path jvm/src/test -prune \
   -o -type f -print 2>/dev/null) pyrs/__init__.py
 
-.PHONY: help setup system demo test lint docs wheel conformance bench nightly versions clean
+.PHONY: help setup system demo test lint docs wheel conformance bench nightly versions test-spark clean
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
 
 setup: system $(VENV)/.ready $(JAR) ## what demo and test share: JDK, Gradle, .venv, the jar
 
@@ -87,6 +87,9 @@ nightly: setup ## 10,000 random chains of operators on one thread and 10,000 on 
 
 versions: setup ## the core and the Python referee on every Python from 3.10 that is installed
 	@.ci/versions
+
+test-spark: setup ## Spark's tests on one version of PySpark: make test-spark SPARK=3.5
+	@PYTHON=$(BIN)/python .ci/spark $(SPARK)
 
 clean: ## removes what was built, and .venv
 	@rm -rf $(VENV) build dist site jvm/build jvm/.gradle pyrs/jvm/jars $(LIBRARIES)/lib $(LIBRARIES)/.gradle .mypy_cache .pytest_cache .ruff_cache .hypothesis
