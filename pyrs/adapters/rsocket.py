@@ -359,6 +359,8 @@ class _Sending(Subscriber[Any], Subscription):
     # What the stream calls, on any thread.
 
     def on_subscribe(self, subscription: Subscription, /) -> None:
+        if subscription is None:
+            raise NullSignal("on_subscribe(None)")
         if self._upstream is not None:
             subscription.cancel()  # 2.5
             return

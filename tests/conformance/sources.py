@@ -177,22 +177,39 @@ COLD: list[Entry] = [
         covers=("interval",),
         skips={MULTICAST: "it never ends, and each Subscriber has a clock of its own"},
     ),
-    publisher("concat", lambda n: pyrs.concat(numbers(n // 2), pushed(n - n // 2)), covers=("concat",)),
+    publisher(
+        "concat",
+        lambda n: pyrs.concat(numbers(n // 2), pushed(n - n // 2)),
+        failed=lambda: pyrs.concat(failed_stream(), pyrs.never()),
+        covers=("concat",),
+    ),
     publisher(
         "merge",
         lambda n: pyrs.merge(numbers(n // 2), pushed(n - n // 2)),
+        failed=lambda: pyrs.merge(failed_stream(), pyrs.never()),
         covers=("merge",),
         skips=MERGED,
         subset=True,
     ),
-    publisher("zip", lambda n: pyrs.zip(numbers(n), pushed(n)), covers=("zip",)),
+    publisher(
+        "zip",
+        lambda n: pyrs.zip(numbers(n), pushed(n)),
+        failed=lambda: pyrs.zip(pyrs.never(), failed_stream()),
+        covers=("zip",),
+    ),
     publisher(
         "combine_latest",
         lambda n: pyrs.combine_latest(pyrs.just(0), pushed(n)) if n else pyrs.empty(),
         failed=lambda: pyrs.combine_latest(pyrs.never(), failed_stream()),
         covers=("combine_latest",),
     ),
-    publisher("strict", lambda n: pyrs.strict(pushed(n)), covers=("strict",), subset=True),
+    publisher(
+        "strict",
+        lambda n: pyrs.strict(pushed(n)),
+        failed=lambda: pyrs.strict(failed_stream()),
+        covers=("strict",),
+        subset=True,
+    ),
 ]
 
 HOT: list[Entry] = [

@@ -13,6 +13,7 @@ ROOT = Path(__file__).resolve().parents[2]
 ROOMS = ("_core", "adapters", "aio", "jvm", "operators", "publishers", "schedulers", "sinks", "stream", "tck")
 FILES = ("api.py", "errors.py", "strictness.py")
 FACTORIES = (
+    "conformance/adapters.py",
     "conformance/entry.py",
     "conformance/feeding.py",
     "conformance/jvm_parties.py",

@@ -7,7 +7,6 @@ from typing import Any
 
 import pyrs
 from pyrs._core.callbacks import CallbackSubscriber
-from pyrs.adapters.futures import _Completing
 from pyrs.aio.iteration import _Inbox
 from pyrs.aio.subscribers import CoroutineSubscriber
 from pyrs.aio.waking import AsyncioWaker
@@ -139,7 +138,6 @@ SUBSCRIBERS: list[Entry] = [
     ),
     blackbox("async for", lambda: _inbox(1), trigger=_take_one, covers=("Stream.iterate",), subset=True),
     blackbox("iterate(prefetch=8)", lambda: _inbox(8), trigger=_take_one, covers=("Stream.iterate",)),
-    blackbox("adapters.futures.to_future", _Completing),
     whitebox(
         "a Subscriber of coroutines",
         lambda probe: CoroutineSubscriber(_Awaiting(probe)),

@@ -22,4 +22,5 @@ def test_a_row_is_as_the_page_says(entry: Entry, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("PYRS_TCK_TIMEOUT_SCALE", TIMEOUT_SCALE)
     result = judge_entry(entry, PYTHON, verify)
     assert result.problems(entry) == []
-    assert count_in(rows_of_page()[entry.name][0]) == sum(result.kit + result.beyond)
+    said = rows_of_page().get(entry.name)  # that no row is missing is another test's
+    assert said is None or count_in(said[0]) == sum(result.kit + result.beyond)

@@ -1,0 +1,225 @@
+"""What `pyrs.adapters` makes of other libraries' objects, and what it hands a stream to.
+
+The libraries are imported by whoever is judged: the list can be read without them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import queue
+from collections.abc import Callable, Iterator
+from itertools import count, islice
+from typing import Any
+
+from pyrs import schedulers
+from pyrs.adapters.futures import _Completing
+from pyrs.adapters.queues import from_queue
+from pyrs.aio import background_loop
+from pyrs.operators.terminal import _Queue
+from tests.conformance.entry import Entry, blackbox, numbers, publisher
+from tests.conformance.sources import EMPTY, MULTICAST, ONE_SUBSCRIBER
+
+__all__ = ["ADAPTERS"]
+
+PUSHED_AT_ONCE = 1_000  # what cannot be slowed down is held, so there must be an end to it
+SHARED = {MULTICAST: "several Subscribers share what is in the queue"}
+
+
+class _Filled(queue.SimpleQueue):  # type: ignore[type-arg]
+    """A queue that as many numbers as are wanted were put into, without holding them; then None for ever."""
+
+    def __init__(self, elements: int) -> None:
+        super().__init__()
+        self._numbers = islice(count(), elements)
+
+    def get(self, block: bool = True, timeout: float | None = None) -> int | None:
+        return next(self._numbers, None)
+
+
+class _FilledOnLoop(asyncio.Queue):  # type: ignore[type-arg]
+    """The same for coroutines."""
+
+    def __init__(self, elements: int) -> None:
+        super().__init__()
+        self._numbers = islice(count(), elements)
+
+    async def get(self) -> int | None:
+        await asyncio.sleep(0)
+        return next(self._numbers, None)
+
+
+def _of_a_loops_queue(elements: int) -> Any:
+    return from_queue(_FilledOnLoop(elements), end=None, scheduler=schedulers.asyncio(background_loop()))
+
+
+def _observed(elements: int) -> Any:
+    import reactivex
+
+    from pyrs.adapters.reactivex import from_observable
+
+    return from_observable(reactivex.from_iterable(range(elements)))
+
+
+def _observed_failure() -> Any:
+    import reactivex
+
+    from pyrs.adapters.reactivex import from_observable
+
+    return from_observable(reactivex.throw(ValueError("failed from the start")))
+
+
+def _there_and_back(elements: int) -> Any:
+    from pyrs.adapters.reactivex import from_observable, to_observable
+
+    return from_observable(to_observable(numbers(elements)))
+
+
+def _observing(request: int) -> Callable[[], Any]:
+    def make() -> Any:
+        from reactivex import Observer
+
+        from pyrs.adapters.reactivex import _Observing
+
+        return _Observing(Observer(_nothing, _nothing, _nothing), request)
+
+    return make
+
+
+def _nothing(*arguments: object) -> None:
+    pass
+
+
+def _payload(number: int) -> Any:
+    from rsocket.payload import Payload
+
+    return Payload(b"%d" % number)
+
+
+def _of_a_generator(elements: int) -> Any:
+    from rsocket.streams.stream_from_generator import StreamFromGenerator
+
+    from pyrs.adapters.rsocket import from_rsocket
+
+    def payloads() -> Iterator[tuple[Any, bool]]:
+        for number in islice(count(1), elements):
+            yield _payload(number), number == elements
+
+    return from_rsocket(lambda: StreamFromGenerator(payloads), loop=background_loop())
+
+
+def _answered(elements: int) -> Any:
+    """What one peer gives to rsocket-py and the other takes from it, without the network between."""
+    from pyrs.adapters.rsocket import from_rsocket, to_rsocket
+
+    return from_rsocket(lambda: to_rsocket(numbers(elements).map(_payload)), loop=background_loop())
+
+
+def _received(elements: int) -> Any:
+    """What a Receiver is sent: it is subscribed to the other side's publisher as rsocket-py subscribes it."""
+    from pyrs.adapters.rsocket import Receiver, to_rsocket
+
+    async def begin() -> Any:
+        receiver = Receiver()
+        to_rsocket(numbers(elements).map(_payload)).subscribe(receiver)
+        return receiver.stream
+
+    return asyncio.run_coroutine_threadsafe(begin(), background_loop()).result(10)
+
+
+class _Peer:
+    """A subscriber of rsocket-py's that wants one element after the other."""
+
+    def on_subscribe(self, subscription: Any) -> None:
+        pass
+
+    def on_next(self, value: Any, is_complete: bool = False) -> None:
+        pass
+
+    def on_error(self, exception: BaseException) -> None:
+        pass
+
+    def on_complete(self) -> None:
+        pass
+
+
+def _sending() -> Any:
+    from pyrs.adapters.rsocket import _Sending
+
+    sending = _Sending(_Peer(), background_loop())
+    sending.subscribed = True
+    return sending
+
+
+def _peer_requests(sending: Any) -> None:
+    background_loop().call_soon_threadsafe(sending.request, 1)
+
+
+ADAPTERS: list[Entry] = [
+    publisher(
+        "adapters.queues.from_queue",
+        lambda n: from_queue(_Filled(n), end=None),
+        failed=None,
+        covers=("adapters.queues.from_queue",),
+        skips=SHARED,
+        subset=True,
+    ),
+    publisher(
+        "adapters.queues.from_queue of asyncio",
+        _of_a_loops_queue,
+        failed=None,
+        covers=("adapters.queues.from_queue",),
+        skips=SHARED,
+    ),
+    blackbox(
+        "adapters.queues.to_queue",
+        lambda: _Queue(1),
+        trigger=lambda arriving: arriving.refill.taken(),
+        covers=("adapters.queues.to_queue",),
+    ),
+    blackbox("adapters.futures.to_future", _Completing, covers=("adapters.futures.to_future",)),
+    publisher(
+        "adapters.reactivex.from_observable",
+        _observed,
+        failed=_observed_failure,
+        most=PUSHED_AT_ONCE,
+        covers=("adapters.reactivex.from_observable",),
+    ),
+    publisher(
+        "adapters.reactivex, to an Observable and back",
+        _there_and_back,
+        failed=_observed_failure,
+        most=PUSHED_AT_ONCE,
+        covers=("adapters.reactivex.to_observable", "adapters.reactivex.from_observable"),
+    ),
+    blackbox("adapters.reactivex.to_observable", _observing(2**63 - 1), covers=("adapters.reactivex.to_observable",)),
+    blackbox(
+        "adapters.reactivex.to_observable(request=3)", _observing(3), covers=("adapters.reactivex.to_observable",)
+    ),
+    publisher(
+        "adapters.rsocket.from_rsocket of a generator",
+        _of_a_generator,
+        failed=None,
+        covers=("adapters.rsocket.from_rsocket",),
+        skips={EMPTY: "what rsocket-py sends for an empty generator is an empty Payload"},
+    ),
+    publisher(
+        "adapters.rsocket, to rsocket-py and back",
+        _answered,
+        failed=None,
+        covers=("adapters.rsocket.from_rsocket", "adapters.rsocket.to_rsocket"),
+    ),
+    publisher(
+        "adapters.rsocket.Receiver",
+        _received,
+        failed=None,
+        covers=("adapters.rsocket.Receiver",),
+        skips=ONE_SUBSCRIBER,
+    ),
+    blackbox(
+        "adapters.rsocket.to_rsocket",
+        _sending,
+        trigger=_peer_requests,
+        covers=("adapters.rsocket.to_rsocket",),
+        subset=True,
+    ),
+]
