@@ -19,15 +19,18 @@ from pyrs.spark.microframes import for_each_frame
 from pyrs.spark.queries import Batch, from_stream
 from pyrs.spark.reading import PartitionFailed
 from pyrs.spark.schemas import SchemaMisfit
+from pyrs.spark.stages import apply, for_each_partition
 from pyrs.spark.support import attach, supports
 
 __all__ = [
     "Batch",
     "PartitionFailed",
     "SchemaMisfit",
+    "apply",
     "attach",
     "events",
     "for_each_frame",
+    "for_each_partition",
     "from_dataframe",
     "from_stream",
     "supports",

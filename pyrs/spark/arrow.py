@@ -12,7 +12,7 @@ from pyspark.sql import Row
 from pyspark.sql import types as spark_types
 from pyspark.sql.pandas.types import to_arrow_schema
 
-__all__ = ["SHAPES", "Shape", "arrow_schema", "checked_shape", "opened", "read_batch", "read_stream"]
+__all__ = ["SHAPES", "Shape", "arrow_schema", "checked_shape", "opened", "read_batch", "read_stream", "with_zone"]
 
 _LARGE = "spark.sql.execution.arrow.useLargeVarTypes"
 _ZONE = "spark.sql.session.timeZone"
@@ -203,6 +203,16 @@ def _naive(batch: Any, zone: str) -> Any:
         if pyarrow.types.is_timestamp(field.type) and field.type.tz is not None:
             times = compute.local_timestamp(batch.column(i).cast(pyarrow.timestamp(field.type.unit, zone)))
             batch = batch.set_column(i, field.name, times)
+    return batch
+
+
+def with_zone(batch: Any, zone: str) -> Any:
+    """Return the batch with its naive times taken for those of this zone: the reverse of what pandas is shown."""
+    from pyarrow import compute
+
+    for i, field in enumerate(batch.schema):
+        if pyarrow.types.is_timestamp(field.type) and field.type.tz is None:
+            batch = batch.set_column(i, field.name, compute.assume_timezone(batch.column(i), zone))
     return batch
 
 

@@ -13,7 +13,8 @@ from pyrs._core.coordinator import Coordinator, Operator
 from pyrs._core.text import checked_natural
 from pyrs.api import Subscriber
 from pyrs.spark.arrow import Shape, opened
-from pyrs.spark.reading import PartitionFailed, Reader, reader_for
+from pyrs.spark.failures import partition_failed
+from pyrs.spark.reading import Reader, reader_for
 from pyrs.spark.sessions import Jobs, checked_dataframe, lane_executor, live_context
 from pyrs.stream.stream import Stream
 
@@ -205,9 +206,7 @@ class _FramesRun(Coordinator[Any]):
         except Exception as error:
             if self._is_over():
                 return  # most likely the cancel itself
-            failed = PartitionFailed(partition.number, _reason(error))
-            failed.__cause__ = error
-            partition.error = failed
+            partition.error = partition_failed(error, partition.number)
         partition.done = True
         self.wake()
 
@@ -222,19 +221,3 @@ class _FramesRun(Coordinator[Any]):
             self._jobs.cancel()
         self._slots.clear()
         self._rows = None
-
-
-def _reason(error: BaseException) -> str:
-    """Return in one line what went wrong: of an error that comes from Java, its first cause."""
-    text = f"{type(error).__name__}: {error}"
-    java = getattr(error, "java_exception", None)
-    try:
-        while java is not None:
-            text, java = java.toString(), java.getCause()
-    except Exception:  # the JVM is gone
-        pass
-    lines = text.strip().splitlines()
-    if "Traceback (most recent call last):" in text:  # of a Python worker: what was raised there is its last line
-        lines = [line for line in lines[1:] if line[:1].isalpha()] or lines
-        return lines[-1]
-    return lines[0]

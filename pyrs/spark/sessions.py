@@ -61,8 +61,8 @@ def inherited(context: Any, task: Callable[[], object]) -> Callable[[], object]:
     return run
 
 
-def checked_dataframe(df: Any, *, streaming: bool) -> Any:
-    """Return the DataFrame, if it is one of a live classic session, and streaming or not.
+def checked_dataframe(df: Any, *, streaming: bool | None) -> Any:
+    """Return the DataFrame, if it is one of a live classic session, and streaming or not, or either (None).
 
     Raises:
         TypeError: it is no DataFrame.
@@ -76,7 +76,7 @@ def checked_dataframe(df: Any, *, streaming: bool) -> Any:
     if not isinstance(df, DataFrame) and "pyspark.sql.connect.dataframe.DataFrame" not in names:
         raise TypeError(f"{parameter} must be a DataFrame, not {type(df).__name__}")
     live_context(df.sparkSession)
-    if df.isStreaming is not streaming:
+    if streaming is not None and df.isStreaming is not streaming:
         raise ValueError(
             "sdf is no streaming DataFrame: use from_dataframe"
             if streaming

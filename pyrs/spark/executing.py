@@ -1,0 +1,231 @@
+"""What runs on the executors: a partition as a Stream, through a stage, or to a Subscriber."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
+from threading import Event
+from typing import Any, NamedTuple
+
+import pyarrow
+
+from pyrs._core.iterating import IterablePublisher
+from pyrs._core.sites import is_coroutine_function
+from pyrs._core.subscription import checked_subscriber
+from pyrs._core.text import checked_publisher
+from pyrs.api import Processor, Publisher, Subscriber, Subscription
+from pyrs.publishers.deferred import defer
+from pyrs.spark.arrow import Shape, with_zone
+from pyrs.spark.reading import PartitionFailed
+from pyrs.spark.schemas import RowEncoder
+from pyrs.stream.stream import Stream
+
+__all__ = ["Delivery", "Staged"]
+
+_AHEAD = 32  # elements, which may be batches all the same where a stage makes such of rows
+
+
+class Staged(NamedTuple):
+    """A stage, and what it takes and gives. It travels to the executors.
+
+    Attributes:
+        stage: a function Stream to Publisher, or what makes a Processor.
+        makes_processor: which of them it is.
+        shape: what the elements are that it takes.
+        encoder: what its elements become.
+        zone: the session's time zone, in which pandas shows times.
+        rows: the most rows of a batch that is sent on.
+    """
+
+    stage: Callable[..., Any]
+    makes_processor: bool
+    shape: Shape
+    encoder: RowEncoder
+    zone: str
+    rows: int
+
+    def run(self, partition: int, batches: Iterable[Any]) -> Iterator[Any]:
+        """Return the batches that the stage makes of those of a partition, one at a time as they are asked for.
+
+        Raises:
+            PartitionFailed: with whatever was raised as its cause.
+        """
+        try:
+            yield from self._encoded(self._staged(_stream(self.shape, partition, batches)))
+        except Exception as error:
+            raise PartitionFailed(partition, f"{type(error).__name__}: {error}") from error
+
+    def _staged(self, source: Stream[Any]) -> Stream[Any]:
+        if not self.makes_processor:
+            return Stream(checked_publisher(self.stage(source), "the result of stage"))
+
+        def joined() -> Publisher[Any]:
+            processor = self.stage()
+            if not isinstance(processor, Processor):
+                raise TypeError(f"stage must make a Processor, not {type(processor).__name__}")
+            source.subscribe(processor)
+            return processor
+
+        return defer(joined)
+
+    def _encoded(self, staged: Stream[Any]) -> Iterator[Any]:
+        rows: list[Any] = []
+        number = 0  # of the first row that is gathered
+        ahead = 1 if self.shape.name in ("arrow", "pandas") else _AHEAD
+        for element in staged.to_iterable(prefetch=ahead):
+            whole = _whole(element, self.zone)
+            if whole is None:
+                rows.append(element)
+            if rows and (whole is not None or len(rows) == self.rows):
+                yield self.encoder.batch(rows, number)
+                number += len(rows)
+                rows = []
+            if whole is not None:
+                yield self.encoder.fitted(whole, number)
+                number += 1
+        if rows:
+            yield self.encoder.batch(rows, number)
+
+
+def _whole(element: Any, zone: str) -> Any:
+    """Return the batch that an element is, if it is one and no row."""
+    if isinstance(element, pyarrow.RecordBatch):
+        return element
+    if type(element).__module__.startswith("pandas.") and hasattr(element, "columns"):
+        return with_zone(pyarrow.RecordBatch.from_pandas(element, preserve_index=False), zone)
+    return None
+
+
+class Delivery(NamedTuple):
+    """What makes a Subscriber for each partition, and what that is given. It travels to the executors.
+
+    Attributes:
+        factory: makes the Subscriber.
+        shape: what the elements are.
+    """
+
+    factory: Callable[[], Any]
+    shape: Shape
+
+    def run(self, partition: int, batches: Iterable[Any]) -> Iterator[Any]:
+        """Have a Subscriber of its own take the partition, and give one row with how many elements it took.
+
+        Raises:
+            PartitionFailed: the Subscriber or the factory raised; that is the cause.
+        """
+        try:
+            subscriber = self.factory()
+            watched = _watched(subscriber)
+            _stream(self.shape, partition, batches).subscribe(watched)
+            watched.ended.wait()
+            if watched.error is not None:
+                raise watched.error
+        except Exception as error:
+            raise PartitionFailed(partition, f"{type(error).__name__}: {error}") from error
+        yield pyarrow.RecordBatch.from_pydict({"elements": pyarrow.array([watched.count], pyarrow.int64())})
+
+
+def _stream(shape: Shape, partition: int, batches: Iterable[Any]) -> Stream[Any]:
+    elements = chain.from_iterable(shape.of_batch(batch)[0] for batch in batches if batch.num_rows)
+    return Stream(IterablePublisher(_Once(elements), (), f"partition {partition}"))
+
+
+class _Once(Iterable[Any]):
+    """A partition comes over a socket, and not a second time."""
+
+    def __init__(self, iterator: Iterator[Any]) -> None:
+        self._iterator: Iterator[Any] | None = iterator
+
+    def __iter__(self) -> Iterator[Any]:
+        iterator, self._iterator = self._iterator, None
+        if iterator is None:
+            raise RuntimeError("a partition can be subscribed to once: share() it where several want its elements")
+        return iterator
+
+
+class _Watched(Subscription):
+    """Notes how a Subscriber ends: well, by a cancel of its own, or by an error of its own (2.13), which we raise."""
+
+    def __init__(self, subscriber: Any) -> None:
+        self._subscriber = subscriber
+        self._subscription: Subscription | None = None
+        self.ended = Event()
+        self.error: BaseException | None = None
+        self.count = 0
+
+    def request(self, n: int, /) -> None:
+        subscription = self._subscription
+        if subscription is not None:
+            subscription.request(n)
+
+    def cancel(self) -> None:
+        subscription, self._subscription = self._subscription, None
+        if subscription is not None:
+            subscription.cancel()
+        self.ended.set()
+
+    def raised(self, error: BaseException) -> None:
+        """It raised, which is as good as a cancel, but not for the task."""
+        if self.error is None:
+            self.error = error
+        self.cancel()
+
+
+class _WatchedSubscriber(_Watched, Subscriber[Any]):
+    def on_subscribe(self, subscription: Subscription, /) -> None:
+        self._subscription = subscription
+        self._tell(self._subscriber.on_subscribe, self)
+
+    def on_next(self, element: Any, /) -> None:
+        self.count += 1
+        self._tell(self._subscriber.on_next, element)
+
+    def on_error(self, error: BaseException, /) -> None:
+        self.error = error
+        self._tell(self._subscriber.on_error, error)
+        self.ended.set()
+
+    def on_complete(self) -> None:
+        self._tell(self._subscriber.on_complete)
+        self.ended.set()
+
+    def _tell(self, method: Callable[..., object], *arguments: Any) -> None:
+        try:
+            method(*arguments)
+        except BaseException as error:
+            self.raised(error)
+
+
+class _WatchedCoroutines(_Watched):
+    """The same of a Subscriber whose methods are coroutine functions, or some of them."""
+
+    async def on_subscribe(self, subscription: Subscription, /) -> None:
+        self._subscription = subscription
+        await self._tell(self._subscriber.on_subscribe, self)
+
+    async def on_next(self, element: Any, /) -> None:
+        self.count += 1
+        await self._tell(self._subscriber.on_next, element)
+
+    async def on_error(self, error: BaseException, /) -> None:
+        self.error = error
+        await self._tell(self._subscriber.on_error, error)
+        self.ended.set()
+
+    async def on_complete(self) -> None:
+        await self._tell(self._subscriber.on_complete)
+        self.ended.set()
+
+    async def _tell(self, method: Callable[..., Any], *arguments: Any) -> None:
+        try:
+            result = method(*arguments)
+            if hasattr(result, "__await__"):
+                await result
+        except BaseException as error:
+            self.raised(error)
+
+
+def _watched(subscriber: Any) -> Any:
+    plain = checked_subscriber(subscriber)
+    methods = (plain.on_next, plain.on_subscribe, plain.on_error, plain.on_complete)
+    return _WatchedCoroutines(plain) if any(map(is_coroutine_function, methods)) else _WatchedSubscriber(plain)

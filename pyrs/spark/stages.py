@@ -1,0 +1,221 @@
+"""pyrs on the executors: a stage within each partition of a DataFrame, or a Subscriber for each."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from pyrs._core.context import capture
+from pyrs._core.coordinator import Coordinator, Operator
+from pyrs._core.text import checked_callable, name_of
+from pyrs.api import Processor, Publisher, Subscriber
+from pyrs.spark.arrow import checked_shape
+from pyrs.spark.executing import Delivery, Staged
+from pyrs.spark.failures import partition_failed
+from pyrs.spark.schemas import RowEncoder, checked_schema
+from pyrs.spark.sessions import Jobs, checked_dataframe, lane_executor, live_context
+from pyrs.stream.single import Single
+from pyrs.stream.stream import Stream
+
+__all__ = ["apply", "for_each_partition"]
+
+_ROWS = 10_000
+
+
+def apply(
+    df: Any, stage: Callable[[Stream[Any]], Publisher[Any]] | Callable[[], Any], schema: Any, as_: str = "rows"
+) -> Any:
+    """Return a DataFrame of what a stage makes of each partition: pyrs on the executors.
+
+    ::
+
+        partition 0  ---1---2---|  stage  ---10---20---|
+        partition 1  ---3---|      stage  ---30---|
+        apply(df, stage, schema)   a DataFrame of 10, 20, 30
+
+    The same stage runs in the driver (``stage(stream)``), in a Reactor chain (``to_jvm_stage``) and here. Batch and
+    streaming DataFrames are taken alike; of a streaming one each micro-batch has its partitions. Nothing runs until
+    Spark runs the DataFrame that is returned.
+
+    Each partition is a stream of its own, and a stage that keeps state keeps it for one partition. Rows are pulled
+    from Spark as the stage demands them, one Arrow batch at a time, and at most
+    ``spark.sql.execution.arrow.maxRecordsPerBatch`` of what it gives (10,000) are gathered for a batch of their own. Of
+    a stage that is no plain chain of iterators 32 elements are demanded ahead, or one where it is given batches.
+    The stage has to let go of a partition when it is at its end: it is part of a task.
+
+    The executors need pyrs, pyarrow and pandas; the stage is pickled as Spark pickles any function. Spark may run a
+    task again, and the stage with it.
+
+    Args:
+        df: the DataFrame, of a classic session, batch or streaming.
+        stage: called on the executor with a ``Stream`` of a partition's elements; returns a Publisher of rows. Or
+            a class of Processors, or another callable without arguments that makes one for each partition.
+        schema: of the rows that come out: a ``StructType``, or text such as ``"id long, name string"``.
+        as_: what the stage is given, as in ``from_dataframe``. Whatever it is, what comes out may be a ``Row``, a tuple
+            or a dict, a ``pyarrow.RecordBatch`` or a ``pandas.DataFrame``.
+
+    Raises:
+        TypeError: df is no DataFrame, stage cannot be called so, schema is none, or has a type that Arrow cannot carry.
+        ValueError: as_ names no form, or the schema has no column or two of one name.
+        JvmUnavailable: the session is one of Spark Connect, was stopped, or runs with ``PYSPARK_PIN_THREAD=false``.
+
+    What fails within a partition fails the task, and the query, with ``PartitionFailed`` in Spark's error: it says
+    which partition and why. An element that is no row of the schema is a ``SchemaMisfit`` there.
+
+    Example:
+        >>> def large(orders):                                                      # doctest: +SKIP
+        ...     return orders.filter(lambda order: order.amount > 100).map(lambda order: (order.id,))
+        >>> apply(df, large, "id long").write.parquet("/data/large")                # doctest: +SKIP
+    """
+    checked_dataframe(df, streaming=None)
+    makes_processor = _makes_processor(stage)
+    spark = df.sparkSession
+    struct = checked_schema(spark, schema)
+    conf, zone = spark.conf, spark.conf.get("spark.sql.session.timeZone")
+    large = conf.get("spark.sql.execution.arrow.useLargeVarTypes", "false") == "true"
+    rows = int(conf.get("spark.sql.execution.arrow.maxRecordsPerBatch"))
+    staged = Staged(
+        stage,
+        makes_processor,
+        checked_shape(as_, df.schema, zone),
+        RowEncoder(struct, large),
+        zone,
+        rows if rows > 0 else _ROWS,
+    )
+    return df.mapInArrow(_task(staged), struct)
+
+
+def for_each_partition(df: Any, subscriber_factory: Callable[[], Any], as_: str = "rows") -> Single[int]:
+    """Have a Subscriber of its own, made on the executor, take each partition; count the elements.
+
+    ::
+
+        partition 0  ---1---2---|  a Subscriber
+        partition 1  ---3---|      another Subscriber
+        for_each_partition(df, ...)                    --3--|
+
+    Nothing happens until somebody subscribes: call ``block()``, or ``await`` it on an asyncio loop. Each time runs it
+    anew. Leaving either, or a cancel, cancels the job.
+
+    A Subscriber is given what it requests: rows are pulled from Spark as it demands them, and one that is slow holds
+    up its task alone. The task lasts until the end was signalled or the Subscriber cancelled, so one that neither
+    requests nor cancels keeps it for ever. Its methods may be coroutine functions.
+
+    At least once: Spark may run a task again, for a new Subscriber, which then is given the partition from its
+    beginning.
+
+    Args:
+        df: the DataFrame, of a classic session. With a streaming one, call this in ``foreachBatch``.
+        subscriber_factory: called on the executor without arguments, once for each partition. ``TaskContext.get()``
+            tells which it is.
+        as_: what the elements are, as in ``from_dataframe``.
+
+    Returns:
+        How many elements were signalled in all.
+
+    Raises:
+        TypeError: df is no DataFrame, or subscriber_factory cannot be called.
+        ValueError: df is streaming, or as_ names no form.
+        JvmUnavailable: the session is one of Spark Connect, was stopped, or runs with ``PYSPARK_PIN_THREAD=false``.
+
+    A Subscriber that raises fails its task; if Spark gives up on that, the result is ``PartitionFailed``.
+
+    Rules: 1.1, 1.3, 2.13, 3.5, 3.9.
+
+    Example:
+        >>> for_each_partition(df, lambda: Uploader("s3://bucket"), as_="dicts").block()    # doctest: +SKIP
+        1000000
+    """
+    checked_dataframe(df, streaming=None)
+    if df.isStreaming:
+        raise ValueError(
+            "df is a streaming DataFrame: use sdf.writeStream.foreachBatch("
+            "lambda batch, number: for_each_partition(batch, subscriber_factory).block())"
+        )
+    checked_callable(subscriber_factory, "subscriber_factory")
+    shape = checked_shape(as_, df.schema, df.sparkSession.conf.get("spark.sql.session.timeZone"))
+    mapped = df.mapInArrow(_task(Delivery(subscriber_factory, shape)), "elements long")
+    return Single(_Deliveries(mapped, f"for_each_partition({name_of(subscriber_factory)}, as_={as_!r})"))
+
+
+def _makes_processor(stage: Any) -> bool:
+    """Return whether it is called without an argument.
+
+    Raises:
+        TypeError: it is not called so, nor with one.
+    """
+    if isinstance(stage, type) and issubclass(stage, Processor):
+        return True
+    checked_callable(stage, "stage")
+    try:
+        signature = inspect.signature(stage)
+    except ValueError:  # a builtin that does not say
+        return False
+    for arguments, makes_processor in (((None,), False), ((), True)):
+        try:
+            signature.bind(*arguments)
+        except TypeError:
+            continue
+        return makes_processor
+    raise TypeError(f"stage must take a Stream, or no argument and make a Processor: {name_of(stage)}{signature}")
+
+
+def _task(work: Staged | Delivery) -> Callable[[Iterable[Any]], Iterator[Any]]:
+    """Return what Spark runs for a partition."""
+
+    def task(batches: Iterable[Any]) -> Iterator[Any]:
+        from pyspark import TaskContext
+
+        return work.run(TaskContext.get().partitionId(), batches)
+
+    return task
+
+
+class _Deliveries(Operator[int]):
+    def __init__(self, mapped: Any, call: str) -> None:
+        super().__init__(None, call)
+        self.mapped = mapped
+
+    def run(self, subscriber: Subscriber[Any]) -> _DeliveriesRun:
+        return _DeliveriesRun(subscriber, self)
+
+
+class _DeliveriesRun(Coordinator[int]):
+    """One job, on a thread of ours, for one Subscriber."""
+
+    def __init__(self, subscriber: Subscriber[int], operator: _Deliveries) -> None:
+        super().__init__(subscriber, operator, lane_executor(capture()))
+        self._mapped = operator.mapped
+        self._jobs: Jobs | None = None
+        self._started = False
+
+    def _begin(self) -> None:
+        # On the thread that subscribes, for its local properties.
+        self._jobs = Jobs(live_context(self._mapped.sparkSession))
+
+    def _advance(self) -> None:
+        if self._jobs is not None and not self._started and self._demand():
+            self._started = True
+            self._jobs.submit(self._run_job)
+
+    def _run_job(self) -> None:
+        try:
+            # A plan of its own: a cancel kills the stages of a shared one for everybody.
+            counts = self._mapped.alias("pyrs").collect()
+        except Exception as error:
+            if self._live:  # else it is most likely the cancel itself
+                self.post(self._job_failed, partition_failed(error))
+        else:
+            self.post(self._job_done, sum(row.elements for row in counts))
+
+    def _job_done(self, count: int) -> None:
+        self._emit(count)
+        self._complete()
+
+    def _job_failed(self, error: BaseException) -> None:
+        self._fail(error)
+
+    def _release(self) -> None:
+        if self._jobs is not None:
+            self._jobs.cancel()

@@ -1,0 +1,251 @@
+"""apply: a stage within each partition, on the executors; what comes out, how lazily, and how it fails."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import pyrs
+from pyrs import spark as ps
+from pyrs.spark.executing import Staged
+from tests.spark.waiting import DEADLINE
+
+pytest.importorskip("pandas")  # mapInArrow asks for it
+
+
+def test_a_function_of_a_stream(spark: Any) -> None:
+    df = spark.range(0, 10, 1, 3)
+
+    def odd(rows: pyrs.Stream[Any]) -> pyrs.Stream[Any]:
+        return rows.filter(lambda row: row.id % 2).map(lambda row: (row.id * 10, str(row.id)))
+
+    result = ps.apply(df, odd, "ten long, text string")
+    assert [tuple(row) for row in result.collect()] == [(n * 10, str(n)) for n in (1, 3, 5, 7, 9)]
+    assert result.schema.simpleString() == "struct<ten:bigint,text:string>"
+
+
+def test_the_same_stage_in_the_driver(spark: Any) -> None:
+    def doubled(rows: pyrs.Stream[Any]) -> pyrs.Stream[Any]:
+        return rows.map(lambda row: {"twice": row.id * 2})
+
+    df = spark.range(5)
+    here = doubled(ps.from_dataframe(df)).collect(timeout=DEADLINE)
+    assert [row.asDict() for row in ps.apply(df, doubled, "twice long").collect()] == here
+
+
+def test_each_partition_is_a_stream_of_its_own(spark: Any) -> None:
+    df = spark.range(0, 9, 1, 3)
+    counted = ps.apply(df, lambda rows: rows.count().map(lambda n: (n,)), "n long")
+    assert [row.n for row in counted.collect()] == [3, 3, 3]
+    two_are_empty = ps.apply(df.filter("id < 3"), lambda rows: rows.count().map(lambda n: (n,)), "n long")
+    assert [row.n for row in two_are_empty.collect()] == [3, 0, 0]
+
+
+def test_stages_with_threads_and_coroutines(spark: Any) -> None:
+    def asynchronous(rows: pyrs.Stream[Any]) -> pyrs.Stream[Any]:
+        import asyncio
+
+        from pyrs import schedulers
+
+        async def later(row: Any) -> Any:
+            await asyncio.sleep(0)
+            return (row.id + 1,)
+
+        return rows.publish_on(schedulers.default(), prefetch=2).map(later)
+
+    assert [row.n for row in ps.apply(spark.range(0, 5, 1, 2), asynchronous, "n long").collect()] == [1, 2, 3, 4, 5]
+
+
+def make_processor() -> Any:
+    """A class that travels by value: it is no executor's to import."""
+
+    class Halves(pyrs.Processor[Any, Any]):
+        """Passes on the rows of even numbers, with back pressure."""
+
+        def __init__(self, by: int = 2) -> None:
+            self.by = by
+            self.upstream: Any = None
+            self.downstream: Any = None
+
+        def on_subscribe(self, subscription: Any, /) -> None:
+            self.upstream = subscription
+
+        def subscribe(self, subscriber: Any, /) -> None:
+            self.downstream = subscriber
+            subscriber.on_subscribe(self.upstream)
+
+        def on_next(self, row: Any, /) -> None:
+            if row.id % self.by:
+                self.upstream.request(1)
+            else:
+                self.downstream.on_next((row.id // self.by,))
+
+        def on_error(self, error: BaseException, /) -> None:
+            self.downstream.on_error(error)
+
+        def on_complete(self) -> None:
+            self.downstream.on_complete()
+
+    return Halves
+
+
+def test_processors(spark: Any) -> None:
+    halves = make_processor()
+    df = spark.range(0, 8, 1, 2)
+    for stage in (halves, lambda: halves(2)):
+        assert [row.n for row in ps.apply(df, stage, "n long").collect()] == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("as_", ["rows", "tuples", "dicts", "arrow", "pandas"])
+def test_whatever_goes_in_may_come_out(spark: Any, as_: str) -> None:
+    df = spark.sql("select id, timestamp'2024-05-06 07:08:09' as at, 'x' as s from range(0, 6, 1, 2)")
+    assert ps.apply(df, lambda elements: elements, df.schema, as_=as_).collect() == df.collect()
+
+
+def test_times_are_in_the_session_s_zone(spark: Any) -> None:
+    zone = spark.conf.get("spark.sql.session.timeZone")
+    spark.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
+    try:
+        df = spark.sql("select timestamp'2024-05-06 07:08:09' as at")
+        (hour,) = ps.apply(df, lambda f: f.map(lambda frame: (int(frame["at"][0].hour),)), "h int", "pandas").collect()
+        assert hour.h == 7
+        for as_ in ("rows", "arrow", "pandas"):
+            same = ps.apply(df, lambda elements: elements, df.schema, as_=as_)
+            assert same.selectExpr("cast(at as string)").first() == ("2024-05-06 07:08:09",)
+            assert same.collect() == df.collect()
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", zone)
+
+
+def test_a_streaming_dataframe(spark: Any, tmp_path: Path) -> None:
+    source = tmp_path / "source"
+    spark.range(0, 6, 1, 1).write.json(str(source))
+    sdf = spark.readStream.schema("id long").json(str(source))
+    result = ps.apply(sdf, lambda rows: rows.map(lambda row: (row.id * 2,)), "twice long")
+    assert result.isStreaming
+    (batch,) = ps.from_stream(result, as_="tuples", trigger={"availableNow": True}).collect(timeout=60)
+    assert batch.data == [(0,), (2,), (4,), (6,), (8,), (10,)]
+
+
+def staged(stage: Any, rows: int = 10, as_: str = "tuples") -> Staged:
+    from pyspark.sql import types as t
+
+    from pyrs.spark.arrow import checked_shape
+    from pyrs.spark.schemas import RowEncoder
+
+    schema = t.StructType().add("n", t.LongType())
+    return Staged(stage, False, checked_shape(as_, schema, "UTC"), RowEncoder(schema), "UTC", rows)
+
+
+def test_batches_are_pulled_as_they_are_used_and_sent_on_as_they_are_full() -> None:
+    """Within the executor, which here is this process."""
+    from pyspark.sql import types as t
+
+    from pyrs.spark.schemas import RowEncoder
+
+    encoder = RowEncoder(t.StructType().add("n", t.LongType()))
+    pulled: list[int] = []
+
+    def batches() -> Iterator[Any]:
+        for i in range(9):
+            pulled.append(i)
+            yield encoder.batch([(100 * i + j,) for j in range(100)])
+
+    closed: list[str] = []
+    made = staged(lambda rows: rows.finally_do(lambda: closed.append("closed")), 150).run(0, batches())
+    assert pulled == []
+    assert next(made).num_rows == 150
+    assert pulled == [0, 1]
+    assert next(made).num_rows == 150
+    assert pulled == [0, 1, 2, 3], "a few elements are demanded ahead, where the stage is not a chain of iterators"
+    made.close()  # type: ignore[attr-defined]
+    assert closed == ["closed"]
+    assert pulled == [0, 1, 2, 3]
+
+
+def test_no_batch_is_demanded_ahead() -> None:
+    encoder = staged(None).encoder
+    pulled: list[int] = []
+
+    def batches() -> Iterator[Any]:
+        for i in range(9):
+            pulled.append(i)
+            yield encoder.batch([(i,)])
+
+    whole = staged(lambda batches: batches.finally_do(lambda: None), as_="arrow")
+    made = whole.run(0, batches())
+    for i in range(3):
+        assert next(made).to_pydict() == {"n": [i]}
+        assert pulled == list(range(i + 1))
+
+
+def test_a_partition_cannot_be_read_twice() -> None:
+    encoder = staged(None).encoder
+    twice = staged(lambda rows: rows.concat(rows)).run(4, [encoder.batch([(1,)])])
+    with pytest.raises(ps.PartitionFailed, match="partition 4: RuntimeError: a partition can be subscribed to once"):
+        list(twice)
+
+
+def test_errors_carry_the_partition(spark: Any) -> None:
+    def failing(rows: pyrs.Stream[Any]) -> pyrs.Stream[Any]:
+        def check(row: Any) -> Any:
+            if row.id == 25:
+                raise ArithmeticError("twenty-five")
+            return row
+
+        return rows.map(check)
+
+    df = ps.apply(spark.range(0, 40, 1, 4), failing, "id long")
+    with pytest.raises(Exception, match=r"PartitionFailed: partition 2: ArithmeticError: twenty-five"):
+        df.collect()
+    with pytest.raises(ps.PartitionFailed) as caught:
+        ps.from_dataframe(df).collect(timeout=DEADLINE)
+    assert str(caught.value) == "partition 2: ArithmeticError: twenty-five"
+    assert caught.value.partition == 2
+
+
+def test_a_row_that_does_not_fit_is_named(spark: Any) -> None:
+    df = ps.apply(spark.range(0, 4, 1, 2), lambda rows: rows.map(lambda row: (row.id, 7)), "id long, name string")
+    with pytest.raises(
+        Exception,
+        match=r"partition \d: SchemaMisfit: element 0, \(\d, 7\): field 'name' is of type string, and 7 is of type int",
+    ):
+        df.collect()
+
+
+def test_what_a_stage_returns_has_to_be_a_publisher(spark: Any) -> None:
+    with pytest.raises(Exception, match="TypeError: the result of stage must be a Publisher"):
+        ps.apply(spark.range(1), lambda rows: 3, "id long").collect()  # type: ignore[arg-type]
+    with pytest.raises(Exception, match="TypeError: stage must make a Processor, not int"):
+        ps.apply(spark.range(1), lambda: 3, "id long").collect()
+
+
+def test_a_limit_ends_it_early(spark: Any) -> None:
+    def endless(rows: pyrs.Stream[Any]) -> pyrs.Stream[Any]:
+        return rows.flat_map(lambda row: pyrs.generate(lambda: 0, lambda n: (n, n + 1)).map(lambda n: (n,)))
+
+    assert len(ps.apply(spark.range(0, 2, 1, 2), endless, "n int").limit(5).collect()) == 5
+
+
+def test_bad_arguments(spark: Any) -> None:
+    df = spark.range(1)
+    with pytest.raises(TypeError, match="df must be a DataFrame, not list"):
+        ps.apply([1], lambda rows: rows, "id long")
+    with pytest.raises(TypeError, match="stage must be callable"):
+        ps.apply(df, 3, "id long")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="stage must take a Stream, or no argument and make a Processor"):
+        ps.apply(df, lambda one, two: one, "id long")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="schema must be a StructType or a string"):
+        ps.apply(df, lambda rows: rows, 3)
+    with pytest.raises(ValueError, match="as_ must be one of"):
+        ps.apply(df, lambda rows: rows, "id long", as_="lists")
+
+
+def test_times_within_rows(spark: Any) -> None:
+    at = datetime.datetime(2020, 2, 3, 4, 5, 6, 7)
+    df = spark.createDataFrame([(at,)], "at timestamp")
+    assert ps.apply(df, lambda rows: rows, "at timestamp").collect() == [(at,)]

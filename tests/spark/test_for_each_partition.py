@@ -1,0 +1,238 @@
+"""for_each_partition: a Subscriber of its own takes each partition on the executors, and its errors fail the task."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import pyrs
+from pyrs import spark as ps
+from pyrs.spark.executing import Delivery
+from pyrs.testing import TestSubscriber
+from tests.spark.waiting import Gates, eventually
+
+pytest.importorskip("pandas")  # mapInArrow asks for it
+
+
+def writer(folder: Path) -> Callable[[], Any]:
+    """What makes Subscribers that write a file for each partition."""
+    place = str(folder)
+
+    def make() -> Any:
+        from pyspark import TaskContext
+
+        class Writer(pyrs.Subscriber[Any]):
+            def on_subscribe(self, subscription: Any, /) -> None:
+                self.subscription = subscription
+                self.path = Path(place, str(TaskContext.get().partitionId()))
+                self.lines: list[str] = []
+                subscription.request(1)
+
+            def on_next(self, row: Any, /) -> None:
+                self.lines.append(str(row.id))
+                self.subscription.request(1)
+
+            def on_error(self, error: BaseException, /) -> None: ...
+
+            def on_complete(self) -> None:
+                self.path.write_text(" ".join([*self.lines, "end"]))
+
+        return Writer()
+
+    return make
+
+
+def written(folder: Path) -> dict[str, list[str]]:
+    return {file.name: file.read_text().split() for file in sorted(folder.iterdir())}
+
+
+WHOLE = {"0": ["0", "1", "2", "end"], "1": ["3", "4", "5", "end"]}
+
+
+def test_a_subscriber_for_each_partition(spark: Any, tmp_path: Path) -> None:
+    counted = ps.for_each_partition(spark.range(0, 6, 1, 2), writer(tmp_path))
+    assert written(tmp_path) == {}
+    assert counted.block(60) == 6
+    assert written(tmp_path) == WHOLE
+
+
+def test_it_can_be_awaited(spark: Any, tmp_path: Path) -> None:
+    async def main() -> int:
+        return await ps.for_each_partition(spark.range(0, 6, 1, 2), writer(tmp_path))
+
+    assert asyncio.run(main()) == 6
+    assert written(tmp_path) == WHOLE
+
+
+def test_within_foreach_batch(spark: Any, tmp_path: Path) -> None:
+    source, folder = tmp_path / "source", tmp_path / "folder"
+    folder.mkdir()
+    spark.range(0, 3, 1, 1).write.json(str(source))
+    sdf = spark.readStream.schema("id long").json(str(source))
+    with pytest.raises(ValueError, match=r"df is a streaming DataFrame: use sdf\.writeStream\.foreachBatch"):
+        ps.for_each_partition(sdf, writer(folder))
+    make = writer(folder)
+    query = sdf.writeStream.foreachBatch(lambda batch, number: ps.for_each_partition(batch, make).block(60))
+    query.trigger(availableNow=True).start().awaitTermination()
+    assert written(folder) == {"0": ["0", "1", "2", "end"]}
+
+
+def test_what_a_subscriber_raises_fails_the_task(spark: Any) -> None:
+    def make() -> Any:
+        class Broken(pyrs.Subscriber[Any]):
+            def on_subscribe(self, subscription: Any, /) -> None:
+                subscription.request(100)
+
+            def on_next(self, row: Any, /) -> None:
+                if row.id == 4:
+                    raise ArithmeticError("four")
+
+            def on_error(self, error: BaseException, /) -> None: ...
+            def on_complete(self) -> None: ...
+
+        return Broken()
+
+    with pytest.raises(ps.PartitionFailed) as caught:
+        ps.for_each_partition(spark.range(0, 6, 1, 2), make).block(60)
+    assert caught.value.partition == 1
+    assert str(caught.value) == "partition 1: ArithmeticError: four"
+    assert caught.value.__cause__ is not None
+
+
+def test_a_cancel_cancels_the_job(spark: Any, tmp_path: Path) -> None:
+    gates = Gates(tmp_path)
+    df = gates.guard(spark.range(0, 6, 1, 2))
+    counted: TestSubscriber[int] = TestSubscriber(None)
+    ps.for_each_partition(df, lambda: None).subscribe(counted)
+    eventually(lambda: gates.began() == {0, 1})
+    counted.cancel()
+    eventually(lambda: not spark.sparkContext.statusTracker().getActiveJobsIds())
+    counted.assert_live()
+
+
+# Within the executor, which here is this process.
+
+
+def delivered(subscriber: Any, batches: Any = None) -> int:
+    from pyspark.sql import types as t
+
+    from pyrs.spark.arrow import checked_shape
+    from pyrs.spark.schemas import RowEncoder
+
+    schema = t.StructType().add("n", t.LongType())
+    if batches is None:
+        batches = [RowEncoder(schema).batch([(i,) for i in range(5)])]
+    delivery = Delivery(lambda: subscriber, checked_shape("tuples", schema, "UTC"))
+    (batch,) = delivery.run(3, batches)
+    (count,) = batch.column(0).to_pylist()
+    return int(count)
+
+
+class Taker(pyrs.Subscriber[Any]):
+    """Takes so many elements, then cancels, or requests later on another thread."""
+
+    def __init__(self, requests: int = 1, cancel_after: int | None = None) -> None:
+        self.requests = requests
+        self.cancel_after = cancel_after
+        self.seen: list[Any] = []
+        self.ends: list[Any] = []
+
+    def on_subscribe(self, subscription: Any, /) -> None:
+        self.subscription = subscription
+        subscription.request(self.requests)
+
+    def on_next(self, element: Any, /) -> None:
+        self.seen.append(element)
+        if len(self.seen) == self.cancel_after:
+            self.subscription.cancel()
+
+    def on_error(self, error: BaseException, /) -> None:
+        self.ends.append(error)
+
+    def on_complete(self) -> None:
+        self.ends.append("complete")
+
+
+def test_it_is_given_what_it_requests() -> None:
+    from threading import Thread
+
+    taker = Taker(2)
+
+    def more() -> None:
+        eventually(lambda: len(taker.seen) == 2)
+        taker.subscription.request(10)
+
+    thread = Thread(target=more)
+    thread.start()
+    assert delivered(taker) == 5
+    thread.join()
+    assert taker.ends == ["complete"]
+
+
+def test_one_that_cancels_is_done() -> None:
+    taker = Taker(9, cancel_after=2)
+    assert delivered(taker) == 2
+    assert taker.seen == [(0,), (1,)] and taker.ends == []
+
+
+def test_what_spark_raises_is_signalled_and_raised() -> None:
+    def broken() -> Any:
+        yield from ()
+        raise OSError("the socket")
+
+    taker = Taker(9)
+    with pytest.raises(ps.PartitionFailed, match="partition 3: OSError: the socket"):
+        delivered(taker, broken())
+    assert [type(end) for end in taker.ends] == [OSError]
+
+
+def test_coroutines_are_awaited_and_their_errors_raised() -> None:
+    seen: list[Any] = []
+
+    class Coroutines:
+        broken = False
+
+        async def on_subscribe(self, subscription: Any) -> None:
+            self.subscription = subscription
+            subscription.request(1)
+
+        async def on_next(self, element: Any) -> None:
+            await asyncio.sleep(0)
+            seen.append(element)
+            if self.broken:
+                raise ArithmeticError("mine")
+            self.subscription.request(1)
+
+        def on_error(self, error: BaseException) -> None:
+            seen.append(error)
+
+        async def on_complete(self) -> None:
+            await asyncio.sleep(0)
+            seen.append("complete")
+
+    assert delivered(Coroutines()) == 5
+    assert seen[-1] == "complete"
+    seen.clear()
+    broken = Coroutines()
+    broken.broken = True
+    with pytest.raises(ps.PartitionFailed, match="partition 3: ArithmeticError: mine"):
+        delivered(broken)
+    assert seen == [(0,)]
+
+
+def test_what_is_no_subscriber() -> None:
+    with pytest.raises(ps.PartitionFailed, match="partition 3: TypeError: "):
+        delivered(7)
+
+
+def test_bad_arguments(spark: Any) -> None:
+    with pytest.raises(TypeError, match="df must be a DataFrame, not int"):
+        ps.for_each_partition(3, lambda: None)
+    with pytest.raises(TypeError, match="subscriber_factory must be callable"):
+        ps.for_each_partition(spark.range(1), 3)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="as_ must be one of"):
+        ps.for_each_partition(spark.range(1), lambda: None, as_="lists")
