@@ -146,6 +146,7 @@ class Dealer(Input[Any]):
         self.lock = RLock()  # may be taken again by its thread: a finalizer, run by the collector, may cancel
         self.behind = SplitRun(subscriber, operator, self)
         self.gone = False  # the Subscriber behind cancelled, or was told the end
+        self._open_count = 0  # parts that are dealt to and that nobody left; under the lock
         self._untold: BaseException | None = None  # upstream's error, until somebody is told
         self._ending: list[Part] = []  # those that are to be told
         self._wrap = wrap
@@ -183,15 +184,19 @@ class Dealer(Input[Any]):
 
     def _open(self, part: Part) -> None:
         """Hand a new part to the Subscriber behind. Under the lock; wake ``behind`` afterwards."""
-        stream = self._wrap(
-            Handle(part)
-        )  # before the line is looked up: a finalizer that cancels puts another in its place
+        self._open_count += 1
+        stream = self._wrap(Handle(part))  # first: a finalizer that cancels puts another line in the place of this one
         self.behind.ready.append(stream)
+
+    def _close_part(self, part: Part) -> None:
+        """Deal no more to the part. Under the lock; wake it afterwards."""
+        self._open_count -= not (part.closed or part.left)
+        part.closed = True
 
     def _settle(self) -> None:
         """Do what may have become due. Not under the lock."""
         with self.lock:
-            over = self.gone and all(part.left or part.closed for part in list(self._open_parts()))
+            over = self.gone and not self._open_count
             more = 0 if over else self._more()
         if over:
             self.cancel()
@@ -238,7 +243,7 @@ class Dealer(Input[Any]):
             parts = list(self._open_parts())
             for part in parts:
                 part.error = error
-                part.closed = True
+                self._close_part(part)
             self._untold, self._ending = error, parts
         self._stop()
         self.behind.error = error
@@ -257,7 +262,7 @@ class Dealer(Input[Any]):
         """Tell the hook of upstream's error when all are gone who were to be told it, and nobody was."""
         with self.lock:
             error = self._untold
-            if not self.gone or not all(part.left or part.listener is None for part in self._ending):
+            if error is None or not self.gone or not all(part.left or part.listener is None for part in self._ending):
                 return
             self._untold = None
         self.behind._drop(error)
@@ -281,9 +286,11 @@ class Dealer(Input[Any]):
     def leave(self, part: Part, *, unread: bool = False) -> None:
         """Nobody listens to the part any more; if it is unread, nobody ever did or can."""
         with self.lock:
-            already, part.left = part.left, True
+            was_open = not (part.left or part.closed)
+            part.left = True
+            self._open_count -= was_open
             elements, part.elements = part.elements, deque()
-            if not already and not part.closed:
+            if was_open:
                 (self._on_unread if unread else self._on_left)(part, len(elements))
         self._settle()
         self._report()

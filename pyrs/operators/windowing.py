@@ -76,7 +76,7 @@ class _CountDealer(Dealer):
                 window.deal(element)
             touched = list(windows)
             if windows and windows[0].dealt == self._count:
-                windows.popleft().closed = True
+                self._close_part(windows.popleft())
         return touched
 
 
@@ -146,7 +146,7 @@ class _TimeDealer(Dealer):
         window, self._window = self._window, None
         self._due = False
         if window is not None:
-            window.closed = True
+            self._close_part(window)
         return window
 
     def _on_demand(self, n: int) -> Part | None:

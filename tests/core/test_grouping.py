@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import sys
 import threading
 import weakref
 from collections.abc import Callable
@@ -262,6 +263,37 @@ def test_an_error_that_nobody_waits_for_any_more_goes_to_the_hook(dropped: Any) 
     Counting([0, 1], failure).stream().group_by(third).subscribe(groups)
     groups.cancel()
     assert dropped.take() == [failure]
+
+
+@pytest.mark.parametrize("error", [None, OSError("planned")])
+def test_the_end_of_many_groups_takes_a_time_for_each_and_not_for_each_two(error: OSError | None) -> None:
+    def calls(groups: int) -> int:
+        """Count the calls, and the steps of generators, that the end of so many groups costs."""
+        source: TestPublisher[int] = TestPublisher()
+        listeners: list[TestSubscriber[Any]] = []
+        source.stream().group_by(lambda n: n, prefetch=groups, max_groups=groups).subscribe(
+            on_next=lambda group: listeners.append(listen(group, 0)), on_error=lambda error: None
+        )
+        source.next(*range(groups))
+        count = 0
+
+        def counting(frame: object, event: str, argument: object) -> None:
+            nonlocal count
+            count += event == "call"
+
+        before = sys.getprofile()
+        sys.setprofile(counting)
+        try:
+            source.complete() if error is None else source.error(error)
+            for each in listeners:
+                each.request(1)
+        finally:
+            sys.setprofile(before)
+        for each in listeners:
+            assert each.completed or each.error is error
+        return count
+
+    assert calls(800) < 5 * calls(200)
 
 
 def test_shown_as_written() -> None:
