@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
 from pyrs import operators
 from pyrs._core.sites import is_coroutine_function
-from pyrs._core.text import MISSING, checked_natural
+from pyrs._core.text import MISSING, checked_callable, checked_natural, checked_publisher
+from pyrs.api import Publisher
 from pyrs.stream.family import Family
 
 if TYPE_CHECKING:
     from pyrs.operators.notification import Notification
+    from pyrs.stream.single import Single
     from pyrs.stream.stream import Stream
 
 __all__ = ["Transforming"]
@@ -179,3 +181,37 @@ class Transforming(Family[T_co]):
             [1, 2]
         """
         return self._then(operators.transforming.Dematerialize())
+
+    @overload
+    def transform(self, function: Callable[[Stream[T_co]], Single[R]]) -> Single[R]: ...
+    @overload
+    def transform(self, function: Callable[[Stream[T_co]], Publisher[R]]) -> Stream[R]: ...
+    def transform(self, function: Callable[[Stream[T_co]], Publisher[Any]]) -> Stream[Any]:
+        """Apply an operator of your own: a function that makes a Publisher of this stream.
+
+        ::
+
+            ---1---2---3---|
+            transform(lambda stream: stream.map(str).take(2))
+            --"1"-"2"|
+
+        The function is called once, now, and not for each Subscriber; what it raises is raised here. Demand, and what
+        is held, are those of what it returns: a Stream as it is, or any other Publisher, which becomes one.
+
+        Args:
+            function: takes this stream and returns a Publisher.
+
+        Raises:
+            TypeError: the function cannot be called, or returned no Publisher.
+
+        Example:
+            >>> import pyrs
+            >>> def average_of(count):
+            ...     return lambda stream: stream.buffer(count).map(lambda some: sum(some) / len(some))
+            >>> pyrs.just(1, 2, 6, 4).transform(average_of(2)).collect()
+            [1.5, 5.0]
+        """
+        from pyrs.stream.stream import Stream  # a Stream is of this family, so neither module can come first
+
+        made = checked_callable(function, "function")(cast("Stream[T_co]", self))
+        return made if isinstance(made, Stream) else Stream(checked_publisher(made, "what the function returns"))

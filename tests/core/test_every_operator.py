@@ -163,6 +163,7 @@ OPERATORS: dict[str, Factory] = {
     "take_last": lambda: some().take_last(2),
     "take_until": lambda: some().take_until(pyrs.never()),
     "take_while": lambda: some().take_while(lambda n: n < 8),
+    "transform": lambda: some().transform(lambda stream: stream.map(lambda n: n + 1)),
     "throttle": lambda: some().throttle(0.001),
     "timeout": lambda: some().timeout(60),
     "to_dict": lambda: some().to_dict(lambda n: n),

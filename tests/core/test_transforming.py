@@ -261,3 +261,49 @@ def test_the_initial_value_comes_after_on_subscribe_has_returned(before: str) ->
     (source if before == "source" else source.take(0)).scan(operator.add, 10).subscribe(eager)
     eager.assert_elements(*([10, 11, 13] if before == "source" else [10]))
     eager.assert_complete()
+
+
+class TestTransform:
+    def test_it_applies_the_function_where_it_is_called_and_once(self) -> None:
+        given: list[object] = []
+
+        def doubled(stream: pyrs.Stream[int]) -> pyrs.Stream[int]:
+            given.append(stream)
+            return stream.map(lambda n: 2 * n)
+
+        source = pyrs.range(3)
+        stream = source.transform(doubled)
+        assert stream.collect() == stream.collect() == [0, 2, 4]
+        assert given == [source]
+
+    def test_a_chain_through_it_is_one_chain(self) -> None:
+        stream = pyrs.range(9).map(str).transform(lambda stream: stream.take(2)).filter(bool)
+        assert repr(stream) == "range(0, 9).map(str).take(2).filter(bool)"
+
+    def test_a_single_stays_one(self) -> None:
+        assert pyrs.range(3).transform(lambda stream: stream.count()).block() == 3
+
+    def test_any_publisher_becomes_a_stream(self) -> None:
+        assert pyrs.range(3).transform(lambda _: RightPublisher(2)).map(str).collect() == ["1", "2"]
+
+    def test_errors_are_raised_where_it_is_called(self) -> None:
+        def broken(stream: pyrs.Stream[int]) -> pyrs.Stream[int]:
+            raise KeyError("broken")
+
+        async def coroutine(stream: pyrs.Stream[int]) -> pyrs.Stream[int]:
+            return stream
+
+        with pytest.raises(KeyError, match="broken"):
+            pyrs.range(3).transform(broken)
+        with pytest.raises(TypeError, match="what the function returns must be a Publisher: list has no subscribe"):
+            pyrs.range(3).transform(lambda stream: [stream])  # type: ignore[arg-type,return-value]
+        with pytest.raises(TypeError, match="function must be callable, not int"):
+            pyrs.range(3).transform(3)  # type: ignore[call-overload]
+        with pytest.raises(TypeError, match="function must be a plain function"):
+            pyrs.range(3).transform(coroutine)  # type: ignore[arg-type]
+
+    def test_an_error_names_the_operator_in_it_and_its_line(self) -> None:
+        with pytest.raises(ZeroDivisionError) as raised:
+            pyrs.range(1).transform(lambda stream: stream.map(lambda n: 1 // n)).collect()
+        notes = "".join(getattr(raised.value, "__notes__", ()))
+        assert "in map(" in notes and __file__ in notes

@@ -21,6 +21,10 @@ class Animal: ...
 class Cat(Animal): ...
 
 
+def counted(stream: Stream[object]) -> Single[int]:
+    return stream.count()
+
+
 # Elements that change.
 assert_type(numbers, Stream[int])
 assert_type(numbers.map(str), Stream[str])
@@ -31,6 +35,9 @@ assert_type(numbers.scan(lambda text, n: text + str(n), ""), Stream[str])
 assert_type(words.with_index(), Stream[tuple[int, str]])
 assert_type(words.materialize(), Stream[Notification[str]])
 assert_type(words.materialize().dematerialize(), Stream[str])
+assert_type(words.transform(lambda stream: stream.map(len)), Stream[int])
+assert_type(words.transform(counted), Single[int])
+assert_type(words.transform(lambda stream: stream.map(len).source), Stream[int])
 
 # Elements that pass.
 assert_type(numbers.filter(bool), Stream[int])
@@ -121,6 +128,7 @@ numbers.map(str.upper)  # type: ignore[arg-type]
 words.filter(abs)  # type: ignore[arg-type]
 words.scan(lambda n, word: n + 1, "")  # type: ignore[operator]
 words.dematerialize()  # type: ignore[misc]
+words.transform(len)  # type: ignore[arg-type]
 words.buffer()  # type: ignore[call-overload]
 words.buffer(2, skip=1, seconds=1)  # type: ignore[call-overload]
 words.window(seconds="1")  # type: ignore[call-overload]

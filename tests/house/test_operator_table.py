@@ -83,6 +83,7 @@ CALLS: dict[str, Apply] = {
     "`map`": lambda s: s.map(str),
     "`map` of a coroutine function": lambda s: s.map(coroutine),
     "`scan`": lambda s: s.scan(max),
+    "`transform`": lambda s: s.transform(lambda stream: stream.map(str)),
     "`filter`, `of_type`": lambda s: s.filter(bool),
     "`skip`": lambda s: s.skip(5),
     "`skip_while`": lambda s: s.skip_while(bool),
