@@ -470,7 +470,8 @@ _ALL = (
         "While the Subscription is not cancelled, calling Subscription.cancel MAY cause the Publisher, if "
         "stateful, to transition into the shut-down state if no other Subscription exists at this point [see "
         "1.9].",
-        note="A permission, for Publishers with a state that Subscribers share. There is none here yet.",
+        note="A permission, for Publishers with a state that Subscribers share. sinks.unicast and sinks.multicast make "
+        "use of it, the latter unless auto_cancel is False; ref_count and share cancel their source, and begin anew.",
     ),
     Rule(
         "3.15",

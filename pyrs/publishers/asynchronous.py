@@ -178,6 +178,7 @@ class _FutureRun(Coordinator[Any]):
         if future.cancelled():
             self._fail(RuntimeError(f"the future of {self._operator.call} was cancelled"))
         elif (error := future.exception()) is not None:
+            self._operator.blame(error)
             self._fail(error)
         elif self._demand():
             try:

@@ -119,7 +119,7 @@ class Emitter(Generic[T]):
         """
         if not isinstance(exception, BaseException):
             raise TypeError(f"exception must be an exception, not {type(exception).__name__}")
-        if not self._run.close(exception):
+        if not self._run.fail(exception):
             hooks.on_error_dropped(exception, f"{self!r}: the stream was over")
 
     def complete(self) -> None:
@@ -291,6 +291,11 @@ class _CreateRun(Coordinator[Any]):
         self.wake()
         return True
 
+    def fail(self, error: BaseException) -> bool:
+        """End the stream with an error, which is told where it was; return whether the stream was not over before."""
+        self._operator.blame(error)
+        return self.close(error)
+
     def closed(self) -> bool:
         """Whether nothing can be pushed any more."""
         return self._closed or not self._live
@@ -320,8 +325,7 @@ class _CreateRun(Coordinator[Any]):
 
     def raised(self, error: BaseException) -> None:
         """A function of the user's raised: the stream fails with that, after what was pushed before."""
-        self._operator.blame(error)
-        if not self.close(error) and not hooks.is_exit(error):
+        if not self.fail(error) and not hooks.is_exit(error):
             hooks.on_error_dropped(error, f"{self._operator.call}: the stream was over")
 
     def _call_listeners(self) -> None:

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import traceback
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -454,3 +455,26 @@ def test_assembly_is_quick() -> None:
     from timeit import repeat
 
     assert min(repeat(assembly_site, number=2_000, repeat=5)) / 2_000 < 20e-6
+
+
+class TestSourcesThatPassAnErrorOn:
+    """It did not arise here, but who reads it wants to know by which stream it came."""
+
+    def test_a_future(self) -> None:
+        future: Future[int] = Future()
+        future.set_exception(ValueError("planned"))
+        (note,) = notes_of(error_of(pyrs.from_future(future)))
+        assert note.startswith("in from_future(<Future at ") and note.endswith(f"assembled at {here(-1)}")
+
+    def test_what_create_was_told(self) -> None:
+        (note,) = notes_of(error_of(pyrs.create(fail_by)))
+        assert note == f"in create(fail_by, overflow='buffer'), assembled at {here(-1)}"
+
+    def test_each_subscriber_finds_one_note(self) -> None:
+        error = ValueError("planned")
+        stream = pyrs.create(lambda emitter: emitter.error(error))
+        assert [len(notes_of(error_of(stream))) for _ in range(3)] == [1, 1, 1]
+
+
+def fail_by(emitter: pyrs.Emitter[int]) -> None:
+    emitter.error(ValueError("planned"))
