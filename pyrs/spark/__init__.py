@@ -1,8 +1,9 @@
 """Spark as the pipeline: DataFrames and streaming queries as Publishers.
 
 ``from_dataframe`` streams a DataFrame's rows out of Spark with back pressure; ``from_stream`` does so with a streaming
-query, whose batches are acknowledged by demand; ``events`` gives the news of the streaming queries. ``attach`` is the
-bridge to the JVM of the session, and ``supports`` says what works on it.
+query, whose batches are acknowledged by demand; ``events`` gives the news of the streaming queries. ``read_stream`` is
+a streaming DataFrame of a Publisher's elements. ``attach`` is the bridge to the JVM of the session, and ``supports``
+says what works on it.
 """
 
 from __future__ import annotations
@@ -15,15 +16,18 @@ except ImportError as _missing:
 
 from pyrs.spark.events import events
 from pyrs.spark.frames import from_dataframe
+from pyrs.spark.journal import JournalDamaged
 from pyrs.spark.microframes import for_each_frame
 from pyrs.spark.queries import Batch, from_stream
 from pyrs.spark.reading import PartitionFailed
 from pyrs.spark.schemas import SchemaMisfit
+from pyrs.spark.source import read_stream
 from pyrs.spark.stages import apply, for_each_partition
 from pyrs.spark.support import attach, supports
 
 __all__ = [
     "Batch",
+    "JournalDamaged",
     "PartitionFailed",
     "SchemaMisfit",
     "apply",
@@ -33,5 +37,6 @@ __all__ = [
     "for_each_partition",
     "from_dataframe",
     "from_stream",
+    "read_stream",
     "supports",
 ]

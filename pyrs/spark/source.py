@@ -1,0 +1,125 @@
+"""A Publisher as a source of streaming queries: each batch is what has come, and its commit is the demand for more."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import count
+from os import PathLike, fspath
+from typing import Any
+
+import pyspark
+
+from pyrs._core.text import checked_natural, checked_publisher
+from pyrs.api import Publisher
+from pyrs.spark.journal import Journal
+from pyrs.spark.schemas import RowEncoder, checked_schema
+from pyrs.spark.sessions import live_context
+from pyrs.spark.source_hub import Hub
+from pyrs.spark.source_reader import reader_source
+from pyrs.spark.source_server import Server
+
+__all__ = ["read_stream"]
+
+_numbers = count(1)
+
+
+def read_stream(
+    spark: Any,
+    publisher: Publisher[Any],
+    schema: Any,
+    max_rows: int = 20_000,
+    capacity: int | None = None,
+    on_restart: str | Callable[[int], Publisher[Any]] = "fail",
+    journal: str | PathLike[str] | None = None,
+) -> Any:
+    """Return a streaming DataFrame of a Publisher's elements, which come as fast as Spark commits them.
+
+    ::
+
+        publisher            --a--b--c--d--e--f--|
+        read_stream(max_rows=2)
+        batches of a query     [a]   [b,c]   [d,e]   [f]
+                             as many are requested as were committed
+
+    Lazy: the publisher is subscribed to once, when the first query asks what there is. ``capacity`` elements are
+    requested then, and after that as many as Spark has committed; so no more than ``capacity`` are ever held. A batch
+    is what has come while Spark was busy with the one before, ``max_rows`` at most.
+
+    Elements are rows: tuples, lists, ``Row``, or mappings by name. One that does not fit fails the query, after the
+    rows before it, with an error that names the element, the field and both types. The error of the publisher does
+    so, too. Where the publisher completes the query has nothing more to do, and waits; one with
+    ``trigger(availableNow=True)`` reads until then, and ends (before PySpark 4.2 it reads one batch).
+
+    Each offset is the number of an element and an epoch, which names the numbering. What Spark has not committed is
+    held, and a batch that failed is read again, the same, by the next query over that checkpoint: each element is in
+    one batch, and in no other. One query reads at a time; one that comes while another reads takes its place. The
+    subscription lasts until the session stops.
+
+    If the driver's process ends, what it held is gone. What then becomes of a query with that checkpoint is for
+    ``on_restart`` and ``journal`` to say:
+
+    ======================= ===========================================================================
+    ``"fail"``              it fails, with an error that says so
+    ``"new-epoch"``         what was held is lost, which is logged as an error; the publisher's elements
+                            follow, numbered anew
+    a function              it is called with the number of the first element that is missing, and returns
+                            a publisher of the elements from there on: nothing is lost (PySpark 4.2, or a
+                            journal)
+    ``journal``             offsets are given out when their elements are on the disk, and what Spark has not
+                            committed comes from there. The publisher's elements, or those of the function,
+                            follow
+    ======================= ===========================================================================
+
+    With a journal the elements that have come, and not got there, are those of the last tenth of a second; while no
+    query reads, up to ``capacity``.
+
+    Args:
+        spark: a classic session.
+        publisher: any Publisher; one of the JVM comes by ``attach(spark).from_jvm``.
+        schema: a ``StructType``, or text such as ``"id long, name string"``.
+        max_rows: how many elements a batch has at most. A batch is a part of its tasks, so it travels in memory.
+        capacity: how many elements are held at most, twice ``max_rows`` by default. Spark commits a batch when it
+            plans the next: so it has to be greater than ``max_rows``.
+        on_restart: ``"fail"``, ``"new-epoch"``, or a function of a number that returns a Publisher.
+        journal: a folder on a local disk, for this stream alone.
+
+    Raises:
+        TypeError: spark is no SparkSession, publisher no Publisher, or the others are of no fitting type.
+        ValueError: capacity is not greater than max_rows, or on_restart is none of these.
+        NotImplementedError: PySpark is older than 4.0; or than 4.2, and on_restart is a function without a journal.
+        JvmUnavailable: the session is one of Spark Connect, was stopped, or runs with ``PYSPARK_PIN_THREAD=false``.
+        JournalDamaged: a file of the journal is not as it was written, or another process has it.
+
+    Rules: 2.1, 2.2, 2.4, 2.5, 2.7, 2.8, 2.10, 2.13.
+
+    Example:
+        >>> prices = read_stream(spark, publisher, "symbol string, price double")   # doctest: +SKIP
+        >>> query = prices.writeStream.format("parquet").option("checkpointLocation", "/data/c").start("/data/prices")
+        ... # doctest: +SKIP
+    """
+    context = live_context(spark)
+    version = tuple(int(part) for part in pyspark.__version__.split(".")[:2])
+    if version < (4, 0):
+        raise NotImplementedError(
+            f"read_stream needs PySpark 4.0, whose Python Data Sources can stream: this is {pyspark.__version__}"
+        )
+    checked_publisher(publisher, "publisher")
+    rows = checked_natural(max_rows, "max_rows", 1)
+    room = 2 * rows if capacity is None else checked_natural(capacity, "capacity", 1)
+    if room <= rows:
+        raise ValueError(
+            f"capacity must be greater than max_rows, {rows}, not {room}: Spark commits a batch when it plans the next "
+            "one, so a batch that fills the capacity would never be followed by another"
+        )
+    if not callable(on_restart):
+        if on_restart not in ("fail", "new-epoch"):
+            raise ValueError(f"on_restart must be 'fail', 'new-epoch' or a function, not {on_restart!r}")
+    elif version < (4, 2) and journal is None:
+        raise NotImplementedError("on_restart as a function needs PySpark 4.2, which says where a query begins")
+    schema = checked_schema(spark, schema)
+    encoder = RowEncoder(schema)
+    hub = Hub(publisher, encoder, rows, room, on_restart, None if journal is None else Journal(fspath(journal)))
+    server = Server(hub.answer, hub.ahead, lambda: context._jsc is not None, hub.close)
+    name = f"pyrs_{next(_numbers)}"
+    spark.dataSource.register(reader_source(name, schema, server.port, server.token, rows))
+    return spark.readStream.format(name).load()

@@ -1,0 +1,147 @@
+"""What runs in Spark's Python workers: a Data Source whose reader asks the driver's process for everything.
+
+All of it travels by value, so that neither the planner nor the executors need this package: what is nested here uses
+the standard library, pyspark and pyarrow, imported where it is used, and nothing that is outside of its function.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = ["reader_source"]
+
+
+def reader_source(name: str, schema: Any, port: int, token: bytes, max_rows: int) -> type[Any]:
+    """Return a Data Source class for Spark to register.
+
+    The token goes to the planner, which runs on the driver's host, by way of the driver's JVM. It is taken off before
+    anything is sent to an executor: that gets its rows within its partition, and calls nobody.
+
+    Args:
+        name: by which Spark knows it.
+        schema: the ``StructType`` of the rows.
+        port: where the driver's process listens, on the loopback.
+        token: what each side proves to the other that it has.
+        max_rows: how many rows a batch has at most.
+    """
+    from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+
+    try:
+        from pyspark.sql.streaming.datasource import ReadMaxRows, SupportsTriggerAvailableNow
+    except ImportError:  # before Spark 4.2 the reader limits itself, and no trigger asks for what is available now
+        ReadMaxRows, SupportsTriggerAvailableNow = None, object  # noqa: N806 - Spark's names
+
+    class Reader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type: ignore[misc]
+        def __init__(self, token: bytes | None) -> None:
+            self._token = token
+            self._connection: Any = None
+            self._finish = False
+
+        def __getstate__(self) -> dict[str, Any]:
+            return {}  # what an executor needs of it
+
+        def initialOffset(self) -> Any:  # noqa: N802
+            return self._answer("initial")
+
+        def getDefaultReadLimit(self) -> Any:  # noqa: N802
+            return ReadMaxRows(max_rows)
+
+        def latestOffset(self, start: Any = None, limit: Any = None) -> Any:  # noqa: N802
+            return self._answer("latest", start=start, finish=self._finish)
+
+        def reportLatestOffset(self) -> Any:  # noqa: N802
+            return self._answer("report")
+
+        def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
+            self._finish = True
+
+        def partitions(self, start: Any, end: Any) -> Any:
+            return [InputPartition(data) for data in self._ask("plan", start=start, end=end)]
+
+        def read(self, partition: Any) -> Any:
+            import pyarrow
+
+            with pyarrow.ipc.open_stream(partition.value) as batches:
+                yield from batches
+
+        def commit(self, end: Any) -> None:
+            self._answer("commit", end=end)
+
+        def stop(self) -> None:
+            if self._connection is not None:
+                self._connection.close()
+
+        def _answer(self, what: str, **offsets: Any) -> Any:
+            import json
+
+            return json.loads(self._ask(what, **offsets)[0])
+
+        def _ask(self, what: str, **offsets: Any) -> list[bytes]:
+            import json
+            import struct
+
+            if self._connection is None:
+                self._connection = self._connected()
+            question = json.dumps({"what": what, **offsets}).encode()
+            self._connection.sendall(struct.pack(">I", len(question)) + question)
+            failed, count = struct.unpack(">BI", self._exactly(5))
+            pieces = []
+            for _ in range(count):
+                (length,) = struct.unpack(">Q", self._exactly(8))
+                pieces.append(self._exactly(length))
+            if failed:
+                raise RuntimeError(pieces[0].decode())
+            return pieces
+
+        def _connected(self) -> Any:
+            import hmac
+            import os
+            import socket
+
+            try:
+                self._connection = socket.create_connection(("127.0.0.1", port), 10)
+            except OSError as error:
+                raise RuntimeError(f"the process that read_stream was called in does not answer: {error}") from error
+            self._connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            ours = os.urandom(32)
+            self._connection.sendall(ours)
+            theirs, proof, token = self._exactly(32), self._exactly(32), self._token or b""
+            if not hmac.compare_digest(proof, hmac.digest(token, b"driver" + ours + theirs, "sha256")):
+                raise RuntimeError("what answers is not the process that read_stream was called in")
+            self._connection.sendall(hmac.digest(token, b"reader" + ours + theirs, "sha256"))
+            self._connection.settimeout(None)  # what is asked for may take until there is an element
+            return self._connection
+
+        def _exactly(self, length: int) -> bytes:
+            if length > 1 << 30:
+                raise RuntimeError(f"an answer of {length} bytes is longer than any that is sent")
+            data = bytearray(length)
+            rest = memoryview(data)
+            while rest:
+                count = self._connection.recv_into(rest)
+                if not count:
+                    raise RuntimeError("the process that read_stream was called in has closed the connection")
+                rest = rest[count:]
+            return bytes(data)
+
+    class Source(DataSource):  # type: ignore[misc]
+        def __init__(self, token: bytes) -> None:
+            self._token: bytes | None = token
+
+        @classmethod
+        def name(cls) -> str:
+            return name
+
+        def schema(self) -> Any:
+            return schema
+
+        def streamReader(self, schema: Any) -> Any:  # noqa: N802
+            token, self._token = self._token, None
+            return Reader(token)
+
+    class Registered(Source):
+        def __new__(cls, options: Any) -> Any:
+            # An instance of the other class: that one does not hold the token, which goes wherever a class goes.
+            return Source(token)
+
+    return Registered

@@ -1,0 +1,173 @@
+"""The driver's end of the conversation with Spark's planner: loopback only, both sides prove that they know a token."""
+
+from __future__ import annotations
+
+import hmac
+import json
+import os
+import socket
+import struct
+from collections.abc import Callable, Sequence
+from threading import Lock, Thread
+from typing import Any
+
+__all__ = ["Answer", "Server"]
+
+_NONCE = 32
+_PROOF_SECONDS = 5.0
+_LOOK_SECONDS = 1.0
+_PAUSE_SECONDS = 0.02
+_STRANGERS = 8
+_LONGEST_QUESTION = 1 << 16
+_QUESTION = struct.Struct(">I")
+_ANSWER = struct.Struct(">BI")
+_PIECE = struct.Struct(">Q")
+
+Answer = Callable[[dict[str, Any], Callable[[], bool]], Sequence[Any]]
+"""Called with a question, and with what says whether the answer is still wanted; gives the pieces of the answer."""
+
+
+class Server:
+    """Listens on the loopback for a planner, one at a time: the last that comes is the one that is answered.
+
+    A query that is started again has a new planner, and the old one may live on for a while.
+
+    Args:
+        answer: gives the answer to a question; what it raises is the answer, too. Never called twice at a time.
+        ahead: called while there is no question; says whether there is more of its work. Never while answer is.
+        alive: looked at each second; when it says no, the server closes.
+        closed: called when it has closed.
+
+    Attributes:
+        port: where it listens.
+        token: what a planner has to know.
+    """
+
+    def __init__(
+        self,
+        answer: Answer,
+        ahead: Callable[[], bool],
+        alive: Callable[[], bool],
+        closed: Callable[[], object],
+    ) -> None:
+        self.token = os.urandom(32)
+        self._answer = answer
+        self._ahead = ahead
+        self._alive = alive
+        self._closed = closed
+        self._turn = Lock()  # held by the thread of the planner that is answered
+        self._strangers: set[socket.socket] = set()
+        self._current: socket.socket | None = None
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self._listener.settimeout(_LOOK_SECONDS)
+        self.port: int = self._listener.getsockname()[1]
+        Thread(target=self._listen, name="pyrs-spark-source", daemon=True).start()
+
+    def _listen(self) -> None:
+        try:
+            while self._alive():
+                try:
+                    connection, _ = self._listener.accept()
+                except TimeoutError:
+                    continue
+                if len(self._strangers) >= _STRANGERS:
+                    connection.close()
+                    continue
+                self._strangers.add(connection)
+                Thread(target=self._serve, args=(connection,), name="pyrs-spark-planner", daemon=True).start()
+        finally:
+            self._listener.close()
+            if self._current is not None:
+                _shut(self._current)
+            self._closed()
+
+    def _serve(self, connection: socket.socket) -> None:
+        with connection:
+            try:
+                proven = self._proves(connection)
+            except OSError:
+                proven = False
+            finally:
+                self._strangers.discard(connection)
+            if not proven:
+                return
+            before, self._current = self._current, connection
+            if before is not None:
+                _shut(before)
+            with self._turn:
+                try:
+                    while self._current is connection and self._exchange(connection):
+                        pass
+                except OSError:
+                    pass  # the planner is gone, and with it whoever wanted the answer
+
+    def _proves(self, connection: socket.socket) -> bool:
+        connection.settimeout(_PROOF_SECONDS)
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        theirs, ours = _exactly(connection, _NONCE), os.urandom(_NONCE)
+        connection.sendall(ours + hmac.digest(self.token, b"driver" + theirs + ours, "sha256"))
+        proof = _exactly(connection, _NONCE)
+        connection.settimeout(None)
+        return hmac.compare_digest(proof, hmac.digest(self.token, b"reader" + theirs + ours, "sha256"))
+
+    def _exchange(self, connection: socket.socket) -> bool:
+        """Answer one question; False if there is none any more."""
+        (length,) = _QUESTION.unpack(self._asked(connection))
+        if length > _LONGEST_QUESTION:
+            return False
+        question = json.loads(_exactly(connection, length))
+        failed, pieces = 0, []
+        try:
+            pieces = list(self._answer(question, lambda: self._current is connection and not _is_gone(connection)))
+        except Exception as error:
+            failed, pieces = 1, [f"{type(error).__name__}: {error}".encode()]
+        connection.sendall(_ANSWER.pack(failed, len(pieces)))
+        for piece in pieces:
+            connection.sendall(_PIECE.pack(len(piece)))
+            connection.sendall(piece)
+        return True
+
+    def _asked(self, connection: socket.socket) -> bytes:
+        """Return the beginning of the next question, and use the time until it comes."""
+        more = True
+        while True:
+            connection.settimeout(0 if more else _PAUSE_SECONDS)
+            try:
+                first = connection.recv(1)
+            except (TimeoutError, BlockingIOError):
+                more = self._ahead()
+                continue
+            connection.settimeout(None)
+            if not first:
+                raise ConnectionError("closed")
+            return first + _exactly(connection, _QUESTION.size - 1)
+
+
+def _is_gone(connection: socket.socket) -> bool:
+    """Return whether the other side has closed; it sends nothing while it waits for an answer."""
+    connection.setblocking(False)
+    try:
+        return not connection.recv(1, socket.MSG_PEEK)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True
+    finally:
+        connection.setblocking(True)
+
+
+def _shut(connection: socket.socket) -> None:
+    try:
+        connection.shutdown(socket.SHUT_RDWR)
+    except OSError:
+        pass
+
+
+def _exactly(connection: socket.socket, length: int) -> bytes:
+    data = bytearray()
+    while len(data) < length:
+        part = connection.recv(length - len(data))
+        if not part:
+            raise ConnectionError("closed")
+        data += part
+    return bytes(data)

@@ -1,0 +1,166 @@
+"""The journal: what was appended is there after any end, and what is not as it was written is refused."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("pyspark")
+
+from pyrs.spark.journal import Journal, JournalDamaged, Segment
+
+Opened = Callable[[], Journal]
+
+
+@pytest.fixture
+def opened(tmp_path: Path) -> Iterator[Opened]:
+    """Opens the journal of the test, as a new process would."""
+    current: list[Journal] = []
+
+    def open_again() -> Journal:
+        while current:
+            current.pop().close()
+        current.append(Journal(tmp_path / "journal"))
+        return current[0]
+
+    yield open_again
+    while current:
+        current.pop().close()
+
+
+def plain(segments: list[Segment]) -> list[tuple[int, int, list[bytes]]]:
+    return [(start, end, [bytes(piece) for piece in pieces]) for start, end, pieces in segments if pieces]
+
+
+def files(journal: Journal) -> list[Path]:
+    return sorted(journal.folder.glob("*.segment"))
+
+
+def test_what_was_appended_is_there(opened: Opened) -> None:
+    journal = opened()
+    epoch = journal.epoch
+    assert (journal.segments, journal.end) == ([], 0)
+    journal.append(Segment(0, 3, [b"one", b"", b"two"]))
+    journal.append(Segment(3, 4, [b"three"]))
+    journal = opened()
+    assert plain(journal.segments) == [(0, 3, [b"one", b"", b"two"]), (3, 4, [b"three"])]
+    assert (journal.epoch, journal.end) == (epoch, 4)
+
+
+def test_what_is_committed_goes_and_the_numbers_stay(opened: Opened) -> None:
+    journal = opened()
+    epoch = journal.epoch
+    for number in range(3):
+        journal.append(Segment(number, number + 1, [b"x"]))
+    journal.trim(2)
+    assert len(files(journal)) == 1
+    journal.trim(3)
+    journal = opened()
+    assert (journal.epoch, journal.end) == (epoch, 3)
+    with pytest.raises(ValueError, match="a segment from 7 cannot follow one up to 3"):
+        journal.append(Segment(7, 8, []))
+    journal.append(Segment(3, 4, [b"y"]))
+
+
+def test_what_was_not_finished_is_no_segment(opened: Opened) -> None:
+    journal = opened()
+    journal.append(Segment(0, 1, [b"x"]))
+    part = journal.folder / "00000000000000000001-00000000000000000002.part"
+    part.write_bytes(b"pyrsseg1 and no more")
+    journal = opened()
+    assert plain(journal.segments) == [(0, 1, [b"x"])]
+    assert not part.exists()
+
+
+def test_a_file_that_is_not_as_it_was_is_refused_wherever_it_changed(opened: Opened) -> None:
+    journal = opened()
+    journal.append(Segment(0, 1, [b"some data", b"more"]))
+    path = files(journal)[-1]
+    good = path.read_bytes()
+    changed = [good[:i] + bytes([good[i] ^ 1]) + good[i + 1 :] for i in range(len(good))]
+    for data in [*changed, *(good[:i] for i in range(len(good))), good + b"x"]:
+        path.write_bytes(data)
+        with pytest.raises(JournalDamaged):
+            opened()
+    path.write_bytes(good)
+    assert plain(opened().segments) == [(0, 1, [b"some data", b"more"])]
+
+
+def test_a_length_is_checked_before_anything_is_read(opened: Opened) -> None:
+    journal = opened()
+    journal.append(Segment(0, 1, [b"x"]))
+    path = files(journal)[-1]
+    data = bytearray(path.read_bytes())
+    data[56:60] = b"\xff\xff\xff\xff"  # so many pieces
+    path.write_bytes(bytes(data))
+    with pytest.raises(JournalDamaged, match="shorter than it was"):
+        opened()
+
+
+def test_a_segment_in_between_that_is_missing_is_refused(opened: Opened) -> None:
+    journal = opened()
+    for number in range(3):
+        journal.append(Segment(number, number + 1, [b"x"]))
+    files(journal)[2].unlink()
+    with pytest.raises(JournalDamaged, match="the elements from 1 to 2 are missing"):
+        opened()
+
+
+def test_a_segment_of_another_journal_is_refused(opened: Opened, tmp_path: Path) -> None:
+    other = Journal(tmp_path / "other")
+    other.append(Segment(0, 1, [b"x"]))
+    other.close()
+    journal = opened()
+    (other.folder / files(other)[-1].name).rename(journal.folder / files(other)[-1].name)
+    with pytest.raises(JournalDamaged, match="is of another journal"):
+        opened()
+
+
+def test_it_belongs_to_one_at_a_time(opened: Opened) -> None:
+    journal = opened()
+    with pytest.raises(JournalDamaged, match="in use"):
+        Journal(journal.folder)
+    opened()
+
+
+@pytest.mark.parametrize("call", ["open", "write", "fsync", "rename", "fsync_folder", "unlink"])
+def test_whatever_step_it_is_killed_at_leaves_a_segment_or_none(opened: Opened, call: str) -> None:
+    """In a process of its own, killed as it enters the step for the third segment, or for the first that goes."""
+    journal = opened()
+    journal.append(Segment(0, 1, [b"first"]))
+    journal.append(Segment(1, 2, [b"second"]))
+    journal.close()
+    code = f"""
+import builtins, os, signal, pathlib
+from pyrs.spark.journal import Journal, Segment
+journal = Journal({str(journal.folder)!r})
+def kill(*arguments, **options):
+    os.kill(os.getpid(), signal.SIGKILL)
+class File:
+    def __init__(self, file): self.file = file
+    def __enter__(self): return self
+    def __exit__(self, *error): pass
+    write = kill
+call = {call!r}
+if call == "open": builtins.open = kill
+if call == "write":
+    real = open
+    builtins.open = lambda *a, **k: File(real(*a, **k))
+if call == "fsync": os.fsync = kill
+if call == "rename": pathlib.Path.rename = kill
+if call == "fsync_folder": Journal._sync = kill
+if call == "unlink": pathlib.Path.unlink = kill
+journal.append(Segment(2, 3, [b"third"]))
+journal.trim(2)
+"""
+    ended = subprocess.run([sys.executable, "-c", code], timeout=60, check=False)
+    assert ended.returncode == -signal.SIGKILL
+    survived = plain(opened().segments)
+    assert survived[:2] == [(0, 1, [b"first"]), (1, 2, [b"second"])]
+    third = [(2, 3, [b"third"])]
+    assert survived[2:] == (third if call in ("fsync_folder", "unlink") else [])

@@ -1,0 +1,386 @@
+"""read_stream without Spark: what its planner is told, what is held, what is requested, and who is let in."""
+
+from __future__ import annotations
+
+import logging
+import pickle
+import socket
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from threading import Event
+from typing import Any
+
+import pytest
+
+pytest.importorskip("pyspark.sql.datasource")
+from pyspark import cloudpickle
+from pyspark.sql.types import LongType, StructType
+
+import pyrs
+from pyrs.spark.journal import Journal
+from pyrs.spark.schemas import RowEncoder
+from pyrs.spark.source_hub import Hub
+from pyrs.spark.source_reader import reader_source
+from pyrs.spark.source_server import Server
+from pyrs.testing import TestPublisher, Violation
+from tests.spark.waiting import DEADLINE, eventually
+
+SCHEMA = StructType().add("n", LongType())
+
+
+class Planner:
+    """A query's planner: pickled as Spark does it, and then asked as Spark asks."""
+
+    def __init__(self, server: Server) -> None:
+        source = self._travelled(reader_source("numbers", SCHEMA, server.port, server.token, 3))({})
+        self.reader = self._travelled(source).streamReader(SCHEMA)
+        self.position: Any = None
+
+    @staticmethod
+    def _travelled(value: Any) -> Any:
+        return pickle.loads(cloudpickle.dumps(value))
+
+    def plan(self) -> list[int] | None:
+        """Plan the next batch, as a query that goes on; None if there is nothing."""
+        start = self.position or self.reader.initialOffset()
+        end = self.reader.latestOffset(start, None)
+        if end == start:
+            return None
+        if self.position is not None:
+            self.reader.commit(start)
+        self.position = end
+        return self.rows(start, end)
+
+    def rows(self, start: Any, end: Any) -> list[int]:
+        batches = [batch for part in self.reader.partitions(start, end) for batch in self.reader.read(part)]
+        return [n for batch in batches for n in batch.column("n").to_pylist()]
+
+
+class Driver:
+    """A process that has called read_stream."""
+
+    def __init__(self, publisher: Any, max_rows: int = 3, capacity: int = 6, **options: Any) -> None:
+        journal = options.pop("journal", None)
+        self.hub = Hub(
+            publisher,
+            RowEncoder(SCHEMA),
+            max_rows,
+            capacity,
+            options.pop("on_restart", "fail"),
+            None if journal is None else Journal(journal),
+        )
+        self.lives = True
+        self.closed = Event()
+        self.planners: list[Planner] = []
+        self.server = Server(self.hub.answer, self.hub.ahead, lambda: self.lives, self._close)
+
+    def _close(self) -> None:
+        self.hub.close()
+        self.closed.set()
+
+    def planner(self) -> Planner:
+        self.planners.append(Planner(self.server))
+        return self.planners[-1]
+
+    def die(self) -> None:
+        self.lives = False
+        assert self.closed.wait(DEADLINE)
+        for planner in self.planners:
+            planner.reader.stop()
+
+
+@pytest.fixture
+def driver(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Driver]]:
+    monkeypatch.setattr("pyrs.spark.source_server._LOOK_SECONDS", 0.02)
+    made: list[Driver] = []
+
+    def make(*arguments: Any, **options: Any) -> Driver:
+        made.append(Driver(*arguments, **options))
+        return made[-1]
+
+    yield make
+    for each in made:
+        each.die()
+
+
+def rows_of(numbers: Any) -> Any:
+    return pyrs.from_iterable(numbers).map(lambda n: (n,))
+
+
+def read(planner: Planner, count: int) -> list[int]:
+    """The next rows of the query."""
+    rows: list[int] = []
+
+    def more() -> bool:
+        rows.extend(planner.plan() or ())
+        return len(rows) >= count
+
+    eventually(more)
+    return rows
+
+
+def test_all_come_once_in_batches_that_are_limited(driver: Callable[..., Driver]) -> None:
+    planner = driver(rows_of(range(20))).planner()
+    planner.reader.prepareForTriggerAvailableNow()
+    batches = []
+    while batch := planner.plan():
+        batches.append(batch)
+    assert [n for batch in batches for n in batch] == list(range(20))
+    assert max(map(len, batches)) <= 3
+
+
+def test_nothing_is_subscribed_to_before_a_query_asks(driver: Callable[..., Driver]) -> None:
+    publisher: TestPublisher[Any] = TestPublisher()
+    planner = driver(publisher).planner()
+    planner.reader.initialOffset()
+    publisher.assert_was_not_subscribed()
+    assert planner.plan() is None
+    publisher.await_subscribers()
+
+
+def test_as_many_are_requested_as_there_is_room_for_and_as_many_more_as_are_committed(
+    driver: Callable[..., Driver],
+) -> None:
+    publisher: TestPublisher[Any] = TestPublisher()
+    planner = driver(publisher).planner()
+    assert planner.plan() is None
+    publisher.await_requested(6).assert_max_requested(6)
+    publisher.next(*[(n,) for n in range(6)])
+    assert read(planner, 3) == [0, 1, 2]
+    publisher.assert_max_requested(6)
+    assert read(planner, 3) == [3, 4, 5]
+    publisher.await_requested(9).assert_max_requested(9)
+
+
+def test_the_least_capacity_does_not_block(driver: Callable[..., Driver]) -> None:
+    planner = driver(rows_of(range(50)), capacity=4).planner()
+    assert read(planner, 50) == list(range(50))
+
+
+def test_a_failed_batch_is_read_again_the_same(driver: Callable[..., Driver]) -> None:
+    publisher: TestPublisher[Any] = TestPublisher()
+    made = driver(publisher)
+    planner = made.planner()
+    assert planner.plan() is None
+    publisher.await_requested(6).assert_max_requested(6)
+    publisher.next((0,), (1,))
+    start = planner.reader.initialOffset()
+    assert read(planner, 2) == [0, 1]
+    end = planner.position
+    publisher.next((2,), (3,))
+    again = made.planner()
+    assert again.rows(start, end) == [0, 1]
+    again.position = end
+    assert read(again, 2) == [2, 3]
+
+
+def test_the_planner_that_comes_last_is_the_one_that_is_answered(driver: Callable[..., Driver]) -> None:
+    made = driver(rows_of(range(9)))
+    first, second = made.planner(), made.planner()
+    assert read(first, 3) == [0, 1, 2]
+    assert read(second, 3) == [0, 1, 2]
+    with pytest.raises((RuntimeError, OSError)):
+        first.plan()
+
+
+def test_what_came_before_an_error_is_read_and_then_the_error(driver: Callable[..., Driver]) -> None:
+    def numbers() -> Iterator[int]:
+        yield from range(4)
+        raise ValueError("no more numbers")
+
+    planner = driver(rows_of(numbers())).planner()
+    assert read(planner, 4) == list(range(4))
+    with pytest.raises(RuntimeError, match="ValueError: no more numbers"):
+        eventually(planner.plan)
+
+
+def test_an_element_that_does_not_fit_is_named_after_those_before_it_were_read(driver: Callable[..., Driver]) -> None:
+    planner = driver(pyrs.just((0,), (1,), ("two",), (3,))).planner()
+    assert read(planner, 2) == [0, 1]
+    with pytest.raises(RuntimeError, match=r"SchemaMisfit: element 2, .*'n' is of type bigint.*'two' is of type str"):
+        eventually(planner.plan)
+
+
+def test_a_publisher_that_sends_too_much_is_cancelled(driver: Callable[..., Driver]) -> None:
+    publisher: TestPublisher[Any] = TestPublisher(Violation.REQUEST_OVERFLOW)
+    planner = driver(publisher).planner()
+    assert planner.plan() is None
+    publisher.await_requested(6).assert_max_requested(6)
+    publisher.next(*[(n,) for n in range(7)])
+    assert read(planner, 6) == list(range(6))
+    with pytest.raises(RuntimeError, match="DemandExceeded"):
+        eventually(planner.plan)
+    publisher.await_cancelled()
+
+
+def test_the_end_of_the_session_cancels(driver: Callable[..., Driver]) -> None:
+    publisher: TestPublisher[Any] = TestPublisher()
+    made = driver(publisher)
+    planner = made.planner()
+    assert planner.plan() is None
+    publisher.await_requested(6).assert_max_requested(6)
+    made.lives = False
+    publisher.await_cancelled()
+    with pytest.raises((RuntimeError, OSError)):
+        planner.plan()
+
+
+# A process has ended, and another one goes on from its checkpoint.
+
+
+def test_another_process_refuses_the_checkpoint(driver: Callable[..., Driver]) -> None:
+    before = driver(rows_of(range(9))).planner()
+    assert read(before, 3) == [0, 1, 2]
+    after = driver(rows_of(range(9))).planner()
+    with pytest.raises(RuntimeError, match="OffsetRefused: the checkpoint is at element 3 of a publisher whose"):
+        after.reader.latestOffset(before.position, None)
+    with pytest.raises(RuntimeError, match="OffsetRefused"):
+        after.rows({**before.position, "sequence": 0}, before.position)
+
+
+def test_a_new_epoch_loses_what_was_held_and_says_so(
+    driver: Callable[..., Driver], caplog: pytest.LogCaptureFixture
+) -> None:
+    before = driver(rows_of(range(9))).planner()
+    assert read(before, 3) == [0, 1, 2]
+    after = driver(rows_of(range(100, 103)), on_restart="new-epoch").planner()
+    with caplog.at_level(logging.ERROR, "pyrs.spark"):
+        assert after.rows({**before.position, "sequence": 0}, before.position) == []
+        after.position = before.position
+        assert read(after, 3) == [100, 101, 102]
+    assert [record.getMessage()[:40] for record in caplog.records] == [
+        "read_stream: 3 rows of a batch are lost "[:40],
+        "read_stream: the checkpoint is at element 3"[:40],
+    ]
+
+
+def test_a_function_gives_what_is_missing(driver: Callable[..., Driver]) -> None:
+    before = driver(rows_of(range(20))).planner()
+    assert read(before, 9) == list(range(9))
+    end = before.position
+    asked: list[int] = []
+
+    def from_number(number: int) -> Any:
+        asked.append(number)
+        return rows_of(range(number, 20))
+
+    after = driver(pyrs.never(), on_restart=from_number).planner()
+    assert after.rows({**end, "sequence": 2}, end) == list(range(2, 9))  # more than there is room for
+    assert asked == [2]
+    after.position = end
+    assert read(after, 11) == list(range(9, 20))
+
+
+def test_a_journal_has_what_was_not_committed(driver: Callable[..., Driver], tmp_path: Path) -> None:
+    made = driver(rows_of(range(9)), journal=tmp_path)
+    before = made.planner()
+    assert read(before, 6) == list(range(6))
+    end = before.position
+    made.die()
+    after = driver(rows_of(range(100, 103)), journal=tmp_path).planner()
+    assert after.rows({**end, "sequence": 3}, end) == [3, 4, 5]
+    after.position = end
+    rows = read(after, 3)
+    assert rows == [*range(6, 6 + len(rows) - 3), 100, 101, 102] or rows[:3] == [6, 7, 8]
+
+
+def test_a_function_goes_on_where_the_journal_ends(driver: Callable[..., Driver], tmp_path: Path) -> None:
+    made = driver(rows_of(range(20)), journal=tmp_path)
+    before = made.planner()
+    assert read(before, 6) == list(range(6))
+    made.die()
+    after = driver(pyrs.never(), on_restart=lambda n: rows_of(range(n, 20)), journal=tmp_path).planner()
+    after.position = before.position
+    assert read(after, 14) == list(range(6, 20))
+
+
+def test_what_waits_goes_into_the_journal_while_spark_is_busy(driver: Callable[..., Driver], tmp_path: Path) -> None:
+    publisher: TestPublisher[Any] = TestPublisher()
+    made = driver(publisher, journal=tmp_path)
+    planner = made.planner()
+    assert planner.plan() is None
+    publisher.await_requested(6).assert_max_requested(6)
+    publisher.next((0,), (1,))
+    eventually(lambda: list(tmp_path.glob("*-00000000000000000002.segment")))
+    assert read(planner, 2) == [0, 1]
+
+
+def test_without_room_on_the_disk_the_query_fails_and_can_go_on(
+    driver: Callable[..., Driver], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = driver(rows_of(range(3)), journal=tmp_path)
+    planner = made.planner()
+
+    def full(self: Journal, segment: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Journal, "append", full)
+        with pytest.raises(RuntimeError, match="No space left on device"):
+            eventually(planner.plan)
+    assert read(planner, 3) == [0, 1, 2]
+
+
+# Who is let in.
+
+
+def test_a_stranger_is_told_nothing(driver: Callable[..., Driver]) -> None:
+    made = driver(rows_of(range(9)))
+    with socket.create_connection(("127.0.0.1", made.server.port), DEADLINE) as stranger:
+        stranger.sendall(bytes(32))
+        assert len(stranger.recv(64, socket.MSG_WAITALL)) == 64
+        stranger.sendall(bytes(32))
+        assert stranger.recv(1) == b""
+    assert read(made.planner(), 3) == [0, 1, 2]
+
+
+def test_strangers_that_say_nothing_keep_nobody_out_for_long(
+    driver: Callable[..., Driver], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pyrs.spark.source_server._PROOF_SECONDS", 0.1)
+    made = driver(rows_of(range(9)))
+    strangers = [socket.create_connection(("127.0.0.1", made.server.port), DEADLINE) for _ in range(20)]
+    try:
+        for stranger in strangers:
+            assert stranger.recv(1) == b""
+        assert read(made.planner(), 3) == [0, 1, 2]
+    finally:
+        for stranger in strangers:
+            stranger.close()
+
+
+def test_the_planner_does_not_ask_somebody_else(driver: Callable[..., Driver]) -> None:
+    made, other = driver(rows_of(range(9))), driver(rows_of(range(9)))
+    planner = other.planner()
+    planner.reader._token = made.server.token
+    with pytest.raises(RuntimeError, match="is not the process that read_stream was called in"):
+        planner.plan()
+
+
+def test_a_question_is_not_longer_than_a_question(driver: Callable[..., Driver]) -> None:
+    made = driver(rows_of(range(9)))
+    planner = made.planner()
+    planner.reader.initialOffset()
+    planner.reader._connection.sendall(b"\xff\xff\xff\xff")
+    assert planner.reader._connection.recv(1) == b""
+
+
+def test_no_executor_is_sent_the_token(driver: Callable[..., Driver]) -> None:
+    made = driver(rows_of(range(9)))
+    source = Planner._travelled(reader_source("numbers", SCHEMA, made.server.port, made.server.token, 3)({}))
+    assert made.server.token in cloudpickle.dumps(source)
+    reader = source.streamReader(SCHEMA)
+    assert made.server.token not in cloudpickle.dumps((reader, source))
+    (batch,) = Planner._travelled(reader).read(type("Part", (), {"value": _encoded((1,), (2,))}))
+    assert batch.column("n").to_pylist() == [1, 2]
+
+
+def _encoded(*rows: Any) -> bytes:
+    import pyarrow
+
+    sink = pyarrow.BufferOutputStream()
+    batch = RowEncoder(SCHEMA).batch(rows)
+    with pyarrow.ipc.new_stream(sink, batch.schema) as writer:
+        writer.write_batch(batch)
+    data: bytes = sink.getvalue().to_pybytes()
+    return data
