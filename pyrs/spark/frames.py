@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Iterator
 from contextvars import Context
 from functools import partial
-from typing import Any
+from typing import Any, TextIO
 
 from pyrs._core.context import capture
 from pyrs._core.coordinator import Coordinator, Operator
@@ -16,12 +16,13 @@ from pyrs.spark.arrow import Shape, opened
 from pyrs.spark.failures import partition_failed
 from pyrs.spark.reading import Reader, reader_for
 from pyrs.spark.sessions import Jobs, checked_dataframe, lane_executor, live_context
+from pyrs.spark.showing import Bar, Shown, table_of
 from pyrs.stream.stream import Stream
 
-__all__ = ["from_dataframe"]
+__all__ = ["FrameStream", "from_dataframe"]
 
 
-def from_dataframe(df: Any, as_: str = "rows", window: int = 4, ordered: bool = True) -> Stream[Any]:
+def from_dataframe(df: Any, as_: str = "rows", window: int = 4, ordered: bool = True) -> FrameStream:
     """Return a stream of a DataFrame's rows: bounded in memory, a few partitions at a time, and cancellable.
 
     ::
@@ -79,11 +80,57 @@ def from_dataframe(df: Any, as_: str = "rows", window: int = 4, ordered: bool = 
     """
     checked_dataframe(df, streaming=False)
     shape, schema = opened(df, as_)
-    return Stream(_Frames(df, shape, schema, checked_natural(window, "window", 1), bool(ordered)))
+    return FrameStream(_Frames(df, shape, schema, checked_natural(window, "window", 1), bool(ordered)))
+
+
+class FrameStream(Stream[Any]):
+    """What ``from_dataframe`` returns: its progress counts partitions, and a notebook shows it as a table."""
+
+    __slots__ = ()
+
+    source: _Frames
+
+    def progress(
+        self, total: int | None = None, description: str | None = None, *, file: TextIO | None = None
+    ) -> Stream[Any]:
+        """Show how far it has come while it runs: partitions done of all, and rows.
+
+        ::
+
+            from_dataframe(df).progress()
+            38%|███▊      | 3/8 partitions [00:01<00:02, 31,250 rows]
+
+        As ``Stream.progress``: a bar of ``tqdm`` where that is installed, in a notebook too, otherwise a line every
+        half second at most. Rows are counted as they are signalled, a partition when its last one was. Demand goes
+        through unchanged. What cannot be shown goes to the hook for dropped errors, and the stream goes on.
+
+        Behind another operator, or with a ``total``, it counts elements.
+
+        Args:
+            total: how many elements there will be: then those are counted, and not partitions.
+            description: what the line begins with.
+            file: where to write; None for stderr.
+
+        Raises:
+            TypeError: an argument is of the wrong type.
+            ValueError: total is negative.
+        """
+        if total is not None:
+            return super().progress(total, description, file=file)
+        return FrameStream(self.source.shown(Shown(description, file)))
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows. It runs no job."""
+        frames = self.source
+        order = "in order" if frames.ordered else "in any order"
+        what = f"A stream of {frames.shape.name}, {frames.window} partitions at a time at most, {order}."
+        return table_of(frames.call, what, [(field.name, field.dataType.simpleString()) for field in frames.df.schema])
 
 
 class _Frames(Operator[Any]):
-    def __init__(self, df: Any, shape: Shape, schema: Any, window: int, ordered: bool) -> None:
+    def __init__(
+        self, df: Any, shape: Shape, schema: Any, window: int, ordered: bool, shows: Shown | None = None
+    ) -> None:
         how = f"as_={shape.name!r}, window={window}" + ("" if ordered else ", ordered=False")
         names = ", ".join(df.columns[:4]) + (", ..." if len(df.columns) > 4 else "")
         super().__init__(None, f"from_dataframe(DataFrame[{names}], {how})")
@@ -92,6 +139,11 @@ class _Frames(Operator[Any]):
         self.schema = schema
         self.window = window
         self.ordered = ordered
+        self.shows = shows
+
+    def shown(self, shows: Shown) -> _Frames:
+        """Return the same with a bar for each Subscriber."""
+        return _Frames(self.df, self.shape, self.schema, self.window, self.ordered, shows)
 
     def run(self, subscriber: Subscriber[Any]) -> _FramesRun:
         return _FramesRun(subscriber, self, capture())
@@ -124,10 +176,14 @@ class _FramesRun(Coordinator[Any]):
         self._slots: deque[_Partition] = deque()  # computed or held; the lane's
         self._rows: Iterator[Any] | None = None  # of the batch that is being signalled
         self._remaining = 0
+        self._rows_of_each = 1  # element of that batch
+        self._bar: Bar | None = None
 
     def _begin(self) -> None:
         # On the thread that subscribes, for its local properties.
         self._jobs = Jobs(live_context(self._frames.df.sparkSession))
+        if self._frames.shows is not None:
+            self._bar = self._frames.shows.bar()
 
     def _advance(self) -> None:
         while self._live:
@@ -140,7 +196,10 @@ class _FramesRun(Coordinator[Any]):
             elif not demand:
                 return
             else:
-                self._remaining -= self._emit_through(self._rows, min(demand, self._remaining), steady=True)
+                emitted = self._emit_through(self._rows, min(demand, self._remaining), steady=True)
+                self._remaining -= emitted
+                if self._bar is not None:
+                    self._bar.rows(emitted * self._rows_of_each)
                 if not self._remaining:
                     self._rows = None
 
@@ -153,6 +212,8 @@ class _FramesRun(Coordinator[Any]):
                 self._planned = True
                 jobs.submit(self._plan)
             return
+        if self._bar is not None and not self._next:
+            self._bar.partitions(0, self._count)
         # Each element that is demanded may need a partition of its own; so may each partition that was empty.
         room = min(self._frames.window, self._requested + self._taken)
         while len(self._slots) < room and self._next < self._count:
@@ -174,7 +235,9 @@ class _FramesRun(Coordinator[Any]):
             return False
         done = partition.done  # read before the batches: those that came before are there by then
         if partition.batches:
-            self._rows, self._remaining = self._frames.shape.of_batch(partition.batches.popleft())
+            batch = partition.batches.popleft()
+            self._rows, self._remaining = self._frames.shape.of_batch(batch)
+            self._rows_of_each = batch.num_rows // self._remaining
             return True
         if not done:
             return False
@@ -183,6 +246,8 @@ class _FramesRun(Coordinator[Any]):
             self._fail(partition.error)
             return False
         self._taken += 1
+        if self._bar is not None:
+            self._bar.partitions(self._taken, self._count)
         return True
 
     def _plan(self) -> None:
@@ -219,5 +284,7 @@ class _FramesRun(Coordinator[Any]):
     def _release(self) -> None:
         if self._jobs is not None:
             self._jobs.cancel()
+        if self._bar is not None:
+            self._bar.close()
         self._slots.clear()
         self._rows = None

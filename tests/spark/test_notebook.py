@@ -1,0 +1,157 @@
+"""For whoever sits before it: how far a DataFrame's stream has come, what a notebook shows, and Ctrl-C."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import pyrs
+from pyrs import spark as ps
+from pyrs.testing import TestSubscriber
+from tests.spark.waiting import DEADLINE, Gates, eventually
+
+
+@pytest.fixture(params=["tqdm", "lines"])
+def shown_by(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    if request.param == "tqdm":
+        pytest.importorskip("tqdm")
+    else:
+        monkeypatch.setitem(sys.modules, "tqdm.auto", None)
+    return str(request.param)
+
+
+@pytest.mark.parametrize("as_", ["rows", "arrow"])
+def test_partitions_and_rows(spark: Any, shown_by: str, as_: str) -> None:
+    file = io.StringIO()
+    stream = ps.from_dataframe(spark.range(0, 1000, 1, 4), as_=as_)
+    stream.progress(description="numbers", file=file).collect(timeout=DEADLINE)
+    text = file.getvalue()
+    last = text.replace("\r", "\n").strip().splitlines()[-1]
+    assert "numbers: " in text
+    if shown_by == "tqdm":
+        assert "| 4/4 [" in last and "1,000 rows" in last
+    else:
+        assert last.startswith("numbers: 4 of 4 partitions, 1000 rows, ")
+        assert text.startswith("numbers: 0 of 4 partitions, 0 rows, ")
+
+
+def test_a_stream_that_is_left_early_shows_how_far_it_came(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "tqdm.auto", None)
+    file = io.StringIO()
+    stream = ps.from_dataframe(spark.range(0, 1000, 1, 4)).progress(file=file)
+    subscriber: TestSubscriber[Any] = TestSubscriber(3)
+    stream.subscribe(subscriber)
+    subscriber.await_count(3, DEADLINE)
+    subscriber.cancel()
+    eventually(lambda: "0 of 4 partitions, 3 rows, " in file.getvalue())
+
+
+def test_with_a_total_elements_are_counted(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "tqdm.auto", None)
+    file = io.StringIO()
+    ps.from_dataframe(spark.range(5)).progress(5, file=file).collect(timeout=DEADLINE)
+    assert "5 of 5 elements" in file.getvalue()
+
+
+def test_what_cannot_be_shown_does_not_end_the_stream(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "tqdm.auto", None)
+    dropped: list[str] = []
+    before = pyrs.set_error_hook(lambda error, where: dropped.append(f"{error}: {where}"))
+    file = io.StringIO()
+    file.close()
+    try:
+        assert len(ps.from_dataframe(spark.range(5)).progress(file=file).collect(timeout=DEADLINE)) == 5
+    finally:
+        pyrs.set_error_hook(before)
+    assert dropped == ["I/O operation on closed file: showing the progress of from_dataframe"]
+
+
+def test_bad_arguments(spark: Any) -> None:
+    stream = ps.from_dataframe(spark.range(1))
+    with pytest.raises(TypeError, match="description must be a string, not int"):
+        stream.progress(description=3)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"file must have write\(\), not int"):
+        stream.progress(file=3)  # type: ignore[arg-type]
+
+
+def test_a_notebook_shows_the_columns_and_runs_nothing(spark: Any) -> None:
+    stream = ps.from_dataframe(spark.sql("select 1 as one, array(2.5D) as `<b>`"), as_="tuples", window=2)
+    html = stream._repr_html_()
+    assert "<td>one</td><td>int</td>" in html
+    assert "<td>&lt;b&gt;</td><td>array&lt;double&gt;</td>" in html
+    assert "A stream of tuples, 2 partitions at a time at most, in order." in html
+    assert stream.progress()._repr_html_() == html  # type: ignore[attr-defined]
+
+
+@pytest.fixture(params=["spark", "python"])
+def on_interrupt(request: pytest.FixtureRequest, spark: Any) -> Iterator[None]:
+    """PySpark's own handler cancels all jobs of the session; Python's leaves that to us."""
+    before = signal.getsignal(signal.SIGINT)
+    if request.param == "python":
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def over_rows(df: Any) -> None:
+    for _ in ps.from_dataframe(df).to_iterable():
+        pass
+
+
+async def _all_rows(df: Any) -> None:
+    async with ps.from_dataframe(df).iterate() as rows:
+        async for _ in rows:
+            pass
+
+
+def frames_of(df: Any) -> None:
+    ps.for_each_frame(pyrs.just((1,)), "n long", lambda _: df.collect(), max_wait=0.01).block()
+
+
+def partitions_of(df: Any) -> None:
+    pytest.importorskip("pandas")
+    ps.for_each_partition(df, lambda: None).block()
+
+
+@pytest.mark.parametrize(
+    "wait",
+    [
+        lambda df: ps.from_dataframe(df).collect(),
+        lambda df: ps.from_dataframe(df).progress(file=io.StringIO()).for_each(print),
+        over_rows,
+        lambda df: asyncio.run(_all_rows(df)),
+        frames_of,
+        partitions_of,
+    ],
+    ids=["collect", "for_each", "to_iterable", "asyncio", "for_each_frame", "for_each_partition"],
+)
+def test_ctrl_c_cancels_the_jobs(spark: Any, tmp_path: Path, on_interrupt: None, wait: Callable[[Any], object]) -> None:
+    dropped: list[str] = []
+    before = pyrs.set_error_hook(lambda error, where: dropped.append(f"{error!r}: {where}"))
+    gates = Gates(tmp_path)
+
+    def interrupt() -> None:
+        eventually(gates.began)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    thread = threading.Thread(target=interrupt, daemon=True)
+    thread.start()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            wait(gates.guard(spark.range(0, 100, 1, 4)))
+        eventually(lambda: not spark.sparkContext.statusTracker().getActiveJobsIds(), "jobs still run", 10)
+        assert spark.range(3).count() == 3
+    finally:
+        pyrs.set_error_hook(before)
+        gates.open()
+        thread.join()
+    assert dropped == []
