@@ -18,6 +18,7 @@ __all__ = [
     "MISSING",
     "checked_callable",
     "checked_given",
+    "checked_integer",
     "checked_natural",
     "checked_number",
     "checked_publisher",
@@ -104,6 +105,18 @@ def checked_given(value: F, parameter: str) -> F:
     return value
 
 
+def checked_integer(n: int, parameter: str) -> int:
+    """Return n if it is an integer.
+
+    Raises:
+        TypeError: it is none.
+    """
+    try:
+        return index(n)
+    except TypeError:
+        raise TypeError(f"{parameter} must be an integer, not {type(n).__name__}") from None
+
+
 def checked_natural(n: int, parameter: str, least: int = 0) -> int:
     """Return n if it is an integer of at least ``least``.
 
@@ -111,10 +124,7 @@ def checked_natural(n: int, parameter: str, least: int = 0) -> int:
         TypeError: it is not an integer.
         ValueError: it is too small.
     """
-    try:
-        n = index(n)
-    except TypeError:
-        raise TypeError(f"{parameter} must be an integer, not {type(n).__name__}") from None
+    n = checked_integer(n, parameter)
     if n < least:
         raise ValueError(f"{parameter} must be at least {least}, not {n}")
     return n

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from pyrs._core.demand import UNBOUNDED
 from pyrs._core.states import Signal
-from pyrs._core.text import checked_callable, checked_natural, checked_seconds
+from pyrs._core.text import checked_callable, checked_integer, checked_seconds
 from pyrs.api import Subscriber, Subscription
 from pyrs.errors import NullSignal
 from pyrs.testing import overlap
@@ -36,7 +36,7 @@ class TestSubscriber(Subscriber[T], Generic[T]):
 
     Raises:
         TypeError: request is no integer, on_element cannot be called, or timeout is no number.
-        ValueError: request or timeout is negative, or timeout not finite.
+        ValueError: timeout is negative or not finite.
 
     Attributes:
         elements: what ``on_next`` brought so far.
@@ -73,7 +73,7 @@ class TestSubscriber(Subscriber[T], Generic[T]):
         self._grammar = Grammar()
         self.violations = self._grammar.violations
         self.thread_names = self._grammar.thread_names
-        self._first_request = UNBOUNDED if request is None else checked_natural(request, "request")
+        self._first_request = UNBOUNDED if request is None else checked_integer(request, "request")
         self._on_element = on_element if on_element is None else checked_callable(on_element, "on_element")
         self._timeout = checked_seconds(timeout, "timeout")
         self._changed = Condition()

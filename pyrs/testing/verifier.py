@@ -9,7 +9,15 @@ from typing import Any, Generic, TypeVar
 
 from pyrs._core.demand import UNBOUNDED
 from pyrs._core.sites import assembly_site
-from pyrs._core.text import checked_callable, checked_natural, checked_publisher, checked_seconds, name_of, short
+from pyrs._core.text import (
+    checked_callable,
+    checked_integer,
+    checked_natural,
+    checked_publisher,
+    checked_seconds,
+    name_of,
+    short,
+)
 from pyrs.api import Publisher
 from pyrs.testing import steps
 from pyrs.testing.dropped import DroppedAssertions, watched
@@ -164,8 +172,7 @@ class StepVerifier(Generic[T]):
 
     def then_request(self, n: int) -> StepVerifier[T]:
         """Request n more elements. Also n <= 0 is passed on: what comes of it is for the script to say (3.9)."""
-        if not hasattr(n, "__index__"):
-            raise TypeError(f"n must be an integer, not {type(n).__name__}")
+        n = checked_integer(n, "n")
         return self._add(f"then_request({n})", steps.then_request(n))
 
     def then_cancel(self) -> StepVerifier[T]:
