@@ -108,6 +108,12 @@ class CallbackSubscriber(IteratorConsumer[T], Subscriber[T], Subscription):
         if subscription is not None:
             subscription.cancel()
 
+    def __repr__(self) -> str:
+        subscription = self._subscription
+        if subscription is None:
+            return f"<CallbackSubscriber: {'over' if self._over else 'not subscribed yet'}>"
+        return f"<CallbackSubscriber: {subscription!r}>"
+
     def _end(self) -> None:
         self._over = True
         self._subscription = None

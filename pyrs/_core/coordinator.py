@@ -12,7 +12,7 @@ from typing import Any, Generic, TypeVar
 
 from pyrs._core import hooks
 from pyrs._core.context import capture
-from pyrs._core.demand import checked_count, non_positive
+from pyrs._core.demand import checked_count, in_words, non_positive
 from pyrs._core.fusion import IteratorConsumer, null_element
 from pyrs._core.lane import Lane
 from pyrs._core.sites import Site, assembly_site, blame
@@ -172,7 +172,7 @@ class Coordinator(Lane, Startable, Generic[R]):
         self.wake_here()  # 3.5: where the lane is busy it sees it after the element it is at (1.8, 3.12)
 
     def __repr__(self) -> str:
-        return f"<{self._operator.call} {'live' if self._live else 'over'}, demand {self._demand()}>"
+        return f"<{self._operator.call} {'live' if self._live else 'over'}, {in_words(self._demand())}>"
 
     # For operators.
 

@@ -6,7 +6,7 @@ from operator import index
 
 from pyrs.errors import NonPositiveRequest
 
-__all__ = ["UNBOUNDED", "add_demand", "checked_count", "non_positive"]
+__all__ = ["UNBOUNDED", "add_demand", "checked_count", "in_words", "non_positive"]
 
 UNBOUNDED = 2**63 - 1
 """The largest demand there is (``Long.MAX_VALUE`` in Java). It means: as many as there are."""
@@ -16,6 +16,11 @@ def add_demand(outstanding: int, more: int) -> int:
     """Return the sum of two demands, capped at ``UNBOUNDED``. Rules: 3.8, 3.17."""
     total = outstanding + more
     return total if total < UNBOUNDED else UNBOUNDED
+
+
+def in_words(demand: int) -> str:
+    """Return the demand as it is shown."""
+    return "demand unbounded" if demand >= UNBOUNDED // 2 else f"demand {demand}"  # what was used of it is no matter
 
 
 def checked_count(n: object) -> int:

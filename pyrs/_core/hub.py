@@ -10,7 +10,7 @@ from typing import Any, Final, Generic, TypeVar
 
 from pyrs._core import hooks
 from pyrs._core.context import in_context
-from pyrs._core.demand import UNBOUNDED, checked_count, non_positive
+from pyrs._core.demand import UNBOUNDED, checked_count, in_words, non_positive
 from pyrs._core.subscription import checked_subscriber
 from pyrs.api import Publisher, Subscriber, Subscription
 from pyrs.errors import NullSignal, SpecViolation
@@ -128,8 +128,7 @@ class Tap(Subscription, Generic[T]):
             self._hub._report(raised, "on_complete" if error is None else "on_error", subscriber)
 
     def __repr__(self) -> str:
-        demand = self.requested - self.emitted
-        return f"<Tap {'live' if self.live else 'over'}, demand {'unbounded' if demand >= UNBOUNDED else demand}>"
+        return f"<Tap {'live' if self.live else 'over'}, {in_words(self.requested - self.emitted)}>"
 
 
 class Hub(Publisher[T], ABC, Generic[T]):

@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar
 from pyrs._core import hooks
 from pyrs._core.context import attach
 from pyrs._core.coordinator import Operator, Startable
-from pyrs._core.demand import UNBOUNDED, checked_count, non_positive
+from pyrs._core.demand import UNBOUNDED, checked_count, in_words, non_positive
 from pyrs._core.lane import Lane
 from pyrs.api import Publisher, Subscriber, Subscription
 from pyrs.errors import NonPositiveRequest, NullSignal
@@ -105,7 +105,9 @@ class Relay(Startable, Generic[T]):
         self._take_subscriber()
 
     def __repr__(self) -> str:
-        return f"<{self._operator.call} {'live' if self._live else 'over'}>"
+        return (
+            f"<{self._operator.call} {'live' if self._live else 'over'}, {in_words(self._requested - self._emitted)}>"
+        )
 
     # For operators.
 

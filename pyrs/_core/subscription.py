@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 
 from pyrs._core import hooks
 from pyrs._core.context import capture
-from pyrs._core.demand import UNBOUNDED, checked_count, non_positive
+from pyrs._core.demand import checked_count, in_words, non_positive
 from pyrs._core.text import kind_of
 from pyrs.api import Subscriber, Subscription
 from pyrs.errors import NullSignal, SpecViolation
@@ -124,8 +124,7 @@ class SourceSubscription(Subscription, Generic[T]):
 
     def __repr__(self) -> str:
         state = "live" if self._live else "over"
-        demand = self._requested - self._emitted
-        return f"<{type(self).__name__} {state}, demand {'unbounded' if demand >= UNBOUNDED else demand}>"
+        return f"<{type(self).__name__} {state}, {in_words(self._requested - self._emitted)}>"
 
     # What keeps the rules.
 

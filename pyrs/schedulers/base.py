@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from pyrs._core import hooks
+from pyrs._core.text import name_of
 from pyrs.errors import SchedulerClosed
 
 __all__ = ["Cancellable", "Scheduler", "Task", "checked_scheduler"]
@@ -89,6 +90,10 @@ class Handle:
 
     def cancel(self) -> None:
         self._task = None
+
+    def __repr__(self) -> str:
+        task = self._task
+        return f"<{type(self).__name__} {'over' if task is None else name_of(task)}>"
 
 
 class Expected:

@@ -77,7 +77,8 @@ class Stream(
         self.source: Publisher[T_co] = checked_publisher(source, "source")
 
     def __repr__(self) -> str:
-        return repr(self.source)
+        source = getattr(self, "source", None)  # there is none where the __init__ of a subclass has failed
+        return super().__repr__() if source is None else repr(source)
 
     if not TYPE_CHECKING:  # a checker knows by itself that a Stream is not iterable
 

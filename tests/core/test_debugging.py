@@ -17,6 +17,7 @@ from typing import Any, NoReturn
 import pytest
 
 import pyrs
+from pyrs import schedulers, sinks
 from pyrs._core.sites import add_note, assembly_site
 from pyrs.testing import TestPublisher, TestSubscriber
 
@@ -478,3 +479,36 @@ class TestSourcesThatPassAnErrorOn:
 
 def fail_by(emitter: pyrs.Emitter[int]) -> None:
     emitter.error(ValueError("planned"))
+
+
+class TestRepr:
+    @pytest.mark.parametrize(
+        ("stream", "live"),
+        [
+            (pyrs.range(9), "<CallbackSubscriber: <IteratorSubscription live, demand 0>>"),
+            (
+                pyrs.never().publish_on(schedulers.inline()),
+                "<CallbackSubscriber: <publish_on(inline()) live, demand 3>>",
+            ),
+            (pyrs.never().retry(2), "<CallbackSubscriber: <retry(2) live, demand 3>>"),
+            (sinks.multicast().stream, "<CallbackSubscriber: <Tap live, demand 3>>"),
+        ],
+    )
+    def test_a_subscription_says_whether_it_is_live_and_what_is_demanded(
+        self, stream: pyrs.Stream[Any], live: str
+    ) -> None:
+        subscription = stream.subscribe(on_next=lambda n: None, request=3)
+        assert repr(subscription) == live
+        subscription.request(pyrs.UNBOUNDED)
+        assert "demand unbounded" in repr(subscription) or "over" in repr(subscription)
+        subscription.cancel()
+        assert repr(subscription) == "<CallbackSubscriber: over>"
+
+    def test_a_task_that_was_scheduled(self) -> None:
+        task = schedulers.single().schedule(print, 1000)
+        assert repr(task) == "<Delayed print>"
+        task.cancel()
+        assert repr(task) == "<Delayed over>"
+
+    def test_a_stream_whose_init_has_failed_can_be_looked_at(self) -> None:
+        assert repr(pyrs.Stream.__new__(pyrs.Stream)).startswith("<pyrs.stream.stream.Stream object at ")
