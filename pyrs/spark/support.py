@@ -34,13 +34,15 @@ def supports(spark: Any) -> dict[str, str]:
         >>> supports(spark)["from_dataframe"]   # doctest: +SKIP
         'ok'
     """
-    names = ("from_dataframe", "from_stream", "events")
+    names = ("from_dataframe", "from_stream", "events", "for_each_frame", "apply", "for_each_partition")
     reason = why_not_classic(spark)
     if reason is not None:
         return dict.fromkeys((*names, "attach"), f"no: {reason}")
     slower = "ok, by Spark's public interface: this driver has not the JVM methods of the faster way"
     frames = "ok" if has_fast_path(spark.range(0)) else slower
-    return {"from_dataframe": frames, "from_stream": frames, "events": "ok", "attach": _why_no_bridge(spark)}
+    workers = _why_no_workers()
+    answers = (frames, frames, "ok", "ok", workers, workers)
+    return {**dict(zip(names, answers, strict=True)), "attach": _why_no_bridge(spark)}
 
 
 def attach(spark: Any) -> Bridge:
@@ -62,6 +64,16 @@ def attach(spark: Any) -> Bridge:
         if bridge is None or bridge.closed:
             _bridges[spark] = bridge = jvm.connect(spark)
         return bridge
+
+
+def _why_no_workers() -> str:
+    try:
+        from pyspark.sql.pandas.utils import require_minimum_pandas_version
+
+        require_minimum_pandas_version()
+    except Exception as error:
+        return f"no: {error}"
+    return "ok"
 
 
 def _why_no_bridge(spark: Any) -> str:

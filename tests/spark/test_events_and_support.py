@@ -91,7 +91,19 @@ def test_bad_arguments(spark: Any) -> None:
 
 
 def test_supports_a_classic_session(spark: Any) -> None:
-    assert ps.supports(spark) == dict.fromkeys(("from_dataframe", "from_stream", "events", "attach"), "ok")
+    pytest.importorskip("pandas")
+    names = {"from_dataframe", "from_stream", "events", "for_each_frame", "apply", "for_each_partition", "attach"}
+    assert {name: answer for name, answer in ps.supports(spark).items() if name in names} == dict.fromkeys(names, "ok")
+
+
+def test_supports_says_what_is_missing_on_the_driver(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    from pyspark.sql.pandas import utils
+
+    def missing() -> None:
+        raise ImportError("Pandas >= 2.2.0 must be installed")
+
+    monkeypatch.setattr(utils, "require_minimum_pandas_version", missing)
+    assert ps.supports(spark)["apply"] == "no: Pandas >= 2.2.0 must be installed"
 
 
 def test_supports_says_why_not(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
