@@ -6,7 +6,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from pyrs.jvm import Bridge
 from tests.interop.harness import Java
@@ -41,8 +41,8 @@ def over_jpype() -> Iterator[None]:
 
 
 @contextmanager
-def over_py4j() -> Iterator[None]:
-    """The JVM of a Spark driver."""
+def over_py4j() -> Iterator[Any]:
+    """The JVM of a Spark driver; gives the session."""
     from pyrs import jvm
     from tests.interop.harness import Py4JJava, spark_driver
 
@@ -52,7 +52,7 @@ def over_py4j() -> Iterator[None]:
         jvm.connect(spark) as bridge,
         opened(bridge, Py4JJava(spark.sparkContext._gateway)),
     ):
-        yield
+        yield spark
 
 
 @contextmanager

@@ -9,11 +9,13 @@ from importlib.metadata import version
 import pyrs
 from tests.conformance.entry import Entry
 from tests.conformance.jvm_parties import JVM_PARTIES
+from tests.conformance.mirrors import MIRRORS
 from tests.conformance.registry import FAMILIES
 from tests.conformance.results import Results
-from tests.conformance.routes import JAVA_ROUTES, PYTHON, PYTHON_OVER, Route
+from tests.conformance.routes import IN_SPARK, JAVA_OF_MIRRORS, JAVA_ROUTES, PYTHON, PYTHON_OVER, Route
 from tests.conformance.running import Result, in_words, numbers_of, why_failed, why_skipped
 from tests.conformance.sources_hash import ROOT
+from tests.conformance.spark_streams import SPARK
 from tests.conformance.strangers import STRANGERS
 
 __all__ = ["PAGE", "count_in", "hash_of_page", "render", "rows_of_page"]
@@ -28,7 +30,9 @@ def render(results: Results) -> str:
     ours = []
     for title, entries in FAMILIES.items():
         ours += [f"### {title}", "", *_table(entries, (PYTHON, *JAVA_ROUTES), results, why), ""]
+    ours += ["### Spark", "", _SPARK, *_table(SPARK, IN_SPARK, results, why), ""]
     parties = _table(JVM_PARTIES, PYTHON_OVER, results, why)
+    mirrors = _table(MIRRORS, JAVA_OF_MIRRORS, results, why)
     return (
         "\n".join(
             [
@@ -37,6 +41,9 @@ def render(results: Results) -> str:
                 *ours,
                 _PARTIES,
                 *parties,
+                "",
+                _MIRRORS,
+                *mirrors,
                 "",
                 "## Why tests are skipped, and what others fail",
                 "",
@@ -68,7 +75,15 @@ _PARTIES = """## Over the bridge
 
 The JVM's own Publishers, Subscribers and Processors, pulled into Python with `from_jvm` and judged by the Python
 port; and Python's as mirrors in Java, handed to Java and pulled back. What is judged is the party, the link and the
-mirror together. The mirrors alone are judged by the Java kit in the jar's own tests.
+mirror together.
+"""
+
+_MIRRORS = """The mirrors themselves, the Java objects that `to_jvm` returns, before the Java kit: with their windows
+and guards, the link, and the Python object behind. In the other tables it judges the Python object, and no mirror is
+between.
+"""
+
+_SPARK = """A job or a query for each Subscriber, in the process of a Spark driver.
 """
 
 _STRANGERS = """## Other libraries

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from pyrs.tck import Report, verify
 from pyrs.tck.verification import Verification
 
-__all__ = ["JAVA_ROUTES", "PYTHON", "PYTHON_OVER", "ROUTES", "Judge", "Route"]
+__all__ = ["IN_SPARK", "JAVA_OF_MIRRORS", "JAVA_ROUTES", "PYTHON", "PYTHON_OVER", "ROUTES", "Judge", "Route"]
 
 Judge = Callable[[type[Verification]], Report]
 
@@ -64,6 +64,19 @@ def _kit(family: str, *, in_spark: bool) -> Callable[[], Any]:
     return opens
 
 
+def _kit_of_mirrors(family: str, *, in_spark: bool) -> Callable[[], Any]:
+    @contextmanager
+    def opens() -> Iterator[Judge]:
+        from pyrs.tck import Family
+        from tests.conformance.machine import over_jpype, over_py4j
+        from tests.conformance.mirrors import MirrorReferee
+
+        with over_py4j() if in_spark else over_jpype() as jvm:
+            yield MirrorReferee(jvm, Family(family)).verify
+
+    return opens
+
+
 PYTHON = Route("python", "Python port", _port, 4)
 JAVA_ROUTES = (
     Route("jpype-rs", "Java kit, JPype, org.reactivestreams", _kit("reactive-streams", in_spark=False), 4),
@@ -75,4 +88,33 @@ PYTHON_OVER = (
     Route("python-jpype", "Python port, JPype", _port_over_jpype, 3),
     Route("python-py4j", "Python port, Spark's Py4J", _port_over_py4j, 1),
 )
-ROUTES = {route.key: route for route in (PYTHON, *JAVA_ROUTES, *PYTHON_OVER)}
+
+
+@contextmanager
+def _port_in_spark() -> Iterator[Judge]:
+    from tests.conformance.spark_streams import over_spark
+
+    with over_spark():
+        yield verify
+
+
+@contextmanager
+def _kit_in_spark() -> Iterator[Judge]:
+    from pyrs.tck import JavaReferee
+    from tests.conformance.spark_streams import over_spark
+
+    with over_spark() as session:
+        yield JavaReferee(session).verify
+
+
+IN_SPARK = (
+    Route("spark-python", PYTHON.title, _port_in_spark, 1),
+    Route("spark-py4j-rs", JAVA_ROUTES[2].title, _kit_in_spark, 1),
+)
+JAVA_OF_MIRRORS = (
+    Route("mirror-jpype-rs", JAVA_ROUTES[0].title, _kit_of_mirrors("reactive-streams", in_spark=False), 2),
+    Route("mirror-jpype-flow", JAVA_ROUTES[1].title, _kit_of_mirrors("flow", in_spark=False), 2),
+    Route("mirror-py4j-rs", JAVA_ROUTES[2].title, _kit_of_mirrors("reactive-streams", in_spark=True), 1),
+    Route("mirror-py4j-flow", JAVA_ROUTES[3].title, _kit_of_mirrors("flow", in_spark=True), 1),
+)
+ROUTES = {route.key: route for route in (PYTHON, *JAVA_ROUTES, *IN_SPARK, *PYTHON_OVER, *JAVA_OF_MIRRORS)}

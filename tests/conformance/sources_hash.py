@@ -10,15 +10,17 @@ from pathlib import Path
 __all__ = ["sources_hash"]
 
 ROOT = Path(__file__).resolve().parents[2]
-ROOMS = ("_core", "adapters", "aio", "jvm", "operators", "publishers", "schedulers", "sinks", "stream", "tck")
+ROOMS = ("_core", "adapters", "aio", "jvm", "operators", "publishers", "schedulers", "sinks", "spark", "stream", "tck")
 FILES = ("api.py", "errors.py", "strictness.py")
 FACTORIES = (
     "conformance/adapters.py",
     "conformance/entry.py",
     "conformance/feeding.py",
     "conformance/jvm_parties.py",
+    "conformance/mirrors.py",
     "conformance/operators.py",
     "conformance/sources.py",
+    "conformance/spark_streams.py",
     "conformance/subscribers.py",
     "tck/right.py",
 )

@@ -18,7 +18,7 @@ from tests.conformance.entry import Entry, blackbox, processor, whitebox
 from tests.conformance.sources import SLOWEST
 from tests.tck.right import Inert, Puppet
 
-__all__ = ["PROCESSORS", "SUBSCRIBERS"]
+__all__ = ["ONE_INPUT", "PROCESSORS", "SUBSCRIBERS", "Through"]
 
 
 def _nothing(*arguments: object) -> None:
@@ -254,10 +254,13 @@ class Through(Processor[Any, Any]):
         self._output.subscribe(subscriber)
 
 
+ONE_INPUT = {"optional_spec111": "what comes in goes to one Subscriber; others are told an error"}
+
+
 def _through(name: str, apply: Any, **options: Any) -> Entry:
     covers = (f"Stream.{name}",)
     if options.get("subscribers") == 1:
-        options["skips"] = {"optional_spec111": "what comes in goes to one Subscriber; others are told an error"}
+        options["skips"] = ONE_INPUT
 
     def failed() -> Any:
         through = Through(apply)

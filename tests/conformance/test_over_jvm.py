@@ -7,18 +7,22 @@ from typing import Any
 
 import pytest
 
+import pyrs
 from pyrs.jvm import Bridge
-from pyrs.tck import verify
-from tests.conformance.entry import Entry
+from pyrs.tck import Family, JavaReferee, Status, verify
+from tests.conformance.entry import Entry, publisher
 from tests.conformance.jvm_parties import JVM_PARTIES
 from tests.conformance.machine import opened
+from tests.conformance.mirrors import MIRRORS, MirrorReferee
 from tests.conformance.page import count_in, rows_of_page
 from tests.conformance.registry import OURS
-from tests.conformance.routes import ROUTES
+from tests.conformance.routes import JAVA_OF_MIRRORS, ROUTES
 from tests.conformance.running import TIMEOUT_SCALE, judge_entry
 from tests.interop.harness import Java
 
 pytestmark = pytest.mark.slow
+
+FAMILIES = {"rs": Family.REACTIVE_STREAMS, "flow": Family.FLOW}
 
 
 @pytest.fixture(autouse=True)
@@ -31,7 +35,31 @@ def test_a_party_of_the_jvm_is_as_the_page_says(entry: Entry, connected: tuple[B
     with opened(*connected):
         result = judge_entry(entry, ROUTES[f"python-{carrier}"], verify)
     assert result.problems(entry) == []
-    assert count_in(rows_of_page()[entry.name][carrier == "py4j"]) == sum(result.kit + result.beyond)
+    said = rows_of_page().get(entry.name)
+    assert said is None or count_in(said[carrier == "py4j"]) == sum(result.kit + result.beyond)
+
+
+@pytest.mark.parametrize("family", ["rs", "flow"])
+@pytest.mark.parametrize("entry", [entry for entry in MIRRORS if entry.subset], ids=lambda entry: entry.name)
+def test_a_mirror_is_as_the_page_says(
+    entry: Entry, family: str, connected: tuple[Bridge, Java], carrier: str, session: Any
+) -> None:
+    route = ROUTES[f"mirror-{carrier}-{family}"]
+    with opened(*connected):
+        result = judge_entry(entry, route, MirrorReferee(session, FAMILIES[family]).verify)
+    assert result.problems(entry) == []
+    said = rows_of_page().get(entry.name)
+    assert said is None or count_in(said[JAVA_OF_MIRRORS.index(route)]) == sum(result.kit)
+
+
+def test_the_java_kit_is_handed_the_mirror_itself(connected: tuple[Bridge, Java], session: Any) -> None:
+    silent = publisher("silent", lambda n: pyrs.never())
+    with opened(*connected):
+        verdict = MirrorReferee(session, FAMILIES["rs"]).judge(
+            silent.verification, "required_createPublisher3MustProduceAStreamOfExactly3Elements"
+        )
+    assert verdict.status is Status.FAILED
+    assert "Publisher PythonPublisher[python object" in verdict.reason
 
 
 @pytest.mark.parametrize("family", ["rs", "flow"])
@@ -46,9 +74,10 @@ def test_a_row_of_ours_is_as_the_page_says(name: str, family: str, kit: Callable
 
 
 @pytest.fixture
-def kit(machine: Any, carrier: str) -> Callable[[str], Any]:
-    from pyrs.tck._java import Family, JavaReferee
+def session(machine: Any, carrier: str) -> Any:
+    return None if carrier == "jpype" else machine[0].args[0]
 
-    families = {"rs": Family.REACTIVE_STREAMS, "flow": Family.FLOW}
-    jvm = None if carrier == "jpype" else machine[0].args[0]  # the Spark session
-    return lambda family: JavaReferee(jvm, families[family])
+
+@pytest.fixture
+def kit(session: Any) -> Callable[[str], Any]:
+    return lambda family: JavaReferee(session, FAMILIES[family])

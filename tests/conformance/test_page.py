@@ -10,12 +10,14 @@ import pytest
 from tests.conformance import sources_hash as hashing
 from tests.conformance.entry import publisher
 from tests.conformance.jvm_parties import JVM_PARTIES
+from tests.conformance.mirrors import MIRRORS
 from tests.conformance.page import PAGE, hash_of_page, render, rows_of_page
 from tests.conformance.registry import EVERY_ENTRY, OURS, THEIRS, entries_of
 from tests.conformance.results import Results
-from tests.conformance.routes import JAVA_ROUTES, PYTHON, PYTHON_OVER, Route
+from tests.conformance.routes import IN_SPARK, JAVA_OF_MIRRORS, JAVA_ROUTES, PYTHON, PYTHON_OVER, Route
 from tests.conformance.running import Result
 from tests.conformance.sources_hash import ROOT, sources_hash
+from tests.conformance.spark_streams import SPARK
 
 WANTS_ONE = ("optional_spec105_x", "skipped", "the test needs 1 elements, and the Publisher has at most 0")
 
@@ -30,14 +32,14 @@ def test_nothing_of_ours_failed() -> None:
     rows = rows_of_page()
     faulty = [
         entry.name
-        for entry in (*OURS, *JVM_PARTIES)
+        for entry in (*OURS, *SPARK, *JVM_PARTIES, *MIRRORS)
         if not entry.faults and "failed" in "".join(rows.get(entry.name, ()))
     ]
     assert faulty == []
     assert "not explained" not in PAGE.read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("routes", [(PYTHON, *JAVA_ROUTES), PYTHON_OVER])
+@pytest.mark.parametrize("routes", [(PYTHON, *JAVA_ROUTES), IN_SPARK, PYTHON_OVER, JAVA_OF_MIRRORS])
 def test_every_route_has_judged_its_rows(routes: tuple[Route, ...]) -> None:
     rows = rows_of_page()
     missing = [

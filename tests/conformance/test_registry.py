@@ -9,25 +9,27 @@ import pyrs
 from pyrs import sinks, testing
 from tests.conformance.entry import Entry
 from tests.conformance.jvm_parties import JVM_PARTIES
-from tests.conformance.registry import EVERY_ENTRY, EXEMPT, FAMILIES, OURS
+from tests.conformance.mirrors import MIRRORS
+from tests.conformance.registry import EVERY_ENTRY, EXEMPT, FAMILIES, JUDGED, OURS
 from tests.conformance.routes import JAVA_ROUTES, PYTHON
+from tests.conformance.spark_streams import SPARK
 from tests.conformance.strangers import STRANGERS
 
 
 def public_names() -> set[str]:
     methods = {f"Stream.{name}" for name in dir(pyrs.Stream) if not name.startswith("_")}
     rooms = {f"{room.__name__[5:]}.{name}" for room in (sinks, testing) for name in room.__all__}
-    return {*pyrs.__all__, "range", "zip"} | rooms | methods | adapter_names()
+    return {*pyrs.__all__, "range", "zip"} | rooms | methods | names_that_need_a_library()
 
 
-def adapter_names() -> set[str]:
-    """Read, not imported: each adapter imports its library."""
-    folder = Path(pyrs.__file__).parent / "adapters"
-    return {f"adapters.{file.stem}.{name}" for file in folder.glob("[!_]*.py") for name in listed(file)}
+def names_that_need_a_library() -> set[str]:
+    package = Path(pyrs.__file__).parent
+    adapters = {f"adapters.{file.stem}.{name}" for file in package.glob("adapters/[!_]*.py") for name in listed(file)}
+    return adapters | {f"spark.{name}" for name in listed(package / "spark" / "__init__.py")}
 
 
 def listed(file: Path) -> list[str]:
-    """The names in a module's __all__."""
+    """The names in a module's __all__, which is read and not imported."""
     for node in ast.parse(file.read_text(encoding="utf-8")).body:
         if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "__all__":
             return list(ast.literal_eval(node.value))
@@ -35,23 +37,21 @@ def listed(file: Path) -> list[str]:
 
 
 def test_every_public_name_is_judged_or_exempt_with_a_reason() -> None:
-    judged = {name for entry in OURS for name in entry.covers}
-    assert public_names() - judged - set(EXEMPT) == set()
+    assert public_names() - JUDGED - set(EXEMPT) == set()
     assert all(reason.strip() for reason in EXEMPT.values())
 
 
 def test_nothing_is_exempt_that_is_judged_or_that_is_not_there() -> None:
-    judged = {name for entry in OURS for name in entry.covers}
-    assert set(EXEMPT) & judged == set()
+    assert set(EXEMPT) & JUDGED == set()
     assert set(EXEMPT) - public_names() == set()
 
 
 def test_what_is_judged_is_there() -> None:
-    assert {name for entry in OURS for name in entry.covers} - public_names() == set()
+    assert JUDGED - public_names() == set()
 
 
 def test_each_row_has_a_name_of_its_own() -> None:
-    assert len(EVERY_ENTRY) == len(OURS) + len(JVM_PARTIES) + len(STRANGERS)
+    assert len(EVERY_ENTRY) == sum(map(len, (OURS, SPARK, JVM_PARTIES, MIRRORS, STRANGERS)))
 
 
 def test_explanations_name_tests_that_are_there() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import faulthandler
+from collections.abc import Callable
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -62,7 +63,7 @@ class JavaReferee:
 
         self.family = Family(family)
         self._gateway: Gateway = _launched() if jvm is None else gateway_for(jvm)
-        self._entry = _entry_in(self._gateway)
+        self._entry = _entry_in(self._gateway, self._parent_loader)
         self.judge(WarmingVerification, TEST)
 
     def __str__(self) -> str:
@@ -78,7 +79,7 @@ class JavaReferee:
     def judge(self, verification: type[Verification] | Verification, name: str) -> Verdict:
         """Run one test of the Java kit's, within its deadline."""
         subject = verification() if isinstance(verification, type) else verification
-        hooks = Hooks(subject)
+        hooks = self._hooks_of(subject)
         scope = Scope(hooks, collecting="_spec313_" in name)
 
         def body(test: str) -> None:
@@ -88,6 +89,13 @@ class JavaReferee:
             return judge(subject, name, body)
         finally:
             scope.close()
+
+    def _hooks_of(self, subject: Verification) -> Hooks:
+        return Hooks(subject)
+
+    def _parent_loader(self, java: Java) -> object:
+        """The kit and nothing else: whatever versions the JVM's own class path has cannot win."""
+        return java.static("java.lang.ClassLoader", "getPlatformClassLoader")
 
     def _run(self, scope: Scope, hooks: Hooks, subject: Verification, test: str) -> None:
         env = subject.env
@@ -158,7 +166,7 @@ def _launched() -> Gateway:
     return launch_gateway()
 
 
-def _entry_in(gateway: Gateway) -> object:
+def _entry_in(gateway: Gateway, parent_of: Callable[[Java], object]) -> object:
     from pyrs import __version__
 
     if not _JAR.is_file():
@@ -167,9 +175,7 @@ def _entry_in(gateway: Gateway) -> object:
 
     def load(java: Java) -> object:
         urls = [java.call(java.call(java.new("java.io.File", str(jar)), "toURI"), "toURL") for jar in jars]
-        # The kit and nothing else: whatever versions the JVM's own class path has cannot win.
-        platform = java.static("java.lang.ClassLoader", "getPlatformClassLoader")
-        loader = java.new("java.net.URLClassLoader", java.array("java.net.URL", urls), platform)
+        loader = java.new("java.net.URLClassLoader", java.array("java.net.URL", urls), parent_of(java))
         constructor = java.call(
             java.call(loader, "loadClass", _ENTRY), "getConstructor", java.array("java.lang.Class", ())
         )

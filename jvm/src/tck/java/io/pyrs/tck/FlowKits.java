@@ -29,11 +29,11 @@ final class FlowKits {
         }
 
         @Override public Flow.Publisher<Object> createFlowPublisher(long elements) {
-            return hooks.flowPublisher("create_publisher", elements);
+            return hooks.made(FlowObjects.PythonPublisher::new, "create_publisher", elements);
         }
 
         @Override public Flow.Publisher<Object> createFailedFlowPublisher() {
-            return hooks.flowPublisher("create_failed_publisher");
+            return hooks.made(FlowObjects.PythonPublisher::new, "create_failed_publisher");
         }
 
         @Override public long maxElementsFromPublisher() {
@@ -63,7 +63,7 @@ final class FlowKits {
         }
 
         @Override public Flow.Subscriber<Object> createFlowSubscriber(WhiteboxSubscriberProbe<Object> probe) {
-            return new FlowObjects.PythonSubscriber(hooks.scope, hooks.made("create_probed_subscriber", probe));
+            return hooks.made(FlowObjects.PythonSubscriber::new, "create_probed_subscriber", probe);
         }
 
         @Override public Object createElement(int n) {
@@ -89,7 +89,7 @@ final class FlowKits {
         }
 
         @Override public Flow.Subscriber<Object> createFlowSubscriber() {
-            return new FlowObjects.PythonSubscriber(hooks.scope, hooks.made("create_subscriber"));
+            return hooks.made(FlowObjects.PythonSubscriber::new, "create_subscriber");
         }
 
         @Override public void triggerFlowRequest(Flow.Subscriber<? super Object> subscriber) {
@@ -132,11 +132,11 @@ final class FlowKits {
         }
 
         @Override public Flow.Processor<Object, Object> createIdentityFlowProcessor(int bufferSize) {
-            return new FlowObjects.PythonProcessor(hooks.scope, hooks.made("create_identity_processor"));
+            return hooks.made(FlowObjects.PythonProcessor::new, "create_identity_processor");
         }
 
         @Override public Flow.Publisher<Object> createFailedFlowPublisher() {
-            return hooks.flowPublisher("create_failed_publisher");
+            return hooks.made(FlowObjects.PythonPublisher::new, "create_failed_publisher");
         }
 
         @Override public Object createElement(int n) {

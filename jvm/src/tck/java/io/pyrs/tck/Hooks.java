@@ -1,7 +1,7 @@
 package io.pyrs.tck;
 
 import java.util.Set;
-import java.util.concurrent.Flow;
+import java.util.function.BiFunction;
 import java.util.function.Supplier;
 import org.reactivestreams.Publisher;
 import org.reactivestreams.tck.TestEnvironment;
@@ -31,24 +31,18 @@ final class Hooks {
         return value == null ? 0 : (Long) value;
     }
 
-    /** What a hook made; 0 if it made nothing. */
-    long made(String hook, Object... arguments) {
+    /** What a hook made: what stands for an object of Python's; or an object of Java's, by the number that it was given. */
+    @SuppressWarnings("unchecked")
+    <T> T made(BiFunction<Scope, Long, ? extends T> standIn, String hook, Object... arguments) {
         var value = call(hook, arguments);
-        return value == null ? 0 : ((FromPython) value).id();
-    }
-
-    Publisher<Object> publisher(String hook, Object... arguments) {
-        var id = made(hook, arguments);
-        return id == 0 ? null : new ReactiveObjects.PythonPublisher(scope, id);
-    }
-
-    Flow.Publisher<Object> flowPublisher(String hook, Object... arguments) {
-        var id = made(hook, arguments);
-        return id == 0 ? null : new FlowObjects.PythonPublisher(scope, id);
+        if (value == null) return null;
+        return value instanceof Long ? (T) Given.take((Long) value) : standIn.apply(scope, ((FromPython) value).id());
     }
 
     /** The helper Publisher is the Java kit's own where the user has not written one. */
     Publisher<Object> helper(long elements, Supplier<Publisher<Object>> own) {
-        return written.contains("create_helper_publisher") ? publisher("create_helper_publisher", elements) : own.get();
+        return written.contains("create_helper_publisher")
+                ? made(ReactiveObjects.PythonPublisher::new, "create_helper_publisher", elements)
+                : own.get();
     }
 }

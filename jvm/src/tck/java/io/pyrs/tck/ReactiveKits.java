@@ -30,11 +30,11 @@ final class ReactiveKits {
         }
 
         @Override public Publisher<Object> createPublisher(long elements) {
-            return hooks.publisher("create_publisher", elements);
+            return hooks.made(ReactiveObjects.PythonPublisher::new, "create_publisher", elements);
         }
 
         @Override public Publisher<Object> createFailedPublisher() {
-            return hooks.publisher("create_failed_publisher");
+            return hooks.made(ReactiveObjects.PythonPublisher::new, "create_failed_publisher");
         }
 
         @Override public long maxElementsFromPublisher() {
@@ -64,7 +64,7 @@ final class ReactiveKits {
         }
 
         @Override public Subscriber<Object> createSubscriber(WhiteboxSubscriberProbe<Object> probe) {
-            return new ReactiveObjects.PythonSubscriber(hooks.scope, hooks.made("create_probed_subscriber", probe));
+            return hooks.made(ReactiveObjects.PythonSubscriber::new, "create_probed_subscriber", probe);
         }
 
         @Override public Object createElement(int n) {
@@ -90,7 +90,7 @@ final class ReactiveKits {
         }
 
         @Override public Subscriber<Object> createSubscriber() {
-            return new ReactiveObjects.PythonSubscriber(hooks.scope, hooks.made("create_subscriber"));
+            return hooks.made(ReactiveObjects.PythonSubscriber::new, "create_subscriber");
         }
 
         @Override public void triggerRequest(Subscriber<? super Object> subscriber) {
@@ -133,11 +133,11 @@ final class ReactiveKits {
         }
 
         @Override public Processor<Object, Object> createIdentityProcessor(int bufferSize) {
-            return new ReactiveObjects.PythonProcessor(hooks.scope, hooks.made("create_identity_processor"));
+            return hooks.made(ReactiveObjects.PythonProcessor::new, "create_identity_processor");
         }
 
         @Override public Publisher<Object> createFailedPublisher() {
-            return hooks.publisher("create_failed_publisher");
+            return hooks.made(ReactiveObjects.PythonPublisher::new, "create_failed_publisher");
         }
 
         @Override public Object createElement(int n) {

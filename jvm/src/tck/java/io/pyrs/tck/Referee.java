@@ -12,6 +12,11 @@ public final class Referee {
         return Referee.class.getPackage().getImplementationVersion();
     }
 
+    /** Takes an object of Java's that is to be judged itself, and says what a hook has to return for it. */
+    public long give(Object object) {
+        return Given.number(object);
+    }
+
     /**
      * Makes the ground for one test.
      *

@@ -1,0 +1,128 @@
+"""What `pyrs.spark` makes streams of, in the process of a small Spark driver: judged when the table is, not each time.
+
+A Publisher here is a job or a query for each Subscriber. So there are few elements, and what has to happen may take its
+time; what happens in time costs nothing.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from pyrs.api import Publisher, Subscriber
+from pyrs.tck import TestEnvironment
+from tests.conformance.entry import LONG_MAX, Entry, after_each_test, blackbox, numbers, publisher
+from tests.conformance.sources import MULTICAST, ONE_ELEMENT
+
+__all__ = ["SPARK", "over_spark"]
+
+MOST_ROWS = 1_000  # partitions are computed as a whole
+MOST_BATCHES = 3  # each is a micro-batch of a query
+FEEDING = "conformance-feeding"
+
+_session: Any = None
+
+
+@contextmanager
+def over_spark() -> Iterator[Any]:
+    """A driver, which has run something already."""
+    global _session
+    from pyrs.spark import from_dataframe
+    from tests.interop.harness import spark_driver
+
+    with spark_driver([]) as _session:
+        from_dataframe(_session.range(3)).collect(timeout=60)
+        try:
+            yield _session
+        finally:
+            _stop_queries(all_of_them=True)
+
+
+def _rows(elements: int) -> Any:
+    from pyrs.spark import from_dataframe
+
+    return from_dataframe(_session.range(0, elements, 1, 2))
+
+
+def _batches(elements: int) -> Any:
+    """A query over so many files, one for a batch."""
+    from pyrs.spark import from_stream
+
+    folder = Path(tempfile.mkdtemp(prefix="pyrs-conformance-"))
+    for number in range(elements):
+        (folder / f"{number}.txt").write_text(f"{number}\n", encoding="utf-8")
+    after_each_test(lambda: shutil.rmtree(folder, ignore_errors=True))
+    after_each_test(_stop_queries)
+    lines = _session.readStream.option("maxFilesPerTrigger", 1).text(str(folder))
+    return from_stream(lines, trigger={"availableNow": True})
+
+
+def _news(elements: int) -> Any:
+    """What happens to a query that does nothing, as fast as it can."""
+    from pyrs.spark import events
+
+    if not any(query.name == FEEDING for query in _session.streams.active):
+        rate = _session.readStream.format("rate-micro-batch").option("rowsPerBatch", 1).load()
+        rate.writeStream.format("noop").queryName(FEEDING).trigger(processingTime="0 seconds").start()
+    return events(_session)
+
+
+def _stop_queries(*, all_of_them: bool = False) -> None:
+    for query in _session.streams.active:
+        if all_of_them or query.name != FEEDING:
+            query.stop()
+
+
+def _frames(elements: int) -> Any:
+    from pyrs.spark import for_each_frame
+
+    return for_each_frame(numbers(3).map(lambda n: (n,)), "id long", lambda df: df.count(), spark=_session)
+
+
+def _taken_in() -> Any:
+    """What read_stream subscribes with; it is the kit that signals."""
+    from pyrs.spark.source_intake import Intake
+
+    intake = Intake(_Silent())
+    after_each_test(lambda: intake.fail(None))
+    return intake
+
+
+class _Silent(Publisher[Any]):
+    def subscribe(self, subscriber: Subscriber[Any], /) -> None:
+        pass
+
+
+def _patient(entry: Entry) -> Entry:
+    entry.verification.environment = TestEnvironment(timeout=5.0, no_signals_timeout=0.2, deadline=60.0)
+    return entry
+
+
+SPARK: list[Entry] = [
+    _patient(entry)
+    for entry in (
+        publisher("spark.from_dataframe", _rows, failed=None, most=MOST_ROWS, covers=("spark.from_dataframe",)),
+        publisher("spark.from_stream", _batches, failed=None, most=MOST_BATCHES, covers=("spark.from_stream",)),
+        publisher(
+            "spark.events",
+            _news,
+            failed=None,
+            most=LONG_MAX,
+            covers=("spark.events",),
+            skips={MULTICAST: "each Subscriber hears of what happens from when it subscribed"},
+        ),
+        publisher(
+            "spark.for_each_frame",
+            _frames,
+            failed=None,
+            most=1,
+            covers=("spark.for_each_frame",),
+            skips=ONE_ELEMENT,
+        ),
+        blackbox("spark.read_stream", _taken_in, trigger=lambda intake: intake.allow(1), covers=("spark.read_stream",)),
+    )
+]
