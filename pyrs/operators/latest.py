@@ -36,10 +36,11 @@ class CombineLatest(Operator[Any]):
 class _CombineLatestRun(Coordinator[Any]):
     """All sources share one line, in which their elements and ends stand in the order in which they came.
 
-    It is bounded: ``prefetch`` elements and one end of each.
+    It is bounded: ``prefetch`` elements and one end of each. It waits until the last source begins: one before it may
+    have elements without end, and give them as fast as they are taken.
     """
 
-    __slots__ = ("_combine", "_going", "_inputs", "_latest", "_missing", "_sources", "line")
+    __slots__ = ("_beginning", "_combine", "_going", "_inputs", "_latest", "_missing", "_sources", "line")
 
     def __init__(self, subscriber: Subscriber[Any], operator: CombineLatest) -> None:
         super().__init__(subscriber, operator)
@@ -50,18 +51,21 @@ class _CombineLatestRun(Coordinator[Any]):
         self._latest: list[Any] = [_MISSING] * len(self._inputs)
         self._missing = len(self._inputs)  # how many have not given an element
         self._going = len(self._inputs)  # how many have not ended
+        self._beginning = True
 
     def _begin(self) -> None:
         for each, source in zip(self._inputs, self._sources, strict=True):
-            if not self._live:
-                break  # one that is empty already ends the stream
+            self._beginning = each is not self._inputs[-1]
             each.subscribe_to(source)
+            if not self._live or (each.ended and (each.error is not None or each.empty)):
+                break  # it ends the stream
+        self._beginning = False
         if not self._inputs:
             self.post(lambda _: self._complete())
 
     def _advance(self) -> None:
         line, latest = self.line, self._latest
-        while line and self._live:
+        while line and self._live and not self._beginning:
             each, element = line[0]
             if element is _ENDED:
                 line.popleft()
@@ -101,23 +105,27 @@ class _CombineLatestRun(Coordinator[Any]):
 class _Lined(RefilledInput[Any]):
     """A source whose elements stand in line with those of others."""
 
-    __slots__ = ("_owner", "error", "place")
+    __slots__ = ("_owner", "empty", "ended", "error", "place")
 
     def __init__(self, owner: _CombineLatestRun, place: int, prefetch: int) -> None:
         super().__init__(prefetch)
         self._owner = owner
         self.place = place
+        self.empty = True  # no element came
+        self.ended = False
         self.error: BaseException | None = None
 
     def on_next(self, element: Any, /) -> None:
         if element is None:
             raise NullSignal("on_next(None)")
         if not self._closed:
+            self.empty = False
             self._owner.line.append((self, element))
             self._owner.wake()
 
     def _end(self, error: BaseException | None) -> None:
         self.error = error
+        self.ended = True
         self._owner.line.append((self, _ENDED))
         self._owner.wake()
 
