@@ -132,9 +132,10 @@ class RefilledInput(Input[T]):
     def taken(self, n: int = 1) -> None:
         """So many elements were taken. By one thread at a time."""
         self._used += n
-        if self._used >= self._low and not self._closed:
+        if self._used >= self._low:
             used, self._used = self._used, 0
-            self.request(used)
+            if not self._closed:
+                self.request(used)
 
 
 class QueuedInput(RefilledInput[T], IteratorConsumer[T], Generic[T]):

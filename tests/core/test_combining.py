@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -360,6 +360,16 @@ class TestZip:
         subscriber.assert_elements((0, 0, 0), (1, 1, 1)).assert_live()
 
 
+def test_zip_gives_what_it_holds_of_a_source_that_has_ended_also_a_few_at_a_time() -> None:
+    source = TestPublisher[int]()
+    subscriber: TestSubscriber[Any] = TestSubscriber()
+    pyrs.zip(source, prefetch=4).subscribe(subscriber)
+    source.next(1, 2, 3, 4).complete()
+    subscriber.request(3)
+    subscriber.request(1)
+    subscriber.assert_elements((1,), (2,), (3,), (4,)).assert_complete()
+
+
 # combine_latest, with_latest_from.
 
 
@@ -405,6 +415,37 @@ class TestLatest:
         b.complete()
         subscriber.assert_complete()
         a.assert_cancelled(1)
+
+    def test_all_begin_before_one_that_never_ends_is_drained(self, wrap: Wrap) -> None:
+        def endless() -> Iterator[int]:
+            for n in range(1_000_000):
+                assert n < 10_000, "it is drained before the others have begun"
+                yield n
+
+        subscriber: TestSubscriber[Any] = TestSubscriber(None)
+        pyrs.combine_latest(wrap(pyrs.from_iterable(endless())), pyrs.just("a"), prefetch=4).take(3).subscribe(
+            subscriber
+        )
+        subscriber.assert_elements((3, "a"), (4, "a"), (5, "a")).assert_complete()
+
+    def test_the_last_one_may_give_its_elements_before_its_subscribe_returns(self) -> None:
+        def emit(emitter: Any) -> None:
+            while not emitter.cancelled:
+                emitter.next("a")
+
+        subscriber: TestSubscriber[Any] = TestSubscriber(None)
+        pyrs.combine_latest(pyrs.just(1), pyrs.create(emit)).take(2).subscribe(subscriber)
+        subscriber.assert_elements((1, "a"), (1, "a")).assert_complete()
+
+    @pytest.mark.parametrize(
+        "first", [pyrs.empty(), pyrs.error(OSError("planned")), pyrs.just(1).concat(pyrs.error(OSError()))]
+    )
+    def test_where_one_has_ended_it_already_the_others_are_not_begun(self, first: pyrs.Stream[Any]) -> None:
+        second = TestPublisher[int]()
+        subscriber: TestSubscriber[Any] = TestSubscriber(None)
+        pyrs.combine_latest(first, second).subscribe(subscriber)
+        assert subscriber.completed or isinstance(subscriber.error, OSError)
+        assert second.subscribe_count == 0
 
     def test_an_error_comes_after_what_came_before_it(self, dropped: Any) -> None:
         a, b = TestPublisher[int](), TestPublisher[str]()
