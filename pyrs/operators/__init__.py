@@ -24,84 +24,37 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    # Sorted by hand, for isort gives each name a statement of its own.
+    # isort: off
     from pyrs.operators import (
         alarm as alarm,
-    )
-    from pyrs.operators import (
         backoff as backoff,
-    )
-    from pyrs.operators import (
         backpressure as backpressure,
-    )
-    from pyrs.operators import (
         buffering as buffering,
-    )
-    from pyrs.operators import (
         combining as combining,
-    )
-    from pyrs.operators import (
         coroutines as coroutines,
-    )
-    from pyrs.operators import (
         filtering as filtering,
-    )
-    from pyrs.operators import (
         flattening as flattening,
-    )
-    from pyrs.operators import (
         folding as folding,
-    )
-    from pyrs.operators import (
         grouping as grouping,
-    )
-    from pyrs.operators import (
         latest as latest,
-    )
-    from pyrs.operators import (
         merging as merging,
-    )
-    from pyrs.operators import (
         metrics as metrics,
-    )
-    from pyrs.operators import (
         notification as notification,
-    )
-    from pyrs.operators import (
         observing as observing,
-    )
-    from pyrs.operators import (
         progress as progress,
-    )
-    from pyrs.operators import (
         recovering as recovering,
-    )
-    from pyrs.operators import (
         retrying as retrying,
-    )
-    from pyrs.operators import (
         scheduling as scheduling,
-    )
-    from pyrs.operators import (
         sharing as sharing,
-    )
-    from pyrs.operators import (
         splitting as splitting,
-    )
-    from pyrs.operators import (
         terminal as terminal,
-    )
-    from pyrs.operators import (
         timing as timing,
-    )
-    from pyrs.operators import (
         transforming as transforming,
-    )
-    from pyrs.operators import (
         until as until,
-    )
-    from pyrs.operators import (
         windowing as windowing,
     )
+    # isort: on
 
 
 if not TYPE_CHECKING:  # to a type checker it would say that there is every name
