@@ -53,6 +53,9 @@ class Combining(Family[T_co]):
         error ends the stream after what that source gave before, cancels the others and lets go of what is held of
         them.
 
+        They are subscribed to one after the other. One whose ``subscribe`` returns only when it is done, such as a
+        ``create`` with a loop, keeps those behind it from beginning; ``subscribe_on`` gives it a thread of its own.
+
         Args:
             others: the other Publishers.
             concurrency: the most sources that are subscribed to at the same time; None for all.
@@ -184,7 +187,8 @@ class Combining(Family[T_co]):
         one is seen in at least one combination.
 
         Completes when all have, or when one has ended without an element. The first error ends the stream, after what
-        came before it.
+        came before it. A source whose ``subscribe`` returns only when it is done belongs behind ``subscribe_on``, as in
+        ``merge``.
 
         Args:
             others: the other Publishers.
