@@ -310,7 +310,8 @@ class Log(PushedStage):
     def __init__(self, name: str | None, logger: Logger | None, level: int, shown: str) -> None:
         if name is not None and not isinstance(name, str):
             raise TypeError(f"name must be a string, not {type(name).__name__}")
-        if logger is not None and not callable(getattr(logger, "log", None)):
+        called = (getattr(logger, method, None) for method in ("log", "isEnabledFor"))  # so a LoggerAdapter will do
+        if logger is not None and (isinstance(logger, type) or not all(map(callable, called))):
             raise TypeError(f"logger must be a logging.Logger, not {type(logger).__name__}")
         self.name = name
         self.logger = logger

@@ -431,11 +431,20 @@ def test_an_action_is_checked_and_shown(name: str) -> None:
     assert repr(getattr(pyrs.never(), name)(print)) == f"never().{name}(print)"
 
 
+class LogsOnly:
+    """Cannot say whether it is enabled for a level."""
+
+    def log(self, level: int, message: str, *arguments: object) -> None:
+        raise AssertionError(message)
+
+
 @pytest.mark.parametrize(
     ("wrong", "error", "message"),
     [
         (lambda: pyrs.never().log(3), TypeError, "name must be a string, not int"),  # type: ignore[arg-type]
         (lambda: pyrs.never().log(logger="x"), TypeError, "logger must be a logging.Logger, not str"),  # type: ignore[arg-type]
+        (lambda: pyrs.never().log(logger=LogsOnly()), TypeError, "logger must be a logging.Logger, not LogsOnly"),  # type: ignore[arg-type]
+        (lambda: pyrs.never().log(logger=logging.Logger), TypeError, "logger must be a logging.Logger, not type"),  # type: ignore[arg-type]
         (lambda: pyrs.never().log(level="x"), TypeError, "level must be an integer"),  # type: ignore[arg-type]
         (lambda: pyrs.never().checkpoint(3), TypeError, "name must be a string, not int"),  # type: ignore[arg-type]
         (lambda: pyrs.never().progress("3"), TypeError, "total must be an integer"),  # type: ignore[arg-type]
