@@ -11,7 +11,7 @@ from threading import RLock
 from typing import Any, Generic, TypeVar
 
 from pyrs._core import hooks
-from pyrs._core.context import capture
+from pyrs._core.context import bound, capture
 from pyrs._core.demand import checked_count, in_words, non_positive
 from pyrs._core.fusion import IteratorConsumer, null_element
 from pyrs._core.lane import Lane
@@ -158,7 +158,7 @@ class Coordinator(Lane, Startable, Generic[R]):
             elif self._illegal is None:
                 self._illegal = non_positive(n)  # 3.9, signalled on the lane (1.3)
         if n <= 0:
-            self.wake()
+            bound(self.wake, self._subscribed_in)()
         elif self._subscribed_in is None:
             self._requested_more(n)
         else:  # what is signalled from here is signalled in the context of whoever subscribed

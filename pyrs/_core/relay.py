@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from functools import partial
 from threading import RLock
 from typing import Any, Generic, TypeVar
 
 from pyrs._core import hooks
-from pyrs._core.context import attach
+from pyrs._core.context import attach, bound, capture
 from pyrs._core.coordinator import Operator, Startable
 from pyrs._core.demand import UNBOUNDED, checked_count, in_words, non_positive
 from pyrs._core.lane import Lane
@@ -37,6 +38,7 @@ class Relay(Startable, Generic[T]):
     """
 
     __slots__ = (
+        "_context",
         "_emitted",
         "_illegal",
         "_leg",
@@ -52,6 +54,7 @@ class Relay(Startable, Generic[T]):
     def __init__(self, subscriber: Subscriber[T], operator: Operator[Any]) -> None:
         self._subscriber: Subscriber[T] | None = subscriber
         self._operator = operator
+        self._context = capture()  # in which everything is signalled
         self._lock = RLock()  # a finalizer, run by the collector while it is held, may cancel or request
         self._requested = 0  # under the lock
         self._illegal = 1  # an n <= 0 that was requested: from then on no source comes on; under the lock
@@ -99,7 +102,7 @@ class Relay(Startable, Generic[T]):
         if subscription is not None:
             subscription.request(min(n, UNBOUNDED))  # 3.17: a stranger's long holds no more
         elif answers:
-            self._fail(non_positive(n))  # 3.9; nobody signals, and nobody will (1.3)
+            bound(partial(self._fail, non_positive(n)), self._context)()  # 3.9; nobody signals, and nobody will (1.3)
 
     def cancel(self) -> None:
         self._take_subscriber()

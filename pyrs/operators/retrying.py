@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyrs import schedulers
 from pyrs._core import hooks
-from pyrs._core.context import bound, capture
+from pyrs._core.context import bound
 from pyrs._core.coordinator import Coordinator, Operator
 from pyrs._core.relay import Relay
 from pyrs._core.sites import add_note
@@ -53,7 +53,7 @@ class Retry(Operator[Any]):
 
 
 class _RetryRun(Relay[Any]):
-    __slots__ = ("_attempts", "_context", "_scheduler", "_timer")
+    __slots__ = ("_attempts", "_scheduler", "_timer")
     _operator: Retry
 
     def __init__(self, subscriber: Subscriber[Any], operator: Retry) -> None:
@@ -61,7 +61,6 @@ class _RetryRun(Relay[Any]):
         self._attempts = 0
         self._timer: schedulers.Cancellable | None = None
         self._scheduler = None if operator.backoff is None else schedulers.current(operator.scheduler)
-        self._context = capture()
 
     def _begin(self) -> None:
         self._attempts += 1

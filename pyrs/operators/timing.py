@@ -8,7 +8,7 @@ from math import inf
 from typing import TYPE_CHECKING, Any
 
 from pyrs._core import hooks
-from pyrs._core.context import bound, capture
+from pyrs._core.context import bound
 from pyrs._core.coordinator import Coordinator, Operator
 from pyrs._core.demand import UNBOUNDED
 from pyrs._core.inputs import Input
@@ -330,7 +330,6 @@ class _DelaySubscriptionRun(Relay[Any]):
         self._source = operator.source
         self._seconds = operator.seconds
         self._scheduler = current(operator.scheduler)
-        self._context = capture()
         self._handle: Cancellable | None = None
 
     def _begin(self) -> None:

@@ -318,3 +318,27 @@ def test_whoever_completes_a_future_elsewhere_signals_in_the_context_of_whoever_
     thread.start()
     thread.join(10)
     assert seen == ["mine"]
+
+
+@pytest.mark.parametrize(
+    "build",
+    [
+        lambda stream: stream.map(str),
+        lambda stream: stream.merge(pyrs.never()),
+        lambda stream: stream.concat(pyrs.just(1)),
+        lambda stream: stream.delay_subscription(3_600),
+        lambda stream: pyrs.error(OSError("planned")).retry(backoff=pyrs.Backoff(first=3_600, most=3_600)),
+    ],
+    ids=["map", "merge", "concat", "delay_subscription", "retry"],
+)
+def test_the_answer_to_a_wrong_request_is_seen_in_it_too(build: Callable[[Any], pyrs.Stream[Any]]) -> None:
+    seen: list[str] = []
+    with schedulers.use(schedulers.VirtualTime()):
+        subscription = Context().run(
+            lambda: (
+                variable.set("mine"),
+                build(pyrs.never()).subscribe(request=0, on_error=lambda error: seen.append(variable.get())),
+            )
+        )[1]
+    Context().run(lambda: (variable.set("another's"), subscription.request(0)))
+    assert seen == ["mine"]
