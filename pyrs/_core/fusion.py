@@ -24,7 +24,7 @@ from pyrs._core.sites import Site, add_note, blame, code_of, code_of_iterator, i
 from pyrs._core.stage import Stage
 from pyrs.errors import NullSignal
 
-__all__ = ["Chain", "Gauge", "IteratorConsumer", "null_element", "pull"]
+__all__ = ["Chain", "Gauge", "IteratorConsumer", "false_end", "null_element", "pull"]
 
 T = TypeVar("T")
 T_contra = TypeVar("T_contra", contravariant=True)
@@ -100,9 +100,20 @@ class Chain(Generic[T]):
         self.ended = not any(stage.calls_user_code for stage in stages)
         self.steady = self.ended and bool(self._gauges)
         iterator = base if self.ended else chain(base, self._mark())
+        # What the stages since the last joint make of the first element: as many as are stateless, for one ``chain``
+        # costs each element little, and one for each stage does not. None of them looks behind one that may drop it.
+        first: Iterator[Any] | None = None
+        certain = False
         for stage in stages:
+            if first is not None and not (stage.stateless and (certain or not stage.looks_at_first)):
+                iterator, first = chain(first, iterator), None
+            if first is None and stage.looks_at_first:
+                first, certain = islice(iterator, 1), True
+            if first is not None:
+                first = stage.over_first(first, self)
+                certain = certain and stage.one_to_one
             iterator = stage.over(iterator, self)
-        self.iterator: Iterator[T] = iterator
+        self.iterator: Iterator[T] = iterator if first is None else chain(first, iterator)
 
     def first(self, iterator: Iterator[Any], count: int) -> Iterator[Any]:
         """Return the first ``count`` elements of the iterator, as ``islice``, with an end that can be told at once."""
@@ -136,7 +147,7 @@ class Chain(Generic[T]):
         """
         if not self.ended:
             self._culprits = [place for place, stage in enumerate(self._stages, 1) if stage.functions()]
-            raise RuntimeError("a function of this stream raised StopIteration")
+            raise false_end()
 
     def raised_in(self, stage: Stage) -> None:
         """Say before an error leaves ``stage.over`` that it arose there; of built-in iterators it is found out."""
@@ -208,6 +219,11 @@ def pull(
         raise
     finally:
         whole.release()
+
+
+def false_end() -> RuntimeError:
+    """Return the error for a function that raised StopIteration, which would look like the end."""
+    return RuntimeError("a function of this stream raised StopIteration")
 
 
 def null_element() -> NullSignal:

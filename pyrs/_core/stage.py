@@ -47,17 +47,28 @@ class Stage(ABC):
         calls_user_code: whether a function of the user's runs in it.
         fuses: whether ``over`` says all there is; if not, the stage only takes elements that are pushed.
         one_to_one: whether it gives one element for each that it takes, neither less nor more.
+        stateless: whether ``over`` may be called twice for one chain: for the first element, and for the rest.
+        looks_at_first: whether ``over_first`` does more than ``over``: ``stateless`` then, too.
         site: the line of user code that assembled it.
     """
 
     calls_user_code = True
     one_to_one = False
+    stateless = False
+    looks_at_first = False
     fuses = True
     site: Site | None = None
 
     @abstractmethod
     def over(self, iterator: Iterator[Any], whole: Chain[Any]) -> Iterator[Any]:
         """Return the iterator of this stage's output. It must pull no more than the element asked for needs."""
+
+    def over_first(self, iterator: Iterator[Any], whole: Chain[Any]) -> Iterator[Any]:
+        """Return the iterator of what it gives for the first element, the only one there is in ``iterator``.
+
+        Here is the place for what needs to be seen once, and would cost each element otherwise.
+        """
+        return self.over(iterator, whole)
 
     @abstractmethod
     def run(self) -> StageRun:
@@ -84,13 +95,14 @@ class StageRun(ABC):
 
     Linked before the first signal: ``emit``, ``complete`` and ``fail`` hand a signal on towards the Subscriber,
     ``ask`` hands demand on towards the Publisher, and ``finish`` ends the stream well from here: upstream is cancelled,
-    downstream completes.
+    downstream completes. ``simplify``, which only those have whose ``plain`` is not None, puts another function in the
+    place of that one, from the next element on.
 
     Attributes:
         sees_elements: whether ``on_next`` does anything with an element; if not, elements go past this stage.
     """
 
-    __slots__ = ("ask", "complete", "emit", "fail", "finish")
+    __slots__ = ("ask", "complete", "emit", "fail", "finish", "simplify")
 
     sees_elements = True
 
@@ -99,6 +111,7 @@ class StageRun(ABC):
     fail: Callable[[BaseException], None]
     ask: Callable[[int], None]
     finish: Callable[[], None]
+    simplify: Callable[[Callable[[Any], Any]], None]
 
     def plain(self) -> tuple[bool, Callable[[Any], Any]] | None:
         """Return what ``on_next`` does, if that is no more than one call: the driver makes it without a frame for it.

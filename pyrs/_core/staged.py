@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from threading import RLock
 from typing import Any
 
@@ -83,6 +84,7 @@ class StagedSubscriber(Subscriber[Any], Subscription):
         for run in self._runs:
             plain = run.plain()
             if plain is not None:
+                run.simplify = partial(self._simplify, len(self._steps))
                 self._steps.append((run, *plain))
             elif run.sees_elements:
                 self._rest = run.on_next
@@ -192,6 +194,10 @@ class StagedSubscriber(Subscriber[Any], Subscription):
         upstream = self._upstream
         if upstream is not None:  # or it has ended, and whichever stage holds the end back answers n <= 0 (3.9)
             upstream.request(min(n, UNBOUNDED))  # 3.17: a stranger's long holds no more
+
+    def _simplify(self, step: int, function: Callable[[Any], Any]) -> None:
+        run, selects, _ = self._steps[step]
+        self._steps[step] = (run, selects, function)
 
     def _finisher(self, place: int) -> Callable[[], None]:
         def finish() -> None:

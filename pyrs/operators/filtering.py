@@ -32,6 +32,8 @@ __all__ = [
 class Filter(Stage):
     """``filter(predicate)``: the elements for which the predicate is true."""
 
+    stateless = True
+
     def __init__(self, predicate: Callable[[Any], object]) -> None:
         self.predicate = checked_callable(predicate, "predicate")
 

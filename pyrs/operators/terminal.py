@@ -12,7 +12,7 @@ from pyrs._core.demand import UNBOUNDED
 from pyrs._core.fusion import IteratorConsumer, null_element, pull
 from pyrs._core.iterating import IterablePublisher
 from pyrs._core.refill import Refill
-from pyrs._core.sites import raise_again
+from pyrs._core.sites import raise_again, returned
 from pyrs._core.text import checked_seconds
 from pyrs.api import Publisher, Subscriber, Subscription
 from pyrs.errors import NullSignal, SpecViolation
@@ -24,13 +24,13 @@ T = TypeVar("T")
 
 def for_each(source: Publisher[T], action: Callable[[T], object], timeout: float | None) -> None:
     """See ``Stream.for_each``."""
-    _ForEach(action).run(source, _checked(timeout))
+    _Looking(action).run(source, _checked(timeout))
 
 
 def collect(source: Publisher[T], timeout: float | None) -> list[T]:
     """See ``Stream.collect``."""
     elements: list[T] = []
-    for_each(source, elements.append, timeout)
+    _ForEach(elements.append).run(source, _checked(timeout))
     return elements
 
 
@@ -122,6 +122,34 @@ class _ForEach(Subscriber[T], IteratorConsumer[T]):
             self._over = True
             self._error = error
             self._ended.set()
+
+
+class _Looking(_ForEach[T]):
+    """Looks at what the action returns for the first element, which says what kind of function it is."""
+
+    def __init__(self, action: Callable[[T], object]) -> None:
+        super().__init__(self._look)
+        self._given = action
+        self._looked = False
+
+    def run(self, source: Publisher[T], timeout: float | None) -> None:
+        try:
+            super().run(source, timeout)
+        finally:
+            self._action = self._given  # or this object holds itself, where no element came
+
+    def consume(self, iterator: Iterator[T], limit: int) -> int:
+        taken = 0
+        if not self._looked:
+            taken = super().consume(iterator, 1)
+            if not taken or taken == limit or self._over:
+                return taken
+        return taken + super().consume(iterator, limit - taken)
+
+    def _look(self, element: T) -> None:
+        self._looked = True
+        returned(self._given(element), "for_each")
+        self._action = self._given
 
 
 def to_iterable(source: Publisher[T], prefetch: int, timeout: float | None) -> Iterator[T]:

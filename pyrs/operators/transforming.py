@@ -8,8 +8,8 @@ from threading import RLock
 from typing import Any
 
 from pyrs._core.demand import non_positive
-from pyrs._core.fusion import Chain, Gauge, null_element
-from pyrs._core.sites import raise_again
+from pyrs._core.fusion import Chain, Gauge, false_end, null_element
+from pyrs._core.sites import raise_again, returned
 from pyrs._core.stage import END, ElementStage, PushedStage, Stage, StageRun, TailRun
 from pyrs._core.text import MISSING, checked_callable, checked_given, checked_natural, name_of, short
 from pyrs.errors import NonPositiveRequest
@@ -22,6 +22,8 @@ class Map(Stage):
     """``map(function)``: each element becomes what the function returns for it."""
 
     one_to_one = True
+    stateless = True
+    looks_at_first = True
 
     def __init__(self, function: Callable[[Any], Any]) -> None:
         self.function = checked_callable(function, "function")
@@ -29,6 +31,24 @@ class Map(Stage):
     def over(self, iterator: Iterator[Any], whole: Chain[Any]) -> Iterator[Any]:
         """See ``Stage``."""
         return map(self.function, iterator)
+
+    def over_first(self, iterator: Iterator[Any], whole: Chain[Any]) -> Iterator[Any]:
+        """See ``Stage``."""
+        function = self.function
+
+        def call(element: Any) -> Any:
+            try:
+                result = function(element)
+            except StopIteration as error:  # it would look as if the first element were left out
+                whole.raised_in(self)
+                raise false_end() from error
+            try:
+                return returned(result, "map")
+            except TypeError:
+                whole.raised_in(self)
+                raise
+
+        return map(call, iterator)
 
     def run(self) -> StageRun:
         """See ``Stage``."""
@@ -43,16 +63,28 @@ class Map(Stage):
 
 
 class _MapRun(StageRun):
-    __slots__ = ("_function",)
+    __slots__ = ("_function", "_given")
 
     def __init__(self, function: Callable[[Any], Any]) -> None:
-        self._function = function
+        self._given = function
+        self._function: Callable[[Any], Any] = self._first
+        self.simplify = _leave
+
+    def _first(self, element: Any) -> Any:
+        result = returned(self._given(element), "map")
+        self._function = self._given
+        self.simplify(self._given)
+        return result
 
     def plain(self) -> tuple[bool, Callable[[Any], Any]]:
         return False, self._function
 
     def on_next(self, element: Any) -> None:
         self.emit(self._function(element))
+
+
+def _leave(function: Callable[[Any], Any]) -> None:
+    """Stand for the driver behind a stage that is not plain: there ``on_next`` is called."""
 
 
 class Scan(Stage):

@@ -193,7 +193,7 @@ class Stream(
 
         Raises:
             TimeoutError: the stream did not end in time. It was cancelled.
-            TypeError: timeout is no number.
+            TypeError: timeout is no number, or the action is no coroutine function and returned a coroutine.
             ValueError: timeout is negative or not finite.
             BaseException: what the stream failed with.
 

@@ -50,7 +50,8 @@ class Transforming(Family[T_co]):
         A coroutine function (one made by ``async def``) is called on the asyncio loop that runs where somebody
         subscribes, else on one in the background, for ``concurrency`` elements at a time. So many are requested ahead,
         whatever the demand is, and no more than those are running or done and not yet demanded: the stream slows. The
-        Subscriber is signalled on the loop. A cancel cancels the tasks.
+        Subscriber is signalled on the loop. A cancel cancels the tasks. A plain function that returns a coroutine, such
+        as a lambda around a coroutine function, fails the stream with a TypeError at the first element.
 
         Args:
             function: takes an element.
