@@ -17,7 +17,7 @@ from tests.conformance.mirrors import MIRRORS, MirrorReferee
 from tests.conformance.page import count_in, rows_of_page
 from tests.conformance.registry import OURS
 from tests.conformance.routes import JAVA_OF_MIRRORS, ROUTES
-from tests.conformance.running import TIMEOUT_SCALE, judge_entry
+from tests.conformance.running import PATIENCE, judge_entry
 from tests.interop.harness import Java
 
 pytestmark = pytest.mark.slow
@@ -27,7 +27,8 @@ FAMILIES = {"rs": Family.REACTIVE_STREAMS, "flow": Family.FLOW}
 
 @pytest.fixture(autouse=True)
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PYRS_TCK_TIMEOUT_SCALE", TIMEOUT_SCALE)
+    for variable, value in PATIENCE.items():
+        monkeypatch.setenv(variable, value)
 
 
 @pytest.mark.parametrize("entry", [entry for entry in JVM_PARTIES if entry.subset], ids=lambda entry: entry.name)

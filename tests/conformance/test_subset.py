@@ -8,7 +8,7 @@ from tests.conformance.entry import Entry
 from tests.conformance.page import count_in, rows_of_page
 from tests.conformance.registry import OURS
 from tests.conformance.routes import PYTHON
-from tests.conformance.running import TIMEOUT_SCALE, judge_entry
+from tests.conformance.running import PATIENCE, judge_entry
 
 SUBSET = [entry for entry in OURS if entry.subset]
 
@@ -19,7 +19,8 @@ SUBSET = [entry for entry in OURS if entry.subset]
 def test_a_row_is_as_the_page_says(entry: Entry, monkeypatch: pytest.MonkeyPatch) -> None:
     from pyrs.tck import verify
 
-    monkeypatch.setenv("PYRS_TCK_TIMEOUT_SCALE", TIMEOUT_SCALE)
+    for variable, value in PATIENCE.items():
+        monkeypatch.setenv(variable, value)
     result = judge_entry(entry, PYTHON, verify)
     assert result.problems(entry) == []
     said = rows_of_page().get(entry.name)  # that no row is missing is another test's
