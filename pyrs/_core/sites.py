@@ -98,7 +98,7 @@ def is_coroutine_function(function: object) -> bool:
 def _is_marked(function: object) -> bool:
     """Return whether ``inspect.markcoroutinefunction`` was there (3.12), or what libraries did before it came."""
     for _ in range(8):
-        for name in ("_is_coroutine_mark", "_is_coroutine"):
+        for name in ("_is_coroutine_marker", "_is_coroutine"):
             if type(getattr(function, name, None)) is object:  # the marks; a mock has anything by any name
                 return True
         inner = getattr(function, "func", None) or getattr(function, "__func__", None)
