@@ -1,0 +1,201 @@
+"""read_stream in a session: queries over it, how they end, and what is refused."""
+
+from __future__ import annotations
+
+import datetime
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("pyspark.sql.datasource", reason="PySpark 3.5 has no Python Data Sources")
+
+import pyspark
+
+import pyrs
+from pyrs import spark as ps
+from pyrs.testing import TestPublisher
+from tests.spark.waiting import DEADLINE, eventually
+
+SAYS_WHERE = tuple(int(part) for part in pyspark.__version__.split(".")[:2]) >= (4, 2)
+"""Whether Spark says where a query begins, and can read all that there is."""
+
+
+class Sink:
+    """Queries that add the rows of each batch to a dict."""
+
+    def __init__(self, folder: Path) -> None:
+        self.checkpoint = str(folder / "checkpoint")
+        self.batches: dict[int, list[Any]] = {}
+        self.query: Any = None
+
+    def start(self, df: Any, **trigger: Any) -> Any:
+        writer = df.writeStream.foreachBatch(self._write).option("checkpointLocation", self.checkpoint)
+        self.query = writer.trigger(**(trigger or {"processingTime": "0 seconds"})).start()
+        return self.query
+
+    def _write(self, df: Any, batch_id: int) -> None:
+        self.batches[batch_id] = [tuple(row) for row in df.collect()]
+
+    @property
+    def rows(self) -> list[Any]:
+        return [row for batch_id in sorted(self.batches) for row in self.batches[batch_id]]
+
+    def await_rows(self, count: int) -> list[Any]:
+        def are_there() -> bool:
+            error = self.query.exception()
+            if error is not None:
+                raise error
+            return len(self.rows) >= count
+
+        eventually(are_there, seconds=90)
+        return self.rows
+
+
+@pytest.fixture
+def sink(spark: Any, tmp_path: Path) -> Iterator[Sink]:
+    yield Sink(tmp_path)
+    for query in spark.streams.active:
+        query.stop()
+
+
+def test_a_query_reads_the_elements_as_they_come_and_requests_what_it_has_committed(spark: Any, sink: Sink) -> None:
+    publisher: TestPublisher[Any] = TestPublisher(timeout=DEADLINE)
+    df = ps.read_stream(spark, publisher, "n long, name string", max_rows=2)
+    assert df.isStreaming and df.columns == ["n", "name"]
+    sink.start(df)
+    publisher.await_requested(4, 90).next((0, "a"), {"n": 1}, (2, "c"))
+    assert sink.await_rows(3) == [(0, "a"), (1, None), (2, "c")]
+    publisher.await_requested(5).next((3, "d"), (4, "e"))
+    assert sink.await_rows(5)[3:] == [(3, "d"), (4, "e")]
+    assert all(len(rows) <= 2 for rows in sink.batches.values())
+    start = time.monotonic()
+    sink.query.stop()
+    assert time.monotonic() - start < 5
+    publisher.assert_not_cancelled()
+
+
+def test_every_type_arrives_as_it_was(spark: Any, sink: Sink) -> None:
+    row = (
+        True,
+        3,
+        1.5,
+        "text",
+        b"bytes",
+        datetime.date(2024, 5, 6),
+        datetime.datetime(2024, 5, 6, 7, 8, 9),
+        [1, None],
+        {"key": 1},
+        (1, "inner"),
+        None,
+    )
+    schema = (
+        "flag boolean, i int, d double, s string, b binary, day date, at timestamp, list array<int>, "
+        "map map<string, int>, struct struct<x: int, y: string>, nothing int"
+    )
+    sink.start(ps.read_stream(spark, pyrs.just(row), schema))
+    ((*values, struct, nothing),) = sink.await_rows(1)
+    assert (*values, tuple(struct), nothing) == row
+
+
+def test_the_least_capacity_does_not_block(spark: Any, sink: Sink) -> None:
+    numbers = pyrs.range(5).map(lambda n: (n,))
+    sink.start(ps.read_stream(spark, numbers, "n long", max_rows=1, capacity=2))
+    assert sink.await_rows(5) == [(n,) for n in range(5)]
+
+
+@pytest.mark.skipif(not SAYS_WHERE, reason="before Spark 4.2 one batch is read")
+def test_what_is_available_now_is_all_to_the_end(spark: Any, sink: Sink) -> None:
+    publisher: TestPublisher[Any] = TestPublisher(cold=True)
+    query = sink.start(ps.read_stream(spark, publisher, "n long", max_rows=2), availableNow=True)
+    publisher.await_subscribers(1, 90)
+    publisher.next((0,), (1,), (2,))
+    assert sink.await_rows(3) == [(0,), (1,), (2,)]
+    assert query.isActive
+    publisher.emit((3,))
+    assert query.awaitTermination(60)
+    assert sink.rows == [(n,) for n in range(4)]
+
+
+@pytest.mark.skipif(not SAYS_WHERE, reason="before Spark 4.2 one batch is read")
+def test_a_stop_while_the_query_waits_for_an_element_is_quick(spark: Any, sink: Sink) -> None:
+    publisher: TestPublisher[Any] = TestPublisher()
+    query = sink.start(ps.read_stream(spark, publisher, "n long"), availableNow=True)
+    publisher.await_subscribers(1, 90)
+    start = time.monotonic()
+    query.stop()
+    assert time.monotonic() - start < 5
+    assert query.exception() is None
+
+
+def test_the_publisher_s_error_fails_the_query_after_the_rows_before_it(spark: Any, sink: Sink) -> None:
+    publisher: TestPublisher[Any] = TestPublisher(cold=True)
+    query = sink.start(ps.read_stream(spark, publisher, "n long"))
+    publisher.next((0,), (1,)).error(KeyError("the feed is gone"))
+    with pytest.raises(Exception, match=r"KeyError.*the feed is gone"):
+        query.awaitTermination(90)
+    assert sink.rows == [(0,), (1,)]
+
+
+def test_an_element_that_does_not_fit_fails_the_query_after_the_rows_before_it(spark: Any, sink: Sink) -> None:
+    elements = pyrs.just((0, "a"), (1, 2))
+    query = sink.start(ps.read_stream(spark, elements, "n long, name string"))
+    with pytest.raises(Exception, match=r"element 1, \(1, 2\): field 'name' is of type string, and 2 is of type int"):
+        query.awaitTermination(90)
+    assert sink.rows == [(0, "a")]
+
+
+def test_the_checkpoint_of_a_process_that_has_ended_is_refused(spark: Any, sink: Sink) -> None:
+    sink.start(ps.read_stream(spark, pyrs.just((0,), (1,)), "n long"))
+    sink.await_rows(2)
+    sink.query.stop()
+    # For Spark, what another process would be: an epoch that nobody has heard of.
+    query = sink.start(ps.read_stream(spark, pyrs.just((0,), (1,)), "n long"))
+    with pytest.raises(Exception, match=r"OffsetRefused: .*of a publisher whose process has ended"):
+        query.awaitTermination(90)
+    sink.start(ps.read_stream(spark, pyrs.just((7,), (8,)), "n long", on_restart="new-epoch"))
+    sink.await_rows(4)
+    assert sink.rows[-2:] == [(7,), (8,)]
+
+
+def test_a_publisher_of_the_jvm(spark: Any, sink: Sink) -> None:
+    with ps.attach(spark) as bridge:
+        java = spark._jvm.java.util.concurrent.SubmissionPublisher()
+        rows = bridge.from_jvm(java, hot=True).map(lambda n: (n,))
+        sink.start(ps.read_stream(spark, rows, "n long", max_rows=30))
+        eventually(java.hasSubscribers, seconds=90)
+        for n in range(100):
+            java.submit(n)
+        assert sink.await_rows(100) == [(n,) for n in range(100)]
+        sink.query.stop()
+        java.close()
+
+
+def test_bad_arguments(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def read(publisher: Any = pyrs.empty(), schema: Any = "n long", **options: Any) -> Any:  # noqa: B008
+        return ps.read_stream(spark, publisher, schema, **options)
+
+    with pytest.raises(TypeError, match="spark must be a SparkSession, not str"):
+        ps.read_stream("spark", pyrs.empty(), "n long")
+    with pytest.raises(TypeError, match="publisher must be a Publisher"):
+        read([1, 2])
+    with pytest.raises(TypeError, match="schema must be a StructType or a string, not int"):
+        read(schema=3)
+    with pytest.raises(ValueError, match="max_rows must be at least 1"):
+        read(max_rows=0)
+    with pytest.raises(ValueError, match="capacity must be greater than max_rows, 10, not 10: Spark commits a batch"):
+        read(max_rows=10, capacity=10)
+    with pytest.raises(ValueError, match="on_restart must be 'fail', 'new-epoch' or a function, not 'again'"):
+        read(on_restart="again")
+    journal = tmp_path / "journal"
+    read(journal=journal)
+    with pytest.raises(ps.JournalDamaged, match="in use"):
+        read(journal=journal)
+    monkeypatch.setattr(pyspark, "__version__", "3.5.7")
+    with pytest.raises(NotImplementedError, match=r"read_stream needs PySpark 4.0"):
+        read()
+    monkeypatch.setattr(pyspark, "__version__", "4.1.1")
+    with pytest.raises(NotImplementedError, match=r"on_restart as a function needs PySpark 4.2"):
+        read(on_restart=lambda number: pyrs.empty())
