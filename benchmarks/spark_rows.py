@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from threading import Event
 from typing import Any
 
+import pyrs
 from benchmarks.budgets import AtLeast, Budget, Faster, Verdict, Within, memory_verdict
 from benchmarks.measure import Contender
 from pyrs import spark as ps
@@ -17,6 +18,7 @@ from pyrs.testing import TestSubscriber
 
 MILLION = 1_000_000
 TINY = 1_000
+BATCH = 100_000
 
 
 @dataclass(frozen=True)
@@ -178,6 +180,77 @@ def sleepers(spark: Any) -> Sequence[Contender]:
     return Contender("ours", 32, ours), Contender("toLocalIterator", 32, of_iterator(lambda n: slow(spark, n)))
 
 
+def streamed(make: Callable[[int], Any]) -> Callable[[int], float]:
+    """A query that reads all there is of a streaming DataFrame, 100,000 rows a batch."""
+
+    def run(elements: int) -> float:
+        df = make(elements)
+
+        def consume() -> int:
+            query = df.writeStream.format("noop").trigger(availableNow=True).start()
+            query.awaitTermination()
+            return sum(progress["numInputRows"] for progress in query.recentProgress)
+
+        return timed(consume, elements)
+
+    return run
+
+
+def sources(spark: Any) -> Sequence[Contender]:
+    def ours(elements: int) -> Any:
+        rows = pyrs.range(elements).map(lambda i: (i, i * 0.5, f"row-{i}"))
+        return ps.read_stream(spark, rows, "id long, half double, name string", max_rows=BATCH)
+
+    def raw(elements: int) -> Any:
+        source = raw_source(elements)
+        spark.dataSource.register(source)
+        return spark.readStream.format(source.name()).load()
+
+    return Contender("ours", MILLION, streamed(ours)), Contender("raw Data Source", MILLION, streamed(raw))
+
+
+def raw_source(elements: int) -> Any:
+    """A Python Data Source by hand, for the same rows: a task makes one Arrow batch, and nothing is sent to it."""
+    from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+    from pyspark.sql.streaming.datasource import ReadMaxRows, SupportsTriggerAvailableNow
+
+    class Reader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+        def initialOffset(self) -> Any:
+            return {"row": 0}
+
+        def getDefaultReadLimit(self) -> Any:
+            return ReadMaxRows(BATCH)
+
+        def prepareForTriggerAvailableNow(self) -> None:
+            pass
+
+        def latestOffset(self, start: Any, limit: Any) -> Any:
+            return {"row": min(elements, start["row"] + limit.max_rows)}
+
+        def partitions(self, start: Any, end: Any) -> Any:
+            return [InputPartition((start["row"], end["row"]))]
+
+        def read(self, partition: Any) -> Any:
+            import pyarrow
+
+            numbers = range(*partition.value)
+            columns = [list(numbers), [i * 0.5 for i in numbers], [f"row-{i}" for i in numbers]]
+            yield pyarrow.RecordBatch.from_arrays(list(map(pyarrow.array, columns)), ["id", "half", "name"])
+
+    class Source(DataSource):
+        @classmethod
+        def name(cls) -> str:
+            return f"raw_{elements}"
+
+        def schema(self) -> str:
+            return "id long, half double, name string"
+
+        def streamReader(self, schema: Any) -> Any:
+            return Reader()
+
+    return Source
+
+
 def paused(spark: Any) -> list[Verdict]:
     """Requests one element, waits until all is quiet, and looks at what was started and what is held."""
     window, partitions = 2, 16
@@ -231,4 +304,11 @@ SPARK_ROWS = (
     SparkRow("tiny", "1,000 partitions of 1,000 rows", 1, tiny, (AtLeast(1000 / 15),)),
     SparkRow("paused", "a Subscriber that pauses", 1, lambda spark: (), (), paused),
     SparkRow("sleepers", "32 partitions that sleep, eight at a time", 8, sleepers, (Faster("toLocalIterator", 3),)),
+    SparkRow(
+        "read-stream",
+        "a million elements into a streaming query, 100,000 a batch",
+        1,
+        sources,
+        (Faster("raw Data Source", 0.8),),
+    ),
 )

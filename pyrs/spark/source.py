@@ -18,7 +18,7 @@ from pyrs.spark.source_hub import Hub
 from pyrs.spark.source_reader import reader_source
 from pyrs.spark.source_server import Server
 
-__all__ = ["read_stream"]
+__all__ = ["read_stream", "why_no_source"]
 
 _numbers = count(1)
 
@@ -98,11 +98,9 @@ def read_stream(
         ... # doctest: +SKIP
     """
     context = live_context(spark)
-    version = tuple(int(part) for part in pyspark.__version__.split(".")[:2])
-    if version < (4, 0):
-        raise NotImplementedError(
-            f"read_stream needs PySpark 4.0, whose Python Data Sources can stream: this is {pyspark.__version__}"
-        )
+    reason = why_no_source()
+    if reason is not None:
+        raise NotImplementedError(f"read_stream: {reason}")
     checked_publisher(publisher, "publisher")
     rows = checked_natural(max_rows, "max_rows", 1)
     room = 2 * rows if capacity is None else checked_natural(capacity, "capacity", 1)
@@ -114,7 +112,7 @@ def read_stream(
     if not callable(on_restart):
         if on_restart not in ("fail", "new-epoch"):
             raise ValueError(f"on_restart must be 'fail', 'new-epoch' or a function, not {on_restart!r}")
-    elif version < (4, 2) and journal is None:
+    elif _version() < (4, 2) and journal is None:
         raise NotImplementedError("on_restart as a function needs PySpark 4.2, which says where a query begins")
     schema = checked_schema(spark, schema)
     encoder = RowEncoder(schema)
@@ -123,3 +121,14 @@ def read_stream(
     name = f"pyrs_{next(_numbers)}"
     spark.dataSource.register(reader_source(name, schema, server.port, server.token, rows))
     return spark.readStream.format(name).load()
+
+
+def why_no_source() -> str | None:
+    """Return what keeps this PySpark from reading a Publisher, None if nothing does."""
+    if _version() >= (4, 0):
+        return None
+    return f"it takes PySpark 4.0, whose Python Data Sources can stream, and this is {pyspark.__version__}"
+
+
+def _version() -> tuple[int, ...]:
+    return tuple(int(part) for part in pyspark.__version__.split(".")[:2])

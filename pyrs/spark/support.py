@@ -8,6 +8,7 @@ from weakref import WeakKeyDictionary
 
 from pyrs.spark.reading import has_fast_path
 from pyrs.spark.sessions import live_context, why_not_classic
+from pyrs.spark.source import why_no_source
 
 if TYPE_CHECKING:
     from pyrs.jvm import Bridge
@@ -34,14 +35,16 @@ def supports(spark: Any) -> dict[str, str]:
         >>> supports(spark)["from_dataframe"]   # doctest: +SKIP
         'ok'
     """
-    names = ("from_dataframe", "from_stream", "events", "for_each_frame", "apply", "for_each_partition")
+    names = ("from_dataframe", "from_stream", "events", "for_each_frame", "apply", "for_each_partition", "read_stream")
     reason = why_not_classic(spark)
     if reason is not None:
         return dict.fromkeys((*names, "attach"), f"no: {reason}")
     slower = "ok, by Spark's public interface: this driver has not the JVM methods of the faster way"
     frames = "ok" if has_fast_path(spark.range(0)) else slower
     workers = _why_no_workers()
-    answers = (frames, frames, "ok", "ok", workers, workers)
+    missing = why_no_source()
+    source = "ok" if missing is None else f"no: {missing}"
+    answers = (frames, frames, "ok", "ok", workers, workers, source)
     return {**dict(zip(names, answers, strict=True)), "attach": _why_no_bridge(spark)}
 
 

@@ -194,8 +194,9 @@ def test_bad_arguments(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     with pytest.raises(ps.JournalDamaged, match="in use"):
         read(journal=journal)
     monkeypatch.setattr(pyspark, "__version__", "3.5.7")
-    with pytest.raises(NotImplementedError, match=r"read_stream needs PySpark 4.0"):
+    with pytest.raises(NotImplementedError, match=r"read_stream: it takes PySpark 4\.0, .*this is 3\.5\.7"):
         read()
+    assert ps.supports(spark)["read_stream"].startswith("no: it takes PySpark 4.0")
     monkeypatch.setattr(pyspark, "__version__", "4.1.1")
     with pytest.raises(NotImplementedError, match=r"on_restart as a function needs PySpark 4.2"):
         read(on_restart=lambda number: pyrs.empty())
