@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from pyrs._core import hooks
 from pyrs._core.demand import UNBOUNDED
@@ -13,9 +13,17 @@ from pyrs._core.stage import Stage
 from pyrs._core.subscription import InertSubscription, SourceSubscription, checked_subscriber
 from pyrs.api import Publisher, Subscriber
 
-__all__ = ["IterablePublisher", "IteratorSubscription"]
+__all__ = ["MOST_STAGES", "IterablePublisher", "IteratorSubscription"]
 
 T = TypeVar("T")
+
+MOST_STAGES: Final = 1000
+"""The most operators of one iterator chain.
+
+Iterators written in C call each other without Python's guard: a nest that is too deep for the stack ends the process.
+One operator takes up to 160 bytes of it where it is such an iterator, in CPython 3.10 to 3.13, and up to 340 where it
+is a generator, which Python counts. So this many leave a third, at least, of a stack of 512 KiB to what they call.
+"""
 
 
 class IterablePublisher(Publisher[T]):
@@ -26,6 +34,9 @@ class IterablePublisher(Publisher[T]):
         stages: what is behind it.
         name: the call that made it.
         site: the line of user code that did.
+
+    Raises:
+        RecursionError: there are more than ``MOST_STAGES`` stages.
     """
 
     carries_context = True  # everything happens on the threads that subscribe and request
@@ -35,6 +46,11 @@ class IterablePublisher(Publisher[T]):
         self.stages = tuple(stages)
         self.name = name
         self.site = site
+        if len(self.stages) > MOST_STAGES:
+            raise RecursionError(
+                f"more than {MOST_STAGES} operators in one chain behind {name}: each is called by the next, "
+                "so make one function of several"
+            )
 
     def subscribe(self, subscriber: Subscriber[T], /) -> None:
         subscriber = checked_subscriber(subscriber)
