@@ -1,0 +1,119 @@
+"""A driver that reads a Publisher into a folder, and may be killed at a step of its second micro-batch or a later one.
+
+``python -m tests.spark.mortal FOLDER STEP`` runs it in a process of its own, with its JVM in the same process group.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pyrs
+from pyrs import spark as ps
+from pyrs.spark.source_hub import Hub
+
+TOTAL = 40
+MAX_ROWS = 6
+LATER = 2 * MAX_ROWS  # an element of the third batch at the earliest
+STEPS = ("latest offset", "planning", "read", "sink write", "commit")
+
+
+def numbers(first: int = 0) -> Any:
+    return pyrs.range(first, TOTAL).map(lambda n: (n,))
+
+
+def at_call(name: str, number: int, happen: Callable[[], object]) -> Callable[[], None]:
+    """Have the hub's method do its work and then, the so many-th time, this. Returns what undoes it."""
+    method = getattr(Hub, name)
+    calls = 0
+
+    def instead(self: Hub, *arguments: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        answer = method(self, *arguments)
+        if calls == number:
+            happen()
+        return answer
+
+    setattr(Hub, name, instead)
+    return lambda: setattr(Hub, name, method)
+
+
+def failing_at(step: str, happen: Callable[[], object]) -> Callable[[], None]:
+    """Have this happen at a step that is the driver's. Returns what undoes it."""
+    names = {"latest offset": "_latest", "planning": "_plan", "commit": "_commit"}
+    return at_call(names[step], 2, happen) if step in names else lambda: None
+
+
+def read_guarded(df: Any, step: str, in_task: Callable[[], object]) -> Any:
+    """The same DataFrame; at the step "read" this happens in a task, when the rows of a later batch come."""
+    if step != "read":
+        return df
+
+    def guard(batches: Iterator[Any]) -> Iterator[Any]:
+        for batch in batches:
+            if any(n >= 12 for n in batch.column("n").to_pylist()):
+                in_task()
+            yield batch
+
+    return df.mapInArrow(guard, df.schema)
+
+
+def store(folder: Path, step: str, happen: Callable[[], object]) -> Callable[[Any, int], None]:
+    """A sink that is idempotent, and sees to it that a batch that comes again is the same."""
+
+    def write(df: Any, batch_id: int) -> None:
+        rows = [row.n for row in df.collect()]
+        path = folder / f"{batch_id:04}.json"
+        if path.exists():
+            assert json.loads(path.read_text()) == rows, f"batch {batch_id} came again, and is another"
+        part = path.with_suffix(".part")
+        part.write_text(json.dumps(rows))
+        part.rename(path)
+        if step == "sink write" and batch_id == 2:
+            happen()
+
+    return write
+
+
+def start(df: Any, folder: Path, step: str = "", happen: Callable[[], object] = lambda: None) -> Any:
+    folder.mkdir(exist_ok=True)
+    writer = df.writeStream.foreachBatch(store(folder, step, happen))
+    return writer.option("checkpointLocation", str(folder / "checkpoint")).trigger(availableNow=True).start()
+
+
+def stored(folder: Path) -> list[int]:
+    return [n for path in sorted(folder.glob("*.json")) for n in json.loads(path.read_text())]
+
+
+def main(folder: Path, step: str) -> None:
+    from pyspark.sql import SparkSession
+
+    options = {
+        "spark.ui.enabled": "false",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.memory": "512m",
+        "spark.log.level": "OFF",
+    }
+    builder = SparkSession.builder.master("local[1]")
+    for key, value in options.items():
+        builder = builder.config(key, value)
+    spark = builder.getOrCreate()
+    group = os.getpgrp()
+
+    def kill() -> None:
+        os.killpg(group, signal.SIGKILL)
+
+    failing_at(step, kill)
+    df = ps.read_stream(spark, numbers(), "n long", MAX_ROWS, journal=folder / "journal")
+    start(read_guarded(df, step, kill), folder, step, kill).awaitTermination()
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), sys.argv[2])
