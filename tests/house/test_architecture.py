@@ -46,7 +46,7 @@ PLACES = {
     "pyspark": ("jvm/gateways/", "spark/", "_demo/", "tck/_java/spark.py"),
     "pytest": ("tck/plugin.py",),
     "_pyrs_pytest_plugin": ("tck/plugin.py",),
-    "tqdm": ("operators/progress.py",),
+    "tqdm": ("operators/progress.py", "spark/showing.py"),
     "reactivex": ("adapters/reactivex.py",),
     "reactivestreams": ("adapters/rsocket.py",),
     "rsocket": ("adapters/rsocket.py",),

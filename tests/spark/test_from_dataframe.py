@@ -17,7 +17,7 @@ import pytest
 import pyrs
 from pyrs import spark as ps
 from pyrs.errors import JvmUnavailable
-from pyrs.spark import frames, reading
+from pyrs.spark import reading
 from pyrs.testing import TestSubscriber
 from tests.spark.waiting import DEADLINE, Gates, eventually
 
@@ -380,4 +380,3 @@ def test_a_stopped_session(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_stream_says_what_it_is(spark: Any) -> None:
     text = repr(ps.from_dataframe(spark.range(1), as_="arrow", window=2))
     assert "from_dataframe(DataFrame[id], as_='arrow', window=2)" in text
-    assert frames.__all__ == ["from_dataframe"]
