@@ -155,3 +155,19 @@ def test_ctrl_c_cancels_the_jobs(spark: Any, tmp_path: Path, on_interrupt: None,
         gates.open()
         thread.join()
     assert dropped == []
+
+
+def test_ctrl_c_stops_a_query(spark: Any, on_interrupt: None) -> None:
+    began = threading.Event()
+
+    def interrupt() -> None:
+        assert began.wait(DEADLINE)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    thread = threading.Thread(target=interrupt, daemon=True)
+    thread.start()
+    sdf = spark.readStream.format("rate").option("rowsPerSecond", 5).load()
+    with pytest.raises(KeyboardInterrupt):
+        ps.from_stream(sdf).for_each(lambda batch: began.set())
+    thread.join()
+    eventually(lambda: not spark.streams.active, "a query was left", 10)
