@@ -17,12 +17,13 @@ __all__ = ["MOST_STAGES", "IterablePublisher", "IteratorSubscription"]
 
 T = TypeVar("T")
 
-MOST_STAGES: Final = 1000
+MOST_STAGES: Final = 500
 """The most operators of one iterator chain.
 
 Iterators written in C call each other without Python's guard: a nest that is too deep for the stack ends the process.
-One operator takes up to 160 bytes of it where it is such an iterator, in CPython 3.10 to 3.13, and up to 340 where it
-is a generator, which Python counts. So this many leave a third, at least, of a stack of 512 KiB to what they call.
+In CPython 3.10 to 3.13 one operator takes up to 160 bytes of it where it is such an iterator, and up to 700 where it is
+a generator, which Python counts, too, but not in bytes. So this many leave a third, at least, of a stack of 512 KiB to
+what they call.
 """
 
 

@@ -40,8 +40,9 @@ def run(kind):
     inner = pyrs.just(1).flat_map(lambda n: stream)
     for way in (stream.collect, lambda: list(stream.to_iterable()), inner.collect):
         try:
-            print(str(way())[:9])
-        except RecursionError as error:
+            result = way()
+            print(result == [3, 4, 5])
+        except RecursionError:
             print("RecursionError")
 
 threading.stack_size(512 * 1024)
@@ -53,12 +54,12 @@ thread.join()
 
 @pytest.mark.parametrize("kind", ["map", "map and filter", "filter", "take", "skip", "scan"])
 def test_the_longest_chain_runs_on_a_small_stack(kind: str) -> None:
-    assert printed(kind) == ["[3, 4, 5]"] * 3
+    assert printed(kind) == ["True"] * 3
 
 
 @pytest.mark.parametrize("kind", ["take_while", "reduce", "buffer"])
-def test_the_longest_chain_of_generators_is_at_worst_too_deep_for_python(kind: str) -> None:
-    assert set(printed(kind)) <= {"[3, 4, 5]", "[5]", "RecursionError", "[" * 9}
+def test_the_longest_chain_of_generators_ends_no_process(kind: str) -> None:
+    assert set(printed(kind)) <= {"True", "False", "RecursionError"}
 
 
 def printed(kind: str) -> list[str]:
