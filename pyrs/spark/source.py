@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from itertools import count
 from os import PathLike, fspath
+from pathlib import Path
 from typing import Any
+from weakref import WeakValueDictionary
 
 import pyspark
 
@@ -21,6 +23,8 @@ from pyrs.spark.source_server import Server
 __all__ = ["read_stream", "why_no_source"]
 
 _numbers = count(1)
+_servers: WeakValueDictionary[Path, Server] = WeakValueDictionary()
+"""By the folder of the journal: its thread keeps a server."""
 
 
 def read_stream(
@@ -88,7 +92,8 @@ def read_stream(
         ValueError: capacity is not greater than max_rows, or on_restart is none of these.
         NotImplementedError: PySpark is older than 4.0; or than 4.2, and on_restart is a function without a journal.
         JvmUnavailable: the session is one of Spark Connect, was stopped, or runs with ``PYSPARK_PIN_THREAD=false``.
-        JournalDamaged: a file of the journal is not as it was written, or another process has it.
+        JournalDamaged: a file of the journal is not as it was written, its rows are of another schema, or another
+            process has it, or a query that reads.
 
     Rules: 2.1, 2.2, 2.4, 2.5, 2.7, 2.8, 2.10, 2.13.
 
@@ -116,11 +121,28 @@ def read_stream(
         raise NotImplementedError("on_restart as a function needs PySpark 4.2, which says where a query begins")
     schema = checked_schema(spark, schema)
     encoder = RowEncoder(schema)
-    hub = Hub(publisher, encoder, rows, room, on_restart, None if journal is None else Journal(fspath(journal)))
+    kept = None if journal is None else _opened(fspath(journal))
+    try:
+        hub = Hub(publisher, encoder, rows, room, on_restart, kept, context.defaultParallelism)
+    except BaseException:
+        if kept is not None:
+            kept.close()
+        raise
     server = Server(hub.answer, hub.ahead, lambda: context._jsc is not None, hub.close)
+    if kept is not None:
+        _servers[kept.folder] = server
     name = f"pyrs_{next(_numbers)}"
     spark.dataSource.register(reader_source(name, schema, server.port, server.token, rows))
     return spark.readStream.format(name).load()
+
+
+def _opened(folder: str) -> Journal:
+    """Return the journal; of a read_stream that no query reads any more, say of a cell that is run again, take it."""
+    path = Path(folder).resolve()
+    before = _servers.get(path)
+    if before is not None and not before.is_asked:
+        before.close()
+    return Journal(path)
 
 
 def why_no_source() -> str | None:

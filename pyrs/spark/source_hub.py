@@ -12,12 +12,13 @@ from uuid import uuid4
 
 import pyarrow
 
-from pyrs._core.text import checked_publisher
+from pyrs._core.text import checked_publisher, listed
 from pyrs.api import Publisher
 from pyrs.errors import PyrsError
-from pyrs.spark.journal import Journal, Segment
+from pyrs.spark.journal import Journal, JournalDamaged, Segment
 from pyrs.spark.schemas import RowEncoder, SchemaMisfit
 from pyrs.spark.source_intake import Intake
+from pyrs.spark.source_parts import parts
 
 __all__ = ["Hub", "OffsetRefused"]
 
@@ -25,7 +26,6 @@ _log = logging.getLogger("pyrs.spark")
 _CHUNK = 8192  # elements that are encoded together
 _LOOK_SECONDS = 0.1
 _KEEP_SECONDS = 0.1
-_PART_BYTES = 16 << 20  # of what a task is sent; Spark's limit is spark.rpc.message.maxSize, 128 MiB
 
 
 class OffsetRefused(PyrsError):
@@ -50,6 +50,10 @@ class Hub:
         capacity: how many are held at most.
         on_restart: ``"fail"``, ``"new-epoch"`` or a function.
         journal: where segments are kept on disk, too.
+        parallelism: how many tasks a batch is divided among, where it is large enough.
+
+    Raises:
+        JournalDamaged: what is in the journal is of another schema.
     """
 
     def __init__(
@@ -60,6 +64,7 @@ class Hub:
         capacity: int,
         on_restart: str | Callable[[int], Publisher[Any]],
         journal: Journal | None,
+        parallelism: int = 1,
     ) -> None:
         self._publisher = publisher
         self._encoder = encoder
@@ -67,6 +72,7 @@ class Hub:
         self._capacity = capacity
         self._on_restart = on_restart
         self._journal = journal
+        self._parallelism = parallelism
         self._intake: Intake | None = None
         self._pending: deque[pyarrow.RecordBatch] = deque()  # encoded, and in no segment
         self._segments: deque[Segment] = deque(journal.segments if journal else ())
@@ -77,6 +83,11 @@ class Hub:
         self._error: BaseException | None = None
         self._warned = False
         self._kept = 0.0
+        for piece in (piece for segment in self._segments for piece in segment.pieces[:1]):
+            with pyarrow.ipc.open_stream(piece) as rows:
+                if rows.schema != encoder.arrow:
+                    held, wanted = listed(rows.schema.names), listed(encoder.arrow.names)
+                    raise JournalDamaged(f"the journal has rows of another schema: of {held}, and not of {wanted}")
 
     def answer(self, question: dict[str, Any], wanted: Callable[[], bool]) -> Sequence[Any]:
         """Return the pieces of the answer to a question of the planner."""
@@ -239,7 +250,7 @@ class Hub:
             count += batch.num_rows
         if count:
             try:
-                segment = Segment(self._end, self._end + count, _parts(batches))
+                segment = Segment(self._end, self._end + count, parts(batches, self._parallelism))
                 if self._journal is not None:
                     self._journal.append(segment)
             except BaseException:
@@ -280,18 +291,3 @@ def _offset(value: Any) -> Offset | None:
 
 def _between(start: Offset, end: Offset) -> str:
     return str(end.sequence - start.sequence) if start.epoch == end.epoch else f"up to {end.sequence}"
-
-
-def _parts(batches: list[pyarrow.RecordBatch]) -> list[Any]:
-    """Return the batches as Arrow streams of a size that fits into a task."""
-    table = pyarrow.Table.from_batches(batches)
-    count = min(-(-max(table.nbytes, 1) // _PART_BYTES), table.num_rows)
-    rows = -(-table.num_rows // count)
-    return [_stream(table.slice(first, rows)) for first in range(0, table.num_rows, rows)]
-
-
-def _stream(table: pyarrow.Table) -> Any:
-    sink = pyarrow.BufferOutputStream()
-    with pyarrow.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table)
-    return sink.getvalue()

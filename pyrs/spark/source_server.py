@@ -58,14 +58,26 @@ class Server:
         self._turn = Lock()  # held by the thread of the planner that is answered
         self._strangers: set[socket.socket] = set()
         self._current: socket.socket | None = None
+        self._over = False
         self._listener = socket.create_server(("127.0.0.1", 0))
         self._listener.settimeout(_LOOK_SECONDS)
         self.port: int = self._listener.getsockname()[1]
-        Thread(target=self._listen, name="pyrs-spark-source", daemon=True).start()
+        self._thread = Thread(target=self._listen, name="pyrs-spark-source", daemon=True)
+        self._thread.start()
+
+    @property
+    def is_asked(self) -> bool:
+        """Whether a planner is connected."""
+        return self._turn.locked()
+
+    def close(self) -> None:
+        """Return when nobody is answered any more."""
+        self._over = True
+        self._thread.join()
 
     def _listen(self) -> None:
         try:
-            while self._alive():
+            while self._alive() and not self._over:
                 try:
                     connection, _ = self._listener.accept()
                 except TimeoutError:
@@ -77,9 +89,11 @@ class Server:
                 Thread(target=self._serve, args=(connection,), name="pyrs-spark-planner", daemon=True).start()
         finally:
             self._listener.close()
+            self._over = True
             if self._current is not None:
                 _shut(self._current)
-            self._closed()
+            with self._turn:
+                self._closed()
 
     def _serve(self, connection: socket.socket) -> None:
         with connection:
@@ -96,10 +110,13 @@ class Server:
                 _shut(before)
             with self._turn:
                 try:
-                    while self._current is connection and self._exchange(connection):
+                    while self._is_current(connection) and self._exchange(connection):
                         pass
                 except OSError:
                     pass  # the planner is gone, and with it whoever wanted the answer
+
+    def _is_current(self, connection: socket.socket) -> bool:
+        return self._current is connection and not self._over
 
     def _proves(self, connection: socket.socket) -> bool:
         connection.settimeout(_PROOF_SECONDS)
@@ -118,7 +135,7 @@ class Server:
         question = json.loads(_exactly(connection, length))
         failed, pieces = 0, []
         try:
-            pieces = list(self._answer(question, lambda: self._current is connection and not _is_gone(connection)))
+            pieces = list(self._answer(question, lambda: self._is_current(connection) and not _is_gone(connection)))
         except Exception as error:
             failed, pieces = 1, [f"{type(error).__name__}: {error}".encode()]
         connection.sendall(_ANSWER.pack(failed, len(pieces)))

@@ -16,6 +16,7 @@ import pyspark
 
 import pyrs
 from pyrs import spark as ps
+from pyrs.spark import source
 from pyrs.testing import TestPublisher
 from tests.spark.waiting import DEADLINE, eventually
 
@@ -173,7 +174,36 @@ def test_a_publisher_of_the_jvm(spark: Any, sink: Sink) -> None:
         java.close()
 
 
-def test_bad_arguments(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_journal_goes_to_the_next_read_stream_when_no_query_reads(spark: Any, sink: Sink, tmp_path: Path) -> None:
+    publisher: TestPublisher[Any] = TestPublisher(cold=True)
+    publisher.next((0,), (1,))
+
+    def read(schema: str = "n long") -> Any:
+        return ps.read_stream(spark, publisher, schema, journal=tmp_path / "journal")
+
+    sink.start(read())
+    sink.await_rows(2)
+    with pytest.raises(ps.JournalDamaged, match="in use"):
+        read()
+    sink.query.stop()
+    eventually(lambda: not source._servers[tmp_path / "journal"].is_asked)
+    with pytest.raises(ps.JournalDamaged, match="the journal has rows of another schema: of 'n', and not of 'name'"):
+        read("name string")
+    publisher.await_cancelled()
+    sink.start(read())
+    assert sink.await_rows(4) == [(0,), (1,), (0,), (1,)]
+
+
+def test_large_batches_are_divided_among_tasks(spark: Any, sink: Sink) -> None:
+    rows = pyrs.range(30_000).map(lambda n: (n,))
+    df = ps.read_stream(spark, rows, "n long", max_rows=30_000).selectExpr("n", "spark_partition_id() as part")
+    sink.start(df)
+    rows_and_parts = sink.await_rows(30_000)
+    assert [n for n, _ in rows_and_parts] == list(range(30_000))
+    assert max(part for _, part in rows_and_parts) > 0
+
+
+def test_bad_arguments(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     def read(publisher: Any = pyrs.empty(), schema: Any = "n long", **options: Any) -> Any:  # noqa: B008
         return ps.read_stream(spark, publisher, schema, **options)
 
@@ -189,10 +219,6 @@ def test_bad_arguments(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPat
         read(max_rows=10, capacity=10)
     with pytest.raises(ValueError, match="on_restart must be 'fail', 'new-epoch' or a function, not 'again'"):
         read(on_restart="again")
-    journal = tmp_path / "journal"
-    read(journal=journal)
-    with pytest.raises(ps.JournalDamaged, match="in use"):
-        read(journal=journal)
     monkeypatch.setattr(pyspark, "__version__", "3.5.7")
     with pytest.raises(NotImplementedError, match=r"read_stream: it takes PySpark 4\.0, .*this is 3\.5\.7"):
         read()
