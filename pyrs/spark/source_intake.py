@@ -94,10 +94,12 @@ class Intake(Subscriber[Any]):
         """Keep the error for when what came before it is taken."""
         if error is None:
             raise NullSignal("error must not be None (2.13)")
+        self._subscription = None  # 2.4
         self._end(error)
 
     def on_complete(self) -> None:
         """Keep the end for when what came before it is taken."""
+        self._subscription = None  # 2.4
         self._end(None)
 
     def _end(self, error: BaseException | None) -> None:
@@ -124,9 +126,9 @@ class Intake(Subscriber[Any]):
                     break
                 self._requested += count
                 subscription.request(count)
-            self._subscription = None
-            if subscription is not None:
-                subscription.cancel()  # without effect if it was the publisher that ended (3.7)
+            subscription, self._subscription = self._subscription, None
+            if subscription is not None:  # it was not the publisher that ended
+                subscription.cancel()
         except BaseException as error:
             if self.ended:
                 hooks.on_error_dropped(error, "in the publisher of read_stream")
