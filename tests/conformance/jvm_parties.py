@@ -9,6 +9,7 @@ from pyrs.testing import TestSubscriber
 from tests.conformance.entry import Entry, blackbox, failed_stream, numbers, processor, publisher
 from tests.conformance.machine import machine
 from tests.conformance.sources import LATE, SLOWEST
+from tests.conformance.subscribers import ONE_INPUT, Through
 
 __all__ = ["JVM_PARTIES"]
 
@@ -53,6 +54,12 @@ def _mirrored_subscriber() -> Any:
     there = bridge.from_jvm(java.static("interop.Parties", "hiddenSubscriber", bridge.to_jvm(subscriber)))
     there.behind = subscriber
     return there
+
+
+def _mirrored_processor() -> Any:
+    bridge, java = machine()
+    mirror = bridge.to_jvm(Through(lambda stream: stream.map(lambda n: n)))
+    return bridge.from_jvm(java.static("interop.Parties", "hiddenProcessor", mirror))
 
 
 JVM_PARTIES: list[Entry] = [
@@ -108,5 +115,12 @@ JVM_PARTIES: list[Entry] = [
         "Python's TestSubscriber as a mirror in Java, and back",
         _mirrored_subscriber,
         trigger=lambda there: there.behind.request(1),
+    ),
+    processor(
+        "Python's map as a mirror of a Processor in Java, and back",
+        _mirrored_processor,
+        failed=lambda: _round_trip(failed_stream()),
+        subscribers=1,
+        skips=ONE_INPUT,
     ),
 ]

@@ -4,6 +4,7 @@ import java.util.concurrent.Executor;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Flow;
 import java.util.concurrent.SubmissionPublisher;
+import org.reactivestreams.Processor;
 import org.reactivestreams.Publisher;
 import org.reactivestreams.Subscriber;
 import org.reactivestreams.Subscription;
@@ -76,6 +77,31 @@ public final class Parties {
     /** The same Publisher behind an object of Java's, so that Python does not recognise its own. */
     public static Publisher<Object> hiddenPublisher(Publisher<Object> publisher) {
         return publisher::subscribe;
+    }
+
+    public static Processor<Object, Object> hiddenProcessor(Processor<Object, Object> processor) {
+        Subscriber<Object> front = hiddenSubscriber(processor);
+        return new Processor<>() {
+            @Override public void subscribe(Subscriber<? super Object> subscriber) {
+                processor.subscribe(subscriber);
+            }
+
+            @Override public void onSubscribe(Subscription subscription) {
+                front.onSubscribe(subscription);
+            }
+
+            @Override public void onNext(Object element) {
+                front.onNext(element);
+            }
+
+            @Override public void onError(Throwable error) {
+                front.onError(error);
+            }
+
+            @Override public void onComplete() {
+                front.onComplete();
+            }
+        };
     }
 
     public static Subscriber<Object> hiddenSubscriber(Subscriber<Object> subscriber) {
