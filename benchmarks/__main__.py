@@ -34,7 +34,7 @@ CORE_NAMES = (
     "async-for",
     "import",
 )
-SPARK_NAMES = ("tuples", "rows", "arrow", "first", "tiny", "paused", "sleepers")
+SPARK_NAMES = ("tuples", "rows", "arrow", "first", "tiny", "paused", "sleepers", "read-stream")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
