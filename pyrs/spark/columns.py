@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from itertools import accumulate, chain
 from numbers import Integral, Real
+from operator import itemgetter
 from typing import Any
 
 import pyarrow
@@ -87,7 +88,8 @@ def _transposed(rows: Sequence[Any], schema: Any) -> Sequence[Sequence[Any]]:
     names, width = tuple(schema.names), len(schema.names)
     if not (set(map(type, rows)) == {tuple} and set(map(len, rows)) == {width}):
         rows = [_in_order(i, row, names, schema) for i, row in enumerate(rows)]
-    return list(zip(*rows, strict=True)) if rows else [()] * width
+    # Not zip(*rows): an iterator for each row has the garbage collector look at all rows, time and again.
+    return [list(map(itemgetter(i), rows)) for i in range(width)]
 
 
 def _in_order(index: int, row: Any, names: tuple[str, ...], schema: Any) -> Sequence[Any]:
