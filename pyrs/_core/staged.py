@@ -243,6 +243,10 @@ class StagedSubscriber(Subscriber[Any], Subscription):
         finally:
             self._let_go()
 
+    def __repr__(self) -> str:
+        over = "over" if self._subscriber is None else f"live, from {self._upstream!r}"
+        return f"<{'.'.join(map(repr, self._stages))}: {over}>"
+
     # What keeps the rules.
 
     def _take_subscriber(self) -> Subscriber[Any] | None:

@@ -492,6 +492,10 @@ class TestRepr:
             ),
             (pyrs.never().retry(2), "<CallbackSubscriber: <retry(2) live, demand 3>>"),
             (sinks.multicast().stream, "<CallbackSubscriber: <Tap live, demand 3>>"),
+            (
+                sinks.multicast().stream.map(str).take(9),
+                "<CallbackSubscriber: <map(str).take(9): live, from <Tap live, demand 3>>>",
+            ),
         ],
     )
     def test_a_subscription_says_whether_it_is_live_and_what_is_demanded(
