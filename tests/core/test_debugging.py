@@ -493,8 +493,8 @@ class TestRepr:
             (pyrs.never().retry(2), "<CallbackSubscriber: <retry(2) live, demand 3>>"),
             (sinks.multicast().stream, "<CallbackSubscriber: <Tap live, demand 3>>"),
             (
-                sinks.multicast().stream.map(str).take(9),
-                "<CallbackSubscriber: <map(str).take(9): live, from <Tap live, demand 3>>>",
+                sinks.multicast().stream.map(str).filter(len),
+                "<CallbackSubscriber: <map(str).filter(len): live, from <Tap live, demand 3>>>",
             ),
         ],
     )
