@@ -15,6 +15,7 @@ os.environ["PYSPARK_PYTHON"] = sys.executable
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[Any]:
+    import pyspark
     from pyspark.sql import SparkSession
 
     options = {
@@ -27,6 +28,9 @@ def spark() -> Iterator[Any]:
         "spark.sql.shuffle.partitions": "3",
         "spark.sql.session.timeZone": "UTC",
     }
+    if pyspark.__version__.startswith("3."):
+        # It may give a task the Python worker of one that was killed, whose socket it then closes.
+        options["spark.python.worker.reuse"] = "false"
     builder = SparkSession.builder.master("local[4]").appName("pyrs-tests")
     for key, value in options.items():
         builder = builder.config(key, value)
