@@ -6,6 +6,7 @@ import os
 from threading import Event
 from typing import Any
 
+import pyspark
 import pytest
 
 import pyrs
@@ -115,6 +116,16 @@ def test_supports_says_why_not(spark: Any, monkeypatch: pytest.MonkeyPatch) -> N
         ps.events(remote)
     with pytest.raises(TypeError, match="spark must be a SparkSession, not int"):
         ps.supports(3)
+
+
+def test_read_stream_says_which_pyspark_it_takes(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pyspark, "__version__", "3.5.7")
+    assert ps.supports(spark)["read_stream"].startswith("no: it takes PySpark 4.0")
+    with pytest.raises(NotImplementedError, match=r"read_stream: it takes PySpark 4\.0, .*this is 3\.5\.7"):
+        ps.read_stream(spark, pyrs.empty(), "n long")
+    monkeypatch.setattr(pyspark, "__version__", "4.1.1")
+    with pytest.raises(NotImplementedError, match=r"on_restart as a function needs PySpark 4\.2"):
+        ps.read_stream(spark, pyrs.empty(), "n long", on_restart=lambda number: pyrs.empty())
 
 
 def test_attach_gives_one_bridge_until_it_is_closed(spark: Any) -> None:

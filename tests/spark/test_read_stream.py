@@ -203,7 +203,7 @@ def test_large_batches_are_divided_among_tasks(spark: Any, sink: Sink) -> None:
     assert max(part for _, part in rows_and_parts) > 0
 
 
-def test_bad_arguments(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bad_arguments(spark: Any) -> None:
     def read(publisher: Any = pyrs.empty(), schema: Any = "n long", **options: Any) -> Any:  # noqa: B008
         return ps.read_stream(spark, publisher, schema, **options)
 
@@ -219,10 +219,3 @@ def test_bad_arguments(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         read(max_rows=10, capacity=10)
     with pytest.raises(ValueError, match="on_restart must be 'fail', 'new-epoch' or a function, not 'again'"):
         read(on_restart="again")
-    monkeypatch.setattr(pyspark, "__version__", "3.5.7")
-    with pytest.raises(NotImplementedError, match=r"read_stream: it takes PySpark 4\.0, .*this is 3\.5\.7"):
-        read()
-    assert ps.supports(spark)["read_stream"].startswith("no: it takes PySpark 4.0")
-    monkeypatch.setattr(pyspark, "__version__", "4.1.1")
-    with pytest.raises(NotImplementedError, match=r"on_restart as a function needs PySpark 4.2"):
-        read(on_restart=lambda number: pyrs.empty())
