@@ -28,7 +28,7 @@ FLOORS: tuple[frozenset[str], ...] = (
     frozenset({""}),  # pyrs/__init__.py: the front door opens on the core alone
     frozenset({"jvm"}),
     frozenset({"spark", "tck"}),
-    frozenset({"_demo", "__main__"}),
+    frozenset({"_demo", "__main__", "pytest_plugin"}),
 )
 FLOOR_OF = {room: height for height, floor in enumerate(FLOORS) for room in floor}
 
@@ -45,7 +45,6 @@ PLACES = {
     "pandas": ("spark/",),
     "pyspark": ("jvm/gateways/", "spark/", "_demo/", "tck/_java/spark.py"),
     "pytest": ("tck/plugin.py",),
-    "_pyrs_pytest_plugin": ("tck/plugin.py",),
     "tqdm": ("operators/progress.py", "spark/showing.py"),
     "reactivex": ("adapters/reactivex.py",),
     "reactivestreams": ("adapters/rsocket.py",),

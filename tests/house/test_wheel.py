@@ -55,13 +55,13 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return built
 
 
-def test_it_holds_the_jars_the_package_and_what_pytest_loads(wheel: Path) -> None:
+def test_it_holds_the_jars_and_the_package_alone(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
     assert "pyrs/jvm/jars/pyrs.jar" in names
     assert "pyrs/jvm/jars/pyrs-tck.jar" in names
     assert "pyrs/jvm/jars/reactive-streams-1.0.4.jar" in names
     assert "pyrs/py.typed" in names
-    assert {name.split("/")[0] for name in names if ".dist-info/" not in name} == {"pyrs", "_pyrs_pytest_plugin.py"}
+    assert {name.split("/")[0] for name in names if ".dist-info/" not in name} == {"pyrs"}
 
 
 def test_the_jar_has_the_packages_version(wheel: Path) -> None:

@@ -1,7 +1,7 @@
-"""What pytest loads in every run: it lets the referee in when somebody uses it, and imports nothing of pyrs before.
+"""What pytest loads in every run: it lets the referee in when somebody uses it, and imports nothing of it before.
 
-It stands outside of the package, so that no pytest run fails, or slows down, for an installation of pyrs that it has no
-use for. The plugin itself is ``pyrs.tck.plugin``.
+It stands outside of the referee's room, so that no pytest run slows down, or fails, for a referee that it has no use
+for. The plugin itself is ``pyrs.tck.plugin``.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 REFEREES = ("python", "java", "both")
 FAMILIES = ("reactive-streams", "flow")
-# Properties of an item's report, one for each referee: they reach the summary from other processes, too.
+# As in pyrs.tck.plugin.
 VERDICT = "reactive-streams-tck "
 
 _NAME = "pyrs-tck-items"
