@@ -104,6 +104,13 @@ class Journal:
         self._held.append((segment.start, segment.end))
         self.end = segment.end
 
+    def renumber(self, epoch: str, number: int) -> None:
+        """Go on with the numbers of another epoch, where nothing was appended yet."""
+        while self._held:
+            self._path(*self._held.pop()).unlink()
+        self.epoch = epoch
+        self.append(Segment(number, number, []))
+
     def trim(self, end: int) -> None:
         """Remove the segments that end there or before, except for the newest."""
         while len(self._held) > 1 and self._held[0][1] <= end:

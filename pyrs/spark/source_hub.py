@@ -210,6 +210,9 @@ class Hub:
             # The publisher can go back: the numbers go on as the checkpoint has them.
             self._epoch = offset.epoch
             self._base = self._end = self._encoded = (start or offset).sequence
+            self._segments.clear()
+            if self._journal is not None:
+                self._journal.renumber(self._epoch, self._base)
             return offset.sequence
         if self._on_restart == "new-epoch":
             if not self._warned:
@@ -284,7 +287,7 @@ def _offset(value: Any) -> Offset | None:
     if value is None:
         return None
     epoch, sequence = value["epoch"], value["sequence"]
-    if not isinstance(epoch, str) or not isinstance(sequence, int) or sequence < 0:
+    if not isinstance(epoch, str) or len(epoch.encode()) != 32 or not isinstance(sequence, int) or sequence < 0:
         raise OffsetRefused(f"the checkpoint has an offset that is none of read_stream's: {value!r}")
     return Offset(epoch, sequence)
 

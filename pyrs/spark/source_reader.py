@@ -81,7 +81,7 @@ def reader_source(name: str, schema: Any, port: int, token: bytes, max_rows: int
             import struct
 
             if self._connection is None:
-                self._connection = self._connected()
+                self._connected()
             question = json.dumps({"what": what, **offsets}).encode()
             self._connection.sendall(struct.pack(">I", len(question)) + question)
             failed, count = struct.unpack(">BI", self._exactly(5))
@@ -93,15 +93,27 @@ def reader_source(name: str, schema: Any, port: int, token: bytes, max_rows: int
                 raise RuntimeError(pieces[0].decode())
             return pieces
 
-        def _connected(self) -> Any:
+        def _connected(self) -> None:
+            import socket
+            import time
+
+            for _ in range(20):  # strangers that come and go may have it shut before both have proven themselves
+                try:
+                    self._connection = socket.create_connection(("127.0.0.1", port), 10)
+                    self._prove()
+                except OSError as error:
+                    reason = error
+                    self.stop()
+                    time.sleep(0.05)
+                else:
+                    return
+            raise RuntimeError(f"the process that read_stream was called in does not answer: {reason}")
+
+        def _prove(self) -> None:
             import hmac
             import os
             import socket
 
-            try:
-                self._connection = socket.create_connection(("127.0.0.1", port), 10)
-            except OSError as error:
-                raise RuntimeError(f"the process that read_stream was called in does not answer: {error}") from error
             self._connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             ours = os.urandom(32)
             self._connection.sendall(ours)
@@ -110,7 +122,6 @@ def reader_source(name: str, schema: Any, port: int, token: bytes, max_rows: int
                 raise RuntimeError("what answers is not the process that read_stream was called in")
             self._connection.sendall(hmac.digest(token, b"reader" + ours + theirs, "sha256"))
             self._connection.settimeout(None)  # what is asked for may take until there is an element
-            return self._connection
 
         def _exactly(self, length: int) -> bytes:
             if length > 1 << 30:
@@ -120,7 +131,7 @@ def reader_source(name: str, schema: Any, port: int, token: bytes, max_rows: int
             while rest:
                 count = self._connection.recv_into(rest)
                 if not count:
-                    raise RuntimeError("the process that read_stream was called in has closed the connection")
+                    raise ConnectionError("the process that read_stream was called in has closed the connection")
                 rest = rest[count:]
             return bytes(data)
 

@@ -56,7 +56,7 @@ class Server:
         self._alive = alive
         self._closed = closed
         self._turn = Lock()  # held by the thread of the planner that is answered
-        self._strangers: set[socket.socket] = set()
+        self._strangers: dict[socket.socket, None] = {}
         self._current: socket.socket | None = None
         self._over = False
         self._listener = socket.create_server(("127.0.0.1", 0))
@@ -82,10 +82,10 @@ class Server:
                     connection, _ = self._listener.accept()
                 except TimeoutError:
                     continue
-                if len(self._strangers) >= _STRANGERS:
-                    connection.close()
-                    continue
-                self._strangers.add(connection)
+                # The oldest goes where there are too many: whoever knows the token needs a moment.
+                for stranger in list(self._strangers)[: 1 - _STRANGERS]:
+                    _shut(stranger)
+                self._strangers[connection] = None
                 Thread(target=self._serve, args=(connection,), name="pyrs-spark-planner", daemon=True).start()
         finally:
             self._listener.close()
@@ -102,7 +102,7 @@ class Server:
             except OSError:
                 proven = False
             finally:
-                self._strangers.discard(connection)
+                self._strangers.pop(connection, None)
             if not proven:
                 return
             before, self._current = self._current, connection
