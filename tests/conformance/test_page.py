@@ -11,19 +11,19 @@ from tests.conformance import sources_hash as hashing
 from tests.conformance.entry import publisher
 from tests.conformance.jvm_parties import JVM_PARTIES
 from tests.conformance.mirrors import MIRRORS
-from tests.conformance.page import PAGE, hash_of_page, render, rows_of_page
+from tests.conformance.page import PAGE, hashes_of_page, render, rows_of_page
 from tests.conformance.registry import EVERY_ENTRY, OURS, THEIRS, entries_of
 from tests.conformance.results import Results
 from tests.conformance.routes import IN_SPARK, JAVA_OF_MIRRORS, JAVA_ROUTES, PYTHON, PYTHON_OVER, Route
 from tests.conformance.running import Result
-from tests.conformance.sources_hash import ROOT, sources_hash
+from tests.conformance.sources_hash import ROOT, sources_hash, spark_hash
 from tests.conformance.spark_streams import SPARK
 
 WANTS_ONE = ("optional_spec105_x", "skipped", "the test needs 1 elements, and the Publisher has at most 0")
 
 
 def test_the_page_was_measured_with_these_sources_and_has_every_row() -> None:
-    if hash_of_page() != sources_hash():
+    if hashes_of_page() != (sources_hash(), spark_hash()):
         pytest.skip("docs/conformance.md was measured before the last changes: run `make conformance`, and commit it")
     assert set(EVERY_ENTRY) - set(rows_of_page()) == set()
 
@@ -90,11 +90,34 @@ def test_a_run_that_is_void_is_a_problem() -> None:
 
 def test_results_are_kept_for_the_same_sources_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     results = Results(tmp_path / "results.json")
-    results.add([measured(WANTS_ONE)])
+    results.add([measured(WANTS_ONE), measured(WANTS_ONE)._replace(route="spark-python", entry="spark.events")])
     results.save()
     assert Results(tmp_path / "results.json").get("python", "range") == measured(WANTS_ONE)
+    monkeypatch.setattr("tests.conformance.results.spark_hash", lambda: "another")
+    assert Results(tmp_path / "results.json").get("python", "range") == measured(WANTS_ONE)
+    assert Results(tmp_path / "results.json").get("spark-python", "spark.events") is None
     monkeypatch.setattr("tests.conformance.results.sources_hash", lambda: "another")
     assert Results(tmp_path / "results.json").get("python", "range") is None
+
+
+def test_what_only_spark_s_rows_depend_on_makes_no_other_row_stale(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copied(tmp_path, monkeypatch)
+    before = sources_hash(), spark_hash()
+    (tmp_path / "pyrs" / "spark" / "frames.py").write_text("x = 1\n", encoding="utf-8")
+    assert (sources_hash() == before[0], spark_hash() == before[1]) == (True, False)
+    (tmp_path / "pyrs" / "_core" / "guard.py").write_text("x = 1\n", encoding="utf-8")
+    assert (sources_hash() == before[0], spark_hash() == before[1]) == (False, False)
+
+
+def copied(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have the hash taken of a copy."""
+    for room in ("pyrs/_core", "pyrs/spark", "tests/conformance", "tests/tck"):
+        shutil.copytree(ROOT / room, folder / room)
+    for file in hashing.FILES:
+        shutil.copy(ROOT / "pyrs" / file, folder / "pyrs" / file)
+    monkeypatch.setattr(hashing, "ROOT", folder)
 
 
 @pytest.mark.parametrize(
@@ -104,11 +127,7 @@ def test_results_are_kept_for_the_same_sources_only(tmp_path: Path, monkeypatch:
 def test_the_hash_sees_code_and_not_what_is_said_about_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: str, counts: bool
 ) -> None:
-    for folder in ("pyrs/_core", "tests/conformance", "tests/tck"):
-        shutil.copytree(ROOT / folder, tmp_path / folder)
-    for file in hashing.FILES:
-        shutil.copy(ROOT / "pyrs" / file, tmp_path / "pyrs" / file)
-    monkeypatch.setattr(hashing, "ROOT", tmp_path)
+    copied(tmp_path, monkeypatch)
     before = sources_hash()
     with (tmp_path / "pyrs" / "_core" / "guard.py").open("a", encoding="utf-8") as file_:
         file_.write(change)
