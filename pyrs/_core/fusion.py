@@ -104,16 +104,18 @@ class Chain(Generic[T]):
         # costs each element little, and one for each stage does not. None of them looks behind one that may drop it.
         first: Iterator[Any] | None = None
         certain = False
+        looked: Iterator[Any] = iter(())
         for stage in stages:
             if first is not None and not (stage.stateless and (certain or not stage.looks_at_first)):
-                iterator, first = chain(first, iterator), None
+                iterator, first = chain(first, self._check_look(looked), iterator), None
             if first is None and stage.looks_at_first:
-                first, certain = islice(iterator, 1), True
+                looked = repeat(True, 1)
+                first, certain = islice(compress(iterator, looked), 1), True
             if first is not None:
                 first = stage.over_first(first, self)
                 certain = certain and stage.one_to_one
             iterator = stage.over(iterator, self)
-        self.iterator: Iterator[T] = iterator if first is None else chain(first, iterator)
+        self.iterator: Iterator[T] = iterator if first is None else chain(first, self._check_look(looked), iterator)
 
     def first(self, iterator: Iterator[Any], count: int) -> Iterator[Any]:
         """Return the first ``count`` elements of the iterator, as ``islice``, with an end that can be told at once."""
@@ -127,6 +129,11 @@ class Chain(Generic[T]):
     def _mark(self, ticks: Iterator[Any] | None = None) -> Iterator[Any]:
         if ticks is None or not length_hint(ticks):
             self.ended = True
+        yield from ()
+
+    def _check_look(self, looked: Iterator[Any]) -> Iterator[Any]:
+        if length_hint(looked):
+            self.check_end()  # no first element came: after a false end the one behind it would stand in its place
         yield from ()
 
     def hold_back(self) -> Gauge:

@@ -11,7 +11,7 @@ from threading import RLock
 from typing import Any
 
 from pyrs._core.demand import UNBOUNDED, add_demand
-from pyrs._core.fusion import Chain, Gauge
+from pyrs._core.fusion import Chain, Gauge, false_end
 from pyrs._core.stage import DROP, ElementStage, GatherRun, Stage, StageRun
 from pyrs._core.text import MISSING, checked_callable, checked_natural, name_of
 
@@ -40,6 +40,19 @@ class Filter(Stage):
     def over(self, iterator: Iterator[Any], whole: Chain[Any]) -> Iterator[Any]:
         """See ``Stage``."""
         return filter(self.predicate, iterator)
+
+    def over_first(self, iterator: Iterator[Any], whole: Chain[Any]) -> Iterator[Any]:
+        """See ``Stage``."""
+        predicate = self.predicate
+
+        def passes(element: Any) -> bool:
+            try:
+                return bool(predicate(element))
+            except StopIteration as error:  # it would look as if the first element did not pass
+                whole.raised_in(self)
+                raise false_end() from error
+
+        return filter(passes, iterator)
 
     def run(self) -> StageRun:
         """See ``Stage``."""

@@ -145,6 +145,30 @@ def test_rule_1_4_stop_iteration_of_a_function_is_no_end(
     subscriber.assert_elements(0, 1).assert_error(RuntimeError if fused else StopIteration)
 
 
+@pytest.mark.parametrize(
+    "before_or_behind",
+    [
+        lambda numbers, fails: numbers.map(fails).map(str),
+        lambda numbers, fails: numbers.filter(fails).map(str),
+        lambda numbers, fails: numbers.map(str).filter(fails),
+        lambda numbers, fails: numbers.map(str).filter(str.isdigit).filter(fails).map(str),
+        lambda numbers, fails: numbers.skip_while(fails).map(str),
+        lambda numbers, fails: numbers.map(str).filter(str.isspace).map(str).concat(numbers.filter(fails).map(str)),
+    ],
+)
+def test_rule_1_4_stop_iteration_for_the_first_element_does_not_leave_it_out(
+    before_or_behind: Callable[[pyrs.Stream[Any], Callable[[Any], bool]], pyrs.Stream[Any]],
+) -> None:
+    def fails(number: Any) -> bool:
+        if int(number) == 0:
+            raise StopIteration
+        return True
+
+    subscriber: TestSubscriber[Any] = TestSubscriber(None)
+    before_or_behind(pyrs.range(3), fails).subscribe(subscriber)
+    subscriber.assert_elements().assert_error(RuntimeError)
+
+
 def test_rule_1_5_the_end_needs_no_request_where_it_can_be_told() -> None:
     for stream in (pyrs.just(1, 2), pyrs.range(2).map(str), pyrs.from_iterable(iter(range(9))).take(2).map(str)):
         subscriber: TestSubscriber[Any] = TestSubscriber(2)
