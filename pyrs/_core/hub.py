@@ -224,7 +224,7 @@ class Hub(Publisher[T], ABC, Generic[T]):
             if tap.requested < UNBOUNDED:
                 break
         else:
-            self._unbounded = taps is self._taps and bool(taps)
+            self._unbounded = bool(taps) and taps is self._taps  # the look comes last: as above
             return
         self._unbounded = False
 
@@ -395,7 +395,7 @@ class AlignedHub(Hub[T]):
                 self._owner = get_ident()
                 self._busy = EMITTING
                 taps = self._taps
-                if self._unbounded and not self._buffer and not self._ended:
+                if taps and self._unbounded and not self._buffer and not self._ended:
                     result = OK
                     for tap in taps:
                         try:

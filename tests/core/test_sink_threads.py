@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from pyrs import sinks
+from pyrs._core.hub import AlignedHub
 from pyrs.errors import EmitFailed, NonPositiveRequest
 from pyrs.sinks import EmitResult, Sink
 from pyrs.testing import TestSubscriber
@@ -357,3 +358,35 @@ def test_subscribing_and_the_end_at_once() -> None:
             sink.emit_complete(on_failure=lambda result: True)
             thread.join(30)
             assert subscriber.await_complete() == []
+
+
+class _Joined(AlignedHub[Any]):
+    """Somebody subscribes, on another thread, as soon as the first push has looked for Subscribers."""
+
+    def __init__(self, joins: Callable[[_Joined], None]) -> None:
+        self._joins: Callable[[_Joined], None] | None = None
+        self._listed: Any = ()
+        super().__init__(capacity=1)
+        self._joins = joins
+
+    @property
+    def _taps(self) -> Any:
+        listed, joins = self._listed, self._joins
+        if joins is not None:
+            self._joins = None
+            thread = threading.Thread(target=joins, args=(self,))
+            thread.start()
+            thread.join(10)
+        return listed
+
+    @_taps.setter
+    def _taps(self, listed: Any) -> None:
+        self._listed = listed
+
+
+def test_a_push_beside_the_first_subscribe_is_held_for_whoever_comes() -> None:
+    reader: TestSubscriber[int] = TestSubscriber(None)
+    hub = _Joined(lambda hub: hub.subscribe(reader))
+    assert hub.try_emit(1) is EmitResult.OK
+    assert hub.try_emit(2) is EmitResult.OK
+    reader.assert_elements(1, 2)
