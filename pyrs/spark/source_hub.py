@@ -159,7 +159,10 @@ class Hub:
     def _plan(self, start: Offset, end: Offset, wanted: Callable[[], bool]) -> Sequence[Any]:
         """Return the rows between these offsets, as Arrow streams, one for each partition."""
         if end.epoch != self._epoch and self._on_restart == "new-epoch":
-            _log.error("read_stream: %s rows of a batch are lost with the process that had them", _between(start, end))
+            if end != start:
+                _log.error(
+                    "read_stream: %s rows of a batch are lost with the process that had them", _between(start, end)
+                )
             return ()
         last = self._position(end, start)
         first = start.sequence if start.epoch == self._epoch else self._position(start)

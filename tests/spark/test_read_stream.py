@@ -150,7 +150,7 @@ def test_an_element_that_does_not_fit_fails_the_query_after_the_rows_before_it(s
 
 def test_the_checkpoint_of_a_process_that_has_ended_is_refused(spark: Any, sink: Sink) -> None:
     sink.start(ps.read_stream(spark, pyrs.just((0,), (1,)), "n long"))
-    sink.await_rows(2)
+    eventually(lambda: sum(progress["numInputRows"] for progress in sink.query.recentProgress) == 2, seconds=90)
     sink.query.stop()
     # For Spark, what another process would be: an epoch that nobody has heard of.
     query = sink.start(ps.read_stream(spark, pyrs.just((0,), (1,)), "n long"))
