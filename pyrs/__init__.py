@@ -15,6 +15,7 @@ The house, room by room::
     pyrs.strictness   strict: a guard around somebody else's Publisher or Subscriber
     pyrs.testing      TestPublisher, TestSubscriber, StepVerifier, for your tests and ours
     pyrs.tck          the referee: does my Publisher keep the rules?
+    pyrs.pytest_plugin  lets the referee into pytest
     pyrs.jvm          the bridge to the JVM
     pyrs.spark        Spark's DataFrames and streaming queries as Publishers
     pyrs._core        the machinery that keeps the rules
