@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -172,6 +173,41 @@ def test_a_publisher_of_the_jvm(spark: Any, sink: Sink) -> None:
         assert sink.await_rows(100) == [(n,) for n in range(100)]
         sink.query.stop()
         java.close()
+
+
+def test_large_arrow_types_make_no_difference(spark: Any, sink: Sink) -> None:
+    spark.conf.set("spark.sql.execution.arrow.useLargeVarTypes", "true")
+    try:
+        sink.start(ps.read_stream(spark, pyrs.just(("text", b"bytes")), "s string, b binary"))
+        assert sink.await_rows(1) == [("text", b"bytes")]
+    finally:
+        spark.conf.unset("spark.sql.execution.arrow.useLargeVarTypes")
+
+
+@pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="needs /proc")
+def test_the_token_is_in_no_command_line_and_no_environment(
+    spark: Any, sink: Sink, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Plain(source.Server):
+        """Its token is text, which a command line or an environment could hold."""
+
+        def __init__(self, *arguments: Any) -> None:
+            super().__init__(*arguments)
+            self.token = token
+
+    token = os.urandom(16).hex().encode()
+    monkeypatch.setattr(source, "Server", Plain)
+    sink.start(ps.read_stream(spark, pyrs.just((1,)), "n long"))
+    sink.await_rows(1)
+    seen = 0
+    for path in (*Path("/proc").glob("[0-9]*/environ"), *Path("/proc").glob("[0-9]*/cmdline")):
+        try:
+            data = path.read_bytes()
+        except OSError:  # not ours, or gone
+            continue
+        seen += b"pyspark" in data
+        assert token not in data and token.hex().encode() not in data, path
+    assert seen
 
 
 def test_a_journal_goes_to_the_next_read_stream_when_no_query_reads(spark: Any, sink: Sink, tmp_path: Path) -> None:
