@@ -38,7 +38,7 @@ $(JAR): $(JAR_SOURCES) | system
 	@$(GRADLE) -p jvm assemble >build/jar.log 2>&1 || { cat build/jar.log >&2; exit 1; }
 	@touch $@
 
-# The libraries that the interop tests put to the test: Reactor, RxJava, Akka Streams.
+# The libraries that the tests meet: Reactor, RxJava, Akka Streams, H2 over R2DBC.
 build/interop.stamp: $(LIBRARIES)/build.gradle | system
 	@echo "pyrs: fetching the JVM libraries that the tests meet"
 	@mkdir -p build

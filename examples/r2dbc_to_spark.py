@@ -1,0 +1,177 @@
+"""A database over R2DBC, a Python stage, Spark DataFrames. Run it: python examples/r2dbc_to_spark.py
+
+The driver (H2, in the JVM of the Spark driver) publishes rows, Python mends them, and Spark is handed a small DataFrame
+after the other. Demand goes the whole way back: when Spark is slow the database is not asked for more.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from py4j.java_gateway import JavaPackage
+from py4j.protocol import Py4JJavaError
+from pyspark.sql import SparkSession
+
+import pyrs
+from pyrs import jvm
+from pyrs import spark as ps
+from pyrs.errors import JavaError
+
+SCHEMA = "id long, sensor string, celsius double"
+FILL = """CREATE TABLE readings AS SELECT x AS id, 'sensor-' || MOD(x, 3) AS sensor,
+    CASE WHEN MOD(x, 10) = 0 THEN NULL ELSE 50.0 + MOD(x, 3) * 9 END AS fahrenheit FROM SYSTEM_RANGE(1, {rows}) """
+
+
+def to_celsius(readings: pyrs.Stream[list[Any]]) -> pyrs.Stream[tuple[int, str, float]]:
+    """The Python stage: readings without a value are left out, the others are in degrees Celsius."""
+    return readings.filter(lambda row: row[2] is not None).map(lambda row: (row[0], row[1], float(row[2] - 32) / 1.8))
+
+
+class Database:
+    """R2DBC from Python: `rows` is a cold stream, with a connection of its own for each Subscriber."""
+
+    def __init__(self, spark: SparkSession, bridge: jvm.Bridge, url: str) -> None:
+        self.java, self.gateway, self.bridge = spark._jvm, spark.sparkContext._gateway, bridge
+        self.connections = bridge.from_jvm(self.java.io.r2dbc.spi.ConnectionFactories.get(url).create())
+
+    def execute(self, sql: str) -> pyrs.Stream[int]:
+        return self._results(sql, lambda result: self.bridge.from_jvm(result.getRowsUpdated()))
+
+    def rows(self, sql: str, columns: int, asked: Any) -> pyrs.Stream[list[Any]]:
+        flux, to_list = getattr(self.java.reactor.core.publisher.Flux, "from"), self._row_to_list(columns)
+        watch = self.bridge.to_jvm_callable(asked, "java.util.function.LongConsumer")  # a call for a request: few
+        return self._results(sql, lambda got: self.bridge.from_jvm(flux(got.map(to_list)).doOnRequest(watch)))
+
+    def _results(self, sql: str, read: Any) -> pyrs.Stream[Any]:
+        @contextmanager
+        def opened(connection: Any) -> Iterator[Any]:
+            try:
+                yield connection
+            finally:  # at the end, after an error and after a cancel
+                self.bridge.from_jvm(connection.close()).collect(timeout=10)
+
+        def run(connection: Any) -> pyrs.Stream[Any]:
+            return self.bridge.from_jvm(connection.createStatement(sql).execute()).concat_map(read)
+
+        return self.connections.concat_map(lambda connection: pyrs.using(lambda: opened(connection), run))
+
+    def _row_to_list(self, columns: int) -> Any:
+        """A java.util.function.Function: row -> [row.get(0), row.get(1), ...].
+
+        Of method handles, so that a row is read in the JVM, and Python is sent its values. A Python function
+        (`to_jvm_callable`) would be shorter, and a call from Java into Python for each row.
+        """
+        lang, handles = self.java.java.lang, self.java.java.lang.invoke.MethodHandles
+        signature = self.java.java.lang.invoke.MethodType.methodType
+        of_class = self._array(lang.Object).getClass()
+        readable = lang.Class.forName(
+            "io.r2dbc.spi.Readable", True, lang.Thread.currentThread().getContextClassLoader()
+        )
+        get = handles.publicLookup().findVirtual(
+            readable, "get", signature(lang.Class.forName("java.lang.Object"), lang.Integer.TYPE)
+        )
+        gets = [handles.insertArguments(get, 1, self._array(lang.Object, at)) for at in range(columns)]
+        collect = handles.identity(of_class).asCollector(of_class, columns)
+        each = handles.filterArguments(collect, 0, self._array(lang.invoke.MethodHandle, *gets))
+        function = handles.permuteArguments(
+            each, signature(of_class, readable), self._array(self.java.int, *[0] * columns)
+        )
+        return lang.invoke.MethodHandleProxies.asInterfaceInstance(
+            lang.Class.forName("java.util.function.Function"), function
+        )
+
+    def _array(self, of: Any, *values: Any) -> Any:
+        array = self.gateway.new_array(of, len(values))
+        for at, value in enumerate(values):
+            array[at] = value
+        return array
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--url", default="r2dbc:h2:mem:///example;DB_CLOSE_DELAY=-1", help="of R2DBC (%(default)s)")
+    parser.add_argument("--rows", type=int, default=10_000, help="make a table of so many first; 0: it is there")
+    parser.add_argument(
+        "--query",
+        default="SELECT id, sensor, fahrenheit FROM readings",
+        help="of an id, a name, a number (%(default)s)",
+    )
+    parser.add_argument("--out", type=Path, help="the folder for Parquet files, by default one that is removed again")
+    parser.add_argument("--frame", type=int, default=1000, help="the most rows of a DataFrame (%(default)s)")
+    parser.add_argument("--window", type=int, default=256, help="the most rows on the bridge (%(default)s)")
+    parser.add_argument(
+        "--packages", default="io.r2dbc:r2dbc-h2:1.0.0.RELEASE", help="Maven coordinates of the driver (%(default)s)"
+    )
+    parser.add_argument("--master", default="local[2]", help="of Spark (%(default)s)")
+    parser.add_argument("--jars", type=Path, help="a folder of jars, in place of --packages: nothing is downloaded")
+    options = parser.parse_args()
+    if options.jars is not None and not list(options.jars.glob("*.jar")):
+        parser.error(f"--jars: there is no jar in {options.jars}")
+    return options
+
+
+def session(options: argparse.Namespace) -> SparkSession:
+    builder = SparkSession.builder.master(options.master).appName("r2dbc_to_spark")
+    if options.jars is None:
+        builder = builder.config("spark.jars.packages", options.packages)
+    else:
+        builder = builder.config("spark.jars", ",".join(map(str, sorted(options.jars.glob("*.jar")))))
+    quiet = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", "spark.log.level": "ERROR"}
+    return builder.config(map=quiet).getOrCreate()
+
+
+def main(options: argparse.Namespace, out: str) -> None:
+    spark = session(options)
+    try:
+        with jvm.connect(spark, max_prefetch=options.window) as bridge:
+            copy(spark, bridge, options, out)
+    except JavaError as error:  # of the database: its own words
+        sys.exit(f"r2dbc_to_spark: {error}")
+    finally:
+        spark.stop()
+
+
+def copy(spark: SparkSession, bridge: jvm.Bridge, options: argparse.Namespace, out: str) -> None:
+    # What Py4J makes of a class that is not there.
+    if isinstance(spark._jvm.io.r2dbc.spi.ConnectionFactories, JavaPackage):
+        sys.exit(f"r2dbc_to_spark: no R2DBC in this driver: start it with --packages {options.packages}")
+    try:
+        database = Database(spark, bridge, options.url)
+    except Py4JJavaError as error:  # R2DBC is there, and no driver for this URL
+        sys.exit(f"r2dbc_to_spark: {error.java_exception.getMessage()}")
+    if options.rows:
+        database.execute(FILL.format(rows=options.rows)).collect()
+
+    read, mended = pyrs.Metrics("read"), pyrs.Metrics("mended")
+    asked, ahead, sizes = 0, 0, [0]
+
+    def ask(rows: int) -> None:
+        nonlocal asked, ahead
+        asked += rows
+        ahead = max(ahead, asked - read.elements + mended.elements - sum(sizes))
+
+    def store(df: Any) -> None:
+        df.write.mode("append").parquet(out)
+        sizes.append(df.count())
+
+    rows = database.rows(options.query, columns=3, asked=ask).metrics(read)
+    copied = ps.for_each_frame(
+        to_celsius(rows).metrics(mended), SCHEMA, store, max_rows=options.frame, max_wait=0.2
+    ).block()
+    print(f"{copied} rows in {len(sizes) - 1} DataFrames of {max(sizes)} rows at most")
+    print(f"never more than {ahead} rows were asked for and not in Spark yet")
+    if copied:
+        means = spark.read.parquet(out).groupBy("sensor").avg("celsius").orderBy("sensor").collect()
+        print(*(f"{sensor}: {mean:.1f} degrees Celsius" for sensor, mean in means), sep="\n")
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as folder:
+        given = arguments()
+        main(given, str(given.out or Path(folder) / "readings"))

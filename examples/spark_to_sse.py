@@ -1,0 +1,197 @@
+"""A streaming query's results as server-sent events, through Reactor. Run it: python examples/spark_to_sse.py --help
+
+    Spark --Batch--> Python --text--> Reactor's operators --events--> Python --HTTP--> a browser, curl, EventSource
+
+Every client has a query of its own. The next batch is computed when the client has been sent the one before: one that
+reads slowly slows its query, and one that goes away ends it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from py4j.java_gateway import JavaPackage
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+
+import pyrs
+from pyrs import jvm
+from pyrs import spark as ps
+
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nCache-Control: no-cache\r\nConnection: close\r\n\r\n"
+BUSY = b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 5\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+WRONG = b"HTTP/1.1 405 Method Not Allowed\r\nAllow: GET\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+
+
+def batches_of(spark: SparkSession, options: argparse.Namespace) -> pyrs.Stream[ps.Batch]:
+    """The query, not started yet: new files of a folder, or Spark's rate source, which needs none."""
+    reader = spark.readStream
+    if options.folder is None:
+        sdf: DataFrame = reader.format("rate").option("rowsPerSecond", options.rate).load()
+    else:
+        files = reader.schema(options.schema).option("maxFilesPerTrigger", options.files)
+        sdf = files.json(str(options.folder))
+    trigger = {"availableNow": True} if options.once else None
+    return ps.from_stream(sdf, as_="dicts", checkpoint=options.checkpoint, trigger=trigger)
+
+
+def as_event(batch: ps.Batch) -> str:
+    return f"id: {batch.batch_id}\ndata: {json.dumps(batch.data, default=str)}\n\n"
+
+
+class Events:
+    """A stream of events for each client: Spark, Python, Reactor, Python.
+
+    Both crossings are exact. A batch that is asked for acknowledges the one before it, so none is fetched ahead.
+    """
+
+    def __init__(self, spark: SparkSession, bridge: jvm.Bridge, options: argparse.Namespace) -> None:
+        self.spark, self.bridge, self.options = spark, bridge, options
+        self.flux, self.just = self._reactor()
+        self.batches = batches_of(spark, options)
+        self.failed = bridge.to_jvm_callable(self._failed, "java.util.function.Function")
+
+    def _reactor(self) -> Any:
+        publisher = self.spark._jvm.reactor.core.publisher
+        if isinstance(publisher.Flux, JavaPackage):  # what Py4J makes of a class that is not there
+            sys.exit(f"spark_to_sse: no Reactor in this driver: start it with --packages {self.options.packages}")
+        return getattr(publisher.Flux, "from"), publisher.Mono.just
+
+    def _failed(self, error: BaseException) -> Any:
+        """What Reactor puts in the place of an error: the last event says it."""
+        reason = str(error).partition("\n")[0]
+        return self.just(f"event: failed\ndata: {json.dumps(reason)}\n\n")
+
+    def to(self, client: int) -> pyrs.Stream[str]:
+        def tell(batch: ps.Batch) -> None:
+            print(f"client {client}: batch {batch.batch_id}, {len(batch.data)} rows", flush=True)
+
+        def over() -> None:
+            print(f"client {client}: its query is over", flush=True)
+
+        texts = self.batches.do_on_next(tell).finally_do(over).map(as_event)
+        flux = self.flux(self.bridge.to_jvm(texts, element_type="java.lang.String", exact=True))
+        if self.options.most is not None:
+            flux = flux.take(self.options.most)  # asks for no more than that, then cancels
+        ended = flux.concatWith(self.just("event: end\ndata: {}\n\n")).onErrorResume(self.failed)
+        return self.bridge.from_jvm(ended, exact=True)
+
+
+class Server:
+    def __init__(self, events: Events, most_clients: int) -> None:
+        self.events = events
+        self.places = most_clients
+        self.clients = 0
+
+    async def handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Answer one client; whatever ends this cancels its stream, and so its query."""
+        try:
+            request = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 10)
+            if not request.startswith(b"GET "):
+                writer.write(WRONG)
+            elif not self.places:
+                writer.write(BUSY)
+            else:
+                await self.serve(reader, writer)
+        except (OSError, EOFError, asyncio.TimeoutError, asyncio.LimitOverrunError):
+            pass  # it went away, or did not speak HTTP
+        finally:
+            writer.close()
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.places -= 1
+        self.clients += 1
+        client = self.clients
+        sending = asyncio.ensure_future(send(self.events.to(client), writer))
+        gone = asyncio.ensure_future(end_of(reader))
+        try:
+            await asyncio.wait({sending, gone}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in (sending, gone):
+                task.cancel()
+            for ended in await asyncio.gather(sending, gone, return_exceptions=True):
+                if isinstance(ended, Exception) and not isinstance(ended, OSError):
+                    print(f"client {client}: {ended!r}", file=sys.stderr)
+            self.places += 1
+
+
+async def send(events: pyrs.Stream[str], writer: asyncio.StreamWriter) -> None:
+    writer.transport.set_write_buffer_limits(high=0)  # what waits for the network is in no buffer of ours
+    writer.write(HEAD)
+    await writer.drain()
+    async with events.iterate(prefetch=1) as each:
+        async for event in each:
+            writer.write(event.encode())
+            await writer.drain()  # a slow client: the loop stands here, and the query waits
+
+
+async def end_of(reader: asyncio.StreamReader) -> None:
+    while await reader.read(1024):
+        pass
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", nargs="?", type=Path, help="of JSON files; without it Spark's rate source counts")
+    parser.add_argument("--schema", help='of the files, such as "user long, page string"')
+    parser.add_argument("--files", type=int, default=1, help="the most files of a batch (%(default)s)")
+    parser.add_argument("--rate", type=int, default=10, help="rows a second of the rate source (%(default)s)")
+    parser.add_argument("--once", action="store_true", help="end when all that is there was read")
+    parser.add_argument("--most", type=int, help="end after so many batches")
+    parser.add_argument("--checkpoint", type=Path, help="go on where the client before was; serves one at a time")
+    parser.add_argument("--clients", type=int, default=4, help="the most at a time, others are told 503 (%(default)s)")
+    parser.add_argument("--host", default="127.0.0.1", help="to listen on (%(default)s)")
+    parser.add_argument("--port", type=int, default=8000, help="to listen on, 0 for any (%(default)s)")
+    parser.add_argument(
+        "--packages", default="io.projectreactor:reactor-core:3.7.11", help="Maven coordinates of Reactor (%(default)s)"
+    )
+    parser.add_argument("--master", default="local[2]", help="of Spark (%(default)s)")
+    parser.add_argument("--jars", type=Path, help="a folder of jars, in place of --packages: nothing is downloaded")
+    options = parser.parse_args()
+    if (options.folder is None) != (options.schema is None):
+        parser.error("a folder needs a --schema, and a --schema needs a folder")
+    if options.jars is not None and not list(options.jars.glob("*.jar")):
+        parser.error(f"--jars: there is no jar in {options.jars}")
+    return options
+
+
+def session(options: argparse.Namespace) -> SparkSession:
+    builder = SparkSession.builder.master(options.master).appName("spark_to_sse")
+    if options.jars is None:
+        builder = builder.config("spark.jars.packages", options.packages)
+    else:
+        builder = builder.config("spark.jars", ",".join(map(str, sorted(options.jars.glob("*.jar")))))
+    quiet = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", "spark.log.level": "ERROR"}
+    return builder.config(map=quiet).getOrCreate()
+
+
+async def listen(events: Events, options: argparse.Namespace) -> None:
+    handle = Server(events, 1 if options.checkpoint else options.clients).handle
+    server = await asyncio.start_server(handle, options.host, options.port)
+    host, port = server.sockets[0].getsockname()[:2]
+    print(f"http://{host}:{port}/", flush=True)
+    async with server:
+        await server.serve_forever()
+
+
+def main() -> None:
+    options = arguments()
+    spark = session(options)
+    try:
+        with ps.attach(spark) as bridge:
+            asyncio.run(listen(Events(spark, bridge, options), options))
+    except KeyboardInterrupt:
+        print("stopped", flush=True)
+    except PySparkException as error:  # the schema, the folder
+        sys.exit(f"spark_to_sse: {error}")
+    finally:
+        spark.stop()
+
+
+if __name__ == "__main__":
+    main()
