@@ -182,6 +182,8 @@ class Coordinator(Lane, Startable, Generic[R]):
         try:
             self.schedule()
         except RuntimeError as error:  # the executor takes no more tasks
+            if self._execute is None or isinstance(error, RecursionError):
+                raise  # nobody refused: the stack is too small for what the lane ran
             self._refused(error)
 
     def wake_here(self) -> None:

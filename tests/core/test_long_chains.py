@@ -85,3 +85,27 @@ def test_what_is_begun_anew_counts_anew() -> None:
     for n in range(MOST_STAGES + 100):
         stream = (stream.prefetch(2) if n == MOST_STAGES // 2 else stream).filter(lambda n: True)
     assert stream.collect() == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    "add",
+    [
+        lambda stream: stream.flat_map(pyrs.just),
+        lambda stream: stream.concat_map(pyrs.just),
+        lambda stream: stream.merge(pyrs.just(1)),
+    ],
+)
+@pytest.mark.parametrize("height", [70, 90, 150])
+def test_a_tower_that_is_too_high_for_the_stack_raises_and_keeps_nobody_waiting(
+    add: Callable[[Any], Any], height: int, dropped: Any
+) -> None:
+    stream: Any = pyrs.just(1)
+    for _ in range(height):
+        stream = add(stream)
+    try:
+        stream.collect(timeout=10)
+    except RecursionError:
+        pass  # where the stack is enough, all is well too
+    else:
+        assert height < 150
+    dropped.errors.clear()  # on the way out it may leave what takes it for a Subscriber's error
