@@ -40,7 +40,10 @@ def pytest_addoption(parser: Any) -> None:
 
 
 def pytest_pycollect_makeitem(collector: Any, name: str, obj: object) -> Any:
-    """Collect subclasses of the verifications, whatever their names, unless a name begins with an underscore."""
+    """Collect subclasses of the verifications, whatever their names, unless a name begins with an underscore.
+
+    Nor those with ``__test__ = False``, which is how pytest knows what others derive from.
+    """
     if name.startswith("_") or not _is_verification(obj):
         return None
     return _plugin(collector.config).VerificationClass.from_parent(collector, name=name, obj=obj)
@@ -64,6 +67,7 @@ def _is_verification(thing: object) -> bool:
         and issubclass(thing, base)
         and not thing.__module__.startswith("pyrs.tck.")
         and bool(getattr(thing, "expected", ()))
+        and bool(getattr(thing, "__test__", True))
     )
 
 

@@ -121,7 +121,7 @@ class BeyondPublisherTests(PublisherHooks[T], Generic[T]):
         A Publisher that is slow gets as many as it can do in three seconds.
         """
         self.needs(_LONG_RUN, completion=False)
-        bound = self.bounded_depth_of_on_next_and_request_recursion()
+        bound = self.asked(self.bounded_depth_of_on_next_and_request_recursion)
         subscriber: _Reentrant[T] = _Reentrant(self.env, bound)
 
         def body(publisher: Publisher[T]) -> None:

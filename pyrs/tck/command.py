@@ -28,6 +28,8 @@ def run(arguments: argparse.Namespace) -> int:
     """Judge what the arguments name. Returns 0 if all passed, 1 if not, 2 if it could not be judged."""
     try:
         verifications = [find(name) for name in arguments.verifications]
+        if arguments.junit is not None and not arguments.junit.absolute().parent.is_dir():
+            raise UsageError(f"there is no folder {arguments.junit.parent}")
         referees = chosen(arguments.referee, arguments.jvm, arguments.family)
     except (UsageError, JvmError, ValueError) as error:
         print(f"pyrs tck: {error}", file=sys.stderr)
@@ -49,7 +51,7 @@ def find(name: str) -> type[Verification]:
     """Return the class that ``module:Class`` names.
 
     Raises:
-        UsageError: it cannot be imported, or is no verification.
+        UsageError: it cannot be imported, is no verification, or no object of it can be made.
     """
     module_name, colon, class_name = name.partition(":")
     if not colon or not module_name or not class_name:
@@ -60,10 +62,16 @@ def find(name: str) -> type[Verification]:
         thing: object = importlib.import_module(module_name)
     except ImportError as error:
         raise UsageError(f"cannot import {module_name}: {error}") from error
+    except (Exception, SystemExit) as error:  # a module that exits must not end the run as if all were well
+        raise UsageError(f"cannot import {module_name}: {type(error).__name__}: {error}") from error
     for part in class_name.split("."):
         thing = getattr(thing, part, None)
     if not isinstance(thing, type) or not issubclass(thing, Verification) or not thing.expected:
         raise UsageError(f"{name} is no subclass of a verification")
+    try:
+        thing()  # as each test makes one
+    except (Exception, SystemExit) as error:
+        raise UsageError(f"{name}() raised {type(error).__name__}: {error}") from error
     return thing
 
 

@@ -7,6 +7,7 @@ fixtures, marks, ``-k`` and the rest work as for any class.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,7 @@ __all__ = ["VERDICT", "VerificationClass"]
 # that pip registers knows the name as well.
 VERDICT = "reactive-streams-tck "
 
+_ITEM = re.compile(r"(.*)::(\w+)(\[.*\])?(?:@.*)?", re.DOTALL)  # pytest-xdist adds @ and a group
 _COLLECTED: pytest.StashKey[dict[str, list[str]]] = pytest.StashKey()
 _REFEREES: pytest.StashKey[list[Referee]] = pytest.StashKey()
 
@@ -49,13 +51,16 @@ class VerificationClass(pytest.Class):
         """
         verification: type[Verification] = self.obj
         items = list(super().collect())
-        names = {item.name for item in items}
-        problems = verification.problems() + [
-            f"{name} was not collected" for name in verification.expected if name not in names
-        ]
+        runs: dict[str, list[str]] = {}
+        for item in items:
+            run, name = _run_and_name(item.nodeid)
+            runs.setdefault(run, []).append(name)
+        problems = verification.problems()
+        for names in runs.values() or [[]]:
+            problems += [f"{name} was not collected" for name in verification.expected if name not in names]
         if problems:
             raise self.CollectError("\n".join(problems))
-        self.config.stash.setdefault(_COLLECTED, {})[self.nodeid] = [item.name for item in items]
+        self.config.stash.setdefault(_COLLECTED, {}).update(runs)
         return items
 
 
@@ -87,17 +92,21 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     from pyrs.tck.verdicts import Status
 
     name, subject = pyfuncitem.originalname, pyfuncitem.instance
+    names = pyfuncitem.config.stash[_COLLECTED][_run_and_name(pyfuncitem.nodeid)[0]]
     judged = []
     for referee in pyfuncitem.config.stash[_REFEREES]:
         if str(referee) != "python" and name not in subject.expected:
             continue
         verdict = referee.judge(subject, name)
         error: Any = verdict.error
-        if isinstance(error, pytest.skip.Exception):
-            raise error  # a hook called pytest.skip
-        if error is not None and subject.env.deadline is None:
-            raise error  # somebody debugs: all the frames, and --pdb where it was raised
-        pyfuncitem.user_properties.append((f"{VERDICT}{referee}", f"{verdict.status.value}: {verdict.reason}"))
+        skips = isinstance(error, pytest.skip.Exception)  # a hook called pytest.skip
+        if skips:
+            verdict = verdict._replace(status=Status.SKIPPED, reason=str(error.msg))
+        # With the number of tests that are due, which is not known where the summary of other processes is written.
+        told = f"{verdict.status.value} of {_due(referee, names)}: {verdict.reason}"
+        pyfuncitem.user_properties.append((f"{VERDICT}{referee}", told))
+        if error is not None and (skips or subject.env.deadline is None):
+            raise error  # or somebody debugs: all the frames, and --pdb where it was raised
         judged.append(verdict)
     wrong = [f"{verdict.reason}\n\n{verdict.details}".rstrip() for verdict in judged if verdict.status is Status.FAILED]
     if len(judged) > 1:
@@ -112,30 +121,41 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
     """Say how many tests of each verification ran, and why a required one did not."""
-    collected = config.stash.get(_COLLECTED, {})
-    referees = [str(referee) for referee in config.stash.get(_REFEREES, [])]
-    ran: dict[tuple[str, str], list[Verdict]] = {(nodeid, referee): [] for nodeid in collected for referee in referees}
+    ran: dict[tuple[str, str], list[Verdict]] = {}
+    due: dict[tuple[str, str], int] = {}
+    for run, names in config.stash.get(_COLLECTED, {}).items():
+        for referee in config.stash.get(_REFEREES, []):
+            ran[run, str(referee)], due[run, str(referee)] = [], _due(referee, names)
     for reports in terminalreporter.stats.values():
         for report in reports:
-            for referee, verdict in _verdicts_of(report):
-                ran.setdefault((report.nodeid.rpartition("::")[0], referee), []).append(verdict)
+            for key, of, verdict in _verdicts_of(report):
+                ran.setdefault(key, []).append(verdict)
+                due[key] = of
     if not ran:
         return
     from pyrs.tck.verdicts import Report, Status
 
     terminalreporter.section("Reactive Streams TCK")
-    for (nodeid, referee), verdicts in ran.items():
-        terminalreporter.write_line(str(Report(nodeid, referee, tuple(verdicts))))
-        names = collected.get(nodeid, [])
-        due = sum(referee == "python" or not name.startswith("beyond_") for name in names)
-        if due > len(verdicts):
-            terminalreporter.write_line(f"  {due - len(verdicts)} of its {due} tests did not run")
+    for key, verdicts in ran.items():
+        terminalreporter.write_line(str(Report(*key, tuple(verdicts))))
+        if due[key] > len(verdicts):
+            terminalreporter.write_line(f"  {due[key] - len(verdicts)} of its {due[key]} tests did not run")
         for verdict in verdicts:
             if verdict.status is Status.SKIPPED:
                 terminalreporter.write_line(f"  skipped {verdict.name}: {verdict.reason}")
 
 
-def _verdicts_of(report: Any) -> Iterator[tuple[str, Verdict]]:
+def _run_and_name(nodeid: str) -> tuple[str, str]:
+    """Return which run of a verification an item is of, one for each set of parameters, and the test's name."""
+    verification, name, parameters = _ITEM.fullmatch(nodeid).groups("")  # type: ignore[union-attr]
+    return f"{verification}{parameters}", name
+
+
+def _due(referee: Referee, names: list[str]) -> int:
+    return sum(str(referee) == "python" or not name.startswith("beyond_") for name in names)
+
+
+def _verdicts_of(report: Any) -> Iterator[tuple[tuple[str, str], int, Verdict]]:
     if getattr(report, "when", "") != "call":
         return
     for key, text in getattr(report, "user_properties", ()):
@@ -143,6 +163,8 @@ def _verdicts_of(report: Any) -> Iterator[tuple[str, Verdict]]:
             from pyrs.tck.expected import kind_of
             from pyrs.tck.verdicts import Status, Verdict
 
-            status, _, reason = str(text).partition(": ")
-            name = report.nodeid.rpartition("::")[2]
-            yield str(key).removeprefix(VERDICT), Verdict(name, kind_of(name), Status(status), reason)
+            said, _, reason = str(text).partition(": ")
+            status, _, due = said.partition(" of ")
+            run, name = _run_and_name(report.nodeid)
+            verdict = Verdict(name, kind_of(name), Status(status), reason)
+            yield (run, str(key).removeprefix(VERDICT)), int(due), verdict

@@ -78,7 +78,7 @@ class IdentityProcessorVerification(PublisherVerification[T], SubscriberWhitebox
         """An error goes to all the Subscribers (1.4)."""
         setup = self._setup(2)
         first, second = self._failing(setup), self._failing(setup)
-        coordinated = self.does_coordinated_emission()
+        coordinated = self.asked(self.does_coordinated_emission)
         first.request(1)
         if coordinated:
             second.request(1)
@@ -118,7 +118,7 @@ class IdentityProcessorVerification(PublisherVerification[T], SubscriberWhitebox
             requested += setup.expect_request()
         second = self.new_manual_subscriber(setup.processor)
         # The first has 18 requested, the second none.
-        if self.does_coordinated_emission():
+        if self.asked(self.does_coordinated_emission):
             second.expect_none()
             second.request(1)
             element = setup.signal_next()
@@ -138,7 +138,7 @@ class IdentityProcessorVerification(PublisherVerification[T], SubscriberWhitebox
         self.env.verify_no_async_errors_no_delay()
 
     def _setup(self, subscribers: int) -> _Setup[T]:
-        most = self.max_supported_subscribers()
+        most = self.asked(self.max_supported_subscribers)
         if subscribers > most:
             raise Skipped(f"the test needs {subscribers} Subscribers, and the Processor supports {most}")
         return _Setup(self)

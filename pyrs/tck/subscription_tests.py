@@ -35,7 +35,7 @@ class SubscriptionTests(PublisherHooks[T], Generic[T]):
 
     def required_spec303_mustNotAllowUnboundedRecursion(self) -> None:
         """on_next and request must not call one another without end (3.3). See beyond_spec303 for a longer run."""
-        bound = self.bounded_depth_of_on_next_and_request_recursion()
+        bound = self.asked(self.bounded_depth_of_on_next_and_request_recursion)
 
         def body(publisher: Publisher[T]) -> None:
             subscriber: _Recursing[T] = _Recursing(self, bound)

@@ -63,7 +63,9 @@ class Verification:
             function = getattr(cls, name)
             if not getattr(function, "__module__", "").startswith("pyrs.tck."):
                 wrong.append(f"{name} was rewritten by {cls.__name__}; name it in skip_tests, with the reason, instead")
-        skips: Mapping[str, object] = cls.skip_tests
+        skips: object = cls.skip_tests
+        if not isinstance(skips, Mapping):
+            return [*wrong, f"skip_tests must map the names of tests to reasons, and is a {type(skips).__name__}"]
         for name, reason in skips.items():
             if name not in names:
                 wrong.append(f"skip_tests names {name}, and there is no such test")
@@ -126,6 +128,10 @@ class Verification:
             return hook()
         finally:
             env.current_hook = None
+
+    def asked(self, hook: Callable[[], R]) -> R:
+        """Call a hook that answers a question about what is judged."""
+        return self.call_hook(f"{getattr(hook, '__name__', hook)}()", hook)
 
     def made(self, text: str, hook: Callable[[], Any], methods: tuple[str, ...], *, none_is_fine: bool = False) -> Any:
         """Call a hook that makes something, and see that it did.

@@ -136,7 +136,39 @@ class Away(Mine):
     ran = run_pytest(project, "-k", "(Fixtures or Away) and required_spec105", "-rs")
     assert ran.returncode == 0, ran.stdout
     assert "1 passed, 1 skipped" in ran.stdout
-    assert "no database here" in ran.stdout
+    assert "  skipped required_spec105_mustSignalOnCompleteWhenFiniteStreamTerminates: no database here" in ran.stdout
+
+
+def test_a_fixture_with_parameters_repeats_the_verification(project: Path) -> None:
+    with (project / "test_mine.py").open("a", encoding="utf-8") as file:
+        file.write(
+            """
+import pytest
+
+class Twice(Mine):
+    @pytest.fixture(params=[0, 1], autouse=True)
+    def more(self, request):
+        self.more = request.param
+
+    def create_publisher(self, elements):
+        return RightPublisher(elements + self.more)
+"""
+        )
+    ran = run_pytest(project, "-k", "Twice and required_spec105")
+    assert ran.returncode == 1, ran.stdout
+    assert "1 failed, 1 passed" in ran.stdout
+    for verification in ("Twice[0] (python referee): 1 tests of the Java kit: 1 passed", "Twice[1] (python referee)"):
+        assert verification in ran.stdout
+    assert ran.stdout.count("  50 of its 51 tests did not run") == 2
+
+
+def test_a_base_for_others_may_say_so_as_pytest_has_it(project: Path) -> None:
+    with (project / "test_mine.py").open("a", encoding="utf-8") as file:
+        file.write("class Base(Mine):\n    __test__ = False\n\nclass Under_Base(Base):\n    __test__ = True\n")
+    listing = run_pytest(project, "--collect-only", "-q")
+    assert listing.returncode == 0, listing.stdout
+    assert "::Base::" not in listing.stdout
+    assert listing.stdout.count("::Under_Base::") == len(PublisherVerification.test_names())
 
 
 def test_the_plugin_is_silent_where_there_is_no_verification(tmp_path: Path) -> None:
@@ -166,13 +198,19 @@ def test_both_modules_mean_the_same_reports() -> None:
 def test_the_summary_is_there_where_other_processes_judged() -> None:
     """As pytest-xdist has it: reports come, and nothing was collected here."""
     report = SimpleNamespace(
-        when="call", nodeid="test_mine.py::Mine::required_x", user_properties=[(f"{VERDICT}python", "failed: no end")]
+        when="call",
+        nodeid="test_mine.py::Mine::required_x[a::b]@machines",  # xdist puts a group's name there
+        user_properties=[(f"{VERDICT}python", "failed of 3: no end: never")],
     )
     told: list[str] = []
     reporter = SimpleNamespace(stats={"failed": [report]}, section=told.append, write_line=told.append)
     config = SimpleNamespace(pluginmanager=pytest.PytestPluginManager(), stash=pytest.Stash())
     pytest_terminal_summary(reporter, config)
-    assert told == ["Reactive Streams TCK", "test_mine.py::Mine (python referee): 1 tests of the Java kit: 1 failed"]
+    assert told == [
+        "Reactive Streams TCK",
+        "test_mine.py::Mine[a::b] (python referee): 1 tests of the Java kit: 1 failed",
+        "  2 of its 3 tests did not run",
+    ]
 
 
 def test_the_command_gives_the_verdict(project: Path) -> None:
@@ -197,9 +235,29 @@ def test_the_command_gives_the_verdict(project: Path) -> None:
         (["nowhere:Mine"], "cannot import nowhere: No module named 'nowhere'"),
         (["test_mine:Other"], "test_mine:Other is no subclass of a verification"),
         (["test_mine:TestEnvironment"], "test_mine:TestEnvironment is no subclass of a verification"),
+        (["leaves:Mine"], "cannot import leaves: SystemExit: 0"),
+        (["breaks:Mine"], "cannot import breaks: OSError: the database is away"),
+        (["cannot_be_made:Wants"], "cannot_be_made:Wants() raised TypeError: "),
+        (["cannot_be_made:Leaves"], "cannot_be_made:Leaves() raised SystemExit: 0"),
+        (["test_mine:Mine", "--junit", "nowhere/mine.xml"], "there is no folder nowhere"),
     ],
 )
 def test_the_command_says_what_it_cannot_judge(project: Path, arguments: list[str], complaint: str) -> None:
+    (project / "leaves.py").write_text("from test_mine import Mine\nraise SystemExit(0)\n", encoding="utf-8")
+    (project / "breaks.py").write_text("raise OSError('the database is away')\n", encoding="utf-8")
+    (project / "cannot_be_made.py").write_text(
+        """
+from test_mine import Mine
+
+class Wants(Mine):
+    def __init__(self, database): ...
+
+class Leaves(Mine):
+    def __init__(self):
+        raise SystemExit(0)
+""",
+        encoding="utf-8",
+    )
     refused = run(project, "pyrs", "tck", *arguments)
     assert refused.returncode == 2
     assert f"pyrs tck: {complaint}" in refused.stderr

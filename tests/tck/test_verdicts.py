@@ -109,6 +109,31 @@ def test_the_run_goes_on_after_hooks_that_return_none_raise_and_block() -> None:
 _EMPTY = "optional_spec105_emptyStreamMustTerminateBySignallingOnComplete"
 
 
+@pytest.mark.parametrize(
+    ("name", "test"),
+    [
+        ("max_elements_from_publisher", TEST),
+        ("bounded_depth_of_on_next_and_request_recursion", "required_spec303_mustNotAllowUnboundedRecursion"),
+        ("skip_stochastic_tests", "stochastic_spec103_mustSignalOnMethodsSequentially"),
+    ],
+)
+def test_a_hook_that_answers_a_question_has_the_deadline_of_hooks_too(name: str, test: str) -> None:
+    def block(self: Any) -> None:
+        Event().wait()
+
+    block.__name__ = name
+    verdict = judge(type("Blocked", (_Verification,), {name: block}), test)
+    assert verdict.status is Status.FAILED
+    assert verdict.reason == f"{name}() did not return within 150 ms"
+
+
+def test_skips_that_are_no_mapping_make_the_run_void() -> None:
+    class Listed(_Verification):
+        skip_tests: ClassVar[Any] = [TEST]
+
+    assert Listed.problems() == ["skip_tests must map the names of tests to reasons, and is a list"]
+
+
 def test_a_test_that_repeats_itself_may_take_longer_than_one_deadline() -> None:
     class Slow(_Verification):
         environment = TestEnvironment(timeout=0.2, hook_timeout=1, deadline=0.25)

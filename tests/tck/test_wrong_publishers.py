@@ -61,6 +61,7 @@ CASES = [
     Case(LESS, wrong.ForgetsToComplete, "did not receive the expected on_complete"),
     Case(SERIAL, wrong.Concurrent, "illegal concurrent access (rule 1.3)"),
     Case(SERIAL, wrong.Silent, "in iteration 0 of 100: expected on_complete after 10 elements"),
+    Case(SERIAL, wrong.PublishesWithoutSubscription, "on_next(0) was called before on_subscribe (rule 1.9)"),
     Case(SERIAL, RightPublisher, "says to leave it out", SKIP, {"skip_stochastic_tests": True}),
     Case(COMPLETES, wrong.NeverCompletes, "expected the end of the stream but got element [3]"),
     Case(COMPLETES, wrong.ForgetsToComplete, "did not receive the expected on_complete within 250 ms"),

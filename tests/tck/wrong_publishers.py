@@ -145,6 +145,13 @@ class EmitsWithoutSubscription(Made):
         subscriber.on_next(1337)
 
 
+class PublishesWithoutSubscription(Made):
+    def subscribe(self, subscriber: Subscriber[Any], /) -> None:
+        for number in range(self.elements):
+            subscriber.on_next(number)
+        subscriber.on_complete()
+
+
 class FailsWithoutSubscription(Made):
     def subscribe(self, subscriber: Subscriber[Any], /) -> None:
         subscriber.on_error(Boom())
