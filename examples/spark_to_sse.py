@@ -11,7 +11,9 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import signal
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -87,37 +89,49 @@ class Server:
         self.events = events
         self.places = most_clients
         self.clients = 0
+        self.answers: set[asyncio.Future[None]] = set()
+        self.stopped = asyncio.Event()
 
     async def handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Answer one client; whatever ends this cancels its stream, and so its query."""
+        """Answer one client."""
+        answer = asyncio.ensure_future(self.answer(reader, writer))
+        self.answers.add(answer)
         try:
-            request = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 10)
-            if not request.startswith(b"GET "):
-                writer.write(WRONG)
-            elif not self.places:
-                writer.write(BUSY)
-            else:
-                await self.serve(reader, writer)
+            await answer
         except (OSError, EOFError, asyncio.TimeoutError, asyncio.LimitOverrunError):
             pass  # it went away, or did not speak HTTP
         finally:
+            self.answers.discard(answer)
             writer.close()
 
-    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self.places -= 1
-        self.clients += 1
-        client = self.clients
-        sending = asyncio.ensure_future(send(self.events.to(client), writer))
-        gone = asyncio.ensure_future(end_of(reader))
-        try:
-            await asyncio.wait({sending, gone}, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            for task in (sending, gone):
-                task.cancel()
-            for ended in await asyncio.gather(sending, gone, return_exceptions=True):
-                if isinstance(ended, Exception) and not isinstance(ended, OSError):
-                    print(f"client {client}: {ended!r}", file=sys.stderr)
-            self.places += 1
+    async def answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        request = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 10)
+        if not request.startswith(b"GET "):
+            writer.write(WRONG)
+        elif not self.places:
+            writer.write(BUSY)
+        else:
+            self.places -= 1
+            self.clients += 1
+            try:
+                await self.serve(self.events.to(self.clients), reader, writer)
+            finally:
+                self.places += 1
+
+    async def serve(self, events: pyrs.Stream[str], reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Send events to their end, or the client's, or the server's: the last two cancel the stream and its query."""
+        sending = asyncio.ensure_future(send(events, writer))
+        tasks = {sending, asyncio.ensure_future(end_of(reader)), asyncio.ensure_future(self.stopped.wait())}
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
+        if not sending.cancelled():
+            sending.result()
+
+    async def close(self) -> None:
+        self.stopped.set()
+        await asyncio.gather(*self.answers, return_exceptions=True)
 
 
 async def send(events: pyrs.Stream[str], writer: asyncio.StreamWriter) -> None:
@@ -131,8 +145,9 @@ async def send(events: pyrs.Stream[str], writer: asyncio.StreamWriter) -> None:
 
 
 async def end_of(reader: asyncio.StreamReader) -> None:
-    while await reader.read(1024):
-        pass
+    with suppress(OSError):
+        while await reader.read(1024):
+            pass
 
 
 def arguments() -> argparse.Namespace:
@@ -171,12 +186,17 @@ def session(options: argparse.Namespace) -> SparkSession:
 
 
 async def listen(events: Events, options: argparse.Namespace) -> None:
-    handle = Server(events, 1 if options.checkpoint else options.clients).handle
-    server = await asyncio.start_server(handle, options.host, options.port)
+    interrupted = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, interrupted.set)
+    clients = Server(events, 1 if options.checkpoint else options.clients)
+    server = await asyncio.start_server(clients.handle, options.host, options.port)
     host, port = server.sockets[0].getsockname()[:2]
     print(f"http://{host}:{port}/", flush=True)
-    async with server:
-        await server.serve_forever()
+    await interrupted.wait()
+    server.close()
+    await clients.close()
+    print("stopped", flush=True)
 
 
 def main() -> None:
@@ -184,10 +204,12 @@ def main() -> None:
     spark = session(options)
     try:
         with ps.attach(spark) as bridge:
-            asyncio.run(listen(Events(spark, bridge, options), options))
-    except KeyboardInterrupt:
-        print("stopped", flush=True)
-    except PySparkException as error:  # the schema, the folder
+            try:
+                asyncio.run(listen(Events(spark, bridge, options), options))
+            finally:
+                for query in spark.streams.active:  # they were cancelled; Spark wants them ended before it stops
+                    query.stop()
+    except (PySparkException, OSError) as error:  # the schema, the folder, the port
         sys.exit(f"spark_to_sse: {error}")
     finally:
         spark.stop()

@@ -136,6 +136,7 @@ class Server:
             return sum(line.startswith(f"client {client}: batch") for line in self.lines)
 
     def stop(self) -> None:
+        """Press Ctrl-C."""
         self.process.send_signal(signal.SIGINT)
         assert self.wait_for("stopped")
         assert self.process.wait(SECONDS) == 0
@@ -161,7 +162,8 @@ def serving(folder: Path, *options: object) -> Iterator[Server]:
             try:
                 server.url = server.wait_for("http://")
                 yield server
-                server.stop()
+                if process.poll() is None:
+                    server.stop()
             finally:
                 server.kill()
                 sys.stderr.write((folder / "errors").read_text()[-4000:])
@@ -210,7 +212,7 @@ def ids(events: list[dict[str, str]]) -> list[int]:
     return [int(event["id"]) for event in events if "id" in event]
 
 
-def test_a_slow_client_slows_its_query_alone_and_one_that_goes_ends_it(tmp_path: Path) -> None:
+def test_a_slow_client_slows_its_query_alone_one_that_goes_ends_it_and_ctrl_c_ends_all(tmp_path: Path) -> None:
     large = folder_of(tmp_path / "in", ["x" * 2_000_000] * 16)
     options = (large, "--schema", "n long, text string", "--once", "--clients", 2)
     with serving(tmp_path, *options) as server:
@@ -236,6 +238,13 @@ def test_a_slow_client_slows_its_query_alone_and_one_that_goes_ends_it(tmp_path:
         assert ids(rest) == list(range(1, 16))
         assert [row["n"] for event in rest[:-1] for row in json.loads(event["data"])] == list(range(1, 16))
         assert rest[-1]["event"] == "end"
+
+        last = unhurried(server.url)
+        assert next(events_in(last.getresponse()))["id"] == "0"
+        server.stop()
+        last.close()
+        errors = (tmp_path / "errors").read_text()
+        assert not re.search("Exception|Error|Traceback", errors), errors
 
 
 def test_a_client_goes_on_where_the_one_before_was_and_a_failure_is_the_last_event(tmp_path: Path) -> None:
