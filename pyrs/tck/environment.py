@@ -197,6 +197,16 @@ def named(thing: object) -> str:
         return f"<{type(thing).__name__}, whose str() raises {type(error).__name__}>"
 
 
+def same(one: object, other: object) -> bool:
+    """Say whether two elements are one object, or equal. What ``==`` makes of arrays is neither true nor false."""
+    if one is other:
+        return True
+    try:
+        return bool(one == other)
+    except Exception:
+        return False
+
+
 def milliseconds(seconds: float) -> str:
     """Return "within 500 ms"."""
     return f"within {round(seconds * 1000)} ms"

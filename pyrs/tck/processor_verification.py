@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Generic, TypeVar
 
 from pyrs.api import Processor, Publisher, Subscriber, Subscription
-from pyrs.tck.environment import LONG_MAX, TEST_BUFFER_SIZE, Skipped, TestEnvironment, named
+from pyrs.tck.environment import LONG_MAX, TEST_BUFFER_SIZE, Skipped, TestEnvironment, named, same
 from pyrs.tck.expected import PROCESSOR
 from pyrs.tck.manual import ManualSubscriber
 from pyrs.tck.publisher_verification import PublisherVerification
@@ -151,7 +151,7 @@ class IdentityProcessorVerification(PublisherVerification[T], SubscriberWhitebox
     def _expect_element(self, subscriber: ManualSubscriber[T], expected: T, addendum: str = "") -> None:
         message = f"timeout while awaiting {named(expected)}"
         element = subscriber.next_element(f"{message}. {addendum}" if addendum else message)
-        if element != expected:
+        if not same(element, expected):
             self.env.flop(f"received on_next({named(element)}) downstream but expected on_next({named(expected)})")
 
 
@@ -167,7 +167,7 @@ class _Setup(ElementSource[T]):
 
     def next_element(self) -> T:
         element = super().next_element()
-        if element in self._seen:
+        if any(same(element, seen) for seen in self._seen):
             self.env.flop(f"the helper Publisher produced the same element {named(element)} twice")
         self._seen.append(element)
         return element

@@ -6,7 +6,7 @@ from abc import abstractmethod
 from typing import Generic, Protocol, TypeVar
 
 from pyrs.api import Subscriber, Subscription
-from pyrs.tck.environment import TestEnvironment, named
+from pyrs.tck.environment import TestEnvironment, named, same
 from pyrs.tck.waiting import Promise, Receptacle
 
 __all__ = ["BlackboxProxy", "Probe", "SubscriberPuppet", "WhiteboxProbe"]
@@ -60,7 +60,7 @@ class Probe(Generic[T]):
         received = self._elements.next(
             self.env.timeout, f"{self._name} did not call register_on_next({named(expected)})"
         )
-        if received != expected:
+        if not same(received, expected):
             self.env.flop(f"{self._name} called register_on_next({named(received)}) rather than with {named(expected)}")
 
     def expect_completion(self) -> None:

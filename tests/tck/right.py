@@ -107,6 +107,21 @@ def not_none(value: Any) -> Any:
     return value
 
 
+class Columns:
+    """An element like an array: what ``==`` makes of two has no truth."""
+
+    def __init__(self, numbers: Any) -> None:
+        self.numbers = numbers
+
+    def __eq__(self, other: object) -> Any:
+        return Columns([self, other])
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __bool__(self) -> bool:
+        raise ValueError("the truth value of an array is ambiguous")
+
+
 class RightSubscriber(Subscriber[Any]):
     """Requests one element after the other, as many as it is asked to."""
 

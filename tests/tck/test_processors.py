@@ -18,7 +18,7 @@ from pyrs.tck import (
     verify,
 )
 from tests.tck.judging import SHORT, Case, Judge, assert_says
-from tests.tck.right import Inert, not_none
+from tests.tck.right import Columns, Inert, not_none
 
 ALL_SUBSCRIBERS = "required_spec104_mustCallOnErrorOnAllItsSubscribersIfItEncountersANonRecoverableError"
 AT_ONCE = "mustImmediatelyPassOnOnErrorEventsReceivedFromItsUpstreamToItsDownstream"
@@ -310,3 +310,12 @@ def test_elements_that_come_twice_from_the_helper_publisher_are_seen() -> None:
 
     verdict = judge(Repeats, LONG_AGO)
     assert "the helper Publisher produced the same element 7 twice" in verdict.reason
+
+
+def test_elements_may_be_arrays() -> None:
+    class Arrays(_RightVerification):
+        def create_element(self, n: int) -> Any:
+            return Columns([n])
+
+    verdict = judge(Arrays, LONG_AGO)
+    assert verdict.status is Status.PASSED, verdict.reason

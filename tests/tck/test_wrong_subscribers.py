@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from pyrs.api import Subscription
-from pyrs.tck import Kind, Status, SubscriberBlackboxVerification, SubscriberWhiteboxVerification, verify
+from pyrs.tck import Kind, Status, SubscriberBlackboxVerification, SubscriberWhiteboxVerification, judge, verify
 from pyrs.tck.expected import BLACKBOX, WHITEBOX
 from tests.tck import wrong_subscribers as wrong
 from tests.tck.judging import SHORT, Case, assert_says, judge_blackbox, judge_whitebox
-from tests.tck.right import Puppet, RightProbed, RightSubscriber
+from tests.tck.right import Columns, Puppet, RightProbed, RightSubscriber
 
 HAPPY = "required_exerciseWhiteboxHappyPath"
 DEMAND = "required_spec201_mustSignalDemandViaSubscriptionRequest"
@@ -273,3 +273,17 @@ def test_no_element_comes_before_it_was_requested(test: str) -> None:
 @pytest.mark.parametrize("test", [END.format("out"), ERROR.format("out")])
 def test_a_silent_subscriber_passes_what_asks_for_no_request(test: str) -> None:
     assert judge_blackbox(Case(black(test), wrong.Silent, "")).status is Status.PASSED
+
+
+@pytest.mark.parametrize("test", [HAPPY, MANY, "beyond_spec211_mustProcessSignalsInTheirOrder"])
+def test_elements_may_be_arrays(test: str) -> None:
+    class Arrays(SubscriberWhiteboxVerification[Any]):
+        environment = SHORT
+
+        def create_subscriber(self, probe: Any) -> Any:
+            return RightProbed(probe)
+
+        def create_element(self, n: int) -> Any:
+            return Columns([n])
+
+    assert judge(Arrays, test).status is Status.PASSED

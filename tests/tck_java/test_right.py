@@ -25,7 +25,7 @@ from pyrs.tck import (
 from pyrs.tck._java.scope import Scope
 from pyrs.tck.expected import PUBLISHER
 from pyrs.tck.referees import PythonReferee, compared
-from tests.tck.right import RightFailedPublisher, RightProbed, RightPublisher, RightSubscriber
+from tests.tck.right import Columns, RightFailedPublisher, RightProbed, RightPublisher, RightSubscriber
 from tests.tck.test_processors import _RightVerification
 
 COMPLETES = "required_spec105_mustSignalOnCompleteWhenFiniteStreamTerminates"
@@ -240,3 +240,12 @@ def test_tests_that_the_java_kit_has_and_nobody_expects_make_the_run_void(
     assert referee.verify(_Right).problems == ()
     monkeypatch.setattr(Scope, "call", call)
     assert referee.verify(_Right).problems == ("the Java kit has required_new, and it is not expected",)
+
+
+def test_elements_may_be_arrays(referee: JavaReferee) -> None:
+    class Arrays(_Whitebox):
+        def create_element(self, n: int) -> Any:
+            return Columns([n])
+
+    verdict = referee.judge(Arrays, "required_exerciseWhiteboxHappyPath")
+    assert verdict.status is Status.PASSED, verdict.reason

@@ -16,7 +16,7 @@ from weakref import WeakSet, WeakValueDictionary
 from pyrs.tck._java.hooks import Hooks
 from pyrs.tck._java.line import Line, LineLost, Reference
 from pyrs.tck._java.proxies import JavaObject, JavaThrowable, proxy_of
-from pyrs.tck.environment import Skipped, named
+from pyrs.tck.environment import Skipped, named, same
 from pyrs.tck.verification import NOT_AN_ARGUMENT, NULL_ERRORS
 
 __all__ = ["Scope"]
@@ -172,7 +172,7 @@ class Scope:
         if method == "text":
             return named(subject)
         if method == "equals":
-            return int(bool(subject == arguments[0]))
+            return int(same(subject, arguments[0]))
         getattr(subject, method)(*arguments)
         if method == "cancel" and self._collecting:
             # In Java a Subscriber and its Subscription may hold one another and be collected together. Across two heaps
