@@ -107,7 +107,7 @@ def race(env: TestEnvironment, *actions: Callable[[], object]) -> None:
             pass  # the machine is so busy that they do not begin together
         try:
             action()
-        except Exception as error:
+        except BaseException as error:  # SystemExit, too: a thread ends by it without a word
             env.flop(f"a call from one of several threads raised {type(error).__name__}: {error}", error)
 
     interval = sys.getswitchinterval()

@@ -211,6 +211,11 @@ CASES = [
         "async error during the test: RuntimeError: request after cancel",
     ),
     Case(
+        "beyond_race_requestAgainstCancel",
+        wrong.ExitsWhenCancelWins,
+        "async error during the test: SystemExit: 3",
+    ),
+    Case(
         "beyond_race_cancelAgainstComplete",
         wrong.CompletesTwiceWhenCancelled,
         "on_complete was called after the end (rule 1.7)",

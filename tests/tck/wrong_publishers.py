@@ -449,6 +449,15 @@ class RaisesWhenCancelWins(RightPublisher):
             self.cancelled.set()
 
 
+class ExitsWhenCancelWins(RightPublisher):
+    """A request that finds a cancel raises what a thread dies of without a word."""
+
+    class subscription(RaisesWhenCancelWins.subscription):  # noqa: N801
+        def request(self, n: int, /) -> None:
+            self.cancelled.wait(1)
+            raise SystemExit(3)
+
+
 class CompletesTwiceWhenCancelled(RightPublisher):
     """A cancel that comes while it completes makes it complete again."""
 
