@@ -88,7 +88,7 @@ class PublisherHooks(Verification, Generic[T]):
         Raises:
             Skipped: it cannot.
         """
-        most = self.asked(self.max_elements_from_publisher)
+        most = min(self.asked(self.max_elements_from_publisher), LONG_MAX)
         if elements > most:
             raise Skipped(f"the test needs {elements} elements, and the Publisher has at most {most}")
         if completion and most == LONG_MAX:

@@ -130,8 +130,16 @@ class Verification:
             env.current_hook = None
 
     def asked(self, hook: Callable[[], R]) -> R:
-        """Call a hook that answers a question about what is judged."""
-        return self.call_hook(f"{getattr(hook, '__name__', hook)}()", hook)
+        """Call a hook that answers a question about what is judged, with a number or a bool.
+
+        Raises:
+            AssertionError: it answered with something else.
+        """
+        text = f"{getattr(hook, '__name__', hook)}()"
+        answer = self.call_hook(text, hook)
+        if not isinstance(answer, int):
+            raise AssertionError(f"{text} returned {named(answer)}, and a number or a bool is due")
+        return answer
 
     def made(self, text: str, hook: Callable[[], Any], methods: tuple[str, ...], *, none_is_fine: bool = False) -> Any:
         """Call a hook that makes something, and see that it did.

@@ -127,6 +127,31 @@ def test_a_hook_that_answers_a_question_has_the_deadline_of_hooks_too(name: str,
     assert verdict.reason == f"{name}() did not return within 150 ms"
 
 
+@pytest.mark.parametrize(
+    ("name", "answer", "test"),
+    [
+        ("max_elements_from_publisher", float("inf"), TEST),
+        ("max_elements_from_publisher", None, "required_validate_maxElementsFromPublisher"),
+        ("bounded_depth_of_on_next_and_request_recursion", 1.5, "required_spec303_mustNotAllowUnboundedRecursion"),
+        ("skip_stochastic_tests", None, "stochastic_spec103_mustSignalOnMethodsSequentially"),
+    ],
+)
+def test_a_hook_that_answers_with_anything_but_a_number_is_a_failure(name: str, answer: Any, test: str) -> None:
+    verdict = judge(type("Odd", (_Verification,), {name: lambda self: answer}), test)
+    assert verdict.status is Status.FAILED
+    assert f"returned {answer}, and a number or a bool is due" in verdict.reason
+
+
+def test_more_elements_than_there_can_be_are_a_stream_without_end() -> None:
+    """As in the Java kit, whose numbers end there."""
+
+    class Endless(_Verification):
+        def max_elements_from_publisher(self) -> int:
+            return 10**40
+
+    assert judge(Endless, TEST).status is Status.SKIPPED
+
+
 def test_skips_that_are_no_mapping_make_the_run_void() -> None:
     class Listed(_Verification):
         skip_tests: ClassVar[Any] = [TEST]

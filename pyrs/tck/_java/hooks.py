@@ -54,7 +54,7 @@ class Hooks:
         if hook == "frames":
             return callers()
         if hook in _NUMBERS:
-            return as_long(self._subject.call_hook(f"{hook}()", self._method(hook)))
+            return as_long(self._subject.asked(self._method(hook)))
         if hook == "create_failed_publisher":
             make = self._method(hook)
             return scope.outgoing(self._subject.made(f"{hook}()", make, ("subscribe",), none_is_fine=True))
