@@ -164,6 +164,11 @@ class Relay(Startable, Generic[T]):
         elif not hooks.is_exit(error):
             hooks.on_error_dropped(error, f"{self._operator.call}: the stream was over")
 
+    def _answer(self, error: BaseException) -> None:
+        """Signal the answer to a wrong request, unless whoever requested has had it already (3.9)."""
+        if self._live:
+            self._fail(error)
+
     def _raised(self, error: BaseException) -> None:
         """A function of the user's raised in this operator: the stream fails with that."""
         self._operator.blame(error)
@@ -271,7 +276,7 @@ class Leg(Subscriber[T]):
             return
         relay = self._relay
         if relay._illegal <= 0:  # 3.9: that is no failure of the source, so nothing else may come in its place
-            relay._fail(error if isinstance(error, NonPositiveRequest) else non_positive(relay._illegal))
+            relay._answer(error if isinstance(error, NonPositiveRequest) else non_positive(relay._illegal))
             return
         try:
             relay._source_failed(error)
@@ -283,7 +288,7 @@ class Leg(Subscriber[T]):
             return
         relay = self._relay
         if relay._illegal <= 0:  # 3.9: it has ended instead of answering, and no other source is asked
-            relay._fail(non_positive(relay._illegal))
+            relay._answer(non_positive(relay._illegal))
             return
         try:
             relay._source_completed()

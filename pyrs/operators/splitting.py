@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterable
+from functools import partial
 from threading import RLock
 from typing import Any
 
@@ -15,6 +16,7 @@ from pyrs._core.inputs import Input
 from pyrs._core.subscription import InertSubscription, checked_subscriber
 from pyrs.api import Publisher, Subscriber
 from pyrs.errors import NullSignal
+from pyrs.schedulers.threads import default
 
 __all__ = ["Dealer", "Handle", "Part", "SplitRun"]
 
@@ -93,7 +95,7 @@ class Handle(Publisher[Any]):
     def __del__(self) -> None:
         part = self.part
         if not part.given_away:
-            part.dealer.leave(part, unread=True)
+            part.dealer.abandon(part)
 
 
 class _PartRun(Coordinator[Any]):
@@ -149,6 +151,7 @@ class Dealer(Input[Any]):
         self._open_count = 0  # parts that are dealt to and that nobody left; under the lock
         self._untold: BaseException | None = None  # upstream's error, until somebody is told
         self._ending: list[Part] = []  # those that are to be told
+        self._dealing = False  # upstream is in on_next, and will look what has become due
         self._wrap = wrap
 
     # What a way to split says. All but the first and the last are called under the lock.
@@ -211,6 +214,14 @@ class Dealer(Input[Any]):
             raise NullSignal("on_next(None)")
         if self._closed:
             return
+        self._dealing = True
+        try:
+            self._deal_out(element)
+        finally:
+            self._dealing = False  # before the last look: who leaves it to that has counted before
+        self._settle()
+
+    def _deal_out(self, element: Any) -> None:
         try:
             parts = self._deal(element)
         except BaseException as error:
@@ -227,7 +238,6 @@ class Dealer(Input[Any]):
                 self.behind.wake()
         for part in parts:
             part.wake()
-        self._settle()
 
     def _fail(self, error: BaseException) -> bool:
         """Cancel upstream and end with the error, unless it is over; return whether that was so."""
@@ -283,17 +293,46 @@ class Dealer(Input[Any]):
             self._on_taken(part, n)
         self._settle()
 
-    def leave(self, part: Part, *, unread: bool = False) -> None:
-        """Nobody listens to the part any more; if it is unread, nobody ever did or can."""
+    def leave(self, part: Part) -> None:
+        """Nobody listens to the part any more."""
+        self._drop(part, self._on_left)
+        self._settle()
+        self._report()
+
+    def abandon(self, part: Part) -> None:
+        """Nobody has read the part, nor can. This comes from a finalizer: anywhere, under anybody's locks.
+
+        So it counts, and cancels, which is light (3.15). What may run code of the user's, such as asking a source for
+        more, is for upstream, if it is just here, and else for a thread of the default pool.
+        """
+        self._drop(part, self._on_unread)
+        with self.lock:
+            over = self.gone and not self._open_count
+            more = 0 if over or self._dealing else self._more()
+            untold = self.gone and self._untold is not None
+        if over:
+            self.cancel()
+            self._stop()
+        if more or untold:
+            try:
+                default().execute(partial(self._catch_up, more))
+            except RuntimeError:
+                pass  # the interpreter exits
+
+    def _catch_up(self, more: int) -> None:
+        if more:
+            self.request(more)
+        self._report()
+
+    def _drop(self, part: Part, told: Callable[[Part, int], None]) -> None:
         with self.lock:
             was_open = not (part.left or part.closed)
             part.left = True
             self._open_count -= was_open
             elements, part.elements = part.elements, deque()
             if was_open:
-                (self._on_unread if unread else self._on_left)(part, len(elements))
-        self._settle()
-        self._report()
+                told(part, len(elements))
+        elements.clear()  # not under the lock: they may have finalizers
 
     def let_go(self) -> None:
         """The Subscriber behind is gone. Parts that it was given go on."""

@@ -214,7 +214,8 @@ class Grouping(Family[T_co]):
         as ``flat_map`` reads at once by default. An error of upstream or of a function ends the groups, and then the
         stream of groups. Whoever cancels the stream of groups still gets the rest of those that he was given: upstream
         is cancelled when the last of them was. A group that nobody has read and nobody holds any more keeps nothing
-        alive and holds up nothing: it drops its elements, and its key is not begun again.
+        alive and holds up nothing: it drops its elements, and its key is not begun again, but counts among
+        ``max_groups``.
 
         Args:
             key: what an element is grouped by; it has to be hashable.

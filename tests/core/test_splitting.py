@@ -389,6 +389,28 @@ def test_upstream_is_cancelled_though_parts_that_were_held_unread_are_dropped(se
         assert time.pending == 0
 
 
+def test_who_drops_an_unread_group_runs_nothing_of_upstream() -> None:
+    """Whoever drops it, or the collector, may hold any lock: what upstream takes then comes on another thread."""
+    lock, went_on = threading.Lock(), threading.Event()
+    threads: set[str] = set()
+    held: list[Any] = []
+
+    def count(element: int) -> int:
+        with lock:
+            threads.add(threading.current_thread().name)
+        if element == 8:
+            went_on.set()
+        return element
+
+    pyrs.range(100).map(count).group_by(lambda n: n % 2, prefetch=8).subscribe(on_next=held.append)
+    with lock:
+        held.clear()
+        gc.collect()
+    assert went_on.wait(30)
+    with lock:
+        assert any(name.startswith("pyrs-default") for name in threads - {threading.current_thread().name})
+
+
 def test_a_group_whose_reader_cancels_before_it_reads_is_left() -> None:
     source: TestPublisher[int] = TestPublisher()
     reader: TestSubscriber[Any] = TestSubscriber(None)
