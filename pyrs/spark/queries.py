@@ -6,19 +6,22 @@ from collections.abc import Callable, Mapping
 from contextvars import Context
 from os import PathLike, fspath
 from threading import Condition
+from time import sleep
 from typing import Any, NamedTuple
 
 from pyrs._core.context import capture
 from pyrs._core.coordinator import Coordinator, Operator
 from pyrs.api import Subscriber
+from pyrs.errors import JvmUnavailable
 from pyrs.spark.arrow import opened
 from pyrs.spark.frames import from_dataframe
 from pyrs.spark.sessions import checked_dataframe, in_background, inherited, lane_executor, live_context
 from pyrs.stream.stream import Stream
 
-__all__ = ["Batch", "from_stream"]
+__all__ = ["Batch", "batches", "from_stream"]
 
 _LOOK_SECONDS = 0.1
+_INTERRUPT_SECONDS = 10.0
 _TRIGGERS = ("processingTime", "availableNow", "once")
 
 
@@ -60,8 +63,8 @@ def from_stream(
     (``maxFilesPerTrigger``, ``maxOffsetsPerTrigger``).
 
     The stream completes when the query ends: all was read (``availableNow``), or ``query.stop()`` was called, which
-    takes less than a second also while a batch waits. A query that fails fails the stream with Spark's error. A cancel
-    stops the query.
+    takes less than a second also while a batch waits. A query that fails fails the stream with Spark's error, of which
+    the ``PartitionFailed`` of a batch that could not be computed is the ``__cause__``. A cancel stops the query.
 
     =========== ===================================
     ``as_``     ``data``
@@ -96,23 +99,61 @@ def from_stream(
     """
     checked_dataframe(sdf, streaming=True)
     opened(sdf, as_)
+
+    def data(df: Any) -> Any:
+        shape, _ = opened(df, as_)
+        return shape.whole(from_dataframe(df, as_).collect())
+
+    call = f"from_stream(DataFrame[{', '.join(sdf.columns[:4])}], as_={as_!r})"
+    return batches(sdf, data, call, checkpoint, trigger, output_mode)
+
+
+def batches(
+    sdf: Any,
+    data: Callable[[Any], Any],
+    call: str,
+    checkpoint: str | PathLike[str] | None,
+    trigger: Mapping[str, Any] | None,
+    output_mode: str = "append",
+) -> Stream[Batch]:
+    """Return a stream of the batches of a streaming DataFrame; see ``from_stream``.
+
+    Args:
+        sdf: the streaming DataFrame.
+        data: called with the DataFrame of each batch, on the query's thread; gives the data of its ``Batch``.
+        call: what is shown of the stream.
+        checkpoint: as in ``from_stream``.
+        trigger: as there.
+        output_mode: as there.
+
+    Raises:
+        TypeError, ValueError: the last three are none that work here.
+    """
+    if not isinstance(checkpoint, (str, PathLike, type(None))):
+        raise TypeError(f"checkpoint must be the path of a folder, not {type(checkpoint).__name__}")
     if trigger is not None:
         if not isinstance(trigger, Mapping):
             raise TypeError(f"trigger must be a mapping, not {type(trigger).__name__}")
         if len(trigger) != 1 or not set(trigger) <= set(_TRIGGERS):
             raise ValueError(f"trigger must have one key of {', '.join(map(repr, _TRIGGERS))}, not {dict(trigger)!r}")
-    operator = _Queries(sdf, as_, None if checkpoint is None else fspath(checkpoint), trigger, output_mode)
+    operator = _Queries(sdf, data, call, None if checkpoint is None else fspath(checkpoint), trigger, output_mode)
     operator.writer()  # so that Spark refuses here what it does not know
     return Stream(operator)
 
 
 class _Queries(Operator[Batch]):
     def __init__(
-        self, sdf: Any, as_: str, checkpoint: str | None, trigger: Mapping[str, Any] | None, output_mode: str
+        self,
+        sdf: Any,
+        data: Callable[[Any], Any],
+        call: str,
+        checkpoint: str | None,
+        trigger: Mapping[str, Any] | None,
+        output_mode: str,
     ) -> None:
-        super().__init__(None, f"from_stream(DataFrame[{', '.join(sdf.columns[:4])}], as_={as_!r})")
+        super().__init__(None, call)
         self.sdf = sdf
-        self.as_ = as_
+        self.data = data
         self.checkpoint = checkpoint
         self.trigger = trigger
         self.output_mode = output_mode
@@ -142,6 +183,7 @@ class _QueryRun(Coordinator[Batch]):
         self._start: Callable[[], object] | None = None
         self._query: Any = None
         self._offered: Batch | None = None
+        self._reason: Exception | None = None  # why our function failed
 
     def _begin(self) -> None:
         context = live_context(self._queries.sdf.sparkSession)
@@ -175,34 +217,67 @@ class _QueryRun(Coordinator[Batch]):
                 query.stop()
             query.awaitTermination()
         except Exception as error:
-            self.post(self._query_failed, error)
+            self.post(self._query_failed, self._explained(error))
         else:
             self.post(lambda _: self._complete())
+
+    def _explained(self, error: Exception) -> Exception:
+        try:
+            live_context(self._queries.sdf.sparkSession)
+        except JvmUnavailable as unavailable:
+            unavailable.__cause__ = error
+            return unavailable
+        error.__cause__ = error.__cause__ or self._reason
+        return error
 
     def _query_failed(self, error: BaseException) -> None:
         self._fail(error)
 
     def _take(self, df: Any, batch_id: int) -> None:
         """Pass a batch on, and return when it was acknowledged. On the query's thread."""
-        if self._may_go_on():
-            elements = from_dataframe(df, self._queries.as_)
-            shape, _ = opened(df, self._queries.as_)
-            self._offered = Batch(batch_id, shape.whole(elements.collect()))
-            self.wake()
-            self._may_go_on()
+        try:
+            if self._may_go_on():
+                self._offered = Batch(batch_id, self._queries.data(df))
+                self.wake()
+                self._may_go_on()
+        except Exception as error:
+            if self._was_stopped():
+                return  # most likely the stop itself, which cancels the jobs
+            self._reason = error
+            raise
 
     def _may_go_on(self) -> bool:
-        """Wait until a batch is demanded and none is offered; False if the query is not wanted any more."""
+        """Wait until a batch is demanded and none is offered; False if the query was stopped."""
         while True:
             with self._changed:
                 if self._live and self._offered is None and self._demand() > 0:
                     return True
                 self._changed.wait(_LOOK_SECONDS)
-                query = self._query
-            if query is not None and not query.isActive:
-                # Not sooner, even after a cancel: a function that returns while the query lives has the batch
-                # committed, and this one was not acknowledged.
+            # Not sooner, even after a cancel: a function that returns while the query lives has the batch
+            # committed, and this one was not acknowledged.
+            if self._was_stopped():
                 return False
+
+    def _was_stopped(self) -> bool:
+        """Return whether our function may return without a commit. On the query's thread.
+
+        Raises:
+            JvmUnavailable: the session was stopped, which the query does not hear of before our function is left.
+        """
+        session, query = self._queries.sdf.sparkSession, self._query
+        live_context(session)
+        if query is None or query.isActive:
+            return False
+        # Spark's stop() says first that the query is not active, and interrupts its thread later: which may commit
+        # until then. What we call in the JVM runs on that very thread, as it waits for our function.
+        java_thread = session._jvm.java.lang.Thread
+        waited = 0.0
+        while not java_thread.currentThread().isInterrupted():
+            if waited > _INTERRUPT_SECONDS:
+                raise RuntimeError("the query is not active, and its thread goes on: what it has would be committed")
+            sleep(_LOOK_SECONDS / 10)
+            waited += _LOOK_SECONDS / 10
+        return True
 
     def _tell(self) -> None:
         with self._changed:

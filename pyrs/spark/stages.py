@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from os import PathLike
 from typing import Any
 
 from pyrs._core.context import capture
@@ -13,6 +14,7 @@ from pyrs.api import Processor, Publisher, Subscriber
 from pyrs.spark.arrow import checked_shape
 from pyrs.spark.executing import Delivery, Staged
 from pyrs.spark.failures import partition_failed
+from pyrs.spark.queries import batches
 from pyrs.spark.schemas import RowEncoder, checked_schema
 from pyrs.spark.sessions import Jobs, checked_dataframe, lane_executor, live_context
 from pyrs.stream.single import Single
@@ -86,7 +88,13 @@ def apply(
     return df.mapInArrow(_task(staged), struct)
 
 
-def for_each_partition(df: Any, subscriber_factory: Callable[[], Any], as_: str = "rows") -> Single[int]:
+def for_each_partition(
+    df: Any,
+    subscriber_factory: Callable[[], Any],
+    as_: str = "rows",
+    checkpoint: str | PathLike[str] | None = None,
+    trigger: Mapping[str, Any] | None = None,
+) -> Single[int]:
     """Have a Subscriber of its own, made on the executor, take each partition; count the elements.
 
     ::
@@ -98,6 +106,10 @@ def for_each_partition(df: Any, subscriber_factory: Callable[[], Any], as_: str 
     Nothing happens until somebody subscribes: call ``block()``, or ``await`` it on an asyncio loop. Each time runs it
     anew. Leaving either, or a cancel, cancels the job.
 
+    Of a streaming DataFrame each micro-batch has its partitions, and each of those a Subscriber of its own. It is one
+    query, which a cancel stops; a batch is committed when all of its Subscribers have ended. The count comes when the
+    query ends: with ``trigger={"availableNow": True}``, or by ``query.stop()``.
+
     A Subscriber is given what it requests: rows are pulled from Spark as it demands them, and one that is slow holds
     up its task alone. The task lasts until the end was signalled or the Subscriber cancelled, so one that neither
     requests nor cancels keeps it for ever. Its methods may be coroutine functions.
@@ -106,20 +118,24 @@ def for_each_partition(df: Any, subscriber_factory: Callable[[], Any], as_: str 
     beginning.
 
     Args:
-        df: the DataFrame, of a classic session. With a streaming one, call this in ``foreachBatch``.
+        df: the DataFrame, of a classic session, batch or streaming.
         subscriber_factory: called on the executor without arguments, once for each partition. ``TaskContext.get()``
             tells which it is.
         as_: what the elements are, as in ``from_dataframe``.
+        checkpoint: the folder of the query's checkpoint, where df is streaming. Without it nothing is remembered.
+        trigger: of that query, as in ``from_stream``.
 
     Returns:
         How many elements were signalled in all.
 
     Raises:
-        TypeError: df is no DataFrame, or subscriber_factory cannot be called.
-        ValueError: df is streaming, or as_ names no form.
+        TypeError: df is no DataFrame, subscriber_factory cannot be called, or the others are of no fitting type.
+        ValueError: as_ names no form, the trigger is none that works here, or df is not streaming and there is a
+            checkpoint or a trigger.
         JvmUnavailable: the session is one of Spark Connect, was stopped, or runs with ``PYSPARK_PIN_THREAD=false``.
 
-    A Subscriber that raises fails its task; if Spark gives up on that, the result is ``PartitionFailed``.
+    A Subscriber that raises fails its task; if Spark gives up on that, the result is ``PartitionFailed``: as the
+    ``__cause__`` of Spark's ``StreamingQueryException``, where df is streaming.
 
     Rules: 1.1, 1.3, 2.13, 3.5, 3.9.
 
@@ -128,15 +144,15 @@ def for_each_partition(df: Any, subscriber_factory: Callable[[], Any], as_: str 
         1000000
     """
     checked_dataframe(df, streaming=None)
-    if df.isStreaming:
-        raise ValueError(
-            "df is a streaming DataFrame: use sdf.writeStream.foreachBatch("
-            "lambda batch, number: for_each_partition(batch, subscriber_factory).block())"
-        )
+    if not df.isStreaming and (checkpoint, trigger) != (None, None):
+        raise ValueError("checkpoint and trigger are for a streaming DataFrame, and df is none")
     checked_callable(subscriber_factory, "subscriber_factory")
     shape = checked_shape(as_, df.schema, df.sparkSession.conf.get("spark.sql.session.timeZone"))
     mapped = df.mapInArrow(_task(Delivery(subscriber_factory, shape)), "elements long")
-    return Single(_Deliveries(mapped, f"for_each_partition({name_of(subscriber_factory)}, as_={as_!r})"))
+    call = f"for_each_partition({name_of(subscriber_factory)}, as_={as_!r})"
+    if df.isStreaming:
+        return batches(mapped, _counted, call, checkpoint, trigger).reduce(lambda sum, batch: sum + batch.data, 0)
+    return Single(_Deliveries(mapped, call))
 
 
 def _makes_processor(stage: Any) -> bool:
@@ -172,6 +188,14 @@ def _task(work: Staged | Delivery) -> Callable[[Iterable[Any]], Iterator[Any]]:
     return task
 
 
+def _counted(mapped: Any) -> int:
+    """Run the job, and return how many elements there were in all."""
+    try:
+        return sum(row.elements for row in mapped.collect())
+    except Exception as error:
+        raise partition_failed(error) from error
+
+
 class _Deliveries(Operator[int]):
     def __init__(self, mapped: Any, call: str) -> None:
         super().__init__(None, call)
@@ -202,12 +226,12 @@ class _DeliveriesRun(Coordinator[int]):
     def _run_job(self) -> None:
         try:
             # A plan of its own: a cancel kills the stages of a shared one for everybody.
-            counts = self._mapped.alias("pyrs").collect()
+            count = _counted(self._mapped.alias("pyrs"))
         except Exception as error:
             if self._live:  # else it is most likely the cancel itself
-                self.post(self._job_failed, partition_failed(error))
+                self.post(self._job_failed, error)
         else:
-            self.post(self._job_done, sum(row.elements for row in counts))
+            self.post(self._job_done, count)
 
     def _job_done(self, count: int) -> None:
         self._emit(count)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -68,17 +69,70 @@ def test_it_can_be_awaited(spark: Any, tmp_path: Path) -> None:
     assert written(tmp_path) == WHOLE
 
 
+def streaming(spark: Any, folder: Path) -> Any:
+    """A streaming DataFrame of two batches: 0, 1, 2 and 3, 4."""
+    for first, end in ((0, 3), (3, 5)):
+        spark.range(first, end, 1, 1).write.mode("append").json(str(folder / "source"))
+        time.sleep(0.002)  # files of one batch are told apart by their times
+    return spark.readStream.schema("id long").option("maxFilesPerTrigger", 1).json(str(folder / "source"))
+
+
 def test_within_foreach_batch(spark: Any, tmp_path: Path) -> None:
-    source, folder = tmp_path / "source", tmp_path / "folder"
+    sdf, folder = streaming(spark, tmp_path), tmp_path / "folder"
     folder.mkdir()
-    spark.range(0, 3, 1, 1).write.json(str(source))
-    sdf = spark.readStream.schema("id long").json(str(source))
-    with pytest.raises(ValueError, match=r"df is a streaming DataFrame: use sdf\.writeStream\.foreachBatch"):
-        ps.for_each_partition(sdf, writer(folder))
     make = writer(folder)
-    query = sdf.writeStream.foreachBatch(lambda batch, number: ps.for_each_partition(batch, make).block(60))
+    counts: list[int] = []
+    query = sdf.writeStream.foreachBatch(
+        lambda batch, number: counts.append(ps.for_each_partition(batch, make).block(60))
+    )
     query.trigger(availableNow=True).start().awaitTermination()
-    assert written(folder) == {"0": ["0", "1", "2", "end"]}
+    assert counts == [3, 2]
+    assert written(folder) == {"0": ["3", "4", "end"]}
+
+
+def test_of_a_streaming_dataframe_it_is_a_query(spark: Any, tmp_path: Path) -> None:
+    sdf, folder = streaming(spark, tmp_path), tmp_path / "folder"
+    folder.mkdir()
+    options: Any = {"checkpoint": tmp_path / "checkpoint", "trigger": {"availableNow": True}}
+    counted = ps.for_each_partition(sdf, writer(folder), **options)
+    assert written(folder) == {}
+    assert counted.block(60) == 5
+    assert written(folder) == {"0": ["3", "4", "end"]}
+    assert counted.block(60) == 0
+    with pytest.raises(ValueError, match="checkpoint and trigger are for a streaming DataFrame"):
+        ps.for_each_partition(spark.range(1), writer(folder), **options)
+
+
+def test_a_cancel_of_it_stops_the_query(spark: Any, tmp_path: Path) -> None:
+    place = str(tmp_path)
+
+    def make() -> Any:
+        class Waiting(pyrs.Subscriber[Any]):
+            def on_subscribe(self, subscription: Any, /) -> None:
+                Path(place, "began").touch()
+
+            def on_next(self, row: Any, /) -> None: ...
+            def on_error(self, error: BaseException, /) -> None: ...
+            def on_complete(self) -> None: ...
+
+        return Waiting()
+
+    counted: TestSubscriber[int] = TestSubscriber(None)
+    ps.for_each_partition(streaming(spark, tmp_path), make, checkpoint=tmp_path / "checkpoint").subscribe(counted)
+    eventually((tmp_path / "began").exists)
+    counted.cancel()
+    eventually(lambda: not spark.streams.active and not spark.sparkContext.statusTracker().getActiveJobsIds())
+    counted.assert_live()
+    assert list(tmp_path.glob("checkpoint/commits/[0-9]*")) == []
+
+
+def test_what_a_subscriber_raises_fails_the_query(spark: Any, tmp_path: Path) -> None:
+    from pyspark.errors import StreamingQueryException
+
+    with pytest.raises(StreamingQueryException) as caught:
+        ps.for_each_partition(streaming(spark, tmp_path), lambda: None).block(60)
+    assert isinstance(caught.value.__cause__, ps.PartitionFailed)
+    assert caught.value.__cause__.partition == 0
 
 
 def test_what_a_subscriber_raises_fails_the_task(spark: Any) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -212,3 +214,75 @@ def test_bad_arguments(spark: Any) -> None:
         ps.from_stream(sdf, trigger={"continuous": "1 second"})
     with pytest.raises(Exception, match="nonsense"):
         ps.from_stream(sdf, output_mode="nonsense")
+
+
+def gated(spark: Any, numbers: Numbers, folder: Path) -> Any:
+    """A stream whose batches say when they are computed, and are not done for a minute."""
+    from pyspark.sql.functions import udf
+
+    place = str(folder)
+
+    def wait(n: int) -> int:
+        Path(place, "began").touch()
+        time.sleep(60)
+        return n
+
+    numbers.add(1)
+    sdf = spark.readStream.schema("n long").json(str(numbers.source)).select(udf(wait, "long", useArrow=False)("n"))
+    return ps.from_stream(sdf, checkpoint=numbers.checkpoint)
+
+
+@pytest.mark.parametrize("how", ["cancel", "stop"])
+def test_the_end_while_a_batch_is_computed_is_no_error(
+    spark: Any, numbers: Numbers, tmp_path: Path, caplog: pytest.LogCaptureFixture, how: str
+) -> None:
+    subscriber: TestSubscriber[Any] = TestSubscriber(1)
+    gated(spark, numbers, tmp_path).subscribe(subscriber)
+    eventually((tmp_path / "began").exists)
+    query = numbers.query()
+    start = time.monotonic()
+    if how == "cancel":
+        subscriber.cancel()
+        eventually(lambda: not spark.streams.active)
+    else:
+        query.stop()
+        subscriber.await_complete(DEADLINE)
+    eventually(lambda: not spark.sparkContext.statusTracker().getActiveJobsIds())
+    assert time.monotonic() - start < 10
+    assert query.exception() is None
+    assert numbers.committed() == set()
+    assert [record for record in caplog.records if record.name.startswith("py4j")] == []
+
+
+def test_the_error_of_a_query_has_the_partition_as_its_cause(spark: Any, numbers: Numbers) -> None:
+    from pyspark.errors import StreamingQueryException
+
+    numbers.add(1)
+    sdf = spark.readStream.schema("n long").json(str(numbers.source)).selectExpr("raise_error('broken') as e")
+    with pytest.raises(StreamingQueryException) as caught:
+        ps.from_stream(sdf).collect(timeout=DEADLINE)
+    assert isinstance(caught.value.__cause__, ps.PartitionFailed)
+
+
+MORTAL = """
+import sys, time
+from pathlib import Path
+from pyspark.sql import SparkSession
+from pyrs import spark as ps
+from pyrs.testing import TestSubscriber
+
+spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
+checkpoint = Path(sys.argv[1], "checkpoint")
+sdf = spark.readStream.schema("n long").json(sys.argv[1] + "/source")
+subscriber = TestSubscriber(1)
+ps.from_stream(sdf, as_="tuples", checkpoint=checkpoint).subscribe(subscriber)
+subscriber.await_count(1, 30)
+spark.stop()
+print(type(subscriber.await_error(timeout=15)).__name__, list(checkpoint.glob("commits/[0-9]*")))
+"""
+
+
+def test_a_session_that_is_stopped_while_a_batch_waits_fails_the_stream(numbers: Numbers, tmp_path: Path) -> None:
+    numbers.add(1)
+    done = subprocess.run([sys.executable, "-c", MORTAL, str(tmp_path)], capture_output=True, text=True, timeout=100)
+    assert done.stdout.split("\n")[-2:] == ["JvmUnavailable []", ""], done.stderr
