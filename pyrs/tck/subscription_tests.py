@@ -221,6 +221,8 @@ class _RequestsInside(ManualSubscriber[T]):
             subscription.request(1)
 
     def on_next(self, element: T, /) -> None:
+        if self.env.closed.is_set():
+            raise RuntimeError("the test is over")  # a Publisher that emits without end may run for ever otherwise
         self.subscription.value.request(1)
 
 

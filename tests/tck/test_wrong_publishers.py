@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from typing import Any
 
 import pytest
@@ -336,6 +338,18 @@ def test_what_is_untested_says_so(name: str) -> None:
     verdict = judge_publisher(Case(name, wrong.Raises, ""))
     assert verdict.status is Status.UNTESTED
     assert verdict.reason.startswith("not verified by this kit: ")
+
+
+def test_a_publisher_that_starts_a_thread_for_each_request_does_not_run_away() -> None:
+    before = threading.active_count()
+    name = "required_spec302_mustAllowSynchronousRequestCallsFromOnNextAndOnSubscribe"
+    judge_publisher(Case(name, wrong.IgnoresDemandOnThread, ""))
+    until = time.monotonic() + 30
+    while threading.active_count() > before + 2 and time.monotonic() < until:
+        for thread in threading.enumerate():
+            if thread.name.endswith("(run)"):
+                thread.join(1)
+    assert threading.active_count() <= before + 2
 
 
 def test_none_for_an_element_is_seen() -> None:
