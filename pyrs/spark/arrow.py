@@ -75,6 +75,7 @@ def arrow_schema(schema: Any, large: bool) -> pyarrow.Schema:
     for field in schema:
         only = spark_types.StructType([field])
         try:
+            _check_names(field.dataType)
             try:
                 fields += to_arrow_schema(only, timezone="UTC", **extra)
             except TypeError:  # Spark 4.1 and before take no timezone, and 3.5 knows no large types
@@ -85,6 +86,20 @@ def arrow_schema(schema: Any, large: bool) -> pyarrow.Schema:
                 "cast it, or leave it out"
             ) from error
     return pyarrow.schema(fields)
+
+
+def _check_names(kind: Any) -> None:
+    """Raise if a struct in this type has two fields of one name, which Spark refuses while a task runs."""
+    if isinstance(kind, spark_types.StructType):
+        if len(set(kind.names)) < len(kind.names):
+            raise ValueError("a struct has two fields of one name")
+        for field in kind:
+            _check_names(field.dataType)
+    elif isinstance(kind, spark_types.ArrayType):
+        _check_names(kind.elementType)
+    elif isinstance(kind, spark_types.MapType):
+        _check_names(kind.keyType)
+        _check_names(kind.valueType)
 
 
 def opened(df: Any, as_: str) -> tuple[Shape, pyarrow.Schema]:
@@ -146,7 +161,9 @@ def _values(column: Any, kind: Any, as_: str) -> list[Any]:
         plain: Iterator[tuple[Any, ...]] = zip(*fields, strict=True) if fields else repeat((), len(column))
         return _with_nulls(column, list(_made(tuple(kind.names), plain, as_)))
     if isinstance(kind, spark_types.MapType):
-        keys, values = _values(column.keys, kind.keyType, as_), _values(column.items, kind.valueType, as_)
+        # A dict cannot be a key of a dict, so structs that are keys are always Rows.
+        keys = _values(column.keys, kind.keyType, "rows" if as_ == "dicts" else as_)
+        values = _values(column.items, kind.valueType, as_)
         ends = column.offsets.to_pylist()
         return _with_nulls(column, [dict(zip(keys[i:j], values[i:j], strict=True)) for i, j in pairwise(ends)])
     if isinstance(kind, spark_types.ArrayType):

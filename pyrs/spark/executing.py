@@ -73,7 +73,7 @@ class Staged(NamedTuple):
         number = 0  # of the first row that is gathered
         ahead = 1 if self.shape.name in ("arrow", "pandas") else _AHEAD
         for element in staged.to_iterable(prefetch=ahead):
-            whole = _whole(element, self.zone)
+            whole = _whole(element, self.encoder.arrow, self.zone)
             if whole is None:
                 rows.append(element)
             if rows and (whole is not None or len(rows) == self.rows):
@@ -87,13 +87,23 @@ class Staged(NamedTuple):
             yield self.encoder.batch(rows, number)
 
 
-def _whole(element: Any, zone: str) -> Any:
+def _whole(element: Any, into: pyarrow.Schema, zone: str) -> Any:
     """Return the batch that an element is, if it is one and no row."""
     if isinstance(element, pyarrow.RecordBatch):
         return element
     if type(element).__module__.startswith("pandas.") and hasattr(element, "columns"):
-        return with_zone(pyarrow.RecordBatch.from_pandas(element, preserve_index=False), zone)
+        return with_zone(_of_pandas(element, into), zone)
     return None
+
+
+def _of_pandas(frame: Any, into: pyarrow.Schema) -> pyarrow.RecordBatch:
+    """Return the frame as it is, but for nested columns: that a list of pairs is a map the schema alone knows."""
+    names, arrays = [str(name) for name in frame.columns], []
+    for i, name in enumerate(names):
+        wanted = into.field(name).type if name in into.names else None
+        kind = wanted if wanted is not None and pyarrow.types.is_nested(wanted) else None
+        arrays.append(pyarrow.array(frame.iloc[:, i], kind, from_pandas=True))
+    return pyarrow.RecordBatch.from_arrays(arrays, names)
 
 
 class Delivery(NamedTuple):

@@ -119,6 +119,8 @@ def read_stream(
             raise ValueError(f"on_restart must be 'fail', 'new-epoch' or a function, not {on_restart!r}")
     elif _version() < (4, 2) and journal is None:
         raise NotImplementedError("on_restart as a function needs PySpark 4.2, which says where a query begins")
+    if not isinstance(journal, (str, PathLike, type(None))):
+        raise TypeError(f"journal must be the path of a folder, not {type(journal).__name__}")
     schema = checked_schema(spark, schema)
     encoder = RowEncoder(schema)
     kept = None if journal is None else _opened(fspath(journal))

@@ -106,6 +106,14 @@ def test_whatever_goes_in_may_come_out(spark: Any, as_: str) -> None:
     assert ps.apply(df, lambda elements: elements, df.schema, as_=as_).collect() == df.collect()
 
 
+def test_nested_columns_of_pandas(spark: Any) -> None:
+    df = spark.sql(
+        "select map('k', timestamp '2024-01-01 00:00:00') m, array(map(1, struct('x' as s))) n, array(1, null) a "
+        "union all select null, null, null"
+    )
+    assert ps.apply(df, lambda frames: frames, df.schema, "pandas").collect() == df.collect()
+
+
 def test_times_are_in_the_session_s_zone(spark: Any) -> None:
     zone = spark.conf.get("spark.sql.session.timeZone")
     spark.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")

@@ -113,6 +113,19 @@ def test_values_are_those_of_collect(spark: Any, reader: str) -> None:
     assert ours[0].decimal == decimal.Decimal("1.25") and ours[0].span == datetime.timedelta(1, 7384)
 
 
+def test_structs_that_are_keys_of_a_map_are_rows_in_dicts_too(spark: Any) -> None:
+    from pyspark.sql import Row
+
+    df = spark.sql("select map(struct(1 as x), struct(2 as y)) as m")
+    assert ps.from_dataframe(df, as_="dicts").collect(timeout=DEADLINE) == [{"m": {Row(x=1): {"y": 2}}}]
+
+
+def test_two_fields_of_one_name_in_a_struct_are_refused(spark: Any) -> None:
+    df = spark.sql("select array(named_struct('z', 1, 'z', 2)) as a")
+    with pytest.raises(TypeError, match=r"column 'a' is of type array<struct<z:int,z:int>>, which Arrow cannot carry"):
+        ps.from_dataframe(df)
+
+
 def test_structs_in_dicts_are_dicts(spark: Any) -> None:
     df = spark.sql("select named_struct('x', array(named_struct('y', 1))) as s")
     assert ps.from_dataframe(df, as_="dicts").collect(timeout=DEADLINE) == [{"s": {"x": [{"y": 1}]}}]

@@ -210,6 +210,8 @@ def test_bad_arguments(spark: Any) -> None:
         ps.from_stream(sdf, as_="lists")
     with pytest.raises(TypeError, match="trigger must be a mapping, not str"):
         ps.from_stream(sdf, trigger="1 second")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="checkpoint must be the path of a folder, not int"):
+        ps.from_stream(sdf, checkpoint=5)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="trigger must have one key of"):
         ps.from_stream(sdf, trigger={"continuous": "1 second"})
     with pytest.raises(Exception, match="nonsense"):

@@ -249,6 +249,8 @@ def test_bad_arguments(spark: Any) -> None:
         read([1, 2])
     with pytest.raises(TypeError, match="schema must be a StructType or a string, not int"):
         read(schema=3)
+    with pytest.raises(TypeError, match="journal must be the path of a folder, not int"):
+        read(journal=5)
     with pytest.raises(ValueError, match="max_rows must be at least 1"):
         read(max_rows=0)
     with pytest.raises(ValueError, match="capacity must be greater than max_rows, 10, not 10: Spark commits a batch"):
