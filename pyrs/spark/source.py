@@ -63,7 +63,7 @@ def read_stream(
     ``on_restart`` and ``journal`` to say:
 
     ======================= ===========================================================================
-    ``"fail"``              it fails, with an error that says so
+    ``"fail"``              it fails, with an error that says so; what was held is lost all the same
     ``"new-epoch"``         what was held is lost, which is logged as an error; the publisher's elements
                             follow, numbered anew
     a function              it is called with the number of the first element that is missing, and returns

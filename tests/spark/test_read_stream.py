@@ -257,3 +257,17 @@ def test_bad_arguments(spark: Any) -> None:
         read(max_rows=10, capacity=10)
     with pytest.raises(ValueError, match="on_restart must be 'fail', 'new-epoch' or a function, not 'again'"):
         read(on_restart="again")
+
+
+def test_a_query_that_another_replaces_says_so(spark: Any) -> None:
+    df = ps.read_stream(spark, pyrs.range(100_000).map(lambda n: (n,)), "n long", max_rows=10)
+    first = df.writeStream.format("noop").start()
+    eventually(lambda: first.lastProgress and first.lastProgress["batchId"] > 1)
+    second = df.writeStream.format("noop").start()
+    try:
+        eventually(lambda: not first.isActive)
+        assert "another query reads there now" in str(first.exception())
+        assert second.isActive
+    finally:
+        first.stop()
+        second.stop()
