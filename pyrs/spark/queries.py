@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping
 from contextvars import Context
 from os import PathLike, fspath
 from threading import Condition
-from time import sleep
 from typing import Any, NamedTuple
 
 from pyrs._core.context import capture
@@ -21,8 +21,11 @@ from pyrs.stream.stream import Stream
 __all__ = ["Batch", "batches", "from_stream"]
 
 _LOOK_SECONDS = 0.1
-_INTERRUPT_SECONDS = 10.0
 _TRIGGERS = ("processingTime", "availableNow", "once")
+
+
+class _Stopped(Exception):
+    """Ends our function without a commit."""
 
 
 class Batch(NamedTuple):
@@ -173,7 +176,7 @@ class _QueryRun(Coordinator[Batch]):
     """One Subscriber's query. Its thread waits in our function, which Spark calls with each batch, until it may go on.
 
     Spark cannot interrupt a thread that waits in Python. So that wait looks ten times a second whether the query is
-    still wanted; where it is not, the function returns, and Spark, which is about to end it, does not commit.
+    still wanted; where it is not, the function raises, and Spark, which is about to end it, does not commit.
     """
 
     def __init__(self, subscriber: Subscriber[Batch], operator: _Queries, context: Context | None) -> None:
@@ -184,6 +187,7 @@ class _QueryRun(Coordinator[Batch]):
         self._query: Any = None
         self._offered: Batch | None = None
         self._reason: Exception | None = None  # why our function failed
+        self._stopped = False  # whether it failed because the query was stopped
 
     def _begin(self) -> None:
         context = live_context(self._queries.sdf.sparkSession)
@@ -217,7 +221,10 @@ class _QueryRun(Coordinator[Batch]):
                 query.stop()
             query.awaitTermination()
         except Exception as error:
-            self.post(self._query_failed, self._explained(error))
+            if self._stopped:
+                self.post(lambda _: self._complete())
+            else:
+                self.post(self._query_failed, self._explained(error))
         else:
             self.post(lambda _: self._complete())
 
@@ -234,50 +241,46 @@ class _QueryRun(Coordinator[Batch]):
         self._fail(error)
 
     def _take(self, df: Any, batch_id: int) -> None:
-        """Pass a batch on, and return when it was acknowledged. On the query's thread."""
+        """Pass a batch on, and return when it was acknowledged. On the query's thread.
+
+        Raises:
+            _Stopped: the query was stopped. To return would be to commit: Spark may do so on a thread that is
+                interrupted, too.
+        """
         try:
-            if self._may_go_on():
-                self._offered = Batch(batch_id, self._queries.data(df))
-                self.wake()
-                self._may_go_on()
+            self._wait_to_go_on()
+            self._offered = Batch(batch_id, self._queries.data(df))
+            self.wake()
+            self._wait_to_go_on()
         except Exception as error:
-            if self._was_stopped():
-                return  # most likely the stop itself, which cancels the jobs
             self._reason = error
+            if isinstance(error, _Stopped) or not self._is_active():
+                self._stopped = True  # most likely that is the error, since a stop cancels the jobs
+                raise _Stopped("the query was stopped before its batch was acknowledged") from None
             raise
 
-    def _may_go_on(self) -> bool:
-        """Wait until a batch is demanded and none is offered; False if the query was stopped."""
+    def _wait_to_go_on(self) -> None:
+        """Wait until a batch is demanded and none is offered.
+
+        Raises:
+            _Stopped: the query was stopped. Not sooner, even after a cancel: it would fail.
+        """
         while True:
             with self._changed:
                 if self._live and self._offered is None and self._demand() > 0:
-                    return True
+                    return
                 self._changed.wait(_LOOK_SECONDS)
-            # Not sooner, even after a cancel: a function that returns while the query lives has the batch
-            # committed, and this one was not acknowledged.
-            if self._was_stopped():
-                return False
+            if not self._is_active():
+                raise _Stopped
 
-    def _was_stopped(self) -> bool:
-        """Return whether our function may return without a commit. On the query's thread.
+    def _is_active(self) -> bool:
+        """Return whether the query goes on.
 
         Raises:
             JvmUnavailable: the session was stopped, which the query does not hear of before our function is left.
         """
-        session, query = self._queries.sdf.sparkSession, self._query
-        live_context(session)
-        if query is None or query.isActive:
-            return False
-        # Spark's stop() says first that the query is not active, and interrupts its thread later: which may commit
-        # until then. What we call in the JVM runs on that very thread, as it waits for our function.
-        java_thread = session._jvm.java.lang.Thread
-        waited = 0.0
-        while not java_thread.currentThread().isInterrupted():
-            if waited > _INTERRUPT_SECONDS:
-                raise RuntimeError("the query is not active, and its thread goes on: what it has would be committed")
-            sleep(_LOOK_SECONDS / 10)
-            waited += _LOOK_SECONDS / 10
-        return True
+        live_context(self._queries.sdf.sparkSession)
+        return self._query is None or self._query.isActive
 
     def _tell(self) -> None:
         with self._changed:
@@ -289,6 +292,13 @@ class _QueryRun(Coordinator[Batch]):
             self._changed.notify_all()
         if query is not None:
             in_background(lambda: _stop(query))
+
+
+def _is_news(record: logging.LogRecord) -> bool:
+    return not (record.exc_info and isinstance(record.exc_info[1], _Stopped))
+
+
+logging.getLogger("py4j.clientserver").addFilter(_is_news)  # it logs what our function raises, as an error
 
 
 def _stop(query: Any) -> None:
