@@ -98,6 +98,12 @@ def test_take_nothing_behind_a_stage_that_holds_the_end_back(numbers: Callable[[
     assert subscriber.await_complete() == []
 
 
+def test_take_nothing_twice_ends_what_is_behind_once(numbers: Callable[[int], pyrs.Stream[int]]) -> None:
+    subscriber: TestSubscriber[list[int]] = TestSubscriber(1)
+    numbers(10).take(0).take(0).to_list().subscribe(subscriber)
+    assert subscriber.await_complete() == [[]]
+
+
 def test_take_as_many_as_a_long_can_count() -> None:
     assert pyrs.range(3).take(2**80).collect() == [0, 1, 2]
 
