@@ -15,10 +15,10 @@ LIBRARIES := tests/interop/jars
 JAR_SOURCES := $(shell find jvm -path jvm/build -prune -o -path jvm/.gradle -prune -o -path jvm/src/test -prune \
   -o -type f -print 2>/dev/null) pyrs/__init__.py
 
-.PHONY: help setup system demo test lint docs wheel conformance bench nightly versions test-spark clean
+.PHONY: help setup system demo test test-interop lint docs wheel conformance bench nightly versions test-spark clean
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
 
 setup: system $(VENV)/.ready $(JAR) ## what demo and test share: JDK, Gradle, .venv, the jar
 
@@ -50,6 +50,9 @@ demo: setup ## MovieLens through Spark's driver, Reactor, a Python Processor and
 
 test: setup build/interop.stamp ## every test: Python, JPype in a process of its own, Java
 	@$(BIN)/python .ci/test.py
+
+test-interop: setup ## every system of docs/interop.md against its real component: make test-interop SYSTEM=kafka for one
+	@$(BIN)/python -m tests.interop.systems $(SYSTEM)
 
 lint: setup ## ruff, mypy --strict, the layer order
 	@echo "pyrs: ruff"

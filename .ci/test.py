@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Runs every test suite and closes with one line that counts, read by people and by CI.
 
-Four processes: pytest (the core, Spark's gateway, the house), pytest for Spark as the pipeline (a process has one
-session, and this one wants four threads for its tasks), pytest for a JVM in the process (it and Python's faulthandler
-both want SIGSEGV, so that one runs without it), and Gradle's TestNG. All run, whatever the first says.
+Processes: pytest (the core, Spark's gateway, the house), pytest for Spark as the pipeline (a process has one session,
+and this one wants four threads for its tasks), pytest for a JVM in the process (it and Python's faulthandler both want
+SIGSEGV, so that one runs without it), one for each system that needs no server of its own, and Gradle's TestNG. All
+run, whatever the first says.
 """
 
 from __future__ import annotations
@@ -69,6 +70,7 @@ def main() -> int:
             [*pytest, "-p", "no:faulthandler", f"--junitxml={REPORTS}/jpype/report.xml", *JPYPE],
             REPORTS / "jpype",
         ),
+        "systems": ([sys.executable, "-m", "tests.interop.systems", "--no-server"], REPORTS / "systems"),
         "java": (
             ["gradle", "-p", "jvm", "--console=plain", "--no-daemon", "-q", "cleanTest", "test"],
             ROOT / "jvm/build/test-results/test",

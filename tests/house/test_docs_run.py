@@ -2,7 +2,8 @@
 
 What it prints is shown in one of two ways: in a `text` block that follows, or in the comment behind the statement that
 prints it, several lines with commas between them. A comment may go on after `: `. An example that cannot run here has
-`<!-- needs ... -->` above it. The referee's and the debugging page have tests of their own: tests/tck, tests/core.
+`<!-- needs ... -->` above it. The referee's page, the debugging page and docs/recipes have tests of their own:
+tests/tck, tests/core, tests/interop/systems.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ class Example(NamedTuple):
 def examples() -> Iterator[Example]:
     for file in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]:
         page, text = file.relative_to(ROOT).as_posix(), file.read_text(encoding="utf-8")
-        if page in ELSEWHERE:
+        if page in ELSEWHERE or page.startswith("docs/recipes/"):
             continue
         for found in BLOCK.finditer(text):
             if not re.match(r"<!-- needs |<!-- example ", found["above"] or ""):

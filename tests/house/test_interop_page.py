@@ -1,0 +1,33 @@
+"""docs/interop.md and docs/recipes: each system that is tested has a page, and each page is tested."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.interop.systems import page
+from tests.interop.systems.recipes import RECIPES, load_recipe
+from tests.interop.systems.system import names
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_every_recipe_is_code_under_test() -> None:
+    assert sorted(file.stem for file in RECIPES.glob("*.md")) == names()
+
+
+def test_the_page_is_what_the_tests_declare() -> None:
+    assert page.PAGE.read_text(encoding="utf-8") == page.text(), "run `python -m tests.interop.systems --page`"
+
+
+def test_the_site_shows_every_recipe() -> None:
+    shown = (ROOT / ".mkdocs.yml").read_text(encoding="utf-8")
+    assert [name for name in names() if f": recipes/{name}.md" not in shown] == []
+
+
+def test_a_recipe_keeps_its_line_numbers() -> None:
+    for name in names():
+        lines = (RECIPES / f"{name}.md").read_text(encoding="utf-8").splitlines()
+        for value in vars(load_recipe(name)).values():
+            code = getattr(value, "__code__", None)
+            if code is not None and code.co_filename == str(RECIPES / f"{name}.md"):
+                assert f"def {value.__name__}" in "\n".join(lines[code.co_firstlineno - 1 : code.co_firstlineno + 4])

@@ -1,0 +1,89 @@
+"""The fixtures of the rows: those of tests/interop, over a JVM that has this system's jars."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from pyrs.jvm.packages import resolve
+
+from pyrs import jvm
+from tests.interop.harness import Java, JPypeJava, Py4JJava
+from tests.interop.systems import system as systems
+from tests.interop.systems.recipes import load_recipe
+
+FOLDER = Path(__file__).parent
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if FOLDER in item.path.parents:
+            item.add_marker("system")
+
+
+@pytest.fixture(scope="session")
+def tested(request: pytest.FixtureRequest) -> tuple[str, systems.System]:
+    """The one system of this process: a JVM has one class path."""
+    modules = {item.path.stem: item.module for item in request.session.items if isinstance(item, pytest.Function)}
+    if len(modules) != 1:
+        raise pytest.UsageError(
+            f"one system a process: {', '.join(sorted(modules))} were asked for together; "
+            "`python -m tests.interop.systems` runs several"
+        )
+    [(stem, module)] = modules.items()
+    return stem.removeprefix("test_"), systems.of_module(module)
+
+
+@pytest.fixture(scope="session")
+def interop_jars(tested: tuple[str, systems.System], tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    name, system = tested
+    jars = resolve([*system.packages, *system.test_packages])
+    sources = FOLDER / "java" / name
+    return [_compiled(sources, jars, tmp_path_factory.mktemp("java")), *jars] if sources.is_dir() else jars
+
+
+def _compiled(sources: Path, jars: list[Path], folder: Path) -> Path:
+    compiler = shutil.which("javac")
+    if compiler is None:
+        raise FileNotFoundError("javac was not found: install a JDK")
+    files = sorted(map(str, sources.rglob("*.java")))
+    classpath = ":".join(map(str, jars))
+    command = [compiler, "--release", "17", "-nowarn", "-proc:none", "-cp", classpath, "-d", str(folder), *files]
+    subprocess.run(command, check=True, timeout=90)
+    jar = folder.parent / f"{folder.name}.jar"
+    return Path(shutil.make_archive(str(jar), "zip", folder)).rename(jar)
+
+
+@pytest.fixture(scope="session")
+def machine(
+    carrier: str, tested: tuple[str, systems.System], interop_jars: list[Path]
+) -> Iterator[tuple[Callable[..., jvm.Bridge], Java]]:
+    """How to open a bridge to the JVM, and how to call it; a driver has its jars as from ``spark.jars.packages``."""
+    gateway = "jpype" if carrier == "jpype" else "spark"
+    if gateway not in tested[1].gateways:
+        raise pytest.UsageError(f"{tested[0]} runs on {', '.join(tested[1].gateways)}, not on {gateway}")
+    if gateway == "jpype":
+        with jvm.launch(classpath=interop_jars):
+            yield jvm.launch, JPypeJava()
+        return
+    from pyspark.sql import SparkSession
+
+    quiet = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", "spark.log.level": "ERROR"}
+    builder = SparkSession.builder.master("local[2]").appName("pyrs-systems").config("spark.driver.memory", "1g")
+    spark: Any = builder.config(map=quiet).config("spark.jars", ",".join(map(str, interop_jars))).getOrCreate()
+    try:
+        yield partial(jvm.connect, spark), Py4JJava(spark.sparkContext._gateway)
+    finally:
+        spark.stop()
+
+
+@pytest.fixture(scope="session")
+def recipe(tested: tuple[str, systems.System]) -> ModuleType:
+    """What the system's page shows."""
+    return load_recipe(tested[0])

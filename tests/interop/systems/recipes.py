@@ -1,0 +1,25 @@
+"""The code of a recipe, as a module: what the page shows is what the tests call."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from types import ModuleType
+
+RECIPES = Path(__file__).resolve().parents[3] / "docs" / "recipes"
+BLOCK = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+
+
+def load_recipe(name: str) -> ModuleType:
+    """Runs the ``python`` blocks of ``docs/recipes/<name>.md`` as one module, with the page's line numbers."""
+    page = RECIPES / f"{name}.md"
+    text = page.read_text(encoding="utf-8")
+    lines = [""] * text.count("\n")
+    for block in BLOCK.finditer(text):
+        first = text.count("\n", 0, block.start(1))
+        code = block[1].splitlines()
+        lines[first : first + len(code)] = code
+    module = ModuleType(f"recipe_{name}")
+    module.__file__ = str(page)
+    exec(compile("\n".join(lines), str(page), "exec", dont_inherit=True), module.__dict__)
+    return module
