@@ -12,10 +12,19 @@ from pyspark.sql import Row
 from pyspark.sql import types as spark_types
 from pyspark.sql.pandas.types import to_arrow_schema
 
-__all__ = ["SHAPES", "Shape", "arrow_schema", "checked_shape", "opened", "read_batch", "read_stream", "with_zone"]
+__all__ = [
+    "SHAPES",
+    "Shape",
+    "arrow_schema",
+    "checked_shape",
+    "opened",
+    "prefers_large",
+    "read_batch",
+    "read_stream",
+    "session_zone",
+    "with_zone",
+]
 
-_LARGE = "spark.sql.execution.arrow.useLargeVarTypes"
-_ZONE = "spark.sql.session.timeZone"
 _VARIANT: Any = getattr(spark_types, "VariantType", ())
 
 SHAPES = ("rows", "tuples", "dicts", "arrow", "pandas")
@@ -108,10 +117,19 @@ def opened(df: Any, as_: str) -> tuple[Shape, pyarrow.Schema]:
     Raises:
         TypeError, ValueError, ImportError: see ``checked_shape`` and ``arrow_schema``.
     """
-    conf = df.sparkSession.conf
-    schema = df.schema
-    shape = checked_shape(as_, schema, conf.get(_ZONE))
-    return shape, arrow_schema(schema, conf.get(_LARGE, "false") == "true")
+    spark, schema = df.sparkSession, df.schema
+    return checked_shape(as_, schema, session_zone(spark)), arrow_schema(schema, prefers_large(spark))
+
+
+def session_zone(spark: Any) -> str:
+    """Return the time zone of a session, in which pandas shows times."""
+    zone: str = spark.conf.get("spark.sql.session.timeZone")
+    return zone
+
+
+def prefers_large(spark: Any) -> bool:
+    """Return whether texts and binaries of a session travel in Arrow's large types."""
+    return bool(spark.conf.get("spark.sql.execution.arrow.useLargeVarTypes", "false") == "true")
 
 
 def read_batch(data: bytes, schema: pyarrow.Schema) -> pyarrow.RecordBatch:

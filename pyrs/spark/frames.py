@@ -257,7 +257,7 @@ class _FramesRun(Coordinator[Any]):
             self._count = reader.open()
             self._reader = reader
         except Exception as error:
-            self.post(self._fail_unless_over, error)
+            self.post(self._fail, error)
             return
         self.wake()
 
@@ -277,9 +277,6 @@ class _FramesRun(Coordinator[Any]):
 
     def _is_over(self) -> bool:
         return not self._live
-
-    def _fail_unless_over(self, error: BaseException) -> None:
-        self._fail(error)
 
     def _release(self) -> None:
         if self._jobs is not None:

@@ -18,7 +18,7 @@ from pyrs._core.text import checked_callable, checked_natural, checked_publisher
 from pyrs.api import Publisher, Subscriber
 from pyrs.errors import JvmUnavailable
 from pyrs.operators.buffering import Countdown
-from pyrs.spark.arrow import checked_shape
+from pyrs.spark.arrow import checked_shape, prefers_large
 from pyrs.spark.schemas import RowEncoder, checked_schema
 from pyrs.spark.sessions import Jobs, lane_executor, live_context
 from pyrs.stream.single import Single
@@ -89,12 +89,11 @@ def for_each_frame(
     source = checked_publisher(publisher, "publisher")
     session = _session(spark)
     struct = checked_schema(session, schema)
-    large = session.conf.get("spark.sql.execution.arrow.useLargeVarTypes", "false") == "true"
     return Single(
         _Frames(
             source,
             session,
-            RowEncoder(struct, large),
+            RowEncoder(struct, prefers_large(session)),
             checked_callable(fn, "fn"),
             checked_natural(max_rows, "max_rows", 1),
             checked_seconds(max_wait, "max_wait", positive=True),

@@ -224,7 +224,7 @@ class _QueryRun(Coordinator[Batch]):
             if self._stopped:
                 self.post(lambda _: self._complete())
             else:
-                self.post(self._query_failed, self._explained(error))
+                self.post(self._fail, self._explained(error))
         else:
             self.post(lambda _: self._complete())
 
@@ -236,9 +236,6 @@ class _QueryRun(Coordinator[Batch]):
             return unavailable
         error.__cause__ = error.__cause__ or self._reason
         return error
-
-    def _query_failed(self, error: BaseException) -> None:
-        self._fail(error)
 
     def _take(self, df: Any, batch_id: int) -> None:
         """Pass a batch on, and return when it was acknowledged. On the query's thread.

@@ -122,7 +122,7 @@ def read_stream(
     if not isinstance(journal, (str, PathLike, type(None))):
         raise TypeError(f"journal must be the path of a folder, not {type(journal).__name__}")
     schema = checked_schema(spark, schema)
-    encoder = RowEncoder(schema)
+    encoder = RowEncoder(schema)  # never with large types: a journal is read in sessions of either kind
     kept = None if journal is None else _opened(fspath(journal))
     try:
         hub = Hub(publisher, encoder, rows, room, on_restart, kept, context.defaultParallelism)

@@ -11,7 +11,7 @@ from pyrs._core.context import capture
 from pyrs._core.coordinator import Coordinator, Operator
 from pyrs._core.text import checked_callable, name_of
 from pyrs.api import Processor, Publisher, Subscriber
-from pyrs.spark.arrow import checked_shape
+from pyrs.spark.arrow import checked_shape, prefers_large, session_zone
 from pyrs.spark.executing import Delivery, Staged
 from pyrs.spark.failures import partition_failed
 from pyrs.spark.queries import batches
@@ -74,14 +74,13 @@ def apply(
     makes_processor = _makes_processor(stage)
     spark = df.sparkSession
     struct = checked_schema(spark, schema)
-    conf, zone = spark.conf, spark.conf.get("spark.sql.session.timeZone")
-    large = conf.get("spark.sql.execution.arrow.useLargeVarTypes", "false") == "true"
-    rows = int(conf.get("spark.sql.execution.arrow.maxRecordsPerBatch"))
+    zone = session_zone(spark)
+    rows = int(spark.conf.get("spark.sql.execution.arrow.maxRecordsPerBatch"))
     staged = Staged(
         stage,
         makes_processor,
         checked_shape(as_, df.schema, zone),
-        RowEncoder(struct, large),
+        RowEncoder(struct, prefers_large(spark)),
         zone,
         rows if rows > 0 else _ROWS,
     )
@@ -147,7 +146,7 @@ def for_each_partition(
     if not df.isStreaming and (checkpoint, trigger) != (None, None):
         raise ValueError("checkpoint and trigger are for a streaming DataFrame, and df is none")
     checked_callable(subscriber_factory, "subscriber_factory")
-    shape = checked_shape(as_, df.schema, df.sparkSession.conf.get("spark.sql.session.timeZone"))
+    shape = checked_shape(as_, df.schema, session_zone(df.sparkSession))
     mapped = df.mapInArrow(_task(Delivery(subscriber_factory, shape)), "elements long")
     call = f"for_each_partition({name_of(subscriber_factory)}, as_={as_!r})"
     if df.isStreaming:
@@ -229,16 +228,13 @@ class _DeliveriesRun(Coordinator[int]):
             count = _counted(self._mapped.alias("pyrs"))
         except Exception as error:
             if self._live:  # else it is most likely the cancel itself
-                self.post(self._job_failed, error)
+                self.post(self._fail, error)
         else:
             self.post(self._job_done, count)
 
     def _job_done(self, count: int) -> None:
         self._emit(count)
         self._complete()
-
-    def _job_failed(self, error: BaseException) -> None:
-        self._fail(error)
 
     def _release(self) -> None:
         if self._jobs is not None:
