@@ -22,6 +22,7 @@ from pyrs.jvm.bridge import DEFAULT_CALL_TIMEOUT_SECONDS, DEFAULT_MAX_THREADS, B
 from pyrs.jvm.gateways import gateway_for, launch_gateway
 from pyrs.jvm.link.window import DEFAULT_MAX_PREFETCH
 from pyrs.jvm.mirrors import JavaFuture, JavaObject, JavaProcessor, JavaPublisher, JavaSubscriber
+from pyrs.jvm.packages import resolve
 
 __all__ = [
     "Bridge",
@@ -74,6 +75,9 @@ def launch(
     classpath: Sequence[str | PathLike[str]] = (),
     jvm_options: Sequence[str] = (),
     *,
+    packages: Sequence[str] = (),
+    repositories: Sequence[str | PathLike[str]] = (),
+    exclude: Sequence[str] = (),
     max_prefetch: int = DEFAULT_MAX_PREFETCH,
     max_threads: int = DEFAULT_MAX_THREADS,
     call_timeout_seconds: float = DEFAULT_CALL_TIMEOUT_SECONDS,
@@ -86,16 +90,26 @@ def launch(
     Args:
         classpath: jars and directories, ahead of ours.
         jvm_options: options of the JVM, such as ``"-Xmx1g"``. A second call refuses different ones.
+        packages: Maven coordinates, ``group:artifact:version``, as in ``spark.jars.packages``. They and what they
+            depend on are fetched once, see `pyrs.jvm.packages.resolve`, and are searched after `classpath`.
+        repositories: addresses or folders of Maven repositories, searched after Maven Central.
+        exclude: ``group:artifact`` of dependencies to leave out.
         max_prefetch: see `connect`.
         max_threads: see `connect`.
         call_timeout_seconds: see `connect`.
         name: see `connect`.
 
     Raises:
-        JvmUnavailable: JPype is not installed, or no JVM of version 11 or later was found.
+        JvmUnavailable: JPype is not installed, no JVM of version 11 or later was found, or a package is not to be had.
+        FileNotFoundError: a part of the class path is not there.
+        ValueError: a coordinate, a repository or an exclusion is malformed.
+        TypeError: a list is due, and it is one text or path.
     """
+    if isinstance(classpath, (str, PathLike)):
+        raise TypeError("classpath takes a list of paths, not one path")
+    jars = resolve(packages, repositories, exclude=exclude)
     return Bridge(
-        launch_gateway(classpath=classpath, jvm_options=jvm_options),
+        launch_gateway(classpath=[*classpath, *jars], jvm_options=jvm_options),
         max_prefetch=max_prefetch,
         max_threads=max_threads,
         call_timeout_seconds=call_timeout_seconds,

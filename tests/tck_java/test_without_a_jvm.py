@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from pyrs.errors import JvmUnavailable
+from pyrs.jvm.downloads import Jar
 from pyrs.tck import JavaReferee, Kind, Report, Status, Verdict
-from pyrs.tck._java.jars import JARS, Jar, cache_folder, kit_jars
+from pyrs.tck._java.jars import JARS, cache_folder, kit_jars
 from pyrs.tck._java.proxies import as_long
 from pyrs.tck.referees import JAVA_DOES_NOT_LOOK, chosen, compared, disagreement
 

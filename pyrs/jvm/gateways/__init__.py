@@ -13,7 +13,7 @@ from pyrs.errors import JvmUnavailable
 from pyrs.jvm.gateways.base import Control, Gateway
 from pyrs.jvm.gateways.sources import CONNECT_ACCEPTS, py4j_gateway_of
 
-__all__ = ["Control", "Gateway", "gateway_for", "launch_gateway"]
+__all__ = ["Control", "Gateway", "default_java_home", "gateway_for", "launch_gateway"]
 
 
 def gateway_for(source: object | None = None) -> Gateway:
@@ -68,6 +68,15 @@ def launch_gateway(
     except ImportError as error:
         raise _missing("jpype", "jpype", error) from error
     return launched_gateway(classpath, jvm_options, jvm_path)
+
+
+def default_java_home() -> str | None:
+    """The home of the JVM that JPype would start; None where there is neither JPype nor a JVM."""
+    try:
+        from pyrs.jvm.gateways.jpype import default_java_home
+    except ImportError:
+        return None
+    return default_java_home()
 
 
 def _missing(package: str, extra: str, error: ImportError) -> JvmUnavailable:

@@ -25,7 +25,7 @@ from pyrs.jvm.gateways.loading import load_entry
 from pyrs.jvm.gateways.shield import Shield
 from pyrs.jvm.gateways.stacks import java_error
 
-__all__ = ["JPypeGateway", "JPypeJava", "launched_gateway", "running_gateway"]
+__all__ = ["JPypeGateway", "JPypeJava", "default_java_home", "launched_gateway", "running_gateway"]
 
 T = TypeVar("T")
 
@@ -42,6 +42,15 @@ def running_gateway() -> JPypeGateway:
             "jpype.startJVM(), or use jvm.launch()"
         )
     return JPypeGateway()
+
+
+def default_java_home() -> str | None:
+    """See :func:`pyrs.jvm.gateways.default_java_home`."""
+    try:
+        library = Path(jpype.getDefaultJVMPath()).resolve()
+    except Exception:  # JVMNotFoundException, JVMNotSupportedException
+        return None
+    return str(library.parents[2])  # lib/server/libjvm.so, bin/server/jvm.dll
 
 
 def launched_gateway(

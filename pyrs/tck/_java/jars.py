@@ -2,33 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
-import os
-import urllib.error
-import urllib.request
 from pathlib import Path
-from typing import NamedTuple
 
-from pyrs.errors import JvmUnavailable
+from pyrs.jvm import downloads
+from pyrs.jvm.downloads import Jar
 
-__all__ = ["JARS", "Jar", "cache_folder", "kit_jars"]
-
-_REPOSITORY = "https://repo1.maven.org/maven2"
-_TIMEOUT = 60.0
-_LARGEST = 8 << 20
-
-
-class Jar(NamedTuple):
-    """A file of Maven Central's, and its SHA-256."""
-
-    path: str
-    sha256: str
-
-    @property
-    def name(self) -> str:
-        """The file's name."""
-        return self.path.rpartition("/")[2]
-
+__all__ = ["JARS", "cache_folder", "kit_jars"]
 
 JARS = (
     Jar(
@@ -57,8 +36,7 @@ JARS = (
 
 def cache_folder() -> Path:
     """Where the jars are kept: ``$XDG_CACHE_HOME/pyrs/tck-1.0.4``, or the same below ``~/.cache``."""
-    base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-    return Path(base) / "pyrs" / "tck-1.0.4"
+    return downloads.cache_folder() / "tck-1.0.4"
 
 
 def kit_jars(folder: Path | None = None) -> list[Path]:
@@ -70,41 +48,4 @@ def kit_jars(folder: Path | None = None) -> list[Path]:
         JvmUnavailable: a jar is neither in the cache nor to be had, or is not the one that it should be.
     """
     folder = cache_folder() if folder is None else folder
-    return [_jar(jar, folder / jar.name) for jar in JARS]
-
-
-def _jar(jar: Jar, file: Path) -> Path:
-    if file.is_file() and _digest(file.read_bytes()) == jar.sha256:
-        return file
-    repository = (os.environ.get("PYRS_MAVEN_REPOSITORY") or _REPOSITORY).rstrip("/")
-    address = f"{repository}/{jar.path}"
-    try:
-        with urllib.request.urlopen(address, timeout=_TIMEOUT) as response:
-            content: bytes = response.read(_LARGEST)
-    except (OSError, ValueError) as error:
-        reason = error.reason if isinstance(error, urllib.error.URLError) else error
-        raise JvmUnavailable(
-            f"the Java referee needs {jar.name}: it is not in {file.parent}, and {address} cannot be read ({reason}). "
-            "Run it once with a network, put the file there, or set PYRS_MAVEN_REPOSITORY to a mirror of Maven Central"
-        ) from error
-    if _digest(content) != jar.sha256:
-        raise JvmUnavailable(
-            f"what came from {address} is not {jar.name}: its SHA-256 is {_digest(content)} and should be {jar.sha256}"
-        )
-    _keep(file, content)
-    return file
-
-
-def _keep(file: Path, content: bytes) -> None:
-    """Write under another name first: several processes may fetch at once, and none may see half a file."""
-    part = file.with_name(f"{file.name}.{os.getpid()}")
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        part.write_bytes(content)
-        part.replace(file)
-    except OSError as error:
-        raise JvmUnavailable(f"the Java referee cannot keep its jars in {file.parent}: {error}") from error
-
-
-def _digest(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()
+    return [downloads.kept(jar, folder, "the Java referee") for jar in JARS]

@@ -1,0 +1,53 @@
+"""Maven coordinates, as a user writes them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+__all__ = ["Coordinate"]
+
+_FORM = "group:artifact:version, group:artifact:version:classifier, or either with @jar behind it"
+_WORD = r"[A-Za-z0-9_][A-Za-z0-9_.+-]*"
+_COORDINATE = re.compile(
+    rf"(?P<group>{_WORD}):(?P<artifact>{_WORD}):(?P<version>[^\s:@/\\<>\"']+)(?::(?P<classifier>{_WORD}))?(?P<alone>@jar)?"
+)
+_CHANGING = re.compile(r"-SNAPSHOT$|\+$|^latest\.|^[\[\](]")
+
+
+@dataclass(frozen=True)
+class Coordinate:
+    """One package: a file of a Maven repository, with what it depends on unless it is wanted alone."""
+
+    group: str
+    artifact: str
+    version: str
+    classifier: str | None = None
+    alone: bool = False
+    """Without its dependencies: what ``@jar`` says in Gradle, too."""
+
+    @classmethod
+    def parse(cls, text: str) -> Coordinate:
+        """Read ``group:artifact:version``, ``...:classifier`` and ``...@jar``.
+
+        Raises:
+            ValueError: it is none of these.
+
+        Example:
+            >>> Coordinate.parse("io.projectreactor:reactor-core:3.6.0").version
+            '3.6.0'
+        """
+        match = _COORDINATE.fullmatch(text)
+        if match is None:
+            raise ValueError(f"{text!r} is no Maven coordinate: it takes the form {_FORM}")
+        group, artifact, version, classifier, alone = match.groups()
+        return cls(group, artifact, version, classifier, alone is not None)
+
+    @property
+    def may_change(self) -> bool:
+        """Whether it may stand for another file tomorrow: a snapshot, a range, ``latest.release``."""
+        return _CHANGING.search(self.version) is not None
+
+    def __str__(self) -> str:
+        parts = [self.group, self.artifact, self.version, *([self.classifier] if self.classifier else [])]
+        return ":".join(parts) + ("@jar" if self.alone else "")

@@ -1,0 +1,139 @@
+"""Apache Ivy, as a process: what it is told in its files, and what its answer means."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from xml.sax.saxutils import quoteattr
+
+from pyrs.errors import JvmUnavailable
+from pyrs.jvm import downloads
+from pyrs.jvm.coordinates import Coordinate
+from pyrs.jvm.gateways import default_java_home
+
+__all__ = ["IVY", "run_ivy"]
+
+# The version that Spark 4 brings.
+IVY = downloads.Jar(
+    "org/apache/ivy/ivy/2.5.3/ivy-2.5.3.jar", "9502aa5aabf0b1484924a13ef4b5d24f121f7f91aab6768f11cc9d0906c0803b"
+)
+_MISSING = re.compile(r"^\s*:: ([^\s#]+)#([^\s;]+);([^\s:!]+)(?:!(\S+))?(?:: (.+))?$", re.MULTILINE)
+_UNREACHABLE = re.compile(r"Server access error at url \S+ \((.+)\)|(Host \S+ not found)")
+_AS_PATHS = "[organisation]/[module]/[revision]/[artifact]-[revision](-[classifier]).[ext]"
+
+
+def run_ivy(
+    coordinates: Sequence[Coordinate], repositories: Sequence[str], exclusions: Sequence[str], folder: Path
+) -> list[Path]:
+    """Resolve into ``folder/jars``. Waits for the Java process, which gives up on a server after a minute of silence.
+
+    Raises:
+        JvmUnavailable: no Java, no Ivy, no room, or a package that is not to be had.
+    """
+    java = _java()
+    ivy = _ivy(folder / "ivy")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        # What belongs to this run alone has a folder of its own; the jars are shared, under Ivy's own locks.
+        with tempfile.TemporaryDirectory(prefix="run-", dir=folder) as run:
+            settings, module, answer = (Path(run) / name for name in ("settings.xml", "ivy.xml", "class-path"))
+            settings.write_text(_settings(repositories, folder / "jars", Path(run)), encoding="utf-8")
+            module.write_text(_module(coordinates, exclusions), encoding="utf-8")
+            command = [java, "-Dfile.encoding=UTF-8", "-jar", str(ivy), "-novalidate"]
+            command += ["-settings", str(settings), "-ivy", str(module), "-cachepath", str(answer)]
+            done = subprocess.run(
+                command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False
+            )
+            output = done.stdout.decode("utf-8", "replace")
+            paths = answer.read_text(encoding="utf-8").strip() if answer.exists() else ""
+    except OSError as error:
+        raise JvmUnavailable(f"packages cannot be resolved into {folder}: {error}") from error
+    if done.returncode:
+        raise JvmUnavailable(_reason(output, repositories, folder))
+    return [Path(path) for path in paths.split(os.pathsep) if path.endswith(".jar")]
+
+
+def _java() -> str:
+    """The ``java`` of JAVA_HOME, of PATH, or beside the JVM that JPype would take."""
+    homes = [os.environ.get("JAVA_HOME"), None, default_java_home()]
+    for home in homes:
+        found = shutil.which("java", path=os.path.join(home, "bin")) if home else shutil.which("java")
+        if found:
+            return found
+    raise JvmUnavailable(
+        "packages are resolved by a Java program, and no java was found in JAVA_HOME or on PATH: install a JDK or JRE "
+        "of Java 11 or later and set JAVA_HOME, or give jars as classpath="
+    )
+
+
+def _ivy(folder: Path) -> Path:
+    spark = importlib.util.find_spec("pyspark")
+    for place in (spark.submodule_search_locations or ()) if spark else ():
+        file = Path(place) / "jars" / IVY.name
+        if downloads.is_jar(IVY, file):
+            return file
+    return downloads.kept(IVY, folder, "jvm.launch(packages=...)")
+
+
+def _settings(repositories: Sequence[str], jars: Path, run: Path) -> str:
+    resolvers = "".join(
+        f'<ibiblio name={quoteattr(root)} m2compatible="true" root={quoteattr(root)} timeoutConstraint="net"/>'
+        for root in dict.fromkeys(repositories)
+    )
+    return (
+        '<ivysettings><settings defaultResolver="all"/>'
+        f"<caches defaultCacheDir={quoteattr(str(jars))} resolutionCacheDir={quoteattr(str(run / 'resolution'))}"
+        f' artifactPattern="{_AS_PATHS}" lockStrategy="artifact-lock-nio"/>'
+        '<timeout-constraints><timeout-constraint name="net" connectionTimeout="20000" readTimeout="60000"/>'
+        f'</timeout-constraints><resolvers><chain name="all">{resolvers}</chain></resolvers></ivysettings>'
+    )
+
+
+def _module(coordinates: Sequence[Coordinate], exclusions: Sequence[str]) -> str:
+    excluded = (each.split(":") for each in exclusions)
+    return (
+        '<ivy-module version="2.0" xmlns:m="http://ant.apache.org/ivy/maven">'
+        '<info organisation="io.pyrs" module="request"/><configurations><conf name="default"/></configurations>'
+        f"<dependencies>{''.join(map(_dependency, coordinates))}"
+        + "".join(f'<exclude org={quoteattr(g)} module={quoteattr(a)} matcher="glob"/>' for g, a in excluded)
+        + "</dependencies></ivy-module>"
+    )
+
+
+def _dependency(coordinate: Coordinate) -> str:
+    name = quoteattr(coordinate.artifact)
+    classifier = f" m:classifier={quoteattr(coordinate.classifier)}" if coordinate.classifier else ""
+    artifact = f'<artifact name={name} type="jar" ext="jar"{classifier}/>'
+    return (
+        f"<dependency org={quoteattr(coordinate.group)} name={name} rev={quoteattr(coordinate.version)}"
+        f' conf="default-&gt;default" transitive="{str(not coordinate.alone).lower()}">'
+        f"{artifact if classifier or coordinate.alone else ''}</dependency>"
+    )
+
+
+def _reason(output: str, repositories: Sequence[str], folder: Path) -> str:
+    """What went wrong, from what Ivy wrote: which packages, and whether a repository could not be reached."""
+    missing = dict.fromkeys(
+        f"{group}:{artifact}:{version}" + (f" (the file {file})" if file else "")
+        + (f" ({why})" if why and why != "not found" else "")
+        for group, artifact, version, file, why in _MISSING.findall(output)
+    )  # fmt: skip
+    if not missing:
+        return f"packages cannot be resolved; Ivy said:\n{output.strip()}"
+    names, places = ", ".join(missing), ", ".join(dict.fromkeys(repositories))
+    silent = dict.fromkeys(error or host for error, host in _UNREACHABLE.findall(output))
+    if silent:
+        return (
+            f"not in {folder}, and a repository cannot be reached ({'; '.join(silent)}): {names}. Asked: {places}. Run it "
+            "once with a network, set PYRS_MAVEN_REPOSITORY to a mirror of Maven Central, or give the jars as classpath="
+        )
+    return (
+        f"not found: {names}. Asked: {places}. Look at the spelling and the version, or name the repository that has "
+        "it in repositories="
+    )

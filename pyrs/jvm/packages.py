@@ -1,0 +1,137 @@
+"""Jars by Maven coordinates: ``jvm.launch(packages=[...])``, resolved once with their dependencies, then from a cache.
+
+Apache Ivy resolves, in a Java process of its own: it is what resolves ``spark.jars.packages``, so that a JVM of
+JPype's and a Spark driver get the same versions. Where two versions of a library are asked for, the later one wins.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import sys
+import tempfile
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from pyrs.jvm import downloads
+from pyrs.jvm.coordinates import Coordinate
+from pyrs.jvm.ivy import IVY, run_ivy
+
+__all__ = ["resolve"]
+
+_EXCLUSION = re.compile(r"[A-Za-z0-9_.*+-]+:[A-Za-z0-9_.*+-]+")
+
+
+def resolve(
+    packages: Sequence[str],
+    repositories: Sequence[str | os.PathLike[str]] = (),
+    cache: str | os.PathLike[str] | None = None,
+    *,
+    exclude: Sequence[str] = (),
+) -> list[Path]:
+    """The jars of some packages and of all that they need at run time, fetched where they are not in the cache.
+
+    What was resolved is remembered, for the same arguments: a second call starts no Java process, needs no network,
+    and only looks whether the files are there with their sizes. Versions that may change (``-SNAPSHOT``, ``1.+``,
+    ``[1.0,2.0)``, ``latest.release``) are resolved each time. Several processes may resolve into one cache.
+
+    The packages that are named and those that they depend on are resolved together. Where two versions of one are
+    asked for, the later one is taken, as with ``spark.jars.packages``; name the version that you want, and `exclude`
+    what you do not.
+
+    Args:
+        packages: ``group:artifact:version``, as in ``spark.jars.packages``; ``group:artifact:version:classifier`` for
+            one of the other files of a package; with ``@jar`` behind it, the file alone, without its dependencies.
+        repositories: addresses of Maven repositories, or folders, to be searched after Maven Central.
+            ``PYRS_MAVEN_REPOSITORY`` names what is searched in place of Maven Central.
+        cache: the folder to keep the jars in; None for ``$XDG_CACHE_HOME/pyrs/packages``, or the same below
+            ``~/.cache``.
+        exclude: ``group:artifact`` of dependencies to leave out, as in ``spark.jars.excludes``; ``*`` stands for
+            anything.
+
+    Returns:
+        The jars, those of the packages first.
+
+    Raises:
+        ValueError: a coordinate, a repository or an exclusion is malformed.
+        JvmUnavailable: a package or one of its dependencies is not to be had, or there is no Java to resolve with.
+
+    Example:
+        >>> [jar.name for jar in resolve(["io.projectreactor:reactor-core:3.6.0"])]  # doctest: +SKIP
+        ['reactor-core-3.6.0.jar', 'reactive-streams-1.0.4.jar']
+    """
+    coordinates = [Coordinate.parse(package) for package in _several(packages, "packages")]
+    roots = [downloads.repository(), *map(_root, _several(repositories, "repositories"))]
+    exclusions = [_exclusion(each) for each in _several(exclude, "exclude")]
+    if not coordinates:
+        return []
+    # Resolved, because Ivy answers with canonical paths.
+    folder = (downloads.cache_folder() / "packages" if cache is None else Path(os.fspath(cache))).resolve()
+    request = {
+        "ivy": IVY.name,
+        "packages": [asdict(coordinate) for coordinate in coordinates],
+        "repositories": roots,
+        "exclude": exclusions,
+    }
+    record = folder / "resolved" / f"{hashlib.sha256(json.dumps(request).encode()).hexdigest()}.json"
+    changing = any(coordinate.may_change for coordinate in coordinates)
+    remembered = None if changing else _remembered(record, folder)
+    if remembered is not None:
+        return remembered
+    names = ", ".join(map(str, coordinates))
+    print(f"pyrs: resolving {names} into {folder} (the first time may take a while)", file=sys.stderr, flush=True)
+    jars = run_ivy(coordinates, roots, exclusions, folder)
+    if not changing:
+        _remember(record, folder, request, jars)
+    return jars
+
+
+def _several(values: Iterable[Any], name: str) -> Iterable[Any]:
+    if isinstance(values, (str, os.PathLike)):
+        raise TypeError(f"{name} takes a list, not one {type(values).__name__}")
+    return values
+
+
+def _root(repository: str | os.PathLike[str]) -> str:
+    text = os.fspath(repository)
+    parts = urlsplit(text)
+    if isinstance(repository, os.PathLike) or len(parts.scheme) < 2:  # a folder, maybe behind the letter of a drive
+        if not os.path.isdir(text):
+            raise ValueError(f"{text} is no repository: neither an address such as https://... nor a folder")
+        return Path(text).absolute().as_uri()
+    if parts.username or parts.password:
+        raise ValueError(
+            f"the address of the repository at {parts.hostname} holds a user's name or a password, which errors and "
+            "the cache would show: fetch its jars with another tool and give them as classpath="
+        )
+    return text.rstrip("/")
+
+
+def _exclusion(text: str) -> str:
+    if not _EXCLUSION.fullmatch(text):
+        raise ValueError(f"{text!r} is no exclusion: it takes the form group:artifact, where * stands for anything")
+    return text
+
+
+def _remembered(record: Path, folder: Path) -> list[Path] | None:
+    """What the record names, if every file is there with the size that it had."""
+    try:
+        entries = json.loads(record.read_text(encoding="utf-8"))["jars"]
+        jars = [(folder / entry["path"], entry["size"]) for entry in entries]
+        return [jar for jar, _ in jars] if all(jar.stat().st_size == size for jar, size in jars) else None
+    except (OSError, ValueError, KeyError, TypeError):
+        return None  # never resolved, or somebody cleaned up
+
+
+def _remember(record: Path, folder: Path, request: dict[str, Any], jars: list[Path]) -> None:
+    entries = [{"path": jar.relative_to(folder).as_posix(), "size": jar.stat().st_size} for jar in jars]
+    record.parent.mkdir(parents=True, exist_ok=True)
+    # Under another name first: other processes may read it, and none may see half of it.
+    with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=record.parent, suffix=".part", delete=False) as part:
+        json.dump({**request, "jars": entries}, part, indent=1)
+    os.replace(part.name, record)
