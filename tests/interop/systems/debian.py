@@ -1,0 +1,37 @@
+"""Servers that Debian packages: what is missing is installed, and said."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+
+LONGEST_SECONDS = 300
+
+
+def need(package: str, present: bool) -> None:
+    """Installs a package where ``present`` is false, as root or by a sudo that asks for no password.
+
+    Raises:
+        FileNotFoundError: it cannot be installed from here; the message says what to do.
+    """
+    if present:
+        return
+    as_root = [] if os.geteuid() == 0 else ["sudo", "-n"]
+    if shutil.which("apt-get") is None or (as_root and shutil.which("sudo") is None):
+        raise FileNotFoundError(
+            f"Debian's package {package} is missing: install it (as root: apt-get install {package})"
+        )
+    print(f"pyrs: installing {package} with apt", flush=True)
+    apt = [*as_root, "env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-qq"]
+    # Old lists name versions that mirrors have no more; where there is no network, what is cached may do.
+    subprocess.run([*apt, "update"], check=False, capture_output=True, timeout=LONGEST_SECONDS)
+    done = subprocess.run(
+        [*apt, "install", "-y", "--no-install-recommends", package],
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=LONGEST_SECONDS,
+    )
+    if done.returncode:
+        raise FileNotFoundError(f"apt could not install {package}: {(done.stderr or done.stdout)[-2000:]}")
