@@ -123,11 +123,11 @@ class StagedSubscriber(Subscriber[Any], Subscription):
             if hooks.is_exit(refused):
                 raise refused
             return
-        for place, run in enumerate(self._runs):
-            if self._subscriber is None:
-                return  # a stage has ended the stream for the Subscriber, or he cancelled
-            if place >= self._cancelled:  # where one before has ended the stream, those behind may hold the end back
-                run.begin()
+        # The last one first: an end that a stage begins with passes those behind it when they have begun, too.
+        for place in reversed(range(len(self._runs))):
+            if self._subscriber is None or place < self._cancelled:
+                return  # a stage has ended the stream for the Subscriber or for all before it, or he cancelled
+            self._runs[place].begin()
 
     def on_next(self, element: Any, /) -> None:
         if element is None:

@@ -120,14 +120,6 @@ class _TakeRun(StageRun):
         self._to_ask = count
         self._lock = RLock()  # request comes from any thread
 
-    def on_complete(self) -> None:
-        self._left = -1  # the end has passed here: ``begin`` has nothing to end any more
-        self.complete()
-
-    def on_error(self, error: BaseException) -> None:
-        self._left = -1
-        self.fail(error)
-
     def begin(self) -> None:
         if not self._left:
             self.finish()
