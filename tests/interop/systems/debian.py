@@ -23,7 +23,7 @@ def need(package: str, present: bool) -> None:
             f"Debian's package {package} is missing: install it (as root: apt-get install {package})"
         )
     print(f"pyrs: installing {package} with apt", flush=True)
-    apt = [*as_root, "env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-qq"]
+    apt = [*as_root, "env", "DEBIAN_FRONTEND=noninteractive", "RUNLEVEL=1", "apt-get", "-qq"]
     # Old lists name versions that mirrors have no more; where there is no network, what is cached may do.
     subprocess.run([*apt, "update"], check=False, capture_output=True, timeout=LONGEST_SECONDS)
     done = subprocess.run(

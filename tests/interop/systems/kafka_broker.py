@@ -1,0 +1,61 @@
+"""A Kafka broker in KRaft mode: one node that is its own controller, from the artifacts on Maven Central."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import subprocess
+import uuid
+from base64 import urlsafe_b64encode
+from collections.abc import Iterator
+from pathlib import Path
+
+from pyrs.jvm.packages import resolve
+from tests.interop.systems.servers import START_SECONDS, free_port, listening, running
+
+PACKAGES = ("org.apache.kafka:kafka_2.13:3.9.1", "org.slf4j:slf4j-simple:1.7.36")
+SMALL = ["-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
+
+PROPERTIES = """
+process.roles=broker,controller
+node.id=1
+controller.quorum.voters=1@127.0.0.1:{controller}
+listeners=PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}
+advertised.listeners=PLAINTEXT://127.0.0.1:{port}
+controller.listener.names=CONTROLLER
+log.dirs={folder}/logs
+auto.create.topics.enable=false
+num.partitions=1
+offsets.topic.num.partitions=1
+offsets.topic.replication.factor=1
+transaction.state.log.num.partitions=1
+transaction.state.log.replication.factor=1
+transaction.state.log.min.isr=1
+group.initial.rebalance.delay.ms=0
+log.cleaner.enable=false
+"""
+
+
+@contextlib.contextmanager
+def kafka_broker(folder: Path) -> Iterator[str]:
+    """Its address, as in ``bootstrap.servers``."""
+    java = shutil.which("java")
+    if java is None:
+        raise FileNotFoundError("java was not found: install a JDK")
+    classpath = ":".join(map(str, resolve(PACKAGES)))
+    port = free_port()
+    properties = folder / "server.properties"
+    properties.write_text(PROPERTIES.format(port=port, controller=free_port(), folder=folder), encoding="utf-8")
+    start = [java, *SMALL, "-cp", classpath]
+    identity = urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+    formatting = [*start, "kafka.tools.StorageTool", "format", "-t", identity, "-c", str(properties)]
+    done = subprocess.run(formatting, capture_output=True, text=True, timeout=START_SECONDS)
+    if done.returncode:
+        raise RuntimeError(f"the storage of the broker could not be formatted: {(done.stdout + done.stderr)[-2000:]}")
+    log = folder / "output.log"
+    with running(
+        [*start, "kafka.Kafka", str(properties)],
+        folder,
+        lambda: "Kafka Server started" in log.read_text(encoding="utf-8", errors="replace") and listening(port),
+    ):
+        yield f"127.0.0.1:{port}"

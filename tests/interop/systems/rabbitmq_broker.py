@@ -1,0 +1,55 @@
+"""A RabbitMQ node of Debian's package, run by whoever runs the tests, with an epmd of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from tests.interop.systems import debian
+from tests.interop.systems.servers import free_port, listening, running
+
+SERVER = Path("/usr/lib/rabbitmq/bin/rabbitmq-server")  # the one on PATH insists on being root or rabbitmq
+
+
+@contextlib.contextmanager
+def rabbitmq_broker(folder: Path) -> Iterator[int]:
+    """Its AMQP port; the user and password are the package's own, guest."""
+    debian.need("rabbitmq-server", SERVER.exists())
+    port, distribution, names = free_port(), free_port(), free_port()
+    configuration = folder / "rabbitmq.conf"
+    configuration.write_text(f"listeners.tcp.1 = 127.0.0.1:{port}\nlog.console = true\n", encoding="utf-8")
+    plugins = folder / "plugins"
+    plugins.write_text("[].", encoding="utf-8")
+    environment = {
+        "HOME": str(folder),  # where Erlang keeps the cookie
+        "PATH": os.environ["PATH"],
+        "LANG": "C.UTF-8",
+        "ERL_EPMD_ADDRESS": "127.0.0.1",
+        "ERL_EPMD_PORT": str(names),
+        "RABBITMQ_NODENAME": f"pyrs-{os.getpid()}@localhost",
+        "RABBITMQ_DIST_PORT": str(distribution),
+        "RABBITMQ_MNESIA_BASE": str(folder / "mnesia"),
+        "RABBITMQ_LOG_BASE": str(folder / "log"),
+        "RABBITMQ_CONFIG_FILE": str(configuration),
+        "RABBITMQ_CONF_ENV_FILE": "/dev/null",
+        "RABBITMQ_ENABLED_PLUGINS_FILE": str(plugins),
+        "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS": "-kernel inet_dist_use_interface {127,0,0,1} +S 2",
+    }
+    registry = folder / "epmd"
+    registry.mkdir()
+    log = folder / "output.log"
+    # In the foreground and first: the server would start one as a daemon that outlives it.
+    with (
+        running(
+            ["epmd", "-address", "127.0.0.1", "-port", str(names)], registry, lambda: listening(names), environment
+        ),
+        running(
+            [str(SERVER)],
+            folder,
+            lambda: "Server startup complete" in log.read_text(encoding="utf-8", errors="replace") and listening(port),
+            environment,
+        ),
+    ):
+        yield port
