@@ -6,6 +6,7 @@ What a subcommand needs is imported when it runs, so that ``--help`` and ``versi
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module, resources, util
@@ -17,6 +18,7 @@ DESCRIPTION = "Reactive Streams for Python, and the bridge to every JVM library 
 EPILOG = """examples:
   python -m pyrs demo       MovieLens ratings through Spark's driver, Reactor and a Python Processor, with back pressure
   python -m pyrs tck my.tests:MyVerification    does my Publisher, Subscriber or Processor keep the rules?
+  python -m pyrs jars io.projectreactor:reactor-core:3.6.0    a class path by Maven coordinates
   python -m pyrs version    the package's version, and whether the bridge's jar and gateways are here
 """
 
@@ -61,6 +63,16 @@ def build_parser() -> argparse.ArgumentParser:
     )
     tck.add_argument("--junit", metavar="FILE", type=Path, help="write the verdicts as JUnit XML, too")
     tck.set_defaults(run=run_tck)
+    jars = commands.add_parser(
+        "jars",
+        help="fetch jars by Maven coordinates, and print the class path",
+        description="Resolves packages with all that they need, as jvm.launch(packages=...) and spark.jars.packages "
+        "do, keeps the jars in the cache, and prints the class path.",
+    )
+    jars.add_argument("packages", nargs="+", metavar="GROUP:ARTIFACT:VERSION", help="a Maven coordinate")
+    jars.add_argument("--repository", action="append", default=[], metavar="ADDRESS", help="asked after Maven Central")
+    jars.add_argument("--exclude", action="append", default=[], metavar="GROUP:ARTIFACT", help="left out")
+    jars.set_defaults(run=run_jars)
     version = commands.add_parser("version", help="show the version, and what of the bridge is installed")
     version.set_defaults(run=run_version)
     parser.add_argument("--version", action="version", version=f"pyrs {__version__}")
@@ -78,6 +90,20 @@ def run_demo(arguments: argparse.Namespace) -> int:
 def run_tck(arguments: argparse.Namespace) -> int:
     """Judges what the user names; the exit status is the verdict."""
     return int(import_module("pyrs.tck.command").run(arguments))
+
+
+def run_jars(arguments: argparse.Namespace) -> int:
+    """Prints the class path of what the user names."""
+    from pyrs.errors import PyrsError
+    from pyrs.jvm.packages import resolve
+
+    try:
+        found = resolve(arguments.packages, arguments.repository, exclude=arguments.exclude)
+    except (PyrsError, ValueError) as error:
+        print(f"pyrs jars: {error}", file=sys.stderr)
+        return 1
+    print(os.pathsep.join(map(str, found)))
+    return 0
 
 
 def run_version(arguments: argparse.Namespace) -> int:

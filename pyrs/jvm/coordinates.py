@@ -9,9 +9,8 @@ __all__ = ["Coordinate"]
 
 _FORM = "group:artifact:version, group:artifact:version:classifier, or either with @jar behind it"
 _WORD = r"[A-Za-z0-9_][A-Za-z0-9_.+-]*"
-_COORDINATE = re.compile(
-    rf"(?P<group>{_WORD}):(?P<artifact>{_WORD}):(?P<version>[^\s:@/\\<>\"']+)(?::(?P<classifier>{_WORD}))?(?P<alone>@jar)?"
-)
+_VERSION = r"[A-Za-z0-9_.+,()\[\]-]+"  # ranges, too
+_COORDINATE = re.compile(f"({_WORD}):({_WORD}):({_VERSION})(?::({_WORD}))?(@jar)?")
 _CHANGING = re.compile(r"-SNAPSHOT$|\+$|^latest\.|^[\[\](]")
 
 
@@ -32,11 +31,14 @@ class Coordinate:
 
         Raises:
             ValueError: it is none of these.
+            TypeError: it is no text.
 
         Example:
             >>> Coordinate.parse("io.projectreactor:reactor-core:3.6.0").version
             '3.6.0'
         """
+        if not isinstance(text, str):
+            raise TypeError(f"a coordinate is a str, such as 'group:artifact:version', not {type(text).__name__}")
         match = _COORDINATE.fullmatch(text)
         if match is None:
             raise ValueError(f"{text!r} is no Maven coordinate: it takes the form {_FORM}")

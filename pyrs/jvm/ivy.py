@@ -23,8 +23,9 @@ __all__ = ["IVY", "run_ivy"]
 IVY = downloads.Jar(
     "org/apache/ivy/ivy/2.5.3/ivy-2.5.3.jar", "9502aa5aabf0b1484924a13ef4b5d24f121f7f91aab6768f11cc9d0906c0803b"
 )
-_MISSING = re.compile(r"^\s*:: ([^\s#]+)#([^\s;]+);([^\s:!]+)(?:!(\S+))?(?:: (.+))?$", re.MULTILINE)
+_MISSING = re.compile(r"^\s*:: ([^\s#]+)#([^\s;]+);([^\s:!]+)", re.MULTILINE)
 _UNREACHABLE = re.compile(r"Server access error at url \S+ \((.+)\)|(Host \S+ not found)")
+_CHANGES = ' changingPattern=".*-SNAPSHOT" changingMatcher="regexp" checkmodified="true"'
 _AS_PATHS = "[organisation]/[module]/[revision]/[artifact]-[revision](-[classifier]).[ext]"
 
 
@@ -48,14 +49,19 @@ def run_ivy(
             command = [java, "-Dfile.encoding=UTF-8", "-jar", str(ivy), "-novalidate"]
             command += ["-settings", str(settings), "-ivy", str(module), "-cachepath", str(answer)]
             done = subprocess.run(
-                command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                env={**os.environ, "LC_ALL": "C.UTF-8"},  # in the C locale Java opens no file whose name is not ASCII
+                check=False,
             )
             output = done.stdout.decode("utf-8", "replace")
             paths = answer.read_text(encoding="utf-8").strip() if answer.exists() else ""
     except OSError as error:
         raise JvmUnavailable(f"packages cannot be resolved into {folder}: {error}") from error
     if done.returncode:
-        raise JvmUnavailable(_reason(output, repositories, folder))
+        raise JvmUnavailable(_reason(output, coordinates, repositories, folder))
     return [Path(path) for path in paths.split(os.pathsep) if path.endswith(".jar")]
 
 
@@ -83,15 +89,15 @@ def _ivy(folder: Path) -> Path:
 
 def _settings(repositories: Sequence[str], jars: Path, run: Path) -> str:
     resolvers = "".join(
-        f'<ibiblio name={quoteattr(root)} m2compatible="true" root={quoteattr(root)} timeoutConstraint="net"/>'
-        for root in dict.fromkeys(repositories)
+        f'<ibiblio name={name} root={name} m2compatible="true" timeoutConstraint="net"{_CHANGES}/>'
+        for name in map(quoteattr, dict.fromkeys(repositories))
     )
     return (
         '<ivysettings><settings defaultResolver="all"/>'
         f"<caches defaultCacheDir={quoteattr(str(jars))} resolutionCacheDir={quoteattr(str(run / 'resolution'))}"
         f' artifactPattern="{_AS_PATHS}" lockStrategy="artifact-lock-nio"/>'
         '<timeout-constraints><timeout-constraint name="net" connectionTimeout="20000" readTimeout="60000"/>'
-        f'</timeout-constraints><resolvers><chain name="all">{resolvers}</chain></resolvers></ivysettings>'
+        f'</timeout-constraints><resolvers><chain name="all"{_CHANGES}>{resolvers}</chain></resolvers></ivysettings>'
     )
 
 
@@ -101,9 +107,14 @@ def _module(coordinates: Sequence[Coordinate], exclusions: Sequence[str]) -> str
         '<ivy-module version="2.0" xmlns:m="http://ant.apache.org/ivy/maven">'
         '<info organisation="io.pyrs" module="request"/><configurations><conf name="default"/></configurations>'
         f"<dependencies>{''.join(map(_dependency, coordinates))}"
-        + "".join(f'<exclude org={quoteattr(g)} module={quoteattr(a)} matcher="glob"/>' for g, a in excluded)
+        + "".join(f'<exclude org={_pattern(g)} module={_pattern(a)} matcher="regexp"/>' for g, a in excluded)
         + "</dependencies></ivy-module>"
     )
+
+
+def _pattern(text: str) -> str:
+    """A name with ``*`` as a regular expression: Ivy's own matcher for them needs a library that it does not bring."""
+    return quoteattr(".*".join(map(re.escape, text.split("*"))))
 
 
 def _dependency(coordinate: Coordinate) -> str:
@@ -117,21 +128,22 @@ def _dependency(coordinate: Coordinate) -> str:
     )
 
 
-def _reason(output: str, repositories: Sequence[str], folder: Path) -> str:
+def _reason(output: str, coordinates: Sequence[Coordinate], repositories: Sequence[str], folder: Path) -> str:
     """What went wrong, from what Ivy wrote: which packages, and whether a repository could not be reached."""
+    asked = {(each.group, each.artifact, each.version): str(each) for each in coordinates}
     missing = dict.fromkeys(
-        f"{group}:{artifact}:{version}" + (f" (the file {file})" if file else "")
-        + (f" ({why})" if why and why != "not found" else "")
-        for group, artifact, version, file, why in _MISSING.findall(output)
-    )  # fmt: skip
+        asked.get(found, f"{':'.join(found)} (a dependency; exclude= leaves it out)")
+        for found in _MISSING.findall(output)
+    )
     if not missing:
         return f"packages cannot be resolved; Ivy said:\n{output.strip()}"
     names, places = ", ".join(missing), ", ".join(dict.fromkeys(repositories))
     silent = dict.fromkeys(error or host for error, host in _UNREACHABLE.findall(output))
     if silent:
         return (
-            f"not in {folder}, and a repository cannot be reached ({'; '.join(silent)}): {names}. Asked: {places}. Run it "
-            "once with a network, set PYRS_MAVEN_REPOSITORY to a mirror of Maven Central, or give the jars as classpath="
+            f"a repository cannot be reached ({'; '.join(silent)}), and these packages are not in {folder}: {names}. "
+            f"Asked: {places}. Run it once with a network, set PYRS_MAVEN_REPOSITORY to a mirror of Maven Central, or "
+            "give the jars as classpath="
         )
     return (
         f"not found: {names}. Asked: {places}. Look at the spelling and the version, or name the repository that has "

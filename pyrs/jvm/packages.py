@@ -55,7 +55,7 @@ def resolve(
             anything.
 
     Returns:
-        The jars, those of the packages first.
+        The jars, in an order that stays the same.
 
     Raises:
         ValueError: a coordinate, a repository or an exclusion is malformed.
@@ -66,7 +66,7 @@ def resolve(
         ['reactor-core-3.6.0.jar', 'reactive-streams-1.0.4.jar']
     """
     coordinates = [Coordinate.parse(package) for package in _several(packages, "packages")]
-    roots = [downloads.repository(), *map(_root, _several(repositories, "repositories"))]
+    roots = [_root(downloads.repository()), *map(_root, _several(repositories, "repositories"))]
     exclusions = [_exclusion(each) for each in _several(exclude, "exclude")]
     if not coordinates:
         return []
@@ -119,13 +119,16 @@ def _exclusion(text: str) -> str:
 
 
 def _remembered(record: Path, folder: Path) -> list[Path] | None:
-    """What the record names, if every file is there with the size that it had."""
+    """What the record names, if every file is there with the size that it had; one that has another is removed."""
     try:
         entries = json.loads(record.read_text(encoding="utf-8"))["jars"]
-        jars = [(folder / entry["path"], entry["size"]) for entry in entries]
-        return [jar for jar, _ in jars] if all(jar.stat().st_size == size for jar, size in jars) else None
+        jars = {folder / entry["path"]: entry["size"] for entry in entries}
+        changed = [jar for jar, size in jars.items() if jar.stat().st_size != size]
+        for jar in changed:
+            jar.unlink()  # Ivy would take it for what it has fetched
     except (OSError, ValueError, KeyError, TypeError):
         return None  # never resolved, or somebody cleaned up
+    return None if changed else list(jars)
 
 
 def _remember(record: Path, folder: Path, request: dict[str, Any], jars: list[Path]) -> None:

@@ -1,0 +1,257 @@
+"""Jars by Maven coordinates, from a repository in a folder: no network, and a JVM for Ivy alone."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pyspark
+import pytest
+
+import pyrs.jvm
+from pyrs import __main__ as command_line
+from pyrs.errors import JvmUnavailable
+from pyrs.jvm import packages
+from pyrs.jvm.ivy import IVY
+from pyrs.jvm.packages import resolve
+from tests.gateways.repository import publish
+
+NOWHERE = "http://127.0.0.1:9/maven"
+SPARKS_IVY = Path(pyspark.__file__).parent / "jars" / IVY.name
+
+
+@pytest.fixture
+def central(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """What stands for Maven Central; the cache is empty."""
+    root = tmp_path / "central"
+    publish(root, "org.example:top:1.0", ["org.example:base:1.0"], files=("", "linux"))
+    publish(root, "org.example:other:1.0", ["org.example:base:1.10"])
+    publish(root, "org.example:base:1.0")
+    publish(root, "org.example:base:1.10")
+    publish(root, "org.example:broken:1.0", ["org.example:gone:2.0"])
+    monkeypatch.setenv("PYRS_MAVEN_REPOSITORY", root.as_uri())
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "the cache, ä"))
+    return root
+
+
+def names(jars: list[Path]) -> list[str]:
+    assert all(jar.is_file() for jar in jars)
+    return sorted(jar.name for jar in jars)
+
+
+def without_java(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("PATH", os.path.dirname(sys.executable))
+    monkeypatch.setattr("pyrs.jvm.ivy.default_java_home", lambda: None)
+
+
+def test_a_package_brings_what_it_needs_and_is_remembered(
+    central: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = resolve(["org.example:top:1.0"])
+    assert names(found) == ["base-1.0.jar", "top-1.0.jar"]
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err.startswith("pyrs: resolving org.example:top:1.0 into ") and said.err.count("\n") == 1
+    shutil.rmtree(central)
+    without_java(monkeypatch)
+    assert resolve(["org.example:top:1.0"]) == found
+    assert capsys.readouterr().err == "", "what is in the cache is not worth a line"
+    with pytest.raises(JvmUnavailable, match="no java was found in JAVA_HOME or on PATH: install a JDK or JRE"):
+        resolve(["org.example:other:1.0"])
+
+
+def test_the_later_of_two_versions_wins(central: Path) -> None:
+    found = resolve(["org.example:top:1.0", "org.example:other:1.0"])
+    assert names(found) == ["base-1.10.jar", "other-1.0.jar", "top-1.0.jar"]
+
+
+def test_what_is_excluded_stays_out(central: Path) -> None:
+    assert names(resolve(["org.example:top:1.0"], exclude=["org.example:base"])) == ["top-1.0.jar"]
+    assert names(resolve(["org.example:top:1.0"], exclude=["*:ba*"])) == ["top-1.0.jar"]
+    assert names(resolve(["org.example:broken:1.0"], exclude=["org.example:gone"])) == ["broken-1.0.jar"]
+
+
+def test_a_classifier_names_another_file_and_jar_the_file_alone(central: Path) -> None:
+    assert names(resolve(["org.example:top:1.0:linux"])) == ["base-1.0.jar", "top-1.0-linux.jar"]
+    assert names(resolve(["org.example:top:1.0@jar"])) == ["top-1.0.jar"]
+    assert names(resolve(["org.example:top:1.0:linux@jar"])) == ["top-1.0-linux.jar"]
+
+
+def test_a_repository_of_ones_own_is_asked_too(central: Path, tmp_path: Path) -> None:
+    mine = tmp_path / "mine"
+    publish(mine, "org.example:mine:1.0", ["org.example:base:1.0"])
+    expected = ["base-1.0.jar", "mine-1.0.jar"]
+    assert names(resolve(["org.example:mine:1.0"], [mine])) == expected
+    assert names(resolve(["org.example:mine:1.0"], [str(mine)])) == expected
+    assert names(resolve(["org.example:mine:1.0"], [mine.as_uri() + "/"])) == expected
+    assert names(resolve(["org.example:mine:1.0"], [NOWHERE, mine])) == expected, "one that is away is no hindrance"
+
+
+def test_nothing_asked_for_is_nothing_done(monkeypatch: pytest.MonkeyPatch) -> None:
+    without_java(monkeypatch)
+    assert resolve([]) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "org.example:top", "org.example/top/1.0", "a:b:c:d:e", "a:b:1.0@zip", "a:b:", " a:b:1", "a:b:1\n", "a:b:${x}"],
+)
+def test_a_malformed_coordinate_is_named_with_the_form_that_is_due(text: str) -> None:
+    with pytest.raises(ValueError, match="is no Maven coordinate: it takes the form group:artifact:version") as refused:
+        resolve([text])
+    assert repr(text) in str(refused.value)
+
+
+def test_other_malformed_arguments_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(TypeError, match="packages takes a list, not one str"):
+        resolve("org.example:top:1.0")
+    with pytest.raises(TypeError, match="repositories takes a list"):
+        resolve(["org.example:top:1.0"], "https://example.org")
+    with pytest.raises(TypeError, match="a coordinate is a str"):
+        resolve([tmp_path])  # type: ignore[list-item]
+    with pytest.raises(ValueError, match="'top' is no exclusion: it takes the form group:artifact"):
+        resolve(["org.example:top:1.0"], exclude=["top"])
+    with pytest.raises(ValueError, match=r"neither an address such as https://\.\.\. nor a folder"):
+        resolve(["org.example:top:1.0"], [tmp_path / "nothing"])
+    with pytest.raises(ValueError, match=r"at example\.org holds a user's name or a password") as refused:
+        resolve(["org.example:top:1.0"], ["https://me:secret@example.org/maven"])
+    assert "secret" not in str(refused.value)
+
+
+def test_a_package_that_does_not_exist_is_named(central: Path) -> None:
+    with pytest.raises(JvmUnavailable) as refused:
+        resolve(["org.example:top:1.0", "org.example:top:9.9", "org.example:nothing:1", "org.example:base:1.0:mac"])
+    text = str(refused.value)
+    assert text.startswith("not found: org.example:")
+    assert all(name in text for name in ("org.example:nothing:1", "org.example:base:1.0:mac", central.as_uri()))
+    assert "Look at the spelling and the version" in text
+
+
+def test_a_dependency_that_does_not_exist_is_told_from_what_was_asked_for(central: Path) -> None:
+    with pytest.raises(
+        JvmUnavailable, match=r"not found: org.example:gone:2.0 \(a dependency; exclude= leaves it out\)"
+    ):
+        resolve(["org.example:broken:1.0"])
+    assert names(resolve(["org.example:top:1.0"])) == ["base-1.0.jar", "top-1.0.jar"], "the cache is none the worse"
+
+
+def test_offline_with_an_empty_cache_it_says_what_to_do(central: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYRS_MAVEN_REPOSITORY", NOWHERE)
+    with pytest.raises(JvmUnavailable) as refused:
+        resolve(["org.example:top:1.0"])
+    text = str(refused.value)
+    assert "a repository cannot be reached (java.net.ConnectException: Connection refused" in text
+    assert "org.example:top:1.0" in text and NOWHERE in text
+    assert "Run it once with a network, set PYRS_MAVEN_REPOSITORY to a mirror" in text
+
+
+@pytest.mark.parametrize("damage", [Path.unlink, lambda jar: jar.write_bytes(b"half")])
+def test_a_jar_that_is_gone_or_cut_short_is_fetched_again(central: Path, damage: object) -> None:
+    found = resolve(["org.example:top:1.0"])
+    content = found[0].read_bytes()
+    assert callable(damage)
+    damage(found[0])
+    assert resolve(["org.example:top:1.0"]) == found
+    assert found[0].read_bytes() == content
+
+
+def test_a_version_that_may_change_is_looked_up_each_time(central: Path) -> None:
+    publish(central, "org.example:moving:1.0-SNAPSHOT")
+    resolve(["org.example:moving:1.0-SNAPSHOT"])
+    publish(central, "org.example:moving:1.0-SNAPSHOT", ["org.example:base:1.0"], text="second, and longer")
+    assert names(resolve(["org.example:moving:1.0-SNAPSHOT"])) == ["base-1.0.jar", "moving-1.0-SNAPSHOT.jar"]
+
+
+def test_several_processes_may_fill_one_cache(central: Path) -> None:
+    """All begin on an empty cache, and one of them has been killed before, in the middle of a file."""
+    folder = central.parent / "the cache, ä" / "pyrs" / "packages"
+    cut = folder / "jars" / "org.example" / "top" / "1.0" / "top-1.0.jar.part"
+    cut.parent.mkdir(parents=True)
+    cut.write_bytes(b"half a f")
+    program = "from pyrs.jvm.packages import resolve; print(*resolve(['org.example:top:1.0']), sep='|')"
+    runs = [
+        subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True, env={**os.environ})
+        for _ in range(3)
+    ]
+    answers = {run.communicate(timeout=100)[0] for run in runs}
+    assert [run.returncode for run in runs] == [0, 0, 0]
+    [answer] = answers
+    top, _ = map(Path, answer.strip().split("|"))
+    assert top.read_bytes() == (central / "org/example/top/1.0/top-1.0.jar").read_bytes()
+    assert sorted(path.name for path in folder.iterdir()) == ["jars", "resolved"], "no run has left its folder"
+    assert len(list((folder / "resolved").iterdir())) == 1
+
+
+def test_the_user_s_own_settings_of_ivy_are_not_read(
+    central: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = tmp_path / "home"
+    (home / ".ivy2").mkdir(parents=True)
+    (home / ".ivy2" / "ivysettings.xml").write_text("<no settings")
+    monkeypatch.setenv("JAVA_TOOL_OPTIONS", f"-Duser.home={home}")
+    assert names(resolve(["org.example:base:1.0"])) == ["base-1.0.jar"]
+    assert [path.name for path in (home / ".ivy2").iterdir()] == ["ivysettings.xml"]
+
+
+def test_a_cache_behind_a_link_and_one_that_cannot_be_written(central: Path, tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    [jar] = resolve(["org.example:base:1.0"], cache=tmp_path / "link")
+    assert jar.is_relative_to(tmp_path / "real")
+    (tmp_path / "file").touch()
+    with pytest.raises(JvmUnavailable, match=r"packages cannot be resolved into .*file"):
+        resolve(["org.example:base:1.0"], cache=tmp_path / "file")
+
+
+def test_ivy_comes_from_the_repository_where_spark_has_none(central: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(JvmUnavailable, match=rf"jvm\.launch\(packages=\.\.\.\) needs {IVY.name}: it is not in"):
+        resolve(["org.example:base:1.0"])
+    file = central / IVY.path
+    file.parent.mkdir(parents=True)
+    shutil.copy(SPARKS_IVY, file)
+    assert names(resolve(["org.example:base:1.0"])) == ["base-1.0.jar"]
+
+
+def test_what_ivy_says_is_shown_where_it_fails_in_another_way(central: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JAVA_TOOL_OPTIONS", "-Xmx1")
+    with pytest.raises(JvmUnavailable, match=r"Ivy said:\n(.|\n)*Too small"):
+        resolve(["org.example:base:1.0"])
+
+
+def test_launch_puts_packages_behind_the_class_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Launched(Exception):
+        pass
+
+    def launch_gateway(**options: object) -> object:
+        assert options["classpath"] == ["mine.jar", Path("top.jar")]
+        raise Launched
+
+    def resolved(*arguments: object, **options: object) -> list[Path]:
+        assert arguments == (["a:b:1"], ["https://example.org"]) and options == {"exclude": ["c:d"]}
+        return [Path("top.jar")]
+
+    monkeypatch.setattr(pyrs.jvm, "launch_gateway", launch_gateway)
+    monkeypatch.setattr(pyrs.jvm, "resolve", resolved)
+    with pytest.raises(Launched):
+        pyrs.jvm.launch(["mine.jar"], packages=["a:b:1"], repositories=["https://example.org"], exclude=["c:d"])
+    with pytest.raises(TypeError, match="classpath takes a list of paths, not one path"):
+        pyrs.jvm.launch("mine.jar")
+
+
+def test_the_command_prints_a_class_path(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def resolved(*arguments: object, **options: object) -> list[Path]:
+        assert arguments == (["a:b:1"], ["https://example.org"]) and options == {"exclude": ["c:d"]}
+        return [Path("b.jar"), Path("c.jar")]
+
+    with monkeypatch.context() as patched:
+        patched.setattr(packages, "resolve", resolved)
+        options = ["--repository", "https://example.org", "--exclude", "c:d"]
+        assert command_line.main(["jars", "a:b:1", *options]) == 0
+    assert capsys.readouterr().out == f"b.jar{os.pathsep}c.jar\n"
+    assert command_line.main(["jars", "a:b"]) == 1
+    assert capsys.readouterr().err.startswith("pyrs jars: 'a:b' is no Maven coordinate")

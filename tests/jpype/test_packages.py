@@ -1,0 +1,37 @@
+"""`jvm.launch(packages=[...])`, in a process of its own: the JVM starts with packages, and gets more later."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.gateways.repository import publish
+
+PROGRAM = """
+import jpype
+from pyrs import jvm
+
+def content(name):
+    stream = jpype.JClass("org.jpype.JPypeContext").getInstance().getClassLoader().getResourceAsStream(name)
+    return None if stream is None else bytes(stream.readAllBytes()).decode()
+
+with jvm.launch(packages=["org.example:top:1.0"]):
+    print(content("top-1.0.txt"), content("base-1.0.txt"), content("other-1.0.txt"))
+with jvm.launch(packages=["org.example:top:1.0", "org.example:other:1.0"]):
+    print(content("top-1.0.txt"), content("base-1.0.txt"), content("other-1.0.txt"))
+"""
+
+
+def test_a_launch_brings_packages_and_a_second_one_adds(tmp_path: Path) -> None:
+    central = tmp_path / "central"
+    publish(central, "org.example:top:1.0", ["org.example:base:1.0"], text="top")
+    publish(central, "org.example:base:1.0", text="base")
+    publish(central, "org.example:other:1.0", text="other")
+    environment = {"PYRS_MAVEN_REPOSITORY": central.as_uri(), "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM], env={**os.environ, **environment}, capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 0, done.stderr[-4000:]
+    assert done.stdout.splitlines() == ["top base None", "top base other"]
