@@ -102,30 +102,36 @@ def _settings(repositories: Sequence[str], jars: Path, run: Path) -> str:
 
 
 def _module(coordinates: Sequence[Coordinate], exclusions: Sequence[str]) -> str:
-    excluded = (each.split(":") for each in exclusions)
     return (
         '<ivy-module version="2.0" xmlns:m="http://ant.apache.org/ivy/maven">'
         '<info organisation="io.pyrs" module="request"/><configurations><conf name="default"/></configurations>'
-        f"<dependencies>{''.join(map(_dependency, coordinates))}"
-        + "".join(f'<exclude org={_pattern(g)} module={_pattern(a)} matcher="regexp"/>' for g, a in excluded)
-        + "</dependencies></ivy-module>"
+        f"<dependencies>{''.join(_dependency(each, exclusions) for each in coordinates)}</dependencies></ivy-module>"
     )
 
 
-def _pattern(text: str) -> str:
-    """A name with ``*`` as a regular expression: Ivy's own matcher for them needs a library that it does not bring."""
-    return quoteattr(".*".join(map(re.escape, text.split("*"))))
-
-
-def _dependency(coordinate: Coordinate) -> str:
+def _dependency(coordinate: Coordinate, exclusions: Sequence[str]) -> str:
     name = quoteattr(coordinate.artifact)
     classifier = f" m:classifier={quoteattr(coordinate.classifier)}" if coordinate.classifier else ""
     artifact = f'<artifact name={name} type="jar" ext="jar"{classifier}/>'
     return (
         f"<dependency org={quoteattr(coordinate.group)} name={name} rev={quoteattr(coordinate.version)}"
         f' conf="default-&gt;default" transitive="{str(not coordinate.alone).lower()}">'
-        f"{artifact if classifier or coordinate.alone else ''}</dependency>"
+        f"{artifact if classifier or coordinate.alone else ''}"
+        f"{''.join(_exclusion(each, coordinate) for each in exclusions)}</dependency>"
     )
+
+
+def _exclusion(text: str, named: Coordinate) -> str:
+    """``group:artifact`` with ``*``, but never the package itself: what the user names is what the user wants.
+
+    As regular expressions, because Ivy's own ``*`` needs a library that it does not bring.
+    """
+    group, artifact = (".*".join(map(re.escape, part.split("*"))) for part in text.split(":"))
+    pairs = (
+        (f"(?!{re.escape(named.group)}$){group}", artifact),
+        (group, f"(?!{re.escape(named.artifact)}$){artifact}"),
+    )
+    return "".join(f'<exclude org={quoteattr(g)} module={quoteattr(a)} matcher="regexp"/>' for g, a in pairs)
 
 
 def _reason(output: str, coordinates: Sequence[Coordinate], repositories: Sequence[str], folder: Path) -> str:

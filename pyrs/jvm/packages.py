@@ -41,8 +41,8 @@ def resolve(
     ``[1.0,2.0)``, ``latest.release``) are resolved each time. Several processes may resolve into one cache.
 
     The packages that are named and those that they depend on are resolved together. Where two versions of one are
-    asked for, the later one is taken, as with ``spark.jars.packages``; name the version that you want, and `exclude`
-    what you do not.
+    asked for, the later one is taken, as with ``spark.jars.packages``. To have the earlier one, name it and `exclude`
+    it: what is named is never left out.
 
     Args:
         packages: ``group:artifact:version``, as in ``spark.jars.packages``; ``group:artifact:version:classifier`` for

@@ -75,6 +75,12 @@ def test_what_is_excluded_stays_out(central: Path) -> None:
     assert names(resolve(["org.example:broken:1.0"], exclude=["org.example:gone"])) == ["broken-1.0.jar"]
 
 
+def test_the_earlier_version_is_to_be_had_by_name(central: Path) -> None:
+    for exclusion in ("org.example:base", "*:base", "org.*:b*e", "org.example:*", "*:*"):
+        found = resolve(["org.example:base:1.0", "org.example:other:1.0"], exclude=[exclusion])
+        assert names(found) == ["base-1.0.jar", "other-1.0.jar"], exclusion
+
+
 def test_a_classifier_names_another_file_and_jar_the_file_alone(central: Path) -> None:
     assert names(resolve(["org.example:top:1.0:linux"])) == ["base-1.0.jar", "top-1.0-linux.jar"]
     assert names(resolve(["org.example:top:1.0@jar"])) == ["top-1.0.jar"]
