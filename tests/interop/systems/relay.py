@@ -1,0 +1,85 @@
+"""A TCP relay that counts: what a test sees of a client that keeps its buffers to itself."""
+
+from __future__ import annotations
+
+import select
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+from tests.interop.harness import DEADLINE
+
+STALL_SECONDS = 0.5
+
+
+class Relay:
+    """Passes connections on to a port of this machine.
+
+    Attributes:
+        port: where to connect.
+        downstream: bytes that came from the server and were passed on, of all connections.
+        upstream: bytes that came from clients and were passed on.
+        stalled: set when one end has taken nothing of what was there for it for `STALL_SECONDS`: back pressure.
+        client_gone: set when a client has closed or reset a connection while the server still had it open.
+    """
+
+    def __init__(self, server_port: int) -> None:
+        self._server_port = server_port
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self._sockets: list[socket.socket] = []
+        self.port: int = self._listener.getsockname()[1]
+        self.downstream = 0
+        self.upstream = 0
+        self.stalled = threading.Event()
+        self.client_gone = threading.Event()
+        self._start(self._accept)
+
+    def _start(self, target: object, *arguments: object) -> None:
+        threading.Thread(target=target, args=arguments, name="pyrs-test-relay", daemon=True).start()  # type: ignore[arg-type]
+
+    def _accept(self) -> None:
+        with suppress(OSError):  # closed
+            while True:
+                client, _ = self._listener.accept()
+                server = socket.create_connection(("127.0.0.1", self._server_port), DEADLINE)
+                for end in (client, server):
+                    # Small buffers: what is on the way shall be little beside what a test transfers.
+                    end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 16)
+                    end.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 16)
+                    end.settimeout(None)
+                    self._sockets.append(end)
+                self._start(self._pass_on, client, server, "upstream")
+                self._start(self._pass_on, server, client, "downstream")
+
+    def _pass_on(self, source: socket.socket, target: socket.socket, way: str) -> None:
+        with suppress(OSError, ValueError):  # the other thread has closed them
+            while part := source.recv(1 << 14):
+                while part:
+                    if not select.select([], [target], [], STALL_SECONDS)[1]:
+                        self.stalled.set()
+                        continue
+                    sent = target.send(part)
+                    setattr(self, way, getattr(self, way) + sent)
+                    part = part[sent:]
+        if way == "upstream":
+            self.client_gone.set()
+        for end in (source, target):
+            with suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+
+    def close(self) -> None:
+        """Ends every connection."""
+        self._listener.close()
+        for end in self._sockets:
+            end.close()
+
+
+@contextmanager
+def relay_to(server_port: int) -> Iterator[Relay]:
+    """A relay for the time of a test."""
+    relay = Relay(server_port)
+    try:
+        yield relay
+    finally:
+        relay.close()

@@ -1,0 +1,266 @@
+"""What speaks Flow in the JDK: SubmissionPublisher, the HTTP client, and its Publisher and Subscriber of files."""
+
+from __future__ import annotations
+
+import itertools
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+import pyrs
+from pyrs.errors import JavaError
+from pyrs.jvm import Bridge, JavaObject
+from pyrs.jvm.link.window import BYTE_BUDGET
+from tests.interop.harness import DEADLINE, Recorder, Watched
+from tests.interop.systems.relay import Relay, relay_to
+from tests.interop.systems.system import System
+
+SYSTEM = System(
+    name="JDK",
+    packages=(),
+    component="the JDK 17: `SubmissionPublisher`, `java.net.http`, against a server of this process",
+    source="`BodyHandlers.ofPublisher` (`List<ByteBuffer>` as a list of `bytes`), `BodyPublishers.ofFile` (`bytes`), "
+    "`SubmissionPublisher` (any)",
+    sink="`BodyPublishers.fromPublisher` (`bytes` as `ByteBuffer`), `BodySubscribers.ofFile`",
+    ordering="kept",
+    delivery="each byte once, or an error; a `SubmissionPublisher` gives what is submitted after the subscribe",
+    cancel="closes the connection, or the file; unsubscribes from the `SubmissionPublisher`",
+    gateways=("jpype", "spark"),
+)
+
+CHUNK = bytes(range(256)) * 64  # 16 KiB
+LARGE = 4096  # chunks: 64 MiB
+ON_THE_WAY = 16 << 20
+"""What the buffers of the sockets, of the client and of the link may hold; measured: 0.5 MiB down, 5 MiB up."""
+
+
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self) -> None:
+        """So many chunks as the path says; /cut breaks off, /none is not there, /silent never answers."""
+        if self.path == "/silent":
+            self.server.asked.set()  # type: ignore[attr-defined]
+            self.rfile.read(1)
+            return
+        count = {"/cut": 3, "/none": 1}.get(self.path) or int(self.path[1:])
+        self.send_response(404 if self.path == "/none" else 200)
+        self.send_header("Content-Length", str((count + 1 if self.path == "/cut" else count) * len(CHUNK)))
+        self.end_headers()
+        for _ in range(count):
+            self.wfile.write(CHUNK)
+        self.close_connection = self.path == "/cut"
+
+    def do_POST(self) -> None:
+        """Answers with the length of the body; /unread reads none of it until the connection is gone."""
+        if self.path == "/unread":
+            self.server.go_on.wait(DEADLINE)  # type: ignore[attr-defined]
+            self.close_connection = True
+            return
+        length = 0
+        while size := int(self.rfile.readline(), 16):
+            length += len(self.rfile.read(size))
+            self.rfile.readline()
+        self.rfile.readline()
+        self.send_response(200)
+        answer = str(length).encode()
+        self.send_header("Content-Length", str(len(answer)))
+        self.end_headers()
+        self.wfile.write(answer)
+
+    def handle(self) -> None:
+        try:
+            super().handle()
+        except (OSError, ValueError):  # a client that went away in the middle of its body
+            pass
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+class Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.asked = threading.Event()
+        self.go_on = threading.Event()
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    with Server() as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+        thread.start()
+        yield server
+        server.go_on.set()
+        server.shutdown()
+        thread.join(DEADLINE)
+
+
+@pytest.fixture
+def relay(server: Server) -> Iterator[Relay]:
+    with relay_to(server.server_port) as relay:
+        yield relay
+
+
+@pytest.fixture(scope="module")
+def client(connected: tuple[Bridge, Any], recipe: ModuleType) -> Any:
+    return recipe.http_client(connected[0])
+
+
+def url(at: Relay, path: str) -> str:
+    return f"http://127.0.0.1:{at.port}{path}"
+
+
+class TestDownload:
+    @pytest.mark.parametrize("chunks", [0, 1, LARGE])
+    def test_bytes(self, bridge: Bridge, recipe: ModuleType, client: JavaObject, relay: Relay, chunks: int) -> None:
+        parts = recipe.download(bridge, client, url(relay, f"/{chunks}")).collect(timeout=2 * DEADLINE)
+        assert b"".join(parts) == CHUNK * chunks
+
+    def test_each_subscriber_makes_a_request(
+        self, bridge: Bridge, recipe: ModuleType, client: JavaObject, relay: Relay
+    ) -> None:
+        stream = recipe.download(bridge, client, url(relay, "/1"))
+        assert b"".join(stream.collect(timeout=DEADLINE)) == b"".join(stream.collect(timeout=DEADLINE)) == CHUNK
+
+    def test_demand_reaches_the_server_and_so_does_a_cancel(
+        self, bridge: Bridge, recipe: ModuleType, client: JavaObject, relay: Relay
+    ) -> None:
+        received = Recorder(initial=3)
+        recipe.download(bridge, client, url(relay, f"/{LARGE}")).subscribe(received)
+        received.wait_elements(3)
+        assert relay.stalled.wait(DEADLINE)
+        assert relay.downstream < ON_THE_WAY
+        received.subscribed().cancel()
+        assert relay.client_gone.wait(DEADLINE)
+        assert len(received.elements) == 3
+        assert received.ending is None
+
+    def test_cancel_before_the_response(
+        self, bridge: Bridge, recipe: ModuleType, client: JavaObject, server: Server, relay: Relay
+    ) -> None:
+        received = Recorder(initial=3)
+        recipe.download(bridge, client, url(relay, "/silent")).subscribe(received)
+        assert server.asked.wait(DEADLINE)
+        received.subscribed().cancel()
+        assert relay.client_gone.wait(DEADLINE)
+
+    def test_errors(self, bridge: Bridge, recipe: ModuleType, client: JavaObject, relay: Relay) -> None:
+        broken = Recorder(initial=pyrs.UNBOUNDED)
+        recipe.download(bridge, client, url(relay, "/cut")).subscribe(broken)
+        error = broken.failed()
+        assert isinstance(error, JavaError)
+        assert error.java_class == "java.io.IOException"
+        assert b"".join(broken.elements) == CHUNK * 3
+        with pytest.raises(OSError, match="404"):
+            recipe.download(bridge, client, url(relay, "/none")).collect(timeout=DEADLINE)
+
+    def test_no_server(self, bridge: Bridge, recipe: ModuleType, client: JavaObject) -> None:
+        with socket.socket() as taken:
+            taken.bind(("127.0.0.1", 0))  # bound and not listening: connections are refused
+            address = f"http://127.0.0.1:{taken.getsockname()[1]}/"
+            with pytest.raises(JavaError) as caught:
+                recipe.download(bridge, client, address).collect(timeout=DEADLINE)
+        assert caught.value.java_class == "java.net.ConnectException"
+
+
+class TestUpload:
+    @pytest.mark.parametrize("chunks", [0, 1, LARGE])
+    def test_bytes(self, bridge: Bridge, recipe: ModuleType, client: JavaObject, relay: Relay, chunks: int) -> None:
+        body = Watched(lambda: iter([CHUNK] * chunks))
+        response = recipe.upload(bridge, client, url(relay, "/"), body).result(2 * DEADLINE)
+        assert response.statusCode() == 200
+        assert response.body() == str(chunks * len(CHUNK))
+        assert body.subscribers == 1
+
+    def test_a_server_that_does_not_read_slows_python_and_one_that_hangs_up_cancels_it(
+        self, bridge: Bridge, recipe: ModuleType, client: JavaObject, server: Server, relay: Relay
+    ) -> None:
+        body = Watched(lambda: itertools.repeat(CHUNK))
+        answer = recipe.upload(bridge, client, url(relay, "/unread"), body)
+        assert relay.stalled.wait(DEADLINE)
+        assert body.requested * len(CHUNK) < ON_THE_WAY
+        server.go_on.set()
+        assert body.cancelled.wait(DEADLINE)
+        with pytest.raises(JavaError):
+            answer.result(DEADLINE)
+
+    def test_python_fails(self, bridge: Bridge, recipe: ModuleType, client: JavaObject, relay: Relay) -> None:
+        error = ValueError("no more")
+        answer = recipe.upload(bridge, client, url(relay, "/"), Watched(lambda: iter([CHUNK]), error))
+        with pytest.raises(ValueError, match="no more") as caught:
+            answer.result(DEADLINE)
+        assert caught.value is error
+        assert relay.client_gone.wait(DEADLINE)
+
+
+class TestFiles:
+    def test_there_and_back(self, bridge: Bridge, recipe: ModuleType, tmp_path: Path) -> None:
+        source, target = tmp_path / "source", tmp_path / "target"
+        source.write_bytes(CHUNK * 100)
+        target.write_bytes(b"longer" * len(CHUNK) * 100)
+        copy = recipe.write_file(bridge, str(target), recipe.read_file(bridge, str(source)))
+        assert str(copy.result(DEADLINE)) == str(target)
+        assert target.read_bytes() == source.read_bytes()
+
+    def test_no_such_file(self, bridge: Bridge, recipe: ModuleType, tmp_path: Path) -> None:
+        with pytest.raises(JavaError, match="not found") as caught:
+            recipe.read_file(bridge, str(tmp_path / "none"))
+        assert caught.value.java_class == "java.io.FileNotFoundException"
+
+    def test_the_writer_asks_as_it_writes(self, bridge: Bridge, recipe: ModuleType, tmp_path: Path) -> None:
+        ahead: list[int] = []
+
+        def parts() -> Iterator[bytes]:
+            for _ in range(LARGE):
+                ahead.append(content.requested - content.emitted)
+                yield CHUNK
+
+        content = Watched(parts)
+        recipe.write_file(bridge, str(tmp_path / "written"), content).result(2 * DEADLINE)
+        assert content.emitted == LARGE
+        assert max(ahead) * len(CHUNK) <= 2 * BYTE_BUDGET
+
+
+class TestSubmissionPublisher:
+    @pytest.fixture
+    def publisher(self, bridge: Bridge) -> Any:
+        return bridge.java_class("java.util.concurrent.SubmissionPublisher")()
+
+    def test_what_is_submitted_after_the_subscribe(self, bridge: Bridge, recipe: ModuleType, publisher: Any) -> None:
+        received = Recorder(initial=pyrs.UNBOUNDED)
+        recipe.events(bridge, publisher).subscribe(received)
+        for number in range(10):
+            publisher.submit(number)
+        publisher.close()
+        assert received.completed() == list(range(10))
+
+    def test_demand_and_cancel(self, bridge: Bridge, recipe: ModuleType, publisher: Any) -> None:
+        received = Recorder(initial=2)
+        recipe.events(bridge, publisher).subscribe(received)
+        lags = [publisher.offer(number, None) for number in range(1000)]
+        assert min(lags) < 0, "1000 elements found room, where 2 were asked for"
+        assert received.wait_elements(2) == [0, 1]
+        received.subscribed().cancel()
+        limit = time.monotonic() + DEADLINE
+        while publisher.hasSubscribers():
+            assert time.monotonic() < limit, "the cancel did not reach it"
+        publisher.close()
+        assert received.ending is None
+
+    def test_error(self, bridge: Bridge, recipe: ModuleType, publisher: Any) -> None:
+        received = Recorder(initial=1)
+        recipe.events(bridge, publisher).subscribe(received)
+        publisher.closeExceptionally(bridge.java_class("java.lang.IllegalStateException")("the sensor is gone"))
+        error = received.failed()
+        assert isinstance(error, JavaError)
+        assert error.java_message == "the sensor is gone"
