@@ -19,6 +19,7 @@ except ImportError as _missing:
     ) from _missing
 
 from pyrs.jvm.bridge import DEFAULT_CALL_TIMEOUT_SECONDS, DEFAULT_MAX_THREADS, Bridge
+from pyrs.jvm.classes import JavaClass
 from pyrs.jvm.gateways import gateway_for, launch_gateway
 from pyrs.jvm.link.window import DEFAULT_MAX_PREFETCH
 from pyrs.jvm.mirrors import JavaFuture, JavaObject, JavaProcessor, JavaPublisher, JavaSubscriber
@@ -26,6 +27,7 @@ from pyrs.jvm.packages import resolve
 
 __all__ = [
     "Bridge",
+    "JavaClass",
     "JavaFuture",
     "JavaObject",
     "JavaProcessor",

@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import Any
 
 from pyrs.errors import LinkClosed
+from pyrs.jvm.classes import JavaClass
 from pyrs.jvm.codec import LinkCodec, LinkReferences
 from pyrs.jvm.gateways.base import Control, Gateway
 from pyrs.jvm.link.connection import Connection, close_all
@@ -19,7 +20,7 @@ from pyrs.jvm.link.handshake import TOKEN_BYTES
 from pyrs.jvm.link.inbound import InboundStream
 from pyrs.jvm.link.session import Codec, Session
 from pyrs.jvm.link.window import DEFAULT_MAX_PREFETCH
-from pyrs.jvm.mirrors import HOT, JavaFuture, JavaObject, JavaProcessor, JavaPublisher, JavaSubscriber, Kind
+from pyrs.jvm.mirrors import HOT, JavaFuture, JavaObject, JavaProcessor, JavaPublisher, JavaSubscriber, Kind, Operation
 from pyrs.stream.stream import Stream
 
 _log = logging.getLogger("pyrs.jvm")
@@ -87,6 +88,28 @@ class Bridge:
 
     # From the JVM.
 
+    def java_class(self, name: str) -> JavaClass:
+        """Find a class of the JVM by its name, to call its static methods and constructors.
+
+        The same over Py4J and JPype, and what either misses is reached: default methods that a class inherits, objects
+        of classes that are not public, methods with a variable number of arguments.
+
+        Args:
+            name: such as ``"java.util.ArrayList"``; of a nested class ``"java.util.Map$Entry"``; also ``"int"`` and
+                ``"java.lang.String[]"``.
+
+        Raises:
+            JavaError: the JVM sees no such class; the message says how to bring a jar in.
+            LinkClosed: the bridge was closed.
+
+        Example:
+            >>> Flux = bridge.java_class("reactor.core.publisher.Flux")  # doctest: +SKIP
+            >>> bridge.from_jvm(Flux.range(1, 3)).collect()  # doctest: +SKIP
+            [1, 2, 3]
+        """
+        self._check_open()
+        return JavaClass(*self._references.command(Operation.CLASS, None, name))
+
     def from_jvm(
         self, java_object: Any, *, exact: bool = False, convert: object = None, hot: bool | None = None
     ) -> Any:
@@ -105,7 +128,7 @@ class Bridge:
         drops and never grows without bound; what was prefetched when the Subscriber cancels is dropped and counted.
 
         Args:
-            java_object: the gateway's own object, or a `JavaObject` that arrived as an element.
+            java_object: a `JavaObject`, which is what calls by way of `java_class` give, or the gateway's own object.
             exact: pass demand one to one. For brokers that acknowledge on delivery; costs a round trip for each
                 request.
             convert: what values to make of foreign types, ``"auto"``, ``"values"``, ``"references"`` or a mapping of
@@ -120,7 +143,7 @@ class Bridge:
         """
         self._check_open()
         if isinstance(java_object, JavaObject):
-            return self._stand_in(java_object, exact, convert, hot is True)
+            return self._stand_in(java_object, exact, convert, java_object._hot if hot is None else hot)
         if not self._gateway.is_java_object(java_object):
             raise TypeError(
                 f"from_jvm takes an object of the JVM, not a Python {type(java_object).__name__}; "
@@ -144,13 +167,13 @@ class Bridge:
         return self._stand_in(reference, exact, convert, answer >= HOT if hot is None else hot)
 
     def _stand_in(self, java_object: JavaObject, exact: bool, convert: object, hot: bool) -> Any:
-        if java_object.kind == Kind.PUBLISHER:
+        if java_object._kind == Kind.PUBLISHER:
             return Stream(JavaPublisher(java_object, exact=exact, convert=convert, hot=hot))
-        if java_object.kind == Kind.SUBSCRIBER:
+        if java_object._kind == Kind.SUBSCRIBER:
             return JavaSubscriber(java_object, exact=exact)
-        if java_object.kind == Kind.PROCESSOR:
+        if java_object._kind == Kind.PROCESSOR:
             return JavaProcessor(java_object, exact=exact, convert=convert)
-        if java_object.kind == Kind.COMPLETION_STAGE:
+        if java_object._kind == Kind.COMPLETION_STAGE:
             return JavaFuture(java_object, convert=convert)
         raise TypeError(f"{java_object!r} is no Publisher, Subscriber, Processor or CompletionStage")
 

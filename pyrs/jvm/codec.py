@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pyrs.api import Publisher, Subscriber
 from pyrs.errors import ProtocolError
+from pyrs.jvm.classes import JavaClass
 from pyrs.jvm.mirrors import (
     HOT,
     JavaFuture,
@@ -15,6 +16,7 @@ from pyrs.jvm.mirrors import (
     JavaPublisher,
     JavaSubscriber,
     Kind,
+    Operation,
     java_object_class,
 )
 from pyrs.jvm.values import (
@@ -48,7 +50,10 @@ class LinkReferences(References):
         self.gateway = gateway
         self.control = control
         self.give_back = session.handles.give_back
+        self.originals = Originals()
         self.classes = {int(kind): java_object_class(self, kind) for kind in Kind}
+        for kind in (Kind.PUBLISHER, Kind.PROCESSOR):
+            self.classes[kind + HOT] = java_object_class(self, kind, hot=True)
         self._object_class = self.classes[Kind.OBJECT]
 
     def kind_of(self, value: object) -> int:
@@ -72,7 +77,7 @@ class LinkReferences(References):
     def home(self, value: object) -> tuple[int, int] | None:
         """The kind and handle of a Java object that comes home, None where the value is not one."""
         found = self.java_handle(value)
-        return None if found is None else (found.kind, found.handle)
+        return None if found is None else (found._kind, found._handle)
 
     def java_handle(self, value: object) -> JavaObject | None:
         """The stand-in that holds a Java object's handle, for everything that stands for one."""
@@ -80,8 +85,10 @@ class LinkReferences(References):
             value = value.source
         if isinstance(value, (JavaPublisher, JavaSubscriber, JavaProcessor, JavaFuture)):
             value = value.java_object
+        if isinstance(value, JavaClass):
+            value = value.class_
         if isinstance(value, JavaObject):
-            return value if value.references.session is self.session else None
+            return value if value._link.session is self.session else None
         if self.gateway.is_java_object(value):
             kind = self.control.kind(value) % HOT
             return self.classes[kind](self.control.export(value))
@@ -96,7 +103,7 @@ class LinkReferences(References):
         """What stands in Python for a Java object."""
         if not kind:
             return self._object_class(handle)
-        if kind not in self.classes:
+        if kind not in self.classes or kind >= HOT:
             raise ProtocolError(f"malformed reference: there is no kind {kind}")
         reference = self.classes[kind](handle)
         if kind == Kind.PUBLISHER:
@@ -110,6 +117,38 @@ class LinkReferences(References):
     def local(self, handle: int) -> object:
         """Our object behind a handle that came home."""
         return self.session.handles.local(handle)
+
+    def command(
+        self, operation: Operation, target: JavaObject | None, name: str, arguments: Sequence[object] = ()
+    ) -> Any:
+        """Have Java do something by name.
+
+        Raises:
+            JavaError: what was called threw, or there is nothing of that name for these arguments.
+            ConversionError: an argument has no form in Java.
+            LinkClosed: the bridge was closed.
+        """
+        if not self.session.open:
+            raise self.session.why_over()
+        return self.gateway.shield(lambda: self._command([int(operation), target, name, *arguments]))
+
+    def _command(self, words: list[object]) -> Any:
+        encoder = StreamEncoder(self)
+        try:
+            body = encoder.encode(words)
+        except Exception as error:
+            raise encoder.explain(words, error) from error
+        try:
+            answer = self.control.command(body)
+        except BaseException:
+            for carried in encoder.carried:
+                if isinstance(carried, int):
+                    self.disown(carried)
+            raise
+        done, result = ValueDecoder(Results(self)).decode(answer)
+        if not done:
+            raise wire_to_exception(result, self.originals)
+        return result
 
 
 def isinstance_of(value: object, interface: type) -> bool:
@@ -144,7 +183,7 @@ class Tracking(References):
         if found is None:
             return None
         self.carried.append(found)
-        return found.kind, found.handle
+        return found._kind, found._handle
 
     @property
     def remote_object(self) -> Callable[[int], object]:
@@ -158,6 +197,19 @@ class Tracking(References):
     def local(self, handle: int) -> object:
         """See `LinkReferences.local`."""
         return self._references.local(handle)
+
+
+class Results(Tracking):
+    """References in the result of a command: every Java object is a `JavaObject`, whatever else it may be."""
+
+    @property
+    def remote_object(self) -> Callable[[int], object]:
+        """The class of the stand-ins for plain Java objects."""
+        return self._references.classes[Kind.OBJECT]
+
+    def remote(self, kind: int, handle: int) -> object:
+        """The stand-in for a Java object."""
+        return self._references.classes[kind](handle)
 
 
 class StreamEncoder:
@@ -183,7 +235,7 @@ class LinkCodec:
 
     def __init__(self, references: LinkReferences) -> None:
         self.references = references
-        self.originals = Originals()
+        self.originals = references.originals
         self.decode: Callable[[bytes], Any] = ValueDecoder(references).decode
 
     def encoder(self) -> StreamEncoder:

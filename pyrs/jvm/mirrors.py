@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import keyword
 import threading
 from collections.abc import Generator, Iterator
 from enum import IntEnum
@@ -14,7 +15,7 @@ from pyrs.errors import CallTimeout, NullSignal
 from pyrs.stream.stream import Stream
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from pyrs.jvm.gateways.base import Control, Gateway
     from pyrs.jvm.link.outbound import OutboundStream
@@ -33,6 +34,16 @@ class Kind(IntEnum):
 
 HOT = 16
 """What the JVM adds to the kind of a hot Publisher."""
+
+
+class Operation(IntEnum):
+    """What Java can be told to do by name, as ``io.pyrs.link.Commands`` numbers it."""
+
+    METHOD = 0
+    STATIC_METHOD = 1
+    CONSTRUCTOR = 2
+    FIELD = 3
+    CLASS = 4
 
 
 class LinkEnd(Protocol):
@@ -54,6 +65,11 @@ class LinkEnd(Protocol):
     def control(self) -> Control:
         """The bridge's counterpart in the JVM."""
 
+    def command(
+        self, operation: Operation, target: JavaObject | None, name: str, arguments: Sequence[object] = ()
+    ) -> Any:
+        """Have Java do something by name. Plain values come back as Python's own, others as `JavaObject`."""
+
 
 class JavaObject:
     """A Java object by reference.
@@ -62,17 +78,24 @@ class JavaObject:
     A method call, ``str()`` or `java` goes through the gateway. Two of these are equal when they stand for the same
     Java object.
 
+    Every attribute but `java` is a method of the object's, those that it inherits from interfaces included. Arguments
+    travel by the value table: None, numbers, str, bytes, lists, dicts, Java objects, and Publishers and Subscribers of
+    Python's. A result is None, a bool, int, float, str or bytes, or else a `JavaObject` again. A Java name that is a
+    keyword in Python takes an underscore: ``instant.with_(adjuster)``.
+
     When the last one is gone the JVM may collect its object.
     """
 
-    __slots__ = ("__weakref__", "_java", "handle")
+    __slots__ = ("__weakref__", "_handle", "_java")
 
-    # Of the subclass that each link makes: what a million of them have in common is not kept in each.
-    references: ClassVar[LinkEnd]
-    kind: ClassVar[int] = 0
+    # Of the subclass that each link makes: what a million of them have in common is not kept in each. A name without an
+    # underscore is a method of Java's (Flux has a handle, ConsumerRecord a value), `java` alone excepted.
+    _link: ClassVar[LinkEnd]
+    _kind: ClassVar[int] = 0
+    _hot: ClassVar[bool] = False
 
     def __init__(self, handle: int) -> None:
-        self.handle = handle
+        self._handle = handle
 
     @property
     def java(self) -> Any:
@@ -80,45 +103,51 @@ class JavaObject:
         try:
             return self._java
         except AttributeError:
-            session = self.references.session
+            session = self._link.session
             if not session.open:
                 raise session.why_over() from None
-            self._java: Any = self.references.control.resolve(self.handle)
+            self._java: Any = self._link.control.resolve(self._handle)
             return self._java
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):
+        if name.startswith("_") and not name[1:].isdigit():  # Scala's Tuple2 has _1 and _2
             raise AttributeError(name)
-        return JavaMethod(self, name)
+        return JavaMethod(self, java_name(name))
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, JavaObject):
-            return self.handle == other.handle and self.references is other.references
+            return self._handle == other._handle and self._link is other._link
         return NotImplemented
 
     def __hash__(self) -> int:
-        return hash((id(self.references), self.handle))
+        return hash((id(self._link), self._handle))
 
     def __str__(self) -> str:
-        return str(self.references.control.invoke(self.java, "toString"))
+        return str(self._link.command(Operation.METHOD, self, "toString"))
 
     def __repr__(self) -> str:
-        return f"<JavaObject {Kind(self.kind).name.lower()} {self.handle}>"
+        return f"<JavaObject {Kind(self._kind).name.lower()} {self._handle}>"
 
 
-def java_object_class(link: LinkEnd, object_kind: int) -> type[JavaObject]:
+def java_name(name: str) -> str:
+    """A Java name as Python has to spell it: ``from_`` is ``from``, and ``java_`` a method called ``java``."""
+    return name[:-1] if name.endswith("_") and (keyword.iskeyword(name[:-1]) or name == "java_") else name
+
+
+def java_object_class(link: LinkEnd, kind: int, *, hot: bool = False) -> type[JavaObject]:
     """The class of one link's stand-ins for Java objects of one kind."""
     note = link.give_back
 
     class BoundJavaObject(JavaObject):
         __slots__ = ()
-        references = link
-        kind = object_kind
+        _link = link
+        _kind = kind
+        _hot = hot
 
         def __del__(self) -> None:
             # A finalizer does no I/O and takes no lock: the writer gives the handle back later.
             try:
-                note(self.handle)
+                note(self._handle)
             except AttributeError:
                 pass  # it was never made whole
 
@@ -136,9 +165,7 @@ class JavaMethod:
         self._name = name
 
     def __call__(self, *arguments: object) -> Any:
-        return self._target.references.control.invoke(
-            self._target.java, self._name, [a.java if isinstance(a, JavaObject) else a for a in arguments]
-        )
+        return self._target._link.command(Operation.METHOD, self._target, self._name, arguments)
 
     def __repr__(self) -> str:
         return f"<method {self._name} of {self._target!r}>"
@@ -174,8 +201,8 @@ class JavaPublisher(Publisher[Any]):
             options["exact"] = True
         # The stream holds the JavaObject by way of nothing else, so a Publisher must outlive its SUBSCRIBE: it does, on
         # this frame.
-        self.java_object.references.session.subscribe(
-            self.java_object.handle, subscriber, exact=self.exact, options=options, confirm=self.hot
+        self.java_object._link.session.subscribe(
+            self.java_object._handle, subscriber, exact=self.exact, options=options, confirm=self.hot
         )
 
     def __repr__(self) -> str:
@@ -198,7 +225,7 @@ class JavaSubscriber(IteratorConsumer[Any], Subscriber[Any]):
         if not self._once.acquire(blocking=False):
             subscription.cancel()
             return
-        stream = self.java_object.references.session.subscribe_peer(self.java_object.handle, self._options)
+        stream = self.java_object._link.session.subscribe_peer(self.java_object._handle, self._options)
         self._stream = stream
         stream.on_subscribe(subscription)
 

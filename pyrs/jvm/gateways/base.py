@@ -59,6 +59,9 @@ class Control(Protocol):
         kept for each thread there, such as Spark's job group, is not the main thread's.
         """
 
+    def command(self, command: bytes) -> bytes:
+        """Have Java do something by name, with values of the table in both directions: ``pyrs.jvm.commands``."""
+
     def stats(self) -> dict[str, object]:
         """The JVM's counters for this bridge, as plain Python values."""
 

@@ -65,6 +65,9 @@ class BridgeControl:
             lambda: self._direct("invoke", request, target, method, self._java.array("java.lang.Object", args))
         )
 
+    def command(self, command: bytes) -> bytes:
+        return cast(bytes, self._call("command", next(self._requests), command))
+
     def stats(self) -> dict[str, object]:
         return self._run(lambda: cast("dict[str, object]", self._java.plain(self._direct("stats"))))
 

@@ -1,7 +1,8 @@
 package io.pyrs;
 
+import io.pyrs.link.Classes;
+import io.pyrs.link.Commands;
 import io.pyrs.link.Connection;
-import io.pyrs.link.Families;
 import io.pyrs.link.Hot;
 import io.pyrs.link.Invocation;
 import io.pyrs.link.Reference;
@@ -25,9 +26,6 @@ import java.util.function.Function;
  * cross on the link. Calls that change something carry a request number and happen once for each.
  */
 public final class Bridge {
-    /** What {@link #kind} adds for a hot Publisher. */
-    public static final int HOT = 16;
-
     private static final AtomicInteger COUNT = new AtomicInteger();
     private static final int DEFAULT_MAX_PREFETCH = 16_384;
     private static final int DEFAULT_MAX_THREADS = 256;
@@ -92,11 +90,9 @@ public final class Bridge {
         return connection.isOpen();
     }
 
-    /** What an object is: 0 object, 1 publisher, 2 subscriber, 3 processor, 4 completion stage; and {@value #HOT} more where a Publisher is hot. */
+    /** What an object is: 0 object, 1 publisher, 2 subscriber, 3 processor, 4 completion stage; and {@value Hot#HOT} more where a Publisher is hot. */
     public int kind(Object value) {
-        int kind = Families.kindOf(value);
-        boolean publisher = kind == 1 || kind == 3;
-        return publisher && Hot.isHot(value) ? kind + HOT : kind;
+        return Hot.kindOf(value);
     }
 
     /** A handle for a Java object, counted as sent once more. */
@@ -155,6 +151,11 @@ public final class Bridge {
         });
     }
 
+    /** Does what a command says, in Java, by name: see {@link Commands}. */
+    public byte[] command(long request, byte[] command) throws Exception {
+        return answers.once(request, () -> session().commands().run(command)).bytes;
+    }
+
     private StreamOptions options(Map<?, ?> options) {
         try {
             return StreamOptions.of(options, loader);
@@ -169,14 +170,7 @@ public final class Bridge {
     }
 
     private Class<?> load(String className, Class<?> standard) throws ClassNotFoundException {
-        if (className == null || className.equals(standard.getName())) {
-            return standard;
-        }
-        try {
-            return Class.forName(className, false, loader);
-        } catch (ClassNotFoundException unknown) {
-            return Class.forName(className, false, Thread.currentThread().getContextClassLoader());
-        }
+        return className == null || className.equals(standard.getName()) ? standard : Classes.find(className, loader);
     }
 
     /** Counters: streams, elements, bytes, frames, drops, handles, threads, the largest number in flight, demand. */

@@ -9,7 +9,7 @@ import java.util.List;
  * The references of one message or batch that is being encoded. Handles of ours are un-counted if it is never sent; objects of the
  * peer's that go home are held until it was, so that RELEASE cannot overtake them.
  */
-final class Carried implements References {
+class Carried implements References {
     private final Handles handles;
     private long[] owned = new long[4];
     private int ownedCount;

@@ -49,6 +49,11 @@ final class Codec {
         return pieces(FrameType.RETURN, id, Arrays.asList(false, errors.toWire(error)), Conversion.AUTO);
     }
 
+    /** An error as a value. */
+    Object wireError(Throwable error) {
+        return errors.toWire(error);
+    }
+
     Throwable decodeError(byte[] body) {
         return errors.decode(body, 0, body.length);
     }

@@ -19,6 +19,7 @@ import java.util.function.Function;
  */
 final class Handles implements References {
     static final int OBJECT = 0;
+    static final int PUBLISHER = 1;
     static final int SUBSCRIBER = 2;
     static final int PROCESSOR = 3;
     private static final Cleaner CLEANER = Cleaner.create(body -> {

@@ -13,6 +13,9 @@ import java.util.stream.Stream;
  * RxJava over one of these. Asked once for each Publisher that goes to Python, by reflection: neither library is needed here.
  */
 public final class Hot {
+    /** What {@link #kindOf} adds for a hot Publisher. */
+    public static final int HOT = 16;
+
     private static final int MAX_HOPS = 64;
 
     private Hot() {}
@@ -27,6 +30,13 @@ public final class Hot {
             current = upstream(current);
         }
         return false;
+    }
+
+    /** What an object is to the peer, and {@value #HOT} more where it is a hot Publisher. */
+    public static int kindOf(Object value) {
+        int kind = Families.kindOf(value);
+        boolean publisher = kind == Handles.PUBLISHER || kind == Handles.PROCESSOR;
+        return publisher && isHot(value) ? kind + HOT : kind;
     }
 
     private static boolean isHotByItself(Object publisher) {

@@ -25,6 +25,7 @@ public final class Session {
     private final Handles handles;
     private final Codec codec;
     private final Calls calls;
+    private final Commands commands;
     private final ClassLoader loader;
     private final int maxPrefetch;
     private final Map<Long, Lane> streams = new ConcurrentHashMap<>();
@@ -62,6 +63,7 @@ public final class Session {
         this.handles = new Handles(standIns);
         this.codec = new Codec(handles);
         this.calls = new Calls(this, callDeadlineMillis);
+        this.commands = new Commands(handles, codec, loader);
         this.loader = loader;
         this.maxPrefetch = maxPrefetch;
     }
@@ -102,6 +104,11 @@ public final class Session {
     /** Asks the peer to call its object; throws what that raises. */
     public Object call(Reference target, List<Object> arguments, Conversion conversion) throws Throwable {
         return calls.call(target.handle(), arguments, conversion);
+    }
+
+    /** What Python has done by name. */
+    public Commands commands() {
+        return commands;
     }
 
     /** A Publisher that goes to a stage: from its first element on, the boxes of its integers are noted. */

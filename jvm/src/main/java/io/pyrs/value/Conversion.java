@@ -17,11 +17,15 @@ public final class Conversion {
     private enum Mode {
         AUTO,
         REFERENCES,
-        VALUES
+        VALUES,
+        PLAIN
     }
 
     /** Rows of the table are values, everything else is a reference. */
     public static final Conversion AUTO = new Conversion(Mode.AUTO, Map.of());
+
+    /** Only what Python has a plain type of its own for is a value: None, bool, int, float, str and bytes. */
+    public static final Conversion PLAIN = new Conversion(Mode.PLAIN, Map.of());
 
     private static final Conversion REFERENCES = new Conversion(Mode.REFERENCES, Map.of());
     private static final Conversion VALUES = new Conversion(Mode.VALUES, Map.of());
@@ -84,6 +88,9 @@ public final class Conversion {
     }
 
     private Form choose(Class<?> type) {
+        if (mode == Mode.PLAIN) {
+            return Scalars.isPlain(type) ? Scalars.formOf(type) : REFERENCE;
+        }
         Form scalar = Scalars.formOf(type);
         if (scalar != null) {
             return scalar; // in every mode

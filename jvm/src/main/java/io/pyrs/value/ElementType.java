@@ -194,7 +194,7 @@ public abstract class ElementType {
     }
 
     /** The Python type that a decoded value came from. */
-    static String pythonName(Object value) {
+    public static String pythonName(Object value) {
         if (value instanceof Long || value instanceof BigInteger) {
             return "int";
         } else if (value instanceof String) {

@@ -15,14 +15,23 @@ import java.time.OffsetTime;
 import java.time.ZoneOffset;
 import java.time.ZonedDateTime;
 import java.util.Date;
+import java.util.Set;
 import java.util.UUID;
 import org.msgpack.core.MessagePacker;
 
 /** The forms of values that contain no others. */
 final class Scalars {
+    private static final Set<Class<?>> PLAIN = Set.of(
+            Boolean.class, Byte.class, Short.class, Integer.class, Long.class, BigInteger.class, Float.class, Double.class,
+            Character.class, String.class, byte[].class);
     private static final BigInteger LEAST = BigInteger.valueOf(Long.MIN_VALUE);
 
     private Scalars() {}
+
+    /** Whether None, bool, int, float, str or bytes is all that there is to say about a value. */
+    static boolean isPlain(Class<?> type) {
+        return PLAIN.contains(type);
+    }
 
     /** The form of a scalar class, or null for any other class. */
     static Form formOf(Class<?> type) {

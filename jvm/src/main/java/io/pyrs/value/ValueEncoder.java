@@ -53,6 +53,16 @@ public final class ValueEncoder {
         }
     }
 
+    /** Appends an object by reference, whatever it is. */
+    public void encodeReference(Object value, ValueBuffer out) {
+        ownedCount = 0;
+        try {
+            writeReference(value, out);
+        } catch (IOException impossible) {
+            throw new IllegalStateException(impossible);
+        }
+    }
+
     /** Appends a value that lies {@code depth} containers deep. */
     void write(Object value, ValueBuffer out, int depth) throws IOException {
         MessagePacker packer = out.packer;

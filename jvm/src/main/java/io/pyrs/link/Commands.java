@@ -1,0 +1,113 @@
+package io.pyrs.link;
+
+import io.pyrs.value.Conversion;
+import io.pyrs.value.ElementType;
+import io.pyrs.value.ValueBuffer;
+import io.pyrs.value.ValueDecoder;
+import io.pyrs.value.ValueEncoder;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+
+/**
+ * What Python has Java do by name: find a class, call a method or a constructor, read a field. A command and its answer are values of the
+ * table, in bytes, so that whatever carries them makes no difference.
+ *
+ * <p>A command is {@code [operation, target, name, argument ...]}, an answer {@code [true, result]} or {@code [false, error]}.
+ */
+public final class Commands {
+    private static final int METHOD = 0;
+    private static final int STATIC_METHOD = 1;
+    private static final int CONSTRUCTOR = 2;
+    private static final int FIELD = 3;
+    private static final int CLASS = 4;
+
+    /** An answer; what of Python's goes home in it is held, so that no RELEASE overtakes it. */
+    public static final class Answer {
+        /** The bytes to send. */
+        public final byte[] bytes;
+
+        /** Never read: to hold it is what it is for. */
+        final Cargo cargo;
+
+        private Answer(byte[] bytes, Cargo cargo) {
+            this.bytes = bytes;
+            this.cargo = cargo;
+        }
+    }
+
+    private final Handles handles;
+    private final Codec codec;
+    private final ClassLoader loader;
+
+    Commands(Handles handles, Codec codec, ClassLoader loader) {
+        this.handles = handles;
+        this.codec = codec;
+        this.loader = loader;
+    }
+
+    /** Does as it is told. What that throws is in the answer. */
+    public Answer run(byte[] command) {
+        try {
+            List<Object> words = read(command);
+            int operation = ((Long) words.get(0)).intValue();
+            Object[] arguments = words.subList(3, words.size()).toArray();
+            Object result = run(operation, words.get(1), (String) words.get(2), arguments);
+            // Who asks for a new object wants the object, be it a String; of a class everything is wanted at once.
+            return answer(true, result, operation == CLASS ? Conversion.AUTO : Conversion.PLAIN, operation == CONSTRUCTOR);
+        } catch (Throwable error) {
+            return answer(false, codec.wireError(error), Conversion.AUTO, false);
+        }
+    }
+
+    private Object run(int operation, Object target, String name, Object[] arguments) throws Throwable {
+        switch (operation) {
+            case METHOD:
+                return Invocation.invoke(target, name, arguments);
+            case STATIC_METHOD:
+                return Invocation.invokeStatic((Class<?>) target, name, arguments);
+            case CONSTRUCTOR:
+                return Invocation.construct((Class<?>) target, arguments);
+            case FIELD:
+                return Invocation.field((Class<?>) target, name);
+            case CLASS:
+                Class<?> type = Classes.find(name, loader);
+                return Arrays.asList(
+                        type, type.getTypeName(), List.copyOf(Invocation.staticMethods(type)), List.copyOf(Invocation.staticFields(type)));
+            default:
+                throw new ProtocolException("malformed command: there is no operation " + operation);
+        }
+    }
+
+    private List<Object> read(byte[] command) {
+        ValueDecoder decoder = new ValueDecoder(handles, ElementType.ANY);
+        try {
+            List<Object> words = new ArrayList<>();
+            for (int left = decoder.beginBatch(command, 0, command.length); left > 0; left--) {
+                words.add(decoder.next());
+            }
+            return words;
+        } catch (RuntimeException error) {
+            decoder.releaseRest(handle -> handles.giveBack(handle, 1));
+            throw error;
+        }
+    }
+
+    private Answer answer(boolean done, Object result, Conversion conversion, boolean asReference) {
+        Carried carried = new Carried(handles) {
+            @Override
+            public int kindOf(Object value) {
+                return Hot.kindOf(value);
+            }
+        };
+        ValueBuffer buffer = new ValueBuffer(256);
+        ValueEncoder encoder = new ValueEncoder(carried, conversion);
+        encoder.encode(done, buffer);
+        if (asReference) {
+            encoder.encodeReference(result, buffer);
+        } else {
+            encoder.encode(result, buffer);
+        }
+        return new Answer(buffer.takeBatch(2), carried.take());
+    }
+}

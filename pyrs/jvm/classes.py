@@ -1,0 +1,81 @@
+"""Java classes, to call from Python."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from pyrs.jvm.mirrors import JavaObject, Operation, java_name
+
+
+class JavaClass:
+    """A class of the JVM. Made by `pyrs.jvm.Bridge.java_class`.
+
+    - Its public static methods and fields are attributes, constants of an enum among them. A name that is a keyword in
+      Python takes an underscore: ``Flux.from_(publisher)``. Where a method and a field share a name it is the method.
+    - To call the class is to call its constructor. The result is always a `JavaObject`, so ``Integer(5)`` is a
+      ``java.lang.Integer``, where the plain 5 is a ``java.lang.Long`` to a parameter that takes any object.
+    - `class_` is the ``java.lang.Class``, as in Java; as an argument the class itself means the same.
+
+    Arguments and results are those of `JavaObject`'s methods.
+
+    Example:
+        >>> Duration = bridge.java_class("java.time.Duration")  # doctest: +SKIP
+        >>> Duration.ofSeconds(90).toMinutes()  # doctest: +SKIP
+        1
+        >>> Duration.ZERO  # doctest: +SKIP
+        <JavaObject object 7>
+    """
+
+    __slots__ = ("_fields", "_methods", "_name", "class_")
+
+    def __init__(self, java_class: JavaObject, name: str, methods: Iterable[str], fields: Iterable[str]) -> None:
+        self.class_ = java_class
+        self._name = name
+        self._methods = frozenset(methods)
+        self._fields = frozenset(fields)
+
+    def __call__(self, *arguments: object) -> Any:
+        return self.class_._link.command(Operation.CONSTRUCTOR, self.class_, self._name, arguments)
+
+    def __getattr__(self, name: str) -> Any:
+        if name in self.__slots__:  # a copy that is being made has none of its own yet
+            raise AttributeError(name)
+        wanted = java_name(name)
+        if wanted in self._methods:
+            return StaticMethod(self, wanted)
+        if wanted in self._fields:
+            return self.class_._link.command(Operation.FIELD, self.class_, wanted)
+        raise AttributeError(f"{self._name} has no public static method or field {wanted}", name=name, obj=self)
+
+    def __dir__(self) -> list[str]:
+        return sorted({"class_", *self._methods, *self._fields})
+
+    def __eq__(self, other: object) -> bool:
+        return self.class_ == other.class_ if isinstance(other, JavaClass) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.class_)
+
+    def __str__(self) -> str:
+        return self._name
+
+    def __repr__(self) -> str:
+        return f"<JavaClass {self._name}>"
+
+
+class StaticMethod:
+    """A static method of a `JavaClass`."""
+
+    __slots__ = ("_class", "_name")
+
+    def __init__(self, java_class: JavaClass, name: str) -> None:
+        self._class = java_class
+        self._name = name
+
+    def __call__(self, *arguments: object) -> Any:
+        java_class = self._class.class_
+        return java_class._link.command(Operation.STATIC_METHOD, java_class, self._name, arguments)
+
+    def __repr__(self) -> str:
+        return f"<static method {self._name} of {self._class}>"

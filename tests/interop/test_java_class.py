@@ -1,0 +1,217 @@
+"""Java by name: classes, their static methods, fields and constructors, and the methods of what these give."""
+
+from __future__ import annotations
+
+import copy
+import datetime as dt
+import gc
+from typing import Any
+
+import pytest
+
+import pyrs
+from pyrs.errors import ConversionError, JavaError, LinkClosed
+from pyrs.jvm import Bridge, JavaObject
+from tests.interop.harness import DEADLINE, Java, Recorder
+
+FLUX = "reactor.core.publisher.Flux"
+
+
+def plain(value: Any) -> tuple[type, Any]:
+    return type(value), value
+
+
+class TestResults:
+    def test_plain_values_are_pythons_own(self, bridge: Bridge) -> None:
+        text, number = bridge.java_class("java.lang.String"), bridge.java_class("java.lang.Integer")
+        optional = bridge.java_class("java.util.Optional")
+        assert plain(text.valueOf(5)) == (str, "5")
+        assert plain(number.parseInt("12")) == (int, 12)
+        assert plain(bridge.java_class("java.lang.Boolean").parseBoolean("true")) == (bool, True)
+        assert plain(bridge.java_class("java.lang.Math").sqrt(2.25)) == (float, 1.5)
+        assert plain(text("aé").getBytes("UTF-8")) == (bytes, "aé".encode())
+        assert plain(text("x").charAt(0)) == (str, "x")
+        assert plain(bridge.java_class("java.math.BigInteger")("2").pow(200)) == (int, 2**200)
+        assert optional.of(1).map(bridge.java_class("java.util.function.Function").identity()).get() == 1
+        assert bridge.java_class("java.util.HashMap")().get("absent") is None
+
+    def test_every_other_object_is_a_stand_in(self, bridge: Bridge) -> None:
+        made = [
+            bridge.java_class("java.util.List").of(1, 2),
+            bridge.java_class("java.time.Instant").EPOCH,
+            bridge.java_class("java.math.BigDecimal")("1.5"),
+            bridge.java_class("java.util.concurrent.TimeUnit").SECONDS,
+            bridge.java_class("java.nio.ByteBuffer").wrap(b"\x01"),
+            bridge.java_class("java.util.concurrent.CompletableFuture")(),
+        ]
+        assert [isinstance(each, JavaObject) for each in made] == [True] * len(made)
+        assert str(made[0]) == "[1, 2]"
+
+    def test_what_a_constructor_makes_is_always_one(self, bridge: Bridge) -> None:
+        number = bridge.java_class("java.lang.Integer")(5)
+        assert isinstance(number, JavaObject)
+        held = bridge.java_class("java.util.ArrayList")([number])
+        assert held.get(0) == 5
+        assert bridge.java_class("java.util.Objects").equals(held.get(0), number) is False, "5 is a Long here"
+        assert held.contains(number)
+
+    def test_what_is_pythons_comes_home(self, bridge: Bridge) -> None:
+        thing, stream = object(), pyrs.just(1)
+        same = bridge.java_class("java.util.Objects").requireNonNull
+        assert same(thing) is thing
+        assert same(stream) is stream
+
+    def test_a_result_holds_no_handle_longer_than_it_lives(self, bridge: Bridge) -> None:
+        held = bridge.java_class("java.util.ArrayList")()
+        held.add(object())
+        del held
+        gc.collect()
+        assert bridge.java_class("java.util.ArrayList")().isEmpty()
+
+
+class TestArguments:
+    def test_containers(self, bridge: Bridge) -> None:
+        held = bridge.java_class("java.util.ArrayList")([1, ("x", None), {"a": [True]}])
+        assert str(held) == "[1, [x, null], {a=[true]}]"
+        assert held.get(2).getClass().getName() == "java.util.LinkedHashMap"
+
+    def test_rows_of_the_value_table(self, bridge: Bridge) -> None:
+        day = dt.date(2024, 2, 29)
+        assert bridge.java_class("java.time.Period").between(day, dt.date(2024, 3, 1)).getDays() == 1
+
+    def test_objects_of_the_gateway(self, bridge: Bridge, java: Java) -> None:
+        point = java.new("interop.Table$Point", 1, 2)
+        held = bridge.java_class("java.util.ArrayList")()
+        held.add(point)
+        assert held.get(0).toString() == java.call(point, "toString")
+
+    def test_a_class_is_its_class_object(self, bridge: Bridge) -> None:
+        text = bridge.java_class("java.lang.String")
+        assert text.class_.getName() == "java.lang.String"
+        assert bridge.java_class("java.util.Objects").equals(text, text.class_) is True
+        found = bridge.java_class("java.lang.invoke.MethodType").methodType(bridge.java_class("int"), text)
+        assert str(found) == "(String)int"
+
+    def test_arrays_and_variable_arguments(self, bridge: Bridge) -> None:
+        text, lists = bridge.java_class("java.lang.String"), bridge.java_class("java.util.List")
+        assert text.format("%s-%05d", "a", 7) == "a-00007"
+        assert text.format("none") == "none"
+        assert text.join("+", ["a", "b"]) == text.join("+", "a", "b") == "a+b"
+        assert lists.of([1, 2]).size() == 1, "a list is one argument"
+        assert bridge.java_class("java.util.Arrays").hashCode([1, 2]) == 994
+
+    def test_an_int_is_an_int_before_it_is_a_double(self, bridge: Bridge) -> None:
+        text = bridge.java_class("java.lang.StringBuilder")()
+        assert str(text.append(1).append(2.5).append(True).append("x").append([])) == "12.5truex[]"
+        assert bridge.java_class("java.lang.Math").floorMod(-7, 3) == 2
+        assert bridge.java_class("java.util.ArrayList")(["a", "b"]).remove(0) == "a"
+
+    def test_the_most_specific_method_takes_none(self, bridge: Bridge) -> None:
+        # String.valueOf(char[]) and valueOf(Object): javac takes the first too.
+        with pytest.raises(JavaError, match="NullPointerException"):
+            bridge.java_class("java.lang.String").valueOf(None)
+
+    def test_publishers_and_subscribers_of_pythons(self, bridge: Bridge) -> None:
+        flux, received = bridge.java_class(FLUX), Recorder(initial=10)
+        flux.from_(pyrs.from_iterable([3, 1, 2])).sort().subscribe(received)
+        assert received.completed() == [1, 2, 3]
+
+
+class TestMethods:
+    def test_inherited_default_methods_of_hidden_classes(self, bridge: Bridge) -> None:
+        view = bridge.java_class("java.util.Collections").unmodifiableMap({"a": 1})
+        assert view.getOrDefault("b", 7) == 7
+        comparator = bridge.java_class("java.util.Map$Entry").comparingByKey()
+        assert comparator.reversed() is not None
+
+    def test_names_that_are_keywords(self, bridge: Bridge) -> None:
+        instant = bridge.java_class("java.time.Instant").EPOCH
+        field = bridge.java_class("java.time.temporal.ChronoField").MILLI_OF_SECOND
+        assert str(instant.with_(field, 5)) == "1970-01-01T00:00:00.005Z"
+
+    def test_no_attribute_of_the_stand_in_hides_a_method(self, bridge: Bridge) -> None:
+        held = bridge.java_class("java.util.ArrayList")()
+        assert [name for name in dir(held) if not name.startswith("_")] == ["java"]
+
+    def test_publishers(self, bridge: Bridge) -> None:
+        flux = bridge.java_class(FLUX)
+        assert bridge.from_jvm(flux.range(1, 5).skip(2)).collect(timeout=DEADLINE) == [3, 4, 5]
+        assert bridge.from_jvm(flux.just([1, 2], "x")).collect(timeout=DEADLINE) == [[1, 2], "x"]
+
+    def test_a_hot_publisher_is_known(self, bridge: Bridge) -> None:
+        publisher = bridge.java_class("java.util.concurrent.SubmissionPublisher")()
+        received = Recorder(initial=1)
+        bridge.from_jvm(publisher).subscribe(received)
+        publisher.submit("at once")
+        assert received.wait_elements(1) == ["at once"]
+        publisher.close()
+
+    def test_what_java_throws(self, bridge: Bridge) -> None:
+        with pytest.raises(JavaError) as caught:
+            bridge.java_class("java.util.ArrayList")().get(3)
+        assert caught.value.java_class == "java.lang.IndexOutOfBoundsException"
+        assert caught.value.java_stack
+        with pytest.raises(ValueError, match="many"):
+            bridge.java_class("java.lang.Integer").parseInt("many")
+
+
+class TestClasses:
+    def test_names(self, bridge: Bridge) -> None:
+        names = ["java.util.Map$Entry", "java.util.Map.Entry", "int", "java.lang.String[]", "byte[][]"]
+        found = [str(bridge.java_class(name)) for name in names]
+        assert found == ["java.util.Map$Entry", "java.util.Map$Entry", "int", "java.lang.String[]", "byte[][]"]
+
+    def test_fields_and_constants(self, bridge: Bridge) -> None:
+        assert bridge.java_class("java.lang.Integer").MAX_VALUE == 2**31 - 1
+        units = bridge.java_class("java.util.concurrent.TimeUnit")
+        assert units.MINUTES.toSeconds(2) == 120
+        assert {"MINUTES", "valueOf", "class_"} <= set(dir(units))
+
+    def test_equality_and_text(self, bridge: Bridge) -> None:
+        one, other = (bridge.java_class("java.util.List") for _ in range(2))
+        assert one == other
+        assert len({one, other}) == 1
+        assert one != bridge.java_class("java.util.Set")
+        assert repr(one) == "<JavaClass java.util.List>"
+        assert repr(one.of) == "<static method of of java.util.List>"
+        assert copy.copy(one) == one
+
+    def test_a_class_that_is_not_there(self, bridge: Bridge) -> None:
+        with pytest.raises(JavaError, match=r"no class com\.acme\.Missing: bring its jar in, with .*packages="):
+            bridge.java_class("com.acme.Missing")
+
+    def test_a_name_that_is_not_there(self, bridge: Bridge) -> None:
+        lists = bridge.java_class("java.util.List")
+        with pytest.raises(AttributeError, match=r"java\.util\.List has no public static method or field size"):
+            lists.size()
+        with pytest.raises(JavaError, match="ArrayList has no public method nothing"):
+            bridge.java_class("java.util.ArrayList")().nothing()
+
+    def test_no_method_for_these_arguments(self, bridge: Bridge) -> None:
+        held = bridge.java_class("java.util.ArrayList")()
+        with pytest.raises(JavaError, match=r"no public method get for \(str\); there is \(int\)"):
+            held.get("x")
+        with pytest.raises(JavaError, match=r"for \(an object of Python's\).*to_jvm_callable"):
+            held.forEach(lambda each: each)
+
+    def test_what_cannot_be_constructed(self, bridge: Bridge) -> None:
+        for name, why in (("java.util.List", "an interface"), ("java.io.InputStream", "abstract")):
+            with pytest.raises(JavaError, match=f"is {why}: it has no constructor"):
+                bridge.java_class(name)()
+        with pytest.raises(JavaError, match="has no public constructor"):
+            bridge.java_class("java.lang.Math")()
+
+    def test_an_argument_that_has_no_form(self, bridge: Bridge) -> None:
+        with pytest.raises(ConversionError, match="lone surrogate"):
+            bridge.java_class("java.util.List").of("\ud800")
+        with pytest.raises(ConversionError, match="key"):
+            bridge.java_class("java.util.List").of({(1, 2): 3})
+
+    def test_of_a_bridge_that_is_closed(self, machine: tuple[Any, Java]) -> None:
+        connect, _ = machine
+        with connect() as bridge:
+            lists = bridge.java_class("java.util.List")
+        with pytest.raises(LinkClosed):
+            lists.of()
+        with pytest.raises(LinkClosed):
+            bridge.java_class("java.util.List")
