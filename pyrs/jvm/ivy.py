@@ -102,22 +102,33 @@ def _settings(repositories: Sequence[str], jars: Path, run: Path) -> str:
 
 
 def _module(coordinates: Sequence[Coordinate], exclusions: Sequence[str]) -> str:
+    packages: dict[tuple[str, str, str], list[Coordinate]] = {}
+    for each in coordinates:
+        packages.setdefault((each.group, each.artifact, each.version), []).append(each)
     return (
         '<ivy-module version="2.0" xmlns:m="http://ant.apache.org/ivy/maven">'
         '<info organisation="io.pyrs" module="request"/><configurations><conf name="default"/></configurations>'
-        f"<dependencies>{''.join(_dependency(each, exclusions) for each in coordinates)}</dependencies></ivy-module>"
+        f"<dependencies>{''.join(_dependency(files, exclusions) for files in packages.values())}</dependencies>"
+        "</ivy-module>"
     )
 
 
-def _dependency(coordinate: Coordinate, exclusions: Sequence[str]) -> str:
-    name = quoteattr(coordinate.artifact)
-    classifier = f" m:classifier={quoteattr(coordinate.classifier)}" if coordinate.classifier else ""
-    artifact = f'<artifact name={name} type="jar" ext="jar"{classifier}/>'
+def _dependency(files: Sequence[Coordinate], exclusions: Sequence[str]) -> str:
+    """One package. Several files of it stand in one dependency: of two dependencies Ivy would drop the first."""
+    package = files[0]
+    name = quoteattr(package.artifact)
+    transitive = not all(file.alone for file in files)
+    artifacts = "".join(
+        f'<artifact name={name} type="jar" ext="jar"'
+        f"{f' m:classifier={quoteattr(file.classifier)}' if file.classifier else ''}/>"
+        for file in files
+    )
+    # The package's own jar is left to its POM, which may have none.
+    by_pom = transitive and not any(file.classifier for file in files)
     return (
-        f"<dependency org={quoteattr(coordinate.group)} name={name} rev={quoteattr(coordinate.version)}"
-        f' conf="default-&gt;default" transitive="{str(not coordinate.alone).lower()}">'
-        f"{artifact if classifier or coordinate.alone else ''}"
-        f"{''.join(_exclusion(each, coordinate) for each in exclusions)}</dependency>"
+        f"<dependency org={quoteattr(package.group)} name={name} rev={quoteattr(package.version)}"
+        f' conf="default-&gt;default" transitive="{str(transitive).lower()}">{"" if by_pom else artifacts}'
+        f"{''.join(_exclusion(each, package) for each in exclusions)}</dependency>"
     )
 
 

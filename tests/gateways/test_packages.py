@@ -84,6 +84,9 @@ def test_the_earlier_version_is_to_be_had_by_name(central: Path) -> None:
 def test_a_classifier_names_another_file_and_jar_the_file_alone(central: Path) -> None:
     assert names(resolve(["org.example:top:1.0:linux"])) == ["base-1.0.jar", "top-1.0-linux.jar"]
     assert names(resolve(["org.example:top:1.0@jar"])) == ["top-1.0.jar"]
+    both = ["base-1.0.jar", "top-1.0-linux.jar", "top-1.0.jar"]
+    assert names(resolve(["org.example:top:1.0", "org.example:top:1.0:linux"])) == both
+    assert names(resolve(["org.example:top:1.0:linux", "org.example:top:1.0"])) == both
     assert names(resolve(["org.example:top:1.0:linux@jar"])) == ["top-1.0-linux.jar"]
 
 
