@@ -1,0 +1,250 @@
+"""MongoDB's reactive driver, against a server of its wire protocol."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from types import ModuleType
+
+import pytest
+
+import pyrs
+from pyrs.errors import JavaError
+from pyrs.jvm import Bridge, JavaObject
+from pyrs.jvm.link.window import DEFAULT_MAX_PREFETCH
+from tests.interop.harness import DEADLINE, MILLISECONDS, Recorder, Watched
+from tests.interop.systems.system import System
+
+SYSTEM = System(
+    name="MongoDB",
+    packages=("org.mongodb:mongodb-driver-reactivestreams:5.8.0",),
+    test_packages=("de.bwaldvogel:mongo-java-server:1.47.0",),
+    component="mongo-java-server 1.47, which speaks MongoDB 5.0's wire protocol, over TCP",
+    source="cursors and change streams: `Map`, `Document` as dict; GridFS downloads: `ByteBuffer` as bytes",
+    sink="`insertMany` for each batch; GridFS uploads: bytes as `ByteBuffer`",
+    ordering="that of the cursor; batches are inserted one after the other",
+    delivery="a cursor gives each document once; a change stream resumed after the last `_id`: at least once",
+    cancel="`killCursors`: the server drops the cursor",
+    gateways=("jpype", "spark"),
+)
+
+MANY = 2000
+CHUNK = 255 * 1024
+FIRST_WINDOW = 16
+
+
+@pytest.fixture(scope="module")
+def linked(connected: tuple[Bridge, object]) -> Bridge:
+    return connected[0]
+
+
+@pytest.fixture(scope="module")
+def server(linked: Bridge) -> Iterator[JavaObject]:
+    """In memory and in this JVM, behind a port of loopback; with the log that change streams are read from."""
+    started = start(linked)
+    yield started
+    started.shutdownNow()
+
+
+def start(bridge: Bridge) -> JavaObject:
+    version = bridge.java_class("de.bwaldvogel.mongo.ServerVersion").MONGO_5_0
+    backend = bridge.java_class("de.bwaldvogel.mongo.backend.memory.MemoryBackend")().version(version)
+    server: JavaObject = bridge.java_class("de.bwaldvogel.mongo.MongoServer")(backend)
+    server.enableOplog()
+    server.bindAndGetConnectionString()
+    return server
+
+
+def uri(server: JavaObject) -> str:
+    return f"{server.getConnectionString()}/?serverSelectionTimeoutMS=5000"
+
+
+@pytest.fixture(scope="module")
+def commands(linked: Bridge) -> JavaObject:
+    commands: JavaObject = linked.java_class("mongodb.Commands")()
+    return commands
+
+
+@pytest.fixture(scope="module")
+def client(linked: Bridge, server: JavaObject, commands: JavaObject) -> Iterator[JavaObject]:
+    """As the recipe's `connect` makes it, with an ear for what it tells the server."""
+    address = linked.java_class("com.mongodb.ConnectionString")(uri(server))
+    builder = linked.java_class("com.mongodb.MongoClientSettings").builder().applyConnectionString(address)
+    clients = linked.java_class("com.mongodb.reactivestreams.client.MongoClients")
+    made = clients.create(builder.addCommandListener(commands).build())
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def orders(
+    bridge: Bridge, client: JavaObject, commands: JavaObject, recipe: ModuleType, request: pytest.FixtureRequest
+) -> JavaObject:
+    """A collection of the test's own with MANY documents."""
+    collection: JavaObject = recipe.collection(bridge, client, "shop", request.node.name)
+    numbered = pyrs.range(0, MANY).map(lambda number: {"_id": number, "tens": number // 10})
+    assert recipe.insert(bridge, collection, numbered, at_once=500).collect(timeout=DEADLINE) == [500] * 4
+    commands.take()
+    return collection
+
+
+def taken(commands: JavaObject) -> list[str]:
+    return str(commands.take()).splitlines()
+
+
+class TestQueries:
+    def test_elements(self, bridge: Bridge, orders: JavaObject, recipe: ModuleType) -> None:
+        found = recipe.find(bridge, orders, {"tens": {"$gte": 10}}).collect(timeout=DEADLINE)
+        assert found == [{"_id": number, "tens": number // 10} for number in range(100, MANY)]
+
+    def test_a_subscription_is_a_query(self, bridge: Bridge, orders: JavaObject, recipe: ModuleType) -> None:
+        found = recipe.find(bridge, orders, {"_id": {"$lt": 3}})
+        assert found.collect(timeout=DEADLINE) == found.collect(timeout=DEADLINE) != []
+
+    def test_demand_and_cancel(
+        self, bridge: Bridge, orders: JavaObject, commands: JavaObject, recipe: ModuleType
+    ) -> None:
+        received = Recorder(initial=3)
+        recipe.find(bridge, orders, {}).subscribe(received)
+        assert [each["_id"] for each in received.wait_elements(3)] == [0, 1, 2]
+        received.subscribed().cancel()
+        assert commands.awaits("killCursors", 1, MILLISECONDS)
+        assert taken(commands) == [f"find {FIRST_WINDOW}", "killCursors"]
+
+    def test_exact_demand(self, bridge: Bridge, orders: JavaObject, commands: JavaObject) -> None:
+        received = Recorder(initial=3)
+        bridge.from_jvm(orders.find(), exact=True).subscribe(received)
+        received.wait_elements(3)
+        received.subscribed().request(5)
+        assert len(received.wait_elements(8)) == 8
+        received.subscribed().cancel()
+        assert commands.awaits("killCursors", 1, MILLISECONDS)
+        assert taken(commands) == ["find 3", "getMore 5", "killCursors"]
+
+    def test_a_reader_who_keeps_up_is_sent_more(
+        self, bridge: Bridge, orders: JavaObject, commands: JavaObject, recipe: ModuleType
+    ) -> None:
+        assert len(recipe.find(bridge, orders, {}).collect(timeout=DEADLINE)) == MANY
+        sizes = [int(each.split()[1]) for each in taken(commands)]
+        assert sizes[0] == FIRST_WINDOW
+        assert max(sizes) <= DEFAULT_MAX_PREFETCH
+
+    def test_error(self, bridge: Bridge, orders: JavaObject, recipe: ModuleType) -> None:
+        received = Recorder(initial=1)
+        recipe.find(bridge, orders, {"$nonsense": 1}).subscribe(received)
+        error = received.failed()
+        assert isinstance(error, JavaError)
+        assert error.java_class == "com.mongodb.MongoQueryException"
+        assert "unknown top level operator: $nonsense" in str(error)
+
+    def test_the_server_goes_away(self, bridge: Bridge, recipe: ModuleType) -> None:
+        other = start(bridge)
+        client = recipe.connect(bridge, uri(other))
+        try:
+            collection = recipe.collection(bridge, client, "shop", "goods")
+            recipe.insert(bridge, collection, pyrs.range(0, 100).map(lambda n: {"_id": n})).collect(timeout=DEADLINE)
+            received = Recorder(initial=3)
+            bridge.from_jvm(collection.find(), exact=True).subscribe(received)
+            received.wait_elements(3)
+            other.shutdownNow()
+            received.subscribed().request(50)
+            assert "com.mongodb.MongoSocket" in str(received.failed())
+        finally:
+            client.close()
+            other.shutdownNow()
+
+
+class TestInserts:
+    def test_elements(self, bridge: Bridge, client: JavaObject, recipe: ModuleType) -> None:
+        collection = recipe.collection(bridge, client, "shop", "people")
+        people = [{"name": "Ada", "born": 1815, "in": {"city": "London"}, "tags": ["one", 2, 3.5, True, None]}]
+        assert recipe.insert(bridge, collection, pyrs.from_iterable(people)).collect(timeout=DEADLINE) == [1]
+        [found] = recipe.find(bridge, collection, {"name": "Ada"}).collect(timeout=DEADLINE)
+        assert {key: found[key] for key in people[0]} == people[0]
+
+    def test_demand_and_cancel(self, bridge: Bridge, client: JavaObject, recipe: ModuleType) -> None:
+        source = Watched(lambda: iter({"_id": number} for number in range(10**9)))
+        received = Recorder(initial=2)
+        collection = recipe.collection(bridge, client, "shop", "endless")
+        recipe.insert(bridge, collection, pyrs.Stream(source), at_once=10).subscribe(received)
+        assert received.wait_elements(2)[:2] == [10, 10]
+        received.subscribed().cancel()
+        assert source.cancelled.wait(DEADLINE)
+        assert source.emitted <= 4 * 10
+
+    def test_error(self, bridge: Bridge, client: JavaObject, recipe: ModuleType) -> None:
+        collection = recipe.collection(bridge, client, "shop", "twice")
+        source = Watched(lambda: iter({"_id": number % 25} for number in range(10**9)))
+        received = Recorder(initial=100)
+        recipe.insert(bridge, collection, pyrs.Stream(source), at_once=10).subscribe(received)
+        error = received.failed()
+        assert isinstance(error, JavaError)
+        assert "E11000 duplicate key error" in str(error)
+        assert received.elements == [10, 10]
+        assert source.cancelled.wait(DEADLINE)
+
+
+class TestFiles:
+    def test_both_ways(self, bridge: Bridge, client: JavaObject, recipe: ModuleType) -> None:
+        chunks = [bytes([number]) * 100_000 for number in range(40)]
+        source = pyrs.from_iterable(chunks)
+        recipe.upload(bridge, client, "files", "numbers", source).collect(timeout=DEADLINE)
+        stored = recipe.download(bridge, client, "files", "numbers").collect(timeout=DEADLINE)
+        assert b"".join(stored) == b"".join(chunks)
+        assert {type(each) for each in stored} == {bytes}
+
+    def test_demand_and_cancel_of_an_upload(
+        self, bridge: Bridge, client: JavaObject, commands: JavaObject, recipe: ModuleType
+    ) -> None:
+        commands.take()
+        source = Watched(lambda: iter(lambda: bytes(CHUNK), b""))
+        received = Recorder(initial=1)
+        recipe.upload(bridge, client, "endless", "zeros", source).subscribe(received)
+        assert commands.awaits("insert", 10, MILLISECONDS)
+        received.subscribed().cancel()
+        assert source.cancelled.wait(DEADLINE)
+        assert commands.awaits("delete", 1, MILLISECONDS), "the driver removes what it had stored"
+        assert source.emitted <= taken(commands).count("insert") + 2 * FIRST_WINDOW
+
+    def test_demand_and_cancel_of_a_download(
+        self, bridge: Bridge, client: JavaObject, commands: JavaObject, recipe: ModuleType
+    ) -> None:
+        source = pyrs.range(0, 50).map(lambda number: bytes(CHUNK))
+        recipe.upload(bridge, client, "long", "zeros", source).collect(timeout=DEADLINE)
+        commands.take()
+        received = Recorder(initial=2)
+        recipe.download(bridge, client, "long", "zeros").subscribe(received)
+        received.wait_elements(2)
+        received.subscribed().cancel()
+        assert commands.awaits("killCursors", 1, MILLISECONDS)
+        assert taken(commands)[1:] == ["find 16", "killCursors"]
+
+    def test_errors(self, bridge: Bridge, client: JavaObject, recipe: ModuleType) -> None:
+        with pytest.raises(JavaError, match="File not found"):
+            recipe.download(bridge, client, "files", "nowhere").collect(timeout=DEADLINE)
+        broken = pyrs.concat(pyrs.just(bytes(600_000)), pyrs.error(ValueError("the disk is gone")))
+        with pytest.raises(ValueError, match="the disk is gone"):
+            recipe.upload(bridge, client, "broken", "half", broken).collect(timeout=DEADLINE)
+        left = recipe.collection(bridge, client, "broken", "fs.chunks")
+        assert recipe.find(bridge, left, {}).collect(timeout=DEADLINE) == []
+
+
+class TestChanges:
+    def test_changes(self, bridge: Bridge, client: JavaObject, commands: JavaObject, recipe: ModuleType) -> None:
+        collection = recipe.collection(bridge, client, "shop", "news")
+        commands.take()
+        received = Recorder(initial=2)
+        recipe.changes(bridge, collection).subscribe(received)
+        assert commands.awaits("aggregate", 1, MILLISECONDS)
+        numbered = pyrs.range(0, 10).map(lambda number: {"_id": number})
+        recipe.insert(bridge, collection, numbered).collect(timeout=DEADLINE)
+        received.wait_elements(2)
+        received.subscribed().request(3)
+        received.wait_elements(5)
+        received.subscribed().cancel()
+        assert commands.awaits("killCursors", 1, MILLISECONDS)
+        asked = [int(each.split()[1]) for each in taken(commands) if each.startswith("getMore")]
+        assert max(asked) == 3, "never more than was requested, however often the driver has to ask"
+        assert {each["operationType"] for each in received.elements} == {"insert"}
+        assert [each["fullDocument"]["_id"] for each in received.elements] == [0, 1, 2, 3, 4]
+        later = recipe.changes(bridge, collection, after=received.elements[-1]["_id"]).take(5)
+        assert [each["fullDocument"]["_id"] for each in later.collect(timeout=DEADLINE)] == [5, 6, 7, 8, 9]
