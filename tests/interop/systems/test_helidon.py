@@ -1,0 +1,113 @@
+"""Helidon 3, whose operators speak java.util.concurrent.Flow."""
+
+from __future__ import annotations
+
+import itertools
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+import pyrs
+from pyrs.errors import JavaError
+from pyrs.jvm import Bridge
+from pyrs.jvm.link.window import DEFAULT_MAX_PREFETCH as WINDOW
+from tests.interop.harness import DEADLINE, Recorder, Watched
+from tests.interop.systems.system import System
+
+SYSTEM = System(
+    name="Helidon 3",
+    packages=("io.helidon.common:helidon-common-reactive:3.2.11",),
+    component="the library itself",
+    source="`Multi` and `Single` (a `Flow.Publisher`), of any elements of the value table",
+    sink="`Multi.create(Flow.Publisher)`",
+    ordering="kept",
+    delivery="each element once; what is prefetched is dropped at a cancel, unless `exact=True`",
+    cancel="`Subscription.cancel()`: `onCancel`",
+    gateways=("jpype", "spark"),
+)
+
+FIRST_WINDOW = 16
+MANY = 3 * WINDOW
+ENDLESS = 2**31 - 2
+
+
+@pytest.fixture
+def multi(bridge: Bridge, recipe: ModuleType) -> Any:
+    return bridge.java_class(recipe.MULTI)
+
+
+class TestMultiIntoPython:
+    def test_elements(self, bridge: Bridge, recipe: ModuleType) -> None:
+        assert recipe.numbers(bridge, 1000).collect(timeout=DEADLINE) == list(range(1, 1001))
+
+    def test_single(self, bridge: Bridge, multi: Any, recipe: ModuleType) -> None:
+        assert recipe.one(bridge, bridge.java_class("io.helidon.common.reactive.Single").just("one")) == "one"
+        assert recipe.one(bridge, multi.range(5, 3).first()) == 5
+
+    @pytest.mark.parametrize("exact", [False, True])
+    def test_demand_and_cancel(self, bridge: Bridge, multi: Any, recipe: ModuleType, exact: bool) -> None:
+        emitted: list[int] = []
+        source, cancelled = recipe.watched(bridge, multi.range(1, ENDLESS), emitted.append)
+        received = Recorder(initial=3)
+        bridge.from_jvm(source, exact=exact).subscribe(received)
+        assert received.wait_elements(3) == [1, 2, 3]
+        assert not cancelled.is_set()
+        received.subscribed().request(2)
+        assert received.wait_elements(5) == [1, 2, 3, 4, 5]
+        received.subscribed().cancel()
+        assert cancelled.wait(DEADLINE)
+        assert received.elements == [1, 2, 3, 4, 5]
+        assert received.ending is None
+        assert len(emitted) == 5 if exact else len(emitted) <= 2 * FIRST_WINDOW
+
+    def test_error(self, bridge: Bridge, multi: Any) -> None:
+        failure = bridge.java_class("java.lang.IllegalStateException")("the disk is full")
+        received = Recorder(initial=10)
+        bridge.from_jvm(multi.range(1, 2).onCompleteResumeWith(multi.error(failure))).subscribe(received)
+        error = received.failed()
+        assert isinstance(error, JavaError)
+        assert (error.java_class, error.java_message) == ("java.lang.IllegalStateException", "the disk is full")
+        assert received.elements == [1, 2]
+
+
+class TestPythonIntoMulti:
+    def test_elements(self, bridge: Bridge, recipe: ModuleType) -> None:
+        gathered = recipe.as_multi(bridge, pyrs.range(1, 1001)).skip(10).collectList()
+        assert recipe.one(bridge, gathered) == list(range(11, 1001))
+
+    def test_demand_is_bounded(self, bridge: Bridge, recipe: ModuleType) -> None:
+        """`collectList` asks for Long.MAX_VALUE, `observeOn` for 32 at a time."""
+        requested: list[int] = []
+        numbers = pyrs.range(MANY).do_on_request(requested.append)
+        assert len(recipe.one(bridge, recipe.as_multi(bridge, numbers).collectList())) == MANY
+        assert max(requested) <= WINDOW
+        assert sum(requested) <= MANY + WINDOW
+        requested.clear()
+        pool = bridge.java_class("java.util.concurrent.ForkJoinPool").commonPool()
+        received = Recorder(initial=1)
+        bridge.from_jvm(recipe.as_multi(bridge, numbers).observeOn(pool, 8, False), exact=True).subscribe(received)
+        received.wait_elements(1)
+        assert sum(requested) <= 16
+        received.subscribed().cancel()
+
+    def test_cancel(self, bridge: Bridge, recipe: ModuleType) -> None:
+        source = Watched(lambda: itertools.count(1))
+        assert recipe.one(bridge, recipe.as_multi(bridge, source).limit(5).collectList()) == [1, 2, 3, 4, 5]
+        assert source.cancelled.wait(DEADLINE)
+        assert source.emitted <= WINDOW
+
+    def test_error(self, bridge: Bridge, multi: Any, recipe: ModuleType) -> None:
+        failure = LookupError("no third")
+        failing = recipe.as_multi(bridge, Watched(lambda: iter([1, 2]), failure))
+        resumed = failing.onErrorResumeWith(
+            bridge.to_jvm_callable(lambda error: multi.singleton(str(error)), "java.util.function.Function")
+        )
+        assert bridge.from_jvm(resumed).collect(timeout=DEADLINE) == [
+            1,
+            2,
+            "io.pyrs.PythonException: LookupError: no third",
+        ]
+        received = Recorder(initial=10)
+        bridge.from_jvm(failing.skip(0)).subscribe(received)
+        assert received.failed() is failure
