@@ -1,0 +1,283 @@
+"""Apache Kafka, by way of Reactor Kafka, against a broker in KRaft mode."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Callable, Iterator
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+import pyrs
+from pyrs.errors import JavaError
+from pyrs.jvm import Bridge, JavaObject
+from tests.interop.harness import DEADLINE, Recorder, Watched
+from tests.interop.systems import kafka_broker
+from tests.interop.systems.system import System
+
+SYSTEM = System(
+    name="Apache Kafka",
+    packages=("io.projectreactor.kafka:reactor-kafka:1.3.25",),
+    component="Kafka 3.9.1, a broker in KRaft mode",
+    source="`KafkaReceiver.receive()`: `ReceiverRecord`, to be acknowledged",
+    sink="`KafkaSender.send`, `sendTransactionally`: `SenderRecord` in, `SenderResult` back",
+    ordering="kept within a partition",
+    delivery="at least once: a record is committed after Python has acknowledged it; exactly once within a transaction",
+    cancel="commits what was acknowledged, leaves the group, closes the consumer",
+    gateways=("jpype", "spark"),
+    server_process="a Kafka broker, of the artifacts on Maven Central",
+)
+
+BATCH = 10
+RECORDS = 200
+TOPICS = itertools.count(1)
+SENT_AHEAD = 512  # Reactor's queue of 256 before the producer, the results in flight, and a refill
+READ_AHEAD = 5 * BATCH  # what Reactor Kafka may have polled: one batch given out, a few behind it
+
+
+@pytest.fixture(scope="session")
+def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with kafka_broker.kafka_broker(tmp_path_factory.mktemp("kafka")) as address:
+        yield address
+
+
+class Cluster:
+    """What the broker says, and topics of one partition."""
+
+    def __init__(self, bridge: Bridge, servers: str) -> None:
+        self._bridge = bridge
+        self._admin = bridge.java_class("org.apache.kafka.clients.admin.Admin").create({"bootstrap.servers": servers})
+
+    def close(self) -> None:
+        self._admin.close()
+
+    def done(self, future: JavaObject) -> Any:
+        return self._bridge.from_jvm(future.toCompletionStage(), convert="references").result(DEADLINE)
+
+    def topic(self) -> str:
+        name = f"topic-{next(TOPICS)}"
+        topic = self._bridge.java_class("org.apache.kafka.clients.admin.NewTopic")(name, 1, 1)
+        self.done(self._admin.createTopics([topic]).all())
+        return name
+
+    def committed(self, group: str, topic: str) -> int | None:
+        """The offset that the group goes on from."""
+        offsets = self.done(self._admin.listConsumerGroupOffsets(group).partitionsToOffsetAndMetadata())
+        offset = offsets.get(self.partition(topic))
+        return None if offset is None else int(offset.offset())
+
+    def members(self, group: str) -> int:
+        description = self.done(self._admin.describeConsumerGroups([group]).describedGroups().get(group))
+        return int(description.members().size())
+
+    def partition(self, topic: str) -> JavaObject:
+        partition: JavaObject = self._bridge.java_class("org.apache.kafka.common.TopicPartition")(topic, 0)
+        return partition
+
+    def deny(self, topic: str) -> None:
+        """Nobody may read or write the topic from now on."""
+        acl = "org.apache.kafka.common.acl."
+        resource = "org.apache.kafka.common.resource."
+        find = self._bridge.java_class
+        entry = find(acl + "AccessControlEntry")(
+            "User:*", "*", find(acl + "AclOperation").ALL, find(acl + "AclPermissionType").DENY
+        )
+        pattern = find(resource + "ResourcePattern")(
+            find(resource + "ResourceType").TOPIC, topic, find(resource + "PatternType").LITERAL
+        )
+        self.done(self._admin.createAcls([find(acl + "AclBinding")(pattern, entry)]).all())
+
+
+@pytest.fixture
+def cluster(bridge: Bridge, servers: str) -> Iterator[Cluster]:
+    cluster = Cluster(bridge, servers)
+    yield cluster
+    cluster.close()
+
+
+Options = Callable[..., Any]
+
+
+@pytest.fixture
+def options(bridge: Bridge, recipe: ModuleType, servers: str) -> Callable[..., JavaObject]:
+    """Options of a receiver of a topic, in a group."""
+
+    def made(topic: str, group: str, **more: str) -> Any:
+        properties = {"bootstrap.servers": servers, "group.id": group, "auto.offset.reset": "earliest"}
+        more = {name.replace("_", "."): value for name, value in more.items()}
+        return recipe.receiver_options(bridge, {"max.poll.records": str(BATCH), **properties, **more}, topic)
+
+    return made
+
+
+@pytest.fixture
+def sender(bridge: Bridge, recipe: ModuleType, servers: str) -> Iterator[JavaObject]:
+    with recipe.open_sender(bridge, {"bootstrap.servers": servers, "acks": "all"}) as sender:
+        yield sender
+
+
+@pytest.fixture
+def full(bridge: Bridge, recipe: ModuleType, cluster: Cluster, sender: JavaObject) -> str:
+    """A topic of some records."""
+    topic = cluster.topic()
+    sent = recipe.send(bridge, sender, recipe.to_topic(bridge, topic, pairs(RECORDS)))
+    assert sent.collect(timeout=DEADLINE) == [(f"key-{number}", number) for number in range(RECORDS)]
+    return topic
+
+
+def pairs(count: int) -> pyrs.Stream[tuple[str, str]]:
+    return pyrs.range(count).map(lambda number: (f"key-{number}", f"value-{number}"))
+
+
+def eventually(condition: Callable[[], bool]) -> bool:
+    """Asks the broker again and again, each a round trip, until it is so."""
+    end = time.monotonic() + DEADLINE
+    while time.monotonic() < end:
+        if condition():
+            return True
+    return False
+
+
+class TestRecordsIntoPython:
+    def test_all(self, bridge: Bridge, recipe: ModuleType, full: str, options: Options, cluster: Cluster) -> None:
+        seen: list[tuple[str, str]] = []
+        handled = recipe.handled(
+            bridge, options(full, "all"), lambda record: seen.append((record.key(), record.value()))
+        )
+        assert list(handled.take(RECORDS).to_iterable(prefetch=16, timeout=DEADLINE)) == list(range(RECORDS))
+        assert seen == pairs(RECORDS).collect()
+        assert eventually(lambda: cluster.committed("all", full) == RECORDS)
+
+    def test_demand_is_bounded(
+        self, bridge: Bridge, recipe: ModuleType, full: str, options: Options, cluster: Cluster
+    ) -> None:
+        """Seven were asked for: the consumer stands still a few batches further on."""
+        requested: list[int] = []
+        receiver = bridge.java_class("reactor.kafka.receiver.KafkaReceiver").create(options(full, "demand"))
+        flux = receiver.receive().doOnRequest(
+            bridge.to_jvm_callable(requested.append, "java.util.function.LongConsumer")
+        )
+        received = Recorder(initial=7)
+        bridge.from_jvm(flux, exact=True, convert="references").subscribe(received)
+        received.wait_elements(7)
+        position = bridge.to_jvm_callable(
+            lambda consumer: consumer.position(cluster.partition(full)), "java.util.function.Function"
+        )
+        for _ in range(3):
+            assert bridge.from_jvm(receiver.doOnConsumer(position).toFuture()).result(DEADLINE) <= READ_AHEAD
+        assert requested == [7]
+        assert len(received.elements) == 7
+        received.subscribed().cancel()
+        assert eventually(lambda: cluster.members("demand") == 0)
+
+    def test_cancel_and_again(
+        self, bridge: Bridge, recipe: ModuleType, full: str, options: Options, cluster: Cluster
+    ) -> None:
+        """Seven arrived and five were acknowledged: the next of the group begins with the sixth."""
+        received = Recorder(initial=7)
+        recipe.records(bridge, options(full, "again")).subscribe(received)
+        first = received.wait_elements(7)
+        for record in first[:5]:
+            record.receiverOffset().acknowledge()
+        assert cluster.members("again") == 1
+        received.subscribed().cancel()
+        assert eventually(lambda: cluster.members("again") == 0)
+        assert cluster.committed("again", full) == 5
+        assert [record.offset() for record in received.elements] == list(range(7))
+        rest = recipe.handled(bridge, options(full, "again"), lambda record: None).take(RECORDS - 5)
+        assert list(rest.to_iterable(prefetch=16, timeout=DEADLINE)) == list(range(5, RECORDS))
+
+    def test_a_topic_that_may_not_be_read(
+        self, bridge: Bridge, recipe: ModuleType, options: Options, cluster: Cluster
+    ) -> None:
+        topic = cluster.topic()
+        cluster.deny(topic)
+        received = Recorder(initial=10)
+        recipe.records(bridge, options(topic, "denied")).subscribe(received)
+        error = received.failed()
+        assert isinstance(error, JavaError)
+        assert error.java_class == "org.apache.kafka.common.errors.TopicAuthorizationException"
+        assert str(error).endswith(f"Not authorized to access topics: [{topic}]")
+        assert received.elements == []
+
+    def test_a_value_that_the_deserializer_refuses(
+        self, bridge: Bridge, recipe: ModuleType, full: str, options: Options, cluster: Cluster
+    ) -> None:
+        whole = bridge.java_class("org.apache.kafka.common.serialization.IntegerDeserializer")
+        received = Recorder(initial=10)
+        recipe.records(bridge, options(full, "integers").withValueDeserializer(whole())).subscribe(received)
+        error = received.failed()
+        assert isinstance(error, JavaError)
+        assert error.java_class.endswith("RecordDeserializationException")
+        assert "at offset 0" in str(error)
+        assert eventually(lambda: cluster.members("integers") == 0)
+
+
+class TestPythonIntoATopic:
+    def test_demand_is_bounded_and_a_cancel_arrives(
+        self, bridge: Bridge, recipe: ModuleType, cluster: Cluster, sender: JavaObject
+    ) -> None:
+        topic = cluster.topic()
+        source = Watched(lambda: (("key", f"{number}") for number in itertools.count()))
+        results = Recorder(initial=5)
+        recipe.send(bridge, sender, recipe.to_topic(bridge, topic, source)).subscribe(results)
+        assert results.wait_elements(5)[:5] == [("key", offset) for offset in range(5)]
+        results.subscribed().cancel()
+        assert source.cancelled.wait(DEADLINE)
+        assert len(results.elements) == 5
+        assert source.requested <= SENT_AHEAD
+
+    def test_an_error_of_python(
+        self, bridge: Bridge, recipe: ModuleType, options: Options, cluster: Cluster, sender: JavaObject
+    ) -> None:
+        """What was sent before is in the topic, though the error overtakes its result."""
+        topic = cluster.topic()
+        failing = Watched(lambda: iter([("key", "value")]), LookupError("no second"))
+        results = Recorder(initial=10)
+        recipe.send(bridge, sender, recipe.to_topic(bridge, topic, failing)).subscribe(results)
+        error = results.failed()
+        assert isinstance(error, LookupError)
+        assert str(error) == "no second"
+        seen: list[str] = []
+        recipe.handled(bridge, options(topic, "failed"), lambda record: seen.append(record.value())).take(1).collect(
+            timeout=DEADLINE
+        )
+        assert seen == ["value"]
+
+    def test_a_topic_that_may_not_be_written(
+        self, bridge: Bridge, recipe: ModuleType, cluster: Cluster, sender: JavaObject
+    ) -> None:
+        topic = cluster.topic()
+        cluster.deny(topic)
+        source = Watched(lambda: itertools.repeat(("key", "value")))
+        results = Recorder(initial=10)
+        recipe.send(bridge, sender, recipe.to_topic(bridge, topic, source)).subscribe(results)
+        error = results.failed()
+        assert isinstance(error, JavaError)
+        assert error.java_class == "org.apache.kafka.common.errors.TopicAuthorizationException"
+        assert results.elements == []
+        assert source.cancelled.wait(DEADLINE)
+
+
+class TestTransactions:
+    def test_committed_and_aborted(
+        self, bridge: Bridge, recipe: ModuleType, servers: str, options: Options, cluster: Cluster
+    ) -> None:
+        topic = cluster.topic()
+        with recipe.open_sender(bridge, {"bootstrap.servers": servers, "transactional.id": topic}) as sender:
+
+            def transaction(*values: str) -> Any:
+                return recipe.to_topic(bridge, topic, pyrs.from_iterable([("key", value) for value in values]))
+
+            recipe.send_in_transactions(bridge, sender, pyrs.just(transaction("a", "b"), transaction("c")))
+            broken = transaction("d").concat(pyrs.error(LookupError("no e")))
+            with pytest.raises(LookupError, match="no e"):
+                recipe.send_in_transactions(bridge, sender, pyrs.just(broken))
+            recipe.send_in_transactions(bridge, sender, pyrs.just(transaction("f")))
+        seen: list[str] = []
+        committed = options(topic, "committed", isolation_level="read_committed")
+        handled = recipe.handled(bridge, committed, lambda record: seen.append(record.value()))
+        handled.take(4).collect(timeout=DEADLINE)
+        assert seen == ["a", "b", "c", "f"]

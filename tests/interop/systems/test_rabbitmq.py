@@ -1,0 +1,218 @@
+"""RabbitMQ, by way of Reactor RabbitMQ, against Debian's server."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Callable, Iterator
+from types import ModuleType
+
+import pytest
+
+import pyrs
+from pyrs.errors import JavaError
+from pyrs.jvm import Bridge, JavaObject
+from tests.interop.harness import DEADLINE, Recorder, Watched
+from tests.interop.systems.rabbitmq_broker import rabbitmq_broker
+from tests.interop.systems.system import System
+
+SYSTEM = System(
+    name="RabbitMQ",
+    packages=("io.projectreactor.rabbitmq:reactor-rabbitmq:1.5.6",),
+    component="Debian's rabbitmq-server 3.10.8",
+    source="`Receiver.consumeManualAck`: `AcknowledgableDelivery`, to be acknowledged",
+    sink="`Sender.sendWithPublishConfirms`: `OutboundMessage` in, `OutboundMessageResult` back",
+    ordering="kept within a queue; what comes again keeps its place; confirms in any order",
+    delivery="at least once: a message leaves the queue when Python has acknowledged it",
+    cancel="closes the channel; what was not acknowledged is in the queue again",
+    gateways=("jpype", "spark"),
+    server_process="Debian's rabbitmq-server",
+)
+
+QUEUES = itertools.count(1)
+MESSAGES = 100
+QOS = 10
+IN_FLIGHT = 64
+
+
+@pytest.fixture(scope="session")
+def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
+    with rabbitmq_broker(tmp_path_factory.mktemp("rabbitmq")) as port:
+        yield port
+
+
+@pytest.fixture
+def factory(bridge: Bridge, recipe: ModuleType, port: int) -> JavaObject:
+    factory: JavaObject = recipe.connections(bridge, port)
+    return factory
+
+
+@pytest.fixture
+def sender(bridge: Bridge, recipe: ModuleType, factory: JavaObject) -> Iterator[JavaObject]:
+    with recipe.open_sender(bridge, factory) as sender:
+        yield sender
+
+
+@pytest.fixture
+def receiver(bridge: Bridge, recipe: ModuleType, factory: JavaObject) -> Iterator[JavaObject]:
+    with recipe.open_receiver(bridge, factory) as receiver:
+        yield receiver
+
+
+class Broker:
+    """What the broker says of its queues."""
+
+    def __init__(self, bridge: Bridge, sender: JavaObject) -> None:
+        self._bridge = bridge
+        self._sender = sender
+        self._specification = bridge.java_class("reactor.rabbitmq.QueueSpecification")
+
+    def _declared(self, queue: str) -> JavaObject:
+        asked = self._sender.declareQueue(self._specification.queue(queue).passive(True))
+        [answer] = self._bridge.from_jvm(asked, convert="references").collect(timeout=DEADLINE)
+        assert isinstance(answer, JavaObject)
+        return answer
+
+    def ready(self, queue: str) -> int:
+        """Messages that no consumer has been given, or that came back."""
+        return int(self._declared(queue).getMessageCount())
+
+    def consumers(self, queue: str) -> int:
+        return int(self._declared(queue).getConsumerCount())
+
+
+@pytest.fixture
+def broker(bridge: Bridge, sender: JavaObject) -> Broker:
+    return Broker(bridge, sender)
+
+
+@pytest.fixture
+def queue(bridge: Bridge, recipe: ModuleType, sender: JavaObject) -> str:
+    name = f"queue-{next(QUEUES)}"
+    recipe.declare_queue(bridge, sender, name)
+    return name
+
+
+@pytest.fixture
+def full(bridge: Bridge, recipe: ModuleType, sender: JavaObject, queue: str) -> str:
+    """A queue of some messages."""
+    sent = recipe.send(bridge, sender, recipe.messages(bridge, queue, pyrs.from_iterable(BODIES)))
+    assert sent.collect(timeout=DEADLINE) == [True] * MESSAGES
+    return queue
+
+
+BODIES = [b"%d" % number for number in range(MESSAGES)]
+
+
+def eventually(condition: Callable[[], bool]) -> bool:
+    """Asks the broker again and again, each a round trip, until it is so."""
+    end = time.monotonic() + DEADLINE
+    while time.monotonic() < end:
+        if condition():
+            return True
+    return False
+
+
+class TestAQueueIntoPython:
+    def test_all(self, bridge: Bridge, recipe: ModuleType, receiver: JavaObject, full: str, broker: Broker) -> None:
+        seen: list[bytes] = []
+        handled = recipe.handled(bridge, receiver, full, seen.append, prefetch=QOS).take(MESSAGES)
+        assert list(handled.to_iterable(prefetch=QOS, timeout=DEADLINE)) == BODIES
+        assert seen == BODIES
+        assert eventually(lambda: broker.consumers(full) == 0)
+        assert broker.ready(full) == 0
+
+    def test_demand_is_bounded(
+        self, bridge: Bridge, recipe: ModuleType, receiver: JavaObject, full: str, broker: Broker
+    ) -> None:
+        """Three were asked for: the broker has sent as many as qos allows, and keeps the rest."""
+        received = Recorder(initial=3)
+        recipe.deliveries(bridge, receiver, full, QOS).subscribe(received)
+        assert [delivery.getBody() for delivery in received.wait_elements(3)] == BODIES[:3]
+        assert eventually(lambda: broker.ready(full) == MESSAGES - QOS)
+        received.elements[0].ack(False)
+        assert eventually(lambda: broker.ready(full) == MESSAGES - QOS - 1)
+        assert len(received.elements) == 3
+        received.subscribed().cancel()
+        assert eventually(lambda: broker.ready(full) == MESSAGES - 1)
+
+    def test_cancel_and_again(
+        self, bridge: Bridge, recipe: ModuleType, receiver: JavaObject, full: str, broker: Broker
+    ) -> None:
+        """Seven arrived and five were acknowledged: the rest is there again, in order, and nothing else."""
+        received = Recorder(initial=7)
+        recipe.deliveries(bridge, receiver, full, QOS).subscribe(received)
+        for delivery in received.wait_elements(7)[:5]:
+            delivery.ack(False)
+        assert broker.consumers(full) == 1
+        received.subscribed().cancel()
+        assert eventually(lambda: broker.consumers(full) == 0)
+        assert eventually(lambda: broker.ready(full) == MESSAGES - 5)
+        again = Recorder(initial=MESSAGES - 5, on_next=lambda delivery: delivery.ack(False))
+        recipe.deliveries(bridge, receiver, full, QOS).subscribe(again)
+        assert [delivery.getBody() for delivery in again.wait_elements(MESSAGES - 5)] == BODIES[5:]
+        redelivered = [delivery.getEnvelope().isRedeliver() for delivery in again.elements]
+        assert 2 <= sum(redelivered) <= QOS
+        assert redelivered == sorted(redelivered, reverse=True)
+        again.subscribed().cancel()
+        assert eventually(lambda: broker.consumers(full) == 0)
+        assert broker.ready(full) == 0
+
+    def test_a_queue_that_is_not_there(self, bridge: Bridge, recipe: ModuleType, receiver: JavaObject) -> None:
+        received = Recorder(initial=10)
+        recipe.deliveries(bridge, receiver, "nowhere", QOS).subscribe(received)
+        assert "NOT_FOUND - no queue 'nowhere'" in said(received.failed())
+        assert received.elements == []
+
+    def test_a_wrong_password(self, bridge: Bridge, recipe: ModuleType, port: int) -> None:
+        with recipe.open_receiver(bridge, recipe.connections(bridge, port, password="wrong")) as receiver:
+            received = Recorder(initial=10)
+            recipe.deliveries(bridge, receiver, "nowhere", QOS).subscribe(received)
+            assert "ACCESS_REFUSED" in said(received.failed())
+
+
+class TestPythonIntoAQueue:
+    def test_demand_is_bounded_and_a_cancel_arrives(
+        self, bridge: Bridge, recipe: ModuleType, sender: JavaObject, queue: str, broker: Broker
+    ) -> None:
+        source = Watched(lambda: itertools.repeat(b"again"))
+        confirms = Recorder(initial=5)
+        recipe.send(bridge, sender, recipe.messages(bridge, queue, source)).subscribe(confirms)
+        confirms.wait_elements(5)
+        confirms.subscribed().cancel()
+        assert source.cancelled.wait(DEADLINE)
+        assert confirms.elements == [True] * 5
+        assert source.requested <= 2 * IN_FLIGHT
+        assert 5 <= broker.ready(queue) <= source.emitted
+
+    def test_an_error_of_python(
+        self, bridge: Bridge, recipe: ModuleType, sender: JavaObject, queue: str, broker: Broker
+    ) -> None:
+        failing = Watched(lambda: iter([b"first"]), LookupError("no second"))
+        confirms = Recorder(initial=10)
+        recipe.send(bridge, sender, recipe.messages(bridge, queue, failing)).subscribe(confirms)
+        error = confirms.failed()
+        assert isinstance(error, LookupError)
+        assert str(error) == "no second"
+        assert eventually(lambda: broker.ready(queue) == 1)
+
+    def test_an_exchange_that_is_not_there(
+        self, bridge: Bridge, recipe: ModuleType, sender: JavaObject, queue: str
+    ) -> None:
+        source = Watched(lambda: itertools.repeat(b"lost"))
+        confirms = Recorder(initial=10)
+        recipe.send(bridge, sender, recipe.messages(bridge, queue, source, exchange="nowhere")).subscribe(confirms)
+        assert "NOT_FOUND - no exchange 'nowhere'" in said(confirms.failed())
+        assert not any(confirms.elements)
+        assert source.cancelled.wait(DEADLINE)
+
+
+def said(error: BaseException) -> str:
+    """The words of a JavaError and its causes."""
+    assert isinstance(error, JavaError)
+    words = [str(error)]
+    cause = error.__cause__
+    while cause is not None:
+        words.append(str(cause))
+        cause = cause.__cause__
+    return "\n".join(words)
