@@ -97,7 +97,7 @@ class BeyondPublisherTests(PublisherHooks[T], Generic[T]):
                 subscriber: Watching[T] = Watching(self.env)
                 subscribers.append(subscriber)
                 try:
-                    publisher.subscribe(subscriber)
+                    self.call_subscribe(publisher, subscriber)
                 except Exception as error:
                     self.env.flop(
                         f"subscribe raised {type(error).__name__}: {error} for Subscriber {at + 1} "

@@ -45,7 +45,7 @@ class BeyondSubscriberTests(SubscriberHooks[T], Generic[T]):
         """Elements come on one thread after the other; calls of request and cancel must not overlap (2.7)."""
         driven = self.drive()
         driven.trigger(_ELEMENTS)
-        driven.deliver(self.create_element, _ELEMENTS, all_of_them=False)
+        driven.deliver(self.new_element, _ELEMENTS, all_of_them=False)
         driven.subscription.settle()
         self.env.verify_no_async_errors_no_delay()
 
@@ -56,7 +56,7 @@ class BeyondSubscriberTests(SubscriberHooks[T], Generic[T]):
             still.subscription.settle()
             calls = still.subscription.calls
             moved.trigger(1)
-            moved.deliver(self.create_element, 1, all_of_them=False)
+            moved.deliver(self.new_element, 1, all_of_them=False)
             moved.subscription.settle()
             if still.subscription.calls != calls:
                 last = still.subscription.last
@@ -66,7 +66,7 @@ class BeyondSubscriberTests(SubscriberHooks[T], Generic[T]):
     def _leaves_alone(self, signal: str, send: Callable[[Subscriber[T]], None]) -> None:
         driven = self.drive()
         driven.trigger(1)
-        driven.deliver(self.create_element, 1, all_of_them=False)
+        driven.deliver(self.new_element, 1, all_of_them=False)
         # Everything that the element leads to is over, so what follows is because of the end.
         driven.subscription.settle()
         calls = driven.subscription.calls
@@ -82,7 +82,7 @@ class BeyondBlackboxTests(BeyondSubscriberTests[T], BlackboxTests[T], Generic[T]
     def drive(self) -> Driven[T]:
         """Set up a Subscriber with a Subscription that records."""
         subscriber = self.new_subscriber()
-        return Driven(self.env, subscriber, lambda elements: self.trigger_request(subscriber))
+        return Driven(self.env, subscriber, lambda elements: self.ask(subscriber))
 
 
 class BeyondWhiteboxTests(BeyondSubscriberTests[T], WhiteboxTests[T], Generic[T]):
@@ -114,7 +114,7 @@ class BeyondWhiteboxTests(BeyondSubscriberTests[T], WhiteboxTests[T], Generic[T]
             if elements >= 0:
                 driven.trigger(2)
             if elements > 0:
-                driven.deliver(self.create_element, elements)
+                driven.deliver(self.new_element, elements)
             assert driven.probe is not None
             driven.probe.puppet.signal_cancel()
             driven.subscription.cancelled.expect_close(f"the Subscriber did not cancel, {state} (rule 2.6)")
@@ -124,7 +124,7 @@ class BeyondWhiteboxTests(BeyondSubscriberTests[T], WhiteboxTests[T], Generic[T]
         """Signals come on one thread after the other; they must be processed in that order (2.11)."""
         driven = self.drive()
         driven.trigger(_ELEMENTS)
-        sent = driven.deliver(self.create_element, _ELEMENTS)
+        sent = driven.deliver(self.new_element, _ELEMENTS)
         driven.subscriber.on_complete()
         assert driven.probe is not None
         for element in sent:

@@ -41,6 +41,10 @@ class BlackboxTests(SubscriberHooks[T], Generic[T]):
         made: Subscriber[T] = self.made("create_subscriber()", self.create_subscriber, SIGNALS)
         return made
 
+    def ask(self, subscriber: Subscriber[T]) -> None:
+        """Call `trigger_request`."""
+        self.call_hook("trigger_request()", lambda: self.trigger_request(subscriber))
+
     def stage(self) -> BlackboxStage[T]:
         """Set up a Subscriber that has subscribed."""
         stage = BlackboxStage(self, self.new_subscriber())
@@ -54,7 +58,7 @@ class BlackboxTests(SubscriberHooks[T], Generic[T]):
         The Java kit means to send the elements and sends none: its loop ends before the first. Here they are sent.
         """
         stage = self.stage()
-        self.call_hook("trigger_request()", lambda: self.trigger_request(stage.proxy.subscriber))
+        self.ask(stage.proxy.subscriber)
         requested = stage.expect_request()
         for _ in range(min(requested, _MOST_ELEMENTS)):
             if stage.cancelled.is_closed:
@@ -107,7 +111,7 @@ class BlackboxTests(SubscriberHooks[T], Generic[T]):
     def required_spec209_blackbox_mustBePreparedToReceiveAnOnCompleteSignalWithPrecedingRequestCall(self) -> None:
         """The end may come after a request (2.9)."""
         stage = self.stage()
-        self.call_hook("trigger_request()", lambda: self.trigger_request(stage.proxy.subscriber))
+        self.ask(stage.proxy.subscriber)
         stage.expect_request()
         stage.send_completion()
         stage.proxy.expect_completion()
@@ -121,7 +125,7 @@ class BlackboxTests(SubscriberHooks[T], Generic[T]):
     def required_spec210_blackbox_mustBePreparedToReceiveAnOnErrorSignalWithPrecedingRequestCall(self) -> None:
         """An error may come after a request (2.10)."""
         stage = self.stage()
-        self.call_hook("trigger_request()", lambda: self.trigger_request(stage.proxy.subscriber))
+        self.ask(stage.proxy.subscriber)
         stage.expect_request()
         self._fail(stage)
 

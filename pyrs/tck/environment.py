@@ -9,16 +9,27 @@ import time
 import traceback
 from collections.abc import Callable
 from pathlib import Path
-from threading import Condition, Event
-from typing import NoReturn
+from threading import Condition, Event, get_ident
+from typing import NamedTuple, NoReturn, TypeVar
 
-__all__ = ["INT_MAX", "LONG_MAX", "TEST_BUFFER_SIZE", "Flop", "Skipped", "TestEnvironment", "named"]
+__all__ = ["INT_MAX", "LONG_MAX", "TEST_BUFFER_SIZE", "Call", "Flop", "Skipped", "TestEnvironment", "named"]
+
+R = TypeVar("R")
 
 LONG_MAX = 2**63 - 1
 INT_MAX = 2**31 - 1
 TEST_BUFFER_SIZE = 16
 
 _KIT = str(Path(__file__).parent)
+_MACHINERY = (
+    "/_pytest/",
+    "/pluggy/",
+    "/threading.py",
+    "/contextlib.py",
+    "/runpy.py",
+    "<frozen",
+    "/pytest/__main__",
+)
 _MOST_ERRORS = 1_000  # a Publisher that ignores cancel may flop without end
 
 
@@ -34,6 +45,27 @@ class Flop(AssertionError):
 
 class Skipped(Exception):
     """The test says nothing about this implementation; the text says why."""
+
+
+class Call(NamedTuple):
+    """A call of what the user has written.
+
+    Attributes:
+        text: what is called.
+        since: since when (time.monotonic).
+        thread: on which thread.
+        is_hook: whether it has the deadline of hooks; otherwise it has the test's.
+    """
+
+    text: str
+    since: float
+    thread: int
+    is_hook: bool
+
+    @property
+    def name(self) -> str:
+        """What is called, without arguments."""
+        return self.text.partition("(")[0]
 
 
 class TestEnvironment:
@@ -85,7 +117,8 @@ class TestEnvironment:
         self.hook_timeout = self.scale * _checked("hook_timeout", hook_timeout)
         self.deadline = None if deadline is None else self.scale * _checked("deadline", deadline)
         self.debug_enabled = debug
-        self.current_hook: tuple[str, float] | None = None  # what is being called, and since when (time.monotonic)
+        self.calls: dict[int, Call] = {}  # that are on
+        self.returned: set[str] = set()  # the names of those that are over
         self.alive_at = time.monotonic()
         self._errors: list[BaseException] = []
         self._changed = Condition()
@@ -101,7 +134,8 @@ class TestEnvironment:
         """Return an environment with the same timeouts in which nothing has happened: one for each test."""
         copy = object.__new__(type(self))
         copy.__dict__.update(self.__dict__)
-        copy.current_hook = None
+        copy.calls = {}
+        copy.returned = set()
         copy.alive_at = time.monotonic()
         copy._errors = []
         copy._changed = Condition()
@@ -122,6 +156,22 @@ class TestEnvironment:
     def progress(self) -> None:
         """Begin the deadline anew: for a test that repeats something many times, once for each."""
         self.alive_at = time.monotonic()
+
+    def timed(self, text: str, function: Callable[[], R], *, is_hook: bool = True) -> R:
+        """Call what the user has written, so that it is known by name when it is late. On any thread.
+
+        Args:
+            text: what is called, with its arguments.
+            function: calls it.
+            is_hook: whether it has the deadline of hooks; otherwise it has the test's.
+        """
+        call = Call(text, time.monotonic(), get_ident(), is_hook)
+        self.calls[id(call)] = call
+        try:
+            return function()
+        finally:
+            del self.calls[id(call)]
+            self.returned.add(call.name)
 
     # What goes wrong on any thread.
 
@@ -227,9 +277,7 @@ def callers() -> str:
 def is_machinery(filename: str) -> bool:
     """Say whether a file is the kit's, pytest's or the thread machinery's."""
     name = filename.replace(os.sep, "/")
-    return filename.startswith(_KIT) or any(
-        part in name for part in ("/_pytest/", "/pluggy/", "/threading.py", "/runpy.py", "<frozen", "/pytest/__main__")
-    )
+    return filename.startswith(_KIT) or any(part in name for part in _MACHINERY)
 
 
 def _checked(name: str, value: object) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from pyrs.api import Publisher
 from pyrs.tck.environment import LONG_MAX, Skipped, named
@@ -64,9 +64,13 @@ class PublisherHooks(Verification, Generic[T]):
         )
         return made
 
+    def call_subscribe(self, publisher: Publisher[T], subscriber: Any) -> None:
+        """Call ``subscribe``, so that it is known by name when it is late."""
+        self.env.timed("subscribe()", lambda: publisher.subscribe(subscriber), is_hook=False)
+
     def subscribe(self, publisher: Publisher[T], subscriber: UnexpectedSubscriber[T]) -> None:
         """Subscribe, and wait for the Subscription."""
-        publisher.subscribe(subscriber)
+        self.call_subscribe(publisher, subscriber)
         subscriber.subscription.expect_completion(
             self.env.timeout, f"{self.name_of(publisher)} did not call on_subscribe"
         )

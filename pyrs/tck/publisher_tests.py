@@ -95,7 +95,7 @@ class PublisherTests(PublisherHooks[T], Generic[T]):
 
             def body(publisher: Publisher[T], iteration: int = iteration) -> None:
                 subscriber = _OneByOne(self, _ELEMENTS)
-                publisher.subscribe(subscriber)
+                self.call_subscribe(publisher, subscriber)
                 # Every element has its time, and a stream that stands still is not waited for any longer.
                 if not subscriber.ended.closes_while(lambda: subscriber.got):
                     self.env.flop(
@@ -110,7 +110,7 @@ class PublisherTests(PublisherHooks[T], Generic[T]):
 
         def body(publisher: Publisher[T]) -> None:
             subscriber: _Failing[T] = _Failing(self, self.name_of(publisher))
-            publisher.subscribe(subscriber)
+            self.call_subscribe(publisher, subscriber)
             subscriber.subscribed.expect_close("should have received on_subscribe")
             subscriber.failed.expect_close(f"failed {self.name_of(publisher)} did not call on_error")
             self.env.verify_no_async_errors()
@@ -177,7 +177,7 @@ class PublisherTests(PublisherHooks[T], Generic[T]):
         def body(publisher: Publisher[T]) -> None:
             nobody: Any = None
             try:
-                publisher.subscribe(nobody)
+                self.call_subscribe(publisher, nobody)
             except NULL_ERRORS:
                 pass
             else:
@@ -192,7 +192,7 @@ class PublisherTests(PublisherHooks[T], Generic[T]):
         def body(publisher: Publisher[T]) -> None:
             subscriber: _AfterOnSubscribe[T] = _AfterOnSubscribe(self)
             try:
-                publisher.subscribe(subscriber)
+                self.call_subscribe(publisher, subscriber)
                 subscriber.subscribed.expect_close("should have received on_subscribe")
                 self.env.verify_no_async_errors_no_delay()
             finally:
@@ -208,7 +208,7 @@ class PublisherTests(PublisherHooks[T], Generic[T]):
 
         def body(publisher: Publisher[T]) -> None:
             subscriber: _Failing[T] = _Failing(self, self.name_of(publisher))
-            publisher.subscribe(subscriber)
+            self.call_subscribe(publisher, subscriber)
             subscriber.subscribed.expect_close("should have received on_subscribe")
             subscriber.failed.expect_close("should have received on_error")
             self.env.verify_no_async_errors_no_delay()

@@ -33,7 +33,13 @@ class SubscriberHooks(Verification, Generic[T]):
         Args:
             elements: how many; 2**63 - 1 means without an end.
         """
-        return HelperPublisher(self.env, self.create_element, None if elements > INT_MAX else elements)
+        return HelperPublisher(self.env, self.new_element, None if elements > INT_MAX else elements)
+
+    # How tests run.
+
+    def new_element(self, n: int) -> T:
+        """Call `create_element`."""
+        return self.call_hook(f"create_element({n})", lambda: self.create_element(n))
 
 
 class ElementSource(ManualPublisher[T]):

@@ -92,13 +92,25 @@ class WhiteboxProbe(Probe[T]):
 
     @property
     def puppet(self) -> SubscriberPuppet:
-        """What moves the Subscriber."""
-        return self._puppet.value
+        """What moves the Subscriber, within the deadline of hooks."""
+        return _TimedPuppet(self.env, self._puppet.value)
 
     def expect_puppet(self) -> None:
         """Wait until the Subscriber has accepted its Subscription."""
         self._puppet.expect_completion(self.env.timeout, f"{self._name} did not call register_on_subscribe")
         self.env.verify_no_async_errors_no_delay()
+
+
+class _TimedPuppet(SubscriberPuppet):
+    def __init__(self, env: TestEnvironment, puppet: SubscriberPuppet) -> None:
+        self._env = env
+        self._puppet = puppet
+
+    def trigger_request(self, elements: int) -> None:
+        self._env.timed(f"puppet.trigger_request({elements})", lambda: self._puppet.trigger_request(elements))
+
+    def signal_cancel(self) -> None:
+        self._env.timed("puppet.signal_cancel()", self._puppet.signal_cancel)
 
 
 class BlackboxProxy(Probe[T], Subscriber[T]):

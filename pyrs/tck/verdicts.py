@@ -6,18 +6,26 @@ import ctypes
 import sys
 import time
 import traceback
+from collections import Counter
 from collections.abc import Callable
 from enum import Enum
 from threading import Event, Thread
 from typing import NamedTuple
+from weakref import WeakKeyDictionary
 
-from pyrs.tck.environment import Flop, Skipped, TestEnvironment, is_machinery, milliseconds
+from pyrs.tck.environment import Call, Flop, Skipped, TestEnvironment, is_machinery, milliseconds
 from pyrs.tck.expected import Kind, kind_of
 from pyrs.tck.verification import Verification
 
 __all__ = ["Report", "Status", "Verdict", "judge", "verify"]
 
 _GLANCE = 0.02  # how often a hook that may be late is looked at
+_ENDING = 0.2  # how long a thread that was told to end may take
+_OFTEN = 2  # twice in a row that a hook, or subscribe, is waited for as long as it may take
+_SHORT = 0.2  # and what it is given from then on
+
+_late: WeakKeyDictionary[type[Verification], Counter[str]] = WeakKeyDictionary()
+"""How many times in a row a hook was late, by its name: what blocks for ever should not cost its time in every test."""
 
 
 class Status(Enum):
@@ -108,6 +116,7 @@ def verify(verification: type[Verification]) -> Report:
         >>> print(verify(EmptyVerification))  # doctest: +ELLIPSIS
         pyrs.tck.verdicts:EmptyVerification (python referee): 38 tests of the Java kit: 31 skipped, 7 untested; 13 ...
     """
+    _late.pop(verification, None)
     verdicts = tuple(judge(verification, name) for name in verification.test_names())
     name = f"{verification.__module__}:{verification.__qualname__}"
     return Report(name, "python", verdicts, tuple(verification.problems() + unexpected(verification, verdicts)))
@@ -190,13 +199,13 @@ def _run(subject: Verification, name: str, body: Callable[[str], None] | None) -
 
     thread = Thread(target=run, name=f"pyrs-tck-{name}", daemon=True)
     thread.start()
-    late = "the run was interrupted"
+    late, where = "the run was interrupted", thread.ident
     try:
-        late = _await(over, subject, environment, environment.deadline)
+        late, where = _await(over, subject, environment, environment.deadline)
     finally:
         if late:
             failure = Flop(late)
-            failure.stack = _stack_of(thread)
+            failure.stack = _stack_of(where or thread.ident or 0)
             _end(thread, over)
             subject.env.close()
     if late:
@@ -205,24 +214,42 @@ def _run(subject: Verification, name: str, body: Callable[[str], None] | None) -
         raise raised[0]
 
 
-def _await(over: Event, subject: Verification, environment: TestEnvironment, deadline: float) -> str:
-    """Wait for a test to be over; return what is late, or nothing."""
+def _await(over: Event, subject: Verification, environment: TestEnvironment, deadline: float) -> tuple[str, int]:
+    """Wait for a test to be over; return what is late, or nothing, and on which thread: 0 is the test's."""
     began = time.monotonic()
+    before = _late.setdefault(type(subject), Counter())
+    env: TestEnvironment | None = None
     while not over.wait(_GLANCE):
         now = time.monotonic()
-        env: TestEnvironment | None = subject.__dict__.get("env")
-        hook = env.current_hook if env is not None else None
+        env = subject.__dict__.get("env")
+        calls = [] if env is None else list(env.calls.values())
         if env is not None:
             began = max(began, env.alive_at)
-        if hook is not None and now - hook[1] > environment.hook_timeout:
-            return f"{hook[0]} did not return {milliseconds(environment.hook_timeout)}"
+        for call in calls:
+            often = before[call.name] >= _OFTEN
+            limit = environment.hook_timeout if call.is_hook else deadline
+            if often:
+                limit = min(limit, _SHORT * environment.scale)
+            if now - call.since > limit and (call.is_hook or often):
+                _note_late(before, env, call)
+                why = " (it was late twice before, so it is given no longer)" if often else ""
+                return f"{call.text} did not return {milliseconds(limit)}{why}", call.thread
         if now - began > deadline:
-            return f"the test was not over {milliseconds(deadline)}: something in it blocks or runs without end"
-    return ""
+            _note_late(before, env, *calls)
+            return f"the test was not over {milliseconds(deadline)}: something in it blocks or runs without end", 0
+    _note_late(before, env or subject.__dict__.get("env"))
+    return "", 0
 
 
-def _stack_of(thread: Thread) -> str:
-    frame = sys._current_frames().get(thread.ident or 0)
+def _note_late(before: Counter[str], env: TestEnvironment | None, *late: Call) -> None:
+    for name in list(env.returned) if env is not None else ():
+        before.pop(name, None)
+    for call in late:
+        before[call.name] += 1
+
+
+def _stack_of(thread: int) -> str:
+    frame = sys._current_frames().get(thread)
     if frame is None:
         return ""
     frames = [each for each in traceback.extract_stack(frame) if not is_machinery(each.filename)]
@@ -234,4 +261,4 @@ def _end(thread: Thread, over: Event) -> None:
     throw = getattr(ctypes.pythonapi, "PyThreadState_SetAsyncExc", None)
     if throw is not None and thread.ident is not None:
         throw(ctypes.c_ulong(thread.ident), ctypes.py_object(TestAbandoned))
-        over.wait(0.2)
+        over.wait(_ENDING)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from types import MappingProxyType
@@ -122,12 +121,7 @@ class Verification:
 
     def call_hook(self, text: str, hook: Callable[[], R]) -> R:
         """Call what the user has written, within the hook's own deadline."""
-        env = self.env
-        env.current_hook = (text, time.monotonic())
-        try:
-            return hook()
-        finally:
-            env.current_hook = None
+        return self.env.timed(text, hook)
 
     def asked(self, hook: Callable[[], R]) -> R:
         """Call a hook that answers a question about what is judged, with a number or a bool.

@@ -24,6 +24,7 @@ _NUMBERS = frozenset(
         "does_coordinated_emission",
     }
 )
+_OF_PUPPETS = frozenset({"trigger_request", "signal_cancel"})
 # What a hook makes is checked as the Python referee checks it, with the same words and the same deadline.
 _CHECKED = {
     "create_publisher": "new_publisher",
@@ -58,7 +59,21 @@ class Hooks:
         if hook == "create_failed_publisher":
             make = self._method(hook)
             return scope.outgoing(self._subject.made(f"{hook}()", make, ("subscribe",), none_is_fine=True))
-        return scope.outgoing(self._method(_CHECKED.get(hook, hook))(*arguments))
+        if hook in _CHECKED:
+            return scope.outgoing(self._method(_CHECKED[hook])(*arguments))
+        text = f"{hook}({', '.join(str(each) for each in arguments if isinstance(each, int))})"
+        return scope.outgoing(self._subject.call_hook(text, lambda: self._method(hook)(*arguments)))
+
+    def move(self, subject: Any, method: str, arguments: list[Any]) -> None:
+        """Call a method of an object that a hook has made, so that it is known by name when it is late."""
+        function: Callable[..., Any] = getattr(subject, method)
+        if method in _OF_PUPPETS:
+            text = f"puppet.{method}({', '.join(map(str, arguments))})"
+            self._subject.env.timed(text, lambda: function(*arguments))
+        elif method == "subscribe":
+            self._subject.env.timed("subscribe()", lambda: function(*arguments), is_hook=False)
+        else:
+            function(*arguments)
 
     def _method(self, name: str) -> Callable[..., Any]:
         method: Callable[..., Any] = getattr(self._subject, name)

@@ -173,7 +173,7 @@ class Scope:
             return named(subject)
         if method == "equals":
             return int(same(subject, arguments[0]))
-        getattr(subject, method)(*arguments)
+        self._hooks.move(subject, method, arguments)
         if method == "cancel" and self._collecting:
             # In Java a Subscriber and its Subscription may hold one another and be collected together. Across two heaps
             # no collector sees that, so what was cancelled is not held here.

@@ -1,0 +1,134 @@
+"""What blocks is named within its deadline, whichever hook it is, and does not cost that time in every test."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from threading import Event, Thread
+from typing import Any
+
+import pytest
+
+from pyrs.tck import (
+    PublisherVerification,
+    SubscriberBlackboxVerification,
+    SubscriberWhiteboxVerification,
+    TestEnvironment,
+    judge,
+)
+from tests.tck.right import Puppet, RightProbed, RightPublisher, RightSubscriber, RightSubscription
+
+TEST = "required_spec105_mustSignalOnCompleteWhenFiniteStreamTerminates"
+QUICK = TestEnvironment(timeout=0.2, no_signals_timeout=0.02, hook_timeout=0.15, deadline=3)
+
+
+class Gate(Event):
+    """Holds up whoever comes until the test is over."""
+
+    def pass_through(self, *arguments: object) -> None:
+        self.wait(30)
+
+
+@pytest.fixture
+def gate() -> Iterator[Gate]:
+    made = Gate()
+    yield made
+    made.set()
+
+
+class _Publisher(PublisherVerification[Any]):
+    environment = TestEnvironment(timeout=0.2, no_signals_timeout=0.02, hook_timeout=0.6, deadline=0.7)
+
+
+def test_a_hook_that_blocks_in_every_test_does_not_cost_its_time_in_every_test(gate: Gate) -> None:
+    class Blocked(_Publisher):
+        def create_publisher(self, elements: int) -> Any:
+            gate.pass_through()
+
+    reasons = [judge(Blocked, TEST).reason for _ in range(4)]
+    first = "create_publisher(3) did not return within 600 ms"
+    then = "create_publisher(3) did not return within 200 ms (it was late twice before, so it is given no longer)"
+    assert reasons == [first, first, then, then]
+    gate.set()
+    assert judge(Blocked, TEST).reason == "create_publisher(3) returned None, which has no subscribe()"
+    gate.clear()
+    assert judge(Blocked, TEST).reason == first, "it has returned once, so it has its time again"
+
+
+def test_a_subscribe_that_blocks_in_every_test_does_not_cost_the_deadline_of_every_test(gate: Gate) -> None:
+    class Blocks(RightPublisher):
+        def subscribe(self, subscriber: Any, /) -> None:
+            gate.pass_through()
+
+    class Verification(_Publisher):
+        def create_publisher(self, elements: int) -> Any:
+            return Blocks(elements)
+
+    reasons = [judge(Verification, TEST).reason for _ in range(3)]
+    first = "the test was not over within 700 ms: something in it blocks or runs without end"
+    then = "subscribe() did not return within 200 ms (it was late twice before, so it is given no longer)"
+    assert reasons == [first, first, then]
+
+
+class _Blackbox(SubscriberBlackboxVerification[int]):
+    environment = QUICK
+
+    def create_subscriber(self) -> Any:
+        return RightSubscriber()
+
+    def create_element(self, n: int) -> int:
+        return n
+
+
+@pytest.mark.parametrize("test", ["required_spec201_blackbox_mustSignalDemandViaSubscriptionRequest", "beyond_spec207"])
+@pytest.mark.parametrize(
+    ("hook", "said"), [("create_element", "create_element(0)"), ("trigger_request", "trigger_request()")]
+)
+def test_hooks_of_subscribers_have_the_deadline_of_hooks_and_are_named(
+    gate: Gate, hook: str, said: str, test: str
+) -> None:
+    (name,) = (name for name in _Blackbox.test_names() if name.startswith(test))
+    verdict = judge(type("Blocked", (_Blackbox,), {hook: lambda self, argument: gate.pass_through()}), name)
+    assert verdict.reason == f"{said} did not return within 150 ms"
+    assert "in pass_through" in verdict.details
+
+
+def test_the_last_frame_of_a_failure_is_none_of_the_guard_s() -> None:
+    class Elsewhere(RightPublisher):
+        class subscription(RightSubscription):  # noqa: N801
+            def emit(self, subscriber: Any) -> None:
+                thread = Thread(target=subscriber.on_next, args=(0,))
+                thread.start()
+                subscriber.on_next(1)
+                thread.join()
+
+    class Verification(_Publisher):
+        environment = QUICK
+
+        def create_publisher(self, elements: int) -> Any:
+            return Elsewhere(elements)
+
+    verdict = judge(Verification, "beyond_spec103_mustSignalSeriallyWhenManyThreadsRequest")
+    assert "illegal concurrent access" in verdict.reason
+    assert "contextlib" not in verdict.details
+
+
+@pytest.mark.parametrize(
+    ("method", "said"),
+    [("trigger_request", "puppet.trigger_request(1)"), ("signal_cancel", "puppet.signal_cancel()")],
+)
+def test_puppets_have_the_deadline_of_hooks_and_are_named(gate: Gate, method: str, said: str) -> None:
+    class Moved(RightProbed):
+        puppet = type("Blocked", (Puppet,), {method: lambda self, *arguments: gate.pass_through()})
+
+    class Verification(SubscriberWhiteboxVerification[int]):
+        environment = QUICK
+
+        def create_subscriber(self, probe: Any) -> Any:
+            return Moved(probe)
+
+        def create_element(self, n: int) -> int:
+            return n
+
+    verdict = judge(Verification, "required_exerciseWhiteboxHappyPath")
+    assert verdict.reason == f"{said} did not return within 150 ms"
+    assert "in pass_through" in verdict.details
