@@ -1,0 +1,142 @@
+"""SmallRye Mutiny, which speaks java.util.concurrent.Flow."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+import pyrs
+from pyrs.errors import JavaError
+from pyrs.jvm import Bridge, JavaObject
+from pyrs.jvm.link.window import DEFAULT_MAX_PREFETCH as WINDOW
+from tests.interop.harness import DEADLINE, Recorder, Watched
+from tests.interop.systems.system import System
+
+SYSTEM = System(
+    name="SmallRye Mutiny",
+    packages=("io.smallrye.reactive:mutiny:3.0.1",),
+    component="the library itself",
+    source="`Multi` (a `Flow.Publisher`); `Uni` by `subscribeAsCompletionStage` or `toMulti`",
+    sink="`Multi.createFrom().publisher`",
+    ordering="kept",
+    delivery="each element once; what is prefetched is dropped at a cancel, unless `exact=True`",
+    cancel="`Subscription.cancel()`: `onCancellation()`",
+    gateways=("jpype", "spark"),
+)
+
+FIRST_WINDOW = 16
+MANY = 3 * WINDOW
+ENDLESS = 2**31 - 2
+INFRASTRUCTURE = "io.smallrye.mutiny.infrastructure.Infrastructure"
+
+
+@pytest.fixture
+def create(bridge: Bridge) -> JavaObject:
+    made: JavaObject = bridge.java_class("io.smallrye.mutiny.Multi").createFrom()
+    return made
+
+
+@pytest.fixture(scope="module", autouse=True)
+def pools_that_are_shut_down(connected: tuple[Bridge, Any], recipe: ModuleType) -> Iterator[None]:
+    """Or the end of the process would wait for them."""
+    yield
+    recipe.shut_down(connected[0])
+    infrastructure = connected[0].java_class(INFRASTRUCTURE)
+    assert infrastructure.getDefaultExecutor().isShutdown()
+    assert infrastructure.getDefaultWorkerPool().isShutdown()
+
+
+class TestMultiIntoPython:
+    def test_elements(self, bridge: Bridge, recipe: ModuleType) -> None:
+        assert recipe.numbers(bridge, 1000).collect(timeout=DEADLINE) == list(range(1, 1001))
+
+    def test_uni(self, bridge: Bridge, recipe: ModuleType) -> None:
+        uni = bridge.java_class("io.smallrye.mutiny.Uni").createFrom()
+        assert recipe.one(bridge, uni.item("one")) == "one"
+        assert recipe.one(bridge, uni.nullItem()) is None
+        assert bridge.from_jvm(uni.item("one").toMulti()).collect(timeout=DEADLINE) == ["one"]
+        with pytest.raises(JavaError, match="no such row"):
+            recipe.one(bridge, uni.failure(bridge.java_class("java.lang.IllegalStateException")("no such row")))
+
+    def test_demand_and_cancel(self, bridge: Bridge, create: Any, recipe: ModuleType) -> None:
+        requested: list[int] = []
+        source, cancelled = recipe.watched(bridge, create.range(1, ENDLESS), requested.append)
+        received = Recorder(initial=3)
+        bridge.from_jvm(source).subscribe(received)
+        assert received.wait_elements(3) == [1, 2, 3]
+        assert not cancelled.is_set()
+        received.subscribed().cancel()
+        assert cancelled.wait(DEADLINE)
+        assert received.elements == [1, 2, 3]
+        assert sum(requested) <= 2 * FIRST_WINDOW
+
+    def test_exact_demand(self, bridge: Bridge, create: Any, recipe: ModuleType) -> None:
+        requested: list[int] = []
+        source, cancelled = recipe.watched(bridge, create.range(1, ENDLESS), requested.append)
+        received = Recorder(initial=3)
+        bridge.from_jvm(source, exact=True).subscribe(received)
+        received.wait_elements(3)
+        received.subscribed().request(2)
+        assert received.wait_elements(5) == [1, 2, 3, 4, 5]
+        received.subscribed().cancel()
+        assert cancelled.wait(DEADLINE)
+        assert requested == [3, 2]
+
+    def test_error(self, bridge: Bridge, create: Any) -> None:
+        failure = bridge.java_class("java.lang.IllegalStateException")("the disk is full")
+        received = Recorder(initial=10)
+        both = bridge.java_class("io.smallrye.mutiny.Multi").createBy().concatenating()
+        bridge.from_jvm(both.streams(create.range(1, 3), create.failure(failure))).subscribe(received)
+        error = received.failed()
+        assert isinstance(error, JavaError)
+        assert (error.java_class, error.java_message) == ("java.lang.IllegalStateException", "the disk is full")
+        assert received.elements == [1, 2]
+
+
+class TestPythonIntoMulti:
+    def test_elements(self, bridge: Bridge, recipe: ModuleType) -> None:
+        pairs = recipe.as_multi(bridge, pyrs.range(1, 101)).group().intoLists().of(2)
+        assert bridge.from_jvm(pairs).collect(timeout=DEADLINE) == [[n, n + 1] for n in range(1, 101, 2)]
+
+    def test_demand_is_bounded(self, bridge: Bridge, recipe: ModuleType) -> None:
+        """Collecting asks for Long.MAX_VALUE, `emitOn` for a little at a time."""
+        requested: list[int] = []
+        numbers = pyrs.range(MANY).do_on_request(requested.append)
+        assert len(recipe.one(bridge, recipe.as_multi(bridge, numbers).collect().asList())) == MANY
+        assert max(requested) <= WINDOW
+        assert sum(requested) <= MANY + WINDOW
+        requested.clear()
+        pool = bridge.java_class(INFRASTRUCTURE).getDefaultWorkerPool()
+        limited = recipe.as_multi(bridge, numbers).emitOn(pool, 8).select().first(20)
+        assert recipe.one(bridge, limited.collect().asList()) == list(range(20))
+        assert sum(requested) <= 8 * FIRST_WINDOW
+
+    def test_cancel(self, bridge: Bridge, recipe: ModuleType) -> None:
+        source = Watched(lambda: itertools.count(1))
+        five = recipe.as_multi(bridge, source).select().first(5)
+        assert recipe.one(bridge, five.collect().asList()) == [1, 2, 3, 4, 5]
+        assert source.cancelled.wait(DEADLINE)
+        assert source.emitted <= WINDOW
+
+    def test_error(self, bridge: Bridge, recipe: ModuleType) -> None:
+        failure = LookupError("no third")
+        failing = recipe.as_multi(bridge, Watched(lambda: iter([1, 2]), failure))
+        recovered = failing.onFailure().recoverWithItem(-1)
+        assert bridge.from_jvm(recovered).collect(timeout=DEADLINE) == [1, 2, -1]
+        with pytest.raises(LookupError, match="no third") as caught:
+            recipe.one(bridge, failing.collect().asList())
+        assert caught.value is failure
+
+
+class TestPythonInTheMiddle:
+    def test_stage(self, bridge: Bridge, create: Any, recipe: ModuleType) -> None:
+        requested: list[int] = []
+        source, cancelled = recipe.watched(bridge, create.range(1, ENDLESS), requested.append)
+        doubled = recipe.through_python(bridge, source, lambda stream: stream.map(lambda number: number * 2))
+        assert recipe.one(bridge, doubled.select().first(4).collect().asList()) == [2, 4, 6, 8]
+        assert cancelled.wait(DEADLINE)
+        assert sum(requested) <= WINDOW

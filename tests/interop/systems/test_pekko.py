@@ -1,0 +1,18 @@
+"""Pekko Streams; the test is `akka_streams`."""
+
+from __future__ import annotations
+
+from tests.interop.systems.akka_streams import *  # noqa: F403
+from tests.interop.systems.system import System
+
+SYSTEM = System(
+    name="Pekko Streams",
+    packages=("org.apache.pekko:pekko-stream_2.13:1.1.3",),
+    component="the library itself",
+    source="a `Source` run with `Sink.asPublisher`, of any elements of the value table",
+    sink="`Source.fromPublisher`; a Python Processor by `Flow.fromProcessor`",
+    ordering="kept",
+    delivery="each element once; what is prefetched is dropped at a cancel, and Pekko's own 16 elements are always",
+    cancel="the graph is cancelled: `watchTermination` completes",
+    gateways=("jpype", "spark"),
+)

@@ -1,0 +1,141 @@
+"""Project Reactor, and its StepVerifier before a Python Publisher."""
+
+from __future__ import annotations
+
+import itertools
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+import pyrs
+from pyrs.errors import JavaError
+from pyrs.jvm import Bridge, JavaClass
+from pyrs.jvm.link.window import DEFAULT_MAX_PREFETCH as WINDOW
+from tests.interop.harness import DEADLINE, Recorder, Watched
+from tests.interop.systems.system import System
+
+SYSTEM = System(
+    name="Project Reactor",
+    packages=("io.projectreactor:reactor-core:3.7.12",),
+    test_packages=("io.projectreactor:reactor-test:3.7.12",),
+    component="the library itself, and its StepVerifier",
+    source="`Flux`, `Mono`, of any elements of the value table",
+    sink="`Flux.from`, `transform`, `StepVerifier.create`",
+    ordering="kept",
+    delivery="each element once; what is prefetched is dropped at a cancel, unless `exact=True`",
+    cancel="`Subscription.cancel()`: `doOnCancel`, `doFinally`",
+    gateways=("jpype", "spark"),
+)
+
+FIRST_WINDOW = 16
+MANY = 3 * WINDOW
+ENDLESS = 2**31 - 2
+
+
+@pytest.fixture
+def flux(bridge: Bridge) -> JavaClass:
+    return bridge.java_class("reactor.core.publisher.Flux")
+
+
+class TestFluxIntoPython:
+    def test_elements(self, bridge: Bridge, recipe: ModuleType) -> None:
+        assert recipe.numbers(bridge, 1000).collect(timeout=DEADLINE) == list(range(1, 1001))
+
+    def test_mono(self, bridge: Bridge, recipe: ModuleType) -> None:
+        mono = bridge.java_class("reactor.core.publisher.Mono")
+        assert recipe.first(bridge, mono.just("one")) == "one"
+        assert recipe.first(bridge, mono.empty()) is None
+        with pytest.raises(JavaError, match="no such row"):
+            recipe.first(bridge, mono.error(bridge.java_class("java.lang.IllegalStateException")("no such row")))
+
+    def test_demand_and_cancel(self, bridge: Bridge, flux: Any, recipe: ModuleType) -> None:
+        requested: list[int] = []
+        source, cancelled = recipe.watched(bridge, flux.range(1, ENDLESS), requested.append)
+        received = Recorder(initial=3)
+        bridge.from_jvm(source).subscribe(received)
+        assert received.wait_elements(3)[:3] == [1, 2, 3]
+        assert not cancelled.is_set()
+        received.subscribed().cancel()
+        assert cancelled.wait(DEADLINE)
+        assert received.elements == [1, 2, 3]
+        assert sum(requested) <= 2 * FIRST_WINDOW
+
+    def test_exact_demand(self, bridge: Bridge, flux: Any, recipe: ModuleType) -> None:
+        requested: list[int] = []
+        source, cancelled = recipe.watched(bridge, flux.range(1, ENDLESS), requested.append)
+        received = Recorder(initial=3)
+        bridge.from_jvm(source, exact=True).subscribe(received)
+        received.wait_elements(3)
+        received.subscribed().request(2)
+        assert received.wait_elements(5) == [1, 2, 3, 4, 5]
+        received.subscribed().cancel()
+        assert cancelled.wait(DEADLINE)
+        assert requested == [3, 2]
+
+    def test_error(self, bridge: Bridge, flux: Any) -> None:
+        failure = bridge.java_class("java.lang.IllegalStateException")("the disk is full")
+        received = Recorder(initial=10)
+        bridge.from_jvm(flux.range(1, 2).concatWith(flux.error(failure))).subscribe(received)
+        error = received.failed()
+        assert isinstance(error, JavaError)
+        assert (error.java_class, error.java_message) == ("java.lang.IllegalStateException", "the disk is full")
+        assert received.elements == [1, 2]
+
+
+class TestPythonIntoFlux:
+    def test_elements_through_reactor(self, bridge: Bridge, recipe: ModuleType) -> None:
+        pairs = recipe.as_flux(bridge, pyrs.range(1, 101)).buffer(2)
+        assert bridge.from_jvm(pairs).collect(timeout=DEADLINE) == [[n, n + 1] for n in range(1, 101, 2)]
+
+    def test_demand_is_bounded(self, bridge: Bridge, recipe: ModuleType) -> None:
+        """`count` asks for Long.MAX_VALUE, `limitRate` for a little at a time."""
+        requested: list[int] = []
+        numbers = pyrs.range(MANY).do_on_request(requested.append)
+        assert recipe.first(bridge, recipe.as_flux(bridge, numbers).count()) == MANY
+        assert max(requested) <= WINDOW
+        assert sum(requested) <= MANY + WINDOW
+        requested.clear()
+        numbers = pyrs.range(MANY).do_on_request(requested.append)
+        limited = recipe.as_flux(bridge, numbers).limitRate(8).take(20, False)
+        assert recipe.first(bridge, limited.count()) == 20
+        assert sum(requested) <= 8 * FIRST_WINDOW
+
+    def test_cancel(self, bridge: Bridge, recipe: ModuleType) -> None:
+        source = Watched(lambda: itertools.count(1))
+        taken = recipe.as_flux(bridge, source).take(5).collectList()
+        assert recipe.first(bridge, taken) == [1, 2, 3, 4, 5]
+        assert source.cancelled.wait(DEADLINE)
+        assert source.emitted <= WINDOW
+
+    def test_error(self, bridge: Bridge, recipe: ModuleType) -> None:
+        failing = recipe.as_flux(bridge, Watched(lambda: iter([1, 2]), LookupError("no third")))
+        resume = bridge.to_jvm_callable(lambda error: pyrs.just(str(error)), "java.util.function.Function")
+        elements = bridge.from_jvm(failing.onErrorResume(resume)).collect(timeout=DEADLINE)
+        assert elements == [1, 2, "io.pyrs.PythonException: LookupError: no third"]
+
+
+class TestPythonInTheMiddle:
+    def test_stage(self, bridge: Bridge, flux: Any, recipe: ModuleType) -> None:
+        requested: list[int] = []
+        source, cancelled = recipe.watched(bridge, flux.range(1, ENDLESS), requested.append)
+        doubled = recipe.through_python(bridge, source, lambda stream: stream.map(lambda number: number * 2))
+        assert recipe.first(bridge, doubled.take(4).collectList()) == [2, 4, 6, 8]
+        assert cancelled.wait(DEADLINE)
+        assert sum(requested) <= WINDOW
+
+
+class TestStepVerifier:
+    def test_passes(self, bridge: Bridge, recipe: ModuleType) -> None:
+        source = Watched(lambda: iter(range(1, 6)))
+        recipe.verify_counts(bridge, source, 5)
+        assert source.emitted == 5
+
+    def test_fails(self, bridge: Bridge, recipe: ModuleType) -> None:
+        with pytest.raises(JavaError, match="expected value: 3; actual value: 4") as caught:
+            recipe.verify_counts(bridge, pyrs.just(1, 2, 4), 3)
+        assert caught.value.java_class == "java.lang.AssertionError"
+
+    def test_a_publisher_that_fails(self, bridge: Bridge, recipe: ModuleType) -> None:
+        with pytest.raises(JavaError, match="out of numbers"):
+            recipe.verify_counts(bridge, Watched(lambda: iter([1]), LookupError("out of numbers")), 2)

@@ -1,0 +1,137 @@
+"""RxJava 3."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+import pyrs
+from pyrs.errors import JavaError
+from pyrs.jvm import Bridge, JavaClass
+from pyrs.jvm.link.window import DEFAULT_MAX_PREFETCH as WINDOW
+from tests.interop.harness import DEADLINE, Recorder, Watched
+from tests.interop.systems.system import System
+
+SYSTEM = System(
+    name="RxJava 3",
+    packages=("io.reactivex.rxjava3:rxjava:3.1.12",),
+    component="the library itself",
+    source="`Flowable`, and what has `toFlowable`, of any elements of the value table",
+    sink="`Flowable.fromPublisher`, `compose`",
+    ordering="kept",
+    delivery="each element once; what is prefetched is dropped at a cancel, unless `exact=True`",
+    cancel="`Subscription.cancel()`: `doOnCancel`, `doFinally`",
+    gateways=("jpype", "spark"),
+)
+
+FIRST_WINDOW = 16
+MANY = 3 * WINDOW
+ENDLESS = 2**31 - 2
+CORE = "io.reactivex.rxjava3.core"
+
+
+@pytest.fixture
+def flowable(bridge: Bridge) -> JavaClass:
+    return bridge.java_class(f"{CORE}.Flowable")
+
+
+class TestFlowableIntoPython:
+    def test_elements(self, bridge: Bridge, recipe: ModuleType) -> None:
+        assert recipe.numbers(bridge, 1000).collect(timeout=DEADLINE) == list(range(1, 1001))
+
+    def test_single_and_maybe(self, bridge: Bridge, recipe: ModuleType) -> None:
+        assert recipe.one(bridge, bridge.java_class(f"{CORE}.Single").just("one")) == "one"
+        assert recipe.one(bridge, bridge.java_class(f"{CORE}.Maybe").empty()) is None
+
+    def test_observable_drops_what_nobody_asked_for(self, bridge: Bridge, recipe: ModuleType) -> None:
+        ended = threading.Event()
+        observable = bridge.java_class(f"{CORE}.Observable").range(1, MANY)
+        observable = observable.doOnComplete(bridge.to_jvm_callable(ended.set, f"{recipe.FUNCTIONS}.Action"))
+        received = Recorder(initial=1)
+        recipe.observed(bridge, observable).subscribe(received)
+        received.wait_elements(1)
+        assert ended.wait(DEADLINE), "it does not wait for Python"
+        received.subscribed().request(pyrs.UNBOUNDED)
+        elements = received.completed()
+        assert elements == sorted(elements)
+        assert elements[-1] == MANY
+        assert len(elements) <= 2 * FIRST_WINDOW
+
+    def test_demand_and_cancel(self, bridge: Bridge, flowable: Any, recipe: ModuleType) -> None:
+        requested: list[int] = []
+        source, cancelled = recipe.watched(bridge, flowable.range(1, ENDLESS), requested.append)
+        received = Recorder(initial=3)
+        bridge.from_jvm(source).subscribe(received)
+        assert received.wait_elements(3) == [1, 2, 3]
+        assert not cancelled.is_set()
+        received.subscribed().cancel()
+        assert cancelled.wait(DEADLINE)
+        assert received.elements == [1, 2, 3]
+        assert sum(requested) <= 2 * FIRST_WINDOW
+
+    def test_exact_demand(self, bridge: Bridge, flowable: Any, recipe: ModuleType) -> None:
+        requested: list[int] = []
+        source, cancelled = recipe.watched(bridge, flowable.range(1, ENDLESS), requested.append)
+        received = Recorder(initial=3)
+        bridge.from_jvm(source, exact=True).subscribe(received)
+        received.wait_elements(3)
+        received.subscribed().request(2)
+        assert received.wait_elements(5) == [1, 2, 3, 4, 5]
+        received.subscribed().cancel()
+        assert cancelled.wait(DEADLINE)
+        assert requested == [3, 2]
+
+    def test_error(self, bridge: Bridge, flowable: Any) -> None:
+        failure = bridge.java_class("java.lang.IllegalStateException")("the disk is full")
+        received = Recorder(initial=10)
+        bridge.from_jvm(flowable.range(1, 2).concatWith(flowable.error(failure))).subscribe(received)
+        error = received.failed()
+        assert isinstance(error, JavaError)
+        assert (error.java_class, error.java_message) == ("java.lang.IllegalStateException", "the disk is full")
+        assert received.elements == [1, 2]
+
+
+class TestPythonIntoFlowable:
+    def test_elements(self, bridge: Bridge, recipe: ModuleType) -> None:
+        pairs = recipe.as_flowable(bridge, pyrs.range(1, 101)).buffer(2)
+        assert bridge.from_jvm(pairs).collect(timeout=DEADLINE) == [[n, n + 1] for n in range(1, 101, 2)]
+
+    def test_demand_is_bounded(self, bridge: Bridge, recipe: ModuleType) -> None:
+        """`count` asks for Long.MAX_VALUE, `rebatchRequests` for a little at a time."""
+        requested: list[int] = []
+        numbers = pyrs.range(MANY).do_on_request(requested.append)
+        assert recipe.one(bridge, recipe.as_flowable(bridge, numbers).count()) == MANY
+        assert max(requested) <= WINDOW
+        assert sum(requested) <= MANY + WINDOW
+        requested.clear()
+        limited = recipe.as_flowable(bridge, numbers).rebatchRequests(8).take(20)
+        assert recipe.one(bridge, limited.count()) == 20
+        assert sum(requested) <= 8 * FIRST_WINDOW
+
+    def test_cancel(self, bridge: Bridge, recipe: ModuleType) -> None:
+        source = Watched(lambda: itertools.count(1))
+        assert recipe.one(bridge, recipe.as_flowable(bridge, source).take(5).toList()) == [1, 2, 3, 4, 5]
+        assert source.cancelled.wait(DEADLINE)
+        assert source.emitted <= WINDOW
+
+    def test_error(self, bridge: Bridge, recipe: ModuleType) -> None:
+        failure = LookupError("no third")
+        failing = recipe.as_flowable(bridge, Watched(lambda: iter([1, 2]), failure))
+        assert bridge.from_jvm(failing.onErrorReturnItem(-1)).collect(timeout=DEADLINE) == [1, 2, -1]
+        received = Recorder(initial=10)
+        bridge.from_jvm(failing.skip(0)).subscribe(received)
+        assert received.failed() is failure
+
+
+class TestPythonInTheMiddle:
+    def test_stage(self, bridge: Bridge, flowable: Any, recipe: ModuleType) -> None:
+        requested: list[int] = []
+        source, cancelled = recipe.watched(bridge, flowable.range(1, ENDLESS), requested.append)
+        doubled = recipe.through_python(bridge, source, lambda stream: stream.map(lambda number: number * 2))
+        assert recipe.one(bridge, doubled.take(4).toList()) == [2, 4, 6, 8]
+        assert cancelled.wait(DEADLINE)
+        assert sum(requested) <= WINDOW

@@ -1,0 +1,246 @@
+"""Spring WebFlux on Reactor Netty: server-sent events of Python's, and WebClient's responses in Python."""
+
+from __future__ import annotations
+
+import http.client
+import itertools
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+import pyrs
+from pyrs.errors import JavaError
+from pyrs.jvm import Bridge
+from tests.interop.harness import DEADLINE, Recorder, Watched
+from tests.interop.systems.system import System
+
+SYSTEM = System(
+    name="Spring WebFlux",
+    packages=(
+        "org.springframework:spring-webflux:7.0.1",
+        "org.springframework:spring-context:7.0.1",
+        "io.projectreactor.netty:reactor-netty-http:1.3.1",
+    ),
+    component="its server and its WebClient on Reactor Netty; Python's own HTTP client and server",
+    source="`WebClient`'s body: text, server-sent events, bytes",
+    sink="a response (`ServerResponse.body`), a request (`WebClient.body`): `str`, `bytes`",
+    ordering="kept",
+    delivery="at most once: what is in flight when a connection ends is lost",
+    cancel="the connection is closed; a client that goes away cancels the Python Publisher",
+    gateways=("jpype", "spark"),
+)
+
+EVENT = "x" * 65_536
+MANY = 1024
+"""Events of 64 KiB: 64 MiB, far more than what all buffers between the two ends hold."""
+HELD = MANY // 2
+
+Serve = Callable[[Callable[[Any], pyrs.Publisher[str]]], int]
+
+
+@pytest.fixture
+def serve(bridge: Bridge, recipe: ModuleType) -> Iterator[Serve]:
+    """Serves what the function gives under /events, and tells the port."""
+    servers = []
+
+    def start(publisher_for: Callable[[Any], pyrs.Publisher[str]]) -> int:
+        servers.append(recipe.serve(bridge, "/events", publisher_for))
+        port: int = servers[-1].port()
+        return port
+
+    yield start
+    for server in servers:
+        server.disposeNow()
+
+
+def connected(port: int, path: str = "/events") -> http.client.HTTPResponse:
+    """A response whose body nobody has read yet; closing it closes the connection."""
+    client = http.client.HTTPConnection("127.0.0.1", port, timeout=DEADLINE)
+    client.connect()
+    client.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65_536)
+    client.request("GET", path, headers={"Connection": "close"})
+    return client.getresponse()
+
+
+def events_in(body: bytes) -> list[str]:
+    return [event.removeprefix("data:") for event in body.decode().split("\n\n")[:-1]]
+
+
+class TestServerSentEvents:
+    def test_read_by_python(self, serve: Serve) -> None:
+        port = serve(lambda request: pyrs.range(int(request.queryParam("count").orElse("3"))).map(str))
+        with connected(port, "/events?count=1000") as response:
+            assert response.status == 200
+            assert response.headers["Content-Type"].startswith("text/event-stream")
+            assert events_in(response.read()) == [str(number) for number in range(1000)]
+        with connected(port) as response:
+            assert events_in(response.read()) == ["0", "1", "2"], "each request has a Publisher of its own"
+
+    def test_a_client_that_reads_nothing_stops_the_publisher(self, serve: Serve) -> None:
+        sources: list[Watched] = []
+
+        def one_more(request: Any) -> Watched:
+            sources.append(Watched(lambda: itertools.repeat(EVENT, MANY)))
+            return sources[-1]
+
+        port = serve(one_more)
+        with connected(port) as idle:
+            with connected(port) as reading:
+                assert len(events_in(reading.read())) == MANY
+            # In the time in which all went to the other one.
+            assert sources[0].emitted <= HELD
+            assert sources[0].requested <= HELD
+            assert len(events_in(idle.read())) == MANY, "nothing is lost by waiting"
+
+    def test_a_client_that_goes_away_cancels_the_publisher(self, serve: Serve) -> None:
+        source = Watched(lambda: itertools.repeat(EVENT))
+        with connected(serve(lambda request: source)) as response:
+            assert response.read(5) == b"data:"
+            assert not source.cancelled.is_set()
+        assert source.cancelled.wait(DEADLINE)
+
+    def test_a_publisher_that_fails(self, serve: Serve) -> None:
+        port = serve(lambda request: Watched(lambda: iter(["a", "b"]), LookupError("no third")))
+        with connected(port) as response, pytest.raises((http.client.IncompleteRead, ConnectionError)):
+            assert response.status == 200
+            response.read()
+
+    def test_a_function_that_raises_is_status_500(self, serve: Serve) -> None:
+        def fails(request: Any) -> pyrs.Publisher[str]:
+            raise LookupError("no such stream")
+
+        with connected(serve(fails)) as response:
+            assert response.status == 500
+
+
+class TestWebClient:
+    def test_events(self, bridge: Bridge, serve: Serve, recipe: ModuleType) -> None:
+        url = f"http://127.0.0.1:{serve(lambda request: pyrs.range(1000).map(str))}/events"
+        assert recipe.events(bridge, url).collect(timeout=DEADLINE) == [str(number) for number in range(1000)]
+        assert len(events_in(b"".join(recipe.body(bridge, url).collect(timeout=DEADLINE)))) == 1000
+
+    def test_demand_and_cancel_pass_the_connection(self, bridge: Bridge, serve: Serve, recipe: ModuleType) -> None:
+        """From a Python Subscriber by way of HTTP to a Python Publisher."""
+        idle, read = (Watched(lambda: itertools.repeat(EVENT, MANY)) for _ in range(2))
+        slow = f"http://127.0.0.1:{serve(lambda request: idle)}/events"
+        fast = f"http://127.0.0.1:{serve(lambda request: read)}/events"
+        received = Recorder(initial=3)
+        recipe.events(bridge, slow).subscribe(received)
+        received.wait_elements(3)
+        assert len(recipe.events(bridge, fast).collect(timeout=DEADLINE)) == MANY
+        assert idle.emitted <= HELD
+        assert len(received.elements) == 3
+        assert not idle.cancelled.is_set()
+        received.subscribed().cancel()
+        assert idle.cancelled.wait(DEADLINE)
+
+    def test_a_status_is_an_error(self, bridge: Bridge, serve: Serve, recipe: ModuleType) -> None:
+        received = Recorder(initial=1)
+        port = serve(lambda request: pyrs.empty())
+        recipe.events(bridge, f"http://127.0.0.1:{port}/none").subscribe(received)
+        error = received.failed()
+        assert isinstance(error, JavaError)
+        assert error.java_class.endswith("WebClientResponseException$NotFound")
+        assert "404 Not Found from GET" in str(error)
+
+    def test_nobody_listens(self, bridge: Bridge, recipe: ModuleType) -> None:
+        with socket.socket() as taken:
+            taken.bind(("127.0.0.1", 0))
+            received = Recorder(initial=1)
+            recipe.events(bridge, f"http://127.0.0.1:{taken.getsockname()[1]}/").subscribe(received)
+            assert "Connection refused" in str(received.failed())
+
+    def test_a_connection_that_breaks(self, bridge: Bridge, serve: Serve, recipe: ModuleType) -> None:
+        port = serve(lambda request: Watched(lambda: iter(["a", "b"]), LookupError("no third")))
+        received = Recorder(initial=10)
+        recipe.events(bridge, f"http://127.0.0.1:{port}/events").subscribe(received)
+        assert "prematurely closed" in str(received.failed())
+        assert received.elements == ["a", "b"]
+
+
+class TestRequestBody:
+    def test_bytes(self, bridge: Bridge, counter: Counter, recipe: ModuleType) -> None:
+        counter.go_on.set()
+        chunks = pyrs.range(MANY).map(lambda number: EVENT.encode())
+        assert recipe.post(bridge, counter.url, chunks) == str(MANY * len(EVENT))
+
+    def test_a_server_that_reads_nothing_stops_the_publisher(
+        self, bridge: Bridge, counter: Counter, serve: Serve, recipe: ModuleType
+    ) -> None:
+        source = Watched(lambda: itertools.repeat(EVENT.encode(), MANY))
+        answers: list[str] = []
+        posting = threading.Thread(target=lambda: answers.append(recipe.post(bridge, counter.url, source)))
+        posting.start()
+        assert counter.begun.wait(DEADLINE)
+        other = Watched(lambda: itertools.repeat(EVENT, MANY))
+        with connected(serve(lambda request: other)) as reading:
+            assert len(events_in(reading.read())) == MANY
+        assert 0 < source.emitted <= HELD
+        counter.go_on.set()
+        posting.join(DEADLINE)
+        assert answers == [str(MANY * len(EVENT))]
+
+    def test_a_server_that_hangs_up_cancels_the_publisher(
+        self, bridge: Bridge, counter: Counter, recipe: ModuleType
+    ) -> None:
+        counter.hang_up = True
+        counter.go_on.set()
+        source = Watched(lambda: itertools.repeat(EVENT.encode()))
+        with pytest.raises(JavaError, match="WebClientRequestException"):
+            recipe.post(bridge, counter.url, source)
+        assert source.cancelled.wait(DEADLINE)
+
+
+class Counter(ThreadingHTTPServer):
+    """Python's own server; it counts the bytes of a body when it is told to read."""
+
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), CounterHandler)
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65_536)
+        self.url = f"http://127.0.0.1:{self.server_address[1]}/"
+        self.begun = threading.Event()
+        self.go_on = threading.Event()
+        self.hang_up = False
+
+
+class CounterHandler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: Counter
+
+    def do_POST(self) -> None:
+        self.close_connection = True
+        self.server.begun.set()
+        if not self.server.go_on.wait(DEADLINE) or self.server.hang_up:
+            return
+        total = 0
+        while size := int(self.rfile.readline(), 16):
+            total += len(self.rfile.read(size))
+            self.rfile.readline()
+        self.rfile.readline()
+        answer = str(total).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "text/plain")
+        self.send_header("Content-Length", str(len(answer)))
+        self.end_headers()
+        self.wfile.write(answer)
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+@pytest.fixture
+def counter() -> Iterator[Counter]:
+    with Counter() as server:
+        thread = threading.Thread(target=server.serve_forever, name="counting-server", daemon=True)
+        thread.start()
+        yield server
+        server.go_on.set()
+        server.shutdown()
+        thread.join(DEADLINE)
