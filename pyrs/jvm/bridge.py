@@ -177,6 +177,25 @@ class Bridge:
             return JavaFuture(java_object, convert=convert)
         raise TypeError(f"{java_object!r} is no Publisher, Subscriber, Processor or CompletionStage")
 
+    def value_of(self, java_object: Any, *, convert: object = "values") -> Any:
+        """Read one Java object as a Python value, in one call: a dict of a record, a list, bytes, a datetime.
+
+        Args:
+            java_object: a `JavaObject`, or the gateway's own object.
+            convert: see `from_jvm`. By default everything has to become a value: what has no row in the value table is
+                a dict of its getters.
+
+        Raises:
+            ConversionError: it has no form as a value.
+            LinkClosed: the bridge was closed.
+
+        Example:
+            >>> bridge.value_of(bridge.java_class("java.util.List").of(1, "a"))  # doctest: +SKIP
+            [1, 'a']
+        """
+        self._check_open()
+        return self._references.command(Operation.VALUE, java_object, "", [convert])
+
     # To the JVM.
 
     def to_jvm(
@@ -266,6 +285,25 @@ class Bridge:
                 function, Kind.OBJECT, lambda handle: self._control.callable(handle, interface, options)
             )
         )
+
+    def value_function(self, interface: str = "java.util.function.Function", *, convert: object = "values") -> Any:
+        """Make a Java function that gives its first argument as plain values, in Java: it never calls Python.
+
+        For callbacks whose argument is valid only inside of them, such as a row of R2DBC or a pooled buffer. What it
+        gives is what Java would get of the same value from Python: lists, maps, bytes, text, numbers. These cross as
+        values afterwards, whatever ``convert`` is there.
+
+        Args:
+            interface: any interface with one method, such as ``"java.util.function.BiFunction"``.
+            convert: see `from_jvm`; what it leaves a reference stays the Java object that it is.
+
+        Example:
+            >>> rows = result.map(bridge.value_function())  # of an io.r2dbc.spi.Result  # doctest: +SKIP
+            >>> bridge.from_jvm(rows).collect()  # doctest: +SKIP
+            [{'id': 1, 'name': 'a'}]
+        """
+        self._check_open()
+        return self._gateway.shield(lambda: self._control.values(interface, {"convert": convert}))
 
     def _exported(self, target: object, kind: int, make: Callable[[int], object]) -> Any:
         handle = self._session.handles.own(target, kind)

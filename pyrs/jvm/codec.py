@@ -118,9 +118,7 @@ class LinkReferences(References):
         """Our object behind a handle that came home."""
         return self.session.handles.local(handle)
 
-    def command(
-        self, operation: Operation, target: JavaObject | None, name: str, arguments: Sequence[object] = ()
-    ) -> Any:
+    def command(self, operation: Operation, target: object, name: str, arguments: Sequence[object] = ()) -> Any:
         """Have Java do something by name.
 
         Raises:
@@ -130,9 +128,10 @@ class LinkReferences(References):
         """
         if not self.session.open:
             raise self.session.why_over()
-        return self.gateway.shield(lambda: self._command([int(operation), target, name, *arguments]))
+        results = self if operation == Operation.VALUE else Results(self)
+        return self.gateway.shield(lambda: self._command([int(operation), target, name, *arguments], results))
 
-    def _command(self, words: list[object]) -> Any:
+    def _command(self, words: list[object], results: References) -> Any:
         encoder = StreamEncoder(self)
         try:
             body = encoder.encode(words)
@@ -145,7 +144,7 @@ class LinkReferences(References):
                 if isinstance(carried, int):
                     self.disown(carried)
             raise
-        done, result = ValueDecoder(Results(self)).decode(answer)
+        done, result = ValueDecoder(results).decode(answer)
         if not done:
             raise wire_to_exception(result, self.originals)
         return result

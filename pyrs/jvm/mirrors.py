@@ -44,6 +44,7 @@ class Operation(IntEnum):
     CONSTRUCTOR = 2
     FIELD = 3
     CLASS = 4
+    VALUE = 5
 
 
 class LinkEnd(Protocol):
@@ -65,9 +66,7 @@ class LinkEnd(Protocol):
     def control(self) -> Control:
         """The bridge's counterpart in the JVM."""
 
-    def command(
-        self, operation: Operation, target: JavaObject | None, name: str, arguments: Sequence[object] = ()
-    ) -> Any:
+    def command(self, operation: Operation, target: object, name: str, arguments: Sequence[object] = ()) -> Any:
         """Have Java do something by name. Plain values come back as Python's own, others as `JavaObject`."""
 
 

@@ -52,15 +52,18 @@ class Control(Protocol):
     def callable(self, handle: int, interface: str, options: Mapping[str, object]) -> object:
         """A Java object of a single-method interface that calls the Python function behind ``handle``."""
 
+    def values(self, interface: str, options: Mapping[str, object]) -> object:
+        """A Java object of a single-method interface that gives its first argument as plain values, in Java."""
+
     def invoke(self, target: object, method: str, args: Sequence[object] = ()) -> object:
         """Call a method by name, inherited default methods and methods of non-public classes included.
 
-        A call from the main thread runs in Java on the thread of a worker (see :meth:`Gateway.shield`): what is$
+        A call from the main thread runs in Java on the thread of a worker (see :meth:`Gateway.shield`): what is
         kept for each thread there, such as Spark's job group, is not the main thread's.
         """
 
     def command(self, command: bytes) -> bytes:
-        """Have Java do something by name, with values of the table in both directions: ``pyrs.jvm.commands``."""
+        """Have Java do something by name, with values of the table in both directions: ``io.pyrs.link.Commands``."""
 
     def stats(self) -> dict[str, object]:
         """The JVM's counters for this bridge, as plain Python values."""

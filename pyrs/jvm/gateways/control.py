@@ -59,6 +59,10 @@ class BridgeControl:
         request = next(self._requests)
         return self._run(lambda: self._direct("callable", request, handle, interface, java_map(self._java, options)))
 
+    def values(self, interface: str, options: Mapping[str, object]) -> object:
+        request = next(self._requests)
+        return self._run(lambda: self._direct("values", request, interface, java_map(self._java, options)))
+
     def invoke(self, target: object, method: str, args: Sequence[object] = ()) -> object:
         request = next(self._requests)
         return self._run(
@@ -89,5 +93,5 @@ def java_map(java: Java, options: Mapping[str, object]) -> object:
     result = java.new("java.util.HashMap")
     for key, value in options.items():
         if value is not None:
-            java.call(result, "put", key, value)
+            java.call(result, "put", key, java_map(java, value) if isinstance(value, Mapping) else value)
     return result

@@ -13,6 +13,8 @@ import io.pyrs.mirror.PythonProcessor;
 import io.pyrs.mirror.PythonPublisher;
 import io.pyrs.mirror.PythonStage;
 import io.pyrs.mirror.PythonSubscriber;
+import io.pyrs.mirror.ValueFunction;
+import io.pyrs.value.Conversion;
 import java.io.IOException;
 import java.util.Arrays;
 import java.util.HashMap;
@@ -135,6 +137,11 @@ public final class Bridge {
     public Object callable(long request, long handle, String interfaceName, Map<?, ?> options) throws Exception {
         return answers.once(request, () -> PythonCallable.create(
                 session(), session().receipt(0, handle), load(interfaceName, Function.class), options == null ? Map.of() : options, loader));
+    }
+
+    /** An object of a single-method interface whose method gives its first argument as plain values, in Java. */
+    public Object values(long request, String interfaceName, Map<?, ?> options) throws Exception {
+        return answers.once(request, () -> ValueFunction.create(load(interfaceName, Function.class), Conversion.of(options.get("convert")), loader));
     }
 
     /** Calls a public method, inherited default methods and those of non-public classes included. */

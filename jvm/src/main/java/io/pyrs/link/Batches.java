@@ -59,7 +59,7 @@ final class Batches extends Outbox.Source {
         this.stream = stream;
         this.session = session;
         this.carried = new Carried(session.handles());
-        this.encoder = new ValueEncoder(carried, conversion);
+        this.encoder = new ValueEncoder(carried, conversion, true);
     }
 
     // The emitter's side.
@@ -90,6 +90,11 @@ final class Batches extends Outbox.Source {
             return true;
         }
         return false;
+    }
+
+    /** Takes an element that is dropped: where its receiver has to release it, that is done here. */
+    void discard(Object element) {
+        encoder.discard(element);
     }
 
     /** Encodes one element, inside the gate; true if the batch is full. */

@@ -21,6 +21,7 @@ public final class Commands {
     private static final int CONSTRUCTOR = 2;
     private static final int FIELD = 3;
     private static final int CLASS = 4;
+    private static final int VALUE = 5;
 
     /** An answer; what of Python's goes home in it is held, so that no RELEASE overtakes it. */
     public static final class Answer {
@@ -53,8 +54,8 @@ public final class Commands {
             int operation = ((Long) words.get(0)).intValue();
             Object[] arguments = words.subList(3, words.size()).toArray();
             Object result = run(operation, words.get(1), (String) words.get(2), arguments);
-            // Who asks for a new object wants the object, be it a String; of a class everything is wanted at once.
-            return answer(true, result, operation == CLASS ? Conversion.AUTO : Conversion.PLAIN, operation == CONSTRUCTOR);
+            // Who asks for a new object wants the object, be it a String.
+            return answer(true, result, conversion(operation, arguments), operation == CONSTRUCTOR);
         } catch (Throwable error) {
             return answer(false, codec.wireError(error), Conversion.AUTO, false);
         }
@@ -74,9 +75,15 @@ public final class Commands {
                 Class<?> type = Classes.find(name, loader);
                 return Arrays.asList(
                         type, type.getTypeName(), List.copyOf(Invocation.staticMethods(type)), List.copyOf(Invocation.staticFields(type)));
+            case VALUE:
+                return target;
             default:
                 throw new ProtocolException("malformed command: there is no operation " + operation);
         }
+    }
+
+    private static Conversion conversion(int operation, Object[] arguments) {
+        return operation == VALUE ? Conversion.of(arguments[0]) : operation == CLASS ? Conversion.AUTO : Conversion.PLAIN;
     }
 
     private List<Object> read(byte[] command) {

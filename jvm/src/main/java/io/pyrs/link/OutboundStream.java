@@ -98,6 +98,7 @@ public final class OutboundStream extends Lane implements Subscriber<Object>, Fl
         try {
             if (terminal.get() != null || cancelled) {
                 session.dropped(1);
+                batches.discard(element);
             } else if (element == null) {
                 failure = new NullPointerException("rule 2.13: onNext(null), null is no element");
             } else if (emitted >= granted) {

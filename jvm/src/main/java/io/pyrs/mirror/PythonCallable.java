@@ -36,7 +36,7 @@ public final class PythonCallable extends PythonFunction {
     }
 
     @Override
-    Object call(Method method, Object[] arguments) throws Throwable {
+    Object ask(Method method, Object[] arguments) throws Throwable {
         Object result = callPython(arguments, conversion);
         Class<?> wanted = method.getReturnType();
         if (wanted == void.class) {

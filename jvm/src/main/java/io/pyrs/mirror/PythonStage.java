@@ -32,7 +32,7 @@ public final class PythonStage extends PythonFunction {
     }
 
     @Override
-    Object call(Method method, Object[] arguments) throws Throwable {
+    Object ask(Method method, Object[] arguments) throws Throwable {
         StreamOptions noted = options;
         long held = 0;
         for (Object argument : arguments) {

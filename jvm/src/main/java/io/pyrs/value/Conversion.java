@@ -131,17 +131,25 @@ public final class Conversion {
 
     /** "values" still lets an object of the peer go home: that it is the peer's own is the best value there is. */
     private static Form valueOrHome(Class<?> type) {
-        Form bean = isSignalSource(type) ? null : Containers.bean(type);
+        Form foreign = isSignalSource(type) ? null : Foreign.formOf(type);
+        Form form = foreign != null || isSignalSource(type) ? foreign : Containers.bean(type);
         return new Form() {
             @Override
             public void write(ValueEncoder encoder, Object value, ValueBuffer out, int depth) throws IOException {
                 if (encoder.isOfPeer(value)) {
                     encoder.writeReference(value, out);
-                } else if (bean != null) {
-                    bean.write(encoder, value, out, depth);
+                } else if (form != null) {
+                    form.write(encoder, value, out, depth);
                 } else {
                     throw new ConversionException("a " + type.getName()
                             + " has no form as a value (convert=\"values\"): it is no row of the table, has no getters");
+                }
+            }
+
+            @Override
+            public void release(Object value) {
+                if (form != null) {
+                    form.release(value);
                 }
             }
         };

@@ -53,7 +53,8 @@ public abstract class ElementType {
             return arrayOf(name, loader);
         }
         ElementType scalar = ScalarTypes.of(name);
-        return scalar != null ? scalar : ofClass(name, load(name, loader));
+        ElementType known = scalar != null ? scalar : ForeignTypes.of(name, loader);
+        return known != null ? known : ofClass(name, load(name, loader));
     }
 
     /** The value as this type wants it; null stays null. */

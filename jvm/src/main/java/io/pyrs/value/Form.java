@@ -6,4 +6,7 @@ import java.io.IOException;
 @FunctionalInterface
 interface Form {
     void write(ValueEncoder encoder, Object value, ValueBuffer out, int depth) throws IOException;
+
+    /** Gives back what the receiver of the value is to give back, such as a pooled buffer. */
+    default void release(Object value) {}
 }

@@ -1,7 +1,9 @@
 package io.pyrs.value;
 
 import java.io.IOException;
+import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.List;
 import org.msgpack.core.MessagePacker;
 
 /**
@@ -15,10 +17,22 @@ public final class ValueEncoder {
     private final Conversion conversion;
     private long[] owned = new long[4];
     private int ownedCount;
+    private final List<Runnable> releases;
 
+    /** An encoder that takes nothing from the caller but the values. */
     public ValueEncoder(References references, Conversion conversion) {
+        this(references, conversion, false);
+    }
+
+    /**
+     * An encoder of values that its caller was given.
+     *
+     * @param receives whether reference-counted values are released here, as the receiver of a stream's elements has to
+     */
+    public ValueEncoder(References references, Conversion conversion, boolean receives) {
         this.references = references;
         this.conversion = conversion;
+        this.releases = receives ? new ArrayList<>() : null;
     }
 
     /**
@@ -50,6 +64,31 @@ public final class ValueEncoder {
                     references.disown(owned[i]);
                 }
             }
+            if (releases != null && !releases.isEmpty()) {
+                releaseAll();
+            }
+        }
+    }
+
+    /** An element that is not encoded, because nobody wants it any more. */
+    public void discard(Object value) {
+        if (releases != null && value != null) {
+            conversion.formOf(value.getClass()).release(value);
+        }
+    }
+
+    /** Has a value of the caller's released when all was read. */
+    void releaseLater(Object value, Form form) {
+        if (releases != null) {
+            releases.add(() -> form.release(value));
+        }
+    }
+
+    private void releaseAll() {
+        Runnable[] all = releases.toArray(new Runnable[0]);
+        releases.clear();
+        for (Runnable each : all) {
+            each.run();
         }
     }
 

@@ -1,0 +1,56 @@
+package io.pyrs.mirror;
+
+import io.pyrs.link.Invocation;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.MethodType;
+import java.lang.reflect.InvocationHandler;
+import java.lang.reflect.Method;
+import java.lang.reflect.Proxy;
+
+/**
+ * An object of an interface of the user's: its one abstract method is ours, its default methods are the interface's own, and equals, hashCode and toString
+ * are answered here (equality is identity).
+ */
+abstract class SingleMethod implements InvocationHandler {
+    final Class<?> type;
+
+    SingleMethod(Class<?> type) {
+        this.type = type;
+        if (!type.isInterface() || Invocation.singleMethod(type) == null) {
+            throw new IllegalArgumentException(type.getName() + " is no interface with a single abstract method");
+        }
+    }
+
+    /** The object to give to Java. */
+    final Object proxy(ClassLoader loader) {
+        ClassLoader own = type.getClassLoader();
+        return Proxy.newProxyInstance(own == null ? loader : own, new Class<?>[] {type}, this);
+    }
+
+    /** Does what the method is to do. */
+    abstract Object call(Method method, Object[] arguments) throws Throwable;
+
+    @Override
+    public final Object invoke(Object proxy, Method method, Object[] arguments) throws Throwable {
+        Object[] given = arguments == null ? new Object[0] : arguments;
+        if (method.getDeclaringClass() == Object.class) {
+            switch (method.getName()) {
+                case "equals":
+                    return proxy == given[0];
+                case "hashCode":
+                    return System.identityHashCode(proxy);
+                default:
+                    return toString();
+            }
+        }
+        if (method.isDefault()) {
+            MethodType signature = MethodType.methodType(method.getReturnType(), method.getParameterTypes());
+            Class<?> declaring = method.getDeclaringClass();
+            return MethodHandles.lookup()
+                    .findSpecial(declaring, method.getName(), signature, declaring)
+                    .bindTo(proxy)
+                    .invokeWithArguments(given);
+        }
+        return call(method, given);
+    }
+}

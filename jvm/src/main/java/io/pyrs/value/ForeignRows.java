@@ -1,0 +1,117 @@
+package io.pyrs.value;
+
+import io.pyrs.value.Foreign.Converter;
+import io.pyrs.value.Foreign.Maker;
+import java.lang.invoke.MethodHandle;
+import java.lang.ref.WeakReference;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+
+/** Rows of databases, and objects that describe their own fields: dicts. */
+final class ForeignRows {
+    private ForeignRows() {}
+
+    static void addTo(Map<String, Maker> makers) {
+        makers.put("io.r2dbc.spi.Row", type -> readable(type, "getMetadata", "getColumnMetadatas"));
+        makers.put("io.r2dbc.spi.OutParameters", type -> readable(type, "getMetadata", "getParameterMetadatas"));
+        makers.put("io.r2dbc.postgresql.codec.Json", Getters.single("asString"));
+        makers.put("com.datastax.oss.driver.api.core.cql.Row", ForeignRows::cassandra);
+        makers.put("com.datastax.oss.driver.api.core.data.CqlDuration", Getters.single("toString"));
+        makers.put("software.amazon.awssdk.core.SdkPojo", ForeignRows::awsObject);
+    }
+
+    private static Converter readable(Class<?> type, String metadata, String list) throws ReflectiveOperationException {
+        Class<?> ofMetadata = type.getMethod(metadata).getReturnType();
+        Converter columns = Getters.path(ofMetadata, list);
+        MethodHandle name = Getters.method(Class.forName("io.r2dbc.spi.ReadableMetadata", false, type.getClassLoader()), "getName");
+        return new Row(
+                Getters.method(type, metadata),
+                Getters.method(type, "get", int.class),
+                given -> names((Iterable<?>) columns.plain(given), each -> (Object) name.invokeExact(each)));
+    }
+
+    private static Converter cassandra(Class<?> type) throws ReflectiveOperationException {
+        Class<?> column = Class.forName("com.datastax.oss.driver.api.core.cql.ColumnDefinition", false, type.getClassLoader());
+        Converter name = Getters.path(column, "getName.asInternal");
+        return new Row(
+                Getters.method(type, "getColumnDefinitions"),
+                Getters.method(type, "getObject", int.class),
+                given -> names((Iterable<?>) given, name));
+    }
+
+    private static String[] names(Iterable<?> columns, Converter name) throws Throwable {
+        List<String> names = new ArrayList<>();
+        for (Object each : columns) {
+            names.add((String) name.plain(each));
+        }
+        if (new HashSet<>(names).size() < names.size()) {
+            throw new ConversionException("a row with two columns of one name has no form as a dict: give them names of their own"
+                    + " (SELECT a.id AS a_id, b.id AS b_id). Its columns are " + names);
+        }
+        return names.toArray(new String[0]);
+    }
+
+    /** A dict of column to value. What describes a row describes thousands of others: its names are kept. */
+    private static final class Row implements Converter {
+        private static final class Known {
+            final WeakReference<Object> metadata;
+            final String[] names;
+
+            Known(Object metadata, String[] names) {
+                this.metadata = new WeakReference<>(metadata);
+                this.names = names;
+            }
+        }
+
+        private interface Names {
+            String[] of(Object metadata) throws Throwable;
+        }
+
+        private final MethodHandle metadata;
+        private final MethodHandle get;
+        private final Names names;
+        private volatile Known known = new Known(null, null);
+
+        Row(MethodHandle metadata, MethodHandle get, Names names) {
+            this.metadata = metadata;
+            this.get = get;
+            this.names = names;
+        }
+
+        @Override
+        public Object plain(Object row) throws Throwable {
+            Object described = (Object) metadata.invokeExact(row);
+            Known current = known;
+            if (current.metadata.get() != described) {
+                current = new Known(described, names.of(described));
+                known = current;
+            }
+            Map<String, Object> dict = new LinkedHashMap<>(2 * current.names.length);
+            for (int i = 0; i < current.names.length; i++) {
+                dict.put(current.names[i], (Object) get.invokeExact(row, i));
+            }
+            return dict;
+        }
+    }
+
+    /** By the fields that an object of the AWS SDK says it has; those that are not set are left out. */
+    private static Converter awsObject(Class<?> type) throws ReflectiveOperationException {
+        Class<?> field = Class.forName("software.amazon.awssdk.core.SdkField", false, type.getClassLoader());
+        MethodHandle fields = Getters.method(type, "sdkFields");
+        MethodHandle name = Getters.method(field, "memberName");
+        MethodHandle get = Getters.method(field, "getValueOrDefault", Object.class);
+        return value -> {
+            Map<String, Object> dict = new LinkedHashMap<>();
+            for (Object each : (Iterable<?>) (Object) fields.invokeExact(value)) {
+                Object content = (Object) get.invokeExact(each, value);
+                if (content != null) {
+                    dict.put((String) (Object) name.invokeExact(each), content);
+                }
+            }
+            return dict;
+        };
+    }
+}

@@ -1,0 +1,178 @@
+package io.pyrs.value;
+
+import java.lang.invoke.MethodHandle;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.MethodType;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+
+/** Element types that a library makes of bytes or of a dict: what Java wants where it takes Python's elements. */
+final class ForeignTypes {
+    private ForeignTypes() {}
+
+    /** The element type of that name, or null for any other. */
+    static ElementType of(String name, ClassLoader loader) {
+        try {
+            switch (name) {
+                case "io.netty.buffer.ByteBuf":
+                    return ofBytes(name, loader, "io.netty.buffer.Unpooled", "wrappedBuffer");
+                case "io.vertx.core.buffer.Buffer":
+                    return ofBytes(name, loader, name, "buffer");
+                case "akka.util.ByteString":
+                case "org.apache.pekko.util.ByteString":
+                    return ofBytes(name, loader, name, "fromArray");
+                case "software.amazon.awssdk.core.SdkBytes":
+                    return ofBytes(name, loader, name, "fromByteArray");
+                case "io.helidon.common.http.DataChunk":
+                    return ofBytes(name, loader, name, "create");
+                case "org.springframework.core.io.buffer.DataBuffer":
+                    return dataBuffer(name, loader);
+                case "org.bson.Document":
+                    return document(name, loader);
+                case "io.rsocket.Payload":
+                    return payload(name, loader);
+                case "org.apache.kafka.clients.producer.ProducerRecord":
+                    return producerRecord(name, loader);
+                case "reactor.kafka.sender.SenderRecord":
+                    return senderRecord(name, loader);
+                case "reactor.rabbitmq.OutboundMessage":
+                    return outboundMessage(name, loader);
+                default:
+                    return null;
+            }
+        } catch (ReflectiveOperationException | LinkageError otherVersion) {
+            throw new IllegalArgumentException("element_type " + name + ": it is not here, or not as it is known: " + otherVersion,
+                    otherVersion);
+        }
+    }
+
+    private interface Maker {
+        Object make(Object value) throws Throwable;
+    }
+
+    private static ElementType type(String name, ClassLoader loader, Maker maker) throws ReflectiveOperationException {
+        Class<?> type = Class.forName(name, false, loader);
+        return new ElementType(name) {
+            @Override
+            Object convert(Object value) {
+                try {
+                    return type.isInstance(value) ? value : maker.make(value);
+                } catch (ConversionException | Error error) {
+                    throw error;
+                } catch (Throwable error) {
+                    throw new ConversionException("a Python " + pythonName(value) + " does not fit " + name + ": " + error, error);
+                }
+            }
+
+            @Override
+            Class<?> component() {
+                return type;
+            }
+        };
+    }
+
+    private static ElementType ofBytes(String name, ClassLoader loader, String factory, String method)
+            throws ReflectiveOperationException {
+        MethodHandle make = generic(MethodHandles.publicLookup()
+                .unreflect(Class.forName(factory, true, loader).getMethod(method, byte[].class)));
+        return type(name, loader, value -> value instanceof byte[] ? (Object) make.invokeExact(value) : null);
+    }
+
+    private static ElementType dataBuffer(String name, ClassLoader loader) throws ReflectiveOperationException {
+        Class<?> factory = Class.forName("org.springframework.core.io.buffer.DefaultDataBufferFactory", true, loader);
+        MethodHandle wrap = generic(MethodHandles.publicLookup()
+                .unreflect(factory.getMethod("wrap", byte[].class))
+                .bindTo(factory.getConstructor().newInstance()));
+        return type(name, loader, value -> value instanceof byte[] ? (Object) wrap.invokeExact(value) : null);
+    }
+
+    private static ElementType document(String name, ClassLoader loader) throws ReflectiveOperationException {
+        MethodHandle make = constructor(name, loader, Map.class);
+        return type(name, loader, value -> value instanceof Map ? (Object) make.invokeExact(value) : null);
+    }
+
+    /** Of bytes, or of a dict with "data" and perhaps "metadata". */
+    private static ElementType payload(String name, ClassLoader loader) throws ReflectiveOperationException {
+        MethodHandle make = generic(MethodHandles.publicLookup().unreflect(Class.forName("io.rsocket.util.DefaultPayload", true, loader)
+                .getMethod("create", byte[].class, byte[].class)));
+        return type(name, loader, value -> {
+            if (value instanceof byte[]) {
+                return (Object) make.invokeExact(value, (Object) null);
+            }
+            Map<?, ?> dict = dict(value);
+            return dict == null ? null : (Object) make.invokeExact(required(dict, "data"), (Object) dict.get("metadata"));
+        });
+    }
+
+    /** Of a dict with "topic", and perhaps "partition", "timestamp", "key", "value" and "headers". */
+    private static ElementType producerRecord(String name, ClassLoader loader) throws ReflectiveOperationException {
+        Maker maker = producerRecords(loader);
+        return type(name, loader, maker);
+    }
+
+    private static Maker producerRecords(ClassLoader loader) throws ReflectiveOperationException {
+        MethodHandle make = constructor("org.apache.kafka.clients.producer.ProducerRecord", loader,
+                String.class, Integer.class, Long.class, Object.class, Object.class, Iterable.class);
+        MethodHandle header = constructor("org.apache.kafka.common.header.internals.RecordHeader", loader, String.class, byte[].class);
+        return value -> {
+            Map<?, ?> dict = dict(value);
+            if (dict == null) {
+                return null;
+            }
+            Long partition = (Long) dict.get("partition");
+            List<Object> headers = new ArrayList<>();
+            if (dict.get("headers") != null) {
+                for (Object each : (List<?>) dict.get("headers")) {
+                    List<?> pair = (List<?>) each;
+                    headers.add((Object) header.invokeExact((Object) pair.get(0), (Object) pair.get(1)));
+                }
+            }
+            return (Object) make.invokeExact(required(dict, "topic"), (Object) (partition == null ? null : Math.toIntExact(partition)),
+                    (Object) dict.get("timestamp"), (Object) dict.get("key"), (Object) dict.get("value"), (Object) headers);
+        };
+    }
+
+    /** The same dict, with "correlation" besides: it comes back in the result of the sending. */
+    private static ElementType senderRecord(String name, ClassLoader loader) throws ReflectiveOperationException {
+        Maker records = producerRecords(loader);
+        Class<?> record = Class.forName("org.apache.kafka.clients.producer.ProducerRecord", false, loader);
+        MethodHandle create = generic(MethodHandles.publicLookup()
+                .unreflect(Class.forName(name, true, loader).getMethod("create", record, Object.class)));
+        return type(name, loader, value -> {
+            Object made = records.make(value);
+            return made == null ? null : (Object) create.invokeExact(made, (Object) dict(value).get("correlation"));
+        });
+    }
+
+    /** Of a dict with "exchange", "routing_key" and "body". */
+    private static ElementType outboundMessage(String name, ClassLoader loader) throws ReflectiveOperationException {
+        MethodHandle make = constructor(name, loader, String.class, String.class, byte[].class);
+        return type(name, loader, value -> {
+            Map<?, ?> dict = dict(value);
+            return dict == null
+                    ? null
+                    : (Object) make.invokeExact(required(dict, "exchange"), required(dict, "routing_key"), required(dict, "body"));
+        });
+    }
+
+    private static Map<?, ?> dict(Object value) {
+        return value instanceof Map ? (Map<?, ?>) value : null;
+    }
+
+    private static Object required(Map<?, ?> dict, String key) {
+        Object value = dict.get(key);
+        if (value == null) {
+            throw new ConversionException("the dict has no " + key + ", only " + dict.keySet());
+        }
+        return value;
+    }
+
+    private static MethodHandle constructor(String name, ClassLoader loader, Class<?>... parameters) throws ReflectiveOperationException {
+        return generic(MethodHandles.publicLookup().unreflectConstructor(Class.forName(name, true, loader).getConstructor(parameters)));
+    }
+
+    private static MethodHandle generic(MethodHandle handle) {
+        return handle.asFixedArity().asType(MethodType.genericMethodType(handle.type().parameterCount()));
+    }
+}

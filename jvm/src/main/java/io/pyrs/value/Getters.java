@@ -1,0 +1,82 @@
+package io.pyrs.value;
+
+import io.pyrs.value.Foreign.Converter;
+import io.pyrs.value.Foreign.Maker;
+import java.lang.invoke.MethodHandle;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.MethodType;
+import java.lang.reflect.Method;
+import java.util.LinkedHashMap;
+import java.util.Map;
+
+/** Converters that are made of getters. */
+final class Getters {
+    private Getters() {}
+
+    /** A public method as a handle that takes objects and gives an object; int parameters stay ints. */
+    static MethodHandle method(Class<?> owner, String name, Class<?>... parameters) throws ReflectiveOperationException {
+        Method method = owner.getMethod(name, parameters);
+        method.trySetAccessible(); // a public method of a class that is not public
+        MethodHandle handle = MethodHandles.lookup().unreflect(method);
+        MethodType type = handle.type().changeReturnType(Object.class);
+        for (int i = 0; i < type.parameterCount(); i++) {
+            type = type.parameterType(i).isPrimitive() ? type : type.changeParameterType(i, Object.class);
+        }
+        return handle.asType(type);
+    }
+
+    /** What the getters give one after the other: {@code "getEnvelope.getExchange"}. Null stays null. */
+    static Converter path(Class<?> type, String path) throws ReflectiveOperationException {
+        String[] names = path.split("\\.");
+        MethodHandle[] steps = new MethodHandle[names.length];
+        Class<?> owner = type;
+        for (int i = 0; i < names.length; i++) {
+            steps[i] = method(owner, names[i]);
+            owner = owner.getMethod(names[i]).getReturnType();
+        }
+        return value -> {
+            Object result = value;
+            for (int i = 0; i < steps.length && result != null; i++) {
+                result = (Object) steps[i].invokeExact(result);
+            }
+            return result;
+        };
+    }
+
+    /** The value is what the path leads to. */
+    static Maker single(String path) {
+        return type -> path(type, path);
+    }
+
+    /** A dict: {@code "key=path"} for each entry, or {@code "name"} for a getter that is called as its key is. */
+    static Maker dict(String... entries) {
+        return dict(true, entries);
+    }
+
+    /** The same without the entries that are null. */
+    static Maker dictWithoutNulls(String... entries) {
+        return dict(false, entries);
+    }
+
+    private static Maker dict(boolean withNulls, String... entries) {
+        return type -> {
+            String[] keys = new String[entries.length];
+            Converter[] values = new Converter[entries.length];
+            for (int i = 0; i < entries.length; i++) {
+                int equals = entries[i].indexOf('=');
+                keys[i] = equals < 0 ? entries[i] : entries[i].substring(0, equals);
+                values[i] = path(type, entries[i].substring(equals + 1));
+            }
+            return value -> {
+                Map<String, Object> dict = new LinkedHashMap<>(2 * keys.length);
+                for (int i = 0; i < keys.length; i++) {
+                    Object each = values[i].plain(value);
+                    if (withNulls || each != null) {
+                        dict.put(keys[i], each);
+                    }
+                }
+                return dict;
+            };
+        };
+    }
+}
