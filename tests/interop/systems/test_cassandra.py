@@ -1,0 +1,161 @@
+"""Cassandra's Java driver, against a Cassandra node."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+import pyrs
+from pyrs.errors import JavaError
+from pyrs.jvm import Bridge, JavaObject
+from tests.interop.harness import DEADLINE, Recorder, Watched
+from tests.interop.systems.cassandra_server import DATACENTER, VERSION, cassandra_server
+from tests.interop.systems.system import System
+
+SYSTEM = System(
+    name="Apache Cassandra",
+    packages=("com.datastax.oss:java-driver-core:4.17.0",),
+    component=f"Cassandra {VERSION}, one node, from its artifacts on Maven Central",
+    source='`executeReactive`: `ReactiveRow` as dict, by `convert="values"`',
+    sink="a statement for each element, so many at a time: the driver takes no Publisher",
+    ordering="that of the query; inserts that run at the same time overtake one another",
+    delivery="each row once; an insert that was not passed on may have been written: write it again",
+    cancel="no further page is fetched; the server keeps no cursor",
+    gateways=("jpype", "spark"),
+    server_process=f"Cassandra {VERSION}",
+)
+
+MANY = 1000
+FIRST_WINDOW = 16
+PAGES_AHEAD = 5  # four that wait, and one that is on its way
+UNBOUNDED = 2**62
+
+
+@pytest.fixture(scope="module")
+def session(
+    connected: tuple[Bridge, object], recipe: ModuleType, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[JavaObject]:
+    bridge = connected[0]
+    with cassandra_server(tmp_path_factory.mktemp("cassandra")) as port:
+        opened = recipe.connect(bridge, "127.0.0.1", port, DATACENTER, request_seconds=30)
+        try:
+            opened.execute(
+                "CREATE KEYSPACE shop WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}"
+            )
+            for table in ("numbers", "endless", "refused", "gone"):
+                columns = "part int, number int, tens bigint, PRIMARY KEY (part, number)"
+                opened.execute(f"CREATE TABLE shop.{table} ({columns})")
+            yield opened
+        finally:
+            opened.close()
+
+
+@pytest.fixture(scope="module")
+def numbers(connected: tuple[Bridge, object], session: JavaObject, recipe: ModuleType) -> str:
+    """A query for MANY rows of one partition."""
+    rows = pyrs.range(0, MANY).map(row)
+    assert recipe.insert(connected[0], session, "shop.numbers", rows).count().collect(timeout=DEADLINE) == [MANY]
+    return "SELECT number, tens FROM shop.numbers WHERE part = 0"
+
+
+def row(number: int) -> dict[str, int]:
+    return {"part": 0, "number": number, "tens": number // 10}
+
+
+class Paged:
+    """A query in pages of one row: its rows, and each page that the server has sent."""
+
+    def __init__(self, bridge: Bridge, session: JavaObject, query: str, *, exact: bool = False) -> None:
+        statement = bridge.java_class("com.datastax.oss.driver.api.core.cql.SimpleStatement").newInstance(query)
+        result = session.executeReactive(statement.setPageSize(1))
+        self.rows: pyrs.Stream[Any] = bridge.from_jvm(result, exact=exact)
+        self.pages = Recorder(UNBOUNDED)
+        bridge.from_jvm(result.getExecutionInfos()).subscribe(self.pages)
+
+
+class TestQueries:
+    def test_elements(self, bridge: Bridge, session: JavaObject, numbers: str, recipe: ModuleType) -> None:
+        found = recipe.rows(bridge, session, numbers, page_size=100)
+        expected = [{"number": number, "tens": number // 10} for number in range(MANY)]
+        assert found.collect(timeout=DEADLINE) == expected
+        assert found.collect(timeout=DEADLINE) == expected, "each Subscriber runs the query anew"
+
+    def test_parameters(self, bridge: Bridge, session: JavaObject, numbers: str, recipe: ModuleType) -> None:
+        integer = bridge.java_class("java.lang.Integer")
+        found = recipe.rows(bridge, session, f"{numbers} AND number < ?", integer(3))
+        assert found.collect(timeout=DEADLINE) == [{"number": number, "tens": 0} for number in range(3)]
+
+    @pytest.mark.parametrize("exact", [False, True])
+    def test_demand(self, bridge: Bridge, session: JavaObject, numbers: str, recipe: ModuleType, exact: bool) -> None:
+        query = Paged(bridge, session, numbers, exact=exact)
+        received = Recorder(initial=3)
+        query.rows.subscribe(received)
+        received.wait_elements(3)
+        window = 0 if exact else FIRST_WINDOW
+        assert Paged(bridge, session, numbers).rows.count().collect(timeout=DEADLINE) == [MANY]  # time to run ahead
+        assert len(received.elements) == 3
+        assert 3 <= len(query.pages.elements) <= 3 + window + PAGES_AHEAD
+        received.subscribed().request(MANY)
+        assert len(received.completed()) == MANY
+        assert len(query.pages.completed()) >= MANY
+
+    def test_cancel(self, bridge: Bridge, session: JavaObject, numbers: str, recipe: ModuleType) -> None:
+        query = Paged(bridge, session, numbers, exact=True)
+        cancelling = Recorder(UNBOUNDED, on_next=lambda row: cancelling.subscribed().cancel())
+        query.rows.subscribe(cancelling)
+        cancelling.wait_elements(1)
+        assert Paged(bridge, session, numbers).rows.count().collect(timeout=DEADLINE) == [MANY]  # time to run ahead
+        print(len(query.pages.elements))
+        assert len(query.pages.elements) < MANY / 2
+        assert len(cancelling.elements) == 1
+
+    def test_error(self, bridge: Bridge, session: JavaObject, recipe: ModuleType) -> None:
+        received = Recorder(initial=1)
+        recipe.rows(bridge, session, "SELECT * FROM shop.nowhere").subscribe(received)
+        error = received.failed()
+        assert isinstance(error, JavaError)
+        assert error.java_class == "com.datastax.oss.driver.api.core.servererrors.InvalidQueryException"
+        assert "table nowhere does not exist" in str(error)
+
+    def test_an_error_at_a_later_page(self, bridge: Bridge, session: JavaObject, recipe: ModuleType) -> None:
+        numbered = pyrs.range(0, 50).map(row)
+        recipe.insert(bridge, session, "shop.gone", numbered).collect(timeout=DEADLINE)
+        query = Paged(bridge, session, "SELECT number FROM shop.gone", exact=True)
+        received = Recorder(initial=3)
+        query.rows.subscribe(received)
+        received.wait_elements(3)
+        session.execute("DROP TABLE shop.gone")
+        received.subscribed().request(50)
+        error = received.failed()
+        assert isinstance(error, JavaError)
+        print(str(error).splitlines()[0])
+        assert 3 <= len(received.elements) <= 3 + PAGES_AHEAD
+
+
+class TestInserts:
+    def test_demand_and_cancel(self, bridge: Bridge, session: JavaObject, recipe: ModuleType) -> None:
+        source = Watched(lambda: map(row, range(10**9)))
+        received = Recorder(initial=100)
+        recipe.insert(bridge, session, "shop.endless", pyrs.Stream(source), at_once=8).subscribe(received)
+        received.wait_elements(100)
+        received.subscribed().cancel()
+        assert source.cancelled.wait(DEADLINE)
+        print(source.emitted)
+        assert 100 <= source.emitted <= 100 + 2 * 8
+        written = session.execute("SELECT count(*) FROM shop.endless").one().getLong(0)
+        assert 100 <= written <= source.emitted
+
+    def test_error(self, bridge: Bridge, session: JavaObject, recipe: ModuleType) -> None:
+        rows = [*map(row, range(20)), {"part": 0, "number": "twenty"}, *map(row, range(21, 1000))]
+        source = Watched(lambda: iter(rows))
+        received = Recorder(initial=1000)
+        recipe.insert(bridge, session, "shop.refused", pyrs.Stream(source), at_once=1).subscribe(received)
+        error = received.failed()
+        assert isinstance(error, JavaError)
+        print(str(error).splitlines()[0])
+        assert received.elements == rows[:20]
+        assert source.cancelled.wait(DEADLINE)
+        assert source.emitted <= 22
