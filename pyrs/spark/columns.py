@@ -17,7 +17,7 @@ from pyspark.sql import types as spark_types
 
 from pyrs._core.text import short
 
-__all__ = ["Misfit", "columns"]
+__all__ = ["Misfit", "columns", "in_line"]
 
 _VARIANT: Any = getattr(spark_types, "VariantType", ())
 _TIMES = (spark_types.TimestampType, spark_types.TimestampNTZType)
@@ -55,6 +55,11 @@ class Misfit(Exception):
         self.index = index
         self.path: list[str] = []
         self.message = message
+
+
+def in_line(value: object) -> str:
+    """Return a short text of a value, in one line whatever its repr is."""
+    return " ".join(short(value).split())
 
 
 def columns(rows: Sequence[Any], schema: Any, into: Any) -> list[Any]:
@@ -148,7 +153,7 @@ def _check(values: Sequence[Any], kind: Any, nullable: bool) -> None:
 
 
 def _misfit(index: int, value: Any, kind: Any, why: str = "") -> Misfit:
-    text = f"is of type {kind.simpleString()}, and {short(value)} is of type {type(value).__name__}"
+    text = f"is of type {kind.simpleString()}, and {in_line(value)} is of type {type(value).__name__}"
     return Misfit(index, f"{text}: {why}" if why else text)
 
 

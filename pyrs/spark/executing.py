@@ -52,7 +52,7 @@ class Staged(NamedTuple):
         """
         try:
             yield from self._encoded(self._staged(_stream(self.shape, partition, batches)))
-        except Exception as error:
+        except (Exception, SystemExit, KeyboardInterrupt) as error:  # else Spark says what ended, and not where
             raise PartitionFailed(partition, f"{type(error).__name__}: {error}") from error
 
     def _staged(self, source: Stream[Any]) -> Stream[Any]:
@@ -130,7 +130,7 @@ class Delivery(NamedTuple):
             watched.ended.wait()
             if watched.error is not None:
                 raise watched.error
-        except Exception as error:
+        except (Exception, SystemExit, KeyboardInterrupt) as error:
             raise PartitionFailed(partition, f"{type(error).__name__}: {error}") from error
         yield pyarrow.RecordBatch.from_pydict({"elements": pyarrow.array([watched.count], pyarrow.int64())})
 

@@ -25,7 +25,15 @@ _TRIGGERS = ("processingTime", "availableNow", "once")
 
 
 class _Stopped(Exception):
-    """Ends our function without a commit."""
+    """Ends our function without a commit, and the query without an error.
+
+    By this text, which stands in it wherever a call of Java's was interrupted by a stop, Spark knows that the function
+    did not fail. The shorter it is the better: Spark looks with a pattern that needs a stack as deep as it is long.
+    """
+
+    def __init__(self) -> None:
+        text = "An error occurred while calling it\n: java.lang.InterruptedException"
+        super().__init__(f"py4j.protocol.Py4JJavaError: {text}")
 
 
 class Batch(NamedTuple):
@@ -253,7 +261,7 @@ class _QueryRun(Coordinator[Batch]):
             self._reason = error
             if isinstance(error, _Stopped) or not self._is_active():
                 self._stopped = True  # most likely that is the error, since a stop cancels the jobs
-                raise _Stopped("the query was stopped before its batch was acknowledged") from None
+                raise _Stopped from None
             raise
 
     def _wait_to_go_on(self) -> None:

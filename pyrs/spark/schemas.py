@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Any
 
 import pyarrow
 from pyspark.sql import types as spark_types
 
-from pyrs._core.text import listed, short
+from pyrs._core.text import listed
 from pyrs.errors import PyrsError
 from pyrs.spark.arrow import arrow_schema
-from pyrs.spark.columns import Misfit, columns
+from pyrs.spark.columns import Misfit, columns, in_line
 
 __all__ = ["RowEncoder", "SchemaMisfit", "checked_schema"]
+
+_LENGTHS = re.compile(r"\b(?:var)?char\(\d+\)")
 
 
 class SchemaMisfit(PyrsError, TypeError):
@@ -42,12 +45,13 @@ def checked_schema(spark: Any, schema: Any) -> Any:
         schema: a ``StructType``, or text such as ``"id long, name string"``.
 
     Raises:
-        TypeError: it is neither; or a column has a type that Arrow cannot carry.
-        ValueError: it has no column, or two of one name.
+        TypeError: it is neither; or a column has a type that Arrow cannot carry, or that only a table's column has.
+        ValueError: it has no column, or two of one name; case counts where it does for Spark.
         pyspark.errors.ParseException: the text is no schema.
     """
     if isinstance(schema, str):
-        schema = spark.createDataFrame([], schema).schema
+        parsed = spark_types._parse_datatype_string(schema)
+        schema = parsed if isinstance(parsed, spark_types.StructType) else spark_types.StructType().add("value", parsed)
     if not isinstance(schema, spark_types.StructType):
         raise TypeError(f"schema must be a StructType or a string, not {type(schema).__name__}")
     names = schema.names
@@ -56,6 +60,17 @@ def checked_schema(spark: Any, schema: Any) -> Any:
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise ValueError(f"schema must have names that differ, and has more than one column {twice!r}")
+    folded = {name.casefold(): name for name in names}
+    if len(folded) < len(names) and spark.conf.get("spark.sql.caseSensitive", "false") != "true":
+        one = next(name for name in names if folded[name.casefold()] != name)
+        raise ValueError(
+            f"schema must have names that differ, and {one!r} and {folded[one.casefold()]!r} are one name to Spark: "
+            "spark.sql.caseSensitive is false"
+        )
+    for field in schema:
+        text = field.dataType.simpleString()
+        if _LENGTHS.search(text):
+            raise TypeError(f"column {field.name!r} is of type {text}, which only tables have: use string")
     arrow_schema(schema, False)
     return schema
 
@@ -115,7 +130,7 @@ class RowEncoder:
                 not be.
         """
         if not isinstance(batch, pyarrow.RecordBatch):
-            raise SchemaMisfit(number, "", f"{short(batch)}: must be a RecordBatch, not {type(batch).__name__}")
+            raise SchemaMisfit(number, "", f"{in_line(batch)}: must be a RecordBatch, not {type(batch).__name__}")
         fitted = []
         for field, into in zip(self.schema, self.arrow, strict=True):
             where = f"a batch: field {field.name!r} is of type {field.dataType.simpleString()}"
@@ -139,4 +154,4 @@ class RowEncoder:
 def _explained(misfit: Misfit, rows: list[Any], first: int) -> SchemaMisfit:
     field = ".".join(misfit.path)
     message = f"field {field!r} {misfit.message}" if field else misfit.message
-    return SchemaMisfit(first + misfit.index, field, f"{short(rows[misfit.index])}: {message}")
+    return SchemaMisfit(first + misfit.index, field, f"{in_line(rows[misfit.index])}: {message}")

@@ -134,8 +134,12 @@ def read_stream(
     if kept is not None:
         _servers[kept.folder] = server
     name = f"pyrs_{next(_numbers)}"
-    spark.dataSource.register(reader_source(name, schema, server.port, server.token, rows))
-    return spark.readStream.format(name).load()
+    try:
+        spark.dataSource.register(reader_source(name, schema, server.port, server.token, rows))
+        return spark.readStream.format(name).load()
+    except BaseException:
+        server.close()
+        raise
 
 
 def _opened(folder: str) -> Journal:

@@ -20,7 +20,7 @@ from pyrs.tck.verification import Verification
 __all__ = ["Report", "Status", "Verdict", "judge", "verify"]
 
 _GLANCE = 0.02  # how often a hook that may be late is looked at
-_ENDING = 0.2  # how long a thread that was told to end may take
+_ENDING = 0.1  # how long a thread that was told to end may take
 _OFTEN = 2  # twice in a row that a hook, or subscribe, is waited for as long as it may take
 _SHORT = 0.2  # and what it is given from then on
 

@@ -216,6 +216,16 @@ def test_errors_carry_the_partition(spark: Any) -> None:
     assert caught.value.partition == 2
 
 
+@pytest.mark.parametrize("kind", [SystemExit, KeyboardInterrupt])
+def test_a_stage_that_exits_is_an_error_with_its_partition(kind: type[BaseException]) -> None:
+    def leaves(row: Any) -> Any:
+        raise kind("three")
+
+    made = staged(lambda rows: rows.map(leaves)).run(3, [staged(None).encoder.batch([(1,)])])
+    with pytest.raises(ps.PartitionFailed, match=rf"^partition 3: {kind.__name__}: three$"):
+        list(made)
+
+
 def test_a_row_that_does_not_fit_is_named(spark: Any) -> None:
     df = ps.apply(spark.range(0, 4, 1, 2), lambda rows: rows.map(lambda row: (row.id, 7)), "id long, name string")
     with pytest.raises(

@@ -118,6 +118,7 @@ def test_a_stop_while_a_batch_waits_is_quick_and_the_batch_comes_again(
     start = time.monotonic()
     query.stop()
     assert time.monotonic() - start < 1
+    assert query.exception() is None
     subscriber.await_complete(DEADLINE)
     assert numbers.committed() == set()
     assert subscribed().await_count(1, DEADLINE) == [ps.Batch(0, [(1,)])]
@@ -134,6 +135,8 @@ def test_a_cancel_while_a_batch_waits_stops_the_query_and_the_batch_comes_again(
     subscriber.cancel()
     eventually(lambda: not query.isActive)
     assert time.monotonic() - start < 1
+    query.stop()  # returns when it is all over
+    assert query.exception() is None
     eventually(lambda: not numbers.spark.streams.active)
     assert numbers.committed() == set()
     subscriber.assert_live()
@@ -247,6 +250,7 @@ def test_the_end_while_a_batch_is_computed_is_no_error(spark: Any, numbers: Numb
         subscriber.await_complete(DEADLINE)
     eventually(lambda: not spark.sparkContext.statusTracker().getActiveJobsIds())
     assert time.monotonic() - start < 10
+    assert query.exception() is None
     assert numbers.committed() == set()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import os
+import socket
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,6 +19,7 @@ import pyspark
 import pyrs
 from pyrs import spark as ps
 from pyrs.spark import source
+from pyrs.spark.journal import Journal
 from pyrs.testing import TestPublisher
 from tests.spark.waiting import DEADLINE, eventually
 
@@ -230,6 +232,28 @@ def test_a_journal_goes_to_the_next_read_stream_when_no_query_reads(spark: Any, 
     assert sink.await_rows(4) == [(0,), (1,), (0,), (1,)]
 
 
+def test_nothing_is_left_of_a_read_stream_that_spark_refuses(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[source.Server] = []
+
+    class Noted(source.Server):
+        def __init__(self, *arguments: Any) -> None:
+            super().__init__(*arguments)
+            made.append(self)
+
+    def refuse(name: str, *arguments: Any) -> Any:
+        raise PermissionError("no data sources here")
+
+    monkeypatch.setattr(source, "Server", Noted)
+    monkeypatch.setattr(source, "reader_source", refuse)
+    with pytest.raises(PermissionError, match="no data sources here"):
+        ps.read_stream(spark, pyrs.empty(), "n long", journal=tmp_path / "journal")
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(("127.0.0.1", made[0].port), 1)
+    Journal(tmp_path / "journal").close()
+
+
 def test_large_batches_are_divided_among_tasks(spark: Any, sink: Sink) -> None:
     rows = pyrs.range(30_000).map(lambda n: (n,))
     df = ps.read_stream(spark, rows, "n long", max_rows=30_000).selectExpr("n", "spark_partition_id() as part")
@@ -262,10 +286,10 @@ def test_bad_arguments(spark: Any) -> None:
 def test_a_query_that_another_replaces_says_so(spark: Any) -> None:
     df = ps.read_stream(spark, pyrs.range(100_000).map(lambda n: (n,)), "n long", max_rows=10)
     first = df.writeStream.format("noop").start()
-    eventually(lambda: first.lastProgress and first.lastProgress["batchId"] > 1)
+    eventually(lambda: first.lastProgress and first.lastProgress["batchId"] > 1, seconds=90)
     second = df.writeStream.format("noop").start()
     try:
-        eventually(lambda: not first.isActive)
+        eventually(lambda: not first.isActive, seconds=90)
         assert "another query reads there now" in str(first.exception())
         assert second.isActive
     finally:

@@ -161,3 +161,38 @@ def test_schemas(spark: Any) -> None:
         checked_schema(spark, "years interval year")
     with pytest.raises(Exception, match=r"(?i)parse"):
         checked_schema(spark, "n longlong(")
+    assert checked_schema(spark, "long") == t.StructType().add("value", t.LongType())
+
+
+@pytest.mark.parametrize(
+    ("schema", "text"),
+    [
+        ("n long, a char(3)", r"'a' is of type char\(3\), which only tables have: use string"),
+        ("a array<varchar(5)>", r"'a' is of type array<varchar\(5\)>, which only tables have: use string"),
+        (t.StructType().add("a", t.CharType(3)), r"'a' is of type char\(3\), which only tables have: use string"),
+    ],
+)
+def test_types_of_tables_alone_are_refused(spark: Any, schema: Any, text: str) -> None:
+    with pytest.raises(TypeError, match=text):
+        checked_schema(spark, schema)
+
+
+def test_names_that_are_one_to_spark_are_refused(spark: Any) -> None:
+    with pytest.raises(ValueError, match=r"'a' and 'A' are one name to Spark: spark\.sql\.caseSensitive is false"):
+        checked_schema(spark, "n long, a long, A string")
+    spark.conf.set("spark.sql.caseSensitive", "true")
+    try:
+        assert checked_schema(spark, "a long, A string").names == ["a", "A"]
+    finally:
+        spark.conf.unset("spark.sql.caseSensitive")
+
+
+def test_a_misfit_is_one_line() -> None:
+    batch = pyarrow.RecordBatch.from_pydict({"n": [1], "name": ["a"]})
+    for element in (batch, (batch, "a")):
+        with pytest.raises(SchemaMisfit) as caught:
+            RowEncoder(PAIR).batch([element])
+        assert "\n" not in str(caught.value)
+    with pytest.raises(SchemaMisfit) as caught:
+        RowEncoder(PAIR).fitted(batch.column(0))
+    assert "\n" not in str(caught.value)
