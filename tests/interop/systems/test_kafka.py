@@ -189,6 +189,14 @@ class TestRecordsIntoPython:
         rest = recipe.handled(bridge, options(full, "again"), lambda record: None).take(RECORDS - 5)
         assert list(rest.to_iterable(prefetch=16, timeout=DEADLINE)) == list(range(5, RECORDS))
 
+    def test_one_after_another(self, bridge: Bridge, recipe: ModuleType, full: str, options: Options) -> None:
+        """Each comes while the one before it is still closing, in the middle of a batch: no record is left out."""
+        offsets: list[int] = []
+        for _ in range(4):
+            handled = recipe.handled(bridge, options(full, "turns"), lambda record: None)
+            offsets += handled.take(25).to_iterable(prefetch=4, timeout=DEADLINE)
+        assert offsets == list(range(4 * 25))
+
     def test_a_topic_that_may_not_be_read(
         self, bridge: Bridge, recipe: ModuleType, options: Options, cluster: Cluster
     ) -> None:
