@@ -215,3 +215,8 @@ class TestClasses:
             lists.of()
         with pytest.raises(LinkClosed):
             bridge.java_class("java.util.List")
+
+
+def test_java_sees_the_users_classes_where_it_looks_for_services(bridge: Bridge) -> None:
+    made = bridge.java_class("java.lang.Thread")()  # inherits from the thread that runs the command
+    assert made.getContextClassLoader().loadClass(FLUX).getName() == FLUX

@@ -20,7 +20,12 @@ final class Answers {
         volatile long settled = Long.MAX_VALUE;
     }
 
+    private final ClassLoader loader;
     private final Map<Long, Answer> answers = new LinkedHashMap<>();
+
+    Answers(ClassLoader loader) {
+        this.loader = loader;
+    }
 
     <T> T once(long request, Callable<T> task) throws Exception {
         Answer answer;
@@ -35,13 +40,30 @@ final class Answers {
         }
         if (first) {
             try {
-                answer.result.complete(task.call());
+                answer.result.complete(inContext(loader, task));
             } catch (Throwable error) {
                 answer.result.completeExceptionally(error);
             }
             answer.settled = System.nanoTime();
         }
         return result(answer);
+    }
+
+    /**
+     * Runs a task where the user's classes can be seen. A thread that JPype has attached has no context class loader, and neither has what it starts;
+     * configurations and services are looked for with it.
+     */
+    static <T> T inContext(ClassLoader loader, Callable<T> task) throws Exception {
+        Thread thread = Thread.currentThread();
+        if (thread.getContextClassLoader() != null) {
+            return task.call();
+        }
+        thread.setContextClassLoader(loader);
+        try {
+            return task.call();
+        } finally {
+            thread.setContextClassLoader(null);
+        }
     }
 
     @SuppressWarnings("unchecked")

@@ -35,7 +35,7 @@ public final class Bridge {
 
     private final String name;
     private final ClassLoader loader;
-    private final Answers answers = new Answers();
+    private final Answers answers;
     private final Connection connection;
 
     Bridge(byte[] token, Map<?, ?> options, ClassLoader loader) throws IOException {
@@ -47,6 +47,7 @@ public final class Bridge {
         Object wish = given.get("name");
         this.name = wish == null ? "bridge-" + COUNT.incrementAndGet() : wish.toString();
         this.loader = loader;
+        this.answers = new Answers(loader);
         this.connection = new Connection(
                 name,
                 token,

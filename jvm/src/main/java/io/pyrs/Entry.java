@@ -1,6 +1,5 @@
 package io.pyrs;
 
-import java.io.IOException;
 import java.util.Map;
 
 /** Where Python comes in, through the gateway that it has already: it asks for the version and opens a {@link Bridge}. */
@@ -25,8 +24,9 @@ public final class Entry {
      * @param token the one-time secret
      * @param options "max_prefetch", "max_threads", "call_timeout_ms" and "name", each of which may be absent
      */
-    public Bridge open(byte[] token, Map<?, ?> options) throws IOException {
-        return new Bridge(token, options, loader());
+    public Bridge open(byte[] token, Map<?, ?> options) throws Exception {
+        ClassLoader loader = loader();
+        return Answers.inContext(loader, () -> new Bridge(token, options, loader)); // the bridge's threads inherit it
     }
 
     /** The loader that sees the most: the caller's context where it sees our classes, else our own. */

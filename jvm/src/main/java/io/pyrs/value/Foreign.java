@@ -29,11 +29,12 @@ final class Foreign {
 
     private static final Map<String, Maker> MAKERS = new HashMap<>();
 
-    /** Classes whose receiver is the owner of what it is given, with the name of the type that has {@code release}. */
-    private static final Map<String, String> RELEASED = Map.of(
-            "org.springframework.core.io.buffer.DataBuffer", "org.springframework.core.io.buffer.PooledDataBuffer",
-            "io.helidon.common.http.DataChunk", "io.helidon.common.http.DataChunk",
-            "io.rsocket.Payload", "io.rsocket.Payload");
+    /**
+     * Classes whose receiver owns what it is given, by the word of their libraries, and calls {@code release}. A ByteBuf is none of them:
+     * Reactor Netty releases those that it emits.
+     */
+    private static final Set<String> RELEASED = Set.of(
+            "org.springframework.core.io.buffer.PooledDataBuffer", "io.helidon.common.http.DataChunk", "io.rsocket.Payload");
 
     static {
         ForeignBytes.addTo(MAKERS);
@@ -46,22 +47,28 @@ final class Foreign {
 
     /** The form of a foreign class, or null for any other class. */
     static Form formOf(Class<?> type) {
+        try {
+            Converter converter = converterOf(type);
+            return converter == null ? null : form(converter, release(type));
+        } catch (ReflectiveOperationException | LinkageError otherVersion) {
+            return null; // its getters are left
+        }
+    }
+
+    /** The converter of a foreign class, or null for any other class. */
+    static Converter converterOf(Class<?> type) throws ReflectiveOperationException {
         for (Class<?> each : supertypes(type)) {
             Maker maker = MAKERS.get(each.getName());
             if (maker != null) {
-                try {
-                    return form(maker.make(each), release(type, each.getName()));
-                } catch (ReflectiveOperationException | LinkageError otherVersion) {
-                    return null; // its getters are left
-                }
+                return maker.make(each);
             }
         }
         return null;
     }
 
-    private static MethodHandle release(Class<?> type, String name) throws ReflectiveOperationException {
+    private static MethodHandle release(Class<?> type) throws ReflectiveOperationException {
         for (Class<?> each : supertypes(type)) {
-            if (each.getName().equals(RELEASED.get(name))) {
+            if (RELEASED.contains(each.getName())) {
                 return Getters.method(each, "release");
             }
         }

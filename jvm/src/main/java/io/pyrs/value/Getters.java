@@ -34,12 +34,14 @@ final class Getters {
             steps[i] = method(owner, names[i]);
             owner = owner.getMethod(names[i]).getReturnType();
         }
+        // What lies at the end is a part of this value, whatever was said of its own class.
+        Converter part = Foreign.converterOf(owner);
         return value -> {
             Object result = value;
             for (int i = 0; i < steps.length && result != null; i++) {
                 result = (Object) steps[i].invokeExact(result);
             }
-            return result;
+            return part == null || result == null ? result : part.plain(result);
         };
     }
 

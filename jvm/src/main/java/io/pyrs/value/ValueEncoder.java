@@ -65,7 +65,7 @@ public final class ValueEncoder {
                 }
             }
             if (releases != null && !releases.isEmpty()) {
-                releaseAll();
+                releaseAll(written);
             }
         }
     }
@@ -84,11 +84,17 @@ public final class ValueEncoder {
         }
     }
 
-    private void releaseAll() {
+    private void releaseAll(boolean written) {
         Runnable[] all = releases.toArray(new Runnable[0]);
         releases.clear();
         for (Runnable each : all) {
-            each.run();
+            try {
+                each.run();
+            } catch (ConversionException released) {
+                if (written) {
+                    throw released; // else it says less than what is being thrown
+                }
+            }
         }
     }
 
