@@ -12,7 +12,7 @@ from typing import Any
 REFEREES = ("python", "java", "both")
 FAMILIES = ("reactive-streams", "flow")
 # As in pyrs.tck.plugin.
-VERDICT = "reactive-streams-tck "
+DUE = "reactive-streams-tck-due "
 
 _NAME = "pyrs-tck-items"
 
@@ -49,13 +49,16 @@ def pytest_pycollect_makeitem(collector: Any, name: str, obj: object) -> Any:
     return _plugin(collector.config).VerificationClass.from_parent(collector, name=name, obj=obj)
 
 
-def pytest_terminal_summary(terminalreporter: Any, config: Any) -> None:
-    """Sum up what other processes have judged: then nothing was collected in this one."""
-    if config.pluginmanager.hasplugin(_NAME):
+def pytest_sessionfinish(session: Any) -> None:
+    """Look at what other processes have judged: then nothing was collected in this one."""
+    config = session.config
+    reporter = config.pluginmanager.get_plugin("terminalreporter")
+    if reporter is None or config.pluginmanager.hasplugin(_NAME):
         return
-    reports = (report for reports in terminalreporter.stats.values() for report in reports)
-    if any(str(key).startswith(VERDICT) for report in reports for key, _ in getattr(report, "user_properties", ())):
-        _plugin(config).pytest_terminal_summary(terminalreporter, config)
+    reports = (report for reports in reporter.stats.values() for report in reports)
+    if any(str(key).startswith(DUE) for report in reports for key, _ in getattr(report, "user_properties", ())):
+        # From here on it is told of everything, the summary too.
+        _plugin(config).pytest_sessionfinish(session)
 
 
 def _is_verification(thing: object) -> bool:

@@ -8,6 +8,7 @@ import os
 import re
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from xml.etree import ElementTree
 
 from pyrs.errors import JvmError
@@ -27,9 +28,9 @@ class UsageError(Exception):
 def run(arguments: argparse.Namespace) -> int:
     """Judge what the arguments name. Returns 0 if all passed, 1 if not, 2 if it could not be judged."""
     try:
+        if arguments.junit is not None:
+            _make_room(arguments.junit)
         verifications = [find(name) for name in arguments.verifications]
-        if arguments.junit is not None and not arguments.junit.absolute().parent.is_dir():
-            raise UsageError(f"there is no folder {arguments.junit.parent}")
         referees = chosen(arguments.referee, arguments.jvm, arguments.family)
     except (UsageError, JvmError, ValueError) as error:
         print(f"pyrs tck: {error}", file=sys.stderr)
@@ -45,6 +46,16 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.junit is not None:
         arguments.junit.write_bytes(as_junit(reports))
     return 0 if all(report.passed for report in reports) else 1
+
+
+def _make_room(junit: Path) -> None:
+    """Remove the verdicts of an earlier run, so that they are not taken for those of one that comes to nothing."""
+    if not junit.absolute().parent.is_dir():
+        raise UsageError(f"there is no folder {junit.parent}")
+    try:
+        junit.unlink(missing_ok=True)
+    except OSError as error:
+        raise UsageError(f"cannot write {junit}: {error.strerror}") from error
 
 
 def find(name: str) -> type[Verification]:

@@ -8,8 +8,8 @@ fixtures, marks, ``-k`` and the rest work as for any class.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
@@ -20,9 +20,10 @@ if TYPE_CHECKING:
 
 __all__ = ["VERDICT", "VerificationClass"]
 
-# Properties of an item's report, one for each referee: they reach the summary from other processes, too. The module
-# that pip registers knows the name as well.
+# Properties of an item's reports, one for each referee: its verdict, and how many tests of its verification are due.
+# They reach the summary from other processes, too, and the module that pip registers knows the latter as well.
 VERDICT = "reactive-streams-tck "
+DUE = "reactive-streams-tck-due "
 
 _ITEM = re.compile(r"(.*)::(\w+)(\[.*\])?(?:@.*)?", re.DOTALL)  # pytest-xdist adds @ and a group
 _COLLECTED: pytest.StashKey[dict[str, list[str]]] = pytest.StashKey()
@@ -77,9 +78,16 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     from pyrs.tck.referees import chosen
 
     try:
-        config.stash[_REFEREES] = chosen(config.option.tck_referee, config.option.tck_jvm, config.option.tck_family)
+        referees = chosen(config.option.tck_referee, config.option.tck_jvm, config.option.tck_family)
     except (JvmError, ValueError) as error:
         raise pytest.UsageError(str(error)) from error
+    config.stash[_REFEREES] = referees
+    for item in session.items:
+        if isinstance(item.parent, VerificationClass):
+            run, name = _run_and_name(item.nodeid)
+            names = config.stash[_COLLECTED][run]
+            judges = [referee for referee in referees if _due(referee, [name])]
+            item.user_properties += [(f"{DUE}{referee}", str(_due(referee, names))) for referee in judges]
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -92,7 +100,6 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     from pyrs.tck.verdicts import Status
 
     name, subject = pyfuncitem.originalname, pyfuncitem.instance
-    names = pyfuncitem.config.stash[_COLLECTED][_run_and_name(pyfuncitem.nodeid)[0]]
     judged = []
     for referee in pyfuncitem.config.stash[_REFEREES]:
         if str(referee) != "python" and name not in subject.expected:
@@ -102,9 +109,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
         skips = isinstance(error, pytest.skip.Exception)  # a hook called pytest.skip
         if skips:
             verdict = verdict._replace(status=Status.SKIPPED, reason=str(error.msg))
-        # With the number of tests that are due, which is not known where the summary of other processes is written.
-        told = f"{verdict.status.value} of {_due(referee, names)}: {verdict.reason}"
-        pyfuncitem.user_properties.append((f"{VERDICT}{referee}", told))
+        pyfuncitem.user_properties.append((f"{VERDICT}{referee}", f"{verdict.status.value}: {verdict.reason}"))
         if error is not None and (skips or subject.env.deadline is None):
             raise error  # or somebody debugs: all the frames, and --pdb where it was raised
         judged.append(verdict)
@@ -119,30 +124,95 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     return True
 
 
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Fail a run in which a verification has judged nothing, though all its tests came up."""
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if reporter is None:
+        return  # a process of pytest-xdist, whose reports are summed up elsewhere
+    green = (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
+    if session.exitstatus in green and _void(_tallies(reporter, session.config)):
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
     """Say how many tests of each verification ran, and why a required one did not."""
-    ran: dict[tuple[str, str], list[Verdict]] = {}
-    due: dict[tuple[str, str], int] = {}
-    for run, names in config.stash.get(_COLLECTED, {}).items():
-        for referee in config.stash.get(_REFEREES, []):
-            ran[run, str(referee)], due[run, str(referee)] = [], _due(referee, names)
-    for reports in terminalreporter.stats.values():
-        for report in reports:
-            for key, of, verdict in _verdicts_of(report):
-                ran.setdefault(key, []).append(verdict)
-                due[key] = of
-    if not ran:
+    tallies = _tallies(terminalreporter, config)
+    if not tallies:
         return
     from pyrs.tck.verdicts import Report, Status
 
     terminalreporter.section("Reactive Streams TCK")
-    for key, verdicts in ran.items():
-        terminalreporter.write_line(str(Report(*key, tuple(verdicts))))
-        if due[key] > len(verdicts):
-            terminalreporter.write_line(f"  {due[key] - len(verdicts)} of its {due[key]} tests did not run")
-        for verdict in verdicts:
+    void = _void(tallies)
+    for key, tally in tallies.items():
+        terminalreporter.write_line(str(Report(*key, tuple(tally.verdicts))))
+        if tally.due > len(tally.verdicts):
+            terminalreporter.write_line(f"  {tally.due - len(tally.verdicts)} of its {tally.due} tests did not run")
+        for reason in dict.fromkeys(tally.left_out):
+            terminalreporter.write_line(f"  left out {tally.left_out.count(reason)}: {reason}")
+        for verdict in tally.verdicts:
             if verdict.status is Status.SKIPPED:
                 terminalreporter.write_line(f"  skipped {verdict.name}: {verdict.reason}")
+        if key in void:
+            terminalreporter.write_line("  every test was left out, so nothing was judged: that fails the run")
+
+
+class _Tally(NamedTuple):
+    """What became of the tests of a run of a verification, before one referee.
+
+    Attributes:
+        due: how many there are.
+        verdicts: of those that ran.
+        left_out: why others did not, by marks or fixtures.
+    """
+
+    due: int
+    verdicts: list[Verdict]
+    left_out: list[str]
+
+
+def _tallies(terminalreporter: Any, config: pytest.Config) -> dict[tuple[str, str], _Tally]:
+    """Return them by run and referee."""
+    tallies = {
+        (run, str(referee)): _Tally(_due(referee, names), [], [])
+        for run, names in config.stash.get(_COLLECTED, {}).items()
+        for referee in config.stash.get(_REFEREES, [])
+    }
+    for reports in terminalreporter.stats.values():
+        for report in reports:
+            properties = {str(key): str(text) for key, text in getattr(report, "user_properties", ())}
+            for due in [key for key in properties if key.startswith(DUE)]:
+                referee = due.removeprefix(DUE)
+                run, name = _run_and_name(report.nodeid)
+                tally = tallies.setdefault((run, referee), _Tally(int(properties[due]), [], []))
+                _add(tally, report, name, properties.get(f"{VERDICT}{referee}"))
+    return tallies
+
+
+def _add(tally: _Tally, report: Any, name: str, said: str | None) -> None:
+    from pyrs.tck.expected import kind_of
+    from pyrs.tck.verdicts import Status, Verdict
+
+    if report.when == "call" and said is not None:
+        status, _, reason = said.partition(": ")
+        tally.verdicts.append(Verdict(name, kind_of(name), Status(status), reason))
+    elif report.when == "setup" and report.skipped:
+        reason = report.longrepr[-1] if isinstance(report.longrepr, tuple) else report.longrepr
+        tally.left_out.append(str(reason).removeprefix("Skipped: "))
+
+
+def _void(tallies: dict[tuple[str, str], _Tally]) -> set[tuple[str, str]]:
+    """Return which have judged nothing though all their tests came up.
+
+    Marks and fixtures may leave out all of one verification, since that is said of each test; but not all of all.
+    """
+    from pyrs.tck.verdicts import anything_judged
+
+    idle = {key: tally for key, tally in tallies.items() if not anything_judged(tally.verdicts)}
+    return {
+        key
+        for key, tally in idle.items()
+        if len(tally.verdicts) + len(tally.left_out) == tally.due and (not tally.left_out or len(idle) == len(tallies))
+    }
 
 
 def _run_and_name(nodeid: str) -> tuple[str, str]:
@@ -153,18 +223,3 @@ def _run_and_name(nodeid: str) -> tuple[str, str]:
 
 def _due(referee: Referee, names: list[str]) -> int:
     return sum(str(referee) == "python" or not name.startswith("beyond_") for name in names)
-
-
-def _verdicts_of(report: Any) -> Iterator[tuple[tuple[str, str], int, Verdict]]:
-    if getattr(report, "when", "") != "call":
-        return
-    for key, text in getattr(report, "user_properties", ()):
-        if str(key).startswith(VERDICT):
-            from pyrs.tck.expected import kind_of
-            from pyrs.tck.verdicts import Status, Verdict
-
-            said, _, reason = str(text).partition(": ")
-            status, _, due = said.partition(" of ")
-            run, name = _run_and_name(report.nodeid)
-            verdict = Verdict(name, kind_of(name), Status(status), reason)
-            yield (run, str(key).removeprefix(VERDICT)), int(due), verdict

@@ -7,7 +7,7 @@ import sys
 import time
 import traceback
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from enum import Enum
 from threading import Event, Thread
 from typing import NamedTuple
@@ -17,7 +17,7 @@ from pyrs.tck.environment import Call, Flop, Skipped, TestEnvironment, is_machin
 from pyrs.tck.expected import Kind, kind_of
 from pyrs.tck.verification import Verification
 
-__all__ = ["Report", "Status", "Verdict", "judge", "verify"]
+__all__ = ["Report", "Status", "Verdict", "anything_judged", "judge", "unexpected", "verify"]
 
 _GLANCE = 0.02  # how often a hook that may be late is looked at
 _ENDING = 0.1  # how long a thread that was told to end may take
@@ -123,7 +123,7 @@ def verify(verification: type[Verification]) -> Report:
 
 
 def unexpected(verification: type[Verification], verdicts: tuple[Verdict, ...]) -> list[str]:
-    """Return how what ran differs from the Java kit's table."""
+    """Return how what ran differs from the Java kit's table, and whether nothing was judged."""
     ran = {verdict.name: verdict.kind for verdict in verdicts if verdict.kind is not Kind.BEYOND}
     wrong = [f"{name} did not run" for name in verification.expected if name not in ran]
     wrong += [f"{name} is no test of the Java kit" for name in ran if name not in verification.expected]
@@ -132,7 +132,15 @@ def unexpected(verification: type[Verification], verdicts: tuple[Verdict, ...]) 
         for name, kind in ran.items()
         if verification.expected.get(name, kind) is not kind
     ]
+    if verdicts and not anything_judged(verdicts):
+        wrong.append("every test was left out, so nothing was judged")
     return wrong
+
+
+def anything_judged(verdicts: Iterable[Verdict]) -> bool:
+    """Say whether a test has passed or failed that was about more than the numbers which the hooks give."""
+    done = (Status.PASSED, Status.FAILED)
+    return any(verdict.status in done and "_validate_" not in verdict.name for verdict in verdicts)
 
 
 def judge(

@@ -65,6 +65,8 @@ class Verification:
         skips: object = cls.skip_tests
         if not isinstance(skips, Mapping):
             return [*wrong, f"skip_tests must map the names of tests to reasons, and is a {type(skips).__name__}"]
+        if all(name in skips for name in names):
+            wrong.append("skip_tests leaves out every test, so nothing is judged")
         for name, reason in skips.items():
             if name not in names:
                 wrong.append(f"skip_tests names {name}, and there is no such test")

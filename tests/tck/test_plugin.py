@@ -14,7 +14,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from pyrs.pytest_plugin import VERDICT, pytest_terminal_summary
+from pyrs import pytest_plugin
 from pyrs.tck import PublisherVerification, Report, Status, TestEnvironment, Verdict, as_test_case, plugin, verify
 from pyrs.tck.command import UsageError, as_junit, as_text, find
 from pyrs.tck.expected import PUBLISHER, Kind
@@ -192,25 +192,113 @@ def test_a_run_without_a_verification_imports_nothing_of_the_referee(tmp_path: P
 
 
 def test_both_modules_mean_the_same_reports() -> None:
-    assert plugin.VERDICT == VERDICT
+    assert plugin.DUE == pytest_plugin.DUE
 
 
 def test_the_summary_is_there_where_other_processes_judged() -> None:
     """As pytest-xdist has it: reports come, and nothing was collected here."""
-    report = SimpleNamespace(
+    failed = SimpleNamespace(
         when="call",
         nodeid="test_mine.py::Mine::required_x[a::b]@machines",  # xdist puts a group's name there
-        user_properties=[(f"{VERDICT}python", "failed of 3: no end: never")],
+        user_properties=[(f"{plugin.DUE}python", "3"), (f"{plugin.VERDICT}python", "failed: no end: never")],
     )
-    told: list[str] = []
-    reporter = SimpleNamespace(stats={"failed": [report]}, section=told.append, write_line=told.append)
-    config = SimpleNamespace(pluginmanager=pytest.PytestPluginManager(), stash=pytest.Stash())
-    pytest_terminal_summary(reporter, config)
+    session, told = _reported({"failed": [failed]})
     assert told == [
         "Reactive Streams TCK",
         "test_mine.py::Mine[a::b] (python referee): 1 tests of the Java kit: 1 failed",
         "  2 of its 3 tests did not run",
     ]
+    assert session.exitstatus == pytest.ExitCode.OK
+
+
+def test_a_mark_that_leaves_out_all_is_said_where_other_processes_judged() -> None:
+    left_out = [
+        SimpleNamespace(
+            when="setup",
+            skipped=True,
+            nodeid=f"test_mine.py::Mine::{name}",
+            user_properties=[(f"{plugin.DUE}python", "2")],
+            longrepr=("test_mine.py", 7, "Skipped: no database here"),
+        )
+        for name in ("required_x", "beyond_y")
+    ]
+    session, told = _reported({"skipped": left_out})
+    assert told == [
+        "Reactive Streams TCK",
+        "test_mine.py::Mine (python referee): 0 tests of the Java kit: nothing ran",
+        "  2 of its 2 tests did not run",
+        "  left out 2: no database here",
+        "  every test was left out, so nothing was judged: that fails the run",
+    ]
+    assert session.exitstatus == pytest.ExitCode.TESTS_FAILED
+
+
+def _reported(stats: dict[str, list[Any]]) -> tuple[Any, list[str]]:
+    """What the process that sums up is told, and says."""
+    told: list[str] = []
+    reporter = SimpleNamespace(stats=stats, section=told.append, write_line=told.append)
+    plugins = pytest.PytestPluginManager()
+    plugins.register(reporter, "terminalreporter")
+    config: Any = SimpleNamespace(pluginmanager=plugins, stash=pytest.Stash())
+    session = SimpleNamespace(config=config, exitstatus=pytest.ExitCode.OK)
+    pytest_plugin.pytest_sessionfinish(session)
+    assert plugins.hasplugin("pyrs-tck-items")
+    plugin.pytest_terminal_summary(reporter, config)
+    return session, told
+
+
+LEFT_OUT = """
+import pytest
+
+@pytest.mark.skip(reason="no database here")
+class Marked(Mine):
+    pass
+"""
+
+
+def test_a_run_that_judged_nothing_fails(project: Path) -> None:
+    with (project / "test_mine.py").open("a", encoding="utf-8") as file:
+        file.write(LEFT_OUT)
+    marked = run_pytest(project, "-k", "Marked")
+    assert marked.returncode == 1, marked.stdout
+    assert "  left out 51: no database here" in marked.stdout
+    assert "every test was left out, so nothing was judged: that fails the run" in marked.stdout
+    beside = run_pytest(project, "-k", "Marked or (required_spec105 and not Wrong)")
+    assert beside.returncode == 0, beside.stdout
+    assert "  left out 51: no database here" in beside.stdout
+    assert "fails the run" not in beside.stdout
+
+
+def test_a_publisher_that_nothing_can_be_asked_of_is_no_success(project: Path) -> None:
+    nothing = """
+class Nothing(Mine):
+    def max_elements_from_publisher(self):
+        return 0
+
+    def create_publisher(self, elements):
+        raise Skipped("there is nothing to judge")
+"""
+    with (project / "test_mine.py").open("a", encoding="utf-8") as file:
+        file.write(f"from pyrs.tck import Skipped\n{nothing}")
+    ran = run_pytest(project, "-k", "Nothing or (required_spec105 and not Wrong)")
+    assert ran.returncode == 1, ran.stdout
+    assert "every test was left out, so nothing was judged: that fails the run" in ran.stdout
+    ran = run(project, "pyrs", "tck", "test_mine:Nothing")
+    assert ran.returncode == 1
+    assert "the run is void:\n  every test was left out, so nothing was judged" in ran.stdout
+
+
+def test_skips_of_every_test_are_refused() -> None:
+    class Out(PublisherVerification[Any]):
+        skip_tests: ClassVar[dict[str, str]] = dict.fromkeys(PublisherVerification.test_names(), "later")
+
+    assert Out.problems() == ["skip_tests leaves out every test, so nothing is judged"]
+
+
+def test_verdicts_of_an_earlier_run_are_removed(project: Path) -> None:
+    (project / "mine.xml").write_text("<testsuites/>", encoding="utf-8")
+    assert run(project, "pyrs", "tck", "nowhere:Mine", "--junit", "mine.xml").returncode == 2
+    assert not (project / "mine.xml").exists()
 
 
 def test_the_command_gives_the_verdict(project: Path) -> None:
@@ -240,6 +328,7 @@ def test_the_command_gives_the_verdict(project: Path) -> None:
         (["cannot_be_made:Wants"], "cannot_be_made:Wants() raised TypeError: "),
         (["cannot_be_made:Leaves"], "cannot_be_made:Leaves() raised SystemExit: 0"),
         (["test_mine:Mine", "--junit", "nowhere/mine.xml"], "there is no folder nowhere"),
+        (["test_mine:Mine", "--junit", "."], "cannot write .: "),
     ],
 )
 def test_the_command_says_what_it_cannot_judge(project: Path, arguments: list[str], complaint: str) -> None:
