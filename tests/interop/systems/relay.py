@@ -29,6 +29,7 @@ class Relay:
         self._listener = socket.create_server(("127.0.0.1", 0))
         self._sockets: list[socket.socket] = []
         self.port: int = self._listener.getsockname()[1]
+        self._counting = threading.Lock()
         self.downstream = 0
         self.upstream = 0
         self.stalled = threading.Event()
@@ -60,7 +61,8 @@ class Relay:
                         self.stalled.set()
                         continue
                     sent = target.send(part)
-                    setattr(self, way, getattr(self, way) + sent)
+                    with self._counting:
+                        setattr(self, way, getattr(self, way) + sent)
                     part = part[sent:]
         if way == "upstream":
             self.client_gone.set()

@@ -1,0 +1,54 @@
+"""A server that speaks S3: moto, from PyPI, in a virtual environment of its own.
+
+It is no dependency of the tests: even without all that its extra ``server`` brings it has 28 packages, its own version
+of boto among them, and only the row of the AWS SDK needs it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from tests.interop.systems.servers import free_port, listening, running
+from tests.interop.systems.system import ROOT
+
+# moto_server needs of its extra "server" no more than Flask, as long as it is asked for S3 alone.
+PACKAGES = ("moto[s3]==5.1.22", "flask==3.1.3", "flask-cors==6.0.5")
+FOLDER = ROOT / "build" / "moto"
+INSTALL_SECONDS = 300
+
+# Where a client sends "Expect: 100-continue", http.server and werkzeug both answer; the SDK takes the second answer for
+# the response.
+START = """
+from werkzeug.serving import WSGIRequestHandler
+WSGIRequestHandler.handle_expect_100 = lambda handler: True
+import sys
+from moto.server import main
+main(sys.argv[1:])
+"""
+
+
+@contextlib.contextmanager
+def moto_server(folder: Path) -> Iterator[int]:
+    """The port of a server that knows no bucket yet."""
+    python = _installed()
+    port = free_port()
+    with running([str(python), "-c", START, "-H", "127.0.0.1", "-p", str(port)], folder, lambda: listening(port)):
+        yield port
+
+
+def _installed() -> Path:
+    """The Python that has it; installed where it is missing."""
+    python = FOLDER / "bin" / "python"
+    stamp = FOLDER / "installed"
+    wanted = "\n".join(PACKAGES)
+    if not stamp.is_file() or stamp.read_text(encoding="utf-8") != wanted:
+        print("pyrs: installing moto with pip", flush=True)
+        subprocess.run([sys.executable, "-m", "venv", "--clear", FOLDER], check=True, timeout=INSTALL_SECONDS)
+        pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+        subprocess.run([*pip, *PACKAGES], check=True, timeout=INSTALL_SECONDS)
+        stamp.write_text(wanted, encoding="utf-8")
+    return python

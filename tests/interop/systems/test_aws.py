@@ -1,0 +1,180 @@
+"""The AWS SDK for Java 2: objects of S3 into Python and out of it, and listings, against moto's server."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+import pyrs
+from pyrs.errors import JavaError
+from pyrs.jvm import Bridge, JavaObject
+from tests.interop.harness import DEADLINE, Recorder, Watched
+from tests.interop.systems.moto_server import moto_server
+from tests.interop.systems.relay import Relay, relay_to
+from tests.interop.systems.system import System
+
+SYSTEM = System(
+    name="AWS SDK for Java 2",
+    packages=("software.amazon.awssdk:s3:2.42.0",),
+    component="moto 5.1.22, a server that speaks S3",
+    server_process="moto's server (PyPI, in a virtual environment of its own)",
+    source="`AsyncResponseTransformer.toPublisher` (`ByteBuffer` as `bytes`), paginators (`SdkResponse`, `S3Object`: `dict`)",
+    sink="`AsyncRequestBody.fromPublisher` (`bytes` as `ByteBuffer`)",
+    ordering="kept",
+    delivery="each byte once, or an error; an object is stored whole or not at all",
+    cancel="closes the connection; a listing asks for no further page",
+    gateways=("jpype", "spark"),
+)
+
+BUCKET = "bucket"
+CHUNK = bytes(range(256)) * 64  # 16 KiB
+LARGE = 2048  # chunks: 32 MiB
+MEBIBYTE = 1 << 20
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[int, Path]]:
+    """Its port, and what it logs."""
+    folder = tmp_path_factory.mktemp("moto")
+    with moto_server(folder) as port:
+        yield port, folder / "output.log"
+
+
+@pytest.fixture(scope="module")
+def relay(server: tuple[int, Path]) -> Iterator[Relay]:
+    with relay_to(server[0]) as relay:
+        yield relay
+
+
+@pytest.fixture(scope="module")
+def client(connected: tuple[Bridge, Any], recipe: ModuleType, relay: Relay) -> Iterator[Any]:
+    bridge = connected[0]
+    # The SDK's own way to be told: no variable of this process reaches a JVM that runs already.
+    system = bridge.java_class("java.lang.System")
+    system.setProperty("aws.accessKeyId", "key")
+    system.setProperty("aws.secretAccessKey", "secret")
+    client = recipe.s3_client(bridge, "us-east-1", f"http://127.0.0.1:{relay.port}")
+    wanted = bridge.java_class("software.amazon.awssdk.services.s3.model.CreateBucketRequest")
+    bridge.from_jvm(client.createBucket(wanted.builder().bucket(BUCKET).build())).result(DEADLINE)
+    yield client
+    client.close()
+
+
+@pytest.mark.parametrize("chunks", [0, 1, LARGE])
+def test_there_and_back(bridge: Bridge, recipe: ModuleType, client: JavaObject, chunks: int) -> None:
+    sent = [number.to_bytes(8, "big") * 2048 for number in range(chunks)]  # parts that change places are seen
+    content = Watched(lambda: iter(sent))
+    response = recipe.write_object(bridge, client, BUCKET, "there", content).result(3 * DEADLINE)
+    assert response.eTag()
+    stored = recipe.read_object(bridge, client, BUCKET, "there")
+    parts = stored.collect(timeout=3 * DEADLINE)
+    assert all(type(part) is bytes for part in parts)
+    assert b"".join(parts) == b"".join(sent)
+    assert content.subscribers == 1
+
+
+def test_an_upload_asks_for_what_it_can_hold(
+    bridge: Bridge, recipe: ModuleType, client: JavaObject, relay: Relay
+) -> None:
+    before = relay.upstream
+    ahead: list[int] = []
+
+    def parts() -> Iterator[bytes]:
+        for number in range(6 * LARGE):
+            ahead.append(number * len(CHUNK) - (relay.upstream - before))
+            yield CHUNK
+
+    recipe.write_object(bridge, client, BUCKET, "large", Watched(parts)).result(4 * DEADLINE)
+    assert max(ahead) < 96 * MEBIBYTE  # measured: 50, of 192
+
+
+def test_demand_reaches_the_server_and_so_does_a_cancel(
+    bridge: Bridge, recipe: ModuleType, client: JavaObject, relay: Relay
+) -> None:
+    recipe.write_object(bridge, client, BUCKET, "watched", pyrs.from_iterable([CHUNK] * LARGE)).result(3 * DEADLINE)
+    before = relay.downstream
+    relay.stalled.clear()
+    received = Recorder(initial=3)
+    recipe.read_object(bridge, client, BUCKET, "watched").subscribe(received)
+    received.wait_elements(3)
+    assert relay.stalled.wait(DEADLINE)
+    assert relay.downstream - before < 8 * MEBIBYTE  # measured: 0.3, of 32
+    relay.client_gone.clear()
+    received.subscribed().cancel()
+    assert relay.client_gone.wait(DEADLINE)
+    assert len(received.elements) == 3
+    assert received.ending is None
+
+
+def test_no_such_key(bridge: Bridge, recipe: ModuleType, client: JavaObject) -> None:
+    received = Recorder(initial=1)
+    recipe.read_object(bridge, client, BUCKET, "none").subscribe(received)
+    error = received.failed()
+    assert isinstance(error, JavaError)
+    assert error.java_class == "software.amazon.awssdk.services.s3.model.NoSuchKeyException"
+    assert "does not exist" in str(error)
+
+
+def test_no_such_bucket_cancels_python(bridge: Bridge, recipe: ModuleType, client: JavaObject) -> None:
+    content = Watched(lambda: itertools.repeat(CHUNK))
+    answer = recipe.write_object(bridge, client, "nowhere", "key", content)
+    with pytest.raises(JavaError, match="bucket does not exist"):
+        answer.result(DEADLINE)
+    assert content.cancelled.wait(DEADLINE)
+
+
+def test_python_fails_and_nothing_is_stored(bridge: Bridge, recipe: ModuleType, client: JavaObject) -> None:
+    error = ValueError("no more bytes")
+    content = Watched(lambda: iter([CHUNK] * 1024), error)
+    with pytest.raises(JavaError, match="no more bytes") as caught:
+        recipe.write_object(bridge, client, BUCKET, "failed", content).result(DEADLINE)
+    assert caught.value.__cause__ is error
+    with pytest.raises(JavaError, match="does not exist"):
+        recipe.read_object(bridge, client, BUCKET, "failed").collect(timeout=DEADLINE)
+
+
+@pytest.fixture(scope="module")
+def keys(connected: tuple[Bridge, Any], recipe: ModuleType, client: Any) -> list[str]:
+    keys = [f"listed/{number:02}" for number in range(10)]
+    for key in keys:
+        recipe.write_object(connected[0], client, BUCKET, key, pyrs.just(b"x")).result(DEADLINE)
+    return keys
+
+
+class TestListing:
+    def test_all(self, bridge: Bridge, recipe: ModuleType, client: JavaObject, keys: list[str]) -> None:
+        found = recipe.objects(bridge, client, BUCKET, page_size=3).collect(timeout=DEADLINE)
+        listed = [entry for entry in found if entry["Key"] in keys]
+        assert [entry["Key"] for entry in listed] == keys
+        assert {entry["Size"] for entry in listed} == {1}
+        assert all(type(entry["LastModified"]) is datetime for entry in listed)
+
+    def test_pages_are_asked_for_as_their_turn_comes(
+        self, bridge: Bridge, recipe: ModuleType, client: JavaObject, keys: list[str], server: tuple[int, Path]
+    ) -> None:
+        def pages() -> int:
+            return server[1].read_text(encoding="utf-8").count("list-type=2")
+
+        before = pages()
+        received = Recorder(initial=2)
+        recipe.objects(bridge, client, BUCKET, page_size=3).subscribe(received)
+        received.wait_elements(2)
+        assert pages() - before == 1
+        received.subscribed().request(2)
+        received.wait_elements(4)
+        assert pages() - before == 2
+        received.subscribed().cancel()
+        assert received.ending is None
+
+    def test_error(self, bridge: Bridge, recipe: ModuleType, client: JavaObject) -> None:
+        received = Recorder(initial=1)
+        recipe.objects(bridge, client, "nowhere").subscribe(received)
+        error = received.failed()
+        assert isinstance(error, JavaError)
+        assert "NoSuchBucketException: The specified bucket does not exist" in str(error)
