@@ -6,14 +6,17 @@ import static org.testng.Assert.assertTrue;
 
 import io.pyrs.value.Errors;
 import io.pyrs.value.Originals;
+import java.lang.reflect.Proxy;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Consumer;
 import org.reactivestreams.Subscriber;
 import org.reactivestreams.Subscription;
+import org.springframework.core.io.buffer.PooledDataBuffer;
 import org.testng.annotations.BeforeMethod;
 import org.testng.annotations.Test;
 
@@ -58,6 +61,23 @@ public class PublisherFaultsTest {
         Frame frame = inline.sent.pollLast();
         assertEquals(FrameType.name(frame.type), "ERROR");
         return new Errors(new Originals()).decode(frame.body, 0, frame.body.length).getMessage();
+    }
+
+    @Test
+    public void anElementThatNobodyWantsAnyMoreIsReleased() {
+        AtomicInteger released = new AtomicInteger();
+        PooledDataBuffer buffer = (PooledDataBuffer) Proxy.newProxyInstance(
+                getClass().getClassLoader(), new Class<?>[] {PooledDataBuffer.class}, (proxy, method, arguments) -> {
+                    assertEquals(method.getName(), "release");
+                    return released.incrementAndGet() == 1;
+                });
+        StreamOptions values = StreamOptions.of(Map.of("convert", "values"), getClass().getClassLoader());
+        OutboundStream wanted = inline.session.feed(new Reference(inline.session.handles(), 2, 8), values);
+        wanted.onSubscribe(new Upstream());
+        wanted.requested(5);
+        wanted.cancelled();
+        wanted.onNext(buffer);
+        assertEquals(released.get(), 1);
     }
 
     @Test

@@ -1,0 +1,318 @@
+package io.pyrs.value;
+
+import static org.testng.Assert.assertEquals;
+import static org.testng.Assert.assertFalse;
+import static org.testng.Assert.assertSame;
+import static org.testng.Assert.assertTrue;
+import static org.testng.Assert.expectThrows;
+
+import io.netty.buffer.ByteBuf;
+import io.r2dbc.spi.ReadableMetadata;
+import io.r2dbc.spi.Row;
+import io.r2dbc.spi.RowMetadata;
+import io.vertx.core.buffer.Buffer;
+import java.nio.ByteBuffer;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Collections;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.apache.kafka.clients.consumer.ConsumerRecord;
+import org.apache.kafka.common.header.Header;
+import org.bson.types.ObjectId;
+import org.springframework.core.io.buffer.DataBuffer;
+import org.springframework.core.io.buffer.PooledDataBuffer;
+import org.testng.annotations.Test;
+import software.amazon.awssdk.core.SdkField;
+import software.amazon.awssdk.core.SdkPojo;
+
+/** Classes of libraries, here stand-ins of the same names: what they are as values, who releases them, and the way back. */
+public class ForeignTest {
+    private static final class Text extends ByteBuf {
+        @Override
+        public int readableBytes() {
+            return 2;
+        }
+
+        @Override
+        public int readerIndex() {
+            return 1;
+        }
+
+        @Override
+        public ByteBuf getBytes(int index, byte[] target) {
+            System.arraycopy("abc".getBytes(), index, target, 0, target.length);
+            return this;
+        }
+    }
+
+    private static final class Pooled implements PooledDataBuffer {
+        private int position;
+        int released;
+
+        @Override
+        public int readableByteCount() {
+            if (released > 0) {
+                throw new IllegalStateException("released already");
+            }
+            return 3 - position;
+        }
+
+        @Override
+        public int readPosition() {
+            return position;
+        }
+
+        @Override
+        public DataBuffer readPosition(int moved) {
+            position = moved;
+            return this;
+        }
+
+        @Override
+        public DataBuffer read(byte[] target) {
+            System.arraycopy("abc".getBytes(), position, target, 0, target.length);
+            position += target.length;
+            return this;
+        }
+
+        @Override
+        public boolean release() {
+            released++;
+            return true;
+        }
+    }
+
+    private static final class Message implements io.rsocket.Payload {
+        int released;
+
+        @Override
+        public ByteBuffer getData() {
+            return ByteBuffer.wrap(new byte[] {1});
+        }
+
+        @Override
+        public boolean hasMetadata() {
+            return false;
+        }
+
+        @Override
+        public ByteBuffer getMetadata() {
+            throw new IllegalStateException("there is none");
+        }
+
+        @Override
+        public boolean release() {
+            released++;
+            return true;
+        }
+    }
+
+    private static Object value(Object given) {
+        return ValueCopy.of(given, Conversion.of("values"));
+    }
+
+    private static byte[] bytes(Object given) {
+        return (byte[]) value(given);
+    }
+
+    private static void receive(Object element) {
+        new ValueEncoder(new Recorder(), Conversion.of("values"), true).encode(element, new ValueBuffer());
+    }
+
+    @Test
+    public void buffersAreBytesAndAreNotMoved() {
+        assertEquals(bytes(new Text()), "bc".getBytes());
+        Pooled pooled = new Pooled();
+        pooled.readPosition(1);
+        assertEquals(bytes(pooled), "bc".getBytes());
+        assertEquals(pooled.readPosition(), 1);
+        assertEquals(bytes(Buffer.buffer("vertx".getBytes())), "vertx".getBytes());
+    }
+
+    @Test
+    public void aReceiverReleasesOnce() {
+        Pooled pooled = new Pooled();
+        receive(pooled);
+        assertEquals(pooled.released, 1);
+        Message message = new Message();
+        receive(message);
+        assertEquals(message.released, 1);
+        Pooled first = new Pooled();
+        Pooled second = new Pooled();
+        receive(Map.of("parts", List.of(first, second)));
+        assertEquals(List.of(first.released, second.released), List.of(1, 1));
+    }
+
+    @Test
+    public void whoOnlyLooksReleasesNothing() {
+        Pooled pooled = new Pooled();
+        value(pooled);
+        assertEquals(pooled.released, 0);
+    }
+
+    @Test
+    public void whatCannotTravelIsReleasedToo() {
+        Pooled pooled = new Pooled();
+        ConversionException error = expectThrows(ConversionException.class, () -> receive(Arrays.asList(pooled, new Object())));
+        assertTrue(error.getMessage().contains("java.lang.Object"), error.getMessage());
+        assertEquals(pooled.released, 1);
+    }
+
+    @Test
+    public void whatIsReleasedAlreadySaysSo() {
+        Pooled pooled = new Pooled();
+        receive(pooled);
+        ConversionException error = expectThrows(ConversionException.class, () -> receive(pooled));
+        assertTrue(error.getMessage().contains("released already"), error.getMessage());
+    }
+
+    @Test
+    public void aDroppedElementIsReleased() {
+        Pooled pooled = new Pooled();
+        new ValueEncoder(new Recorder(), Conversion.of("values"), true).discard(pooled);
+        assertEquals(pooled.released, 1);
+        new ValueEncoder(new Recorder(), Conversion.AUTO, true).discard(pooled); // a reference: its owner is Python's user
+        new ValueEncoder(new Recorder(), Conversion.of("values"), true).discard("text");
+        assertEquals(pooled.released, 1);
+    }
+
+    @Test
+    public void withoutTheWishTheyAreReferences() {
+        Pooled pooled = new Pooled();
+        Recorder references = new Recorder();
+        for (Object convert : new Object[] {"auto", "references"}) {
+            new ValueEncoder(references, Conversion.of(convert), true).encode(pooled, new ValueBuffer());
+        }
+        assertEquals(references.owned, List.of(pooled, pooled));
+        assertEquals(pooled.released, 0);
+    }
+
+    @Test
+    public void aPayloadWithoutMetadata() {
+        Map<?, ?> payload = (Map<?, ?>) value(new Message());
+        assertEquals((byte[]) payload.get("data"), new byte[] {1});
+        assertTrue(payload.containsKey("metadata"));
+        assertSame(payload.get("metadata"), null);
+    }
+
+    private static Row row(RowMetadata metadata, Object... values) {
+        return new Row() {
+            @Override
+            public RowMetadata getMetadata() {
+                return metadata;
+            }
+
+            @Override
+            public Object get(int index) {
+                return values[index];
+            }
+        };
+    }
+
+    private static RowMetadata columns(AtomicInteger asked, String... names) {
+        List<ReadableMetadata> columns = new ArrayList<>();
+        for (String name : names) {
+            columns.add(() -> name);
+        }
+        return () -> {
+            asked.incrementAndGet();
+            return columns;
+        };
+    }
+
+    @Test
+    public void aRowIsADictAndItsNamesAreAskedForOnce() {
+        AtomicInteger asked = new AtomicInteger();
+        RowMetadata metadata = columns(asked, "id", "name");
+        ValueEncoder encoder = new ValueEncoder(new Recorder(), new Wish().conversion);
+        for (int i = 0; i < 3; i++) {
+            ValueBuffer out = new ValueBuffer();
+            encoder.encode(row(metadata, i, null), out);
+            Map<Object, Object> expected = new LinkedHashMap<>();
+            expected.put("id", (long) i);
+            expected.put("name", null);
+            assertEquals(new ValueDecoder(new Recorder(), null).decode(out.take()), expected);
+        }
+        assertEquals(asked.get(), 1);
+        assertEquals(value(row(columns(asked, "other"), 5)), Map.of("other", 5L));
+    }
+
+    /** A conversion of its own: forms are kept with each. */
+    private static final class Wish {
+        final Conversion conversion = Conversion.of(Map.of("io.r2dbc.spi.Row", "values"));
+    }
+
+    @Test
+    public void twoColumnsOfOneNameAreAnError() {
+        RowMetadata metadata = columns(new AtomicInteger(), "id", "id");
+        ConversionException error = expectThrows(ConversionException.class, () -> value(row(metadata, 1, 2)));
+        assertTrue(error.getMessage().contains("[id, id]"), error.getMessage());
+    }
+
+    @Test
+    public void aRecordWithItsHeaders() {
+        Header header = new Header() {
+            @Override
+            public String key() {
+                return "h";
+            }
+
+            @Override
+            public byte[] value() {
+                return new byte[] {9};
+            }
+        };
+        ConsumerRecord<String, byte[]> record = new ConsumerRecord<>("k", new byte[] {1}, List.of(header));
+        for (Object wish : new Object[] {"values", Map.of("org.apache.kafka.clients.consumer.ConsumerRecord", "values")}) {
+            Map<?, ?> dict = (Map<?, ?>) ValueCopy.of(record, Conversion.of(wish));
+            assertEquals(new ArrayList<Object>(dict.keySet()), List.of("topic", "partition", "offset", "timestamp", "key", "value", "headers"));
+            assertEquals(dict.get("offset"), 7L);
+            List<?> pair = (List<?>) ((List<?>) dict.get("headers")).get(0);
+            assertEquals(pair.get(0), "h");
+            assertEquals((byte[]) pair.get(1), new byte[] {9});
+        }
+    }
+
+    @Test
+    public void anObjectOfAwsByItsFields() {
+        SdkPojo owner = () -> List.of(new SdkField<>("Name", given -> "me"));
+        SdkPojo object = () -> List.of(
+                new SdkField<>("Key", given -> "k"), new SdkField<>("Unset", given -> null), new SdkField<>("Owner", given -> owner));
+        assertEquals(value(object), Map.of("Key", "k", "Owner", Map.of("Name", "me")));
+    }
+
+    @Test
+    public void withinADocument() {
+        assertEquals(value(Collections.singletonMap("_id", new ObjectId())), Map.of("_id", "507f1f77bcf86cd799439011"));
+    }
+
+    @Test
+    public void theWayBack() {
+        ElementType buffers = ElementType.of("io.vertx.core.buffer.Buffer", getClass().getClassLoader());
+        Object made = buffers.from("abc".getBytes());
+        assertEquals(((Buffer) made).getBytes(), "abc".getBytes());
+        assertSame(buffers.from(made), made);
+        ConversionException error = expectThrows(ConversionException.class, () -> buffers.from("text"));
+        assertTrue(error.getMessage().contains("str") && error.getMessage().contains("io.vertx.core.buffer.Buffer"), error.getMessage());
+        ElementType lists = ElementType.of("java.util.List<io.vertx.core.buffer.Buffer>", getClass().getClassLoader());
+        assertTrue(((List<?>) lists.from(new ArrayList<>(List.of(new byte[1])))).get(0) instanceof Buffer);
+    }
+
+    @Test
+    public void anElementTypeThatIsNotHere() {
+        expectThrows(IllegalArgumentException.class, () -> ElementType.of("akka.util.ByteString", getClass().getClassLoader()));
+    }
+
+    @Test
+    public void aCopyKeepsWhatIsNoValue() {
+        Object thing = new Object();
+        List<?> copy = (List<?>) ValueCopy.of(Arrays.asList(1, thing, null), Conversion.AUTO);
+        assertEquals(copy.get(0), 1L);
+        assertSame(copy.get(1), thing);
+        assertFalse(copy.get(0) instanceof Integer);
+        assertSame(ValueCopy.of(null, Conversion.AUTO), null);
+    }
+}
