@@ -1,0 +1,168 @@
+"""H2 over R2DBC, embedded."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import threading
+from collections.abc import Iterator
+from itertools import chain
+from types import ModuleType
+from typing import Any, cast
+
+import pytest
+
+import pyrs
+from pyrs.errors import JavaError
+from pyrs.jvm import Bridge, JavaObject
+from tests.interop.harness import DEADLINE, Recorder, Watched
+from tests.interop.systems.system import System
+
+SYSTEM = System(
+    name="H2",
+    packages=("io.r2dbc:r2dbc-h2:1.1.0.RELEASE",),
+    component="H2 2.4.240 of the same package, in memory",
+    source="query results, `Row` as dict",
+    sink="a statement for each batch; `Blob` of a Publisher: bytes as `ByteBuffer`",
+    ordering="that of the result; batches are inserted one after the other",
+    delivery="a result once; a batch is in or not",
+    cancel="closes the result",
+    gateways=("jpype", "spark"),
+)
+
+
+@pytest.fixture
+def connection(bridge: Bridge, recipe: ModuleType) -> Iterator[JavaObject]:
+    with recipe.connected(bridge, "r2dbc:h2:mem:///tests") as made:
+        create = "CREATE TABLE readings (id INT, name VARCHAR, content BLOB)"
+        assert recipe.changed(bridge, made, create).collect(timeout=DEADLINE) == [0]
+        yield made
+
+
+class Ear:
+    """A bridge that hears what is asked of the Publishers that it takes over."""
+
+    def __init__(self, bridge: Bridge) -> None:
+        self._bridge = bridge
+        self._flux = bridge.java_class("reactor.core.publisher.Flux")
+        self._requested = bridge.to_jvm_callable(self._asked, "java.util.function.LongConsumer")
+        self._cancelled = bridge.to_jvm_callable(self._gone, "java.lang.Runnable")
+        self.requests: list[int] = []
+        self.cancelled = threading.Event()
+
+    def _asked(self, count: int) -> None:
+        self.requests.append(count)
+
+    def _gone(self) -> None:
+        self.cancelled.set()
+
+    def from_jvm(self, publisher: Any, **options: Any) -> pyrs.Stream[Any]:
+        flux = self._flux.from_(publisher).doOnRequest(self._requested).doOnCancel(self._cancelled)
+        return cast("pyrs.Stream[Any]", self._bridge.from_jvm(flux, **options))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._bridge, name)
+
+
+def count(bridge: Bridge, recipe: ModuleType, connection: JavaObject) -> int:
+    [row] = recipe.rows(bridge, connection, "SELECT count(*) AS n FROM readings").collect(timeout=DEADLINE)
+    return int(row["N"])
+
+
+class TestQueries:
+    def test_values(self, bridge: Bridge, recipe: ModuleType, connection: JavaObject) -> None:
+        sql = """SELECT 7 AS whole, ? || '!' AS text, 1.50 AS exact, TRUE AS yes, NULL AS nothing, X'00ff' AS bytes,
+            DATE '2024-02-29' AS "day", ARRAY[1, 2] AS several, TIMESTAMP '2024-02-29 12:00:00' AS "moment" """
+        [row] = recipe.rows(bridge, connection, sql, "hello").collect(timeout=DEADLINE)
+        assert row == {
+            "WHOLE": 7,
+            "TEXT": "hello!",
+            "EXACT": decimal.Decimal("1.50"),
+            "YES": True,
+            "NOTHING": None,
+            "BYTES": b"\x00\xff",
+            "day": datetime.date(2024, 2, 29),
+            "SEVERAL": [1, 2],
+            "moment": datetime.datetime(2024, 2, 29, 12),
+        }
+
+    def test_a_subscription_is_a_query(self, bridge: Bridge, recipe: ModuleType, connection: JavaObject) -> None:
+        numbers = recipe.rows(bridge, connection, "SELECT x FROM SYSTEM_RANGE(1, 5000)")
+        for _ in range(2):
+            assert numbers.map(lambda row: row["X"]).collect(timeout=DEADLINE) == list(range(1, 5001))
+
+    def test_demand_and_cancel(self, bridge: Bridge, recipe: ModuleType, connection: JavaObject) -> None:
+        ear = Ear(bridge)
+        received = Recorder(initial=3)
+        recipe.rows(ear, connection, "SELECT x FROM SYSTEM_RANGE(1, 1000000)").subscribe(received)
+        assert received.wait_elements(3) == [{"X": 1}, {"X": 2}, {"X": 3}]
+        received.subscribed().request(100)
+        assert len(received.wait_elements(103)) == 103
+        received.subscribed().cancel()
+        assert ear.cancelled.wait(DEADLINE)
+        assert 103 <= sum(ear.requests) < 103 + 2 * 256
+        assert count(bridge, recipe, connection) == 0
+
+    def test_an_error_of_the_database(self, bridge: Bridge, recipe: ModuleType, connection: JavaObject) -> None:
+        received = Recorder(initial=1)
+        recipe.rows(bridge, connection, "SELECT 1 / (x - 5) AS n FROM SYSTEM_RANGE(1, 10)").subscribe(received)
+        error = received.failed()
+        assert isinstance(error, JavaError)
+        assert "Division by zero" in str(error)
+        with pytest.raises(JavaError, match='Table "NOWHERE" not found'):
+            recipe.rows(bridge, connection, "SELECT * FROM nowhere").collect(timeout=DEADLINE)
+        assert count(bridge, recipe, connection) == 0
+
+
+class TestInserts:
+    def test_batches(self, bridge: Bridge, recipe: ModuleType, connection: JavaObject) -> None:
+        records = pyrs.range(0, 250).map(lambda n: (n, f"name {n}"))
+        inserted = recipe.insert(bridge, connection, "INSERT INTO readings (id, name) VALUES (?, ?)", records)
+        assert inserted.collect(timeout=DEADLINE) == [100, 100, 50]
+        sql = "SELECT sum(id) AS n FROM readings WHERE name = 'name ' || id"
+        assert recipe.rows(bridge, connection, sql).collect(timeout=DEADLINE) == [{"N": sum(range(250))}]
+
+    def test_a_batch_is_asked_for_at_a_time(self, bridge: Bridge, recipe: ModuleType, connection: JavaObject) -> None:
+        watched = Watched(lambda: ((n, "name") for n in range(10_000)))
+        received = Recorder(initial=1)
+        sql = "INSERT INTO readings (id, name) VALUES (?, ?)"
+        recipe.insert(bridge, connection, sql, pyrs.Stream(watched), at_once=10).subscribe(received)
+        assert received.wait_elements(1) == [10]
+        received.subscribed().cancel()
+        assert watched.cancelled.wait(DEADLINE)
+        assert watched.requested <= 30
+        assert count(bridge, recipe, connection) <= 20
+
+    def test_an_error_of_the_database(self, bridge: Bridge, recipe: ModuleType, connection: JavaObject) -> None:
+        watched = Watched(lambda: chain([(1,), (2,), ("three",)], ((n,) for n in range(4, 10_000))))
+        with pytest.raises(JavaError, match="Data conversion error"):
+            recipe.insert(
+                bridge, connection, "INSERT INTO readings (id) VALUES (?)", pyrs.Stream(watched), at_once=2
+            ).collect(timeout=DEADLINE)
+        assert watched.cancelled.wait(DEADLINE)
+        assert 2 <= count(bridge, recipe, connection) <= 3
+
+    def test_a_publisher_is_a_value(self, bridge: Bridge, recipe: ModuleType, connection: JavaObject) -> None:
+        ahead: list[int] = []
+
+        def chunks() -> Iterator[bytes]:
+            for number in range(256):
+                ahead.append(watched.requested - number)
+                yield bytes([number]) * 65_536
+
+        watched = Watched(chunks)
+        content = recipe.blob(bridge, watched)
+        insert = recipe.changed(bridge, connection, "INSERT INTO readings (content) VALUES (?)", content)
+        assert insert.collect(timeout=DEADLINE) == [1]
+        assert max(ahead) <= 64
+        expected = b"".join(bytes([number]) * 65_536 for number in range(256))
+        [row] = recipe.rows(bridge, connection, "SELECT content FROM readings").collect(timeout=DEADLINE)
+        assert row == {"CONTENT": expected}
+
+    def test_an_error_of_the_publisher(self, bridge: Bridge, recipe: ModuleType, connection: JavaObject) -> None:
+        content = recipe.blob(bridge, Watched(lambda: iter([b"first"]), ValueError("no more paper")))
+        with pytest.raises(Exception, match="no more paper"):
+            recipe.changed(bridge, connection, "INSERT INTO readings (content) VALUES (?)", content).collect(
+                timeout=DEADLINE
+            )
+        assert count(bridge, recipe, connection) == 0

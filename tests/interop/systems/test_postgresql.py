@@ -1,0 +1,249 @@
+"""PostgreSQL over R2DBC: Debian's server, in a folder of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import decimal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+import pyrs
+from pyrs.errors import JavaError
+from pyrs.jvm import Bridge, JavaObject
+from tests.interop.harness import DEADLINE, Recorder, Watched
+from tests.interop.systems.postgresql_server import Server, postgresql
+from tests.interop.systems.system import System
+
+SYSTEM = System(
+    name="PostgreSQL",
+    packages=("org.postgresql:r2dbc-postgresql:1.1.1.RELEASE",),
+    component="PostgreSQL 15 of Debian 12",
+    source="query results, `Row` as dict; `LISTEN`: `Notification` as dict",
+    sink="`COPY ... FROM STDIN`: bytes as `ByteBuf`",
+    ordering="that of the result; that of the chunks",
+    delivery="a result once; `COPY` all or nothing; a notification at most once",
+    cancel="closes the cursor, undoes the `COPY`; the connection is free again",
+    gateways=("jpype", "spark"),
+    server_process="PostgreSQL",
+)
+
+COPY = "COPY readings FROM STDIN WITH (FORMAT csv)"
+STATE = "SELECT state FROM pg_stat_activity WHERE pid = $1"
+CHUNK = b"1," + b"x" * 65_000 + b"\n"
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    with postgresql() as started:
+        yield started
+
+
+@pytest.fixture
+def connect(bridge: Bridge, recipe: ModuleType, server: Server) -> Iterator[Callable[[], JavaObject]]:
+    with contextlib.ExitStack() as stack:
+        options = {"host": "127.0.0.1", "port": server.port, "user": server.user, "password": server.password}
+        yield lambda: stack.enter_context(recipe.connected(bridge, **options, database="postgres"))
+
+
+class Database:
+    """A connection to look from, beside the one that is looked at."""
+
+    def __init__(self, bridge: Bridge, recipe: ModuleType, connection: JavaObject) -> None:
+        self._bridge, self._recipe, self._connection = bridge, recipe, connection
+
+    def changed(self, sql: str) -> None:
+        self._recipe.changed(self._bridge, self._connection, sql).collect(timeout=DEADLINE)
+
+    def value(self, sql: str, *values: object) -> Any:
+        [row] = self._recipe.rows(self._bridge, self._connection, sql, *values).collect(timeout=DEADLINE)
+        return next(iter(row.values()))
+
+    def until(self, expected: object, sql: str, *values: object) -> None:
+        """Asks until the answer is as expected."""
+        end = time.monotonic() + DEADLINE
+        while (found := self.value(sql, *values)) != expected:
+            assert time.monotonic() < end, f"{sql}: {found!r}, not {expected!r}"
+
+
+@pytest.fixture
+def other(bridge: Bridge, recipe: ModuleType, connect: Callable[[], JavaObject]) -> Database:
+    database = Database(bridge, recipe, connect())
+    database.changed("DROP TABLE IF EXISTS readings")
+    database.changed("CREATE TABLE readings (id int, name text)")
+    return database
+
+
+@pytest.fixture
+def connection(connect: Callable[[], JavaObject]) -> JavaObject:
+    return connect()
+
+
+@pytest.fixture
+def pid(bridge: Bridge, recipe: ModuleType, connection: JavaObject) -> int:
+    """Of the server's process for the connection."""
+    return int(Database(bridge, recipe, connection).value("SELECT pg_backend_pid()"))
+
+
+def free(bridge: Bridge, recipe: ModuleType, connection: JavaObject) -> bool:
+    """Whether the connection takes the next statement."""
+    return bool(Database(bridge, recipe, connection).value("SELECT true"))
+
+
+class TestQueries:
+    def test_values(self, bridge: Bridge, recipe: ModuleType, connection: JavaObject) -> None:
+        sql = """SELECT 7 AS whole, $1 || '!' AS text, 1.50::numeric AS exact, true AS yes, NULL AS nothing,
+            '\\x00ff'::bytea AS bytes, DATE '2024-02-29' AS day, ARRAY[1, 2] AS several,
+            TIMESTAMPTZ '2024-02-29 12:00+00' AS moment"""
+        [row] = recipe.rows(bridge, connection, sql, "hello").collect(timeout=DEADLINE)
+        assert row == {
+            "whole": 7,
+            "text": "hello!",
+            "exact": decimal.Decimal("1.50"),
+            "yes": True,
+            "nothing": None,
+            "bytes": b"\x00\xff",
+            "day": datetime.date(2024, 2, 29),
+            "several": [1, 2],
+            "moment": datetime.datetime(2024, 2, 29, 12, tzinfo=datetime.timezone.utc),
+        }
+
+    def test_a_subscription_is_a_query(self, bridge: Bridge, recipe: ModuleType, connection: JavaObject) -> None:
+        numbers = recipe.rows(bridge, connection, "SELECT n FROM generate_series(1, 5000) n", fetch_size=100)
+        for _ in range(2):
+            assert numbers.map(lambda row: row["n"]).collect(timeout=DEADLINE) == list(range(1, 5001))
+
+    def test_demand_and_cancel(
+        self, bridge: Bridge, recipe: ModuleType, connection: JavaObject, other: Database, pid: int
+    ) -> None:
+        other.changed("DROP SEQUENCE IF EXISTS computed")
+        other.changed("CREATE SEQUENCE computed")
+        received = Recorder(initial=3)
+        sql = "SELECT nextval('computed') AS n FROM generate_series(1, 1000000)"
+        recipe.rows(bridge, connection, sql, fetch_size=50).subscribe(received)
+        assert received.wait_elements(3) == [{"n": 1}, {"n": 2}, {"n": 3}]
+        received.subscribed().request(100)
+        received.wait_elements(103)
+        other.until("active", STATE, pid)
+        received.subscribed().cancel()
+        other.until("idle", STATE, pid)
+        assert free(bridge, recipe, connection)
+        # What was asked for, the link's window, the driver's 256 messages, a fetch on its way and one on the server.
+        assert other.value("SELECT last_value FROM computed") < 103 + 256 + 256 + 3 * 50
+        assert len(received.elements) == 103
+
+    def test_an_error_of_the_server(self, bridge: Bridge, recipe: ModuleType, connection: JavaObject) -> None:
+        received = Recorder(initial=2**63 - 1)
+        sql = "SELECT 1 / (n - 900) AS n FROM generate_series(1, 1000) n"
+        recipe.rows(bridge, connection, sql, fetch_size=100).subscribe(received)
+        error = received.failed()
+        assert isinstance(error, JavaError)
+        assert "[22012] division by zero" in str(error)
+        assert len(received.elements) <= 899
+        with pytest.raises(JavaError, match='syntax error at or near "SELEC"'):
+            recipe.rows(bridge, connection, "SELEC 1").collect(timeout=DEADLINE)
+        assert free(bridge, recipe, connection)
+
+    def test_a_statement_is_stopped(
+        self, bridge: Bridge, recipe: ModuleType, connection: JavaObject, other: Database, pid: int
+    ) -> None:
+        received = Recorder(initial=1)
+        recipe.rows(bridge, connection, "SELECT pg_sleep(600)").subscribe(received)
+        other.until("PgSleep", "SELECT wait_event FROM pg_stat_activity WHERE pid = $1", pid)
+        bridge.from_jvm(connection.cancelRequest()).collect(timeout=DEADLINE)
+        assert "canceling statement due to user request" in str(received.failed())
+        assert free(bridge, recipe, connection)
+
+    def test_a_connection_is_refused(self, bridge: Bridge, recipe: ModuleType, server: Server) -> None:
+        options = {"host": "127.0.0.1", "port": server.port, "user": server.user, "password": "wrong"}
+        with (
+            pytest.raises(JavaError, match="password authentication failed"),
+            recipe.connected(bridge, **options, database="postgres"),
+        ):
+            pass
+
+
+class TestCopy:
+    def test_rows(self, bridge: Bridge, recipe: ModuleType, connection: JavaObject, other: Database) -> None:
+        lines = pyrs.range(0, 5000).map(lambda n: f"{n},name {n}\n".encode())
+        chunks = lines.buffer(100).map(b"".join)
+        assert recipe.copy_in(bridge, connection, COPY, chunks).collect(timeout=DEADLINE) == [5000]
+        assert other.value("SELECT sum(id) FROM readings WHERE name = 'name ' || id") == sum(range(5000))
+
+    def test_the_source_waits_for_the_server(
+        self, bridge: Bridge, recipe: ModuleType, connection: JavaObject, other: Database, pid: int
+    ) -> None:
+        exhausted = threading.Event()
+
+        def chunks() -> Iterator[bytes]:
+            yield from (CHUNK for _ in range(1500))
+            exhausted.set()
+
+        watched = Watched(chunks)
+        received = Recorder(initial=1)
+        other.changed("BEGIN")
+        other.changed("LOCK TABLE readings IN ACCESS EXCLUSIVE MODE")
+        recipe.copy_in(bridge, connection, COPY, watched).subscribe(received)
+        other.until("Lock", "SELECT wait_event_type FROM pg_stat_activity WHERE pid = $1", pid)
+        assert not exhausted.wait(2)
+        assert 0 < watched.emitted < 1000
+        other.changed("ROLLBACK")
+        assert received.completed() == [1500]
+        assert exhausted.is_set()
+
+    @pytest.mark.parametrize("blocked", [False, True])
+    def test_a_cancel_undoes_it(
+        self, bridge: Bridge, recipe: ModuleType, connection: JavaObject, other: Database, pid: int, blocked: bool
+    ) -> None:
+        watched = Watched(lambda: iter(lambda: CHUNK, None))
+        received = Recorder(initial=1)
+        if blocked:
+            other.changed("BEGIN")
+            other.changed("LOCK TABLE readings IN ACCESS EXCLUSIVE MODE")
+        recipe.copy_in(bridge, connection, COPY, watched).subscribe(received)
+        other.until("active", STATE, pid)
+        received.subscribed().cancel()
+        assert watched.cancelled.wait(DEADLINE)
+        if blocked:
+            other.changed("ROLLBACK")
+        assert free(bridge, recipe, connection)
+        assert other.value("SELECT count(*) FROM readings") == 0
+        assert received.ending is None
+
+    def test_an_error_of_the_source(
+        self, bridge: Bridge, recipe: ModuleType, connection: JavaObject, other: Database
+    ) -> None:
+        watched = Watched(lambda: iter([b"1,one\n", b"2,two\n"]), ValueError("no more paper"))
+        with pytest.raises(JavaError, match=r"COPY from stdin failed: .*no more paper"):
+            recipe.copy_in(bridge, connection, COPY, watched).collect(timeout=DEADLINE)
+        assert other.value("SELECT count(*) FROM readings") == 0
+        assert free(bridge, recipe, connection)
+
+    def test_an_error_of_the_server(self, bridge: Bridge, recipe: ModuleType, connection: JavaObject) -> None:
+        received = Recorder(initial=1)
+        chunks = pyrs.just(b"1,one\n", b"two,two\n", b"3,three\n")
+        recipe.copy_in(bridge, connection, COPY, chunks).subscribe(received)
+        assert 'invalid input syntax for type integer: "two"' in str(received.failed())
+        assert free(bridge, recipe, connection)
+
+
+class TestNotifications:
+    def test_they_come(
+        self, bridge: Bridge, recipe: ModuleType, connection: JavaObject, other: Database, pid: int
+    ) -> None:
+        received = Recorder(initial=1)
+        recipe.notifications(bridge, connection, "news").subscribe(received)
+        other.until("LISTEN news", "SELECT query FROM pg_stat_activity WHERE pid = $1 AND state = 'idle'", pid)
+        for number in range(20):
+            other.changed(f"NOTIFY news, 'number {number}'")
+        assert len(received.wait_elements(1)) == 1
+        received.subscribed().request(19)
+        assert [each["parameter"] for each in received.wait_elements(20)] == [f"number {n}" for n in range(20)]
+        assert received.elements[0]["name"] == "news"
+        received.subscribed().cancel()
+        assert free(bridge, recipe, connection)
