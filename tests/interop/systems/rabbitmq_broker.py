@@ -4,18 +4,38 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator
+import subprocess
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from tests.interop.systems import debian
 from tests.interop.systems.servers import free_port, listening, running
 
-SERVER = Path("/usr/lib/rabbitmq/bin/rabbitmq-server")  # the one on PATH insists on being root or rabbitmq
+PROGRAMS = Path("/usr/lib/rabbitmq/bin")  # those on PATH insist on being root or rabbitmq
+SERVER = PROGRAMS / "rabbitmq-server"
+LONGEST_SECONDS = 60.0
+
+
+@dataclass(frozen=True)
+class Node:
+    """A broker that runs."""
+
+    port: int
+    """Of AMQP; the user and password are the package's own, guest."""
+    environment: Mapping[str, str]
+
+    def close_connections(self) -> None:
+        """As an operator does it: the clients are told that it is by force."""
+        command = [str(PROGRAMS / "rabbitmqctl"), "close_all_connections", "by the test"]
+        done = subprocess.run(command, env=self.environment, capture_output=True, text=True, timeout=LONGEST_SECONDS)
+        if done.returncode:
+            raise RuntimeError(f"rabbitmqctl failed: {(done.stdout + done.stderr)[-2000:]}")
 
 
 @contextlib.contextmanager
-def rabbitmq_broker(folder: Path) -> Iterator[int]:
-    """Its AMQP port; the user and password are the package's own, guest."""
+def rabbitmq_broker(folder: Path) -> Iterator[Node]:
+    """Starts one and stops it."""
     debian.need("rabbitmq-server", SERVER.exists())
     port, distribution, names = free_port(), free_port(), free_port()
     configuration = folder / "rabbitmq.conf"
@@ -52,4 +72,4 @@ def rabbitmq_broker(folder: Path) -> Iterator[int]:
             environment,
         ),
     ):
-        yield port
+        yield Node(port, environment)

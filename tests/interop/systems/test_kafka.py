@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from types import ModuleType
 from typing import Any
 
@@ -21,14 +21,15 @@ SYSTEM = System(
     name="Apache Kafka",
     packages=("io.projectreactor.kafka:reactor-kafka:1.3.25",),
     component="Kafka 3.9.1, a broker in KRaft mode",
-    source="`KafkaReceiver.receive()`: `ReceiverRecord`, to be acknowledged",
-    sink="`KafkaSender.send`, `sendTransactionally`: `SenderRecord` in, `SenderResult` back",
+    source="`KafkaReceiver.receive()`: `ReceiverRecord`, to be acknowledged, or dicts",
+    sink="`KafkaSender.send`, `sendTransactionally`: dicts or `SenderRecord` in, `SenderResult` or dicts back",
     ordering="kept within a partition",
     delivery="at least once: a record is committed after Python has acknowledged it; exactly once within a transaction",
     cancel="commits what was acknowledged, leaves the group, closes the consumer",
     gateways=("jpype", "spark"),
     server_process="a Kafka broker, of the artifacts on Maven Central",
 )
+pytestmark = pytest.mark.timeout(600)  # the first run fetches the broker's jars
 
 BATCH = 10
 RECORDS = 200
@@ -122,13 +123,16 @@ def sender(bridge: Bridge, recipe: ModuleType, servers: str) -> Iterator[JavaObj
 def full(bridge: Bridge, recipe: ModuleType, cluster: Cluster, sender: JavaObject) -> str:
     """A topic of some records."""
     topic = cluster.topic()
-    sent = recipe.send(bridge, sender, recipe.to_topic(bridge, topic, pairs(RECORDS)))
-    assert sent.collect(timeout=DEADLINE) == [(f"key-{number}", number) for number in range(RECORDS)]
+    results = recipe.send(bridge, sender, dicts(topic, range(RECORDS))).collect(timeout=DEADLINE)
+    assert [(result["offset"], result["correlation"]) for result in results] == [(n, n) for n in range(RECORDS)]
     return topic
 
 
-def pairs(count: int) -> pyrs.Stream[tuple[str, str]]:
-    return pyrs.range(count).map(lambda number: (f"key-{number}", f"value-{number}"))
+def dicts(topic: str, numbers: Iterable[int]) -> pyrs.Stream[dict[str, Any]]:
+    """Records of so many numbers."""
+    return pyrs.from_iterable(numbers).map(
+        lambda number: {"topic": topic, "key": f"key-{number}", "value": f"value-{number}", "correlation": number}
+    )
 
 
 def eventually(condition: Callable[[], bool]) -> bool:
@@ -142,12 +146,16 @@ def eventually(condition: Callable[[], bool]) -> bool:
 
 class TestRecordsIntoPython:
     def test_all(self, bridge: Bridge, recipe: ModuleType, full: str, options: Options, cluster: Cluster) -> None:
-        seen: list[tuple[str, str]] = []
-        handled = recipe.handled(
-            bridge, options(full, "all"), lambda record: seen.append((record.key(), record.value()))
-        )
-        assert list(handled.take(RECORDS).to_iterable(prefetch=16, timeout=DEADLINE)) == list(range(RECORDS))
-        assert seen == pairs(RECORDS).collect()
+        seen: list[dict[str, Any]] = []
+        counts: list[int] = []
+        for count in recipe.handled(bridge, options(full, "all"), seen.extend, 16).to_iterable(timeout=DEADLINE):
+            counts.append(count)
+            if sum(counts) == RECORDS:
+                break
+        assert max(counts) <= 16
+        assert [(record["offset"], record["key"], record["value"]) for record in seen] == [
+            (number, f"key-{number}", f"value-{number}") for number in range(RECORDS)
+        ]
         assert eventually(lambda: cluster.committed("all", full) == RECORDS)
 
     def test_demand_is_bounded(
@@ -186,16 +194,18 @@ class TestRecordsIntoPython:
         assert eventually(lambda: cluster.members("again") == 0)
         assert cluster.committed("again", full) == 5
         assert [record.offset() for record in received.elements] == list(range(7))
-        rest = recipe.handled(bridge, options(full, "again"), lambda record: None).take(RECORDS - 5)
-        assert list(rest.to_iterable(prefetch=16, timeout=DEADLINE)) == list(range(5, RECORDS))
+        rest = recipe.records(bridge, options(full, "again")).take(RECORDS - 5).collect(timeout=DEADLINE)
+        assert [record.offset() for record in rest] == list(range(5, RECORDS))
 
     def test_one_after_another(self, bridge: Bridge, recipe: ModuleType, full: str, options: Options) -> None:
         """Each comes while the one before it is still closing, in the middle of a batch: no record is left out."""
         offsets: list[int] = []
         for _ in range(4):
-            handled = recipe.handled(bridge, options(full, "turns"), lambda record: None)
-            offsets += handled.take(25).to_iterable(prefetch=4, timeout=DEADLINE)
-        assert offsets == list(range(4 * 25))
+            seen: list[dict[str, Any]] = []
+            recipe.handled(bridge, options(full, "turns"), seen.extend, 25).take(1).collect(timeout=DEADLINE)
+            offsets += [record["offset"] for record in seen]
+        assert offsets == list(range(len(offsets)))
+        assert len(offsets) > 4
 
     def test_a_topic_that_may_not_be_read(
         self, bridge: Bridge, recipe: ModuleType, options: Options, cluster: Cluster
@@ -228,10 +238,10 @@ class TestPythonIntoATopic:
         self, bridge: Bridge, recipe: ModuleType, cluster: Cluster, sender: JavaObject
     ) -> None:
         topic = cluster.topic()
-        source = Watched(lambda: (("key", f"{number}") for number in itertools.count()))
+        source = Watched(lambda: ({"topic": topic, "value": f"{number}"} for number in itertools.count()))
         results = Recorder(initial=5)
-        recipe.send(bridge, sender, recipe.to_topic(bridge, topic, source)).subscribe(results)
-        assert results.wait_elements(5)[:5] == [("key", offset) for offset in range(5)]
+        recipe.send(bridge, sender, source).subscribe(results)
+        assert [result["offset"] for result in results.wait_elements(5)] == list(range(5))
         results.subscribed().cancel()
         assert source.cancelled.wait(DEADLINE)
         assert len(results.elements) == 5
@@ -242,26 +252,22 @@ class TestPythonIntoATopic:
     ) -> None:
         """What was sent before is in the topic, though the error overtakes its result."""
         topic = cluster.topic()
-        failing = Watched(lambda: iter([("key", "value")]), LookupError("no second"))
+        failing = Watched(lambda: iter([{"topic": topic, "value": "first"}]), LookupError("no second"))
         results = Recorder(initial=10)
-        recipe.send(bridge, sender, recipe.to_topic(bridge, topic, failing)).subscribe(results)
+        recipe.send(bridge, sender, failing).subscribe(results)
         error = results.failed()
         assert isinstance(error, LookupError)
         assert str(error) == "no second"
-        seen: list[str] = []
-        recipe.handled(bridge, options(topic, "failed"), lambda record: seen.append(record.value())).take(1).collect(
-            timeout=DEADLINE
-        )
-        assert seen == ["value"]
+        assert values(recipe.records(bridge, options(topic, "failed")), 1) == ["first"]
 
     def test_a_topic_that_may_not_be_written(
         self, bridge: Bridge, recipe: ModuleType, cluster: Cluster, sender: JavaObject
     ) -> None:
         topic = cluster.topic()
         cluster.deny(topic)
-        source = Watched(lambda: itertools.repeat(("key", "value")))
+        source = Watched(lambda: itertools.repeat({"topic": topic, "value": "lost"}))
         results = Recorder(initial=10)
-        recipe.send(bridge, sender, recipe.to_topic(bridge, topic, source)).subscribe(results)
+        recipe.send(bridge, sender, source).subscribe(results)
         error = results.failed()
         assert isinstance(error, JavaError)
         assert error.java_class == "org.apache.kafka.common.errors.TopicAuthorizationException"
@@ -276,16 +282,17 @@ class TestTransactions:
         topic = cluster.topic()
         with recipe.open_sender(bridge, {"bootstrap.servers": servers, "transactional.id": topic}) as sender:
 
-            def transaction(*values: str) -> Any:
-                return recipe.to_topic(bridge, topic, pyrs.from_iterable([("key", value) for value in values]))
+            def transaction(*texts: str) -> pyrs.Stream[dict[str, Any]]:
+                return pyrs.from_iterable([{"topic": topic, "value": text} for text in texts])
 
             recipe.send_in_transactions(bridge, sender, pyrs.just(transaction("a", "b"), transaction("c")))
             broken = transaction("d").concat(pyrs.error(LookupError("no e")))
             with pytest.raises(LookupError, match="no e"):
                 recipe.send_in_transactions(bridge, sender, pyrs.just(broken))
             recipe.send_in_transactions(bridge, sender, pyrs.just(transaction("f")))
-        seen: list[str] = []
-        committed = options(topic, "committed", isolation_level="read_committed")
-        handled = recipe.handled(bridge, committed, lambda record: seen.append(record.value()))
-        handled.take(4).collect(timeout=DEADLINE)
-        assert seen == ["a", "b", "c", "f"]
+        committed = recipe.records(bridge, options(topic, "committed", isolation_level="read_committed"))
+        assert values(committed, 4) == ["a", "b", "c", "f"]
+
+
+def values(records: pyrs.Stream[JavaObject], count: int) -> list[str]:
+    return [record.value() for record in records.take(count).collect(timeout=DEADLINE)]

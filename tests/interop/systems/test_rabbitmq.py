@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -13,21 +14,22 @@ import pyrs
 from pyrs.errors import JavaError
 from pyrs.jvm import Bridge, JavaObject
 from tests.interop.harness import DEADLINE, Recorder, Watched
-from tests.interop.systems.rabbitmq_broker import rabbitmq_broker
+from tests.interop.systems.rabbitmq_broker import Node, rabbitmq_broker
 from tests.interop.systems.system import System
 
 SYSTEM = System(
     name="RabbitMQ",
     packages=("io.projectreactor.rabbitmq:reactor-rabbitmq:1.5.6",),
     component="Debian's rabbitmq-server 3.10.8",
-    source="`Receiver.consumeManualAck`: `AcknowledgableDelivery`, to be acknowledged",
-    sink="`Sender.sendWithPublishConfirms`: `OutboundMessage` in, `OutboundMessageResult` back",
+    source="`Receiver.consumeManualAck`: `AcknowledgableDelivery`, to be acknowledged, or dicts",
+    sink="`Sender.sendWithPublishConfirms`: dicts or `OutboundMessage` in, `OutboundMessageResult` or dicts back",
     ordering="kept within a queue; what comes again keeps its place; confirms in any order",
     delivery="at least once: a message leaves the queue when Python has acknowledged it",
     cancel="closes the channel; what was not acknowledged is in the queue again",
     gateways=("jpype", "spark"),
     server_process="Debian's rabbitmq-server",
 )
+pytestmark = pytest.mark.timeout(600)  # the first run installs the server
 
 QUEUES = itertools.count(1)
 MESSAGES = 100
@@ -36,14 +38,15 @@ IN_FLIGHT = 64
 
 
 @pytest.fixture(scope="session")
-def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
-    with rabbitmq_broker(tmp_path_factory.mktemp("rabbitmq")) as port:
-        yield port
+def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
+    with rabbitmq_broker(tmp_path_factory.mktemp("rabbitmq")) as node:
+        yield node
 
 
 @pytest.fixture
-def factory(bridge: Bridge, recipe: ModuleType, port: int) -> JavaObject:
-    factory: JavaObject = recipe.connections(bridge, port)
+def factory(bridge: Bridge, recipe: ModuleType, node: Node) -> JavaObject:
+    factory: JavaObject = recipe.connections(bridge, node.port)
+    factory.setNetworkRecoveryInterval(100)
     return factory
 
 
@@ -96,12 +99,17 @@ def queue(bridge: Bridge, recipe: ModuleType, sender: JavaObject) -> str:
 @pytest.fixture
 def full(bridge: Bridge, recipe: ModuleType, sender: JavaObject, queue: str) -> str:
     """A queue of some messages."""
-    sent = recipe.send(bridge, sender, recipe.messages(bridge, queue, pyrs.from_iterable(BODIES)))
-    assert sent.collect(timeout=DEADLINE) == [True] * MESSAGES
+    confirms = recipe.send(bridge, sender, messages(queue, BODIES)).collect(timeout=DEADLINE)
+    assert [confirm["ack"] for confirm in confirms] == [True] * MESSAGES
+    assert sorted(confirm["message"]["body"] for confirm in confirms) == sorted(BODIES)
     return queue
 
 
 BODIES = [b"%d" % number for number in range(MESSAGES)]
+
+
+def messages(queue: str, bodies: Iterable[bytes]) -> pyrs.Stream[dict[str, Any]]:
+    return pyrs.from_iterable(bodies).map(lambda body: {"exchange": "", "routing_key": queue, "body": body})
 
 
 def eventually(condition: Callable[[], bool]) -> bool:
@@ -115,10 +123,15 @@ def eventually(condition: Callable[[], bool]) -> bool:
 
 class TestAQueueIntoPython:
     def test_all(self, bridge: Bridge, recipe: ModuleType, receiver: JavaObject, full: str, broker: Broker) -> None:
-        seen: list[bytes] = []
-        handled = recipe.handled(bridge, receiver, full, seen.append, prefetch=QOS).take(MESSAGES)
-        assert list(handled.to_iterable(prefetch=QOS, timeout=DEADLINE)) == BODIES
-        assert seen == BODIES
+        seen: list[dict[str, Any]] = []
+        counts: list[int] = []
+        for count in recipe.handled(bridge, receiver, full, seen.extend, QOS).to_iterable(timeout=DEADLINE):
+            counts.append(count)
+            if sum(counts) == MESSAGES:
+                break
+        assert max(counts) <= QOS
+        assert [delivery["body"] for delivery in seen] == BODIES
+        assert {(delivery["routing_key"], delivery["redelivered"]) for delivery in seen} == {(full, False)}
         assert eventually(lambda: broker.consumers(full) == 0)
         assert broker.ready(full) == 0
 
@@ -158,14 +171,30 @@ class TestAQueueIntoPython:
         assert eventually(lambda: broker.consumers(full) == 0)
         assert broker.ready(full) == 0
 
+    def test_a_connection_that_breaks(
+        self, bridge: Bridge, recipe: ModuleType, receiver: JavaObject, full: str, node: Node
+    ) -> None:
+        """The stream goes on over the next one, with what was not acknowledged again."""
+        received = Recorder(initial=MESSAGES)
+        recipe.deliveries(bridge, receiver, full, QOS).subscribe(received)
+        for delivery in received.wait_elements(QOS)[:5]:
+            delivery.ack(False)
+        before = len(received.wait_elements(QOS + 5))
+        node.close_connections()
+        received.wait_elements(before + QOS)
+        again = [delivery.getBody() for delivery in received.elements[before:]]
+        assert again[:QOS] == BODIES[5 : 5 + QOS]
+        assert received.ending is None
+        received.subscribed().cancel()
+
     def test_a_queue_that_is_not_there(self, bridge: Bridge, recipe: ModuleType, receiver: JavaObject) -> None:
         received = Recorder(initial=10)
         recipe.deliveries(bridge, receiver, "nowhere", QOS).subscribe(received)
         assert "NOT_FOUND - no queue 'nowhere'" in said(received.failed())
         assert received.elements == []
 
-    def test_a_wrong_password(self, bridge: Bridge, recipe: ModuleType, port: int) -> None:
-        with recipe.open_receiver(bridge, recipe.connections(bridge, port, password="wrong")) as receiver:
+    def test_a_wrong_password(self, bridge: Bridge, recipe: ModuleType, node: Node) -> None:
+        with recipe.open_receiver(bridge, recipe.connections(bridge, node.port, password="wrong")) as receiver:
             received = Recorder(initial=10)
             recipe.deliveries(bridge, receiver, "nowhere", QOS).subscribe(received)
             assert "ACCESS_REFUSED" in said(received.failed())
@@ -175,22 +204,23 @@ class TestPythonIntoAQueue:
     def test_demand_is_bounded_and_a_cancel_arrives(
         self, bridge: Bridge, recipe: ModuleType, sender: JavaObject, queue: str, broker: Broker
     ) -> None:
-        source = Watched(lambda: itertools.repeat(b"again"))
+        source = Watched(lambda: itertools.repeat({"exchange": "", "routing_key": queue, "body": b"again"}))
         confirms = Recorder(initial=5)
-        recipe.send(bridge, sender, recipe.messages(bridge, queue, source)).subscribe(confirms)
+        recipe.send(bridge, sender, source).subscribe(confirms)
         confirms.wait_elements(5)
         confirms.subscribed().cancel()
         assert source.cancelled.wait(DEADLINE)
-        assert confirms.elements == [True] * 5
+        assert [confirm["ack"] for confirm in confirms.elements] == [True] * 5
         assert source.requested <= 2 * IN_FLIGHT
         assert 5 <= broker.ready(queue) <= source.emitted
 
     def test_an_error_of_python(
         self, bridge: Bridge, recipe: ModuleType, sender: JavaObject, queue: str, broker: Broker
     ) -> None:
-        failing = Watched(lambda: iter([b"first"]), LookupError("no second"))
+        first = {"exchange": "", "routing_key": queue, "body": b"first"}
+        failing = Watched(lambda: iter([first]), LookupError("no second"))
         confirms = Recorder(initial=10)
-        recipe.send(bridge, sender, recipe.messages(bridge, queue, failing)).subscribe(confirms)
+        recipe.send(bridge, sender, failing).subscribe(confirms)
         error = confirms.failed()
         assert isinstance(error, LookupError)
         assert str(error) == "no second"
@@ -199,11 +229,11 @@ class TestPythonIntoAQueue:
     def test_an_exchange_that_is_not_there(
         self, bridge: Bridge, recipe: ModuleType, sender: JavaObject, queue: str
     ) -> None:
-        source = Watched(lambda: itertools.repeat(b"lost"))
+        source = Watched(lambda: itertools.repeat({"exchange": "nowhere", "routing_key": queue, "body": b"lost"}))
         confirms = Recorder(initial=10)
-        recipe.send(bridge, sender, recipe.messages(bridge, queue, source, exchange="nowhere")).subscribe(confirms)
+        recipe.send(bridge, sender, source).subscribe(confirms)
         assert "NOT_FOUND - no exchange 'nowhere'" in said(confirms.failed())
-        assert not any(confirms.elements)
+        assert not any(confirm["ack"] for confirm in confirms.elements)
         assert source.cancelled.wait(DEADLINE)
 
 
