@@ -24,7 +24,8 @@ SYSTEM = System(
     packages=("software.amazon.awssdk:s3:2.42.0",),
     component="moto 5.1.22, a server that speaks S3",
     server_process="moto's server (PyPI, in a virtual environment of its own)",
-    source="`AsyncResponseTransformer.toPublisher` (`ByteBuffer` as `bytes`), paginators (`SdkResponse`, `S3Object`: `dict`)",
+    source="`AsyncResponseTransformer.toPublisher` (`ByteBuffer` as `bytes`), paginators (`SdkResponse`, `S3Object`: "
+    "references or `dict`)",
     sink="`AsyncRequestBody.fromPublisher` (`bytes` as `ByteBuffer`)",
     ordering="kept",
     delivery="each byte once, or an error; an object is stored whole or not at all",

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import itertools
 import socket
 import threading
 import time
 from collections.abc import Iterator
+from hashlib import sha256
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import ModuleType
@@ -35,10 +35,15 @@ SYSTEM = System(
     gateways=("jpype", "spark"),
 )
 
-CHUNK = bytes(range(256)) * 64  # 16 KiB
+SIZE = 1 << 14
 LARGE = 4096  # chunks: 64 MiB
 ON_THE_WAY = 16 << 20
 """What the buffers of the sockets, of the client and of the link may hold; measured: 0.5 MiB down, 5 MiB up."""
+
+
+def chunks(count: int) -> Iterator[bytes]:
+    """Each its own, so that two that change places are seen."""
+    return (number.to_bytes(8, "big") * (SIZE // 8) for number in range(count))
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -52,25 +57,25 @@ class Handler(BaseHTTPRequestHandler):
             return
         count = {"/cut": 3, "/none": 1}.get(self.path) or int(self.path[1:])
         self.send_response(404 if self.path == "/none" else 200)
-        self.send_header("Content-Length", str((count + 1 if self.path == "/cut" else count) * len(CHUNK)))
+        self.send_header("Content-Length", str((count + 1 if self.path == "/cut" else count) * SIZE))
         self.end_headers()
-        for _ in range(count):
-            self.wfile.write(CHUNK)
+        for chunk in chunks(count):
+            self.wfile.write(chunk)
         self.close_connection = self.path == "/cut"
 
     def do_POST(self) -> None:
-        """Answers with the length of the body; /unread reads none of it until the connection is gone."""
+        """Answers with the digest of the body; /unread reads none of it until the connection is gone."""
         if self.path == "/unread":
             self.server.go_on.wait(DEADLINE)  # type: ignore[attr-defined]
             self.close_connection = True
             return
-        length = 0
+        digest = sha256()
         while size := int(self.rfile.readline(), 16):
-            length += len(self.rfile.read(size))
+            digest.update(self.rfile.read(size))
             self.rfile.readline()
         self.rfile.readline()
         self.send_response(200)
-        answer = str(length).encode()
+        answer = digest.hexdigest().encode()
         self.send_header("Content-Length", str(len(answer)))
         self.end_headers()
         self.wfile.write(answer)
@@ -121,16 +126,20 @@ def url(at: Relay, path: str) -> str:
 
 
 class TestDownload:
-    @pytest.mark.parametrize("chunks", [0, 1, LARGE])
-    def test_bytes(self, bridge: Bridge, recipe: ModuleType, client: JavaObject, relay: Relay, chunks: int) -> None:
-        parts = recipe.download(bridge, client, url(relay, f"/{chunks}")).collect(timeout=2 * DEADLINE)
-        assert b"".join(parts) == CHUNK * chunks
+    @pytest.mark.parametrize("count", [0, 1, LARGE])
+    def test_bytes(self, bridge: Bridge, recipe: ModuleType, client: JavaObject, relay: Relay, count: int) -> None:
+        parts = recipe.download(bridge, client, url(relay, f"/{count}")).collect(timeout=2 * DEADLINE)
+        assert b"".join(parts) == b"".join(chunks(count))
 
     def test_each_subscriber_makes_a_request(
         self, bridge: Bridge, recipe: ModuleType, client: JavaObject, relay: Relay
     ) -> None:
         stream = recipe.download(bridge, client, url(relay, "/1"))
-        assert b"".join(stream.collect(timeout=DEADLINE)) == b"".join(stream.collect(timeout=DEADLINE)) == CHUNK
+        assert (
+            b"".join(stream.collect(timeout=DEADLINE))
+            == b"".join(stream.collect(timeout=DEADLINE))
+            == b"".join(chunks(1))
+        )
 
     def test_demand_reaches_the_server_and_so_does_a_cancel(
         self, bridge: Bridge, recipe: ModuleType, client: JavaObject, relay: Relay
@@ -160,7 +169,7 @@ class TestDownload:
         error = broken.failed()
         assert isinstance(error, JavaError)
         assert error.java_class == "java.io.IOException"
-        assert b"".join(broken.elements) == CHUNK * 3
+        assert b"".join(broken.elements) == b"".join(chunks(3))
         with pytest.raises(OSError, match="404"):
             recipe.download(bridge, client, url(relay, "/none")).collect(timeout=DEADLINE)
 
@@ -174,21 +183,21 @@ class TestDownload:
 
 
 class TestUpload:
-    @pytest.mark.parametrize("chunks", [0, 1, LARGE])
-    def test_bytes(self, bridge: Bridge, recipe: ModuleType, client: JavaObject, relay: Relay, chunks: int) -> None:
-        body = Watched(lambda: iter([CHUNK] * chunks))
+    @pytest.mark.parametrize("count", [0, 1, LARGE])
+    def test_bytes(self, bridge: Bridge, recipe: ModuleType, client: JavaObject, relay: Relay, count: int) -> None:
+        body = Watched(lambda: chunks(count))
         response = recipe.upload(bridge, client, url(relay, "/"), body).result(2 * DEADLINE)
         assert response.statusCode() == 200
-        assert response.body() == str(chunks * len(CHUNK))
+        assert response.body() == sha256(b"".join(chunks(count))).hexdigest()
         assert body.subscribers == 1
 
     def test_a_server_that_does_not_read_slows_python_and_one_that_hangs_up_cancels_it(
         self, bridge: Bridge, recipe: ModuleType, client: JavaObject, server: Server, relay: Relay
     ) -> None:
-        body = Watched(lambda: itertools.repeat(CHUNK))
+        body = Watched(lambda: chunks(LARGE * 1000))
         answer = recipe.upload(bridge, client, url(relay, "/unread"), body)
         assert relay.stalled.wait(DEADLINE)
-        assert body.requested * len(CHUNK) < ON_THE_WAY
+        assert body.requested * SIZE < ON_THE_WAY
         server.go_on.set()
         assert body.cancelled.wait(DEADLINE)
         with pytest.raises(JavaError):
@@ -196,7 +205,7 @@ class TestUpload:
 
     def test_python_fails(self, bridge: Bridge, recipe: ModuleType, client: JavaObject, relay: Relay) -> None:
         error = ValueError("no more")
-        answer = recipe.upload(bridge, client, url(relay, "/"), Watched(lambda: iter([CHUNK]), error))
+        answer = recipe.upload(bridge, client, url(relay, "/"), Watched(lambda: chunks(1), error))
         with pytest.raises(ValueError, match="no more") as caught:
             answer.result(DEADLINE)
         assert caught.value is error
@@ -206,8 +215,8 @@ class TestUpload:
 class TestFiles:
     def test_there_and_back(self, bridge: Bridge, recipe: ModuleType, tmp_path: Path) -> None:
         source, target = tmp_path / "source", tmp_path / "target"
-        source.write_bytes(CHUNK * 100)
-        target.write_bytes(b"longer" * len(CHUNK) * 100)
+        source.write_bytes(b"".join(chunks(100)))
+        target.write_bytes(b"longer" * SIZE * 100)
         copy = recipe.write_file(bridge, str(target), recipe.read_file(bridge, str(source)))
         assert str(copy.result(DEADLINE)) == str(target)
         assert target.read_bytes() == source.read_bytes()
@@ -221,14 +230,14 @@ class TestFiles:
         ahead: list[int] = []
 
         def parts() -> Iterator[bytes]:
-            for _ in range(LARGE):
+            for chunk in chunks(LARGE):
                 ahead.append(content.requested - content.emitted)
-                yield CHUNK
+                yield chunk
 
         content = Watched(parts)
         recipe.write_file(bridge, str(tmp_path / "written"), content).result(2 * DEADLINE)
         assert content.emitted == LARGE
-        assert max(ahead) * len(CHUNK) <= 2 * BYTE_BUDGET
+        assert max(ahead) * SIZE <= 2 * BYTE_BUDGET
 
 
 class TestSubmissionPublisher:
