@@ -11,9 +11,9 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from pyrs.jvm.packages import resolve
 
 from pyrs import jvm
+from pyrs.jvm.packages import resolve
 from tests.interop.harness import Java, JPypeJava, Py4JJava
 from tests.interop.systems import system as systems
 from tests.interop.systems.recipes import load_recipe
@@ -69,13 +69,14 @@ def machine(
     if gateway not in tested[1].gateways:
         raise pytest.UsageError(f"{tested[0]} runs on {', '.join(tested[1].gateways)}, not on {gateway}")
     if gateway == "jpype":
-        with jvm.launch(classpath=interop_jars):
+        with jvm.launch(classpath=interop_jars, jvm_options=tested[1].jvm_options):
             yield jvm.launch, JPypeJava()
         return
     from pyspark.sql import SparkSession
 
     quiet = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", "spark.log.level": "ERROR"}
     builder = SparkSession.builder.master("local[2]").appName("pyrs-systems").config("spark.driver.memory", "1g")
+    builder = builder.config("spark.driver.extraJavaOptions", " ".join(tested[1].jvm_options))
     spark: Any = builder.config(map=quiet).config("spark.jars", ",".join(map(str, interop_jars))).getOrCreate()
     try:
         yield partial(jvm.connect, spark), Py4JJava(spark.sparkContext._gateway)

@@ -38,6 +38,8 @@ class System:
     """Why a gateway is missing above, as measured."""
     test_packages: tuple[str, ...] = ()
     """What only the tests need, such as an embedded server."""
+    jvm_options: tuple[str, ...] = ()
+    """What the JVM has to be started with."""
     server_process: str = ""
     """The server that the tests start as a process of its own; CI leaves such a row to `make test-interop`."""
     status: Status = "done"

@@ -1,0 +1,119 @@
+"""Quasar's channels, on a JVM that is years younger."""
+
+from __future__ import annotations
+
+import itertools
+from types import ModuleType
+
+import pytest
+
+import pyrs
+from pyrs.errors import JavaError
+from pyrs.jvm import Bridge, JavaObject
+from tests.interop.harness import DEADLINE, Recorder, Watched
+from tests.interop.systems.system import System
+
+SYSTEM = System(
+    name="Quasar",
+    packages=("co.paralleluniverse:quasar-reactive-streams:0.8.0", "co.paralleluniverse:quasar-core:0.8.0"),
+    component="the library itself, on Java 17 with `--add-opens=java.base/java.lang=ALL-UNNAMED` and without its agent",
+    source="`ReactiveStreams.toPublisher` of a channel, of any elements of the value table",
+    sink="`ReactiveStreams.subscribe`: a channel",
+    ordering="kept",
+    delivery="each element once; with `exact=True` what was not asked for stays in the channel",
+    cancel="closes the channel; what is sent afterwards is thrown away",
+    gateways=("jpype", "spark"),
+    jvm_options=(
+        "--add-opens=java.base/java.lang=ALL-UNNAMED",
+        "-Dco.paralleluniverse.fibers.DefaultFiberPool.monitor=NONE",
+    ),
+)
+
+CAPACITY = 4
+
+
+@pytest.fixture
+def channel(bridge: Bridge, recipe: ModuleType) -> JavaObject:
+    made: JavaObject = recipe.new_channel(bridge, CAPACITY)
+    return made
+
+
+def sent(bridge: Bridge, channel: JavaObject, first: int, count: int) -> None:
+    """Sends so many, each within the deadline: the channel's sender waits while it is full."""
+    seconds = bridge.java_class("java.util.concurrent.TimeUnit").SECONDS
+    for element in range(first, first + count):
+        assert channel.send(element, int(DEADLINE), seconds), f"there was no room for {element}"
+
+
+def test_the_page_names_the_options_of_this_jvm(recipe: ModuleType) -> None:
+    assert list(SYSTEM.jvm_options) == recipe.OPTIONS
+    assert list(SYSTEM.packages) == recipe.PACKAGES
+
+
+class TestChannelIntoPython:
+    def test_elements(self, bridge: Bridge, recipe: ModuleType) -> None:
+        channel = recipe.new_channel(bridge, 100)
+        sent(bridge, channel, 0, 100)
+        channel.close()
+        assert recipe.from_channel(bridge, channel).collect(timeout=DEADLINE) == list(range(100))
+
+    def test_demand_and_cancel(self, bridge: Bridge, channel: JavaObject, recipe: ModuleType) -> None:
+        received = Recorder(initial=3)
+        recipe.from_channel(bridge, channel).subscribe(received)
+        sent(bridge, channel, 0, 3 + CAPACITY)
+        assert not channel.trySend(-1), "three were asked for, and the channel is full again"
+        assert received.elements == [0, 1, 2]
+        received.subscribed().request(1)
+        sent(bridge, channel, 7, 1)
+        assert not channel.trySend(-1)
+        assert received.elements == [0, 1, 2, 3]
+        received.subscribed().cancel()
+        sent(bridge, channel, 8, 1)  # a closed channel takes anything, and throws it away
+        assert list(recipe.received(bridge, channel)) == [4, 5, 6, 7]
+        assert channel.isClosed()
+        assert received.ending is None
+
+    def test_cancel_while_there_is_nothing_to_receive(
+        self, bridge: Bridge, channel: JavaObject, recipe: ModuleType
+    ) -> None:
+        received = Recorder(initial=5)
+        recipe.from_channel(bridge, channel).subscribe(received)
+        sent(bridge, channel, 0, 1)
+        received.wait_elements(1)
+        received.subscribed().cancel()
+        assert list(recipe.received(bridge, channel)) == []
+        assert channel.isClosed()
+
+    def test_error(self, bridge: Bridge, channel: JavaObject, recipe: ModuleType) -> None:
+        received = Recorder(initial=5)
+        recipe.from_channel(bridge, channel).subscribe(received)
+        sent(bridge, channel, 0, 2)
+        channel.close(bridge.java_class("java.lang.IllegalStateException")("the disk is full"))
+        error = received.failed()
+        assert isinstance(error, JavaError)
+        assert (error.java_class, error.java_message) == ("java.lang.IllegalStateException", "the disk is full")
+        assert received.elements == [0, 1]
+
+
+class TestPythonIntoChannel:
+    def test_elements(self, bridge: Bridge, recipe: ModuleType) -> None:
+        port = recipe.as_channel(bridge, pyrs.range(1, 101), CAPACITY)
+        assert list(recipe.received(bridge, port)) == list(range(1, 101))
+
+    def test_demand_and_cancel(self, bridge: Bridge, recipe: ModuleType) -> None:
+        source = Watched(lambda: itertools.count(1))
+        port = recipe.as_channel(bridge, source, CAPACITY)
+        assert list(itertools.islice(recipe.received(bridge, port), 6)) == [1, 2, 3, 4, 5, 6]
+        assert source.requested <= 6 + CAPACITY
+        port.close()
+        assert source.cancelled.wait(DEADLINE)
+        assert source.emitted == source.requested
+
+    def test_error(self, bridge: Bridge, recipe: ModuleType) -> None:
+        failure = LookupError("no third")
+        port = recipe.as_channel(bridge, Watched(lambda: iter([1, 2]), failure), CAPACITY)
+        elements = recipe.received(bridge, port)
+        assert [next(elements), next(elements)] == [1, 2]
+        with pytest.raises(JavaError, match=r"ProducerException: .*LookupError: no third") as raised:
+            next(elements)
+        assert raised.value.__cause__ is failure
