@@ -6,6 +6,8 @@ import java.lang.invoke.MethodType;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
+import java.util.TreeSet;
 
 /** Element types that a library makes of bytes or of a dict: what Java wants where it takes Python's elements. */
 final class ForeignTypes {
@@ -100,23 +102,22 @@ final class ForeignTypes {
             if (value instanceof byte[]) {
                 return (Object) make.invokeExact(value, (Object) null);
             }
-            Map<?, ?> dict = dict(value);
+            Map<?, ?> dict = dict(value, Set.of("data", "metadata"));
             return dict == null ? null : (Object) make.invokeExact(required(dict, "data"), (Object) dict.get("metadata"));
         });
     }
 
     /** Of a dict with "topic", and perhaps "partition", "timestamp", "key", "value" and "headers". */
     private static ElementType producerRecord(String name, ClassLoader loader) throws ReflectiveOperationException {
-        Maker maker = producerRecords(loader);
-        return type(name, loader, maker);
+        return type(name, loader, producerRecords(loader, Set.of("topic", "partition", "timestamp", "key", "value", "headers")));
     }
 
-    private static Maker producerRecords(ClassLoader loader) throws ReflectiveOperationException {
+    private static Maker producerRecords(ClassLoader loader, Set<String> keys) throws ReflectiveOperationException {
         MethodHandle make = constructor("org.apache.kafka.clients.producer.ProducerRecord", loader,
                 String.class, Integer.class, Long.class, Object.class, Object.class, Iterable.class);
         MethodHandle header = constructor("org.apache.kafka.common.header.internals.RecordHeader", loader, String.class, byte[].class);
         return value -> {
-            Map<?, ?> dict = dict(value);
+            Map<?, ?> dict = dict(value, keys);
             if (dict == null) {
                 return null;
             }
@@ -135,13 +136,14 @@ final class ForeignTypes {
 
     /** The same dict, with "correlation" besides: it comes back in the result of the sending. */
     private static ElementType senderRecord(String name, ClassLoader loader) throws ReflectiveOperationException {
-        Maker records = producerRecords(loader);
+        Maker records = producerRecords(
+                loader, Set.of("topic", "partition", "timestamp", "key", "value", "headers", "correlation"));
         Class<?> record = Class.forName("org.apache.kafka.clients.producer.ProducerRecord", false, loader);
         MethodHandle create = generic(MethodHandles.publicLookup()
                 .unreflect(Class.forName(name, true, loader).getMethod("create", record, Object.class)));
         return type(name, loader, value -> {
             Object made = records.make(value);
-            return made == null ? null : (Object) create.invokeExact(made, (Object) dict(value).get("correlation"));
+            return made == null ? null : (Object) create.invokeExact(made, (Object) ((Map<?, ?>) value).get("correlation"));
         });
     }
 
@@ -149,15 +151,25 @@ final class ForeignTypes {
     private static ElementType outboundMessage(String name, ClassLoader loader) throws ReflectiveOperationException {
         MethodHandle make = constructor(name, loader, String.class, String.class, byte[].class);
         return type(name, loader, value -> {
-            Map<?, ?> dict = dict(value);
+            Map<?, ?> dict = dict(value, Set.of("exchange", "routing_key", "body"));
             return dict == null
                     ? null
                     : (Object) make.invokeExact(required(dict, "exchange"), required(dict, "routing_key"), required(dict, "body"));
         });
     }
 
-    private static Map<?, ?> dict(Object value) {
-        return value instanceof Map ? (Map<?, ?>) value : null;
+    /** The value if it is a dict, else null. A key that would be lost is an error. */
+    private static Map<?, ?> dict(Object value, Set<String> known) {
+        if (!(value instanceof Map)) {
+            return null;
+        }
+        Map<?, ?> dict = (Map<?, ?>) value;
+        for (Object key : dict.keySet()) {
+            if (!(key instanceof String) || !known.contains(key)) {
+                throw new ConversionException("the dict has the key " + key + ", and only " + new TreeSet<>(known) + " can be");
+            }
+        }
+        return dict;
     }
 
     private static Object required(Map<?, ?> dict, String key) {
