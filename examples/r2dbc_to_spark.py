@@ -14,8 +14,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from py4j.java_gateway import JavaPackage
-from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 import pyrs
@@ -28,25 +26,32 @@ FILL = """CREATE TABLE readings AS SELECT x AS id, 'sensor-' || MOD(x, 3) AS sen
     CASE WHEN MOD(x, 10) = 0 THEN NULL ELSE 50.0 + MOD(x, 3) * 9 END AS fahrenheit FROM SYSTEM_RANGE(1, {rows}) """
 
 
-def to_celsius(readings: pyrs.Stream[list[Any]]) -> pyrs.Stream[tuple[int, str, float]]:
+def to_celsius(readings: pyrs.Stream[dict[str, Any]]) -> pyrs.Stream[tuple[int, str, float]]:
     """The Python stage: readings without a value are left out, the others are in degrees Celsius."""
-    return readings.filter(lambda row: row[2] is not None).map(lambda row: (row[0], row[1], float(row[2] - 32) / 1.8))
+    rows = readings.map(lambda reading: tuple(reading.values()))
+    return rows.filter(lambda row: row[2] is not None).map(lambda row: (row[0], row[1], float(row[2] - 32) / 1.8))
 
 
 class Database:
     """R2DBC from Python: `rows` is a cold stream, with a connection of its own for each Subscriber."""
 
-    def __init__(self, spark: SparkSession, bridge: jvm.Bridge, url: str) -> None:
-        self.java, self.gateway, self.bridge = spark._jvm, spark.sparkContext._gateway, bridge
-        self.connections = bridge.from_jvm(self.java.io.r2dbc.spi.ConnectionFactories.get(url).create())
+    def __init__(self, bridge: jvm.Bridge, url: str) -> None:
+        self.bridge = bridge
+        self.flux = bridge.java_class("reactor.core.publisher.Flux")
+        self.to_dict = bridge.value_function()  # a row is valid in the callback only: Java makes a value of it there
+        factories = bridge.java_class("io.r2dbc.spi.ConnectionFactories")
+        self.connections = bridge.from_jvm(factories.get(url).create())
 
     def execute(self, sql: str) -> pyrs.Stream[int]:
         return self._results(sql, lambda result: self.bridge.from_jvm(result.getRowsUpdated()))
 
-    def rows(self, sql: str, columns: int, asked: Any) -> pyrs.Stream[list[Any]]:
-        flux, to_list = getattr(self.java.reactor.core.publisher.Flux, "from"), self._row_to_list(columns)
+    def rows(self, sql: str, asked: Any) -> pyrs.Stream[dict[str, Any]]:
         watch = self.bridge.to_jvm_callable(asked, "java.util.function.LongConsumer")  # a call for a request: few
-        return self._results(sql, lambda got: self.bridge.from_jvm(flux(got.map(to_list)).doOnRequest(watch)))
+
+        def read(result: Any) -> pyrs.Stream[dict[str, Any]]:
+            return self.bridge.from_jvm(self.flux.from_(result.map(self.to_dict)).doOnRequest(watch))
+
+        return self._results(sql, read)
 
     def _results(self, sql: str, read: Any) -> pyrs.Stream[Any]:
         @contextmanager
@@ -60,37 +65,6 @@ class Database:
             return self.bridge.from_jvm(connection.createStatement(sql).execute()).concat_map(read)
 
         return self.connections.concat_map(lambda connection: pyrs.using(lambda: opened(connection), run))
-
-    def _row_to_list(self, columns: int) -> Any:
-        """A java.util.function.Function: row -> [row.get(0), row.get(1), ...].
-
-        Of method handles, so that a row is read in the JVM, and Python is sent its values. A Python function
-        (`to_jvm_callable`) would be shorter, and a call from Java into Python for each row.
-        """
-        lang, handles = self.java.java.lang, self.java.java.lang.invoke.MethodHandles
-        signature = self.java.java.lang.invoke.MethodType.methodType
-        of_class = self._array(lang.Object).getClass()
-        readable = lang.Class.forName(
-            "io.r2dbc.spi.Readable", True, lang.Thread.currentThread().getContextClassLoader()
-        )
-        get = handles.publicLookup().findVirtual(
-            readable, "get", signature(lang.Class.forName("java.lang.Object"), lang.Integer.TYPE)
-        )
-        gets = [handles.insertArguments(get, 1, self._array(lang.Object, at)) for at in range(columns)]
-        collect = handles.identity(of_class).asCollector(of_class, columns)
-        each = handles.filterArguments(collect, 0, self._array(lang.invoke.MethodHandle, *gets))
-        function = handles.permuteArguments(
-            each, signature(of_class, readable), self._array(self.java.int, *[0] * columns)
-        )
-        return lang.invoke.MethodHandleProxies.asInterfaceInstance(
-            lang.Class.forName("java.util.function.Function"), function
-        )
-
-    def _array(self, of: Any, *values: Any) -> Any:
-        array = self.gateway.new_array(of, len(values))
-        for at, value in enumerate(values):
-            array[at] = value
-        return array
 
 
 def arguments() -> argparse.Namespace:
@@ -138,13 +112,12 @@ def main(options: argparse.Namespace, out: str) -> None:
 
 
 def copy(spark: SparkSession, bridge: jvm.Bridge, options: argparse.Namespace, out: str) -> None:
-    # What Py4J makes of a class that is not there.
-    if isinstance(spark._jvm.io.r2dbc.spi.ConnectionFactories, JavaPackage):
-        sys.exit(f"r2dbc_to_spark: no R2DBC in this driver: start it with --packages {options.packages}")
     try:
-        database = Database(spark, bridge, options.url)
-    except Py4JJavaError as error:  # R2DBC is there, and no driver for this URL
-        sys.exit(f"r2dbc_to_spark: {error.java_exception.getMessage()}")
+        database = Database(bridge, options.url)
+    except JavaError as error:
+        if error.java_class == "java.lang.ClassNotFoundException":
+            sys.exit(f"r2dbc_to_spark: no R2DBC in this driver: start it with --packages {options.packages}")
+        sys.exit(f"r2dbc_to_spark: {error.java_message}")  # R2DBC is there, and no driver for this URL
     if options.rows:
         database.execute(FILL.format(rows=options.rows)).collect()
 
@@ -160,7 +133,7 @@ def copy(spark: SparkSession, bridge: jvm.Bridge, options: argparse.Namespace, o
         df.write.mode("append").parquet(out)
         sizes.append(df.count())
 
-    rows = database.rows(options.query, columns=3, asked=ask).metrics(read)
+    rows = database.rows(options.query, asked=ask).metrics(read)
     copied = ps.for_each_frame(
         to_celsius(rows).metrics(mended), SCHEMA, store, max_rows=options.frame, max_wait=0.2
     ).block()

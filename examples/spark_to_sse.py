@@ -17,13 +17,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from py4j.java_gateway import JavaPackage
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 import pyrs
 from pyrs import jvm
 from pyrs import spark as ps
+from pyrs.errors import JavaError
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nCache-Control: no-cache\r\nConnection: close\r\n\r\n"
 BUSY = b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 5\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
@@ -53,16 +53,17 @@ class Events:
     """
 
     def __init__(self, spark: SparkSession, bridge: jvm.Bridge, options: argparse.Namespace) -> None:
-        self.spark, self.bridge, self.options = spark, bridge, options
+        self.bridge, self.options = bridge, options
         self.flux, self.just = self._reactor()
         self.batches = batches_of(spark, options)
         self.failed = bridge.to_jvm_callable(self._failed, "java.util.function.Function")
 
     def _reactor(self) -> Any:
-        publisher = self.spark._jvm.reactor.core.publisher
-        if isinstance(publisher.Flux, JavaPackage):  # what Py4J makes of a class that is not there
+        try:
+            flux, mono = map(self.bridge.java_class, ("reactor.core.publisher.Flux", "reactor.core.publisher.Mono"))
+        except JavaError:
             sys.exit(f"spark_to_sse: no Reactor in this driver: start it with --packages {self.options.packages}")
-        return getattr(publisher.Flux, "from"), publisher.Mono.just
+        return flux.from_, mono.just
 
     def _failed(self, error: BaseException) -> Any:
         """What Reactor puts in the place of an error: the last event says it."""
