@@ -1,0 +1,132 @@
+"""Ratpack's streams."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+import pyrs
+from pyrs.errors import JavaError
+from pyrs.jvm import Bridge, JavaObject
+from pyrs.jvm.link.window import DEFAULT_MAX_PREFETCH as WINDOW
+from tests.interop.harness import DEADLINE, Recorder, Watched
+from tests.interop.systems.system import System
+
+SYSTEM = System(
+    name="Ratpack",
+    packages=("io.ratpack:ratpack-exec:1.9.0",),
+    component="the library itself",
+    source="`TransformablePublisher`, of any elements of the value table",
+    sink="`Streams.transformable`",
+    ordering="kept",
+    delivery="each element once; what is prefetched is dropped at a cancel, unless `exact=True`",
+    cancel="`Subscription.cancel()`, as `wiretap` sees it",
+    gateways=("jpype", "spark"),
+)
+
+FIRST_WINDOW = 16
+MANY = 3 * WINDOW
+
+
+@pytest.fixture(scope="module")
+def controller(connected: tuple[Bridge, Any]) -> Iterator[JavaObject]:
+    """What an application finds in its registry."""
+    made = connected[0].java_class("ratpack.exec.internal.DefaultExecController")(1)
+    yield made
+    made.close()
+
+
+class Events:
+    """What passed the wiretap."""
+
+    def __init__(self) -> None:
+        self.requests: list[int] = []
+        self.cancelled = threading.Event()
+
+    def __call__(self, kind: str, amount: int) -> None:
+        if kind == "cancel":
+            self.cancelled.set()
+        else:
+            self.requests.append(amount)
+
+
+class TestRatpackIntoPython:
+    def test_elements(self, bridge: Bridge, recipe: ModuleType) -> None:
+        numbers = recipe.from_ratpack(bridge, recipe.numbers(bridge, 1000))
+        assert numbers.collect(timeout=DEADLINE) == list(range(1, 1001))
+
+    @pytest.mark.parametrize("exact", [False, True])
+    def test_demand_and_cancel(self, bridge: Bridge, recipe: ModuleType, exact: bool) -> None:
+        events = Events()
+        source = recipe.watched(bridge, bridge.java_class(recipe.STREAMS).constant("again"), events)
+        received = Recorder(initial=3)
+        bridge.from_jvm(source, exact=exact).subscribe(received)
+        assert received.wait_elements(3) == ["again"] * 3
+        received.subscribed().request(2)
+        received.wait_elements(5)
+        assert not events.cancelled.is_set()
+        received.subscribed().cancel()
+        assert events.cancelled.wait(DEADLINE)
+        assert len(received.elements) == 5
+        assert received.ending is None
+        assert events.requests == [3, 2] if exact else sum(events.requests) <= 2 * FIRST_WINDOW
+
+    def test_error(self, bridge: Bridge, recipe: ModuleType, tmp_path: Path) -> None:
+        """A directory that is closed while it is read."""
+        for name in ("one", "two"):
+            (tmp_path / name).touch()
+        path = bridge.java_class("java.nio.file.Path").of(str(tmp_path))
+        names = bridge.java_class("java.nio.file.Files").newDirectoryStream(path)
+        names.close()
+        received = Recorder(initial=10)
+        recipe.from_ratpack(bridge, bridge.java_class(recipe.STREAMS).publish(names)).subscribe(received)
+        error = received.failed()
+        assert isinstance(error, JavaError)
+        assert (error.java_class, error.java_message) == (
+            "java.lang.IllegalStateException",
+            "Directory stream is closed",
+        )
+
+    def test_what_needs_an_execution_says_so(self, bridge: Bridge, recipe: ModuleType) -> None:
+        promise = bridge.java_class("ratpack.exec.Promise").value([1, 2])
+        received = Recorder(initial=10)
+        recipe.from_ratpack(bridge, bridge.java_class(recipe.STREAMS).publish(promise)).subscribe(received)
+        error = received.failed()
+        assert isinstance(error, JavaError)
+        assert error.java_class == "ratpack.exec.UnmanagedThreadException"
+
+
+class TestPythonIntoRatpack:
+    def test_elements(self, bridge: Bridge, controller: JavaObject, recipe: ModuleType) -> None:
+        numbers = recipe.as_ratpack(bridge, pyrs.range(1, 1001))
+        assert recipe.gathered(bridge, controller, numbers).result(DEADLINE) == list(range(1, 1001))
+
+    def test_demand_is_bounded(self, bridge: Bridge, controller: JavaObject, recipe: ModuleType) -> None:
+        """`toList` asks for Long.MAX_VALUE."""
+        requested: list[int] = []
+        numbers = recipe.as_ratpack(bridge, pyrs.range(MANY).do_on_request(requested.append))
+        assert len(recipe.gathered(bridge, controller, numbers).result(DEADLINE)) == MANY
+        assert max(requested) <= WINDOW
+        assert sum(requested) <= MANY + WINDOW
+
+    def test_cancel(self, bridge: Bridge, controller: JavaObject, recipe: ModuleType) -> None:
+        source = Watched(lambda: itertools.count(1))
+        first = recipe.as_ratpack(bridge, source).take(5)
+        assert recipe.gathered(bridge, controller, first).result(DEADLINE) == [1, 2, 3, 4, 5]
+        assert source.cancelled.wait(DEADLINE)
+        assert source.emitted <= WINDOW
+
+    def test_error(self, bridge: Bridge, controller: JavaObject, recipe: ModuleType) -> None:
+        failure = LookupError("no third")
+        failing = recipe.as_ratpack(bridge, Watched(lambda: iter([1, 2]), failure))
+        with pytest.raises(RuntimeError, match=r"io\.pyrs\.PythonException: LookupError: no third"):
+            recipe.gathered(bridge, controller, failing).result(DEADLINE)
+        received = Recorder(initial=10)
+        recipe.from_ratpack(bridge, failing.batch(1, bridge.java_class(recipe.ACTION).noop())).subscribe(received)
+        assert received.failed() is failure
