@@ -248,8 +248,8 @@ class _Recursing(ManualSubscriber[T]):
             return
         if self._signals > self._bound:
             self.over.close()
-            return
-        self.subscription.value.request(1)
+        else:
+            self.subscription.value.request(1)
         self._depth.now -= 1
 
     def on_complete(self) -> None:
@@ -270,7 +270,7 @@ class _Overflowing(BlackholeSubscriber[T]):
         if not self.subscription.is_completed:
             super().on_next(element)
         elif self._left:
-            self._left -= 1
             self.subscription.value.request(LONG_MAX - 1)
+            self._left -= 1  # not before: so a Publisher whose calls nest never gets here
         else:
             self.subscription.value.cancel()

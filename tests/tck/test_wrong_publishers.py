@@ -79,12 +79,17 @@ CASES = [
     Case(FIRST, wrong.DoesNothing, "should have received on_subscribe within 250 ms"),
     Case(FIRST, wrong.SubscribesTwice, "only one on_subscribe call expected"),
     Case("optional_spec111_maySupportMultiSubscribe", wrong.OneSubscriberOnly, "additional subscriber", SKIP),
+    # The Java kit looks before they are cancelled, and passes this.
+    Case("optional_spec111_maySupportMultiSubscribe", wrong.FailsOnCancel, "Test Exception: Boom!", SKIP),
     Case(REGISTERED, wrong.OneSubscriberOnly, f"{OPTIONAL}Unexpected additional subscriber", SKIP),
     Case(REGISTERED, wrong.Silent, f"{OPTIONAL}did not receive the expected on_complete", SKIP),
+    # Nor does it record that its buffer is full: it passes this, and ManyUpfront.
+    Case(REGISTERED, wrong.IgnoresDemandOnThread, f"{OPTIONAL}received more than 32 on_next signals", SKIP),
     Case(SAME + "OneByOne", wrong.Random, "the same elements in the same sequence for subscribers 1 and 2", SKIP),
     # The Java kit passes this one, too.
     Case(SAME + "OneByOne", wrong.ForgetsToComplete, "did not complete as expected for subscriber 3", SKIP),
     Case(SAME + "ManyUpfront", wrong.Random, "the same elements in the same sequence for subscribers 1 and 2", SKIP),
+    Case(SAME + "ManyUpfront", wrong.IgnoresDemandOnThread, "received more than 32 on_next signals", SKIP),
     Case(SAME + "ManyUpfrontAndCompleteAsExpected", wrong.Random, "the same elements in the same sequence", SKIP),
     Case(SAME + "ManyUpfrontAndCompleteAsExpected", wrong.ForgetsToComplete, "the expected on_complete", SKIP),
     Case(
@@ -141,6 +146,11 @@ CASES = [
         "required_spec317_mustNotSignalOnErrorWhenPendingAboveLongMaxValue",
         wrong.Overflows,
         "async error during the test: RuntimeError: Illegally signalling on_error (violates rule 3.17)",
+    ),
+    Case(
+        "required_spec317_mustNotSignalOnErrorWhenPendingAboveLongMaxValue",
+        wrong.Recursive,
+        "RecursionError: maximum recursion depth exceeded",
     ),
     Case(
         "beyond_spec106_mustTreatTheSubscriptionAsCancelledAfterOnComplete",
@@ -316,6 +326,34 @@ def test_demand_beyond_the_maximum_brings_eleven_elements_from_a_publisher_that_
     name = "required_spec317_mustNotSignalOnErrorWhenPendingAboveLongMaxValue"
     assert judge_publisher(Case(name, GoesOn, "")).status is Status.PASSED
     assert sent == 11
+
+
+def test_elements_that_follow_one_another_are_no_nesting() -> None:
+    class FiveForOne(wrong.Made):
+        """Goes on when the test has seen enough."""
+
+        class subscription(wrong.Bare):  # noqa: N801
+            started = False
+
+            def request(self, n: int, /) -> None:
+                if not self.started:
+                    self.started = True
+                    for _ in range(5):
+                        self.subscriber.on_next(0)
+
+    assert (
+        judge_publisher(Case("required_spec303_mustNotAllowUnboundedRecursion", FiveForOne, "")).status is Status.PASSED
+    )
+
+
+@pytest.mark.parametrize("test", [EMPTY, REGISTERED])
+def test_a_publisher_that_exits_in_an_optional_test_does_not_do_what_is_optional(test: str) -> None:
+    class Leaves(RightPublisher):
+        def subscribe(self, subscriber: Any, /) -> None:
+            raise SystemExit(3)
+
+    verdict = judge_publisher(Case(test, Leaves, ""))
+    assert (verdict.status, verdict.reason) == (Status.SKIPPED, f"{OPTIONAL}3")
 
 
 # What the Publisher cannot do is a skip that says so.

@@ -25,7 +25,7 @@ from pyrs.tck import (
 from pyrs.tck._java.scope import Scope
 from pyrs.tck.expected import PUBLISHER
 from pyrs.tck.referees import PythonReferee, compared
-from tests.tck.right import Columns, RightFailedPublisher, RightProbed, RightPublisher, RightSubscriber
+from tests.tck.right import Columns, Puppet, RightFailedPublisher, RightProbed, RightPublisher, RightSubscriber
 from tests.tck.test_processors import _RightVerification
 
 COMPLETES = "required_spec105_mustSignalOnCompleteWhenFiniteStreamTerminates"
@@ -192,6 +192,38 @@ def test_a_test_that_blocks_ends_at_its_deadline(referee: JavaReferee) -> None:
     assert verdict.status is Status.FAILED
     assert "the test was not over within 2000 ms" in verdict.reason
     assert referee.judge(_Right, COMPLETES).status is Status.PASSED
+
+
+def test_a_test_that_repeats_itself_may_take_longer_than_one_deadline(referee: JavaReferee) -> None:
+    class Slow(_Right):
+        environment = TestEnvironment(timeout=5.0, hook_timeout=10.0, deadline=3.0)
+
+        def create_publisher(self, elements: int) -> Any:
+            threading.Event().wait(0.04)  # a hundred of these are longer than the deadline
+            return RightPublisher(elements)
+
+    verdict = referee.judge(Slow, "stochastic_spec103_mustSignalOnMethodsSequentially")
+    assert verdict.status is Status.PASSED, verdict.reason
+    assert verdict.seconds > 3
+
+
+def test_a_puppet_that_blocks_is_named_in_the_same_words(referee: JavaReferee) -> None:
+    class Blocked(Puppet):
+        def trigger_request(self, elements: int) -> None:
+            threading.Event().wait(5)
+
+    class Moved(RightProbed):
+        puppet = Blocked
+
+    class Blocks(_Whitebox):
+        environment = _Bad.environment
+
+        def create_subscriber(self, probe: Any) -> Any:
+            return Moved(probe)
+
+    for judge in (PythonReferee(), referee):
+        verdict = judge.judge(Blocks, "required_exerciseWhiteboxHappyPath")
+        assert verdict.reason == "puppet.trigger_request(1) did not return within 400 ms"
 
 
 def test_nothing_is_left_behind(referee: JavaReferee) -> None:
