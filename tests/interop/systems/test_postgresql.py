@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import datetime
 import decimal
+import itertools
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -37,6 +38,20 @@ COPY = "COPY readings FROM STDIN WITH (FORMAT csv)"
 WAITS_FOR = "SELECT wait_event_type FROM pg_stat_activity WHERE pid = $1"
 STATE = "SELECT state FROM pg_stat_activity WHERE pid = $1"
 CHUNK = b"1," + b"x" * 65_000 + b"\n"
+
+
+class Endless(Watched):
+    """Chunks for ever; ``many`` is set when so many were given that some are on their way through the driver."""
+
+    def __init__(self) -> None:
+        super().__init__(self._chunks)
+        self.many = threading.Event()
+
+    def _chunks(self) -> Iterator[bytes]:
+        for number in itertools.count(1):
+            if number == 60:
+                self.many.set()
+            yield CHUNK
 
 
 @pytest.fixture(scope="module")
@@ -205,12 +220,12 @@ class TestCopy:
         assert exhausted.is_set()
 
     def test_a_cancel_undoes_it(
-        self, bridge: Bridge, recipe: ModuleType, connection: JavaObject, other: Database, pid: int
+        self, bridge: Bridge, recipe: ModuleType, connection: JavaObject, other: Database
     ) -> None:
-        watched = Watched(lambda: iter(lambda: CHUNK, None))
+        watched = Endless()
         received = Recorder(initial=1)
         recipe.copy_in(bridge, connection, COPY, watched).subscribe(received)
-        other.until("active", STATE, pid)
+        assert watched.many.wait(DEADLINE)
         received.subscribed().cancel()
         assert watched.cancelled.wait(DEADLINE)
         assert free(bridge, recipe, connection)
@@ -220,10 +235,11 @@ class TestCopy:
     def test_a_cancel_while_the_server_waits(
         self, bridge: Bridge, recipe: ModuleType, connection: JavaObject, other: Database, locked: Database, pid: int
     ) -> None:
-        watched = Watched(lambda: iter(lambda: CHUNK, None))
+        watched = Endless()
         received = Recorder(initial=1)
         recipe.copy_in(bridge, connection, COPY, watched).subscribe(received)
         other.until("Lock", WAITS_FOR, pid)
+        assert watched.many.wait(DEADLINE)
         received.subscribed().cancel()
         assert watched.cancelled.wait(DEADLINE)
         locked.changed("ROLLBACK")
