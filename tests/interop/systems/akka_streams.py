@@ -113,6 +113,13 @@ class TestPythonIntoSource:
         assert watched.cancelled.wait(DEADLINE)
         assert watched.requested <= FIRST_WINDOW + 4 * OWN_BUFFER
 
+    def test_the_end_of_the_actor_system_is_a_cancel(self, bridge: Bridge, recipe: ModuleType) -> None:
+        own = recipe.actor_system(bridge)
+        watched = Watched(lambda: itertools.count(1))
+        recipe.as_source(bridge, watched).runWith(bridge.java_class(f"{recipe.JAVADSL}.Sink").never(), own)
+        own.terminate()
+        assert watched.cancelled.wait(DEADLINE)
+
     def test_error(self, bridge: Bridge, system: JavaObject, recipe: ModuleType) -> None:
         """It fails the graph, and comes home as itself."""
         failure = LookupError("no third")

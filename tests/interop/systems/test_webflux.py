@@ -121,6 +121,10 @@ class TestServerSentEvents:
             assert response.status == 200
             response.read()
 
+    def test_a_publisher_that_fails_before_its_first_element_is_status_500(self, serve: Serve) -> None:
+        with connected(serve(lambda request: pyrs.error(LookupError("no first")))) as response:
+            assert response.status == 500
+
     def test_a_function_that_raises_is_status_500(self, serve: Serve) -> None:
         def fails(request: Any) -> pyrs.Publisher[str]:
             raise LookupError("no such stream")
