@@ -1,0 +1,198 @@
+"""Eclipse Vert.x: files and request bodies into Python, Python into responses."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import os
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+import pyrs
+from pyrs.errors import JavaError
+from pyrs.jvm import Bridge, JavaObject
+from tests.interop.harness import DEADLINE, Recorder, Watched
+from tests.interop.systems.relay import Relay, relay_to
+from tests.interop.systems.system import System
+
+SYSTEM = System(
+    name="Eclipse Vert.x",
+    packages=("io.vertx:vertx-reactive-streams:4.5.14",),
+    component="the library itself: its files, its HTTP server",
+    source="`ReactiveWriteStream` behind a `ReadStream<Buffer>` (`bytes`): `AsyncFile`, `HttpServerRequest`",
+    sink="`ReactiveReadStream` before a `WriteStream<Buffer>` (`bytes` as `Buffer`): `HttpServerResponse`",
+    ordering="kept",
+    delivery="each byte once, or an error; the recipe sees to it that the adapter forgets nothing at the end",
+    cancel="stops the pipe and closes the file",
+    gateways=("jpype", "spark"),
+)
+
+SIZE = 1 << 14
+LARGE = 4096  # chunks: 64 MiB
+ON_THE_WAY = 16 << 20
+"""What the buffers of the sockets, of the adapters and of the link may hold."""
+
+
+def chunks(count: int) -> Iterator[bytes]:
+    """Each its own, so that two that change places are seen."""
+    return (number.to_bytes(8, "big") * (SIZE // 8) for number in range(count))
+
+
+@pytest.fixture(scope="module")
+def vertx(connected: tuple[Bridge, Any], recipe: ModuleType) -> Iterator[Any]:
+    bridge = connected[0]
+    vertx = bridge.java_class("io.vertx.core.Vertx").vertx()
+    yield vertx
+    recipe.awaited(bridge, vertx.close()).result(DEADLINE)
+
+
+@pytest.fixture
+def open_files(bridge: Bridge) -> Any:
+    """The files that the JVM has open."""
+    folder = Path(f"/proc/{bridge.java_class('java.lang.ProcessHandle').current().pid()}/fd")
+
+    def paths() -> list[str]:
+        found = []
+        for entry in folder.iterdir():
+            try:
+                found.append(os.readlink(entry))
+            except OSError:  # closed meanwhile
+                pass
+        return found
+
+    return paths
+
+
+class TestFile:
+    @pytest.mark.parametrize("count", [0, 1, 1000])
+    def test_bytes(
+        self, bridge: Bridge, vertx: JavaObject, recipe: ModuleType, open_files: Any, tmp_path: Path, count: int
+    ) -> None:
+        file = tmp_path / "file"
+        file.write_bytes(b"".join(chunks(count)))
+        stream = recipe.read_file(bridge, vertx, str(file))
+        parts = stream.collect(timeout=DEADLINE)
+        assert all(type(part) is bytes for part in parts)
+        assert b"".join(parts) == b"".join(chunks(count))
+        assert b"".join(stream.collect(timeout=DEADLINE)) == b"".join(parts)
+
+    def test_a_slow_subscriber_gets_the_end_too(
+        self, bridge: Bridge, vertx: JavaObject, recipe: ModuleType, tmp_path: Path
+    ) -> None:
+        file = tmp_path / "file"
+        file.write_bytes(b"".join(chunks(100)))
+        received = Recorder(initial=1, on_next=lambda part: received.subscribed().request(1))
+        recipe.read_file(bridge, vertx, str(file)).subscribe(received)
+        assert b"".join(received.completed()) == b"".join(chunks(100))
+
+    def test_cancel_closes_it(
+        self, bridge: Bridge, vertx: JavaObject, recipe: ModuleType, open_files: Any, tmp_path: Path
+    ) -> None:
+        file = tmp_path / "file"
+        file.write_bytes(b"".join(chunks(LARGE)))
+        received = Recorder(initial=3)
+        recipe.read_file(bridge, vertx, str(file)).subscribe(received)
+        received.wait_elements(3)
+        assert str(file) in open_files()
+        received.subscribed().cancel()
+        limit = time.monotonic() + DEADLINE
+        while str(file) in open_files():
+            assert time.monotonic() < limit, "it is still open"
+        assert len(received.elements) == 3
+
+    def test_no_such_file(self, bridge: Bridge, vertx: JavaObject, recipe: ModuleType, tmp_path: Path) -> None:
+        received = Recorder(initial=1)
+        recipe.read_file(bridge, vertx, str(tmp_path / "none")).subscribe(received)
+        error = received.failed()
+        assert isinstance(error, JavaError)
+        assert error.java_class == "io.vertx.core.file.FileSystemException"
+        assert "none" in str(error)
+
+
+class TestServer:
+    @pytest.fixture
+    def serve(self, bridge: Bridge, vertx: JavaObject, recipe: ModuleType) -> Iterator[Any]:
+        """Starts a server, and gives a relay to it."""
+        running = []
+
+        def start(answer: Any) -> Relay:
+            server = recipe.serve(bridge, vertx, answer)
+            relay = relay_to(server.actualPort())
+            running.append((server, relay))
+            return relay.__enter__()
+
+        yield start
+        for server, relay in running:
+            relay.__exit__(None, None, None)
+            recipe.awaited(bridge, server.close()).result(DEADLINE)
+
+    @pytest.mark.parametrize("count", [0, 1, LARGE])
+    def test_both_ways(self, serve: Any, count: int) -> None:
+        relay = serve(lambda body: body.map(bytes.swapcase))
+        with socket.create_connection(("127.0.0.1", relay.port), DEADLINE) as client:
+            sending = self._sending(client, count)
+            response = http.client.HTTPResponse(client)
+            response.begin()
+            assert response.status == 200
+            assert response.read() == b"".join(chunks(count)).swapcase()
+            sending.join(DEADLINE)
+
+    def test_a_client_that_does_not_read_slows_python_and_one_that_leaves_cancels_it(self, serve: Any) -> None:
+        content = Watched(lambda: chunks(LARGE * 1000))
+        relay = serve(lambda body: content)
+        with socket.create_connection(("127.0.0.1", relay.port)) as client:
+            client.sendall(b"GET / HTTP/1.1\r\nHost: here\r\n\r\n")
+            assert relay.stalled.wait(DEADLINE)
+            assert content.requested * SIZE < ON_THE_WAY
+            assert not content.cancelled.is_set()
+        assert content.cancelled.wait(DEADLINE)
+
+    def test_a_subscriber_that_does_not_ask_slows_the_client(self, serve: Any) -> None:
+        received = Recorder(initial=3)
+
+        def answer(body: pyrs.Stream[bytes]) -> pyrs.Publisher[bytes]:
+            body.subscribe(received)
+            return pyrs.never()
+
+        relay = serve(answer)
+        with socket.create_connection(("127.0.0.1", relay.port)) as client:
+            sending = self._sending(client, LARGE)
+            received.wait_elements(3)
+            assert relay.stalled.wait(DEADLINE)
+            assert relay.upstream < ON_THE_WAY
+            client.shutdown(socket.SHUT_RDWR)
+            sending.join(DEADLINE)
+        received.subscribed().request(pyrs.UNBOUNDED)
+        error = received.failed()
+        assert isinstance(error, JavaError)
+        assert "closed" in str(error)
+        assert len(b"".join(received.elements)) < LARGE * SIZE
+
+    @staticmethod
+    def _sending(client: socket.socket, count: int) -> threading.Thread:
+        """A request whose body is so many chunks, from a thread of its own."""
+
+        def send() -> None:
+            with contextlib.suppress(OSError):
+                client.sendall(b"POST / HTTP/1.1\r\nHost: here\r\nContent-Length: %d\r\n\r\n" % (count * SIZE))
+                for chunk in chunks(count):
+                    client.sendall(chunk)
+
+        thread = threading.Thread(target=send, daemon=True)
+        thread.start()
+        return thread
+
+    def test_python_fails(self, serve: Any) -> None:
+        relay = serve(lambda body: Watched(lambda: chunks(1), ValueError("no more")))
+        connection = http.client.HTTPConnection("127.0.0.1", relay.port, timeout=DEADLINE)
+        connection.request("GET", "/")
+        with pytest.raises((http.client.HTTPException, OSError)):  # cut off, and not ended
+            connection.getresponse().read()
+        connection.close()
