@@ -1,8 +1,8 @@
 package io.pyrs.link;
 
 import java.lang.reflect.Method;
+import java.util.Arrays;
 import java.util.Iterator;
-import java.util.List;
 import java.util.concurrent.SubmissionPublisher;
 import java.util.stream.Stream;
 
@@ -17,6 +17,14 @@ public final class Hot {
     public static final int HOT = 16;
 
     private static final int MAX_HOPS = 64;
+
+    /** Found once for a class: an operator has hundreds of methods, and every method call that gives a Publisher asks. */
+    private static final ClassValue<Boolean> CONNECTABLE = new ClassValue<>() {
+        @Override
+        protected Boolean computeValue(Class<?> type) {
+            return Arrays.stream(type.getMethods()).anyMatch(method -> method.getName().equals("connect"));
+        }
+    };
 
     private Hot() {}
 
@@ -42,7 +50,7 @@ public final class Hot {
     private static boolean isHotByItself(Object publisher) {
         return publisher instanceof SubmissionPublisher
                 || Families.kindOf(publisher) == Handles.PROCESSOR
-                || List.of(publisher.getClass().getMethods()).stream().anyMatch(method -> method.getName().equals("connect"));
+                || CONNECTABLE.get(publisher.getClass());
     }
 
     /** What a Reactor or RxJava operator stands on; null where that cannot be told. */

@@ -1,0 +1,103 @@
+"""Classes of libraries as values and back, of the libraries that are here: Akka's ByteString and rows of R2DBC."""
+
+from __future__ import annotations
+
+import datetime as dt
+import decimal
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import pyrs
+from pyrs.errors import ConversionError, JavaError
+from pyrs.jvm import Bridge, JavaObject
+from tests.interop.harness import DEADLINE
+from tests.values_e2e.support import to_python
+
+BYTE_STRING = "akka.util.ByteString"
+
+
+class TestByteStrings:
+    @pytest.fixture
+    def text(self, bridge: Bridge) -> Any:
+        strings = bridge.java_class(BYTE_STRING)
+        return strings.fromArray(b"ab").concat(strings.fromArray(b"c"))  # its class is not public
+
+    @pytest.fixture
+    def flux(self, bridge: Bridge) -> Any:
+        return bridge.java_class("reactor.core.publisher.Flux")
+
+    def test_as_values(self, bridge: Bridge, flux: Any, text: Any) -> None:
+        assert to_python(bridge, flux.just(text), "values") == b"abc"
+        assert to_python(bridge, flux.just(text), {BYTE_STRING: "values"}) == b"abc"
+        assert to_python(bridge, flux.just([text]), "values") == [b"abc"]
+        assert bridge.value_of(text) == b"abc"
+
+    def test_by_default_as_references(self, bridge: Bridge, flux: Any, text: Any) -> None:
+        found = to_python(bridge, flux.just(text))
+        assert isinstance(found, JavaObject)
+        assert found == text
+
+    def test_and_back(self, bridge: Bridge, flux: Any) -> None:
+        publisher = flux.from_(bridge.to_jvm(pyrs.just(b"xyz"), element_type=BYTE_STRING))
+        assert to_python(bridge, publisher).utf8String() == "xyz"
+        refused = flux.from_(bridge.to_jvm(pyrs.just("text"), element_type=BYTE_STRING))
+        with pytest.raises(ConversionError, match=r"str does not fit akka\.util\.ByteString"):
+            bridge.from_jvm(refused).collect(timeout=DEADLINE)
+
+    def test_an_element_type_of_a_library_that_is_not_here(self, bridge: Bridge) -> None:
+        with pytest.raises(JavaError, match=r"org\.apache\.pekko\.util\.ByteString: it is not here"):
+            bridge.to_jvm(pyrs.just(b""), element_type="org.apache.pekko.util.ByteString")
+
+
+class TestRows:
+    @pytest.fixture
+    def connection(self, bridge: Bridge) -> Iterator[Any]:
+        factory = bridge.java_class("io.r2dbc.spi.ConnectionFactories").get("r2dbc:h2:mem:///values_of_rows")
+        (connection,) = bridge.from_jvm(factory.create()).collect(timeout=DEADLINE)
+        yield connection
+        bridge.from_jvm(connection.close()).collect(timeout=DEADLINE)
+
+    def rows(self, bridge: Bridge, connection: Any, sql: str, interface: str, convert: object = "values") -> list[Any]:
+        (result,) = bridge.from_jvm(connection.createStatement(sql).execute()).collect(timeout=DEADLINE)
+        rows: list[Any] = bridge.from_jvm(result.map(bridge.value_function(interface, convert=convert))).collect(
+            timeout=DEADLINE
+        )
+        return rows
+
+    @pytest.mark.parametrize("interface", ["java.util.function.Function", "java.util.function.BiFunction"])
+    def test_are_dicts_in_the_order_of_their_columns(self, bridge: Bridge, connection: Any, interface: str) -> None:
+        columns = "x AS id, 'n' || x AS name, NULL AS none, DATE '2024-01-02' AS d, X'0102' AS b, 1.50 AS p"
+        rows = self.rows(bridge, connection, f"SELECT {columns} FROM SYSTEM_RANGE(1, 2)", interface)
+        rest = {"NONE": None, "D": dt.date(2024, 1, 2), "B": b"\x01\x02", "P": decimal.Decimal("1.50")}
+        assert rows == [{"ID": 1, "NAME": "n1", **rest}, {"ID": 2, "NAME": "n2", **rest}]
+        assert list(rows[0]) == ["ID", "NAME", "NONE", "D", "B", "P"]
+
+    def test_two_columns_of_one_name(self, bridge: Bridge, connection: Any) -> None:
+        with pytest.raises(ConversionError, match=r"two columns of one name .* \[A, A\]"):
+            self.rows(bridge, connection, "SELECT 1 AS a, 2 AS a", "java.util.function.Function")
+
+    def test_what_is_left_a_reference_stays_the_object(self, bridge: Bridge, connection: Any) -> None:
+        (row,) = self.rows(bridge, connection, "SELECT 1 AS a", "java.util.function.Function", "references")
+        assert isinstance(row, JavaObject)
+
+
+class TestOneObject:
+    def test_of_the_table(self, bridge: Bridge) -> None:
+        assert bridge.value_of(bridge.java_class("java.util.List").of(1, "a")) == [1, "a"]
+        assert bridge.value_of(bridge.java_class("java.time.Duration").ofSeconds(90)) == dt.timedelta(seconds=90)
+
+    def test_of_no_row(self, bridge: Bridge, java: Any) -> None:
+        point = java.new("interop.Table$Point", 1, 2)
+        assert bridge.value_of(point) == {"x": 1, "y": 2}
+        assert isinstance(bridge.value_of(point, convert="auto"), JavaObject)
+        assert bridge.value_of(point, convert={"interop.Table$Point": "values"}) == {"x": 1, "y": 2}
+
+    def test_that_has_no_form(self, bridge: Bridge) -> None:
+        with pytest.raises(ConversionError, match=r"java\.lang\.Object has no form as a value"):
+            bridge.value_of(bridge.java_class("java.lang.Object")())
+
+    def test_a_function_of_an_interface_with_two_methods(self, bridge: Bridge) -> None:
+        with pytest.raises(JavaError, match="no interface with a single abstract method"):
+            bridge.value_function("java.util.Iterator")
