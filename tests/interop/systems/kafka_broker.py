@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import shutil
 import subprocess
 import uuid
 from base64 import urlsafe_b64encode
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+from pyrs.jvm import Bridge, JavaObject
 from pyrs.jvm.packages import resolve
+from tests.interop.harness import DEADLINE
 from tests.interop.systems.servers import START_SECONDS, free_port, listening, running
 
 PACKAGES = ("org.apache.kafka:kafka_2.13:3.9.1", "org.slf4j:slf4j-simple:1.7.36")
+TOPICS = itertools.count(1)
 SMALL = ["-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
 
 PROPERTIES = """
@@ -61,3 +66,50 @@ def kafka_broker(folder: Path) -> Iterator[str]:
         lambda: "Kafka Server started" in log.read_text(encoding="utf-8", errors="replace") and listening(port),
     ):
         yield f"127.0.0.1:{port}"
+
+
+class Cluster:
+    """What the broker says, and topics of one partition."""
+
+    def __init__(self, bridge: Bridge, servers: str) -> None:
+        self._bridge = bridge
+        self._admin = bridge.java_class("org.apache.kafka.clients.admin.Admin").create({"bootstrap.servers": servers})
+
+    def close(self) -> None:
+        self._admin.close()
+
+    def done(self, future: JavaObject) -> Any:
+        return self._bridge.from_jvm(future.toCompletionStage(), convert="references").result(DEADLINE)
+
+    def topic(self) -> str:
+        name = f"topic-{next(TOPICS)}"
+        topic = self._bridge.java_class("org.apache.kafka.clients.admin.NewTopic")(name, 1, 1)
+        self.done(self._admin.createTopics([topic]).all())
+        return name
+
+    def committed(self, group: str, topic: str) -> int | None:
+        """The offset that the group goes on from."""
+        offsets = self.done(self._admin.listConsumerGroupOffsets(group).partitionsToOffsetAndMetadata())
+        offset = offsets.get(self.partition(topic))
+        return None if offset is None else int(offset.offset())
+
+    def members(self, group: str) -> int:
+        description = self.done(self._admin.describeConsumerGroups([group]).describedGroups().get(group))
+        return int(description.members().size())
+
+    def partition(self, topic: str) -> JavaObject:
+        partition: JavaObject = self._bridge.java_class("org.apache.kafka.common.TopicPartition")(topic, 0)
+        return partition
+
+    def deny(self, topic: str) -> None:
+        """Nobody may read or write the topic from now on."""
+        acl = "org.apache.kafka.common.acl."
+        resource = "org.apache.kafka.common.resource."
+        find = self._bridge.java_class
+        entry = find(acl + "AccessControlEntry")(
+            "User:*", "*", find(acl + "AclOperation").ALL, find(acl + "AclPermissionType").DENY
+        )
+        pattern = find(resource + "ResourcePattern")(
+            find(resource + "ResourceType").TOPIC, topic, find(resource + "PatternType").LITERAL
+        )
+        self.done(self._admin.createAcls([find(acl + "AclBinding")(pattern, entry)]).all())

@@ -14,7 +14,7 @@ import pyrs
 from pyrs.errors import JavaError
 from pyrs.jvm import Bridge, JavaObject
 from tests.interop.harness import DEADLINE, Recorder, Watched
-from tests.interop.systems import kafka_broker
+from tests.interop.systems.kafka_broker import Cluster, kafka_broker
 from tests.interop.systems.system import System
 
 SYSTEM = System(
@@ -33,62 +33,14 @@ pytestmark = pytest.mark.timeout(600)  # the first run fetches the broker's jars
 
 BATCH = 10
 RECORDS = 200
-TOPICS = itertools.count(1)
 SENT_AHEAD = 512  # Reactor's queue of 256 before the producer, the results in flight, and a refill
 READ_AHEAD = 5 * BATCH  # what Reactor Kafka may have polled: one batch given out, a few behind it
 
 
 @pytest.fixture(scope="session")
 def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with kafka_broker.kafka_broker(tmp_path_factory.mktemp("kafka")) as address:
+    with kafka_broker(tmp_path_factory.mktemp("kafka")) as address:
         yield address
-
-
-class Cluster:
-    """What the broker says, and topics of one partition."""
-
-    def __init__(self, bridge: Bridge, servers: str) -> None:
-        self._bridge = bridge
-        self._admin = bridge.java_class("org.apache.kafka.clients.admin.Admin").create({"bootstrap.servers": servers})
-
-    def close(self) -> None:
-        self._admin.close()
-
-    def done(self, future: JavaObject) -> Any:
-        return self._bridge.from_jvm(future.toCompletionStage(), convert="references").result(DEADLINE)
-
-    def topic(self) -> str:
-        name = f"topic-{next(TOPICS)}"
-        topic = self._bridge.java_class("org.apache.kafka.clients.admin.NewTopic")(name, 1, 1)
-        self.done(self._admin.createTopics([topic]).all())
-        return name
-
-    def committed(self, group: str, topic: str) -> int | None:
-        """The offset that the group goes on from."""
-        offsets = self.done(self._admin.listConsumerGroupOffsets(group).partitionsToOffsetAndMetadata())
-        offset = offsets.get(self.partition(topic))
-        return None if offset is None else int(offset.offset())
-
-    def members(self, group: str) -> int:
-        description = self.done(self._admin.describeConsumerGroups([group]).describedGroups().get(group))
-        return int(description.members().size())
-
-    def partition(self, topic: str) -> JavaObject:
-        partition: JavaObject = self._bridge.java_class("org.apache.kafka.common.TopicPartition")(topic, 0)
-        return partition
-
-    def deny(self, topic: str) -> None:
-        """Nobody may read or write the topic from now on."""
-        acl = "org.apache.kafka.common.acl."
-        resource = "org.apache.kafka.common.resource."
-        find = self._bridge.java_class
-        entry = find(acl + "AccessControlEntry")(
-            "User:*", "*", find(acl + "AclOperation").ALL, find(acl + "AclPermissionType").DENY
-        )
-        pattern = find(resource + "ResourcePattern")(
-            find(resource + "ResourceType").TOPIC, topic, find(resource + "PatternType").LITERAL
-        )
-        self.done(self._admin.createAcls([find(acl + "AclBinding")(pattern, entry)]).all())
 
 
 @pytest.fixture
@@ -133,6 +85,10 @@ def dicts(topic: str, numbers: Iterable[int]) -> pyrs.Stream[dict[str, Any]]:
     return pyrs.from_iterable(numbers).map(
         lambda number: {"topic": topic, "key": f"key-{number}", "value": f"value-{number}", "correlation": number}
     )
+
+
+def refuse(batch: list[dict[str, Any]]) -> None:
+    raise LookupError("no such account")
 
 
 def eventually(condition: Callable[[], bool]) -> bool:
@@ -184,11 +140,13 @@ class TestRecordsIntoPython:
         self, bridge: Bridge, recipe: ModuleType, full: str, options: Options, cluster: Cluster
     ) -> None:
         """Seven arrived and five were acknowledged: the next of the group begins with the sixth."""
+        before = sent(bridge)
         received = Recorder(initial=7)
         recipe.records(bridge, options(full, "again")).subscribe(received)
         first = received.wait_elements(7)
         for record in first[:5]:
             record.receiverOffset().acknowledge()
+        assert sent(bridge) - before == 7
         assert cluster.members("again") == 1
         received.subscribed().cancel()
         assert eventually(lambda: cluster.members("again") == 0)
@@ -196,6 +154,15 @@ class TestRecordsIntoPython:
         assert [record.offset() for record in received.elements] == list(range(7))
         rest = recipe.records(bridge, options(full, "again")).take(RECORDS - 5).collect(timeout=DEADLINE)
         assert [record.offset() for record in rest] == list(range(5, RECORDS))
+
+    def test_a_handler_that_raises(
+        self, bridge: Bridge, recipe: ModuleType, full: str, options: Options, cluster: Cluster
+    ) -> None:
+        """Its batch is not acknowledged, and the consumer is closed."""
+        with pytest.raises(LookupError, match="no such account"):
+            recipe.handled(bridge, options(full, "raising"), refuse, 16).collect(timeout=DEADLINE)
+        assert eventually(lambda: cluster.members("raising") == 0)
+        assert cluster.committed("raising", full) is None
 
     def test_one_after_another(self, bridge: Bridge, recipe: ModuleType, full: str, options: Options) -> None:
         """Each comes while the one before it is still closing, in the middle of a batch: no record is left out."""
@@ -292,6 +259,13 @@ class TestTransactions:
             recipe.send_in_transactions(bridge, sender, pyrs.just(transaction("f")))
         committed = recipe.records(bridge, options(topic, "committed", isolation_level="read_committed"))
         assert values(committed, 4) == ["a", "b", "c", "f"]
+
+
+def sent(bridge: Bridge) -> int:
+    """How many elements the JVM has sent to Python."""
+    count = bridge.jvm_stats()["outbound_elements"]
+    assert isinstance(count, int)
+    return count
 
 
 def values(records: pyrs.Stream[JavaObject], count: int) -> list[str]:

@@ -112,6 +112,10 @@ def messages(queue: str, bodies: Iterable[bytes]) -> pyrs.Stream[dict[str, Any]]
     return pyrs.from_iterable(bodies).map(lambda body: {"exchange": "", "routing_key": queue, "body": body})
 
 
+def refuse(batch: list[dict[str, Any]]) -> None:
+    raise LookupError("no such account")
+
+
 def eventually(condition: Callable[[], bool]) -> bool:
     """Asks the broker again and again, each a round trip, until it is so."""
     end = time.monotonic() + DEADLINE
@@ -153,10 +157,12 @@ class TestAQueueIntoPython:
         self, bridge: Bridge, recipe: ModuleType, receiver: JavaObject, full: str, broker: Broker
     ) -> None:
         """Seven arrived and five were acknowledged: the rest is there again, in order, and nothing else."""
+        before = sent(bridge)
         received = Recorder(initial=7)
         recipe.deliveries(bridge, receiver, full, QOS).subscribe(received)
         for delivery in received.wait_elements(7)[:5]:
             delivery.ack(False)
+        assert sent(bridge) - before == 7
         assert broker.consumers(full) == 1
         received.subscribed().cancel()
         assert eventually(lambda: broker.consumers(full) == 0)
@@ -170,6 +176,15 @@ class TestAQueueIntoPython:
         again.subscribed().cancel()
         assert eventually(lambda: broker.consumers(full) == 0)
         assert broker.ready(full) == 0
+
+    def test_a_handler_that_raises(
+        self, bridge: Bridge, recipe: ModuleType, receiver: JavaObject, full: str, broker: Broker
+    ) -> None:
+        """Its batch is in the queue again."""
+        with pytest.raises(LookupError, match="no such account"):
+            recipe.handled(bridge, receiver, full, refuse, QOS).collect(timeout=DEADLINE)
+        assert eventually(lambda: broker.consumers(full) == 0)
+        assert eventually(lambda: broker.ready(full) == MESSAGES)
 
     def test_a_connection_that_breaks(
         self, bridge: Bridge, recipe: ModuleType, receiver: JavaObject, full: str, node: Node
@@ -235,6 +250,13 @@ class TestPythonIntoAQueue:
         assert "NOT_FOUND - no exchange 'nowhere'" in said(confirms.failed())
         assert not any(confirm["ack"] for confirm in confirms.elements)
         assert source.cancelled.wait(DEADLINE)
+
+
+def sent(bridge: Bridge) -> int:
+    """How many elements the JVM has sent to Python."""
+    count = bridge.jvm_stats()["outbound_elements"]
+    assert isinstance(count, int)
+    return count
 
 
 def said(error: BaseException) -> str:
