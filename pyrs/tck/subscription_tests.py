@@ -20,6 +20,8 @@ __all__ = ["SubscriptionTests", "drops"]
 
 T = TypeVar("T")
 
+_MANY = 100
+
 
 class SubscriptionTests(PublisherHooks[T], Generic[T]):
     """Section 3, on the Publisher's side."""
@@ -213,7 +215,9 @@ def drops(reference: weakref.ref[ManualSubscriber[T]], timeout: float) -> bool:
 
 
 class _RequestsInside(ManualSubscriber[T]):
-    """Requests three elements in on_subscribe and one more with each."""
+    """Requests three elements in on_subscribe and one more with each of the first hundred."""
+
+    _signals = 0
 
     def on_subscribe(self, subscription: Subscription, /) -> None:
         self.subscription.complete(subscription)
@@ -221,9 +225,11 @@ class _RequestsInside(ManualSubscriber[T]):
             subscription.request(1)
 
     def on_next(self, element: T, /) -> None:
-        if self.env.closed.is_set():
-            raise RuntimeError("the test is over")  # a Publisher that emits without end may run for ever otherwise
-        self.subscription.value.request(1)
+        self._signals += 1
+        if self._signals <= _MANY:
+            self.subscription.value.request(1)
+        elif self._signals > 2 * _MANY or self.env.closed.is_set():
+            raise RuntimeError("this is more than was requested")  # what emits without end may do so for ever otherwise
 
 
 class _Recursing(ManualSubscriber[T]):

@@ -390,6 +390,22 @@ def test_a_publisher_that_starts_a_thread_for_each_request_does_not_run_away() -
     assert threading.active_count() <= before + 2
 
 
+def test_requests_inside_on_next_have_an_end() -> None:
+    """Else a Publisher that starts a thread for each starts as many as there is time for."""
+    requests: list[int] = []
+
+    class Counts(wrong.Made):
+        class subscription(wrong.IgnoresDemandOnThread.subscription):  # noqa: N801
+            def request(self, n: int, /) -> None:
+                requests.append(n)
+                if len(requests) < 1_000:
+                    super().request(n)
+
+    name = "required_spec302_mustAllowSynchronousRequestCallsFromOnNextAndOnSubscribe"
+    judge_publisher(Case(name, Counts, ""))
+    assert 6 <= len(requests) < 200
+
+
 def test_none_for_an_element_is_seen() -> None:
     class EmitsNone(RightPublisher):
         class subscription(wrong.RightSubscription):  # noqa: N801
