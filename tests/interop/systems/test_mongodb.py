@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import datetime, timezone
+from decimal import Decimal
 from types import ModuleType
 
 import pytest
@@ -16,7 +18,7 @@ from tests.interop.systems.system import System
 
 SYSTEM = System(
     name="MongoDB",
-    packages=("org.mongodb:mongodb-driver-reactivestreams:5.8.0",),
+    packages=("org.mongodb:mongodb-driver-reactivestreams:5.8.0", "io.projectreactor:reactor-core:3.7.12"),
     test_packages=("de.bwaldvogel:mongo-java-server:1.47.0",),
     component="mongo-java-server 1.47, which speaks MongoDB 5.0's wire protocol, over TCP",
     source="cursors and change streams: `Map`, `Document` as dict; GridFS downloads: `ByteBuffer` as bytes",
@@ -92,6 +94,10 @@ def taken(commands: JavaObject) -> list[str]:
 
 
 class TestQueries:
+    def test_many_queries_after_one_another(self, bridge: Bridge, orders: JavaObject, recipe: ModuleType) -> None:
+        first = recipe.find(bridge, orders, {}).take(1)
+        assert [first.collect(timeout=DEADLINE) for _ in range(300)] == [[{"_id": 0, "tens": 0}]] * 300
+
     def test_elements(self, bridge: Bridge, orders: JavaObject, recipe: ModuleType) -> None:
         found = recipe.find(bridge, orders, {"tens": {"$gte": 10}}).collect(timeout=DEADLINE)
         assert found == [{"_id": number, "tens": number // 10} for number in range(100, MANY)]
@@ -156,10 +162,13 @@ class TestQueries:
 class TestInserts:
     def test_elements(self, bridge: Bridge, client: JavaObject, recipe: ModuleType) -> None:
         collection = recipe.collection(bridge, client, "shop", "people")
-        people = [{"name": "Ada", "born": 1815, "in": {"city": "London"}, "tags": ["one", 2, 3.5, True, None]}]
-        assert recipe.insert(bridge, collection, pyrs.from_iterable(people)).collect(timeout=DEADLINE) == [1]
+        ada = {"name": "Ada", "in": {"city": "London"}, "tags": ["one", 2, 3.5, True, None, b"four", Decimal("5.5")]}
+        born = datetime(1815, 12, 10, 9, 30)
+        assert recipe.insert(bridge, collection, pyrs.just({**ada, "born": born})).collect(timeout=DEADLINE) == [1]
         [found] = recipe.find(bridge, collection, {"name": "Ada"}).collect(timeout=DEADLINE)
-        assert {key: found[key] for key in people[0]} == people[0]
+        assert recipe.by_id(bridge, collection, found["_id"]).collect(timeout=DEADLINE) == [found]
+        assert len(found.pop("_id")) == 24
+        assert found == {**ada, "born": born.replace(tzinfo=timezone.utc)}
 
     def test_demand_and_cancel(self, bridge: Bridge, client: JavaObject, recipe: ModuleType) -> None:
         source = Watched(lambda: iter({"_id": number} for number in range(10**9)))
@@ -218,14 +227,23 @@ class TestFiles:
         assert commands.awaits("killCursors", 1, MILLISECONDS)
         assert taken(commands)[1:] == ["find 16", "killCursors"]
 
-    def test_errors(self, bridge: Bridge, client: JavaObject, recipe: ModuleType) -> None:
-        with pytest.raises(JavaError, match="File not found"):
-            recipe.download(bridge, client, "files", "nowhere").collect(timeout=DEADLINE)
-        broken = pyrs.concat(pyrs.just(bytes(600_000)), pyrs.error(ValueError("the disk is gone")))
+    def test_error_of_a_download(self, bridge: Bridge, client: JavaObject, recipe: ModuleType) -> None:
+        received = Recorder(initial=1)
+        recipe.download(bridge, client, "files", "nowhere").subscribe(received)
+        error = received.failed()
+        assert isinstance(error, JavaError)
+        assert str(error).startswith("com.mongodb.MongoGridFSException: File not found")
+
+    def test_error_of_what_is_uploaded(
+        self, bridge: Bridge, client: JavaObject, commands: JavaObject, recipe: ModuleType
+    ) -> None:
+        commands.take()
+        broken = pyrs.concat(pyrs.just(bytes(3 * CHUNK)), pyrs.error(ValueError("the disk is gone")))
         with pytest.raises(ValueError, match="the disk is gone"):
             recipe.upload(bridge, client, "broken", "half", broken).collect(timeout=DEADLINE)
-        left = recipe.collection(bridge, client, "broken", "fs.chunks")
-        assert recipe.find(bridge, left, {}).collect(timeout=DEADLINE) == []
+        assert commands.awaits("delete", 1, MILLISECONDS), "the driver removes what it had stored"
+        with pytest.raises(JavaError, match="File not found"):
+            recipe.download(bridge, client, "broken", "half").collect(timeout=DEADLINE)
 
 
 class TestChanges:
