@@ -7,7 +7,6 @@ import os
 import pwd
 import secrets
 import shutil
-import socket
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
@@ -17,10 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from tests.interop.systems import debian
+from tests.interop.systems.servers import START_SECONDS, free_port
 
 DEBIAN = Path("/usr/lib/postgresql")
 USER = "pyrs"
-START_SECONDS = 60
 OPTIONS = (
     "-c listen_addresses=127.0.0.1 -c unix_socket_directories='' -c fsync=off -c max_connections=20 -c port={port}"
 )
@@ -40,7 +39,7 @@ def postgresql() -> Iterator[Server]:
     """Starts one and stops it."""
     programs = _programs()
     folder = Path(tempfile.mkdtemp(prefix="pyrs-postgresql-"))
-    server = Server(_free_port(), USER, secrets.token_urlsafe(16))
+    server = Server(free_port(), USER, secrets.token_urlsafe(16))
     try:
         password = folder / "password"
         password.write_text(server.password, encoding="utf-8")
@@ -106,10 +105,3 @@ def _runner(folder: Path, password: Path) -> Callable[..., None]:
                 raise RuntimeError(f"{command[0]} failed: {output.read()[-2000:].decode('utf-8', 'replace')}")
 
     return run
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port

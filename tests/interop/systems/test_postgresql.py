@@ -39,6 +39,9 @@ WAITS_FOR = "SELECT wait_event_type FROM pg_stat_activity WHERE pid = $1"
 STATE = "SELECT state FROM pg_stat_activity WHERE pid = $1"
 CHUNK = b"1," + b"x" * 65_000 + b"\n"
 
+# A driver and a server are started in the set-up of the first test, with deadlines of their own.
+pytestmark = pytest.mark.timeout(120, func_only=True)
+
 
 class Endless(Watched):
     """Chunks for ever; ``many`` is set when so many were given that some are on their way through the driver."""

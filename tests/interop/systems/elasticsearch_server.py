@@ -1,0 +1,72 @@
+"""One Elasticsearch node, of the artifacts on Maven Central: the server, and HTTP as a module in its folder."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import shutil
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from pyrs.jvm.packages import resolve
+from tests.interop.systems.servers import free_port, running
+
+VERSION = "8.18.8"
+SMALL = ["-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
+MODULE = f"""
+name=transport-netty4
+description=HTTP and transport
+version={VERSION}
+elasticsearch.version={VERSION}
+java.version=17
+classname=org.elasticsearch.transport.netty4.Netty4Plugin
+"""
+SOURCE = Path(__file__).parent / "java" / "elasticsearch_server" / "ElasticsearchNode.java"
+
+
+class Node:
+    """A node that runs, for who wants to ask it by itself."""
+
+    def __init__(self, port: int) -> None:
+        self.address = f"127.0.0.1:{port}"
+
+    def get(self, path: str) -> Any:
+        """What it answers, from JSON."""
+        with urllib.request.urlopen(f"http://{self.address}/{path}", timeout=30) as answer:
+            return json.load(answer)
+
+    def searches(self) -> dict[str, int]:
+        """What it counts of searches: ``query_total``, ``open_contexts`` and so on."""
+        [node] = self.get("_nodes/stats/indices/search")["nodes"].values()
+        counted: dict[str, int] = node["indices"]["search"]
+        return counted
+
+    def ready(self) -> bool:
+        """Whether it answers."""
+        try:
+            return bool(self.get("_cluster/health")["number_of_nodes"])
+        except (urllib.error.URLError, ConnectionError, TimeoutError):
+            return False
+
+
+@contextlib.contextmanager
+def elasticsearch(folder: Path) -> Iterator[Node]:
+    """Starts a node whose data is in the folder, and stops it."""
+    java = shutil.which("java")
+    if java is None:
+        raise FileNotFoundError("java was not found: install a JDK")
+    server = resolve([f"org.elasticsearch:elasticsearch:{VERSION}"])
+    module = folder / "modules" / "transport-netty4"
+    module.mkdir(parents=True)
+    (module / "plugin-descriptor.properties").write_text(MODULE, encoding="utf-8")
+    known = {jar.name for jar in server}
+    for jar in resolve([f"org.elasticsearch.plugin:transport-netty4:{VERSION}"]):
+        if jar.name not in known:
+            (module / jar.name).symlink_to(jar)
+    node = Node(port := free_port())
+    classpath = ":".join(map(str, server))
+    with running([java, *SMALL, "-cp", classpath, str(SOURCE), str(folder), str(port)], folder, node.ready):
+        yield node

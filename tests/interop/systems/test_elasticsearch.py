@@ -1,0 +1,162 @@
+"""Elasticsearch through Spring Data's reactive client: a real node, of the artifacts on Maven Central."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+import pyrs
+from pyrs.errors import JavaError
+from pyrs.jvm import Bridge, JavaObject
+from tests.interop.harness import DEADLINE, Recorder, Watched
+from tests.interop.systems.elasticsearch_server import Node, elasticsearch
+from tests.interop.systems.system import System
+
+SYSTEM = System(
+    name="Elasticsearch",
+    packages=(
+        "org.springframework.data:spring-data-elasticsearch:5.5.13",
+        "io.projectreactor:reactor-core:3.7.12",
+    ),
+    component="Elasticsearch 8.18.8, one node of its Maven artifacts",
+    source="search hits: `SearchHit` as dict",
+    sink="a bulk request for each batch: dicts",
+    ordering="that of the index at a point in time; batches are stored one after the other",
+    delivery="a hit once; a document with an id of its own at least once",
+    cancel="closes the point in time",
+    gateways=("jpype", "spark"),
+    server_process="Elasticsearch",
+)
+
+# A driver and a node are started in the set-up of the first test, with deadlines of their own.
+pytestmark = pytest.mark.timeout(120, func_only=True)
+
+
+@pytest.fixture(scope="module")
+def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
+    with elasticsearch(tmp_path_factory.mktemp("elasticsearch")) as started:
+        yield started
+
+
+@pytest.fixture
+def template(bridge: Bridge, recipe: ModuleType, node: Node) -> Iterator[JavaObject]:
+    with recipe.connected(bridge, node.address) as made:
+        yield made
+
+
+@pytest.fixture
+def books(bridge: Bridge, recipe: ModuleType, template: JavaObject, request: pytest.FixtureRequest) -> str:
+    """An index of the test's own with 2,000 documents."""
+    index: str = request.node.originalname.replace("_", "-")
+    documents = pyrs.range(0, 2000).map(lambda n: {"id": str(n), "number": n, "title": f"Volume {n}"})
+    saved = recipe.save(bridge, template, index, documents)
+    assert saved.collect(timeout=2 * DEADLINE) == [500] * 4
+    refresh(bridge, template, index)
+    return index
+
+
+def refresh(bridge: Bridge, template: JavaObject, index: str) -> None:
+    """From now on a search finds what was stored."""
+    place = bridge.java_class("org.springframework.data.elasticsearch.core.mapping.IndexCoordinates").of(index)
+    bridge.from_jvm(template.indexOps(place).refresh()).collect(timeout=DEADLINE)
+
+
+def until(condition: Callable[[], bool]) -> None:
+    """Asks the node until it is so; each question is a request of its own."""
+    end = time.monotonic() + DEADLINE
+    while not condition():
+        assert time.monotonic() < end
+
+
+class TestSearches:
+    @pytest.mark.parametrize("way", ["search", "search_ahead"])
+    def test_hits(self, bridge: Bridge, recipe: ModuleType, template: JavaObject, books: str, way: str) -> None:
+        query = {"range": {"number": {"gte": 500}}}
+        found = getattr(recipe, way)(bridge, template, books, query, page_size=400)
+        for _ in range(2):  # a subscription is a search
+            hits = found.collect(timeout=DEADLINE)
+            assert sorted(hit["content"]["number"] for hit in hits) == list(range(500, 2000))
+        assert hits[0]["index"] == books
+        assert hits[0]["content"]["title"] == f"Volume {hits[0]['id']}"
+
+    def test_demand_and_cancel(
+        self, bridge: Bridge, recipe: ModuleType, template: JavaObject, books: str, node: Node
+    ) -> None:
+        before = node.searches()["query_total"]
+        received = Recorder(initial=3)
+        recipe.search(bridge, template, books, {"match_all": {}}, page_size=10).subscribe(received)
+        received.wait_elements(3)
+        received.subscribed().request(20)
+        assert len(received.wait_elements(23)) == 23
+        assert node.searches()["open_contexts"] == 1
+        received.subscribed().cancel()
+        until(lambda: node.searches()["open_contexts"] == 0)
+        assert 3 <= node.searches()["query_total"] - before <= 5
+
+    def test_the_client_asks_for_256_pages_ahead(
+        self, bridge: Bridge, recipe: ModuleType, template: JavaObject, books: str, node: Node
+    ) -> None:
+        before = node.searches()["query_total"]
+        received = Recorder(initial=1)
+        recipe.search_ahead(bridge, template, books, {"match_all": {}}, page_size=5).subscribe(received)
+        until(lambda: node.searches()["query_total"] - before >= 256)
+        asked = [node.searches()["query_total"] - before for _ in range(50)]  # of the 400 pages that there are
+        assert asked[-1] <= 260
+        received.subscribed().cancel()
+        until(lambda: node.searches()["open_contexts"] == 0)
+        assert len(received.elements) == 1
+
+    def test_an_error_of_the_server(
+        self, bridge: Bridge, recipe: ModuleType, template: JavaObject, books: str, node: Node
+    ) -> None:
+        received = Recorder(initial=1)
+        recipe.search(bridge, template, books, {"matc": {}}).subscribe(received)
+        error = received.failed()
+        assert isinstance(error, JavaError)
+        assert "[parsing_exception] unknown query [matc]" in str(error)
+        until(lambda: node.searches()["open_contexts"] == 0)
+
+
+class TestDocuments:
+    def test_a_batch_is_asked_for_at_a_time(
+        self, bridge: Bridge, recipe: ModuleType, template: JavaObject, node: Node
+    ) -> None:
+        watched = Watched(lambda: ({"id": str(n), "number": n} for n in range(100_000)))
+        received = Recorder(initial=1)
+        recipe.save(bridge, template, "numbers", pyrs.Stream(watched), at_once=50).subscribe(received)
+        assert received.wait_elements(1) == [50]
+        received.subscribed().cancel()
+        assert watched.cancelled.wait(DEADLINE)
+        assert watched.requested <= 150
+        refresh(bridge, template, "numbers")
+        assert 50 <= node.get("numbers/_count")["count"] <= 100
+
+    def test_a_document_is_refused(
+        self, bridge: Bridge, recipe: ModuleType, template: JavaObject, books: str, node: Node
+    ) -> None:
+        def documents() -> Iterator[dict[str, Any]]:
+            yield {"id": "2000", "number": 2000}
+            yield {"id": "2001", "number": "not one"}
+            while True:
+                yield {"id": "2002", "number": 2002}
+
+        watched = Watched(documents)
+        received = Recorder(initial=1)
+        recipe.save(bridge, template, books, pyrs.Stream(watched), at_once=10).subscribe(received)
+        error = received.failed()
+        assert isinstance(error, JavaError)
+        assert "failed to parse field [number] of type [long] in document with id '2001'" in str(error)
+        assert watched.cancelled.wait(DEADLINE)
+        refresh(bridge, template, books)
+        assert node.get(f"{books}/_count")["count"] == 2002  # the others of the batch are stored
+
+    def test_nobody_is_there(self, bridge: Bridge, recipe: ModuleType) -> None:
+        with (
+            recipe.connected(bridge, "127.0.0.1:9") as template,
+            pytest.raises(JavaError, match="Error executing bulk request"),
+        ):
+            recipe.save(bridge, template, "numbers", pyrs.just({"id": "1"})).collect(timeout=DEADLINE)
