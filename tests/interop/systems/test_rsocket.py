@@ -1,0 +1,262 @@
+"""RSocket: rsocket-java through the bridge, as client and as server, and rsocket-py at the other end of the wire."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Coroutine, Iterator
+from types import ModuleType
+from typing import Any
+
+import pytest
+from rsocket.helpers import single_transport_provider
+from rsocket.payload import Payload
+from rsocket.request_handler import BaseRequestHandler
+from rsocket.rsocket_client import RSocketClient
+from rsocket.rsocket_server import RSocketServer
+from rsocket.transports.tcp import TransportTCP
+
+import pyrs
+from pyrs.adapters.rsocket import Receiver, from_rsocket, to_rsocket
+from pyrs.aio import background_loop
+from pyrs.errors import JavaError
+from pyrs.jvm import Bridge, JavaObject
+from tests.interop.harness import DEADLINE, Recorder, Watched
+from tests.interop.systems.system import System
+
+SYSTEM = System(
+    name="RSocket",
+    packages=("io.rsocket:rsocket-transport-netty:1.1.5",),
+    component="rsocket-java over TCP, to and from `rsocket` 0.4.20 of PyPI",
+    source="`requestStream`, `requestChannel`, the requests of a channel's peer (`Payload`: `dict`, or a reference)",
+    sink="`requestChannel`, the answers of a server (`bytes` or `dict` as `Payload`)",
+    ordering="kept",
+    delivery="at most once: what is under way when the connection is lost is lost, and that is an error",
+    cancel="a CANCEL frame",
+    gateways=("jpype", "spark"),
+)
+
+
+def on_loop(coroutine: Coroutine[Any, Any, Any]) -> Any:
+    """Runs it where rsocket-py lives."""
+    return asyncio.run_coroutine_threadsafe(coroutine, background_loop()).result(DEADLINE)
+
+
+def numbers(count: int) -> Iterator[bytes]:
+    return (b"%d" % number for number in range(count))
+
+
+class Peer(BaseRequestHandler):  # type: ignore[misc]
+    """A server of rsocket-py's: answers with the stream that the test gives, and keeps what is requested of it."""
+
+    def __init__(self, answer: Callable[[Any], pyrs.Publisher[bytes]]) -> None:
+        super().__init__()
+        self.answer = answer
+        self.requested: list[int] = []
+        self.cancelled = threading.Event()
+        self.servers: list[RSocketServer] = []
+        self.port = 0
+
+    async def request_stream(self, request: Payload) -> Any:
+        return self.answered(self.answer(request.data))
+
+    async def request_channel(self, request: Payload) -> Any:
+        receiver = Receiver()
+        # rsocket-py hands over the first element, which is in the frame that opens the channel, by itself.
+        requests = pyrs.just(request).concat(receiver.stream).map(lambda received: bytes(received.data))
+        return self.answered(self.answer(requests)), receiver
+
+    def answered(self, stream: pyrs.Publisher[bytes]) -> Any:
+        watched = pyrs.Stream(stream).do_on_request(self.requested.append).do_on_cancel(self.cancelled.set)
+        return to_rsocket(watched.map(Payload))
+
+    async def listen(self) -> asyncio.Server:
+        def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            self.servers.append(RSocketServer(TransportTCP(reader, writer), handler_factory=lambda: self))
+
+        listening = await asyncio.start_server(serve, "127.0.0.1", 0)
+        self.port = listening.sockets[0].getsockname()[1]
+        return listening
+
+    async def hang_up(self) -> None:
+        for server in self.servers:
+            await server.close()
+
+
+class TestClient:
+    """Python asks through rsocket-java, and rsocket-py answers."""
+
+    @pytest.fixture
+    def connected_to(self, bridge: Bridge, recipe: ModuleType) -> Iterator[Any]:
+        """Connects to a server of rsocket-py's that answers so."""
+        running = []
+
+        def start(answer: Any) -> tuple[JavaObject, Peer]:
+            peer = Peer(answer)
+            listening = on_loop(peer.listen())
+            client = recipe.connect(bridge, "127.0.0.1", peer.port)
+            running.append((client, peer, listening))
+            return client, peer
+
+        yield start
+        for client, peer, listening in running:
+            client.dispose()
+            on_loop(peer.hang_up())
+            listening.close()
+
+    def test_request_stream(self, bridge: Bridge, recipe: ModuleType, connected_to: Any) -> None:
+        client, _ = connected_to(lambda request: pyrs.from_iterable(numbers(int(request))))
+        stream = recipe.request_stream(bridge, client, b"500")
+        assert stream.collect(timeout=DEADLINE) == list(numbers(500))
+        assert stream.count().block(DEADLINE) == 500  # a request of its own
+
+    def test_demand_is_request_n_and_a_cancel_arrives(
+        self, bridge: Bridge, recipe: ModuleType, connected_to: Any
+    ) -> None:
+        client, peer = connected_to(lambda request: Watched(lambda: numbers(10**9)))
+        received = Recorder(initial=2)
+        recipe.request_stream(bridge, client, b"").subscribe(received)
+        received.wait_elements(2)
+        received.subscribed().request(3)
+        assert received.wait_elements(5) == list(numbers(5))
+        assert peer.requested == [2, 3]
+        received.subscribed().cancel()
+        assert peer.cancelled.wait(DEADLINE)
+        assert received.elements == list(numbers(5))
+
+    def test_request_channel(self, bridge: Bridge, recipe: ModuleType, connected_to: Any) -> None:
+        client, _ = connected_to(lambda requests: requests.map(lambda number: b"%d" % (10 * int(number))))
+        sent = Watched(lambda: numbers(300))
+        stream = recipe.request_channel(bridge, client, sent)
+        assert stream.collect(timeout=DEADLINE) == [b"%d" % (10 * number) for number in range(300)]
+        assert sent.emitted == 300
+
+    def test_a_channel_asks_python_for_what_the_peer_asks(
+        self, bridge: Bridge, recipe: ModuleType, connected_to: Any
+    ) -> None:
+        taken = Recorder(initial=3)
+
+        def answer(requests: pyrs.Stream[bytes]) -> pyrs.Publisher[bytes]:
+            requests.subscribe(taken)
+            return pyrs.never()
+
+        client, _ = connected_to(answer)
+        sent = Watched(lambda: numbers(10**9))
+        recipe.request_channel(bridge, client, sent).subscribe(Recorder(initial=1))
+        assert taken.wait_elements(3)[:3] == list(numbers(3))
+        assert sent.requested <= 4  # rsocket-java asks for one to open the channel
+        taken.subscribed().cancel()
+        assert sent.cancelled.wait(DEADLINE)
+
+    def test_an_error_of_the_peer(self, bridge: Bridge, recipe: ModuleType, connected_to: Any) -> None:
+        client, _ = connected_to(lambda request: Watched(lambda: numbers(1), ValueError("the disk is full")))
+        received = Recorder(initial=5)
+        recipe.request_stream(bridge, client, b"").subscribe(received)
+        error = received.failed()
+        assert isinstance(error, JavaError)
+        assert error.java_class == "io.rsocket.exceptions.ApplicationErrorException"
+        assert "the disk is full" in str(error)
+        assert received.elements == [b"0"]
+
+    def test_a_lost_connection(self, bridge: Bridge, recipe: ModuleType, connected_to: Any) -> None:
+        client, peer = connected_to(lambda request: Watched(lambda: numbers(10**9)))
+        received = Recorder(initial=1)
+        recipe.request_stream(bridge, client, b"").subscribe(received)
+        received.wait_elements(1)
+        on_loop(peer.hang_up())
+        error = received.failed()
+        assert isinstance(error, JavaError)
+        assert error.java_class == "java.nio.channels.ClosedChannelException"
+
+
+class TestServer:
+    """rsocket-py asks, and Python answers through rsocket-java."""
+
+    @pytest.fixture
+    def asking(self) -> Iterator[Any]:
+        """Connects rsocket-py to a server of rsocket-java's."""
+        running = []
+
+        async def connect(port: int) -> RSocketClient:
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            return await RSocketClient(single_transport_provider(TransportTCP(reader, writer))).__aenter__()
+
+        def start(server: JavaObject) -> RSocketClient:
+            client = on_loop(connect(server.address().getPort()))
+            running.append((client, server))
+            return client
+
+        yield start
+        for client, server in running:
+            on_loop(client.close())
+            server.dispose()
+
+    @staticmethod
+    def stream(client: RSocketClient, request: bytes) -> pyrs.Stream[bytes]:
+        answers = from_rsocket(lambda: client.request_stream(Payload(request)), loop=background_loop())
+        return answers.map(lambda payload: payload.data)
+
+    def test_request_stream(self, bridge: Bridge, recipe: ModuleType, asking: Any) -> None:
+        client = asking(recipe.serve_stream(bridge, lambda request: pyrs.from_iterable(numbers(int(request)))))
+        assert self.stream(client, b"500").collect(timeout=DEADLINE) == list(numbers(500))
+
+    def test_request_n_is_demand_and_a_cancel_arrives(self, bridge: Bridge, recipe: ModuleType, asking: Any) -> None:
+        source = Watched(lambda: numbers(10**9))
+        client = asking(recipe.serve_stream(bridge, lambda request: source))
+        received = Recorder(initial=2)
+        self.stream(client, b"").subscribe(received)
+        received.wait_elements(2)
+        received.subscribed().request(3)
+        assert received.wait_elements(5) == list(numbers(5))
+        assert source.requested == 5
+        received.subscribed().cancel()
+        assert source.cancelled.wait(DEADLINE)
+
+    def test_request_channel(self, bridge: Bridge, recipe: ModuleType, asking: Any) -> None:
+        server = recipe.serve_channel(bridge, lambda requests: requests.map(lambda number: b"%d" % (10 * int(number))))
+        client = asking(server)
+
+        def channel() -> Any:
+            rest = to_rsocket(pyrs.from_iterable(numbers(300)).skip(1).map(Payload))
+            return client.request_channel(Payload(b"0"), rest)
+
+        answers = from_rsocket(channel, loop=background_loop()).map(lambda payload: payload.data)
+        assert answers.collect(timeout=DEADLINE) == [b"%d" % (10 * number) for number in range(300)]
+
+    def test_a_channel_asks_the_peer_for_what_python_asks(
+        self, bridge: Bridge, recipe: ModuleType, asking: Any
+    ) -> None:
+        taken = Recorder(initial=3)
+
+        def answer(requests: pyrs.Stream[bytes]) -> pyrs.Publisher[bytes]:
+            requests.subscribe(taken)
+            return pyrs.never()
+
+        client = asking(recipe.serve_channel(bridge, answer))
+        sent = Watched(lambda: map(Payload, numbers(10**9)))
+        channel = from_rsocket(
+            lambda: client.request_channel(Payload(b"first"), to_rsocket(sent)), loop=background_loop()
+        )
+        channel.subscribe(Recorder(initial=1))
+        assert taken.wait_elements(3) == [b"first", *numbers(2)]
+        assert sent.requested <= 3
+        taken.subscribed().cancel()
+        assert sent.cancelled.wait(DEADLINE)
+
+    def test_python_fails(self, bridge: Bridge, recipe: ModuleType, asking: Any) -> None:
+        failing = Watched(lambda: numbers(1), ValueError("the disk is full"))
+        client = asking(recipe.serve_stream(bridge, lambda request: failing))
+        received = Recorder(initial=5)
+        self.stream(client, b"").subscribe(received)
+        error = received.failed()
+        assert "ValueError: the disk is full" in str(error)  # a RuntimeError of rsocket-py's
+        assert received.elements == [b"0"]
+
+    def test_a_client_that_is_gone_cancels_python(self, bridge: Bridge, recipe: ModuleType, asking: Any) -> None:
+        source = Watched(lambda: numbers(10**9))
+        client = asking(recipe.serve_stream(bridge, lambda request: source))
+        received = Recorder(initial=1)
+        self.stream(client, b"").subscribe(received)
+        received.wait_elements(1)
+        on_loop(client.close())
+        assert source.cancelled.wait(DEADLINE)
