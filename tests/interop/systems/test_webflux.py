@@ -63,8 +63,12 @@ def connected(port: int, path: str = "/events") -> http.client.HTTPResponse:
     client = http.client.HTTPConnection("127.0.0.1", port, timeout=DEADLINE)
     client.connect()
     client.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65_536)
-    client.request("GET", path, headers={"Connection": "close"})
-    return client.getresponse()
+    try:
+        client.request("GET", path, headers={"Connection": "close"})
+        return client.getresponse()
+    except BaseException:
+        client.close()
+        raise
 
 
 def events_in(body: bytes) -> list[str]:
