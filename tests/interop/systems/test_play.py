@@ -1,0 +1,162 @@
+"""Play, with its HTTP server embedded: bodies of requests and of responses."""
+
+from __future__ import annotations
+
+import http.client
+import itertools
+import socket
+from collections.abc import Iterator
+from concurrent.futures import Future
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+import pyrs
+from pyrs.errors import JavaError
+from pyrs.jvm import Bridge, JavaObject
+from tests.interop.harness import DEADLINE, Recorder, Watched
+from tests.interop.systems.system import System
+
+SYSTEM = System(
+    name="Play",
+    packages=("org.playframework:play-pekko-http-server_2.13:3.0.9", "org.playframework:play-java_2.13:3.0.9"),
+    component="its Pekko HTTP server, embedded",
+    source="a request's body, by `Accumulator.source()`: `ByteString`, as bytes",
+    sink="`Results.ok().chunked`: bytes",
+    ordering="kept",
+    delivery="as HTTP: once; a body that breaks off is an error on either side",
+    cancel="the request's body is read no further",
+    gateways=("jpype", "spark"),
+)
+
+CHUNK = bytes(64 << 10)
+MEGABYTE = 1 << 20
+BUFFERED = 32 * MEGABYTE
+"""More than all that lies between Python and a client: windows, Pekko's buffers, the sockets' buffers."""
+
+
+class Answers:
+    """What the server does; each test sets its own."""
+
+    def __init__(self) -> None:
+        self.now: Any = None
+
+    def __call__(self, request: JavaObject, body: pyrs.Stream[bytes]) -> pyrs.Publisher[bytes]:
+        answer: pyrs.Publisher[bytes] = self.now(request, body)
+        return answer
+
+
+@pytest.fixture(scope="module")
+def answers() -> Answers:
+    return Answers()
+
+
+@pytest.fixture(scope="module")
+def port(connected: tuple[Bridge, Any], recipe: ModuleType, answers: Answers) -> Iterator[int]:
+    server = recipe.start(connected[0], answers)
+    yield server.httpPort().get()
+    server.stop()
+
+
+@pytest.fixture
+def client(port: int) -> Iterator[http.client.HTTPConnection]:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=DEADLINE)
+    yield connection
+    connection.close()
+
+
+def upload(port: int) -> socket.socket:
+    """A request whose body has begun."""
+    connection = socket.create_connection(("127.0.0.1", port), timeout=DEADLINE)
+    connection.sendall(b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000000000\r\n\r\n")
+    return connection
+
+
+def until_closed(connection: socket.socket) -> bytes:
+    received = b""
+    try:
+        while part := connection.recv(len(CHUNK)):
+            received += part
+    except ConnectionResetError:
+        pass
+    return received
+
+
+class TestPythonIntoAResponse:
+    def test_elements(self, client: http.client.HTTPConnection, answers: Answers) -> None:
+        lines = [f"line {number}\n".encode() for number in range(10_000)]
+        answers.now = lambda request, body: pyrs.from_iterable(lines)
+        client.request("GET", "/lines")
+        response = client.getresponse()
+        assert (response.status, response.getheader("Transfer-Encoding")) == (200, "chunked")
+        assert response.read() == b"".join(lines)
+
+    def test_demand_and_cancel(self, client: http.client.HTTPConnection, answers: Answers) -> None:
+        source = Watched(lambda: itertools.repeat(CHUNK))
+        answers.now = lambda request, body: source
+        client.request("GET", "/endless")
+        response = client.getresponse()
+        assert len(response.read(len(CHUNK))) == len(CHUNK)
+        assert not source.cancelled.wait(1.0), "the client is there, and reads nothing"
+        assert source.emitted * len(CHUNK) < BUFFERED
+        response.close()
+        client.close()
+        assert source.cancelled.wait(DEADLINE)
+        assert source.emitted * len(CHUNK) < BUFFERED
+
+    def test_error(self, client: http.client.HTTPConnection, answers: Answers) -> None:
+        answers.now = lambda request, body: Watched(lambda: iter([b"one", b"two"]), LookupError("no third"))
+        client.request("GET", "/broken")
+        with pytest.raises((http.client.IncompleteRead, ConnectionResetError)):
+            client.getresponse().read()
+
+
+class TestARequestIntoPython:
+    def test_a_python_stage_between_request_and_response(
+        self, client: http.client.HTTPConnection, answers: Answers
+    ) -> None:
+        answers.now = lambda request, body: body.map(bytes.upper)
+        client.request("POST", "/shout", body=iter([b"to be ", b"or not ", b"to be"]), encode_chunked=True)
+        assert client.getresponse().read() == b"TO BE OR NOT TO BE"
+
+    def test_demand_and_cancel(self, port: int, answers: Answers) -> None:
+        received = Recorder(initial=1)
+        verdict: Future[bytes] = Future()
+
+        def answer(request: JavaObject, body: pyrs.Stream[bytes]) -> pyrs.Publisher[bytes]:
+            body.subscribe(received)
+            return pyrs.from_future(verdict)
+
+        answers.now = answer
+        with upload(port) as connection:
+            sent = 0
+            connection.settimeout(1.0)
+            with pytest.raises(TimeoutError):
+                while sent < BUFFERED:
+                    sent += connection.send(CHUNK)
+            assert sent < BUFFERED, "nobody has asked for it"
+            assert len(received.wait_elements(1)) == 1
+            received.subscribed().request(10)
+            received.wait_elements(11)
+            received.subscribed().cancel()
+            verdict.set_result(b"that is enough")
+            connection.settimeout(DEADLINE)
+            assert b"that is enough" in until_closed(connection), "Play reads no further, and closes the connection"
+        assert len(received.elements) == 11
+        assert received.ending is None
+
+    def test_error(self, port: int, answers: Answers) -> None:
+        received = Recorder(initial=pyrs.UNBOUNDED)
+
+        def answer(request: JavaObject, body: pyrs.Stream[bytes]) -> pyrs.Publisher[bytes]:
+            body.subscribe(received)
+            return pyrs.empty()
+
+        answers.now = answer
+        with upload(port) as connection:
+            connection.sendall(b"the beginning")
+            assert received.wait_elements(1) == [b"the beginning"]
+        error = received.failed()
+        assert isinstance(error, JavaError)
+        assert "Entity stream truncation" in str(error)
