@@ -22,6 +22,7 @@ from pyrs.spark.source_server import Server
 
 __all__ = ["read_stream", "why_no_source"]
 
+_BATCHES = 8
 _numbers = count(1)
 _servers: WeakValueDictionary[Path, Server] = WeakValueDictionary()
 """By the folder of the journal: its thread keeps a server."""
@@ -35,6 +36,7 @@ def read_stream(
     capacity: int | None = None,
     on_restart: str | Callable[[int], Publisher[Any]] = "fail",
     journal: str | PathLike[str] | None = None,
+    as_: str = "rows",
 ) -> Any:
     """Return a streaming DataFrame of a Publisher's elements, which come as fast as Spark commits them.
 
@@ -53,6 +55,11 @@ def read_stream(
     rows before it, with an error that names the element, the field and both types. The error of the publisher does
     so, too. Where the publisher completes the query has nothing more to do, and waits; one with
     ``trigger(availableNow=True)`` reads until then, and ends (before PySpark 4.2 it reads one batch).
+
+    With ``as_="arrow"`` each element is a ``pyarrow.RecordBatch`` with the columns of the schema, by name and cast
+    where nothing is lost. Offsets, ``max_rows`` and the function of ``on_restart`` count rows all the same, and what
+    is larger than a batch of Spark's is divided. ``capacity`` counts elements, 8 by default: for each another one is
+    requested when Spark has committed its last row.
 
     Each offset is the number of an element and an epoch, which names the numbering. What Spark has not committed is
     held, and a batch that failed is read again, the same, by the next query over that checkpoint: each element is in
@@ -83,13 +90,14 @@ def read_stream(
         schema: a ``StructType``, or text such as ``"id long, name string"``.
         max_rows: how many elements a batch has at most. A batch is a part of its tasks, so it travels in memory.
         capacity: how many elements are held at most, twice ``max_rows`` by default. Spark commits a batch when it
-            plans the next: so it has to be greater than ``max_rows``.
+            plans the next: so it has to be greater than ``max_rows``, or at least 2 where elements are batches.
         on_restart: ``"fail"``, ``"new-epoch"``, or a function of a number that returns a Publisher.
         journal: a folder on a local disk, for this stream alone.
+        as_: what the elements are: ``"rows"`` or ``"arrow"``.
 
     Raises:
         TypeError: spark is no SparkSession, publisher no Publisher, or the others are of no fitting type.
-        ValueError: capacity is not greater than max_rows, or on_restart is none of these.
+        ValueError: capacity is too small, or on_restart or as_ is none of these.
         NotImplementedError: PySpark is older than 4.0; or than 4.2, and on_restart is a function without a journal.
         JvmUnavailable: the session is one of Spark Connect, was stopped, or runs with ``PYSPARK_PIN_THREAD=false``.
         JournalDamaged: a file of the journal is not as it was written, its rows are of another schema, or another
@@ -108,8 +116,12 @@ def read_stream(
         raise NotImplementedError(f"read_stream: {reason}")
     checked_publisher(publisher, "publisher")
     rows = checked_natural(max_rows, "max_rows", 1)
-    room = 2 * rows if capacity is None else checked_natural(capacity, "capacity", 1)
-    if room <= rows:
+    if as_ not in ("rows", "arrow"):
+        raise ValueError(f"as_ must be 'rows' or 'arrow', not {as_!r}")
+    whole = as_ == "arrow"
+    usual, least = (_BATCHES, 2) if whole else (2 * rows, 1)
+    room = usual if capacity is None else checked_natural(capacity, "capacity", least)
+    if room <= rows and not whole:
         raise ValueError(
             f"capacity must be greater than max_rows, {rows}, not {room}: Spark commits a batch when it plans the next "
             "one, so a batch that fills the capacity would never be followed by another"
@@ -125,7 +137,7 @@ def read_stream(
     encoder = RowEncoder(schema)  # never with large types: a journal is read in sessions of either kind
     kept = None if journal is None else _opened(fspath(journal))
     try:
-        hub = Hub(publisher, encoder, rows, room, on_restart, kept, context.defaultParallelism)
+        hub = Hub(publisher, encoder, rows, room, on_restart, kept, context.defaultParallelism, whole)
     except BaseException:
         if kept is not None:
             kept.close()

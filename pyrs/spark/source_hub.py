@@ -7,6 +7,7 @@ import logging
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
+from math import inf
 from typing import Any, NamedTuple
 from uuid import uuid4
 
@@ -51,6 +52,8 @@ class Hub:
         on_restart: ``"fail"``, ``"new-epoch"`` or a function.
         journal: where segments are kept on disk, too.
         parallelism: how many tasks a batch is divided among, where it is large enough.
+        whole: whether elements are Arrow batches, and not rows. Offsets and ``max_rows`` count rows all the same, and
+            ``capacity`` elements.
 
     Raises:
         JournalDamaged: what is in the journal is of another schema.
@@ -65,6 +68,7 @@ class Hub:
         on_restart: str | Callable[[int], Publisher[Any]],
         journal: Journal | None,
         parallelism: int = 1,
+        whole: bool = False,
     ) -> None:
         self._publisher = publisher
         self._encoder = encoder
@@ -73,6 +77,9 @@ class Hub:
         self._on_restart = on_restart
         self._journal = journal
         self._parallelism = parallelism
+        self._whole = whole
+        self._ends: deque[int] = deque()  # the rows with which elements end that are whole batches, and not committed
+        self._taken = 0
         self._intake: Intake | None = None
         self._pending: deque[pyarrow.RecordBatch] = deque()  # encoded, and in no segment
         self._segments: deque[Segment] = deque(journal.segments if journal else ())
@@ -101,7 +108,8 @@ class Hub:
         elif what == "latest":
             return [json.dumps(self._latest(start, bool(question.get("finish")), wanted)).encode()]
         elif what == "report":
-            sequence = max(self._encoded + len(self._intake), self._end) if self._intake else self._end
+            waiting = len(self._intake) if self._intake and not self._whole else 0
+            sequence = max(self._encoded + waiting, self._end) if self._intake else self._end
         elif what == "commit" and end:
             self._commit(end)
         else:
@@ -124,7 +132,7 @@ class Hub:
                 _log.warning("read_stream: what has come is not in the journal: %s", error)
                 return False
             return True
-        return len(intake) >= _CHUNK and self._encode()
+        return len(intake) >= (1 if self._whole else _CHUNK) and self._encode()
 
     def close(self) -> None:
         """Cancel, and let go of everything."""
@@ -142,7 +150,8 @@ class Hub:
         intake = self._begun()
         end = position
         for segment in self._segments:
-            if segment.end > position and (end == position or segment.end - position <= self._max_rows):
+            fits = segment.end - position <= self._max_rows and segment.end <= self._limit(position)
+            if segment.end > position and (end == position or fits):
                 end = segment.end
         room = self._max_rows - (end - position)
         if end == self._end and room > 0:
@@ -150,7 +159,7 @@ class Hub:
                 intake.wait(_LOOK_SECONDS)
                 if not wanted():
                     raise ConnectionError("the query does not wait any more")
-            end = self._cut(room)
+            end = self._cut(room, position)
         error = self._error or intake.error  # looked at first: what came before it is there by then
         if error is not None and end == position and not len(intake):
             raise error
@@ -169,7 +178,7 @@ class Hub:
         if first > last:
             raise OffsetRefused(f"the batch from {first} to {last} runs backwards")
         intake = self._begun()
-        if last > self._end and last - first >= self._capacity:
+        if last > self._end and last - first >= self._capacity and not self._whole:
             intake.allow(last - first + 1 - self._capacity)  # a batch of a time when there was more room
         while last > self._end:
             self._cut(min(last - self._end, self._max_rows))
@@ -179,6 +188,8 @@ class Hub:
                     raise error
                 if ended:
                     raise OffsetRefused(f"the publisher ended at {self._end}, in the middle of a batch up to {last}")
+                if self._whole and intake.is_spent:
+                    intake.allow(1)  # how many elements make up the batch shows when they are there
                 intake.wait(_LOOK_SECONDS)
                 if not wanted():
                     raise ConnectionError("the query does not wait any more")
@@ -193,8 +204,11 @@ class Hub:
         while self._segments and self._segments[0].end <= end.sequence:
             segment = self._segments.popleft()
             self._base = segment.end
-            if self._intake is not None:
+            if self._intake is not None and not self._whole:
                 self._intake.allow(segment.end - segment.start)
+        while self._ends and self._ends[0] <= self._base:
+            self._ends.popleft()
+            self._begun().allow(1)
         if self._journal is not None:
             self._journal.trim(self._base)
 
@@ -239,13 +253,25 @@ class Hub:
                 publisher = checked_publisher(self._on_restart(self._end), "what on_restart returns")
             self._intake = Intake(publisher)
             # At least one more than is held: with less no batch could follow, and without one nothing is committed.
-            self._intake.allow(max(self._capacity - (self._end - self._base), 1))
+            held = 0 if self._whole else self._end - self._base
+            self._intake.allow(max(self._capacity - held, 1))
         return self._intake
 
-    def _cut(self, most: int) -> int:
-        """Make a segment of what has come, up to this many elements, and return where the last segment ends."""
+    def _limit(self, position: int) -> float:
+        """Return where a batch from here has to end, so that an element at least may come after it (see _begun)."""
+        ends = [end for end in self._ends if end > position]
+        return ends[self._capacity - 2] if len(ends) >= self._capacity else inf
+
+    def _cut(self, most: int, position: int | None = None) -> int:
+        """Make a segment of what has come, and return where the last segment ends.
+
+        Args:
+            most: how many rows it has at most.
+            position: where the batch begins that it is for; None for where it begins itself.
+        """
         while self._encoded - self._end < most and self._encode():
             pass
+        most = int(min(most, self._limit(self._end if position is None else position) - self._end))
         batches, count = [], 0
         while self._pending and count < most:
             batch = self._pending.popleft()
@@ -269,20 +295,29 @@ class Hub:
     def _encode(self) -> bool:
         """Encode elements that have come; False if there are none."""
         intake = self._begun()
-        elements = [] if self._error else intake.take(_CHUNK)
+        elements = [] if self._error else intake.take(1 if self._whole else _CHUNK)
         if not elements:
             return False
         try:
-            batch = self._encoder.batch(elements, self._encoded)
+            if self._whole:
+                batch = self._encoder.fitted(elements[0], self._taken)
+            else:
+                batch = self._encoder.batch(elements, self._encoded)
         except Exception as error:
             # Those before the one that does not fit are rows all the same.
-            good = error.element - self._encoded if isinstance(error, SchemaMisfit) else 0
+            good = error.element - self._encoded if isinstance(error, SchemaMisfit) and not self._whole else 0
             batch = self._encoder.batch(elements[:good], self._encoded)
             self._error = error
             intake.fail(error)
         self._encoded += batch.num_rows
         if batch.num_rows:
             self._pending.append(batch)
+        if self._whole and not self._error:
+            self._taken += 1
+            if batch.num_rows:
+                self._ends.append(self._encoded)
+            else:
+                intake.allow(1)
         return True
 
 

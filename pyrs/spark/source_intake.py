@@ -51,6 +51,12 @@ class Intake(Subscriber[Any]):
         elements = self._elements
         return [elements.popleft() for _ in range(min(most, len(elements)))]
 
+    @property
+    def is_spent(self) -> bool:
+        """Whether all that was allowed has come."""
+        with self._changed:
+            return not self._allowed and self.received == self._requested
+
     def __len__(self) -> int:
         return len(self._elements)
 

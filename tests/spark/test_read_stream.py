@@ -14,6 +14,7 @@ import pytest
 
 pytest.importorskip("pyspark.sql.datasource", reason="PySpark 3.5 has no Python Data Sources")
 
+import pyarrow
 import pyspark
 
 import pyrs
@@ -108,6 +109,13 @@ def test_the_least_capacity_does_not_block(spark: Any, sink: Sink) -> None:
     numbers = pyrs.range(5).map(lambda n: (n,))
     sink.start(ps.read_stream(spark, numbers, "n long", max_rows=1, capacity=2))
     assert sink.await_rows(5) == [(n,) for n in range(5)]
+
+
+def test_elements_that_are_batches(spark: Any, sink: Sink) -> None:
+    batches = pyrs.range(6).map(lambda n: pyarrow.RecordBatch.from_pydict({"s": [str(n)] * 5, "n": [n] * 5}))
+    sink.start(ps.read_stream(spark, batches, "n int, s string", max_rows=7, capacity=2, as_="arrow"))
+    assert sink.await_rows(30) == [(n, str(n)) for n in range(6) for _ in range(5)]
+    assert all(len(rows) <= 7 for rows in sink.batches.values())
 
 
 @pytest.mark.skipif(not SAYS_WHERE, reason="before Spark 4.2 one batch is read")
@@ -279,6 +287,10 @@ def test_bad_arguments(spark: Any) -> None:
         read(max_rows=0)
     with pytest.raises(ValueError, match="capacity must be greater than max_rows, 10, not 10: Spark commits a batch"):
         read(max_rows=10, capacity=10)
+    with pytest.raises(ValueError, match="as_ must be 'rows' or 'arrow', not 'pandas'"):
+        read(as_="pandas")
+    with pytest.raises(ValueError, match="capacity must be at least 2"):
+        read(as_="arrow", capacity=1)
     with pytest.raises(ValueError, match="on_restart must be 'fail', 'new-epoch' or a function, not 'again'"):
         read(on_restart="again")
 

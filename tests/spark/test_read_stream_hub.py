@@ -10,6 +10,7 @@ from pathlib import Path
 from threading import Event
 from typing import Any
 
+import pyarrow
 import pytest
 
 pytest.importorskip("pyspark.sql.datasource")
@@ -68,6 +69,7 @@ class Driver:
             capacity,
             options.pop("on_restart", "fail"),
             None if journal is None else Journal(journal),
+            whole=options.pop("whole", False),
         )
         self.lives = True
         self.closed = Event()
@@ -405,3 +407,63 @@ def _encoded(*rows: Any) -> bytes:
         writer.write_batch(batch)
     data: bytes = sink.getvalue().to_pybytes()
     return data
+
+
+def batch_of(*numbers: int) -> Any:
+    return pyarrow.RecordBatch.from_pydict({"n": pyarrow.array(numbers, pyarrow.int64())})
+
+
+def test_batches_are_divided_and_joined_and_count_as_elements(driver: Callable[..., Driver]) -> None:
+    publisher: TestPublisher[Any] = TestPublisher(timeout=DEADLINE)
+    planner = driver(publisher, max_rows=3, capacity=4, whole=True).planner()
+    assert planner.plan() is None
+    publisher.await_requested(4)
+    publisher.next(batch_of(0, 1, 2, 3, 4), batch_of(), batch_of(5), batch_of(6))
+    assert read(planner, 3) == [0, 1, 2]
+    publisher.await_requested(5)  # one of no rows needs no commit
+    assert planner.plan() == [3, 4, 5]
+    publisher.await_requested(5)
+    assert planner.plan() == [6]
+    publisher.await_requested(7)  # what has ended with 5 is committed
+    publisher.next(batch_of(7))
+    assert read(planner, 1) == [7]
+
+
+def test_small_batches_never_take_all_of_the_capacity(driver: Callable[..., Driver]) -> None:
+    """Spark commits a batch when there is another: so one of the elements is left for that."""
+    publisher: TestPublisher[Any] = TestPublisher(timeout=DEADLINE)
+    planner = driver(publisher, max_rows=100, capacity=3, whole=True).planner()
+    assert planner.plan() is None
+    publisher.await_requested(3).next(batch_of(0), batch_of(1, 2), batch_of(3))
+    assert planner.plan() == [0, 1, 2]
+    assert planner.plan() == [3]
+    publisher.await_requested(5)
+
+
+def test_batches_of_a_publisher_that_completes_all_arrive(driver: Callable[..., Driver], tmp_path: Path) -> None:
+    for journal in (None, tmp_path / "journal"):
+        batches = pyrs.range(20).map(lambda n: batch_of(*range(5 * n, 5 * n + 5)))
+        planner = driver(batches, max_rows=7, capacity=2, whole=True, journal=journal).planner()
+        assert read(planner, 100) == list(range(100))
+
+
+def test_a_batch_that_does_not_fit_fails_after_those_before_it(driver: Callable[..., Driver]) -> None:
+    wrong = pyarrow.RecordBatch.from_pydict({"m": [1]})
+    for element, text in ((wrong, "element 1, a batch: field 'n'"), ((2,), "element 1, .*: must be a RecordBatch")):
+        planner = driver(pyrs.just(batch_of(0), element), whole=True).planner()
+        assert read(planner, 1) == [0]
+        with pytest.raises(RuntimeError, match=text):
+            eventually(planner.plan)
+
+
+def test_a_function_gives_the_batches_from_a_row_on(driver: Callable[..., Driver]) -> None:
+    def batches(first: int) -> Any:
+        return pyrs.from_iterable([batch_of(n, n + 1) for n in range(first, first + 20, 2)])
+
+    one = driver(batches(0), max_rows=4, capacity=3, whole=True)
+    planner = one.planner()
+    first = len(read(planner, 8))
+    start, end = planner.position, {**planner.position, "sequence": first + 7}
+    one.die()
+    again = driver(batches(0), max_rows=4, capacity=2, whole=True, on_restart=batches).planner()
+    assert again.rows(start, end) == list(range(first, first + 7))
