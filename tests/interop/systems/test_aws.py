@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import socket
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
@@ -113,6 +114,21 @@ def test_demand_reaches_the_server_and_so_does_a_cancel(
     assert received.ending is None
 
 
+def test_cancel_before_the_response(bridge: Bridge, recipe: ModuleType, client: JavaObject) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        silent.settimeout(DEADLINE)
+        asking = recipe.s3_client(bridge, "us-east-1", f"http://127.0.0.1:{silent.getsockname()[1]}")
+        received = Recorder(initial=1)
+        recipe.read_object(bridge, asking, BUCKET, "key").subscribe(received)
+        connection, _ = silent.accept()
+        with connection:
+            connection.settimeout(DEADLINE)
+            assert connection.recv(1 << 16).startswith(b"GET /bucket/key")
+            received.subscribed().cancel()
+            assert connection.recv(1 << 16) == b"", "it is still open"
+        asking.close()
+
+
 def test_no_such_key(bridge: Bridge, recipe: ModuleType, client: JavaObject) -> None:
     received = Recorder(initial=1)
     recipe.read_object(bridge, client, BUCKET, "none").subscribe(received)
@@ -162,15 +178,24 @@ class TestListing:
         def pages() -> int:
             return server[1].read_text(encoding="utf-8").count("list-type=2")
 
+        def all_of_them() -> int:
+            before = pages()
+            recipe.objects(bridge, client, BUCKET, page_size=3).collect(timeout=DEADLINE)
+            return pages() - before
+
+        full = all_of_them()
+        assert full >= 4
         before = pages()
         received = Recorder(initial=2)
         recipe.objects(bridge, client, BUCKET, page_size=3).subscribe(received)
         received.wait_elements(2)
-        assert pages() - before == 1
+        all_of_them()  # time enough to fetch ahead, for who would
+        assert pages() - before == full + 1
         received.subscribed().request(2)
         received.wait_elements(4)
-        assert pages() - before == 2
         received.subscribed().cancel()
+        all_of_them()
+        assert pages() - before == 2 * full + 2
         assert received.ending is None
 
     def test_error(self, bridge: Bridge, recipe: ModuleType, client: JavaObject) -> None:
