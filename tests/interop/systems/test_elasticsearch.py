@@ -69,7 +69,7 @@ def until(condition: Callable[[], bool]) -> None:
     """Asks the node until it is so; each question is a request of its own."""
     end = time.monotonic() + DEADLINE
     while not condition():
-        assert time.monotonic() < end
+        assert time.monotonic() < end, f"not so within {DEADLINE} s"
 
 
 class TestSearches:

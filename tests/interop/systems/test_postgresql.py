@@ -36,6 +36,7 @@ SYSTEM = System(
 
 COPY = "COPY readings FROM STDIN WITH (FORMAT csv)"
 WAITS_FOR = "SELECT wait_event_type FROM pg_stat_activity WHERE pid = $1"
+LAST_STATEMENT = "SELECT query FROM pg_stat_activity WHERE pid = $1 AND state = 'idle'"
 STATE = "SELECT state FROM pg_stat_activity WHERE pid = $1"
 CHUNK = b"1," + b"x" * 65_000 + b"\n"
 
@@ -272,7 +273,7 @@ class TestNotifications:
     ) -> None:
         received = Recorder(initial=1)
         recipe.notifications(bridge, connection, "news").subscribe(received)
-        other.until("LISTEN news", "SELECT query FROM pg_stat_activity WHERE pid = $1 AND state = 'idle'", pid)
+        other.until("LISTEN news", LAST_STATEMENT, pid)
         for number in range(20):
             other.changed(f"NOTIFY news, 'number {number}'")
         assert len(received.wait_elements(1)) == 1
@@ -280,4 +281,18 @@ class TestNotifications:
         assert [each["parameter"] for each in received.wait_elements(20)] == [f"number {n}" for n in range(20)]
         assert received.elements[0]["name"] == "news"
         received.subscribed().cancel()
+        assert free(bridge, recipe, connection)
+
+    def test_too_many_are_an_error(
+        self, bridge: Bridge, recipe: ModuleType, connection: JavaObject, other: Database, pid: int
+    ) -> None:
+        received = Recorder()
+        recipe.notifications(bridge, connection, "news", most=2).subscribe(received)
+        other.until("LISTEN news", LAST_STATEMENT, pid)
+        spoken = "SELECT count(pg_notify('news', 'number ' || n)) FROM generate_series(0, 999) n"
+        assert other.value(spoken) == 1000
+        received.subscribed().request(1000)
+        assert "overrun" in str(received.failed())
+        heard = [each["parameter"] for each in received.elements]
+        assert heard == [f"number {n}" for n in range(len(heard))]
         assert free(bridge, recipe, connection)
