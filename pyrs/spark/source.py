@@ -63,8 +63,8 @@ def read_stream(
 
     Each offset is the number of an element and an epoch, which names the numbering. What Spark has not committed is
     held, and a batch that failed is read again, the same, by the next query over that checkpoint: each element is in
-    one batch, and in no other. One query reads at a time; one that comes while another reads takes its place. The
-    subscription lasts until the session stops.
+    one batch, and in no other. One query reads at a time; one that comes while another reads takes its place, and one
+    that joins the stream with itself fails. The subscription lasts until the session stops.
 
     If the driver's process ends, what it held is gone. What then becomes of a query with that checkpoint is for
     ``on_restart`` and ``journal`` to say:

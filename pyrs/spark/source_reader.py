@@ -131,7 +131,7 @@ def reader_source(name: str, schema: Any, port: int, token: bytes, max_rows: int
             while rest:
                 count = self._connection.recv_into(rest)
                 if not count:
-                    reason = "another query reads there now, or its session was stopped"
+                    reason = "another query reads there now (or this one twice), or its session was stopped"
                     raise ConnectionError(f"the process that read_stream was called in does not answer: {reason}")
                 rest = rest[count:]
             return bytes(data)
