@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import date, datetime, timezone
+from decimal import Decimal
 from types import ModuleType
 from typing import Any
+from uuid import UUID
 
 import pytest
 
@@ -32,6 +35,11 @@ MANY = 1000
 FIRST_WINDOW = 16
 PAGES_AHEAD = 5  # four that wait, and one that is on its way
 UNBOUNDED = 2**62
+PEOPLE = (
+    "id uuid, born date, seen timestamp, height double, fee decimal, photo blob, tags list<text>, sizes map<text, int>"
+)
+
+pytestmark = pytest.mark.timeout(300)  # the first test's setup starts two JVMs, one of them a database
 
 
 @pytest.fixture(scope="module")
@@ -45,9 +53,10 @@ def session(
             opened.execute(
                 "CREATE KEYSPACE shop WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}"
             )
-            for table in ("numbers", "endless", "refused", "gone"):
+            for table in ("numbers", "gone"):
                 columns = "part int, number int, tens bigint, PRIMARY KEY (part, number)"
                 opened.execute(f"CREATE TABLE shop.{table} ({columns})")
+            opened.execute(f"CREATE TABLE shop.people (name text PRIMARY KEY, {PEOPLE})")
             yield opened
         finally:
             opened.close()
@@ -61,8 +70,8 @@ def numbers(connected: tuple[Bridge, object], session: JavaObject, recipe: Modul
     return "SELECT number, tens FROM shop.numbers WHERE part = 0"
 
 
-def row(number: int) -> dict[str, int]:
-    return {"part": 0, "number": number, "tens": number // 10}
+def row(number: int, part: int = 0) -> dict[str, int]:
+    return {"part": part, "number": number, "tens": number // 10}
 
 
 class Paged:
@@ -87,6 +96,28 @@ class TestQueries:
         integer = bridge.java_class("java.lang.Integer")
         found = recipe.rows(bridge, session, f"{numbers} AND number < ?", integer(3))
         assert found.collect(timeout=DEADLINE) == [{"number": number, "tens": 0} for number in range(3)]
+
+    def test_values(self, bridge: Bridge, session: JavaObject, recipe: ModuleType) -> None:
+        ada = {"name": "Ada", "height": 1.5, "tags": ["one", "two"], "sizes": {"shoe": 38}}
+        other = {
+            "id": str(UUID(int=5)),
+            "born": "1815-12-10",
+            "seen": "2024-01-02T03:04:05Z",
+            "fee": "2.50",
+            "photo": "0xff",
+        }
+        recipe.insert(bridge, session, "shop.people", pyrs.just({**ada, **other})).collect(timeout=DEADLINE)
+        [found] = recipe.rows(bridge, session, "SELECT * FROM shop.people WHERE name = ?", "Ada").collect(
+            timeout=DEADLINE
+        )
+        assert found == {
+            **ada,
+            "id": UUID(int=5),
+            "born": date(1815, 12, 10),
+            "seen": datetime(2024, 1, 2, 3, 4, 5, tzinfo=timezone.utc),
+            "fee": Decimal("2.50"),
+            "photo": b"\xff",
+        }
 
     @pytest.mark.parametrize("exact", [False, True])
     def test_demand(self, bridge: Bridge, session: JavaObject, numbers: str, recipe: ModuleType, exact: bool) -> None:
@@ -136,21 +167,21 @@ class TestQueries:
 
 class TestInserts:
     def test_demand_and_cancel(self, bridge: Bridge, session: JavaObject, recipe: ModuleType) -> None:
-        source = Watched(lambda: map(row, range(10**9)))
+        source = Watched(lambda: (row(number, part=1) for number in range(10**9)))
         received = Recorder(initial=100)
-        recipe.insert(bridge, session, "shop.endless", pyrs.Stream(source), at_once=8).subscribe(received)
+        recipe.insert(bridge, session, "shop.numbers", pyrs.Stream(source), at_once=8).subscribe(received)
         received.wait_elements(100)
         received.subscribed().cancel()
         assert source.cancelled.wait(DEADLINE)
         assert 100 <= source.emitted <= 100 + 2 * 8
-        written = session.execute("SELECT count(*) FROM shop.endless").one().getLong(0)
+        written = session.execute("SELECT count(*) FROM shop.numbers WHERE part = 1").one().getLong(0)
         assert 100 <= written <= source.emitted
 
     def test_error(self, bridge: Bridge, session: JavaObject, recipe: ModuleType) -> None:
-        rows = [*map(row, range(20)), {"part": 0, "number": "twenty"}, *map(row, range(21, 1000))]
+        rows = [{"part": 2, "number": number} for number in [*range(20), "twenty", *range(21, 1000)]]
         source = Watched(lambda: iter(rows))
         received = Recorder(initial=1000)
-        recipe.insert(bridge, session, "shop.refused", pyrs.Stream(source), at_once=1).subscribe(received)
+        recipe.insert(bridge, session, "shop.numbers", pyrs.Stream(source), at_once=1).subscribe(received)
         error = received.failed()
         assert isinstance(error, JavaError)
         assert "Unable to make int from 'twenty'" in str(error)
