@@ -5,7 +5,7 @@ from __future__ import annotations
 import select
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
 from tests.interop.harness import DEADLINE
@@ -34,24 +34,33 @@ class Relay:
         self.upstream = 0
         self.stalled = threading.Event()
         self.client_gone = threading.Event()
-        self._start(self._accept)
+        self._accepting = self._start(self._accept)
 
-    def _start(self, target: object, *arguments: object) -> None:
-        threading.Thread(target=target, args=arguments, name="pyrs-test-relay", daemon=True).start()  # type: ignore[arg-type]
+    def _start(self, target: Callable[..., None], *arguments: object) -> threading.Thread:
+        thread = threading.Thread(target=target, args=arguments, name="pyrs-test-relay", daemon=True)
+        thread.start()
+        return thread
 
     def _accept(self) -> None:
         with suppress(OSError):  # closed
             while True:
                 client, _ = self._listener.accept()
-                server = socket.create_connection(("127.0.0.1", self._server_port), DEADLINE)
-                for end in (client, server):
-                    # Small buffers: what is on the way shall be little beside what a test transfers.
-                    end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 16)
-                    end.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 16)
-                    end.settimeout(None)
-                    self._sockets.append(end)
-                self._start(self._pass_on, client, server, "upstream")
-                self._start(self._pass_on, server, client, "downstream")
+                try:
+                    server = socket.create_connection(("127.0.0.1", self._server_port), DEADLINE)
+                except OSError:  # as the client will see
+                    client.close()
+                    continue
+                self._join(client, server)
+
+    def _join(self, client: socket.socket, server: socket.socket) -> None:
+        for end in (client, server):
+            # Small buffers: what is on the way shall be little beside what a test transfers.
+            end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 16)
+            end.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 16)
+            end.settimeout(None)
+            self._sockets.append(end)
+        self._start(self._pass_on, client, server, "upstream")
+        self._start(self._pass_on, server, client, "downstream")
 
     def _pass_on(self, source: socket.socket, target: socket.socket, way: str) -> None:
         with suppress(OSError, ValueError):  # the other thread has closed them
@@ -72,6 +81,9 @@ class Relay:
 
     def close(self) -> None:
         """Ends every connection."""
+        with suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)  # ends an accept, which close() alone would leave waiting
+        self._accepting.join(DEADLINE)
         self._listener.close()
         for end in self._sockets:
             end.close()
