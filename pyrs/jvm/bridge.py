@@ -100,6 +100,7 @@ class Bridge:
 
         Raises:
             JavaError: the JVM sees no such class; the message says how to bring a jar in.
+            TypeError: the name is no text.
             LinkClosed: the bridge was closed.
 
         Example:
@@ -107,6 +108,8 @@ class Bridge:
             >>> bridge.from_jvm(Flux.range(1, 3)).collect()  # doctest: +SKIP
             [1, 2, 3]
         """
+        if not isinstance(name, str):
+            raise TypeError(f"java_class takes the name of a class as text, not {name!r}")
         self._check_open()
         return JavaClass(*self._references.command(Operation.CLASS, None, name))
 

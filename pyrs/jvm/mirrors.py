@@ -113,6 +113,13 @@ class JavaObject:
             raise AttributeError(name)
         return JavaMethod(self, java_name(name))
 
+    def __copy__(self) -> JavaObject:
+        # A second stand-in would give the handle back a second time. Java's own clone() is a method as any other.
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> JavaObject:
+        return self
+
     def __eq__(self, other: object) -> bool:
         if isinstance(other, JavaObject):
             return self._handle == other._handle and self._link is other._link

@@ -106,6 +106,12 @@ class TestArguments:
         assert bridge.java_class("java.lang.Math").floorMod(-7, 3) == 2
         assert bridge.java_class("java.util.ArrayList")(["a", "b"]).remove(0) == "a"
 
+    def test_a_number_never_becomes_infinite(self, bridge: Bridge) -> None:
+        number = bridge.java_class("java.lang.Float")
+        assert number.isInfinite(float("inf")) is True
+        with pytest.raises(JavaError, match=r"isInfinite for \(float\)"):
+            number.isInfinite(1e300)
+
     def test_the_most_specific_method_takes_none(self, bridge: Bridge) -> None:
         # String.valueOf(char[]) and valueOf(Object): javac takes the first too.
         with pytest.raises(JavaError, match="NullPointerException"):
@@ -167,6 +173,25 @@ class TestClasses:
         assert units.MINUTES.toSeconds(2) == 120
         assert {"MINUTES", "valueOf", "class_"} <= set(dir(units))
 
+    def test_public_members_of_a_class_that_is_not(self, bridge: Bridge) -> None:
+        assert bridge.java_class("interop.Members").INHERITED == 7
+        assert bridge.java_class("interop.Members$Hidden")(8).get() == 8
+
+    def test_a_name_that_is_none(self, bridge: Bridge) -> None:
+        for name in (None, 5, int):
+            with pytest.raises(TypeError, match="java_class takes the name of a class"):
+                bridge.java_class(name)  # type: ignore[arg-type]
+        with pytest.raises(JavaError, match=r"no class void\[\]"):
+            bridge.java_class("void[]")
+
+    def test_a_copy_is_the_same_object(self, bridge: Bridge) -> None:
+        held = bridge.java_class("java.util.ArrayList")
+        made = held()
+        # Each handle is given back once: a second stand-in would take the object from the first.
+        assert copy.copy(made) is made
+        assert copy.deepcopy([made])[0] is made
+        assert copy.deepcopy(held).class_ is held.class_
+
     def test_equality_and_text(self, bridge: Bridge) -> None:
         one, other = (bridge.java_class("java.util.List") for _ in range(2))
         assert one == other
@@ -195,7 +220,13 @@ class TestClasses:
             held.forEach(lambda each: each)
 
     def test_what_cannot_be_constructed(self, bridge: Bridge) -> None:
-        for name, why in (("java.util.List", "an interface"), ("java.io.InputStream", "abstract")):
+        reasons = {
+            "java.util.List": "an interface",
+            "java.io.InputStream": "abstract",
+            "int[]": "an array",
+            "int": "a primitive",
+        }
+        for name, why in reasons.items():
             with pytest.raises(JavaError, match=f"is {why}: it has no constructor"):
                 bridge.java_class(name)()
         with pytest.raises(JavaError, match="has no public constructor"):

@@ -182,7 +182,8 @@ final class Arguments {
         if (wanted == Double.class) {
             return whole || number instanceof Float ? (Object) number.doubleValue() : number;
         } else if (wanted == Float.class) {
-            return whole || number instanceof Double ? (Object) number.floatValue() : number;
+            boolean lost = Float.isInfinite(number.floatValue()) && !Double.isInfinite(number.doubleValue());
+            return !lost && (whole || number instanceof Double) ? (Object) number.floatValue() : number;
         } else if (!whole) {
             return number;
         } else if (wanted == Long.class) {

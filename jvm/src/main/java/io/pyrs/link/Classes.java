@@ -17,7 +17,7 @@ public final class Classes {
      * @throws ClassNotFoundException if there is none; it says how to bring a jar in
      */
     public static Class<?> find(String name, ClassLoader loader) throws ClassNotFoundException {
-        if (name.endsWith("[]")) {
+        if (name.endsWith("[]") && !name.equals("void[]")) {
             return Array.newInstance(find(name.substring(0, name.length() - 2), loader), 0).getClass();
         }
         for (Class<?> primitive : PRIMITIVES) {

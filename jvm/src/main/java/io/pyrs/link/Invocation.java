@@ -1,9 +1,11 @@
 package io.pyrs.link;
 
+import java.lang.reflect.AccessibleObject;
 import java.lang.reflect.Constructor;
 import java.lang.reflect.Executable;
 import java.lang.reflect.Field;
 import java.lang.reflect.InvocationTargetException;
+import java.lang.reflect.Member;
 import java.lang.reflect.Method;
 import java.lang.reflect.Modifier;
 import java.util.ArrayList;
@@ -50,10 +52,15 @@ public final class Invocation {
      */
     public static Object construct(Class<?> type, Object... arguments) throws Throwable {
         if (type.isInterface() || Modifier.isAbstract(type.getModifiers())) {
-            throw new NoSuchMethodException(type.getName() + " is " + (type.isInterface() ? "an interface" : "abstract")
-                    + ": it has no constructor to call");
+            String what = type.isInterface() ? "an interface" : type.isArray() ? "an array" : type.isPrimitive() ? "a primitive" : "abstract";
+            throw new NoSuchMethodException(type.getTypeName() + " is " + what + ": it has no constructor to call");
         }
-        List<Constructor<?>> candidates = List.of(type.getConstructors());
+        List<Constructor<?>> candidates = new ArrayList<>();
+        for (Constructor<?> each : type.getConstructors()) {
+            if (mayUse(each)) {
+                candidates.add(each);
+            }
+        }
         Constructor<?> best = chosen(candidates, type, "constructor", arguments);
         try {
             return best.newInstance(Arguments.fitted(best, arguments));
@@ -68,6 +75,7 @@ public final class Invocation {
         if (!Modifier.isStatic(field.getModifiers())) {
             throw new NoSuchFieldException(type.getName() + " has no static field " + name + ": it is a field of its objects");
         }
+        mayUse(field);
         return field.get(null);
     }
 
@@ -163,11 +171,15 @@ public final class Invocation {
     private static void addMethods(Class<?> type, String name, boolean onlyStatic, List<Method> candidates) {
         for (Method method : type.getMethods()) {
             boolean wanted = method.getName().equals(name) && (!onlyStatic || Modifier.isStatic(method.getModifiers()));
-            // A public class may inherit a public method from a class that is not: then it takes the class's own permission.
-            if (wanted && (Arguments.isPublic(method.getDeclaringClass()) || method.trySetAccessible())) {
+            if (wanted && mayUse(method)) {
                 candidates.add(method);
             }
         }
+    }
+
+    /** Whether a public member can be used: one of a class that is not public, perhaps inherited, needs its package to be open. */
+    private static <M extends AccessibleObject & Member> boolean mayUse(M member) {
+        return Arguments.isPublic(member.getDeclaringClass()) || member.trySetAccessible();
     }
 
     /** The public classes and interfaces of an object's class, nearest first. */

@@ -19,6 +19,11 @@ public final class ValueCopy {
         return new ValueDecoder(kept, ElementType.ANY).decode(buffer.take());
     }
 
+    /** References for an encoding that nobody reads. */
+    static References nowhere() {
+        return new Kept();
+    }
+
     /** References that go nowhere: each is the number of an object in a list. */
     private static final class Kept implements References {
         private final List<Object> objects = new ArrayList<>();

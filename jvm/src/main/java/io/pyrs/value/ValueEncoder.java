@@ -54,6 +54,7 @@ public final class ValueEncoder {
         boolean written = false;
         try {
             write(value, out, 0);
+            releaseAll(); // may fail: then the value is not written
             written = true;
         } catch (IOException | StackOverflowError e) {
             throw new ConversionException("a " + value.getClass().getName() + " cannot travel: " + e, e);
@@ -63,17 +64,19 @@ public final class ValueEncoder {
                 for (int i = 0; i < ownedCount; i++) {
                     references.disown(owned[i]);
                 }
-            }
-            if (releases != null && !releases.isEmpty()) {
-                releaseAll(written);
+                releaseRest();
             }
         }
     }
 
-    /** An element that is not encoded, because nobody wants it any more. */
+    /** An element that nobody wants any more: it is read to nowhere, so that what lies in it is released too. */
     public void discard(Object value) {
-        if (releases != null && value != null) {
-            conversion.formOf(value.getClass()).release(value);
+        if (releases != null) {
+            try {
+                new ValueEncoder(ValueCopy.nowhere(), conversion, true).encode(value, new ValueBuffer(256));
+            } catch (ConversionException unwanted) {
+                // It would have been an error only if somebody had wanted it.
+            }
         }
     }
 
@@ -84,16 +87,19 @@ public final class ValueEncoder {
         }
     }
 
-    private void releaseAll(boolean written) {
-        Runnable[] all = releases.toArray(new Runnable[0]);
-        releases.clear();
-        for (Runnable each : all) {
+    private void releaseAll() {
+        while (releases != null && !releases.isEmpty()) {
+            releases.remove(releases.size() - 1).run();
+        }
+    }
+
+    /** The same after a failure, which says more than those of the releases. */
+    private void releaseRest() {
+        while (releases != null && !releases.isEmpty()) {
             try {
-                each.run();
-            } catch (ConversionException released) {
-                if (written) {
-                    throw released; // else it says less than what is being thrown
-                }
+                releaseAll();
+            } catch (ConversionException refused) {
+                // It is off the list.
             }
         }
     }

@@ -48,7 +48,7 @@ public class ForeignTest {
         }
     }
 
-    private static final class Pooled implements PooledDataBuffer {
+    private static class Pooled implements PooledDataBuffer {
         private int position;
         int released;
 
@@ -177,6 +177,38 @@ public class ForeignTest {
         new ValueEncoder(new Recorder(), Conversion.AUTO, true).discard(pooled); // a reference: its owner is Python's user
         new ValueEncoder(new Recorder(), Conversion.of("values"), true).discard("text");
         assertEquals(pooled.released, 1);
+    }
+
+    @Test
+    public void whatLiesInADroppedElementIsReleased() {
+        Pooled first = new Pooled();
+        Pooled second = new Pooled();
+        Recorder references = new Recorder();
+        ValueEncoder encoder = new ValueEncoder(references, Conversion.of("values"), true);
+        encoder.discard(Map.of("parts", List.of(first, second)));
+        encoder.discard(Arrays.asList(new Object())); // it has no form, and nobody asks for it
+        assertEquals(List.of(first.released, second.released), List.of(1, 1));
+        assertEquals(references.owned, List.of());
+    }
+
+    @Test
+    public void whatCannotBeReleasedIsNotWritten() {
+        Pooled refuses = new Pooled() {
+            @Override
+            public boolean release() {
+                super.release();
+                throw new IllegalStateException("not now");
+            }
+        };
+        Pooled first = new Pooled();
+        Pooled last = new Pooled();
+        ValueBuffer buffer = new ValueBuffer(256);
+        ValueEncoder encoder = new ValueEncoder(new Recorder(), Conversion.of("values"), true);
+        ConversionException error =
+                expectThrows(ConversionException.class, () -> encoder.encode(List.of(first, refuses, last), buffer));
+        assertTrue(error.getMessage().contains("not now"), error.getMessage());
+        assertEquals(buffer.size(), 0);
+        assertEquals(List.of(first.released, refuses.released, last.released), List.of(1, 1, 1));
     }
 
     @Test

@@ -1,0 +1,24 @@
+package interop;
+
+import java.util.function.Supplier;
+
+/** Public members whose classes are not public. */
+public final class Members extends Inherited {
+    /** A class of this one alone, with a constructor for everybody. */
+    private static final class Hidden implements Supplier<Object> {
+        private final Object value;
+
+        public Hidden(Object value) {
+            this.value = value;
+        }
+
+        @Override
+        public Object get() {
+            return value;
+        }
+    }
+}
+
+class Inherited {
+    public static final int INHERITED = 7;
+}
