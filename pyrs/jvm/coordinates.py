@@ -9,7 +9,7 @@ __all__ = ["Coordinate"]
 
 _FORM = "group:artifact:version, group:artifact:version:classifier, or either with @jar behind it"
 _WORD = r"[A-Za-z0-9_][A-Za-z0-9_.+-]*"
-_VERSION = r"[A-Za-z0-9_.+,()\[\]-]+"  # ranges, too
+_VERSION = r"[A-Za-z0-9_+(\[\]][A-Za-z0-9_.+,()\[\]-]*"  # ranges, too
 _COORDINATE = re.compile(f"({_WORD}):({_WORD}):({_VERSION})(?::({_WORD}))?(@jar)?")
 _CHANGING = re.compile(r"-SNAPSHOT$|\+$|^latest\.|^[\[\](]")
 

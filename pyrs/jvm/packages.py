@@ -12,12 +12,14 @@ import os
 import re
 import sys
 import tempfile
+import zipfile
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from pyrs.errors import JvmUnavailable
 from pyrs.jvm import downloads
 from pyrs.jvm.coordinates import Coordinate
 from pyrs.jvm.ivy import IVY, run_ivy
@@ -58,7 +60,7 @@ def resolve(
         The jars, in an order that stays the same.
 
     Raises:
-        ValueError: a coordinate, a repository or an exclusion is malformed.
+        ValueError: a coordinate, a repository or an exclusion is malformed, or no class path can name the cache.
         JvmUnavailable: a package or one of its dependencies is not to be had, or there is no Java to resolve with.
 
     Example:
@@ -72,6 +74,8 @@ def resolve(
         return []
     # Resolved, because Ivy answers with canonical paths.
     folder = (downloads.cache_folder() / "packages" if cache is None else Path(os.fspath(cache))).resolve()
+    if os.pathsep in str(folder):
+        raise ValueError(f"no class path can name a file in {folder}: a {os.pathsep!r} ends an entry there")
     request = {
         "ivy": IVY.name,
         "packages": [asdict(coordinate) for coordinate in coordinates],
@@ -85,10 +89,28 @@ def resolve(
         return remembered
     names = ", ".join(map(str, coordinates))
     print(f"pyrs: resolving {names} into {folder} (the first time may take a while)", file=sys.stderr, flush=True)
-    jars = run_ivy(coordinates, roots, exclusions, folder)
+    jars = _fetched(coordinates, roots, exclusions, folder)
     if not changing:
-        _remember(record, folder, request, jars)
+        try:
+            _remember(record, folder, request, jars)
+        except OSError as error:
+            raise JvmUnavailable(f"packages cannot be resolved into {folder}: {error}") from error
     return jars
+
+
+def _fetched(
+    coordinates: Sequence[Coordinate], roots: Sequence[str], exclusions: Sequence[str], folder: Path
+) -> list[Path]:
+    """The jars by way of Ivy, which takes a file that is there for whole: one that was cut short is fetched again."""
+    for _ in range(2):
+        jars = run_ivy(coordinates, roots, exclusions, folder)
+        cut = [jar for jar in jars if not zipfile.is_zipfile(jar)]
+        if not cut:
+            return jars
+        for jar in cut:
+            jar.unlink(missing_ok=True)
+    names, places = ", ".join(jar.name for jar in cut), ", ".join(dict.fromkeys(roots))
+    raise JvmUnavailable(f"no jars, or cut short: {names}. Asked: {places}. Look at what is there under their addresses")
 
 
 def _several(values: Iterable[Any], name: str) -> Iterable[Any]:

@@ -107,7 +107,8 @@ def test_nothing_asked_for_is_nothing_done(monkeypatch: pytest.MonkeyPatch) -> N
 
 @pytest.mark.parametrize(
     "text",
-    ["", "org.example:top", "org.example/top/1.0", "a:b:c:d:e", "a:b:1.0@zip", "a:b:", " a:b:1", "a:b:1\n", "a:b:${x}"],
+    ["", "org.example:top", "org.example/top/1.0", "a:b:c:d:e", "a:b:1.0@zip", "a:b:", " a:b:1", "a:b:1\n", "a:b:${x}"]
+    + ["../..:b:1", "a:..:1", "a:b:..", "-a:b:1", "a:b:-1", "a b:c:1"],
 )
 def test_a_malformed_coordinate_is_named_with_the_form_that_is_due(text: str) -> None:
     with pytest.raises(ValueError, match="is no Maven coordinate: it takes the form group:artifact:version") as refused:
@@ -168,6 +169,21 @@ def test_a_jar_that_is_gone_or_cut_short_is_fetched_again(central: Path, damage:
     assert found[0].read_bytes() == content
 
 
+def test_a_jar_that_is_cut_short_is_not_taken_by_another_request(central: Path) -> None:
+    [jar] = resolve(["org.example:base:1.0"])
+    content = jar.read_bytes()
+    jar.write_bytes(content[:40])
+    found = resolve(["org.example:top:1.0"])
+    assert jar in found
+    assert jar.read_bytes() == content
+
+
+def test_a_repository_that_gives_no_jar_is_named(central: Path) -> None:
+    (central / "org/example/base/1.0/base-1.0.jar").write_bytes(b"<html>Please log in</html>")
+    with pytest.raises(JvmUnavailable, match=r"no jars, or cut short: .*base-1\.0\.jar\. Asked: file:.*central"):
+        resolve(["org.example:top:1.0"])
+
+
 def test_a_version_that_may_change_is_looked_up_each_time(central: Path) -> None:
     publish(central, "org.example:moving:1.0-SNAPSHOT")
     resolve(["org.example:moving:1.0-SNAPSHOT"])
@@ -214,6 +230,12 @@ def test_a_cache_behind_a_link_and_one_that_cannot_be_written(central: Path, tmp
     (tmp_path / "file").touch()
     with pytest.raises(JvmUnavailable, match=r"packages cannot be resolved into .*file"):
         resolve(["org.example:base:1.0"], cache=tmp_path / "file")
+    (tmp_path / "half").mkdir()
+    (tmp_path / "half" / "resolved").touch()
+    with pytest.raises(JvmUnavailable, match=r"packages cannot be resolved into .*half"):
+        resolve(["org.example:base:1.0"], cache=tmp_path / "half")
+    with pytest.raises(ValueError, match="no class path can name a file in"):
+        resolve(["org.example:base:1.0"], cache=tmp_path / f"a{os.pathsep}b")
 
 
 def test_ivy_comes_from_the_repository_where_spark_has_none(central: Path, monkeypatch: pytest.MonkeyPatch) -> None:
