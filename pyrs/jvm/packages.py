@@ -110,7 +110,7 @@ def _fetched(
         for jar in cut:
             jar.unlink(missing_ok=True)
     names, places = ", ".join(jar.name for jar in cut), ", ".join(dict.fromkeys(roots))
-    raise JvmUnavailable(f"no jars, or cut short: {names}. Asked: {places}. Look at what is there under their addresses")
+    raise JvmUnavailable(f"no jars, or cut short: {names}. Asked: {places}. Look at what is at their addresses")
 
 
 def _several(values: Iterable[Any], name: str) -> Iterable[Any]:

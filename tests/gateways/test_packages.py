@@ -107,8 +107,10 @@ def test_nothing_asked_for_is_nothing_done(monkeypatch: pytest.MonkeyPatch) -> N
 
 @pytest.mark.parametrize(
     "text",
-    ["", "org.example:top", "org.example/top/1.0", "a:b:c:d:e", "a:b:1.0@zip", "a:b:", " a:b:1", "a:b:1\n", "a:b:${x}"]
-    + ["../..:b:1", "a:..:1", "a:b:..", "-a:b:1", "a:b:-1", "a b:c:1"],
+    [
+        *("", "org.example:top", "org.example/top/1.0", "a:b:c:d:e", "a:b:1.0@zip", "a:b:", " a:b:1", "a:b:1\n"),
+        *("a:b:${x}", "../..:b:1", "a:..:1", "a:b:..", "-a:b:1", "a:b:-1", "a b:c:1"),
+    ],
 )
 def test_a_malformed_coordinate_is_named_with_the_form_that_is_due(text: str) -> None:
     with pytest.raises(ValueError, match="is no Maven coordinate: it takes the form group:artifact:version") as refused:
