@@ -175,7 +175,8 @@ class TestClasses:
 
     def test_public_members_of_a_class_that_is_not(self, bridge: Bridge) -> None:
         assert bridge.java_class("interop.Members").INHERITED == 7
-        assert bridge.java_class("interop.Members$Hidden")(8).get() == 8
+        hidden = bridge.java_class("interop.Members$Hidden")(8)
+        assert hidden.get() == hidden.own() == 8
 
     def test_a_name_that_is_none(self, bridge: Bridge) -> None:
         for name in (None, 5, int):

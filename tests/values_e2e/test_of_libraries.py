@@ -87,6 +87,7 @@ class TestOneObject:
     def test_of_the_table(self, bridge: Bridge) -> None:
         assert bridge.value_of(bridge.java_class("java.util.List").of(1, "a")) == [1, "a"]
         assert bridge.value_of(bridge.java_class("java.time.Duration").ofSeconds(90)) == dt.timedelta(seconds=90)
+        assert bridge.value_of(bridge.java_class("java.util.Optional").empty()) is None
 
     def test_of_no_row(self, bridge: Bridge, java: Any) -> None:
         point = java.new("interop.Table$Point", 1, 2)

@@ -16,6 +16,10 @@ public final class Members extends Inherited {
         public Object get() {
             return value;
         }
+
+        public Object own() {
+            return value;
+        }
     }
 }
 

@@ -113,7 +113,7 @@ public final class Commands {
         if (asReference) {
             encoder.encodeReference(result, buffer);
         } else {
-            encoder.encode(result, buffer);
+            encoder.encodeResult(result, buffer);
         }
         return new Answer(buffer.takeBatch(2), carried.take());
     }

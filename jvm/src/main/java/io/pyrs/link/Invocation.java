@@ -31,6 +31,9 @@ public final class Invocation {
         for (Class<?> type : publicTypes(target.getClass())) {
             addMethods(type, name, false, candidates);
         }
+        if (candidates.isEmpty()) { // a method of the class alone, which is not public
+            addMethods(target.getClass(), name, false, candidates);
+        }
         return call(candidates, target, target.getClass(), "method " + name, arguments);
     }
 

@@ -41,6 +41,15 @@ public final class ValueEncoder {
      * @throws ConversionException if it has no form; then the buffer is as it was before, and no handle was given away
      */
     public void encode(Object value, ValueBuffer out) {
+        encode(value, out, 0);
+    }
+
+    /** The same for a result, where an empty Optional is nil, as it is in a container. */
+    public void encodeResult(Object value, ValueBuffer out) {
+        encode(value, out, 1);
+    }
+
+    private void encode(Object value, ValueBuffer out, int depth) {
         if (value instanceof Long) {
             try {
                 out.packer.packLong((Long) value);
@@ -53,7 +62,7 @@ public final class ValueEncoder {
         ownedCount = 0;
         boolean written = false;
         try {
-            write(value, out, 0);
+            write(value, out, depth);
             releaseAll(); // may fail: then the value is not written
             written = true;
         } catch (IOException | StackOverflowError e) {
