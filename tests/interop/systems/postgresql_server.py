@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.interop.systems import debian
-from tests.interop.systems.servers import START_SECONDS, free_port
+from tests.interop.systems.servers import START_SECONDS, ended_with_the_tests, free_port
 
 DEBIAN = Path("/usr/lib/postgresql")
 USER = "pyrs"
@@ -60,7 +60,9 @@ def postgresql() -> Iterator[Server]:
         control = partial(run, programs / "pg_ctl", "-D", data, "-w", "-t", START_SECONDS)
         control("-l", log, "-o", OPTIONS.format(port=server.port), "start")
         try:
-            yield server
+            postmaster = int((data / "postmaster.pid").read_text(encoding="utf-8").splitlines()[0])
+            with ended_with_the_tests(postmaster):  # its processes end when it has
+                yield server
         finally:
             control("-m", "immediate", "stop")
     finally:

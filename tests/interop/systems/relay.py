@@ -21,13 +21,14 @@ class Relay:
         downstream: bytes that came from the server and were passed on, of all connections.
         upstream: bytes that came from clients and were passed on.
         stalled: set when one end has taken nothing of what was there for it for `STALL_SECONDS`: back pressure.
-        client_gone: set when a client has closed or reset a connection while the server still had it open.
+        client_gone: set when a client has closed or reset a connection that the server still had open.
     """
 
     def __init__(self, server_port: int) -> None:
         self._server_port = server_port
         self._listener = socket.create_server(("127.0.0.1", 0))
         self._sockets: list[socket.socket] = []
+        self._passing: list[threading.Thread] = []
         self.port: int = self._listener.getsockname()[1]
         self._counting = threading.Lock()
         self.downstream = 0
@@ -59,25 +60,36 @@ class Relay:
             end.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 16)
             end.settimeout(None)
             self._sockets.append(end)
-        self._start(self._pass_on, client, server, "upstream")
-        self._start(self._pass_on, server, client, "downstream")
+        over = threading.Event()
+        self._passing.append(self._start(self._pass_on, client, server, "upstream", over))
+        self._passing.append(self._start(self._pass_on, server, client, "downstream", over))
 
-    def _pass_on(self, source: socket.socket, target: socket.socket, way: str) -> None:
-        with suppress(OSError, ValueError):  # the other thread has closed them
-            while part := source.recv(1 << 14):
-                while part:
-                    if not select.select([], [target], [], STALL_SECONDS)[1]:
-                        self.stalled.set()
-                        continue
-                    sent = target.send(part)
-                    with self._counting:
-                        setattr(self, way, getattr(self, way) + sent)
-                    part = part[sent:]
-        if way == "upstream":
-            self.client_gone.set()
+    def _pass_on(self, source: socket.socket, target: socket.socket, way: str, over: threading.Event) -> None:
+        while part := _received(source):
+            if not self._given(target, part, way):
+                break
+        else:  # the source has ended, and nobody before it
+            if way == "upstream" and not over.is_set():
+                self.client_gone.set()
+        over.set()
         for end in (source, target):
             with suppress(OSError):
                 end.shutdown(socket.SHUT_RDWR)
+
+    def _given(self, target: socket.socket, part: bytes, way: str) -> bool:
+        """Whether the target has taken it all."""
+        writable = select.poll()
+        writable.register(target, select.POLLOUT)
+        with suppress(OSError):  # it has ended
+            while part:
+                if not writable.poll(1000 * STALL_SECONDS):
+                    self.stalled.set()
+                    continue
+                sent = target.send(part)
+                with self._counting:
+                    setattr(self, way, getattr(self, way) + sent)
+                part = part[sent:]
+        return not part
 
     def close(self) -> None:
         """Ends every connection."""
@@ -86,7 +98,20 @@ class Relay:
         self._accepting.join(DEADLINE)
         self._listener.close()
         for end in self._sockets:
+            with suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)  # ends a recv or a poll, likewise
+        for thread in self._passing:
+            thread.join(DEADLINE)
+        for end in self._sockets:
             end.close()
+
+
+def _received(source: socket.socket) -> bytes:
+    """What came next; nothing where that was the end, or a reset."""
+    try:
+        return source.recv(1 << 14)
+    except OSError:
+        return b""
 
 
 @contextmanager

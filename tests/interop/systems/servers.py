@@ -7,6 +7,7 @@ import os
 import signal
 import socket
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -15,6 +16,13 @@ START_SECONDS = 120.0
 """A server that is not ready by then has failed; most are ready in a tenth of it."""
 STOP_SECONDS = 20.0
 POLL_SECONDS = 0.1
+
+LAST_WILL = """
+import os, signal, sys
+if not sys.stdin.read(1):
+    os.killpg(int(sys.argv[1]), signal.SIGKILL)
+"""
+"""Ends a server whose tests were killed: the system closes their end of the pipe, and nothing else can be relied on."""
 
 
 def free_port() -> int:
@@ -54,10 +62,22 @@ def running(
             start_new_session=True,
         )
     try:
-        _await(process, ready, log)
-        yield process
+        with ended_with_the_tests(process.pid):
+            _await(process, ready, log)
+            yield process
     finally:
         _stop(process)
+
+
+@contextlib.contextmanager
+def ended_with_the_tests(group: int) -> Iterator[None]:
+    """Kills the group of processes if this process ends before the block does, by whatever signal."""
+    command = [sys.executable, "-c", LAST_WILL, str(group)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True) as executor:
+        try:
+            yield
+        finally:
+            executor.communicate(b".")
 
 
 def _await(process: subprocess.Popen[bytes], ready: Callable[[], bool], log: Path) -> None:
@@ -76,6 +96,8 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGKILL)
         process.wait(STOP_SECONDS)
+    with contextlib.suppress(ProcessLookupError):  # what it has started and not ended
+        os.killpg(process.pid, signal.SIGKILL)
 
 
 def _tail(log: Path) -> str:
