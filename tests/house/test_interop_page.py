@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tests.interop.systems import page
 from tests.interop.systems.recipes import RECIPES, load_recipe
-from tests.interop.systems.system import names
+from tests.interop.systems.system import load, names
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -22,6 +22,13 @@ def test_the_page_is_what_the_tests_declare() -> None:
 def test_the_site_shows_every_recipe() -> None:
     shown = (ROOT / ".mkdocs.yml").read_text(encoding="utf-8")
     assert [name for name in names() if f": recipes/{name}.md" not in shown] == []
+
+
+def test_a_recipe_names_the_versions_that_are_tested() -> None:
+    for name in names():
+        recipe, system = load_recipe(name), load(name)
+        assert getattr(recipe, "PACKAGES", []) == list(system.packages), name
+        assert getattr(recipe, "OPTIONS", []) == list(system.jvm_options), name
 
 
 def test_a_recipe_keeps_its_line_numbers() -> None:

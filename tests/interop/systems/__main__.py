@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from pyrs.jvm.packages import resolve
 from tests.interop.systems import page
 from tests.interop.systems.system import FOLDER, ROOT, System, load, names
 
@@ -28,6 +29,18 @@ class Result(NamedTuple):
     passed: int
     failed: int
     seconds: float
+
+
+def prepare(name: str, system: System) -> bool:
+    """Fetches and installs what the tests would, here where it is seen to happen; whether that could be done."""
+    try:
+        resolve([*system.packages, *system.test_packages])
+        if system.install is not None:
+            system.install()
+    except Exception as error:  # the other systems run all the same
+        print(f"== {name}: {error}", flush=True)
+        return False
+    return True
 
 
 def run(name: str, gateway: str) -> Result:
@@ -73,11 +86,14 @@ def chosen(options: argparse.Namespace) -> list[tuple[str, System]]:
     if unknown:
         sys.exit(f"no such system: {', '.join(sorted(unknown))}; there are {', '.join(known)}")
     wanted = {name: known[name] for name in options.names or known}
-    if options.no_server:
-        for name, system in wanted.items():
-            if system.server_process:
-                print(f"== {name} is left out: it starts {system.server_process}")
-    return [(name, system) for name, system in wanted.items() if not (options.no_server and system.server_process)]
+    for name, system in list(wanted.items()):
+        if options.no_server and system.server_process:
+            print(f"== {name} is left out: it starts {system.server_process}")
+            del wanted[name]
+        elif options.gateway not in (None, *system.gateways):
+            print(f"== {name} is left out: {system.not_on}")
+            del wanted[name]
+    return list(wanted.items())
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -95,14 +111,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(page.PAGE.relative_to(ROOT))
         return 0
     REPORTS.mkdir(parents=True, exist_ok=True)
-    results = {
-        (name, gateway): run(name, gateway)
-        for name, system in chosen(options)
-        for gateway in system.gateways
-        if options.gateway in (None, gateway)
-    }
-    for (name, gateway), result in results.items():
-        print(f"{name:16} {gateway:6} {result.passed:3} passed, {result.failed} failed, {result.seconds:.0f} s")
+    results: dict[tuple[str, str], Result] = {}
+    for name, system in chosen(options):
+        there = prepare(name, system)
+        for gateway in system.gateways:
+            if options.gateway in (None, gateway):
+                results[name, gateway] = run(name, gateway) if there else Result(0, 1, 0)
+    for (name, on), result in results.items():
+        print(f"{name:16} {on:6} {result.passed:3} passed, {result.failed} failed, {result.seconds:.0f} s")
     passed, failed = (sum(result[at] for result in results.values()) for at in (0, 1))
     print(f"{passed} passed, {failed} failed")
     return 1 if failed or not passed else 0

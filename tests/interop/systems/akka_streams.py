@@ -49,16 +49,8 @@ def counted(bridge: Bridge, recipe: ModuleType, source: JavaObject, seen: list[i
 
 
 class TestSourceIntoPython:
-    def test_the_program(self, machine: Any, tested: Any, recipe: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
-        """As it stands on the page, but over this gateway."""
-
-        def launched(packages: list[str]) -> Bridge:
-            assert packages == list(tested[1].packages)
-            bridge: Bridge = machine[0]()
-            return bridge
-
-        monkeypatch.setattr(recipe.jvm, "launch", launched)
-        assert recipe.squares() == [n * n for n in range(1, 11)]
+    def test_the_program(self, program: ModuleType) -> None:
+        assert program.squares() == [n * n for n in range(1, 11)]
 
     def test_elements(self, bridge: Bridge, system: JavaObject, recipe: ModuleType) -> None:
         assert recipe.numbers(bridge, system, 1000).collect(timeout=DEADLINE) == list(range(1, 1001))

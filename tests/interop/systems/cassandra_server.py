@@ -69,13 +69,18 @@ LOGGING = """
 """
 
 
+def install() -> list[Path]:
+    """Its jars; fetched where they are missing."""
+    return resolve(PACKAGES)
+
+
 @contextlib.contextmanager
 def cassandra_server(folder: Path) -> Iterator[int]:
     """The port that it speaks CQL on."""
     java = shutil.which("java")
     if java is None:
         raise FileNotFoundError("java was not found: install a JDK")
-    jars = resolve(PACKAGES)
+    jars = install()
     [agent] = [jar for jar in jars if jar.name.startswith("jamm-")]
     port = free_port()
     configuration = folder / "cassandra.yaml"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from types import ModuleType
@@ -25,6 +25,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if FOLDER in item.path.parents:
             item.add_marker("system")
+            # What is set up before a test, a JVM and perhaps a server, has deadlines of its own.
+            item.add_marker(pytest.mark.timeout(func_only=True))
 
 
 @pytest.fixture(scope="session")
@@ -88,3 +90,21 @@ def machine(
 def recipe(tested: tuple[str, systems.System]) -> ModuleType:
     """What the system's page shows."""
     return load_recipe(tested[0])
+
+
+@pytest.fixture
+def program(
+    machine: tuple[Callable[..., jvm.Bridge], Java],
+    tested: tuple[str, systems.System],
+    recipe: ModuleType,
+    monkeypatch: pytest.MonkeyPatch,
+) -> ModuleType:
+    """The same, for a function that launches a JVM: it has to ask for what the row declares, and gets this one."""
+    system = tested[1]
+
+    def launched(packages: Sequence[str] = (), jvm_options: Sequence[str] = ()) -> jvm.Bridge:
+        assert (tuple(packages), tuple(jvm_options)) == (system.packages, system.jvm_options)
+        return machine[0]()
+
+    monkeypatch.setattr(recipe.jvm, "launch", launched)
+    return recipe

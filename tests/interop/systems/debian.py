@@ -17,11 +17,10 @@ def need(package: str, present: bool) -> None:
     """
     if present:
         return
+    by_hand = f"Debian's package {package} is missing: install it (as root: apt-get install {package})"
     as_root = [] if os.geteuid() == 0 else ["sudo", "-n"]
     if shutil.which("apt-get") is None or (as_root and shutil.which("sudo") is None):
-        raise FileNotFoundError(
-            f"Debian's package {package} is missing: install it (as root: apt-get install {package})"
-        )
+        raise FileNotFoundError(by_hand)
     print(f"pyrs: installing {package} with apt", flush=True)
     apt = [*as_root, "env", "DEBIAN_FRONTEND=noninteractive", "RUNLEVEL=1", "apt-get", "-qq"]
     # Old lists name versions that mirrors have no more; where there is no network, what is cached may do.
@@ -34,4 +33,4 @@ def need(package: str, present: bool) -> None:
         timeout=LONGEST_SECONDS,
     )
     if done.returncode:
-        raise FileNotFoundError(f"apt could not install {package}: {(done.stderr or done.stdout)[-2000:]}")
+        raise FileNotFoundError(f"{by_hand}; apt could not: {(done.stderr or done.stdout)[-2000:].strip()}")

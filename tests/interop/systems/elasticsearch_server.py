@@ -52,20 +52,26 @@ class Node:
             return False
 
 
+def install() -> tuple[list[Path], list[Path]]:
+    """The jars of the server, and those of the module; fetched where they are missing."""
+    server = resolve([f"org.elasticsearch:elasticsearch:{VERSION}"])
+    known = {jar.name for jar in server}
+    module = resolve([f"org.elasticsearch.plugin:transport-netty4:{VERSION}"])
+    return server, [jar for jar in module if jar.name not in known]
+
+
 @contextlib.contextmanager
 def elasticsearch(folder: Path) -> Iterator[Node]:
     """Starts a node whose data is in the folder, and stops it."""
     java = shutil.which("java")
     if java is None:
         raise FileNotFoundError("java was not found: install a JDK")
-    server = resolve([f"org.elasticsearch:elasticsearch:{VERSION}"])
+    server, of_the_module = install()
     module = folder / "modules" / "transport-netty4"
     module.mkdir(parents=True)
     (module / "plugin-descriptor.properties").write_text(MODULE, encoding="utf-8")
-    known = {jar.name for jar in server}
-    for jar in resolve([f"org.elasticsearch.plugin:transport-netty4:{VERSION}"]):
-        if jar.name not in known:
-            (module / jar.name).symlink_to(jar)
+    for jar in of_the_module:
+        (module / jar.name).symlink_to(jar)
     node = Node(port := free_port())
     classpath = ":".join(map(str, server))
     with running([java, *SMALL, "-cp", classpath, str(SOURCE), str(folder), str(port)], folder, node.ready):

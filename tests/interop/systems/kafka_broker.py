@@ -43,13 +43,18 @@ log.cleaner.enable=false
 """
 
 
+def install() -> list[Path]:
+    """Its jars; fetched where they are missing."""
+    return resolve(PACKAGES)
+
+
 @contextlib.contextmanager
 def kafka_broker(folder: Path) -> Iterator[str]:
     """Its address, as in ``bootstrap.servers``."""
     java = shutil.which("java")
     if java is None:
         raise FileNotFoundError("java was not found: install a JDK")
-    classpath = ":".join(map(str, resolve(PACKAGES)))
+    classpath = ":".join(map(str, install()))
     port = free_port()
     properties = folder / "server.properties"
     properties.write_text(PROPERTIES.format(port=port, controller=free_port(), folder=folder), encoding="utf-8")
@@ -81,8 +86,8 @@ class Cluster:
     def done(self, future: JavaObject) -> Any:
         return self._bridge.from_jvm(future.toCompletionStage(), convert="references").result(DEADLINE)
 
-    def topic(self) -> str:
-        name = f"topic-{next(TOPICS)}"
+    def topic(self, name: str = "") -> str:
+        name = name or f"topic-{next(TOPICS)}"
         topic = self._bridge.java_class("org.apache.kafka.clients.admin.NewTopic")(name, 1, 1)
         self.done(self._admin.createTopics([topic]).all())
         return name

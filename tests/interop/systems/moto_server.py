@@ -34,13 +34,13 @@ main(sys.argv[1:])
 @contextlib.contextmanager
 def moto_server(folder: Path) -> Iterator[int]:
     """The port of a server that knows no bucket yet."""
-    python = _installed()
+    python = install()
     port = free_port()
     with running([str(python), "-c", START, "-H", "127.0.0.1", "-p", str(port)], folder, lambda: listening(port)):
         yield port
 
 
-def _installed() -> Path:
+def install() -> Path:
     """The Python that has it; installed where it is missing."""
     python = FOLDER / "bin" / "python"
     stamp = FOLDER / "installed"

@@ -37,7 +37,7 @@ class Server:
 @contextlib.contextmanager
 def postgresql() -> Iterator[Server]:
     """Starts one and stops it."""
-    programs = _programs()
+    programs = install()
     folder = Path(tempfile.mkdtemp(prefix="pyrs-postgresql-"))
     server = Server(free_port(), USER, secrets.token_urlsafe(16))
     try:
@@ -69,7 +69,9 @@ def postgresql() -> Iterator[Server]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _programs() -> Path:
+def install() -> Path:
+    """Where its programs are; installed where they are missing."""
+
     def newest() -> Path | None:
         found = [*DEBIAN.glob("*/bin/initdb")]
         return max(found, key=lambda program: int(program.parts[-3])).parent if found else None

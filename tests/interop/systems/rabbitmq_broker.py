@@ -33,10 +33,15 @@ class Node:
             raise RuntimeError(f"rabbitmqctl failed: {(done.stdout + done.stderr)[-2000:]}")
 
 
+def install() -> None:
+    """Installs the package where it is missing."""
+    debian.need("rabbitmq-server", SERVER.exists())
+
+
 @contextlib.contextmanager
 def rabbitmq_broker(folder: Path) -> Iterator[Node]:
     """Starts one and stops it."""
-    debian.need("rabbitmq-server", SERVER.exists())
+    install()
     port, distribution, names = free_port(), free_port(), free_port()
     configuration = folder / "rabbitmq.conf"
     configuration.write_text(f"listeners.tcp.1 = 127.0.0.1:{port}\nlog.console = true\n", encoding="utf-8")

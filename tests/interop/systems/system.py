@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -42,6 +43,8 @@ class System:
     """What the JVM has to be started with."""
     server_process: str = ""
     """The server that the tests start as a process of its own; CI leaves such a row to `make test-interop`."""
+    install: Callable[[], object] | None = None
+    """Fetches or installs that server where it is missing; the tests' own fixture does, too."""
     status: Status = "done"
     reason: str = ""
     """Why the status is not "done", with the measured error."""

@@ -16,7 +16,7 @@ import pyrs
 from pyrs.errors import JavaError
 from pyrs.jvm import Bridge, JavaObject
 from tests.interop.harness import DEADLINE, Recorder, Watched
-from tests.interop.systems.moto_server import moto_server
+from tests.interop.systems.moto_server import install, moto_server
 from tests.interop.systems.relay import Relay, relay_to
 from tests.interop.systems.system import System
 
@@ -25,6 +25,7 @@ SYSTEM = System(
     packages=("software.amazon.awssdk:s3:2.42.0",),
     component="moto 5.1.22, a server that speaks S3",
     server_process="moto's server (PyPI, in a virtual environment of its own)",
+    install=install,
     source="`AsyncResponseTransformer.toPublisher` (`ByteBuffer` as `bytes`), paginators (`SdkResponse`, `S3Object`: "
     "references or `dict`)",
     sink="`AsyncRequestBody.fromPublisher` (`bytes` as `ByteBuffer`)",
@@ -66,6 +67,16 @@ def client(connected: tuple[Bridge, Any], recipe: ModuleType, relay: Relay) -> I
     bridge.from_jvm(client.createBucket(wanted.builder().bucket(BUCKET).build())).result(DEADLINE)
     yield client
     client.close()
+
+
+def test_the_program(program: ModuleType, bridge: Bridge, client: JavaObject, relay: Relay) -> None:
+    program.write_object(bridge, client, BUCKET, "known", pyrs.just(CHUNK, CHUNK)).result(DEADLINE)
+    system = bridge.java_class("java.lang.System")
+    system.setProperty("aws.endpointUrlS3", f"http://127.0.0.1:{relay.port}")
+    try:
+        assert program.size_of(BUCKET, "known") == 2 * len(CHUNK)
+    finally:
+        system.clearProperty("aws.endpointUrlS3")
 
 
 @pytest.mark.parametrize("chunks", [0, 1, LARGE])

@@ -15,7 +15,7 @@ import pyrs
 from pyrs.errors import JavaError
 from pyrs.jvm import Bridge, JavaObject
 from tests.interop.harness import DEADLINE, Recorder, Watched
-from tests.interop.systems.cassandra_server import DATACENTER, VERSION, cassandra_server
+from tests.interop.systems.cassandra_server import DATACENTER, VERSION, cassandra_server, install
 from tests.interop.systems.system import System
 
 SYSTEM = System(
@@ -29,6 +29,7 @@ SYSTEM = System(
     cancel="no further page is fetched; the server keeps no cursor",
     gateways=("jpype", "spark"),
     server_process=f"Cassandra {VERSION}",
+    install=install,
 )
 
 MANY = 1000
@@ -39,27 +40,26 @@ PEOPLE = (
     "id uuid, born date, seen timestamp, height double, fee decimal, photo blob, tags list<text>, sizes map<text, int>"
 )
 
-pytestmark = pytest.mark.timeout(300)  # the first test's setup starts two JVMs, one of them a database
+
+@pytest.fixture(scope="module")
+def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
+    with cassandra_server(tmp_path_factory.mktemp("cassandra")) as port:
+        yield port
 
 
 @pytest.fixture(scope="module")
-def session(
-    connected: tuple[Bridge, object], recipe: ModuleType, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[JavaObject]:
-    bridge = connected[0]
-    with cassandra_server(tmp_path_factory.mktemp("cassandra")) as port:
-        opened = recipe.connect(bridge, "127.0.0.1", port, DATACENTER, request_seconds=30)
-        try:
-            opened.execute(
-                "CREATE KEYSPACE shop WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}"
-            )
-            for table in ("numbers", "gone"):
-                columns = "part int, number int, tens bigint, PRIMARY KEY (part, number)"
-                opened.execute(f"CREATE TABLE shop.{table} ({columns})")
-            opened.execute(f"CREATE TABLE shop.people (name text PRIMARY KEY, {PEOPLE})")
-            yield opened
-        finally:
-            opened.close()
+def session(connected: tuple[Bridge, object], recipe: ModuleType, port: int) -> Iterator[JavaObject]:
+    opened = recipe.connect(connected[0], "127.0.0.1", port, DATACENTER, request_seconds=30)
+    try:
+        opened.execute("CREATE KEYSPACE shop WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}")
+        for table in ("numbers", "gone"):
+            columns = "part int, number int, tens bigint, PRIMARY KEY (part, number)"
+            opened.execute(f"CREATE TABLE shop.{table} ({columns})")
+        opened.execute(f"CREATE TABLE shop.people (name text PRIMARY KEY, {PEOPLE})")
+        opened.execute("CREATE TABLE shop.customers (country text, name text, PRIMARY KEY (country, name))")
+        yield opened
+    finally:
+        opened.close()
 
 
 @pytest.fixture(scope="module")
@@ -86,6 +86,11 @@ class Paged:
 
 
 class TestQueries:
+    def test_the_program(self, program: ModuleType, bridge: Bridge, session: JavaObject, port: int) -> None:
+        customers = pyrs.just({"country": "NL", "name": "Bob"}, {"country": "UK", "name": "Ada"})
+        program.insert(bridge, session, "shop.customers", customers).collect(timeout=DEADLINE)
+        assert program.names("127.0.0.1", port) == ["Bob"]
+
     def test_elements(self, bridge: Bridge, session: JavaObject, numbers: str, recipe: ModuleType) -> None:
         found = recipe.rows(bridge, session, numbers, page_size=100)
         expected = [{"number": number, "tens": number // 10} for number in range(MANY)]

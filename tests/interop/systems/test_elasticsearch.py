@@ -13,7 +13,7 @@ import pyrs
 from pyrs.errors import JavaError
 from pyrs.jvm import Bridge, JavaObject
 from tests.interop.harness import DEADLINE, Recorder, Watched
-from tests.interop.systems.elasticsearch_server import Node, elasticsearch
+from tests.interop.systems.elasticsearch_server import Node, elasticsearch, install
 from tests.interop.systems.system import System
 
 SYSTEM = System(
@@ -30,10 +30,8 @@ SYSTEM = System(
     cancel="closes the point in time",
     gateways=("jpype", "spark"),
     server_process="Elasticsearch",
+    install=install,
 )
-
-# A driver and a node are started in the set-up of the first test, with deadlines of their own.
-pytestmark = pytest.mark.timeout(120, func_only=True)
 
 
 @pytest.fixture(scope="module")
@@ -73,6 +71,12 @@ def until(condition: Callable[[], bool]) -> None:
 
 
 class TestSearches:
+    def test_the_program(self, program: ModuleType, bridge: Bridge, template: JavaObject, node: Node) -> None:
+        written = pyrs.just({"title": "Solaris", "author": "Lem"}, {"title": "Emma", "author": "Austen"})
+        program.save(bridge, template, "books", written).collect(timeout=DEADLINE)
+        refresh(bridge, template, "books")
+        assert program.titles(node.address) == ["Solaris"]
+
     @pytest.mark.parametrize("way", ["search", "search_ahead"])
     def test_hits(self, bridge: Bridge, recipe: ModuleType, template: JavaObject, books: str, way: str) -> None:
         query = {"range": {"number": {"gte": 500}}}

@@ -70,6 +70,9 @@ def count(bridge: Bridge, recipe: ModuleType, connection: JavaObject) -> int:
 
 
 class TestQueries:
+    def test_the_program(self, program: ModuleType) -> None:
+        assert program.warmest(pyrs.just((1, 20.5), (2, 23.0), (3, 21.0))) == 23.0
+
     def test_values(self, bridge: Bridge, recipe: ModuleType, connection: JavaObject) -> None:
         sql = """SELECT 7 AS whole, ? || '!' AS text, 1.50 AS exact, TRUE AS yes, NULL AS nothing, X'00ff' AS bytes,
             DATE '2024-02-29' AS "day", ARRAY[1, 2] AS several, TIMESTAMP '2024-02-29 12:00:00' AS "moment" """

@@ -38,6 +38,9 @@ def multi(bridge: Bridge, recipe: ModuleType) -> Any:
 
 
 class TestMultiIntoPython:
+    def test_the_program(self, program: ModuleType) -> None:
+        assert program.squares() == [n * n for n in range(1, 11)]
+
     def test_elements(self, bridge: Bridge, recipe: ModuleType) -> None:
         assert recipe.numbers(bridge, 1000).collect(timeout=DEADLINE) == list(range(1, 1001))
 

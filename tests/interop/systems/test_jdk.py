@@ -126,6 +126,9 @@ def url(at: Relay, path: str) -> str:
 
 
 class TestDownload:
+    def test_the_program(self, program: ModuleType, relay: Relay) -> None:
+        assert program.size_of(url(relay, "/3")) == 3 * SIZE
+
     @pytest.mark.parametrize("count", [0, 1, LARGE])
     def test_bytes(self, bridge: Bridge, recipe: ModuleType, client: JavaObject, relay: Relay, count: int) -> None:
         parts = recipe.download(bridge, client, url(relay, f"/{count}")).collect(timeout=2 * DEADLINE)

@@ -14,7 +14,7 @@ import pyrs
 from pyrs.errors import JavaError
 from pyrs.jvm import Bridge, JavaObject
 from tests.interop.harness import DEADLINE, Recorder, Watched
-from tests.interop.systems.kafka_broker import Cluster, kafka_broker
+from tests.interop.systems.kafka_broker import Cluster, install, kafka_broker
 from tests.interop.systems.system import System
 
 SYSTEM = System(
@@ -28,9 +28,8 @@ SYSTEM = System(
     cancel="commits what was acknowledged, leaves the group, closes the consumer",
     gateways=("jpype", "spark"),
     server_process="a Kafka broker, of the artifacts on Maven Central",
+    install=install,
 )
-pytestmark = pytest.mark.timeout(600)  # the first run fetches the broker's jars
-
 BATCH = 10
 RECORDS = 200
 SENT_AHEAD = 512  # Reactor's queue of 256 before the producer, the results in flight, and a refill
@@ -100,7 +99,35 @@ def eventually(condition: Callable[[], bool]) -> bool:
     return False
 
 
+class Enough(Exception):
+    """What ends a program that would go on for ever."""
+
+
 class TestRecordsIntoPython:
+    def test_the_program(
+        self,
+        program: ModuleType,
+        bridge: Bridge,
+        cluster: Cluster,
+        sender: JavaObject,
+        servers: str,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        program.send(bridge, sender, dicts(cluster.topic("orders"), range(3))).collect(timeout=DEADLINE)
+        printed: list[Any] = []
+
+        def show(*what: Any) -> None:
+            printed.append(what)
+            if what[0] == "dealt with":
+                raise Enough
+
+        monkeypatch.setattr(program, "print", show, raising=False)
+        with pytest.raises(Enough):
+            program.print_orders(servers)
+        [(records,), (_, count)] = printed
+        assert [record["value"] for record in records] == [f"value-{number}" for number in range(count)]
+        assert eventually(lambda: cluster.committed("printing", "orders") == count)
+
     def test_all(self, bridge: Bridge, recipe: ModuleType, full: str, options: Options, cluster: Cluster) -> None:
         seen: list[dict[str, Any]] = []
         counts: list[int] = []

@@ -94,6 +94,12 @@ def taken(commands: JavaObject) -> list[str]:
 
 
 class TestQueries:
+    def test_the_program(self, program: ModuleType, bridge: Bridge, client: JavaObject, server: JavaObject) -> None:
+        customers = pyrs.just({"name": "Ada", "active": True}, {"name": "Bob", "active": False})
+        collection = program.collection(bridge, client, "shop", "customers")
+        program.insert(bridge, collection, customers).collect(timeout=DEADLINE)
+        assert program.names(uri(server)) == ["Ada"]
+
     def test_many_queries_after_one_another(self, bridge: Bridge, orders: JavaObject, recipe: ModuleType) -> None:
         first = recipe.find(bridge, orders, {}).take(1)
         assert [first.collect(timeout=DEADLINE) for _ in range(300)] == [[{"_id": 0, "tens": 0}]] * 300

@@ -51,16 +51,8 @@ def pools_that_are_shut_down(connected: tuple[Bridge, Any], recipe: ModuleType) 
 
 
 class TestMultiIntoPython:
-    def test_the_program(self, machine: Any, recipe: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
-        """As it stands on the page, but over this gateway."""
-
-        def launched(packages: list[str]) -> Bridge:
-            assert packages == list(SYSTEM.packages)
-            bridge: Bridge = machine[0]()
-            return bridge
-
-        monkeypatch.setattr(recipe.jvm, "launch", launched)
-        assert recipe.squares() == [n * n for n in range(1, 11)]
+    def test_the_program(self, program: ModuleType) -> None:
+        assert program.squares() == [n * n for n in range(1, 11)]
 
     def test_elements(self, bridge: Bridge, recipe: ModuleType) -> None:
         assert recipe.numbers(bridge, 1000).collect(timeout=DEADLINE) == list(range(1, 1001))

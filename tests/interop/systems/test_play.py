@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import http.client
 import itertools
+import re
 import socket
+import urllib.request
 from collections.abc import Iterator
 from concurrent.futures import Future
 from types import ModuleType
@@ -84,6 +86,20 @@ def until_closed(connection: socket.socket) -> bytes:
 
 
 class TestPythonIntoAResponse:
+    def test_the_program(self, program: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+        printed: list[str] = []
+        answered: list[bytes] = []
+
+        def enter(prompt: str) -> None:
+            [address] = re.findall(r"http://\S+", printed[-1])
+            with urllib.request.urlopen(address, b"to be", timeout=DEADLINE) as response:
+                answered.append(response.read())
+
+        monkeypatch.setattr(program, "print", printed.append, raising=False)
+        monkeypatch.setattr(program, "input", enter, raising=False)
+        program.main()
+        assert answered == [b"TO BE"]
+
     def test_elements(self, client: http.client.HTTPConnection, answers: Answers) -> None:
         lines = [f"line {number}\n".encode() for number in range(10_000)]
         answers.now = lambda request, body: pyrs.from_iterable(lines)

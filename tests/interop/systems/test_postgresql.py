@@ -18,7 +18,7 @@ import pyrs
 from pyrs.errors import JavaError
 from pyrs.jvm import Bridge, JavaObject
 from tests.interop.harness import DEADLINE, Recorder, Watched
-from tests.interop.systems.postgresql_server import Server, postgresql
+from tests.interop.systems.postgresql_server import Server, install, postgresql
 from tests.interop.systems.system import System
 
 SYSTEM = System(
@@ -32,6 +32,7 @@ SYSTEM = System(
     cancel="closes the cursor, undoes the `COPY`; the connection is free again",
     gateways=("jpype", "spark"),
     server_process="PostgreSQL",
+    install=install,
 )
 
 COPY = "COPY readings FROM STDIN WITH (FORMAT csv)"
@@ -39,9 +40,6 @@ WAITS_FOR = "SELECT wait_event_type FROM pg_stat_activity WHERE pid = $1"
 LAST_STATEMENT = "SELECT query FROM pg_stat_activity WHERE pid = $1 AND state = 'idle'"
 STATE = "SELECT state FROM pg_stat_activity WHERE pid = $1"
 CHUNK = b"1," + b"x" * 65_000 + b"\n"
-
-# A driver and a server are started in the set-up of the first test, with deadlines of their own.
-pytestmark = pytest.mark.timeout(120, func_only=True)
 
 
 class Endless(Watched):
@@ -64,11 +62,16 @@ def server() -> Iterator[Server]:
         yield started
 
 
+def address(server: Server, **other: str) -> dict[str, object]:
+    """What a connection is made of."""
+    login = {"user": server.user, "password": server.password}
+    return {"host": "127.0.0.1", "port": server.port, "database": "postgres", **login, **other}
+
+
 @pytest.fixture
 def connect(bridge: Bridge, recipe: ModuleType, server: Server) -> Iterator[Callable[[], JavaObject]]:
     with contextlib.ExitStack() as stack:
-        options = {"host": "127.0.0.1", "port": server.port, "user": server.user, "password": server.password}
-        yield lambda: stack.enter_context(recipe.connected(bridge, **options, database="postgres"))
+        yield lambda: stack.enter_context(recipe.connected(bridge, **address(server)))
 
 
 class Database:
@@ -125,6 +128,10 @@ def free(bridge: Bridge, recipe: ModuleType, connection: JavaObject) -> bool:
 
 
 class TestQueries:
+    def test_the_program(self, program: ModuleType, server: Server, other: Database) -> None:
+        other.changed("CREATE TABLE customers AS SELECT n AS id, 'name ' || n AS name FROM generate_series(99, 102) n")
+        assert program.names(**address(server)) == ["name 101", "name 102"]
+
     def test_values(self, bridge: Bridge, recipe: ModuleType, connection: JavaObject) -> None:
         sql = """SELECT 7 AS whole, $1 || '!' AS text, 1.50::numeric AS exact, true AS yes, NULL AS nothing,
             '\\x00ff'::bytea AS bytes, DATE '2024-02-29' AS day, ARRAY[1, 2] AS several,
@@ -189,10 +196,9 @@ class TestQueries:
         assert free(bridge, recipe, connection)
 
     def test_a_connection_is_refused(self, bridge: Bridge, recipe: ModuleType, server: Server) -> None:
-        options = {"host": "127.0.0.1", "port": server.port, "user": server.user, "password": "wrong"}
         with (
             pytest.raises(JavaError, match="password authentication failed"),
-            recipe.connected(bridge, **options, database="postgres"),
+            recipe.connected(bridge, **address(server, password="wrong")),
         ):
             pass
 

@@ -45,12 +45,10 @@ def sent(bridge: Bridge, channel: JavaObject, first: int, count: int) -> None:
         assert channel.send(element, int(DEADLINE), seconds), f"there was no room for {element}"
 
 
-def test_the_page_names_the_options_of_this_jvm(recipe: ModuleType) -> None:
-    assert list(SYSTEM.jvm_options) == recipe.OPTIONS
-    assert list(SYSTEM.packages) == recipe.PACKAGES
-
-
 class TestChannelIntoPython:
+    def test_the_program(self, program: ModuleType) -> None:
+        assert program.squares() == [n * n for n in range(10)]
+
     def test_elements(self, bridge: Bridge, recipe: ModuleType) -> None:
         channel = recipe.new_channel(bridge, 100)
         sent(bridge, channel, 0, 100)

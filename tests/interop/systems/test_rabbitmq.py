@@ -14,7 +14,7 @@ import pyrs
 from pyrs.errors import JavaError
 from pyrs.jvm import Bridge, JavaObject
 from tests.interop.harness import DEADLINE, Recorder, Watched
-from tests.interop.systems.rabbitmq_broker import Node, rabbitmq_broker
+from tests.interop.systems.rabbitmq_broker import Node, install, rabbitmq_broker
 from tests.interop.systems.system import System
 
 SYSTEM = System(
@@ -28,9 +28,8 @@ SYSTEM = System(
     cancel="closes the channel; what was not acknowledged is in the queue again",
     gateways=("jpype", "spark"),
     server_process="Debian's rabbitmq-server",
+    install=install,
 )
-pytestmark = pytest.mark.timeout(600)  # the first run installs the server
-
 QUEUES = itertools.count(1)
 MESSAGES = 100
 QOS = 10
@@ -125,7 +124,36 @@ def eventually(condition: Callable[[], bool]) -> bool:
     return False
 
 
+class Enough(Exception):
+    """What ends a program that would go on for ever."""
+
+
 class TestAQueueIntoPython:
+    def test_the_program(
+        self,
+        program: ModuleType,
+        bridge: Bridge,
+        sender: JavaObject,
+        broker: Broker,
+        node: Node,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        program.declare_queue(bridge, sender, "orders")
+        program.send(bridge, sender, messages("orders", BODIES[:3])).collect(timeout=DEADLINE)
+        printed: list[Any] = []
+
+        def show(*what: Any) -> None:
+            printed.append(what)
+            if what[0] == "dealt with":
+                raise Enough
+
+        monkeypatch.setattr(program, "print", show, raising=False)
+        with pytest.raises(Enough):
+            program.print_orders(node.port)
+        [(deliveries,), (_, count)] = printed
+        assert [delivery["body"] for delivery in deliveries] == BODIES[:count]
+        assert eventually(lambda: broker.ready("orders") == 3 - count)
+
     def test_all(self, bridge: Bridge, recipe: ModuleType, receiver: JavaObject, full: str, broker: Broker) -> None:
         seen: list[dict[str, Any]] = []
         counts: list[int] = []

@@ -57,6 +57,9 @@ class Events:
 
 
 class TestRatpackIntoPython:
+    def test_the_program(self, program: ModuleType) -> None:
+        assert program.squares() == [n * n for n in range(1, 11)]
+
     def test_elements(self, bridge: Bridge, recipe: ModuleType) -> None:
         numbers = recipe.from_ratpack(bridge, recipe.numbers(bridge, 1000))
         assert numbers.collect(timeout=DEADLINE) == list(range(1, 1001))

@@ -104,6 +104,10 @@ class TestClient:
             on_loop(peer.hang_up())
             listening.close()
 
+    def test_the_program(self, program: ModuleType, connected_to: Any) -> None:
+        _, peer = connected_to(lambda request: pyrs.from_iterable(numbers(500)))
+        assert program.first_hundred("127.0.0.1", peer.port) == list(numbers(100))
+
     def test_request_stream(self, bridge: Bridge, recipe: ModuleType, connected_to: Any) -> None:
         client, _ = connected_to(lambda request: pyrs.from_iterable(numbers(int(request))))
         stream = recipe.request_stream(bridge, client, b"500")

@@ -71,6 +71,10 @@ def open_files(bridge: Bridge) -> Any:
 
 
 class TestFile:
+    def test_the_program(self, program: ModuleType, tmp_path: Path) -> None:
+        (tmp_path / "file").write_bytes(bytes(SIZE))
+        assert program.size_of(str(tmp_path / "file")) == SIZE
+
     @pytest.mark.parametrize("count", [0, 1, 1000])
     def test_bytes(
         self, bridge: Bridge, vertx: JavaObject, recipe: ModuleType, open_files: Any, tmp_path: Path, count: int

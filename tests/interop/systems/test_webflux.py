@@ -76,16 +76,8 @@ def events_in(body: bytes) -> list[str]:
 
 
 class TestServerSentEvents:
-    def test_the_program(self, machine: Any, recipe: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
-        """As it stands on the page, but over this gateway."""
-
-        def launched(packages: list[str]) -> Bridge:
-            assert packages == list(SYSTEM.packages)
-            bridge: Bridge = machine[0]()
-            return bridge
-
-        monkeypatch.setattr(recipe.jvm, "launch", launched)
-        assert recipe.ticks_over_http(3) == ["0", "1", "2"]
+    def test_the_program(self, program: ModuleType) -> None:
+        assert program.ticks_over_http(3) == ["0", "1", "2"]
 
     def test_read_by_python(self, serve: Serve) -> None:
         port = serve(lambda request: pyrs.range(int(request.queryParam("count").orElse("3"))).map(str))
