@@ -209,6 +209,16 @@ class TestListing:
         assert pages() - before == 2 * full + 2
         assert received.ending is None
 
+    def test_values_and_references(
+        self, bridge: Bridge, recipe: ModuleType, client: JavaObject, keys: list[str]
+    ) -> None:
+        wanted = bridge.java_class(f"{recipe.MODEL}.ListObjectsV2Request").builder()
+        pages = client.listObjectsV2Paginator(wanted.bucket(BUCKET).prefix("listed/").maxKeys(3).build())
+        assert [page.keyCount() for page in bridge.from_jvm(pages).collect(timeout=DEADLINE)] == [3, 3, 3, 1]
+        assert [entry.key() for entry in bridge.from_jvm(pages.contents()).collect(timeout=DEADLINE)] == keys
+        first, *_ = bridge.from_jvm(pages, convert="values").collect(timeout=DEADLINE)
+        assert [entry["Key"] for entry in first["Contents"]] == keys[:3]
+
     def test_error(self, bridge: Bridge, recipe: ModuleType, client: JavaObject) -> None:
         received = Recorder(initial=1)
         recipe.objects(bridge, client, "nowhere").subscribe(received)

@@ -50,12 +50,12 @@ class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def do_GET(self) -> None:
-        """So many chunks as the path says; /cut breaks off, /none is not there, /silent never answers."""
+        """So many chunks as the path says; /cut breaks off, /none is a long 404, /silent never answers."""
         if self.path == "/silent":
             self.server.asked.set()  # type: ignore[attr-defined]
             self.rfile.read(1)
             return
-        count = {"/cut": 3, "/none": 1}.get(self.path) or int(self.path[1:])
+        count = {"/cut": 3, "/none": LARGE}.get(self.path) or int(self.path[1:])
         self.send_response(404 if self.path == "/none" else 200)
         self.send_header("Content-Length", str((count + 1 if self.path == "/cut" else count) * SIZE))
         self.end_headers()
@@ -173,8 +173,13 @@ class TestDownload:
         assert isinstance(error, JavaError)
         assert error.java_class == "java.io.IOException"
         assert b"".join(broken.elements) == b"".join(chunks(3))
+
+    def test_a_status_that_is_an_error(
+        self, bridge: Bridge, recipe: ModuleType, client: JavaObject, relay: Relay
+    ) -> None:
         with pytest.raises(OSError, match="404"):
             recipe.download(bridge, client, url(relay, "/none")).collect(timeout=DEADLINE)
+        assert relay.client_gone.wait(DEADLINE), "the connection is kept for a body that nobody reads"
 
     def test_no_server(self, bridge: Bridge, recipe: ModuleType, client: JavaObject) -> None:
         with socket.socket() as taken:

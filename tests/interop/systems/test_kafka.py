@@ -24,7 +24,8 @@ SYSTEM = System(
     source="`KafkaReceiver.receive()`: `ReceiverRecord`, to be acknowledged, or dicts",
     sink="`KafkaSender.send`, `sendTransactionally`: dicts or `SenderRecord` in, `SenderResult` or dicts back",
     ordering="kept within a partition",
-    delivery="at least once: a record is committed after Python has acknowledged it; exactly once within a transaction",
+    delivery="at least once: a record is committed after Python has acknowledged it; a transaction is written whole "
+    "or not at all",
     cancel="commits what was acknowledged, leaves the group, closes the consumer",
     gateways=("jpype", "spark"),
     server_process="a Kafka broker, of the artifacts on Maven Central",

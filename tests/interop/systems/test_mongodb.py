@@ -108,6 +108,19 @@ class TestQueries:
         found = recipe.find(bridge, orders, {"tens": {"$gte": 10}}).collect(timeout=DEADLINE)
         assert found == [{"_id": number, "tens": number // 10} for number in range(100, MANY)]
 
+    def test_documents(
+        self, bridge: Bridge, client: JavaObject, orders: JavaObject, request: pytest.FixtureRequest
+    ) -> None:
+        """As the driver has them where no class is named: as dicts, and as they are."""
+        found = client.getDatabase("shop").getCollection(request.node.name).find().limit(2)
+        expected = [{"_id": 0, "tens": 0}, {"_id": 1, "tens": 0}]
+        assert bridge.from_jvm(found, convert="values").collect(timeout=DEADLINE) == expected
+        kept = bridge.from_jvm(found, convert="references").collect(timeout=DEADLINE)
+        assert [(document.getClass().getName(), document.get("_id")) for document in kept] == [
+            ("org.bson.Document", 0),
+            ("org.bson.Document", 1),
+        ]
+
     def test_a_subscription_is_a_query(self, bridge: Bridge, orders: JavaObject, recipe: ModuleType) -> None:
         found = recipe.find(bridge, orders, {"_id": {"$lt": 3}})
         assert found.collect(timeout=DEADLINE) == found.collect(timeout=DEADLINE) != []

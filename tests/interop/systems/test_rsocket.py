@@ -114,6 +114,12 @@ class TestClient:
         assert stream.collect(timeout=DEADLINE) == list(numbers(500))
         assert stream.count().block(DEADLINE) == 500  # a request of its own
 
+    def test_payloads_as_they_are(self, bridge: Bridge, connected_to: Any) -> None:
+        client, _ = connected_to(lambda request: pyrs.from_iterable(numbers(3)))
+        request = bridge.java_class("io.rsocket.util.DefaultPayload").create(b"")
+        payloads = bridge.from_jvm(client.requestStream(request), convert="references").collect(timeout=DEADLINE)
+        assert [payload.getDataUtf8() for payload in payloads] == ["0", "1", "2"]
+
     def test_demand_is_request_n_and_a_cancel_arrives(
         self, bridge: Bridge, recipe: ModuleType, connected_to: Any
     ) -> None:

@@ -135,6 +135,18 @@ class TestWebClient:
         assert recipe.events(bridge, url).collect(timeout=DEADLINE) == [str(number) for number in range(1000)]
         assert len(events_in(b"".join(recipe.body(bridge, url).collect(timeout=DEADLINE)))) == 1000
 
+    def test_pooled_buffers_are_bytes_and_released(self, bridge: Bridge, serve: Serve, recipe: ModuleType) -> None:
+        url = f"http://127.0.0.1:{serve(lambda request: pyrs.range(1000).map(str))}/events"
+        seen: list[tuple[Any, bool]] = []
+        note = bridge.to_jvm_callable(
+            lambda buffer: seen.append((buffer, buffer.isAllocated())), "java.util.function.Consumer"
+        )
+        buffer = bridge.java_class("org.springframework.core.io.buffer.DataBuffer")
+        parts = bridge.from_jvm(recipe.retrieve(bridge, url).bodyToFlux(buffer).doOnNext(note), convert="values")
+        assert len(events_in(b"".join(parts.collect(timeout=DEADLINE)))) == 1000
+        assert {allocated for _, allocated in seen} == {True}
+        assert {buffer.isAllocated() for buffer, _ in seen} == {False}
+
     def test_demand_and_cancel_pass_the_connection(self, bridge: Bridge, serve: Serve, recipe: ModuleType) -> None:
         """From a Python Subscriber by way of HTTP to a Python Publisher."""
         idle, read = (Watched(lambda: itertools.repeat(EVENT, MANY)) for _ in range(2))
