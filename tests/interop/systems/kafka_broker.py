@@ -98,6 +98,12 @@ class Cluster:
         offset = offsets.get(self.partition(topic))
         return None if offset is None else int(offset.offset())
 
+    def end(self, topic: str) -> int:
+        """The offset of the record that will come next."""
+        latest = self._bridge.java_class("org.apache.kafka.clients.admin.OffsetSpec").latest()
+        partition = self.partition(topic)
+        return int(self.done(self._admin.listOffsets({partition: latest}).partitionResult(partition)).offset())
+
     def members(self, group: str) -> int:
         description = self.done(self._admin.describeConsumerGroups([group]).describedGroups().get(group))
         return int(description.members().size())

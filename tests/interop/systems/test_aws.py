@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import socket
+import time
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
@@ -157,14 +158,21 @@ def test_no_such_bucket_cancels_python(bridge: Bridge, recipe: ModuleType, clien
     assert content.cancelled.wait(DEADLINE)
 
 
-def test_python_fails_and_nothing_is_stored(bridge: Bridge, recipe: ModuleType, client: JavaObject) -> None:
+@pytest.mark.parametrize("chunks", [512, 2 * LARGE])
+def test_python_fails_and_nothing_is_stored(
+    bridge: Bridge, recipe: ModuleType, client: JavaObject, server: tuple[int, Path], chunks: int
+) -> None:
+    """What is longer than the SDK holds has begun to be sent, and is aborted."""
     error = ValueError("no more bytes")
-    content = Watched(lambda: iter([CHUNK] * 1024), error)
+    content = Watched(lambda: iter([CHUNK] * chunks), error)
     with pytest.raises(JavaError, match="no more bytes") as caught:
         recipe.write_object(bridge, client, BUCKET, "failed", content).result(DEADLINE)
     assert caught.value.__cause__ is error
     with pytest.raises(JavaError, match="does not exist"):
         recipe.read_object(bridge, client, BUCKET, "failed").collect(timeout=DEADLINE)
+    limit = time.monotonic() + DEADLINE
+    while chunks > LARGE and f"DELETE /{BUCKET}/failed?uploadId=" not in server[1].read_text(encoding="utf-8"):
+        assert time.monotonic() < limit, "the upload was begun, and not aborted"
 
 
 @pytest.fixture(scope="module")

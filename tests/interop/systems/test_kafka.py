@@ -33,6 +33,7 @@ SYSTEM = System(
 )
 BATCH = 10
 RECORDS = 200
+IN_FLIGHT = 64
 SENT_AHEAD = 512  # Reactor's queue of 256 before the producer, the results in flight, and a refill
 READ_AHEAD = 5 * BATCH  # what Reactor Kafka may have polled: one batch given out, a few behind it
 
@@ -229,6 +230,21 @@ class TestRecordsIntoPython:
 
 
 class TestPythonIntoATopic:
+    def test_what_is_sent_before_a_result_is_asked_for(
+        self, bridge: Bridge, recipe: ModuleType, cluster: Cluster, sender: JavaObject
+    ) -> None:
+        topic = cluster.topic()
+        source = Watched(lambda: ({"topic": topic, "value": f"{number}"} for number in itertools.count()))
+        results = Recorder()
+        recipe.send(bridge, sender, source).subscribe(results)
+        assert eventually(lambda: cluster.end(topic) == IN_FLIGHT)
+        results.subscribed().request(1)
+        results.wait_elements(1)
+        assert cluster.end(topic) == IN_FLIGHT
+        assert source.requested == 256
+        results.subscribed().cancel()
+        assert source.cancelled.wait(DEADLINE)
+
     def test_demand_is_bounded_and_a_cancel_arrives(
         self, bridge: Bridge, recipe: ModuleType, cluster: Cluster, sender: JavaObject
     ) -> None:

@@ -244,6 +244,19 @@ class TestAQueueIntoPython:
 
 
 class TestPythonIntoAQueue:
+    def test_what_is_sent_before_a_confirm_is_asked_for(
+        self, bridge: Bridge, recipe: ModuleType, sender: JavaObject, queue: str, broker: Broker
+    ) -> None:
+        source = Watched(lambda: itertools.repeat({"exchange": "", "routing_key": queue, "body": b"again"}))
+        confirms = Recorder()
+        recipe.send(bridge, sender, source).subscribe(confirms)
+        assert eventually(lambda: broker.ready(queue) == IN_FLIGHT)
+        confirms.subscribed().request(1)
+        confirms.wait_elements(1)
+        assert broker.ready(queue) == source.requested == IN_FLIGHT
+        confirms.subscribed().cancel()
+        assert source.cancelled.wait(DEADLINE)
+
     def test_demand_is_bounded_and_a_cancel_arrives(
         self, bridge: Bridge, recipe: ModuleType, sender: JavaObject, queue: str, broker: Broker
     ) -> None:

@@ -135,6 +135,19 @@ class TestWebClient:
         assert recipe.events(bridge, url).collect(timeout=DEADLINE) == [str(number) for number in range(1000)]
         assert len(events_in(b"".join(recipe.body(bridge, url).collect(timeout=DEADLINE)))) == 1000
 
+    def test_the_request_is_sent_at_the_subscription(self, bridge: Bridge, serve: Serve, recipe: ModuleType) -> None:
+        asked = threading.Event()
+
+        def answer(request: Any) -> pyrs.Publisher[str]:
+            asked.set()
+            return pyrs.just("first", "second")
+
+        received = Recorder()
+        recipe.events(bridge, f"http://127.0.0.1:{serve(answer)}/events").subscribe(received)
+        assert asked.wait(DEADLINE)
+        received.subscribed().request(2)
+        assert received.completed() == ["first", "second"]
+
     def test_pooled_buffers_are_bytes_and_released(self, bridge: Bridge, serve: Serve, recipe: ModuleType) -> None:
         url = f"http://127.0.0.1:{serve(lambda request: pyrs.range(1000).map(str))}/events"
         seen: list[tuple[Any, bool]] = []
