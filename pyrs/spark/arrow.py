@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import lru_cache, partial
+from inspect import signature
 from itertools import islice, pairwise, repeat
 from typing import Any, NamedTuple
 
@@ -25,6 +26,7 @@ __all__ = [
     "with_zone",
 ]
 
+_SCHEMA_OPTIONS = frozenset(signature(to_arrow_schema).parameters)
 _VARIANT: Any = getattr(spark_types, "VariantType", ())
 
 SHAPES = ("rows", "tuples", "dicts", "arrow", "pandas")
@@ -79,16 +81,15 @@ def arrow_schema(schema: Any, large: bool) -> pyarrow.Schema:
     Raises:
         TypeError: a column has a type that Arrow cannot carry; it is named.
     """
-    extra = {"prefers_large_types": True} if large else {}
+    # Spark 4.1 and before take no timezone, and 3.5 knows no large types.
+    wished = {"timezone": "UTC", "prefers_large_types": large}
+    options = {name: wish for name, wish in wished.items() if name in _SCHEMA_OPTIONS}
     fields = []
     for field in schema:
         only = spark_types.StructType([field])
         try:
             _check_names(field.dataType)
-            try:
-                fields += to_arrow_schema(only, timezone="UTC", **extra)
-            except TypeError:  # Spark 4.1 and before take no timezone, and 3.5 knows no large types
-                fields += to_arrow_schema(only)
+            fields += to_arrow_schema(only, **options)
         except Exception as error:
             raise TypeError(
                 f"column {field.name!r} is of type {field.dataType.simpleString()}, which Arrow cannot carry: "
