@@ -172,13 +172,28 @@ class TestServer:
             received.wait_elements(3)
             assert relay.stalled.wait(DEADLINE)
             assert relay.upstream < ON_THE_WAY
+            received.subscribed().cancel()
             client.shutdown(socket.SHUT_RDWR)
             sending.join(DEADLINE)
-        received.subscribed().request(pyrs.UNBOUNDED)
+        assert len(received.elements) == 3
+        assert received.ending is None
+
+    def test_a_client_that_hangs_up_is_an_error(self, serve: Any) -> None:
+        """Without a pause before it: see the race in Vert.x's adapters that the page tells of."""
+        received = Recorder(initial=pyrs.UNBOUNDED)
+
+        def answer(body: pyrs.Stream[bytes]) -> pyrs.Publisher[bytes]:
+            body.subscribe(received)
+            return pyrs.never()
+
+        sent = b"".join(chunks(4))
+        with socket.create_connection(("127.0.0.1", serve(answer).port)) as client:
+            client.sendall(b"POST / HTTP/1.1\r\nHost: here\r\nContent-Length: %d\r\n\r\n" % (2 * len(sent)) + sent)
+            received.wait_elements(1)
         error = received.failed()
         assert isinstance(error, JavaError)
         assert "closed" in str(error)
-        assert len(b"".join(received.elements)) < LARGE * SIZE
+        assert sent.startswith(b"".join(received.elements))
 
     @staticmethod
     def _sending(client: socket.socket, count: int) -> threading.Thread:
