@@ -130,7 +130,7 @@ def session_zone(spark: Any) -> str:
 
 def prefers_large(spark: Any) -> bool:
     """Return whether texts and binaries of a session travel in Arrow's large types."""
-    return bool(spark.conf.get("spark.sql.execution.arrow.useLargeVarTypes", "false") == "true")
+    return bool(spark.conf.get("spark.sql.execution.arrow.useLargeVarTypes", "false").lower() == "true")
 
 
 def read_batch(data: bytes, schema: pyarrow.Schema) -> pyarrow.RecordBatch:

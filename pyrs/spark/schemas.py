@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import pyarrow
+from pyarrow import compute
 from pyspark.sql import types as spark_types
 
 from pyrs._core.text import listed
@@ -60,11 +61,11 @@ def checked_schema(spark: Any, schema: Any) -> Any:
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise ValueError(f"schema must have names that differ, and has more than one column {twice!r}")
-    folded = {name.casefold(): name for name in names}
-    if len(folded) < len(names) and spark.conf.get("spark.sql.caseSensitive", "false") != "true":
-        one = next(name for name in names if folded[name.casefold()] != name)
+    folded = {name.lower(): name for name in names}
+    if len(folded) < len(names) and spark.conf.get("spark.sql.caseSensitive", "false").lower() != "true":
+        one = next(name for name in names if folded[name.lower()] != name)
         raise ValueError(
-            f"schema must have names that differ, and {one!r} and {folded[one.casefold()]!r} are one name to Spark: "
+            f"schema must have names that differ, and {one!r} and {folded[one.lower()]!r} are one name to Spark: "
             "spark.sql.caseSensitive is false"
         )
     for field in schema:
@@ -139,16 +140,36 @@ class RowEncoder:
                     number, field.name, f"{where}, and the batch has the columns {listed(batch.schema.names)}"
                 )
             column = batch.column(batch.schema.names.index(field.name))
+            if pyarrow.types.is_dictionary(column.type):
+                column = column.dictionary_decode()  # a null may hide among its values
             if column.null_count and not field.nullable:
                 raise SchemaMisfit(number, field.name, f"{where} and never null, and a row has none")
             if column.type != into.type:
                 try:
-                    column = column.cast(into.type)
+                    column = _cast(column, into.type)
                 except Exception as error:
                     message = f"{where}, and the batch has {column.type}: {error}"
                     raise SchemaMisfit(number, field.name, message) from error
             fitted.append(column)
         return pyarrow.RecordBatch.from_arrays(fitted, schema=self.arrow)
+
+
+def _cast(column: pyarrow.Array, into: pyarrow.DataType) -> pyarrow.Array:
+    """Return the column in another type; where that loses something, which Arrow does not always mind, raise."""
+    kinds = pyarrow.types
+    if kinds.is_timestamp(column.type) and kinds.is_timestamp(into) and (column.type.tz is None) != (into.tz is None):
+        raise ValueError("one has a time zone and the other none: say which in the batch")
+    cast = column.cast(into)
+    back = cast.cast(column.type)
+    if kinds.is_floating(column.type):  # NaN is not equal to itself
+        same = compute.or_(compute.equal(column, back), compute.and_(compute.is_nan(column), compute.is_nan(back)))
+    elif kinds.is_nested(column.type):
+        return cast
+    else:
+        same = compute.equal(column, back)
+    if not compute.all(same, min_count=0).as_py():
+        raise ValueError(f"{column[compute.index(same, False).as_py()]} would be changed")
+    return cast
 
 
 def _explained(misfit: Misfit, rows: list[Any], first: int) -> SchemaMisfit:

@@ -138,11 +138,11 @@ def read_stream(
     kept = None if journal is None else _opened(fspath(journal))
     try:
         hub = Hub(publisher, encoder, rows, room, on_restart, kept, context.defaultParallelism, whole)
+        server = Server(hub.answer, hub.ahead, lambda: context._jsc is not None, hub.close)
     except BaseException:
         if kept is not None:
             kept.close()
         raise
-    server = Server(hub.answer, hub.ahead, lambda: context._jsc is not None, hub.close)
     if kept is not None:
         _servers[kept.folder] = server
     name = f"pyrs_{next(_numbers)}"

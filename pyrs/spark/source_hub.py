@@ -155,11 +155,14 @@ class Hub:
                 end = segment.end
         room = self._max_rows - (end - position)
         if end == self._end and room > 0:
-            while finish and end == position == self._encoded and not (len(intake) or intake.ended or self._error):
-                intake.wait(_LOOK_SECONDS)
+            while True:
+                over = intake.ended or self._error is not None  # looked at first: what came before it is there by then
+                end = self._cut(room, position)
+                if not finish or over or end > position:
+                    break
+                intake.wait(_LOOK_SECONDS)  # also after a batch of no rows
                 if not wanted():
                     raise ConnectionError("the query does not wait any more")
-            end = self._cut(room, position)
         error = self._error or intake.error  # looked at first: what came before it is there by then
         if error is not None and end == position and not len(intake):
             raise error
@@ -173,8 +176,9 @@ class Hub:
                     "read_stream: %s rows of a batch are lost with the process that had them", _between(start, end)
                 )
             return ()
+        ours = self._epoch  # of the initial offset, where the batch is the first and the checkpoint has none before it
         last = self._position(end, start)
-        first = start.sequence if start.epoch == self._epoch else self._position(start)
+        first = start.sequence if start.epoch in (ours, self._epoch) else self._position(start)
         if first > last:
             raise OffsetRefused(f"the batch from {first} to {last} runs backwards")
         intake = self._begun()
@@ -183,7 +187,7 @@ class Hub:
         while last > self._end:
             self._cut(min(last - self._end, self._max_rows))
             error, ended = self._error or intake.error, intake.ended
-            if last > self._end and not len(intake):
+            if last > self._end and not (len(intake) or self._pending):
                 if error is not None:
                     raise error
                 if ended:

@@ -131,6 +131,42 @@ def test_batches_are_fitted_by_name() -> None:
         RowEncoder(PAIR).fitted(3)
 
 
+def fitted(column: pyarrow.Array, kind: t.DataType, nullable: bool = True) -> pyarrow.Array:
+    schema = t.StructType([t.StructField("n", kind, nullable)])
+    return RowEncoder(schema).fitted(pyarrow.RecordBatch.from_arrays([column], ["n"])).column(0)
+
+
+@pytest.mark.parametrize(
+    ("column", "kind"),
+    [
+        (pyarrow.array([0.5, 0.1]), t.FloatType()),
+        (pyarrow.array([1e300]), t.FloatType()),
+        (pyarrow.array([0, 5]), t.BooleanType()),
+        (pyarrow.array(["12", "012"]), t.LongType()),
+        (pyarrow.array([datetime.datetime(2026, 11, 21, 12, 0, tzinfo=datetime.timezone.utc)]), t.DateType()),
+        (pyarrow.array([datetime.datetime(2026, 11, 21, 12, 0)]), t.TimestampType()),
+        (pyarrow.array([datetime.datetime(2026, 11, 21, 12, 0, tzinfo=datetime.timezone.utc)]), t.TimestampNTZType()),
+    ],
+    ids=lambda value: str(value.type) if isinstance(value, pyarrow.Array) else value.simpleString(),
+)
+def test_a_batch_is_not_cast_where_something_is_lost(column: pyarrow.Array, kind: t.DataType) -> None:
+    with pytest.raises(SchemaMisfit, match=f"field 'n' is of type {kind.simpleString()}, and the batch has"):
+        fitted(column, kind)
+
+
+def test_a_batch_is_cast_where_nothing_is_lost() -> None:
+    wide = pyarrow.array([0.5, float("nan"), float("inf"), None])
+    assert str(fitted(wide, t.FloatType()).to_pylist()) == "[0.5, nan, inf, None]"
+    words = pyarrow.array(["a", "b", "a"]).dictionary_encode()
+    assert fitted(words, t.StringType()).to_pylist() == ["a", "b", "a"]
+
+
+def test_a_null_among_the_values_of_a_dictionary_is_seen() -> None:
+    column = pyarrow.DictionaryArray.from_arrays(pyarrow.array([0, 1]), pyarrow.array(["a", None]))
+    with pytest.raises(SchemaMisfit, match="never null"):
+        fitted(column, t.StringType(), nullable=False)
+
+
 EVERY_TYPE = """
     true as flag, 1Y as b, 2S as s, 3 as i, 4L as l, cast(1.5 as float) as f, 2.5D as d, 12.34BD as dec, 'text' as t,
     X'0102' as bin, date'2024-02-03' as day, timestamp'2024-05-06 07:08:09.123456' as at,
