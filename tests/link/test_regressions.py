@@ -266,7 +266,7 @@ class FutureOf(SimpleNamespace):
     """As much of a JavaObject as a JavaFuture needs."""
 
     def __init__(self, connection: Connection, handle: int) -> None:
-        super().__init__(references=SimpleNamespace(session=connection.session), handle=handle, kind=4)
+        super().__init__(_link=SimpleNamespace(session=connection.session), _handle=handle, _kind=4)
 
 
 class TestAFutureThatIsNotWaitedForAnyMore:
