@@ -53,7 +53,8 @@ def _make_room(junit: Path) -> None:
     if not junit.absolute().parent.is_dir():
         raise UsageError(f"there is no folder {junit.parent}")
     try:
-        junit.unlink(missing_ok=True)
+        if junit.is_file() or junit.is_dir():  # not a device or a pipe; a folder is refused by unlink
+            junit.resolve().unlink()  # a link stays and leads to the new one
     except OSError as error:
         raise UsageError(f"cannot write {junit}: {error.strerror}") from error
 

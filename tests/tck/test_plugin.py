@@ -301,6 +301,17 @@ def test_verdicts_of_an_earlier_run_are_removed(project: Path) -> None:
     assert not (project / "mine.xml").exists()
 
 
+def test_verdicts_that_go_elsewhere_leave_the_way_there(project: Path) -> None:
+    earlier, link, pipe = project / "earlier.xml", project / "link.xml", project / "pipe"
+    earlier.write_text("<testsuites/>", encoding="utf-8")
+    link.symlink_to(earlier)
+    os.mkfifo(pipe)
+    for path in (link, pipe):
+        assert run(project, "pyrs", "tck", "nowhere:Mine", "--junit", path.name).returncode == 2
+    assert link.is_symlink() and not earlier.exists()
+    assert pipe.is_fifo()
+
+
 def test_the_command_gives_the_verdict(project: Path) -> None:
     passed = run(project, "pyrs", "tck", "test_mine:Mine", "--junit", "mine.xml")
     assert passed.returncode == 0, passed.stdout + passed.stderr
