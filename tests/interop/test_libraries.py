@@ -11,12 +11,12 @@ import pytest
 import pyrs
 from pyrs.errors import JavaError
 from pyrs.jvm import Bridge
+from pyrs.jvm.link.window import DEFAULT_MAX_PREFETCH as WINDOW
 from tests.interop.harness import DEADLINE, MILLISECONDS, Java, MapProcessor, Recorder, Watched
 from tests.interop.libraries import LIBRARIES, Reactor
 
 MANY = 5_000
 ENDLESS = 2**31 - 2
-WINDOW = 4096
 OWN_BUFFERS = 64
 """What a library may fetch ahead by itself."""
 
