@@ -65,12 +65,11 @@ class Relay:
         self._passing.append(self._start(self._pass_on, server, client, "downstream", over))
 
     def _pass_on(self, source: socket.socket, target: socket.socket, way: str, over: threading.Event) -> None:
-        while part := _received(source):
-            if not self._given(target, part, way):
-                break
-        else:  # the source has ended, and nobody before it
-            if way == "upstream" and not over.is_set():
-                self.client_gone.set()
+        by_source = True
+        while by_source and (part := _received(source)):
+            by_source = self._given(target, part, way)
+        if by_source == (way == "upstream") and not over.is_set():  # the client has ended it, and nobody before
+            self.client_gone.set()
         over.set()
         for end in (source, target):
             with suppress(OSError):
