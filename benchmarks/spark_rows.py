@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 import time
 import tracemalloc
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -47,6 +49,7 @@ def session(cores: int) -> Iterator[Any]:
     """A local driver of its own."""
     from pyspark.sql import SparkSession
 
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # or the workers are whichever python3 is found first
     builder = SparkSession.builder.master(f"local[{cores}]").appName("pyrs-benchmarks")
     options = {
         "spark.ui.enabled": "false",
