@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from pyrs import Processor, Publisher, Subscriber, Subscription
+from pyrs.errors import JavaError
 from pyrs.jvm import JavaObject
 
 HERE = Path(__file__).parent
@@ -185,6 +186,12 @@ class Recorder(Subscriber[Any]):
         assert self.wait_end() == "error", f"ended with {self.ending}"
         assert self.error is not None
         return self.error
+
+    def java_failure(self) -> JavaError:
+        """The same of an error that has to be Java's."""
+        error = self.failed()
+        assert isinstance(error, JavaError)
+        return error
 
 
 class Watched(Publisher[Any]):

@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 
 import pyrs
-from pyrs.errors import JavaError
 from pyrs.jvm import Bridge
 from tests.interop.harness import DEADLINE, MILLISECONDS, Java, Recorder, Watched
 
@@ -195,6 +194,5 @@ def test_no_server(bridge: Bridge, java: Java, http: Any) -> None:
         failure = java.call(http, "failure", MILLISECONDS)
     received = Recorder(initial=1)
     bridge.from_jvm(java.static("interop.Sources", "failing", failure)).subscribe(received)
-    error = received.failed()
-    assert isinstance(error, JavaError)
+    error = received.java_failure()
     assert error.java_class.startswith("java.n")

@@ -77,8 +77,7 @@ class TestAsSource:
         throwable = java.static("interop.Sources", "failure", "broken pipe")
         received = Recorder(initial=1)
         bridge.from_jvm(library.publisher(library.failed(throwable))).subscribe(received)
-        error = received.failed()
-        assert isinstance(error, JavaError)
+        error = received.java_failure()
         assert error.java_class == "java.lang.IllegalStateException"
         assert error.java_message == "broken pipe"
         assert any(frame[:2] == ("interop.Sources", "failure") for frame in error.java_stack)

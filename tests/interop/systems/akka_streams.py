@@ -12,14 +12,11 @@ import pytest
 import pyrs
 from pyrs.errors import JavaError
 from pyrs.jvm import Bridge, JavaClass, JavaObject
-from pyrs.jvm.link.window import DEFAULT_MAX_PREFETCH as WINDOW
 from tests.interop.harness import DEADLINE, MapProcessor, Recorder, Watched
+from tests.interop.systems.demand import ENDLESS, FIRST_WINDOW, MANY, WINDOW
 
-FIRST_WINDOW = 16
 OWN_BUFFER = 16
 """What Akka fetches ahead at each asynchronous boundary."""
-MANY = 3 * WINDOW
-ENDLESS = 2**31 - 2
 
 
 @pytest.fixture(scope="module")
@@ -71,8 +68,7 @@ class TestSourceIntoPython:
         stream, end = recipe.watched(bridge, system, source.failed(failure))
         received = Recorder(initial=1)
         stream.subscribe(received)
-        error = received.failed()
-        assert isinstance(error, JavaError)
+        error = received.java_failure()
         assert (error.java_class, error.java_message) == ("java.lang.IllegalStateException", "the disk is full")
         with pytest.raises(JavaError, match="the disk is full"):
             end.result(DEADLINE)
@@ -83,8 +79,7 @@ class TestSourceIntoPython:
         stream, _ = recipe.watched(bridge, system, source.range(1, ENDLESS).limit(2))
         received = Recorder(initial=pyrs.UNBOUNDED)
         stream.subscribe(received)
-        error = received.failed()
-        assert isinstance(error, JavaError)
+        error = received.java_failure()
         assert "limit of 2 reached" in str(error)
 
 

@@ -20,6 +20,9 @@ from tests.interop.systems.recipes import load_recipe
 
 FOLDER = Path(__file__).parent
 
+# Modules whose assertions several rows share: they say as much as those of a test.
+pytest.register_assert_rewrite("tests.interop.systems.akka_streams", "tests.interop.systems.demand")
+
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:

@@ -144,8 +144,7 @@ def test_cancel_before_the_response(bridge: Bridge, recipe: ModuleType, client: 
 def test_no_such_key(bridge: Bridge, recipe: ModuleType, client: JavaObject) -> None:
     received = Recorder(initial=1)
     recipe.read_object(bridge, client, BUCKET, "none").subscribe(received)
-    error = received.failed()
-    assert isinstance(error, JavaError)
+    error = received.java_failure()
     assert error.java_class == "software.amazon.awssdk.services.s3.model.NoSuchKeyException"
     assert "does not exist" in str(error)
 
@@ -230,6 +229,5 @@ class TestListing:
     def test_error(self, bridge: Bridge, recipe: ModuleType, client: JavaObject) -> None:
         received = Recorder(initial=1)
         recipe.objects(bridge, client, "nowhere").subscribe(received)
-        error = received.failed()
-        assert isinstance(error, JavaError)
+        error = received.java_failure()
         assert "NoSuchBucketException: The specified bucket does not exist" in str(error)

@@ -12,7 +12,6 @@ from uuid import UUID
 import pytest
 
 import pyrs
-from pyrs.errors import JavaError
 from pyrs.jvm import Bridge, JavaObject
 from tests.interop.harness import DEADLINE, Recorder, Watched
 from tests.interop.systems.cassandra_server import DATACENTER, VERSION, cassandra_server, install
@@ -150,8 +149,7 @@ class TestQueries:
     def test_error(self, bridge: Bridge, session: JavaObject, recipe: ModuleType) -> None:
         received = Recorder(initial=1)
         recipe.rows(bridge, session, "SELECT * FROM shop.nowhere").subscribe(received)
-        error = received.failed()
-        assert isinstance(error, JavaError)
+        error = received.java_failure()
         assert error.java_class == "com.datastax.oss.driver.api.core.servererrors.InvalidQueryException"
         assert "table nowhere does not exist" in str(error)
 
@@ -164,8 +162,7 @@ class TestQueries:
         received.wait_elements(3)
         session.execute("DROP TABLE shop.gone")
         received.subscribed().request(50)
-        error = received.failed()
-        assert isinstance(error, JavaError)
+        error = received.java_failure()
         assert "table gone does not exist" in str(error)
         assert 3 <= len(received.elements) <= 3 + PAGES_AHEAD
 
@@ -187,8 +184,7 @@ class TestInserts:
         source = Watched(lambda: iter(rows))
         received = Recorder(initial=1000)
         recipe.insert(bridge, session, "shop.numbers", pyrs.Stream(source), at_once=1).subscribe(received)
-        error = received.failed()
-        assert isinstance(error, JavaError)
+        error = received.java_failure()
         assert "Unable to make int from 'twenty'" in str(error)
         assert received.elements == rows[:20]
         assert source.cancelled.wait(DEADLINE)

@@ -119,8 +119,7 @@ class TestSearches:
     ) -> None:
         received = Recorder(initial=1)
         recipe.search(bridge, template, books, {"matc": {}}).subscribe(received)
-        error = received.failed()
-        assert isinstance(error, JavaError)
+        error = received.java_failure()
         assert "[parsing_exception] unknown query [matc]" in str(error)
         until(lambda: node.searches()["open_contexts"] == 0)
 
@@ -151,8 +150,7 @@ class TestDocuments:
         watched = Watched(documents)
         received = Recorder(initial=1)
         recipe.save(bridge, template, books, pyrs.Stream(watched), at_once=10).subscribe(received)
-        error = received.failed()
-        assert isinstance(error, JavaError)
+        error = received.java_failure()
         assert "failed to parse field [number] of type [long] in document with id '2001'" in str(error)
         assert watched.cancelled.wait(DEADLINE)
         refresh(bridge, template, books)

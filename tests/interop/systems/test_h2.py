@@ -109,8 +109,7 @@ class TestQueries:
     def test_an_error_of_the_database(self, bridge: Bridge, recipe: ModuleType, connection: JavaObject) -> None:
         received = Recorder(initial=1)
         recipe.rows(bridge, connection, "SELECT 1 / (x - 5) AS n FROM SYSTEM_RANGE(1, 10)").subscribe(received)
-        error = received.failed()
-        assert isinstance(error, JavaError)
+        error = received.java_failure()
         assert "Division by zero" in str(error)
         with pytest.raises(JavaError, match='Table "NOWHERE" not found'):
             recipe.rows(bridge, connection, "SELECT * FROM nowhere").collect(timeout=DEADLINE)

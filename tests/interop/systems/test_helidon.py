@@ -9,10 +9,9 @@ from typing import Any
 import pytest
 
 import pyrs
-from pyrs.errors import JavaError
 from pyrs.jvm import Bridge
-from pyrs.jvm.link.window import DEFAULT_MAX_PREFETCH as WINDOW
 from tests.interop.harness import DEADLINE, Recorder, Watched
+from tests.interop.systems.demand import ENDLESS, FIRST_WINDOW, MANY, WINDOW
 from tests.interop.systems.system import System
 
 SYSTEM = System(
@@ -26,10 +25,6 @@ SYSTEM = System(
     cancel="`Subscription.cancel()`: `onCancel`",
     gateways=("jpype", "spark"),
 )
-
-FIRST_WINDOW = 16
-MANY = 3 * WINDOW
-ENDLESS = 2**31 - 2
 
 
 @pytest.fixture
@@ -68,8 +63,7 @@ class TestMultiIntoPython:
         failure = bridge.java_class("java.lang.IllegalStateException")("the disk is full")
         received = Recorder(initial=10)
         bridge.from_jvm(multi.range(1, 2).onCompleteResumeWith(multi.error(failure))).subscribe(received)
-        error = received.failed()
-        assert isinstance(error, JavaError)
+        error = received.java_failure()
         assert (error.java_class, error.java_message) == ("java.lang.IllegalStateException", "the disk is full")
         assert received.elements == [1, 2]
 

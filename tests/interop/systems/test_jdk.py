@@ -169,8 +169,7 @@ class TestDownload:
     def test_errors(self, bridge: Bridge, recipe: ModuleType, client: JavaObject, relay: Relay) -> None:
         broken = Recorder(initial=pyrs.UNBOUNDED)
         recipe.download(bridge, client, url(relay, "/cut")).subscribe(broken)
-        error = broken.failed()
-        assert isinstance(error, JavaError)
+        error = broken.java_failure()
         assert error.java_class == "java.io.IOException"
         assert b"".join(broken.elements) == b"".join(chunks(3))
 
@@ -278,6 +277,5 @@ class TestSubmissionPublisher:
         received = Recorder(initial=1)
         recipe.events(bridge, publisher).subscribe(received)
         publisher.closeExceptionally(bridge.java_class("java.lang.IllegalStateException")("the sensor is gone"))
-        error = received.failed()
-        assert isinstance(error, JavaError)
+        error = received.java_failure()
         assert error.java_message == "the sensor is gone"

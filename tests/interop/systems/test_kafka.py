@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 import pyrs
-from pyrs.errors import JavaError
 from pyrs.jvm import Bridge, JavaObject
 from tests.interop.harness import DEADLINE, Recorder, Watched
 from tests.interop.systems.kafka_broker import Cluster, install, kafka_broker
@@ -210,8 +209,7 @@ class TestRecordsIntoPython:
         cluster.deny(topic)
         received = Recorder(initial=10)
         recipe.records(bridge, options(topic, "denied")).subscribe(received)
-        error = received.failed()
-        assert isinstance(error, JavaError)
+        error = received.java_failure()
         assert error.java_class == "org.apache.kafka.common.errors.TopicAuthorizationException"
         assert str(error).endswith(f"Not authorized to access topics: [{topic}]")
         assert received.elements == []
@@ -222,8 +220,7 @@ class TestRecordsIntoPython:
         whole = bridge.java_class("org.apache.kafka.common.serialization.IntegerDeserializer")
         received = Recorder(initial=10)
         recipe.records(bridge, options(full, "integers").withValueDeserializer(whole())).subscribe(received)
-        error = received.failed()
-        assert isinstance(error, JavaError)
+        error = received.java_failure()
         assert error.java_class.endswith("RecordDeserializationException")
         assert "at offset 0" in str(error)
         assert eventually(lambda: cluster.members("integers") == 0)
@@ -279,8 +276,7 @@ class TestPythonIntoATopic:
         source = Watched(lambda: itertools.repeat({"topic": topic, "value": "lost"}))
         results = Recorder(initial=10)
         recipe.send(bridge, sender, source).subscribe(results)
-        error = results.failed()
-        assert isinstance(error, JavaError)
+        error = results.java_failure()
         assert error.java_class == "org.apache.kafka.common.errors.TopicAuthorizationException"
         assert results.elements == []
         assert source.cancelled.wait(DEADLINE)

@@ -156,8 +156,7 @@ class TestQueries:
     def test_error(self, bridge: Bridge, orders: JavaObject, recipe: ModuleType) -> None:
         received = Recorder(initial=1)
         recipe.find(bridge, orders, {"$nonsense": 1}).subscribe(received)
-        error = received.failed()
-        assert isinstance(error, JavaError)
+        error = received.java_failure()
         assert error.java_class == "com.mongodb.MongoQueryException"
         assert "unknown top level operator: $nonsense" in str(error)
 
@@ -204,8 +203,7 @@ class TestInserts:
         source = Watched(lambda: iter({"_id": number % 25} for number in range(10**9)))
         received = Recorder(initial=100)
         recipe.insert(bridge, collection, pyrs.Stream(source), at_once=10).subscribe(received)
-        error = received.failed()
-        assert isinstance(error, JavaError)
+        error = received.java_failure()
         assert "E11000 duplicate key error" in str(error)
         assert received.elements == [10, 10]
         assert source.cancelled.wait(DEADLINE)
@@ -249,8 +247,7 @@ class TestFiles:
     def test_error_of_a_download(self, bridge: Bridge, client: JavaObject, recipe: ModuleType) -> None:
         received = Recorder(initial=1)
         recipe.download(bridge, client, "files", "nowhere").subscribe(received)
-        error = received.failed()
-        assert isinstance(error, JavaError)
+        error = received.java_failure()
         assert str(error).startswith("com.mongodb.MongoGridFSException: File not found")
 
     def test_error_of_what_is_uploaded(

@@ -12,8 +12,15 @@ import pytest
 import pyrs
 from pyrs.errors import JavaError
 from pyrs.jvm import Bridge, JavaObject
-from pyrs.jvm.link.window import DEFAULT_MAX_PREFETCH as WINDOW
 from tests.interop.harness import DEADLINE, Recorder, Watched
+from tests.interop.systems.demand import (
+    ENDLESS,
+    FIRST_WINDOW,
+    MANY,
+    WINDOW,
+    check_demand_and_cancel,
+    check_exact_demand,
+)
 from tests.interop.systems.system import System
 
 SYSTEM = System(
@@ -28,9 +35,6 @@ SYSTEM = System(
     gateways=("jpype", "spark"),
 )
 
-FIRST_WINDOW = 16
-MANY = 3 * WINDOW
-ENDLESS = 2**31 - 2
 INFRASTRUCTURE = "io.smallrye.mutiny.infrastructure.Infrastructure"
 
 
@@ -68,34 +72,19 @@ class TestMultiIntoPython:
     def test_demand_and_cancel(self, bridge: Bridge, create: Any, recipe: ModuleType) -> None:
         requested: list[int] = []
         source, cancelled = recipe.watched(bridge, create.range(1, ENDLESS), requested.append)
-        received = Recorder(initial=3)
-        bridge.from_jvm(source).subscribe(received)
-        assert received.wait_elements(3) == [1, 2, 3]
-        assert not cancelled.is_set()
-        received.subscribed().cancel()
-        assert cancelled.wait(DEADLINE)
-        assert received.elements == [1, 2, 3]
-        assert sum(requested) <= 2 * FIRST_WINDOW
+        check_demand_and_cancel(bridge.from_jvm(source), requested, cancelled)
 
     def test_exact_demand(self, bridge: Bridge, create: Any, recipe: ModuleType) -> None:
         requested: list[int] = []
         source, cancelled = recipe.watched(bridge, create.range(1, ENDLESS), requested.append)
-        received = Recorder(initial=3)
-        bridge.from_jvm(source, exact=True).subscribe(received)
-        received.wait_elements(3)
-        received.subscribed().request(2)
-        assert received.wait_elements(5) == [1, 2, 3, 4, 5]
-        received.subscribed().cancel()
-        assert cancelled.wait(DEADLINE)
-        assert requested == [3, 2]
+        check_exact_demand(bridge.from_jvm(source, exact=True), requested, cancelled)
 
     def test_error(self, bridge: Bridge, create: Any) -> None:
         failure = bridge.java_class("java.lang.IllegalStateException")("the disk is full")
         received = Recorder(initial=10)
         both = bridge.java_class("io.smallrye.mutiny.Multi").createBy().concatenating()
         bridge.from_jvm(both.streams(create.range(1, 3), create.failure(failure))).subscribe(received)
-        error = received.failed()
-        assert isinstance(error, JavaError)
+        error = received.java_failure()
         assert (error.java_class, error.java_message) == ("java.lang.IllegalStateException", "the disk is full")
         assert received.elements == [1, 2]
 

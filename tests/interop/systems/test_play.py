@@ -15,7 +15,6 @@ from typing import Any
 import pytest
 
 import pyrs
-from pyrs.errors import JavaError
 from pyrs.jvm import Bridge, JavaObject
 from tests.interop.harness import DEADLINE, Recorder, Watched
 from tests.interop.systems.system import System
@@ -173,6 +172,5 @@ class TestARequestIntoPython:
         with upload(port) as connection:
             connection.sendall(b"the beginning")
             assert received.wait_elements(1) == [b"the beginning"]
-        error = received.failed()
-        assert isinstance(error, JavaError)
+        error = received.java_failure()
         assert "Entity stream truncation" in str(error)

@@ -177,8 +177,7 @@ class TestQueries:
         received = Recorder(initial=2**63 - 1)
         sql = "SELECT 1 / (n - 900) AS n FROM generate_series(1, 1000) n"
         recipe.rows(bridge, connection, sql, fetch_size=100).subscribe(received)
-        error = received.failed()
-        assert isinstance(error, JavaError)
+        error = received.java_failure()
         assert "[22012] division by zero" in str(error)
         assert len(received.elements) <= 899
         with pytest.raises(JavaError, match='syntax error at or near "SELEC"'):

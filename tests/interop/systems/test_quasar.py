@@ -87,8 +87,7 @@ class TestChannelIntoPython:
         recipe.from_channel(bridge, channel).subscribe(received)
         sent(bridge, channel, 0, 2)
         channel.close(bridge.java_class("java.lang.IllegalStateException")("the disk is full"))
-        error = received.failed()
-        assert isinstance(error, JavaError)
+        error = received.java_failure()
         assert (error.java_class, error.java_message) == ("java.lang.IllegalStateException", "the disk is full")
         assert received.elements == [0, 1]
 

@@ -12,10 +12,9 @@ from typing import Any
 import pytest
 
 import pyrs
-from pyrs.errors import JavaError
 from pyrs.jvm import Bridge, JavaObject
-from pyrs.jvm.link.window import DEFAULT_MAX_PREFETCH as WINDOW
 from tests.interop.harness import DEADLINE, Recorder, Watched
+from tests.interop.systems.demand import FIRST_WINDOW, MANY, WINDOW
 from tests.interop.systems.system import System
 
 SYSTEM = System(
@@ -29,9 +28,6 @@ SYSTEM = System(
     cancel="`Subscription.cancel()`, as `wiretap` sees it",
     gateways=("jpype", "spark"),
 )
-
-FIRST_WINDOW = 16
-MANY = 3 * WINDOW
 
 
 @pytest.fixture(scope="module")
@@ -89,8 +85,7 @@ class TestRatpackIntoPython:
         names.close()
         received = Recorder(initial=10)
         recipe.from_ratpack(bridge, bridge.java_class(recipe.STREAMS).publish(names)).subscribe(received)
-        error = received.failed()
-        assert isinstance(error, JavaError)
+        error = received.java_failure()
         assert (error.java_class, error.java_message) == (
             "java.lang.IllegalStateException",
             "Directory stream is closed",
@@ -100,8 +95,7 @@ class TestRatpackIntoPython:
         promise = bridge.java_class("ratpack.exec.Promise").value([1, 2])
         received = Recorder(initial=10)
         recipe.from_ratpack(bridge, bridge.java_class(recipe.STREAMS).publish(promise)).subscribe(received)
-        error = received.failed()
-        assert isinstance(error, JavaError)
+        error = received.java_failure()
         assert error.java_class == "ratpack.exec.UnmanagedThreadException"
 
 

@@ -19,7 +19,6 @@ from rsocket.transports.tcp import TransportTCP
 import pyrs
 from pyrs.adapters.rsocket import Receiver, from_rsocket, to_rsocket
 from pyrs.aio import background_loop
-from pyrs.errors import JavaError
 from pyrs.jvm import Bridge, JavaObject
 from tests.interop.harness import DEADLINE, Recorder, Watched
 from tests.interop.systems.system import System
@@ -162,8 +161,7 @@ class TestClient:
         client, _ = connected_to(lambda request: Watched(lambda: numbers(1), ValueError("the disk is full")))
         received = Recorder(initial=5)
         recipe.request_stream(bridge, client, b"").subscribe(received)
-        error = received.failed()
-        assert isinstance(error, JavaError)
+        error = received.java_failure()
         assert error.java_class == "io.rsocket.exceptions.ApplicationErrorException"
         assert "the disk is full" in str(error)
         assert received.elements == [b"0"]
@@ -174,8 +172,7 @@ class TestClient:
         recipe.request_stream(bridge, client, b"").subscribe(received)
         received.wait_elements(1)
         on_loop(peer.hang_up())
-        error = received.failed()
-        assert isinstance(error, JavaError)
+        error = received.java_failure()
         assert error.java_class == "java.nio.channels.ClosedChannelException"
 
 

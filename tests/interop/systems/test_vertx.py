@@ -16,7 +16,6 @@ from typing import Any
 import pytest
 
 import pyrs
-from pyrs.errors import JavaError
 from pyrs.jvm import Bridge, JavaObject
 from tests.interop.harness import DEADLINE, Recorder, Watched
 from tests.interop.systems.relay import Relay, relay_to
@@ -114,8 +113,7 @@ class TestFile:
     def test_no_such_file(self, bridge: Bridge, vertx: JavaObject, recipe: ModuleType, tmp_path: Path) -> None:
         received = Recorder(initial=1)
         recipe.read_file(bridge, vertx, str(tmp_path / "none")).subscribe(received)
-        error = received.failed()
-        assert isinstance(error, JavaError)
+        error = received.java_failure()
         assert error.java_class == "io.vertx.core.file.FileSystemException"
         assert "none" in str(error)
 
@@ -190,8 +188,7 @@ class TestServer:
         with socket.create_connection(("127.0.0.1", serve(answer).port)) as client:
             client.sendall(b"POST / HTTP/1.1\r\nHost: here\r\nContent-Length: %d\r\n\r\n" % (2 * len(sent)) + sent)
             received.wait_elements(1)
-        error = received.failed()
-        assert isinstance(error, JavaError)
+        error = received.java_failure()
         assert "closed" in str(error)
         assert sent.startswith(b"".join(received.elements))
 

@@ -179,8 +179,7 @@ class TestWebClient:
         received = Recorder(initial=1)
         port = serve(lambda request: pyrs.empty())
         recipe.events(bridge, f"http://127.0.0.1:{port}/none").subscribe(received)
-        error = received.failed()
-        assert isinstance(error, JavaError)
+        error = received.java_failure()
         assert error.java_class.endswith("WebClientResponseException$NotFound")
         assert "404 Not Found from GET" in str(error)
 
