@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import threading
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -98,14 +98,17 @@ def library_jars() -> list[Path]:
 
 def compile_helpers(folder: Path) -> Path:
     """The classes of tests/interop/java as a jar."""
+    return compiled(sorted((HERE / "java").glob("*.java")), library_jars(), folder)
+
+
+def compiled(sources: Iterable[Path], classpath: Iterable[Path], folder: Path) -> Path:
+    """Java sources as a jar, which is made in an empty folder."""
     compiler = shutil.which("javac")
     if compiler is None:
         raise FileNotFoundError("javac was not found: install a JDK")
     classes = folder / "classes"
-    sources = sorted(str(path) for path in (HERE / "java").glob("*.java"))
-    classpath = ":".join(map(str, library_jars()))
-    command = [compiler, "--release", "17", "-nowarn", "-proc:none", "-cp", classpath, "-d", str(classes), *sources]
-    subprocess.run(command, check=True, timeout=90)
+    command = [compiler, "--release", "17", "-nowarn", "-proc:none", "-cp", ":".join(map(str, classpath))]
+    subprocess.run([*command, "-d", str(classes), *map(str, sources)], check=True, timeout=90)
     jar = folder / "interop.jar"
     with zipfile.ZipFile(jar, "w") as archive:
         for path in sorted(classes.rglob("*.class")):

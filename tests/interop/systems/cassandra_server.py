@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 from pyrs.jvm.packages import resolve
-from tests.interop.systems.servers import free_port, listening, running
+from tests.interop.systems.servers import free_port, listening, running, says, small_java
 
 VERSION = "5.0.6"
 PACKAGES = (f"org.apache.cassandra:cassandra-all:{VERSION}",)
@@ -40,7 +39,6 @@ OPENS = (
     "java.base/sun.nio.ch",
     "jdk.management/com.sun.management.internal",
 )
-SMALL = ("-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 ALONE = ("skip_wait_for_gossip_to_settle=0", "ring_delay_ms=1", "superuser_setup_delay_ms=0")
 """A node that has no neighbours waits for none."""
 
@@ -77,9 +75,6 @@ def install() -> list[Path]:
 @contextlib.contextmanager
 def cassandra_server(folder: Path) -> Iterator[int]:
     """The port that it speaks CQL on."""
-    java = shutil.which("java")
-    if java is None:
-        raise FileNotFoundError("java was not found: install a JDK")
     jars = install()
     [agent] = [jar for jar in jars if jar.name.startswith("jamm-")]
     port = free_port()
@@ -95,7 +90,7 @@ def cassandra_server(folder: Path) -> Iterator[int]:
         "jdk.attach.allowAttachSelf": "true",
         "io.netty.tryReflectionSetAccessible": "true",
     }
-    command = [java, *SMALL, f"-javaagent:{agent}"]
+    command = [*small_java("512m"), f"-javaagent:{agent}"]
     command += [f"--add-exports={each}=ALL-UNNAMED" for each in EXPORTS]
     command += [f"--add-opens={each}=ALL-UNNAMED" for each in OPENS]
     command += [f"-D{key}={value}" for key, value in properties.items()]
@@ -105,6 +100,6 @@ def cassandra_server(folder: Path) -> Iterator[int]:
     with running(
         command,
         folder,
-        lambda: "Startup complete" in log.read_text(encoding="utf-8", errors="replace") and listening(port),
+        lambda: says(log, "Startup complete") and listening(port),
     ):
         yield port

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import subprocess
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -14,7 +12,7 @@ import pytest
 
 from pyrs import jvm
 from pyrs.jvm.packages import resolve
-from tests.interop.harness import Java, JPypeJava, Py4JJava
+from tests.interop.harness import Java, JPypeJava, Py4JJava, compiled
 from tests.interop.systems import system as systems
 from tests.interop.systems.recipes import load_recipe
 
@@ -50,19 +48,8 @@ def interop_jars(tested: tuple[str, systems.System], tmp_path_factory: pytest.Te
     name, system = tested
     jars = resolve([*system.packages, *system.test_packages])
     sources = FOLDER / "java" / name
-    return [_compiled(sources, jars, tmp_path_factory.mktemp("java")), *jars] if sources.is_dir() else jars
-
-
-def _compiled(sources: Path, jars: list[Path], folder: Path) -> Path:
-    compiler = shutil.which("javac")
-    if compiler is None:
-        raise FileNotFoundError("javac was not found: install a JDK")
-    files = sorted(map(str, sources.rglob("*.java")))
-    classpath = ":".join(map(str, jars))
-    command = [compiler, "--release", "17", "-nowarn", "-proc:none", "-cp", classpath, "-d", str(folder), *files]
-    subprocess.run(command, check=True, timeout=90)
-    jar = folder.parent / f"{folder.name}.jar"
-    return Path(shutil.make_archive(str(jar), "zip", folder)).rename(jar)
+    files = sorted(sources.rglob("*.java"))
+    return [compiled(files, jars, tmp_path_factory.mktemp("java")), *jars] if files else jars
 
 
 @pytest.fixture(scope="session")

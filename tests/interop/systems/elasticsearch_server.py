@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import shutil
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -12,10 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from pyrs.jvm.packages import resolve
-from tests.interop.systems.servers import free_port, running
+from tests.interop.systems.servers import free_port, running, small_java
 
 VERSION = "8.18.8"
-SMALL = ["-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
 MODULE = f"""
 name=transport-netty4
 description=HTTP and transport
@@ -63,9 +61,6 @@ def install() -> tuple[list[Path], list[Path]]:
 @contextlib.contextmanager
 def elasticsearch(folder: Path) -> Iterator[Node]:
     """Starts a node whose data is in the folder, and stops it."""
-    java = shutil.which("java")
-    if java is None:
-        raise FileNotFoundError("java was not found: install a JDK")
     server, of_the_module = install()
     module = folder / "modules" / "transport-netty4"
     module.mkdir(parents=True)
@@ -74,5 +69,5 @@ def elasticsearch(folder: Path) -> Iterator[Node]:
         (module / jar.name).symlink_to(jar)
     node = Node(port := free_port())
     classpath = ":".join(map(str, server))
-    with running([java, *SMALL, "-cp", classpath, str(SOURCE), str(folder), str(port)], folder, node.ready):
+    with running([*small_java("512m"), "-cp", classpath, str(SOURCE), str(folder), str(port)], folder, node.ready):
         yield node

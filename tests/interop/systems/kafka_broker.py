@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import shutil
 import subprocess
 import uuid
 from base64 import urlsafe_b64encode
@@ -15,11 +14,10 @@ from typing import Any
 from pyrs.jvm import Bridge, JavaObject
 from pyrs.jvm.packages import resolve
 from tests.interop.harness import DEADLINE
-from tests.interop.systems.servers import START_SECONDS, free_port, listening, running
+from tests.interop.systems.servers import START_SECONDS, free_port, listening, running, says, small_java
 
 PACKAGES = ("org.apache.kafka:kafka_2.13:3.9.1", "org.slf4j:slf4j-simple:1.7.36")
 TOPICS = itertools.count(1)
-SMALL = ["-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
 
 PROPERTIES = """
 process.roles=broker,controller
@@ -51,14 +49,11 @@ def install() -> list[Path]:
 @contextlib.contextmanager
 def kafka_broker(folder: Path) -> Iterator[str]:
     """Its address, as in ``bootstrap.servers``."""
-    java = shutil.which("java")
-    if java is None:
-        raise FileNotFoundError("java was not found: install a JDK")
     classpath = ":".join(map(str, install()))
     port = free_port()
     properties = folder / "server.properties"
     properties.write_text(PROPERTIES.format(port=port, controller=free_port(), folder=folder), encoding="utf-8")
-    start = [java, *SMALL, "-cp", classpath]
+    start = [*small_java("256m"), "-cp", classpath]
     identity = urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
     formatting = [*start, "kafka.tools.StorageTool", "format", "-t", identity, "-c", str(properties)]
     done = subprocess.run(formatting, capture_output=True, text=True, timeout=START_SECONDS)
@@ -68,7 +63,7 @@ def kafka_broker(folder: Path) -> Iterator[str]:
     with running(
         [*start, "kafka.Kafka", str(properties)],
         folder,
-        lambda: "Kafka Server started" in log.read_text(encoding="utf-8", errors="replace") and listening(port),
+        lambda: says(log, "Kafka Server started") and listening(port),
     ):
         yield f"127.0.0.1:{port}"
 

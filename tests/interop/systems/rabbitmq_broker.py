@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.interop.systems import debian
-from tests.interop.systems.servers import free_port, listening, running
+from tests.interop.systems.servers import free_port, listening, running, says
 
 PROGRAMS = Path("/usr/lib/rabbitmq/bin")  # those on PATH insist on being root or rabbitmq
 SERVER = PROGRAMS / "rabbitmq-server"
@@ -73,7 +73,7 @@ def rabbitmq_broker(folder: Path) -> Iterator[Node]:
         running(
             [str(SERVER)],
             folder,
-            lambda: "Server startup complete" in log.read_text(encoding="utf-8", errors="replace") and listening(port),
+            lambda: says(log, "Server startup complete") and listening(port),
             environment,
         ),
     ):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -23,6 +24,19 @@ if not sys.stdin.read(1):
     os.killpg(int(sys.argv[1]), signal.SIGKILL)
 """
 """Ends a server whose tests were killed: the system closes their end of the pipe, and nothing else can be relied on."""
+
+
+def small_java(heap: str) -> list[str]:
+    """How the command of a JVM begins that is soon up and takes little."""
+    java = shutil.which("java")
+    if java is None:
+        raise FileNotFoundError("java was not found: install a JDK")
+    return [java, f"-Xmx{heap}", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
+
+
+def says(log: Path, words: str) -> bool:
+    """Whether a server has written this."""
+    return words in log.read_text(encoding="utf-8", errors="replace")
 
 
 def free_port() -> int:
