@@ -56,6 +56,47 @@ class TestCallables:
         join = bridge.to_jvm_callable(lambda a, b: f"{a}-{b}", "java.util.function.BiFunction")
         assert java.static("interop.Functions", "apply", join, "x", "y") == "String x-y"
 
+    @pytest.mark.parametrize(
+        ("convert", "expected"),
+        [
+            (None, ["JavaObject", "list"]),
+            ("references", ["JavaObject", "JavaObject"]),
+            ("values", [{"key": "k", "value": [1]}, [1, "a"]]),
+            ({"java.util.List": "references"}, ["JavaObject", "JavaObject"]),
+            ({"java.util.Map$Entry": "values"}, [{"key": "k", "value": [1]}, "list"]),
+        ],
+    )
+    def test_what_it_wants_of_its_arguments(
+        self, bridge: Bridge, java: Java, convert: object, expected: list[object]
+    ) -> None:
+        received: list[Any] = []
+        entry = bridge.java_class("java.util.AbstractMap$SimpleEntry")("k", [1])
+        content = bridge.java_class("java.util.List").of(1, "a")
+        function = bridge.to_jvm_callable(
+            lambda *arguments: received.extend(arguments), "java.util.function.BiFunction", convert=convert
+        )
+        assert java.static("interop.Functions", "apply", function, entry, content) == "null"
+        assert not bridge.closed
+        for argument, original, wanted in zip(received, [entry, content], expected, strict=True):
+            if isinstance(wanted, str):
+                assert type(argument).__name__ == wanted
+                assert wanted == "list" or argument == original
+            else:
+                assert argument == wanted
+
+    def test_an_argument_that_has_no_form(self, bridge: Bridge, java: Java) -> None:
+        plain = bridge.java_class("java.lang.Object")()
+        calls: list[Any] = []
+        function = bridge.to_jvm_callable(
+            lambda *arguments: calls.append(arguments), "java.util.function.BiFunction", convert="values"
+        )
+        functions = bridge.java_class("interop.Functions")
+        with pytest.raises(JavaError, match="no form as a value"):
+            functions.apply(function, 1, plain)
+        assert calls == []
+        assert functions.apply(function, 1, None) == "null"
+        assert calls == [(1, None)]
+
     def test_default_methods_stay_java(self, bridge: Bridge, java: Java) -> None:
         long = bridge.to_jvm_callable(lambda text: len(text) > 3, "java.util.function.Predicate")
         assert java.static("interop.Functions", "test", long, "four") is True

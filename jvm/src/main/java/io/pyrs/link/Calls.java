@@ -36,7 +36,7 @@ final class Calls {
         CompletableFuture<List<?>> answer = new CompletableFuture<>();
         waiting.put(id, answer);
         try {
-            session.outbox().ready(session.codec().pieces(FrameType.CALL, id, List.of(handle, arguments), conversion));
+            session.outbox().ready(session.codec().call(id, handle, arguments, conversion));
             session.outbox().flush();
             session.ensureOpen(); // it may have ended before it could see this call
             return session.codec().decodeAnswer(answer.get(deadlineMillis, TimeUnit.MILLISECONDS));
@@ -90,7 +90,7 @@ final class Calls {
             } else {
                 result = Invocation.callFunction(target, arguments.toArray());
             }
-            answer = session.codec().pieces(FrameType.RETURN, id, Arrays.asList(true, result), Conversion.AUTO);
+            answer = session.codec().pieces(FrameType.RETURN, id, Arrays.asList(true, result));
         } catch (Throwable error) {
             answer = session.codec().failure(id, error);
         }

@@ -29,11 +29,29 @@ final class Codec {
     }
 
     /** A value that may be large and may hold references, ready for its turn. */
-    Pieces pieces(int type, long id, Object value, Conversion conversion) {
+    Pieces pieces(int type, long id, Object value) {
         Carried carried = new Carried(handles);
         ValueBuffer buffer = new ValueBuffer(256);
-        new ValueEncoder(carried, conversion).encode(value, buffer);
+        new ValueEncoder(carried, Conversion.AUTO).encode(value, buffer);
         return new Pieces(type, id, buffer.take(Frames.HEADER, -1), carried.take());
+    }
+
+    /** A CALL. The conversion is for each argument, and not for the lists that the frame itself is made of. */
+    Pieces call(long id, long handle, List<Object> arguments, Conversion conversion) {
+        Carried carried = new Carried(handles);
+        ValueBuffer buffer = new ValueBuffer(256);
+        ValueEncoder encoder = new ValueEncoder(carried, conversion);
+        try {
+            encoder.encode(handle, buffer);
+            buffer.addArrayHeader(arguments.size());
+            for (Object argument : arguments) {
+                encoder.encodeResult(argument, buffer);
+            }
+        } catch (Throwable unsent) {
+            carried.take().discard(handles);
+            throw unsent;
+        }
+        return new Pieces(FrameType.CALL, id, buffer.take(Frames.HEADER, 2), carried.take());
     }
 
     /** An error's body, behind {@link Frames#HEADER} bytes of room. */
@@ -46,7 +64,7 @@ final class Codec {
 
     /** The RETURN of a call that threw. */
     Pieces failure(long id, Throwable error) {
-        return pieces(FrameType.RETURN, id, Arrays.asList(false, errors.toWire(error)), Conversion.AUTO);
+        return pieces(FrameType.RETURN, id, Arrays.asList(false, errors.toWire(error)));
     }
 
     /** An error as a value. */

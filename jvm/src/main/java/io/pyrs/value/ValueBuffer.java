@@ -77,6 +77,15 @@ public final class ValueBuffer {
         return body;
     }
 
+    /** Opens an array inside of a message: its so many elements are to be encoded next, each by itself. */
+    public void addArrayHeader(int count) {
+        try {
+            packer.packArrayHeader(count);
+        } catch (IOException impossible) {
+            throw new UncheckedIOException(impossible);
+        }
+    }
+
     /** Cuts everything after the first {@code size} bytes: an element that failed half-way leaves no trace. */
     void truncate(int size) {
         flush();
