@@ -126,6 +126,11 @@ class TestPythonIntoAResponse:
         with pytest.raises((http.client.IncompleteRead, ConnectionResetError)):
             client.getresponse().read()
 
+    def test_an_error_before_the_first_element(self, client: http.client.HTTPConnection, answers: Answers) -> None:
+        answers.now = lambda request, body: pyrs.error(LookupError("nothing at all"))
+        client.request("GET", "/broken")
+        assert client.getresponse().status == 500
+
 
 class TestARequestIntoPython:
     def test_a_python_stage_between_request_and_response(
@@ -163,18 +168,30 @@ class TestARequestIntoPython:
 
     def test_error(self, port: int, answers: Answers) -> None:
         received = Recorder(initial=pyrs.UNBOUNDED)
-        # Not given before the error: a client that closes with an answer unread sends a reset, which has other words,
-        # and once the answer is whole Pekko may end the body that nobody needs any more as complete.
-        verdict: Future[bytes] = Future()
+
+        def answer(request: JavaObject, body: pyrs.Stream[bytes]) -> pyrs.Publisher[bytes]:
+            shared = body.publish().auto_connect(2)
+            shared.subscribe(received)
+            return shared.count().map(lambda count: b"%d" % count)
+
+        answers.now = answer
+        with socket.create_connection(("127.0.0.1", port), timeout=DEADLINE) as connection:
+            connection.sendall(b"POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n")
+            connection.sendall(b"3\r\nthe\r\n")
+            assert received.wait_elements(1) == [b"the"]
+            connection.sendall(b"no chunk\r\n")
+            assert "Illegal character 'n' in chunk start" in str(received.java_failure())
+            assert b" 200 " not in until_closed(connection), "the answer had not begun"
+
+    def test_a_client_that_hangs_up(self, port: int, answers: Answers) -> None:
+        received = Recorder(initial=pyrs.UNBOUNDED)
 
         def answer(request: JavaObject, body: pyrs.Stream[bytes]) -> pyrs.Publisher[bytes]:
             body.subscribe(received)
-            return pyrs.from_future(verdict)
+            return pyrs.never()
 
         answers.now = answer
         with upload(port) as connection:
             connection.sendall(b"the beginning")
             assert received.wait_elements(1) == [b"the beginning"]
-        error = received.java_failure()
-        verdict.set_result(b"")
-        assert "Entity stream truncation" in str(error)
+        assert "Entity stream truncation" in str(received.java_failure())
