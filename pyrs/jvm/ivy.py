@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import os
 import re
 import shutil
 import subprocess
 import tempfile
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from xml.sax.saxutils import quoteattr
@@ -26,6 +28,7 @@ IVY = downloads.Jar(
 _MISSING = re.compile(r"^\s*:: ([^\s#]+)#([^\s;]+);([^\s:!]+)", re.MULTILINE)
 _UNREACHABLE = re.compile(r"Server access error at url \S+ \((.+)\)|(Host \S+ not found)")
 _CHANGES = ' changingPattern=".*-SNAPSHOT" changingMatcher="regexp" checkmodified="true"'
+_DAY = 24 * 60 * 60.0
 _AS_PATHS = "[organisation]/[module]/[revision]/[artifact]-[revision](-[classifier]).[ext]"
 
 
@@ -42,7 +45,8 @@ def run_ivy(
     try:
         folder.mkdir(parents=True, exist_ok=True)
         # What belongs to this run alone has a folder of its own; the jars are shared, under Ivy's own locks.
-        with tempfile.TemporaryDirectory(prefix="run-", dir=folder) as run:
+        _remove_old_runs(folder)
+        with tempfile.TemporaryDirectory(prefix=f"run-{os.getpid()}-", dir=folder) as run:
             settings, module, answer = (Path(run) / name for name in ("settings.xml", "ivy.xml", "class-path"))
             settings.write_text(_settings(repositories, folder / "jars", Path(run)), encoding="utf-8")
             module.write_text(_module(coordinates, exclusions), encoding="utf-8")
@@ -63,6 +67,27 @@ def run_ivy(
     if done.returncode:
         raise JvmUnavailable(_reason(output, coordinates, repositories, folder))
     return [Path(path) for path in paths.split(os.pathsep) if path.endswith(".jar")]
+
+
+def _remove_old_runs(folder: Path) -> None:
+    """The folders of processes that were killed. No run takes a day, unless its process was halted meanwhile."""
+    for run in folder.glob("run-*"):
+        with contextlib.suppress(FileNotFoundError):  # another process may be removing the same one
+            if time.time() - run.stat().st_mtime > _DAY and not _is_running(run.name.split("-")[1]):
+                shutil.rmtree(run, ignore_errors=True)
+
+
+def _is_running(process: str) -> bool:
+    """Whether there is a process of this number; it may be one of another machine's, or of later."""
+    if os.name == "nt" or not process.isdigit():  # to ask on Windows would end it
+        return False
+    try:
+        os.kill(int(process), 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
 
 
 def _java() -> str:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pyspark
@@ -211,6 +213,31 @@ def test_several_processes_may_fill_one_cache(central: Path) -> None:
     assert top.read_bytes() == (central / "org/example/top/1.0/top-1.0.jar").read_bytes()
     assert sorted(path.name for path in folder.iterdir()) == ["jars", "resolved"], "no run has left its folder"
     assert len(list((folder / "resolved").iterdir())) == 1
+
+
+def test_what_a_killed_process_left_is_removed_a_day_later(
+    central: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    java = tmp_path / "home" / "bin" / "java"
+    java.parent.mkdir(parents=True)
+    java.write_text("#!/bin/sh\nkill -9 $PPID\n")
+    java.chmod(0o755)
+    program = "from pyrs.jvm.packages import resolve; resolve(['org.example:top:1.0'])"
+    with monkeypatch.context() as patched:
+        patched.setenv("JAVA_HOME", str(tmp_path / "home"))
+        killed = subprocess.run([sys.executable, "-c", program], env={**os.environ}, check=False)
+    assert killed.returncode == -signal.SIGKILL
+    folder = central.parent / "the cache, ä" / "pyrs" / "packages"
+    [left] = folder.iterdir()
+    resolve(["org.example:top:1.0"])
+    assert left.is_dir(), "it may belong to a process of another machine's that is at work"
+    two_days_ago = time.time() - 2 * 24 * 60 * 60
+    halted, unnumbered = folder / f"run-{os.getpid()}-abc", folder / "run-abc"
+    for run in (left, halted, unnumbered):
+        run.mkdir(exist_ok=True)
+        os.utime(run, (two_days_ago, two_days_ago))
+    resolve(["org.example:other:1.0"])
+    assert sorted(path.name for path in folder.iterdir()) == ["jars", "resolved", halted.name]
 
 
 def test_the_user_s_own_settings_of_ivy_are_not_read(

@@ -12,6 +12,7 @@ from tests.gateways.repository import publish
 PROGRAM = """
 import jpype
 from pyrs import jvm
+from pyrs.errors import JvmUnavailable
 
 def content(name):
     stream = jpype.JClass("org.jpype.JPypeContext").getInstance().getClassLoader().getResourceAsStream(name)
@@ -21,17 +22,31 @@ with jvm.launch(packages=["org.example:top:1.0"]):
     print(content("top-1.0.txt"), content("base-1.0.txt"), content("other-1.0.txt"))
 with jvm.launch(packages=["org.example:top:1.0", "org.example:other:1.0"]):
     print(content("top-1.0.txt"), content("base-1.0.txt"), content("other-1.0.txt"))
+try:
+    jvm.launch(packages=["org.example:base:1.10", "org.example:late:1.0"])
+except JvmUnavailable as refused:
+    print(str(refused).partition("Restart")[0])
+with jvm.launch(packages=["org.example:late:1.0"], exclude=["org.example:base"]):
+    print(content("late-1.0.txt"), content("base-1.0.txt"), content("base-1.10.txt"))
 """
 
 
-def test_a_launch_brings_packages_and_a_second_one_adds(tmp_path: Path) -> None:
+def test_a_launch_brings_packages_and_a_second_one_adds_but_no_other_versions(tmp_path: Path) -> None:
     central = tmp_path / "central"
     publish(central, "org.example:top:1.0", ["org.example:base:1.0"], text="top")
     publish(central, "org.example:base:1.0", text="base")
+    publish(central, "org.example:base:1.10", text="later base")
     publish(central, "org.example:other:1.0", text="other")
+    publish(central, "org.example:late:1.0", ["org.example:base:1.10"], text="late")
     environment = {"PYRS_MAVEN_REPOSITORY": central.as_uri(), "XDG_CACHE_HOME": str(tmp_path / "cache")}
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM], env={**os.environ, **environment}, capture_output=True, text=True, timeout=60
     )
     assert done.returncode == 0, done.stderr[-4000:]
-    assert done.stdout.splitlines() == ["top base None", "top base other"]
+    assert done.stdout.splitlines() == [
+        "top base None",
+        "top base other",
+        "the JVM that runs in this process has other versions on its class path, and would go on with these: "
+        "base-1.10.jar (it has base-1.0.jar). ",
+        "late base None",
+    ]
