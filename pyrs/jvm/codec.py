@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pyrs.api import Publisher, Subscriber
-from pyrs.errors import ProtocolError
+from pyrs.errors import ConversionError, JavaError, LinkBroken, LinkClosed, ProtocolError
 from pyrs.jvm.classes import JavaClass
 from pyrs.jvm.mirrors import (
     HOT,
@@ -80,19 +80,47 @@ class LinkReferences(References):
         return None if found is None else (found._kind, found._handle)
 
     def java_handle(self, value: object) -> JavaObject | None:
-        """The stand-in that holds a Java object's handle, for everything that stands for one."""
+        """The stand-in that holds a Java object's handle, for everything that stands for one.
+
+        Raises:
+            ConversionError: it stands for an object that this bridge's JVM does not have, or no longer by its bridge.
+        """
         if isinstance(value, Stream) and type(value) is Stream:
             value = value.source
         if isinstance(value, (JavaPublisher, JavaSubscriber, JavaProcessor, JavaFuture)):
-            value = value.java_object
+            # Another bridge's is a Publisher or Subscriber of Python's here, with what that bridge was told of it.
+            return value.java_object if value.java_object._link.session is self.session else None
         if isinstance(value, JavaClass):
             value = value.class_
         if isinstance(value, JavaObject):
-            return value if value._link.session is self.session else None
+            if value._link.session is self.session:
+                return value
+            value = self._of_another_bridge(value)
         if self.gateway.is_java_object(value):
-            kind = self.control.kind(value) % HOT
-            return self.classes[kind](self.control.export(value))
+            return self.classes[self.control.kind(value)](self.control.export(value))
         return None
+
+    def _of_another_bridge(self, value: JavaObject) -> object:
+        """The gateway's own object, which bridges of one JVM have in common."""
+        try:
+            java = value.java
+        except (LinkClosed, LinkBroken) as error:
+            raise ConversionError(
+                f"{value!r} came by a bridge that is closed ({error}): find it by this one"
+            ) from error
+        if self.gateway.is_java_object(java):
+            return java
+        raise ConversionError(
+            f"{value!r} came by a bridge to another JVM, or is a plain value: find it by this one, or pass its value on"
+        )
+
+    def throwable(self, error: object) -> object:
+        """The Throwable that a JavaError of this bridge stands for; anything else, and a forgotten one's, as it is."""
+        if isinstance(error, JavaError) and error.java_original is not None:
+            peer, number = error.java_original
+            if peer is self.originals:
+                return self.command(Operation.THROWABLE, None, "", [number]) or error
+        return error
 
     @property
     def remote_object(self) -> Callable[[int], object]:
@@ -132,7 +160,7 @@ class LinkReferences(References):
         return self.gateway.shield(lambda: self._command([int(operation), target, name, *arguments], results))
 
     def _command(self, words: list[object], results: References) -> Any:
-        encoder = StreamEncoder(self)
+        encoder = StreamEncoder(Arguments(self))
         try:
             body = encoder.encode(words)
         except Exception as error:
@@ -198,6 +226,14 @@ class Tracking(References):
         return self._references.local(handle)
 
 
+class Arguments(Tracking):
+    """References in a command: a JavaError is the Throwable that it stands for. An element stays what it is."""
+
+    def home(self, value: object) -> tuple[int, int] | None:
+        """See `LinkReferences.home`."""
+        return super().home(self._references.throwable(value))
+
+
 class Results(Tracking):
     """References in the result of a command: every Java object is a `JavaObject`, whatever else it may be."""
 
@@ -216,8 +252,7 @@ class StreamEncoder:
 
     __slots__ = ("_encoder", "carried", "encode")
 
-    def __init__(self, references: LinkReferences) -> None:
-        tracking = Tracking(references)
+    def __init__(self, tracking: Tracking) -> None:
         self.carried = tracking.carried
         self._encoder = ValueEncoder(tracking)
         self.encode: Callable[[Any], bytes] = self._encoder.encode
@@ -239,7 +274,7 @@ class LinkCodec:
 
     def encoder(self) -> StreamEncoder:
         """An encoder for one stream."""
-        return StreamEncoder(self.references)
+        return StreamEncoder(Tracking(self.references))
 
     def batch_decoder(self) -> Callable[[bytes], tuple[list[Any], Exception | None]]:
         """A decoder of NEXT bodies for one stream."""

@@ -72,6 +72,11 @@ final class Codec {
         return errors.toWire(error);
     }
 
+    /** One of our errors that Python has, null if it was forgotten. */
+    Throwable original(long number) {
+        return originals.find(number);
+    }
+
     Throwable decodeError(byte[] body) {
         return errors.decode(body, 0, body.length);
     }

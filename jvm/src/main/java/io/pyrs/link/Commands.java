@@ -22,6 +22,7 @@ public final class Commands {
     private static final int FIELD = 3;
     private static final int CLASS = 4;
     private static final int VALUE = 5;
+    private static final int THROWABLE = 6;
 
     /** An answer; what of Python's goes home in it is held, so that no RELEASE overtakes it. */
     public static final class Answer {
@@ -77,6 +78,8 @@ public final class Commands {
                         type, type.getTypeName(), List.copyOf(Invocation.staticMethods(type)), List.copyOf(Invocation.staticFields(type)));
             case VALUE:
                 return target;
+            case THROWABLE:
+                return codec.original((Long) arguments[0]);
             default:
                 throw new ProtocolException("malformed command: there is no operation " + operation);
         }

@@ -1,0 +1,94 @@
+"""What stands in Python for an object of the JVM is that object where it is an argument, wherever it came from."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+import pyrs
+from pyrs.errors import ConversionError, JavaError
+from pyrs.jvm import Bridge
+from pyrs.jvm.mirrors import LinkEnd, java_object_class
+from tests.interop.harness import DEADLINE, Java, Recorder
+
+FLUX = "reactor.core.publisher.Flux"
+FUTURE = "java.util.concurrent.CompletableFuture"
+
+
+class TestErrors:
+    def test_one_that_a_stream_ended_with(self, bridge: Bridge) -> None:
+        throwable = bridge.java_class("java.lang.IllegalStateException")("sorry")
+        received = Recorder(initial=1)
+        bridge.from_jvm(bridge.java_class(FLUX).error(throwable)).subscribe(received)
+        error = received.java_failure()
+        held = bridge.java_class("java.util.ArrayList")([error, 1])
+        assert held.get(0) == throwable
+        assert bridge.java_class("interop.Functions").same(error, throwable)
+
+    def test_one_that_a_call_threw(self, bridge: Bridge) -> None:
+        with pytest.raises(JavaError) as caught:
+            bridge.java_class("java.lang.Integer").parseInt("x")
+        stage = bridge.java_class(FUTURE).failedFuture(caught.value)
+        with pytest.raises(JavaError, match="For input string") as again:
+            bridge.from_jvm(stage).result(DEADLINE)
+        assert again.value.java_class == "java.lang.NumberFormatException"
+        assert bridge.java_class("interop.Functions").same(caught.value, again.value)
+
+    def test_one_that_java_has_forgotten(self, bridge: Bridge) -> None:
+        with pytest.raises(JavaError) as caught:
+            bridge.java_class("java.lang.Integer").parseInt("x")
+        originals, _ = caught.value.java_original
+        caught.value.java_original = (originals, 2**62)
+        with pytest.raises(JavaError, match="an object of Python's"):
+            bridge.java_class(FUTURE).failedFuture(caught.value)
+
+    def test_one_of_pythons_is_an_object_of_pythons(self, bridge: Bridge) -> None:
+        with pytest.raises(JavaError, match="an object of Python's"):
+            bridge.java_class(FUTURE).failedFuture(KeyError("mine"))
+
+    def test_an_element_is_the_same_when_it_has_been_in_java(self, bridge: Bridge) -> None:
+        with pytest.raises(JavaError) as caught:
+            bridge.java_class("java.lang.Integer").parseInt("x")
+        flux = bridge.java_class(FLUX).from_(pyrs.just(caught.value))
+        assert bridge.from_jvm(flux).collect(timeout=DEADLINE) == [caught.value]
+
+
+class TestOtherBridges:
+    def test_of_the_same_jvm(self, bridge: Bridge, machine: tuple[Any, Java]) -> None:
+        connect, _ = machine
+        here = bridge.java_class("java.util.ArrayList")([1, 2])
+        with connect() as other:
+            there = other.java_class("java.util.ArrayList")([3])
+            same = other.java_class("interop.Functions").same
+            assert here.contains(there) is False
+            assert here.add(there) is True
+            assert same(here.get(2), there), "one of each"
+            assert same(other.java_class("java.util.List"), bridge.java_class("java.util.List").class_)
+            assert other.value_of(here) == [1, 2, [3]]
+
+    def test_a_stream_of_another(self, bridge: Bridge, machine: tuple[Any, Java]) -> None:
+        connect, _ = machine
+        with connect() as other:
+            stream = other.from_jvm(other.java_class(FLUX).range(1, 3))
+            flux = bridge.java_class(FLUX).from_(stream)
+            assert bridge.from_jvm(flux).collect(timeout=DEADLINE) == [1, 2, 3]
+
+    def test_of_one_that_is_closed(self, bridge: Bridge, machine: tuple[Any, Java]) -> None:
+        connect, _ = machine
+        with connect() as other:
+            left = other.java_class("java.util.ArrayList")([3])
+        for use in (bridge.java_class("java.util.ArrayList"), bridge.value_of, bridge.to_jvm):
+            with pytest.raises(ConversionError, match="a bridge that is closed"):
+                use(left)
+
+    def test_of_another_jvm(self, bridge: Bridge) -> None:
+        elsewhere = SimpleNamespace(
+            session=SimpleNamespace(open=True),
+            control=SimpleNamespace(resolve=lambda handle: object()),
+            give_back=lambda handle: None,
+        )
+        stranger = java_object_class(cast(LinkEnd, elsewhere), 0)(1)
+        with pytest.raises(ConversionError, match="another JVM"):
+            bridge.java_class("java.util.Objects").isNull(stranger)
