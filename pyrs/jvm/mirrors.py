@@ -80,8 +80,9 @@ class JavaObject:
 
     Every attribute but `java` is a method of the object's, those that it inherits from interfaces included. Arguments
     travel by the value table: None, numbers, str, bytes, lists, dicts, Java objects (of any bridge to this JVM), and
-    Publishers and Subscribers of Python's; a JavaError of this bridge is its Throwable. A result is None, a bool, int, float, str or bytes, or else a `JavaObject` again. A Java name that is a
-    keyword in Python takes an underscore: ``instant.with_(adjuster)``.
+    Publishers and Subscribers of Python's; a JavaError of this bridge is its Throwable. A result is None, a bool, int,
+    float, str or bytes, or else a `JavaObject` again. A Java name that is a keyword in Python takes an underscore:
+    ``instant.with_(adjuster)``.
 
     When the last one is gone the JVM may collect its object.
     """
