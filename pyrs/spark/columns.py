@@ -17,7 +17,7 @@ from pyspark.sql import types as spark_types
 
 from pyrs._core.text import short
 
-__all__ = ["Misfit", "columns", "in_line"]
+__all__ = ["Misfit", "columns", "in_line", "named"]
 
 _VARIANT: Any = getattr(spark_types, "VariantType", ())
 _TIMES = (spark_types.TimestampType, spark_types.TimestampNTZType)
@@ -75,12 +75,13 @@ def columns(rows: Sequence[Any], schema: Any, into: Any) -> list[Any]:
     """
     transposed = _transposed(rows, schema)
     return [
-        _named(field.name, _array, values, field.dataType, field.nullable, column.type)
+        named(field.name, _array, values, field.dataType, field.nullable, column.type)
         for values, field, column in zip(transposed, schema, into, strict=True)
     ]
 
 
-def _named(name: str, make: Callable[..., Any], *arguments: Any) -> Any:
+def named(name: str, make: Callable[..., Any], *arguments: Any) -> Any:
+    """Return what is made; where that does not fit, put this name before where."""
     try:
         return make(*arguments)
     except Misfit as misfit:
@@ -207,7 +208,7 @@ def _flat(name: str, values: Sequence[Any], offsets: list[int], take: Callable[[
     """Return what the lists or mappings hold as one array."""
     flat = list(chain.from_iterable(take(value) for value in values if value is not None))
     try:
-        return _named(name, _array, flat, *of)
+        return named(name, _array, flat, *of)
     except Misfit as misfit:
         misfit.index = bisect_right(offsets, misfit.index) - 1
         raise

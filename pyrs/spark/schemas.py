@@ -7,13 +7,13 @@ from collections.abc import Iterable
 from typing import Any
 
 import pyarrow
-from pyarrow import compute
 from pyspark.sql import types as spark_types
 
 from pyrs._core.text import listed
 from pyrs.errors import PyrsError
 from pyrs.spark.arrow import arrow_schema
-from pyrs.spark.columns import Misfit, columns, in_line
+from pyrs.spark.casting import cast
+from pyrs.spark.columns import Misfit, columns, in_line, named
 
 __all__ = ["RowEncoder", "SchemaMisfit", "checked_schema"]
 
@@ -122,6 +122,8 @@ class RowEncoder:
     def fitted(self, batch: Any, number: int = 0) -> pyarrow.RecordBatch:
         """Return an Arrow batch with the columns of the schema: taken by name, and cast where nothing is lost.
 
+        So are the fields of structs within them, of which none may be left over either.
+
         Args:
             batch: a ``RecordBatch``.
             number: its number, for the message of an error.
@@ -134,42 +136,17 @@ class RowEncoder:
             raise SchemaMisfit(number, "", f"{in_line(batch)}: must be a RecordBatch, not {type(batch).__name__}")
         fitted = []
         for field, into in zip(self.schema, self.arrow, strict=True):
-            where = f"a batch: field {field.name!r} is of type {field.dataType.simpleString()}"
             if batch.schema.names.count(field.name) != 1:
-                raise SchemaMisfit(
-                    number, field.name, f"{where}, and the batch has the columns {listed(batch.schema.names)}"
-                )
+                where = f"a batch: field {field.name!r} is of type {field.dataType.simpleString()}"
+                message = f"{where}, and the batch has the columns {listed(batch.schema.names)}"
+                raise SchemaMisfit(number, field.name, message)
             column = batch.column(batch.schema.names.index(field.name))
-            if pyarrow.types.is_dictionary(column.type):
-                column = column.dictionary_decode()  # a null may hide among its values
-            if column.null_count and not field.nullable:
-                raise SchemaMisfit(number, field.name, f"{where} and never null, and a row has none")
-            if column.type != into.type:
-                try:
-                    column = _cast(column, into.type)
-                except Exception as error:
-                    message = f"{where}, and the batch has {column.type}: {error}"
-                    raise SchemaMisfit(number, field.name, message) from error
-            fitted.append(column)
+            try:
+                fitted.append(named(field.name, cast, column, field.dataType, field.nullable, into.type))
+            except Misfit as misfit:
+                path = ".".join(misfit.path)
+                raise SchemaMisfit(number, path, f"a batch: field {path!r} {misfit.message}") from misfit.__cause__
         return pyarrow.RecordBatch.from_arrays(fitted, schema=self.arrow)
-
-
-def _cast(column: pyarrow.Array, into: pyarrow.DataType) -> pyarrow.Array:
-    """Return the column in another type; where that loses something, which Arrow does not always mind, raise."""
-    kinds = pyarrow.types
-    if kinds.is_timestamp(column.type) and kinds.is_timestamp(into) and (column.type.tz is None) != (into.tz is None):
-        raise ValueError("one has a time zone and the other none: say which in the batch")
-    cast = column.cast(into)
-    back = cast.cast(column.type)
-    if kinds.is_floating(column.type):  # NaN is not equal to itself
-        same = compute.or_(compute.equal(column, back), compute.and_(compute.is_nan(column), compute.is_nan(back)))
-    elif kinds.is_nested(column.type):
-        return cast
-    else:
-        same = compute.equal(column, back)
-    if not compute.all(same, min_count=0).as_py():
-        raise ValueError(f"{column[compute.index(same, False).as_py()]} would be changed")
-    return cast
 
 
 def _explained(misfit: Misfit, rows: list[Any], first: int) -> SchemaMisfit:

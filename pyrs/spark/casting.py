@@ -1,0 +1,102 @@
+"""Arrow columns of one type as columns of another: only where nothing is lost, on every level of what is nested."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow
+from pyarrow import compute
+from pyspark.sql import types as spark_types
+
+from pyrs._core.text import listed
+from pyrs.spark.columns import Misfit, named
+
+__all__ = ["cast"]
+
+
+def cast(column: pyarrow.Array, kind: Any, nullable: bool, into: pyarrow.DataType, hidden: int = 0) -> pyarrow.Array:
+    """Return the column in another type. The fields of structs go by name, and have to be the same.
+
+    Args:
+        column: any Arrow array.
+        kind: Spark's type, for the message of an error.
+        nullable: whether a null fits.
+        into: Arrow's type.
+        hidden: how many nulls are those of what the column is within.
+
+    Raises:
+        Misfit: something would be lost, or is null where it must not be. Its path says where.
+    """
+    if pyarrow.types.is_dictionary(column.type):
+        column = column.dictionary_decode()  # a null may hide among its values
+    what = f"is of type {kind.simpleString()}"
+    if column.null_count > hidden and not nullable:
+        raise Misfit(0, f"{what} and never null, and a row has none")
+    if column.type == into:
+        return column
+    if isinstance(kind, spark_types.UserDefinedType):
+        kind = kind.sqlType()
+    try:
+        if pyarrow.types.is_null(column.type):
+            return column.cast(into)
+        if isinstance(kind, spark_types.StructType) and pyarrow.types.is_struct(column.type):
+            return _structs(column, kind, into)
+        if isinstance(kind, spark_types.ArrayType) and hasattr(column.type, "value_field"):
+            elements = named("element", cast, column.flatten(), kind.elementType, kind.containsNull, into.value_type)
+            return pyarrow.ListArray.from_arrays(_offsets(column), elements, type=into)
+        if isinstance(kind, spark_types.MapType) and pyarrow.types.is_map(column.type):
+            return _maps(column, kind, into)
+        if pyarrow.types.is_nested(into):
+            raise ValueError("one cannot be cast to the other")
+        return _flat(column, into)
+    except Misfit:
+        raise
+    except Exception as error:
+        raise Misfit(0, f"{what}, and the batch has {column.type}: {error}") from error
+
+
+def _structs(column: pyarrow.StructArray, kind: Any, into: pyarrow.StructType) -> pyarrow.StructArray:
+    children = {field.name: child for field, child in zip(column.type, column.flatten(), strict=True)}
+    if column.type.num_fields != len(kind) or children.keys() != set(kind.names):
+        raise ValueError(f"its fields are {listed([field.name for field in column.type])}")
+    arrays = [
+        named(field.name, cast, children[field.name], field.dataType, field.nullable, inner.type, column.null_count)
+        for field, inner in zip(kind, into, strict=True)
+    ]
+    nulls = column.is_null() if column.null_count else None
+    return pyarrow.StructArray.from_arrays(arrays, fields=list(into), mask=nulls)
+
+
+def _maps(column: pyarrow.MapArray, kind: Any, into: pyarrow.MapType) -> pyarrow.MapArray:
+    # As lists of pairs, which know of slices and leave out what is under a null.
+    lists = column.cast(pyarrow.list_(pyarrow.struct([column.type.key_field, column.type.item_field])))
+    keys, values = lists.flatten().flatten()
+    keys = named("key", cast, keys, kind.keyType, False, into.key_type)
+    values = named("value", cast, values, kind.valueType, kind.valueContainsNull, into.item_type)
+    return pyarrow.MapArray.from_arrays(_offsets(lists), keys, values, type=into)
+
+
+def _offsets(lists: pyarrow.Array) -> pyarrow.Array:
+    """Return where each list begins in what they hold together, and where the last one ends; null for one that is."""
+    valid = lists.is_valid()
+    lengths = compute.if_else(valid, compute.list_value_length(lists), 0)
+    offsets = pyarrow.concat_arrays(
+        [pyarrow.array([0], pyarrow.int64()), compute.cumulative_sum(lengths.cast("int64"))]
+    )
+    starts = compute.if_else(valid, offsets.slice(0, len(lists)), None)
+    return pyarrow.concat_arrays([starts, offsets.slice(len(lists))]).cast(pyarrow.int32())
+
+
+def _flat(column: pyarrow.Array, into: pyarrow.DataType) -> pyarrow.Array:
+    """Return the column in another type, and look back: Arrow does not always mind what is lost."""
+    kinds = pyarrow.types
+    if kinds.is_timestamp(column.type) and kinds.is_timestamp(into) and (column.type.tz is None) != (into.tz is None):
+        raise ValueError("one has a time zone and the other none: say which in the batch")
+    made = column.cast(into)
+    back = made.cast(column.type)
+    same = compute.equal(column, back)
+    if kinds.is_floating(column.type):  # NaN is not equal to itself
+        same = compute.or_(same, compute.and_(compute.is_nan(column), compute.is_nan(back)))
+    if not compute.all(same, min_count=0).as_py():
+        raise ValueError(f"{column[compute.index(same, False).as_py()]} would be changed")
+    return made
