@@ -57,7 +57,7 @@ final class Containers {
     private static Form arrayOf(Class<?> type) {
         if (type == long[].class) {
             return (encoder, value, out, depth) -> {
-                ValueEncoder.deeper(value, depth);
+                encoder.deeper(value, depth);
                 long[] array = (long[]) value;
                 out.packer.packArrayHeader(array.length);
                 for (long each : array) {
@@ -66,7 +66,7 @@ final class Containers {
             };
         } else if (type == double[].class) {
             return (encoder, value, out, depth) -> {
-                ValueEncoder.deeper(value, depth);
+                encoder.deeper(value, depth);
                 double[] array = (double[]) value;
                 out.packer.packArrayHeader(array.length);
                 for (double each : array) {
@@ -75,7 +75,7 @@ final class Containers {
             };
         } else if (type.getComponentType().isPrimitive()) {
             return (encoder, value, out, depth) -> {
-                int within = ValueEncoder.deeper(value, depth);
+                int within = encoder.deeper(value, depth);
                 int length = Array.getLength(value);
                 out.packer.packArrayHeader(length);
                 for (int i = 0; i < length; i++) {
@@ -88,10 +88,10 @@ final class Containers {
 
     private static void writeArray(Object container, Object[] content, ValueEncoder encoder, ValueBuffer out, int depth)
             throws IOException {
-        int within = ValueEncoder.deeper(container, depth);
+        int within = encoder.deeper(container, depth);
         out.packer.packArrayHeader(content.length);
         for (Object each : content) {
-            encoder.write(each, out, within);
+            encoder.writeContent(each, out, within);
         }
     }
 
@@ -104,7 +104,7 @@ final class Containers {
     }
 
     private static void writeMap(ValueEncoder encoder, Object value, ValueBuffer out, int depth) throws IOException {
-        int within = ValueEncoder.deeper(value, depth);
+        int within = encoder.deeper(value, depth);
         // A snapshot: a concurrent map's size() need not be the number of entries that its iterator finds.
         Object[] entries = ((Map<?, ?>) value).entrySet().toArray();
         out.packer.packMapHeader(entries.length);
@@ -112,10 +112,10 @@ final class Containers {
             Map.Entry<?, ?> entry = (Map.Entry<?, ?>) each;
             Object key = entry.getKey();
             if (key != null && key.getClass() != String.class && isContainer(key.getClass())) {
-                throw new ConversionException("a " + key.getClass().getName() + " has no form as the key of a dict");
+                encoder.fail(new ConversionException("a " + key.getClass().getName() + " has no form as the key of a dict"));
             }
-            encoder.write(key, out, within);
-            encoder.write(entry.getValue(), out, within);
+            encoder.writeContent(key, out, within);
+            encoder.writeContent(entry.getValue(), out, within);
         }
     }
 
@@ -198,11 +198,15 @@ final class Containers {
 
     private static Form properties(String[] names, Method[] accessors) {
         return (encoder, value, out, depth) -> {
-            int within = ValueEncoder.deeper(value, depth);
+            int within = encoder.deeper(value, depth);
             out.packer.packMapHeader(names.length);
             for (int i = 0; i < names.length; i++) {
                 Scalars.writeString(names[i], out.packer);
-                encoder.write(read(accessors[i], value), out, within);
+                try {
+                    encoder.write(read(accessors[i], value), out, within);
+                } catch (RuntimeException error) {
+                    encoder.fail(error);
+                }
             }
         };
     }

@@ -18,6 +18,8 @@ public final class ValueEncoder {
     private long[] owned = new long[4];
     private int ownedCount;
     private final List<Runnable> releases;
+    private RuntimeException failure;
+    private boolean tooDeep;
 
     /** An encoder that takes nothing from the caller but the values. */
     public ValueEncoder(References references, Conversion conversion) {
@@ -60,9 +62,14 @@ public final class ValueEncoder {
         }
         int mark = out.size();
         ownedCount = 0;
+        failure = null;
+        tooDeep = false;
         boolean written = false;
         try {
             write(value, out, depth);
+            if (failure != null) {
+                throw failure;
+            }
             releaseAll(); // may fail: then the value is not written
             written = true;
         } catch (IOException | StackOverflowError e) {
@@ -146,6 +153,25 @@ public final class ValueEncoder {
         }
     }
 
+    /** Appends a value that lies in a container. */
+    void writeContent(Object value, ValueBuffer out, int depth) throws IOException {
+        try {
+            write(value, out, depth);
+        } catch (RuntimeException error) {
+            fail(error);
+        }
+    }
+
+    /** What lies in a container failed. A receiver goes on, since what lies behind it is to be released too; the bytes are cut off in the end. */
+    void fail(RuntimeException error) {
+        if (releases == null) {
+            throw error;
+        }
+        if (failure == null) {
+            failure = error;
+        }
+    }
+
     /** Appends a handle: the peer's own object goes home, anything else is exported. */
     void writeReference(Object value, ValueBuffer out) throws IOException {
         long handle = references.home(value);
@@ -171,8 +197,10 @@ public final class ValueEncoder {
     }
 
     /** The depth of a container's content, refused beyond the limit (which a cyclic container always reaches). */
-    static int deeper(Object container, int depth) {
-        if (depth >= Extensions.MAX_DEPTH) {
+    int deeper(Object container, int depth) {
+        // After one that is too deep no other is entered: a cycle with two ways in has 2^512 of them.
+        if (tooDeep || depth >= Extensions.MAX_DEPTH) {
+            tooDeep = true;
             throw new ConversionException("a " + container.getClass().getName() + " contains itself or nests deeper than "
                     + Extensions.MAX_DEPTH + " containers");
         }

@@ -16,9 +16,11 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;
 import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.stream.Collectors;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.common.header.Header;
 import org.bson.types.ObjectId;
@@ -159,6 +161,59 @@ public class ForeignTest {
         ConversionException error = expectThrows(ConversionException.class, () -> receive(Arrays.asList(pooled, new Object())));
         assertTrue(error.getMessage().contains("java.lang.Object"), error.getMessage());
         assertEquals(pooled.released, 1);
+    }
+
+    /** Has a pooled buffer behind what fails to be read. */
+    public static final class Torn {
+        final Pooled pooled;
+
+        Torn(Pooled pooled) {
+            this.pooled = pooled;
+        }
+
+        public Object getHead() {
+            throw new IllegalStateException("torn");
+        }
+
+        public Object getTail() {
+            return pooled;
+        }
+    }
+
+    @Test
+    public void whatStandsBehindAFailureIsReleasedToo() {
+        Object noForm = new Object();
+        Map<Object, Object> map = new LinkedHashMap<>();
+        Pooled[] pooled = new Pooled[6];
+        Arrays.setAll(pooled, i -> new Pooled());
+        map.put("first", noForm);
+        map.put(List.of("no key"), pooled[0]);
+        map.put("list", Arrays.asList(noForm, pooled[1]));
+        map.put("array", new Object[] {noForm, pooled[2]});
+        map.put("set", new LinkedHashSet<>(Arrays.asList(noForm, pooled[3])));
+        map.put("bean", new Torn(pooled[4]));
+        map.put("last", pooled[5]);
+        ConversionException error = expectThrows(ConversionException.class, () -> receive(map));
+        assertTrue(error.getMessage().contains("java.lang.Object"), error.getMessage());
+        assertEquals(Arrays.stream(pooled).map(each -> each.released).collect(Collectors.toList()), List.of(1, 1, 1, 1, 1, 1));
+        Pooled dropped = new Pooled();
+        new ValueEncoder(new Recorder(), Conversion.of("values"), true).discard(Arrays.asList(noForm, dropped));
+        assertEquals(dropped.released, 1);
+    }
+
+    @Test(timeOut = 20_000)
+    public void whatStandsBesideACycleIsReleasedToo() {
+        Pooled pooled = new Pooled();
+        List<Object> cyclic = new ArrayList<>();
+        cyclic.add(cyclic);
+        cyclic.add(cyclic);
+        ValueBuffer buffer = new ValueBuffer();
+        ValueEncoder encoder = new ValueEncoder(new Recorder(), Conversion.of("values"), true);
+        ConversionException error = expectThrows(ConversionException.class, () -> encoder.encode(Arrays.asList(cyclic, pooled), buffer));
+        assertTrue(error.getMessage().contains("contains itself"), error.getMessage());
+        assertEquals(pooled.released, 1);
+        assertEquals(buffer.size(), 0);
+        encoder.encode(List.of("fine"), buffer);
     }
 
     @Test
