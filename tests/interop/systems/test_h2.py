@@ -124,6 +124,15 @@ class TestInserts:
         sql = "SELECT sum(id) AS n FROM readings WHERE name = 'name ' || id"
         assert recipe.rows(bridge, connection, sql).collect(timeout=DEADLINE) == [{"N": sum(range(250))}]
 
+    def test_none_is_null(self, bridge: Bridge, recipe: ModuleType, connection: JavaObject) -> None:
+        records = [(1, None, b"x"), (None, "two", None), (None, None, None), (4, "four", b"y")]
+        sql = "INSERT INTO readings VALUES (?, ?, ?)"
+        assert recipe.insert(bridge, connection, sql, pyrs.from_iterable(records)).collect(timeout=DEADLINE) == [4]
+        found = recipe.rows(bridge, connection, "SELECT * FROM readings").collect(timeout=DEADLINE)
+        assert [(row["ID"], row["NAME"], row["CONTENT"]) for row in found] == records
+        sql = "SELECT name FROM readings WHERE id IS NOT DISTINCT FROM ? AND name IS NOT NULL"
+        assert recipe.rows(bridge, connection, sql, None).collect(timeout=DEADLINE) == [{"NAME": "two"}]
+
     def test_a_batch_is_asked_for_at_a_time(self, bridge: Bridge, recipe: ModuleType, connection: JavaObject) -> None:
         watched = Watched(lambda: ((n, "name") for n in range(10_000)))
         received = Recorder(initial=1)

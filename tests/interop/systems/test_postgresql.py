@@ -149,6 +149,23 @@ class TestQueries:
             "moment": datetime.datetime(2024, 2, 29, 12, tzinfo=datetime.timezone.utc),
         }
 
+    def test_none_is_null_in_a_column_of_any_type(
+        self, bridge: Bridge, recipe: ModuleType, connection: JavaObject, other: Database
+    ) -> None:
+        other.changed("DROP TABLE IF EXISTS anything")
+        other.changed(
+            "CREATE TABLE anything (n int, t text, b bytea, at timestamptz, d numeric, j jsonb, several int[])"
+        )
+        insert = "INSERT INTO anything VALUES ($1, $2, $3, $4, $5, $6, $7)"
+        nothing = dict.fromkeys(("n", "t", "b", "at", "d", "j", "several"))
+        assert recipe.changed(bridge, connection, insert, *nothing.values()).collect(timeout=DEADLINE) == [1]
+        insert = "INSERT INTO anything (n, j, several) VALUES ($1, $2::jsonb, $3::int[])"
+        assert recipe.changed(bridge, connection, insert, 1, "[1]", "{1,2}").collect(timeout=DEADLINE) == [1]
+        same = "SELECT * FROM anything WHERE n IS NOT DISTINCT FROM $1"
+        assert recipe.rows(bridge, connection, same, None).collect(timeout=DEADLINE) == [nothing]
+        found = recipe.rows(bridge, connection, same, 1).collect(timeout=DEADLINE)
+        assert found == [{**nothing, "n": 1, "j": "[1]", "several": [1, 2]}]
+
     def test_a_subscription_is_a_query(self, bridge: Bridge, recipe: ModuleType, connection: JavaObject) -> None:
         numbers = recipe.rows(bridge, connection, "SELECT n FROM generate_series(1, 5000) n", fetch_size=100)
         for _ in range(2):
