@@ -297,8 +297,13 @@ class Bridge:
         values afterwards, whatever ``convert`` is there.
 
         Args:
-            interface: any interface with one method, such as ``"java.util.function.BiFunction"``.
+            interface: any interface with one method that takes the value and gives a result, such as
+                ``"java.util.function.BiFunction"``.
             convert: see `from_jvm`; what it leaves a reference stays the Java object that it is.
+
+        Raises:
+            JavaError: the interface has no such method.
+            LinkClosed: the bridge was closed.
 
         Example:
             >>> rows = result.map(bridge.value_function())  # of an io.r2dbc.spi.Result  # doctest: +SKIP

@@ -102,3 +102,8 @@ class TestOneObject:
     def test_a_function_of_an_interface_with_two_methods(self, bridge: Bridge) -> None:
         with pytest.raises(JavaError, match="no interface with a single abstract method"):
             bridge.value_function("java.util.Iterator")
+
+    @pytest.mark.parametrize("interface", ["java.util.function.Supplier", "java.util.function.Consumer"])
+    def test_a_function_that_takes_or_gives_nothing(self, bridge: Bridge, interface: str) -> None:
+        with pytest.raises(JavaError, match=r"has to take the value and give a result, as .*Function"):
+            bridge.value_function(interface)

@@ -1,5 +1,6 @@
 package io.pyrs.mirror;
 
+import io.pyrs.link.Invocation;
 import io.pyrs.value.Conversion;
 import io.pyrs.value.ValueCopy;
 import java.lang.reflect.Method;
@@ -13,6 +14,11 @@ public final class ValueFunction extends SingleMethod {
 
     private ValueFunction(Class<?> type, Conversion conversion) {
         super(type);
+        Method method = Invocation.singleMethod(type);
+        if (method.getParameterCount() == 0 || method.getReturnType() == void.class) {
+            throw new IllegalArgumentException("a value function has to take the value and give a result, as java.util.function.Function and"
+                    + " BiFunction do; " + type.getName() + " has " + method);
+        }
         this.conversion = conversion;
     }
 
@@ -23,10 +29,7 @@ public final class ValueFunction extends SingleMethod {
 
     @Override
     Object call(Method method, Object[] arguments) {
-        if (arguments.length == 0) {
-            throw new IllegalArgumentException(method + " is given nothing to make a value of");
-        }
-        return method.getReturnType() == void.class ? null : ValueCopy.of(arguments[0], conversion);
+        return ValueCopy.of(arguments[0], conversion);
     }
 
     @Override
