@@ -20,7 +20,7 @@ from pyrs.jvm.link.handshake import TOKEN_BYTES
 from pyrs.jvm.link.inbound import InboundStream
 from pyrs.jvm.link.session import Codec, Session
 from pyrs.jvm.link.window import DEFAULT_MAX_PREFETCH
-from pyrs.jvm.mirrors import HOT, JavaFuture, JavaObject, JavaProcessor, JavaPublisher, JavaSubscriber, Kind, Operation
+from pyrs.jvm.mirrors import JavaFuture, JavaProcessor, JavaPublisher, JavaSubscriber, Kind, Operation
 from pyrs.stream.stream import Stream
 
 _log = logging.getLogger("pyrs.jvm")
@@ -131,7 +131,9 @@ class Bridge:
         drops and never grows without bound; what was prefetched when the Subscriber cancels is dropped and counted.
 
         Args:
-            java_object: a `JavaObject`, which is what calls by way of `java_class` give, or the gateway's own object.
+            java_object: a `JavaObject`, which is what calls by way of `java_class` give, or the gateway's own object;
+                also what a bridge has made of a Java object already, an argument of a callable say: it is taken over
+                anew, with these options.
             exact: pass demand one to one. For brokers that acknowledge on delivery; costs a round trip for each
                 request.
             convert: what values to make of foreign types, ``"auto"``, ``"values"``, ``"references"`` or a mapping of
@@ -145,40 +147,35 @@ class Bridge:
             LinkClosed: the bridge was closed.
         """
         self._check_open()
-        if isinstance(java_object, JavaObject):
-            return self._stand_in(java_object, exact, convert, java_object._hot if hot is None else hot)
-        if not self._gateway.is_java_object(java_object):
+        return self._gateway.shield(lambda: self._take_over(java_object, exact, convert, hot))
+
+    def _take_over(self, java_object: Any, exact: bool, convert: object, hot: bool | None) -> Any:
+        if self._gateway.is_java_object(java_object):
+            ours = self._control.unwrap(java_object)
+            if ours:
+                return self._session.handles.local(ours)
+        reference = self._references.java_handle(java_object)
+        if reference is None:
             raise TypeError(
                 f"from_jvm takes an object of the JVM, not a Python {type(java_object).__name__}; "
                 "to_jvm is the way from Python to the JVM"
             )
-        return self._gateway.shield(lambda: self._take_over(java_object, exact, convert, hot))
-
-    def _take_over(self, java_object: Any, exact: bool, convert: object, hot: bool | None) -> Any:
-        ours = self._control.unwrap(java_object)
-        if ours:
-            return self._session.handles.local(ours)
-        answer = self._control.kind(java_object)
-        kind = answer % HOT
-        if kind == Kind.OBJECT:
-            name = self._control.invoke(self._control.invoke(java_object, "getClass"), "getName")
-            raise TypeError(
-                "from_jvm takes a Publisher, Subscriber, Processor (org.reactivestreams or java.util.concurrent.Flow) "
-                f"or CompletionStage; {name} is none of them"
-            )
-        reference = self._references.classes[kind](self._control.export(java_object))
-        return self._stand_in(reference, exact, convert, answer >= HOT if hot is None else hot)
-
-    def _stand_in(self, java_object: JavaObject, exact: bool, convert: object, hot: bool) -> Any:
-        if java_object._kind == Kind.PUBLISHER:
-            return Stream(JavaPublisher(java_object, exact=exact, convert=convert, hot=hot))
-        if java_object._kind == Kind.SUBSCRIBER:
-            return JavaSubscriber(java_object, exact=exact)
-        if java_object._kind == Kind.PROCESSOR:
-            return JavaProcessor(java_object, exact=exact, convert=convert)
-        if java_object._kind == Kind.COMPLETION_STAGE:
-            return JavaFuture(java_object, convert=convert)
-        raise TypeError(f"{java_object!r} is no Publisher, Subscriber, Processor or CompletionStage")
+        kind = reference._kind
+        if kind == Kind.PUBLISHER:
+            if hot is None:
+                made = java_object.source if isinstance(java_object, Stream) else java_object
+                hot = made.hot if isinstance(made, JavaPublisher) else reference._hot
+            return Stream(JavaPublisher(reference, exact=exact, convert=convert, hot=hot))
+        if kind == Kind.SUBSCRIBER:
+            return JavaSubscriber(reference, exact=exact)
+        if kind == Kind.PROCESSOR:
+            return JavaProcessor(reference, exact=exact, convert=convert)
+        if kind == Kind.COMPLETION_STAGE:
+            return JavaFuture(reference, convert=convert)
+        raise TypeError(
+            "from_jvm takes a Publisher, Subscriber, Processor (org.reactivestreams or java.util.concurrent.Flow) "
+            f"or CompletionStage; {reference.getClass().getName()} is none of them"
+        )
 
     def value_of(self, java_object: Any, *, convert: object = "values") -> Any:
         """Read one Java object as a Python value, in one call: a dict of a record, a list, bytes, a datetime.
@@ -277,7 +274,8 @@ class Bridge:
             function: the function; its arguments and result travel by the value table.
             interface: the interface's name, such as ``"java.util.function.BiFunction"``.
             element_type: the Java class of the result.
-            convert: what the function wants of foreign types among its arguments.
+            convert: what the function wants of foreign types among its arguments. It is not for the elements of a
+                Publisher among them: ``from_jvm(argument, convert=..., exact=True)`` is that Publisher anew.
         """
         if not callable(function):
             raise TypeError(f"to_jvm_callable takes a function, not {type(function).__name__}")

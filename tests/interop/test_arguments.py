@@ -9,7 +9,7 @@ import pytest
 
 import pyrs
 from pyrs.errors import ConversionError, JavaError
-from pyrs.jvm import Bridge
+from pyrs.jvm import Bridge, JavaFuture, JavaObject, JavaProcessor
 from pyrs.jvm.mirrors import LinkEnd, java_object_class
 from tests.interop.harness import DEADLINE, Java, Recorder
 
@@ -92,3 +92,70 @@ class TestOtherBridges:
         stranger = java_object_class(cast(LinkEnd, elsewhere), 0)(1)
         with pytest.raises(ConversionError, match="another JVM"):
             bridge.java_class("java.util.Objects").isNull(stranger)
+
+
+class TestNewOptions:
+    """What the bridge has made of a Java object already is taken over anew."""
+
+    @pytest.fixture
+    def argument(self, bridge: Bridge) -> Any:
+        """What a Python function gets where Java gives it that."""
+
+        def given(value: Any) -> Any:
+            received: list[Any] = []
+            function = bridge.to_jvm_callable(received.append, "java.util.function.Function")
+            bridge.java_class("interop.Functions").apply(function, value)
+            return received[0]
+
+        return given
+
+    def test_of_a_publisher(self, bridge: Bridge, argument: Any) -> None:
+        stream = argument(bridge.java_class(FLUX).just([1, 2]))
+        assert stream.collect(timeout=DEADLINE) == [[1, 2]]
+        (held,) = bridge.from_jvm(stream, convert="references", exact=True).collect(timeout=DEADLINE)
+        assert isinstance(held, JavaObject) and held.size() == 2
+        assert stream.collect(timeout=DEADLINE) == [[1, 2]], "the first one is as it was"
+
+    def test_demand_is_exact(self, bridge: Bridge, argument: Any) -> None:
+        requested: list[int] = []
+        note = bridge.to_jvm_callable(requested.append, "java.util.function.LongConsumer")
+        stream = argument(bridge.java_class(FLUX).range(1, 100).doOnRequest(note))
+        received = Recorder(initial=3)
+        bridge.from_jvm(stream, exact=True).subscribe(received)
+        received.wait_elements(3)
+        received.subscribed().request(2)
+        assert received.wait_elements(5) == [1, 2, 3, 4, 5]
+        received.subscribed().cancel()
+        assert requested == [3, 2]
+
+    def test_of_a_processor(self, bridge: Bridge, argument: Any) -> None:
+        processor = bridge.java_class("io.reactivex.rxjava3.processors.UnicastProcessor").create()
+        processor.onNext([1])
+        processor.onComplete()
+        received = argument(processor)
+        assert isinstance(received, JavaProcessor)
+        (held,) = bridge.from_jvm(received, convert="references").collect(timeout=DEADLINE)
+        assert isinstance(held, JavaObject)
+
+    def test_of_a_future(self, bridge: Bridge, argument: Any) -> None:
+        received = argument(bridge.java_class(FUTURE).completedFuture([1]))
+        assert isinstance(received, JavaFuture) and received.result(DEADLINE) == [1]
+        assert isinstance(bridge.from_jvm(received, convert="references").result(DEADLINE), JavaObject)
+
+    def test_what_is_known_of_a_hot_one_stays(self, bridge: Bridge) -> None:
+        publisher = bridge.java_class("java.util.concurrent.SubmissionPublisher")()
+        received = Recorder(initial=1)
+        bridge.from_jvm(bridge.from_jvm(publisher), exact=True).subscribe(received)
+        assert publisher.hasSubscribers(), "subscribe returns when Java's has"
+        publisher.close()
+        assert received.completed() == []
+
+    def test_what_python_has_made_of_it_is_refused(self, bridge: Bridge) -> None:
+        stream = bridge.from_jvm(bridge.java_class(FLUX).range(1, 3))
+        with pytest.raises(TypeError, match="not a Python Stream"):
+            bridge.from_jvm(stream.map(str))
+
+    def test_of_no_publisher(self, bridge: Bridge, java: Java) -> None:
+        for plain in (bridge.java_class("java.util.ArrayList")(), java.new("java.util.ArrayList")):
+            with pytest.raises(TypeError, match=r"java\.util\.ArrayList is none of them"):
+                bridge.from_jvm(plain)
