@@ -178,6 +178,7 @@ ENDS = {
     "sys.exit": ("    sys.exit(7)", 7, ""),
     "leaves the block": ("    with bridge: raise LookupError('mine')", 1, "LookupError: mine"),
     "is interrupted": ("    os.kill(os.getpid(), signal.SIGINT); running.end()", -2, "KeyboardInterrupt"),
+    "is terminated": ("    os.kill(os.getpid(), signal.SIGTERM); running.end()", -15, ""),
 }
 
 

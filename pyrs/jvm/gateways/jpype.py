@@ -94,18 +94,20 @@ def _start(
         )
     except (OSError, RuntimeError, TypeError, ValueError) as error:
         raise JvmUnavailable(f"the JVM {library} did not start: {error}") from error
-    _take_interrupts_back()
+    _take_signals_back()
 
 
-def _take_interrupts_back() -> None:
-    """Let Ctrl-C end a wait again.
+def _take_signals_back() -> None:
+    """Let Ctrl-C end a wait again, and SIGTERM the process.
 
     The JVM leaves SIGINT to Python but has set it to restart system calls: a main thread that waits for a lock would
-    see the interrupt when the wait is over, and no earlier. Setting the same handler again undoes that.
+    see the interrupt when the wait is over, and no earlier. For SIGTERM a handler of JPype's is there, which calls into
+    Python on a thread that Python does not know, and crashes. Setting Python's own handlers again undoes both.
     """
-    handler = signal.getsignal(signal.SIGINT)
-    if handler is not None and threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGINT, handler)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        handler = signal.getsignal(number)
+        if handler is not None and threading.current_thread() is threading.main_thread():
+            signal.signal(number, handler)
 
 
 def _expanded(classpath: Sequence[str | os.PathLike[str]]) -> list[str]:
