@@ -13,6 +13,7 @@ REFEREES = ("python", "java", "both")
 FAMILIES = ("reactive-streams", "flow")
 # As in pyrs.tck.plugin.
 DUE = "reactive-streams-tck-due "
+REPORTS = "pyrs-tck-reports"
 
 _NAME = "pyrs-tck-items"
 
@@ -49,16 +50,35 @@ def pytest_pycollect_makeitem(collector: Any, name: str, obj: object) -> Any:
     return _plugin(collector.config).VerificationClass.from_parent(collector, name=name, obj=obj)
 
 
+def pytest_configure(config: Any) -> None:
+    """Listen, with or without a terminal."""
+    config.pluginmanager.register(Reports(), REPORTS)
+
+
 def pytest_sessionfinish(session: Any) -> None:
     """Look at what other processes have judged: then nothing was collected in this one."""
     config = session.config
-    reporter = config.pluginmanager.get_plugin("terminalreporter")
-    if reporter is None or config.pluginmanager.hasplugin(_NAME):
+    if hasattr(config, "workerinput") or config.pluginmanager.hasplugin(_NAME):
         return
-    reports = (report for reports in reporter.stats.values() for report in reports)
-    if any(str(key).startswith(DUE) for report in reports for key, _ in getattr(report, "user_properties", ())):
+    if config.pluginmanager.get_plugin(REPORTS).reports:
         # From here on it is told of everything, the summary too.
         _plugin(config).pytest_sessionfinish(session)
+
+
+class Reports:
+    """What pytest reports of the tests of verifications, whichever process judged.
+
+    Attributes:
+        reports: in the order in which they came.
+    """
+
+    def __init__(self) -> None:
+        self.reports: list[Any] = []
+
+    def pytest_runtest_logreport(self, report: Any) -> None:
+        """Keep it, if it is of a verification."""
+        if any(str(key).startswith(DUE) for key, _ in getattr(report, "user_properties", ())):
+            self.reports.append(report)
 
 
 def _is_verification(thing: object) -> bool:

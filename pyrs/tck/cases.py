@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from pyrs.tck.referees import PythonReferee, Referee
-from pyrs.tck.verdicts import Status
+from pyrs.tck.verdicts import NOTHING_JUDGED, Status, Verdict, anything_judged
 from pyrs.tck.verification import Verification
 
 __all__ = ["as_test_case"]
@@ -16,7 +16,8 @@ __all__ = ["as_test_case"]
 def as_test_case(verification: type[Verification], referee: Referee | None = None) -> type[unittest.TestCase]:
     """Return a TestCase with one method for each test of a verification, named ``test_`` and the Java kit's name.
 
-    One more, ``test_all_tests_are_there``, compares the names with those of the Java kit.
+    One more, ``test_all_tests_are_there``, compares the names with those of the Java kit. Where all of them ran and
+    every one was skipped, nothing was judged, and the class fails at its end.
 
     Args:
         verification: what to run.
@@ -37,23 +38,34 @@ def as_test_case(verification: type[Verification], referee: Referee | None = Non
     def all_tests_are_there(self: unittest.TestCase) -> None:
         self.assertEqual(verification.problems(), [])
 
+    def tear_down_class(cls: type[unittest.TestCase]) -> None:
+        if len(verdicts) == len(names) and not anything_judged(verdicts.values()):
+            raise AssertionError(NOTHING_JUDGED)
+
     names = verification.test_names() if referee is None else verification.expected
     judges = PythonReferee() if referee is None else referee
-    methods: dict[str, Any] = {f"test_{name}": _method(verification, name, judges) for name in names}
+    verdicts: dict[str, Verdict] = {}
+    methods: dict[str, Any] = {f"test_{name}": _method(verification, name, judges, verdicts) for name in names}
     methods["test_all_tests_are_there"] = all_tests_are_there
+    methods["tearDownClass"] = classmethod(tear_down_class)
     methods["__module__"] = verification.__module__
     methods["__doc__"] = f"The tests of {verification.__qualname__}."
     return type(f"{verification.__name__}TestCase", (unittest.TestCase,), methods)
 
 
-def _method(verification: type[Verification], name: str, referee: Referee) -> Callable[[unittest.TestCase], None]:
+def _method(
+    verification: type[Verification], name: str, referee: Referee, verdicts: dict[str, Verdict]
+) -> Callable[[unittest.TestCase], None]:
     def test(self: unittest.TestCase) -> None:
         subject = verification()
         verdict = referee.judge(subject, name)
         error = verdict.error
+        # What is no failure to unittest either is pytest's own: a hook called pytest.skip.
+        own = error is not None and not isinstance(error, (Exception, SystemExit))
+        verdicts[name] = verdict._replace(status=Status.SKIPPED) if own else verdict
         if error is not None:
-            if subject.env.deadline is None or not isinstance(error, (Exception, SystemExit)):
-                raise error  # somebody debugs, or it is pytest's own
+            if own or subject.env.deadline is None:
+                raise error  # where the deadline is None somebody debugs
             self.fail(f"{verdict.reason}\n\n{verdict.details}".rstrip())
         if verdict.status is not Status.PASSED:
             self.skipTest(f"{verdict.status.value}: {verdict.reason}")

@@ -118,7 +118,7 @@ class TestEnvironment:
         self.deadline = None if deadline is None else self.scale * _checked("deadline", deadline)
         self.debug_enabled = debug
         self.calls: dict[int, Call] = {}  # that are on
-        self.returned: set[str] = set()  # the names of those that are over
+        self.returned: dict[str, float] = {}  # the longest that those took which are over, by their names
         self.alive_at = time.monotonic()
         self._errors: list[BaseException] = []
         self._changed = Condition()
@@ -135,7 +135,7 @@ class TestEnvironment:
         copy = object.__new__(type(self))
         copy.__dict__.update(self.__dict__)
         copy.calls = {}
-        copy.returned = set()
+        copy.returned = {}
         copy.alive_at = time.monotonic()
         copy._errors = []
         copy._changed = Condition()
@@ -171,7 +171,7 @@ class TestEnvironment:
             return function()
         finally:
             del self.calls[id(call)]
-            self.returned.add(call.name)
+            self.returned[call.name] = max(self.returned.get(call.name, 0.0), time.monotonic() - call.since)
 
     # What goes wrong on any thread.
 

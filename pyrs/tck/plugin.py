@@ -21,9 +21,10 @@ if TYPE_CHECKING:
 __all__ = ["VERDICT", "VerificationClass"]
 
 # Properties of an item's reports, one for each referee: its verdict, and how many tests of its verification are due.
-# They reach the summary from other processes, too, and the module that pip registers knows the latter as well.
+# They reach the summary from other processes, too, by what the module that pip registers hears.
 VERDICT = "reactive-streams-tck "
 DUE = "reactive-streams-tck-due "
+REPORTS = "pyrs-tck-reports"
 
 _ITEM = re.compile(r"(.*)::(\w+)(\[.*\])?(?:@.*)?", re.DOTALL)  # pytest-xdist adds @ and a group
 _COLLECTED: pytest.StashKey[dict[str, list[str]]] = pytest.StashKey()
@@ -100,6 +101,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     from pyrs.tck.verdicts import Status
 
     name, subject = pyfuncitem.originalname, pyfuncitem.instance
+    subject.tck_run, _ = _run_and_name(pyfuncitem.nodeid)
     judged = []
     for referee in pyfuncitem.config.stash[_REFEREES]:
         if str(referee) != "python" and name not in subject.expected:
@@ -126,20 +128,19 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """Fail a run in which a verification has judged nothing, though all its tests came up."""
-    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
-    if reporter is None:
+    if hasattr(session.config, "workerinput"):
         return  # a process of pytest-xdist, whose reports are summed up elsewhere
     green = (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
-    if session.exitstatus in green and _void(_tallies(reporter, session.config)):
+    if session.exitstatus in green and _void(_tallies(session.config)):
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
     """Say how many tests of each verification ran, and why a required one did not."""
-    tallies = _tallies(terminalreporter, config)
+    tallies = _tallies(config)
     if not tallies:
         return
-    from pyrs.tck.verdicts import Report, Status
+    from pyrs.tck.verdicts import NOTHING_JUDGED, Report, Status
 
     terminalreporter.section("Reactive Streams TCK")
     void = _void(tallies)
@@ -153,7 +154,7 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
             if verdict.status is Status.SKIPPED:
                 terminalreporter.write_line(f"  skipped {verdict.name}: {verdict.reason}")
         if key in void:
-            terminalreporter.write_line("  every test was left out, so nothing was judged: that fails the run")
+            terminalreporter.write_line(f"  {NOTHING_JUDGED}: that fails the run")
 
 
 class _Tally(NamedTuple):
@@ -170,21 +171,21 @@ class _Tally(NamedTuple):
     left_out: list[str]
 
 
-def _tallies(terminalreporter: Any, config: pytest.Config) -> dict[tuple[str, str], _Tally]:
+def _tallies(config: pytest.Config) -> dict[tuple[str, str], _Tally]:
     """Return them by run and referee."""
     tallies = {
         (run, str(referee)): _Tally(_due(referee, names), [], [])
         for run, names in config.stash.get(_COLLECTED, {}).items()
         for referee in config.stash.get(_REFEREES, [])
     }
-    for reports in terminalreporter.stats.values():
-        for report in reports:
-            properties = {str(key): str(text) for key, text in getattr(report, "user_properties", ())}
-            for due in [key for key in properties if key.startswith(DUE)]:
-                referee = due.removeprefix(DUE)
-                run, name = _run_and_name(report.nodeid)
-                tally = tallies.setdefault((run, referee), _Tally(int(properties[due]), [], []))
-                _add(tally, report, name, properties.get(f"{VERDICT}{referee}"))
+    heard: Any = config.pluginmanager.get_plugin(REPORTS)
+    for report in heard.reports:
+        properties = {str(key): str(text) for key, text in report.user_properties}
+        for due in [key for key in properties if key.startswith(DUE)]:
+            referee = due.removeprefix(DUE)
+            run, name = _run_and_name(report.nodeid)
+            tally = tallies.setdefault((run, referee), _Tally(int(properties[due]), [], []))
+            _add(tally, report, name, properties.get(f"{VERDICT}{referee}"))
     return tallies
 
 

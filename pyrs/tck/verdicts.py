@@ -6,26 +6,22 @@ import ctypes
 import sys
 import time
 import traceback
-from collections import Counter
 from collections.abc import Callable, Iterable
 from enum import Enum
 from threading import Event, Thread
 from typing import NamedTuple
-from weakref import WeakKeyDictionary
 
-from pyrs.tck.environment import Call, Flop, Skipped, TestEnvironment, is_machinery, milliseconds
+from pyrs.tck.environment import Flop, Skipped, TestEnvironment, is_machinery, milliseconds
 from pyrs.tck.expected import Kind, kind_of
+from pyrs.tck.lateness import Lateness, forget, lateness_of
 from pyrs.tck.verification import Verification
 
-__all__ = ["Report", "Status", "Verdict", "anything_judged", "judge", "unexpected", "verify"]
+__all__ = ["NOTHING_JUDGED", "Report", "Status", "Verdict", "anything_judged", "judge", "unexpected", "verify"]
+
+NOTHING_JUDGED = "every test was left out, so nothing was judged"
 
 _GLANCE = 0.02  # how often a hook that may be late is looked at
 _ENDING = 0.1  # how long a thread that was told to end may take
-_OFTEN = 2  # twice in a row that a hook, or subscribe, is waited for as long as it may take
-_SHORT = 0.2  # and what it is given from then on
-
-_late: WeakKeyDictionary[type[Verification], Counter[str]] = WeakKeyDictionary()
-"""How many times in a row a hook was late, by its name: what blocks for ever should not cost its time in every test."""
 
 
 class Status(Enum):
@@ -116,7 +112,7 @@ def verify(verification: type[Verification]) -> Report:
         >>> print(verify(EmptyVerification))  # doctest: +ELLIPSIS
         pyrs.tck.verdicts:EmptyVerification (python referee): 38 tests of the Java kit: 31 skipped, 7 untested; 13 ...
     """
-    _late.pop(verification, None)
+    forget(verification)
     verdicts = tuple(judge(verification, name) for name in verification.test_names())
     name = f"{verification.__module__}:{verification.__qualname__}"
     return Report(name, "python", verdicts, tuple(verification.problems() + unexpected(verification, verdicts)))
@@ -133,7 +129,7 @@ def unexpected(verification: type[Verification], verdicts: tuple[Verdict, ...]) 
         if verification.expected.get(name, kind) is not kind
     ]
     if verdicts and not anything_judged(verdicts):
-        wrong.append("every test was left out, so nothing was judged")
+        wrong.append(NOTHING_JUDGED)
     return wrong
 
 
@@ -190,8 +186,9 @@ def details_of(error: BaseException) -> str:
 
 
 def _run(subject: Verification, name: str, body: Callable[[str], None] | None) -> None:
-    environment = TestEnvironment() if subject.environment is None else subject.environment
-    if environment.deadline is None:
+    subject.__dict__.pop("env", None)
+    env = subject.env
+    if env.deadline is None:
         subject.run_test(name, body)
         return
     raised: list[BaseException] = []
@@ -209,51 +206,36 @@ def _run(subject: Verification, name: str, body: Callable[[str], None] | None) -
     thread.start()
     late, where = "the run was interrupted", thread.ident
     try:
-        late, where = _await(over, subject, environment, environment.deadline)
+        late, where = _await(over, env, env.deadline, lateness_of(subject))
     finally:
         if late:
             failure = Flop(late)
             failure.stack = _stack_of(where or thread.ident or 0)
             _end(thread, over)
-            subject.env.close()
+            env.close()
     if late:
         raise failure
     if raised:
         raise raised[0]
 
 
-def _await(over: Event, subject: Verification, environment: TestEnvironment, deadline: float) -> tuple[str, int]:
+def _await(over: Event, env: TestEnvironment, deadline: float, lateness: Lateness) -> tuple[str, int]:
     """Wait for a test to be over; return what is late, or nothing, and on which thread: 0 is the test's."""
-    began = time.monotonic()
-    before = _late.setdefault(type(subject), Counter())
-    env: TestEnvironment | None = None
     while not over.wait(_GLANCE):
         now = time.monotonic()
-        env = subject.__dict__.get("env")
-        calls = [] if env is None else list(env.calls.values())
-        if env is not None:
-            began = max(began, env.alive_at)
+        calls = list(env.calls.values())
         for call in calls:
-            often = before[call.name] >= _OFTEN
-            limit = environment.hook_timeout if call.is_hook else deadline
-            if often:
-                limit = min(limit, _SHORT * environment.scale)
-            if now - call.since > limit and (call.is_hook or often):
-                _note_late(before, env, call)
-                why = " (it was late twice before, so it is given no longer)" if often else ""
+            usual = lateness.is_usual(call)
+            limit = lateness.limit(call, env.hook_timeout if call.is_hook else deadline, env.scale)
+            if now - call.since > limit and (call.is_hook or usual):
+                lateness.note(env, call)
+                why = " (it was late twice before, so it is given no longer)" if usual else ""
                 return f"{call.text} did not return {milliseconds(limit)}{why}", call.thread
-        if now - began > deadline:
-            _note_late(before, env, *calls)
+        if now - env.alive_at > deadline:
+            lateness.note(env, *calls)
             return f"the test was not over {milliseconds(deadline)}: something in it blocks or runs without end", 0
-    _note_late(before, env or subject.__dict__.get("env"))
+    lateness.note(env)
     return "", 0
-
-
-def _note_late(before: Counter[str], env: TestEnvironment | None, *late: Call) -> None:
-    for name in list(env.returned) if env is not None else ():
-        before.pop(name, None)
-    for call in late:
-        before[call.name] += 1
 
 
 def _stack_of(thread: int) -> str:

@@ -30,11 +30,14 @@ class Verification:
         environment: the timeouts.
         skip_tests: tests that are not to run: name to reason. The reason is part of the verdict.
         expected: the Java kit's tests of this verification.
+        tck_run: what tells runs of the class apart where it runs with several sets of parameters, as pytest names them:
+            each may be about another implementation.
     """
 
     environment: TestEnvironment | None = None
     skip_tests: ClassVar[Mapping[str, str]] = MappingProxyType({})
     expected: ClassVar[Mapping[str, Kind]] = MappingProxyType({})
+    tck_run: str = ""
 
     @cached_property
     def env(self) -> TestEnvironment:
@@ -86,7 +89,6 @@ class Verification:
         """
         if name in self.skip_tests:
             raise Skipped(f"left out: {self.skip_tests[name]}")
-        self.__dict__.pop("env", None)
         env = self.env
         try:
             self.call_hook("set_up()", self.set_up)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from threading import Event, Thread
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,8 +14,11 @@ from pyrs.tck import (
     SubscriberBlackboxVerification,
     SubscriberWhiteboxVerification,
     TestEnvironment,
+    environment,
     judge,
 )
+from pyrs.tck.environment import Call
+from pyrs.tck.lateness import Lateness
 from tests.tck.right import Puppet, RightProbed, RightPublisher, RightSubscriber, RightSubscription
 
 TEST = "required_spec105_mustSignalOnCompleteWhenFiniteStreamTerminates"
@@ -67,6 +71,29 @@ def test_a_subscribe_that_blocks_in_every_test_does_not_cost_the_deadline_of_eve
     first = "the test was not over within 700 ms: something in it blocks or runs without end"
     then = "subscribe() did not return within 200 ms (it was late twice before, so it is given no longer)"
     assert reasons == [first, first, then]
+
+
+def test_a_hook_that_was_slow_but_in_time_is_given_so_much_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    env, other, lateness = TestEnvironment(), TestEnvironment(), Lateness()
+    moments = iter([10.0, 10.3, 20.0, 20.1])
+    monkeypatch.setattr(environment, "time", SimpleNamespace(monotonic=lambda: next(moments)))
+    for elements in (3, 1):
+        env.timed(f"create_publisher({elements})", lambda: None)
+    lateness.note(env)
+    slow, stuck = (Call(name, 0.0, 0, True) for name in ("create_publisher(1)", "create_failed_publisher()"))
+    assert lateness.limit(slow, 2.0, 1.0) == 2.0
+    for _ in range(2):
+        lateness.note(other, slow, stuck, stuck)
+    assert lateness.limit(slow, 2.0, 1.0) == pytest.approx(1.5), "five times the longest"
+    assert lateness.limit(slow, 1.0, 1.0) == 1.0, "and never longer than before"
+    assert lateness.limit(stuck, 2.0, 1.0) == 0.2
+    assert lateness.limit(stuck, 4.0, 2.0) == 0.4
+
+
+def test_a_hook_that_stands_on_two_threads_at_once_was_late_once() -> None:
+    lateness, stuck = Lateness(), Call("create_element(0)", 0.0, 0, True)
+    lateness.note(TestEnvironment(), stuck, stuck)
+    assert not lateness.is_usual(stuck)
 
 
 class _Blackbox(SubscriberBlackboxVerification[int]):

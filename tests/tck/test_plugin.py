@@ -162,6 +162,29 @@ class Twice(Mine):
     assert ran.stdout.count("  50 of its 51 tests did not run") == 2
 
 
+def test_each_set_of_parameters_has_a_lateness_of_its_own(project: Path) -> None:
+    """Whether pytest runs them one after the other or, as here, in turns."""
+    with (project / "test_mine.py").open("a", encoding="utf-8") as file:
+        file.write(
+            """
+import pytest, threading
+
+class Both(Mine):
+    @pytest.fixture(params=["blocks", "is right"], autouse=True)
+    def choose(self, request):
+        self.kind = request.param
+
+    def create_publisher(self, elements):
+        if self.kind == "blocks":
+            threading.Event().wait()
+        return RightPublisher(elements)
+"""
+        )
+    ran = run_pytest(project, "-k", "Both and (Exactly or required_spec105)")
+    assert "3 failed, 3 passed" in ran.stdout, ran.stdout
+    assert "create_publisher(3) did not return within 200 ms (it was late twice before" in ran.stdout
+
+
 def test_a_base_for_others_may_say_so_as_pytest_has_it(project: Path) -> None:
     with (project / "test_mine.py").open("a", encoding="utf-8") as file:
         file.write("class Base(Mine):\n    __test__ = False\n\nclass Under_Base(Base):\n    __test__ = True\n")
@@ -192,7 +215,7 @@ def test_a_run_without_a_verification_imports_nothing_of_the_referee(tmp_path: P
 
 
 def test_both_modules_mean_the_same_reports() -> None:
-    assert plugin.DUE == pytest_plugin.DUE
+    assert (plugin.DUE, plugin.REPORTS) == (pytest_plugin.DUE, pytest_plugin.REPORTS)
 
 
 def test_the_summary_is_there_where_other_processes_judged() -> None:
@@ -202,7 +225,7 @@ def test_the_summary_is_there_where_other_processes_judged() -> None:
         nodeid="test_mine.py::Mine::required_x[a::b]@machines",  # xdist puts a group's name there
         user_properties=[(f"{plugin.DUE}python", "3"), (f"{plugin.VERDICT}python", "failed: no end: never")],
     )
-    session, told = _reported({"failed": [failed]})
+    session, told = _reported(failed)
     assert told == [
         "Reactive Streams TCK",
         "test_mine.py::Mine[a::b] (python referee): 1 tests of the Java kit: 1 failed",
@@ -222,7 +245,7 @@ def test_a_mark_that_leaves_out_all_is_said_where_other_processes_judged() -> No
         )
         for name in ("required_x", "beyond_y")
     ]
-    session, told = _reported({"skipped": left_out})
+    session, told = _reported(*left_out)
     assert told == [
         "Reactive Streams TCK",
         "test_mine.py::Mine (python referee): 0 tests of the Java kit: nothing ran",
@@ -233,14 +256,16 @@ def test_a_mark_that_leaves_out_all_is_said_where_other_processes_judged() -> No
     assert session.exitstatus == pytest.ExitCode.TESTS_FAILED
 
 
-def _reported(stats: dict[str, list[Any]]) -> tuple[Any, list[str]]:
+def _reported(*reports: Any) -> tuple[Any, list[str]]:
     """What the process that sums up is told, and says."""
     told: list[str] = []
-    reporter = SimpleNamespace(stats=stats, section=told.append, write_line=told.append)
+    reporter = SimpleNamespace(section=told.append, write_line=told.append)
     plugins = pytest.PytestPluginManager()
-    plugins.register(reporter, "terminalreporter")
     config: Any = SimpleNamespace(pluginmanager=plugins, stash=pytest.Stash())
     session = SimpleNamespace(config=config, exitstatus=pytest.ExitCode.OK)
+    pytest_plugin.pytest_configure(config)
+    for report in (SimpleNamespace(nodeid="test_other.py::test_it"), *reports):
+        plugins.hook.pytest_runtest_logreport(report=report)
     pytest_plugin.pytest_sessionfinish(session)
     assert plugins.hasplugin("pyrs-tck-items")
     plugin.pytest_terminal_summary(reporter, config)
@@ -263,6 +288,7 @@ def test_a_run_that_judged_nothing_fails(project: Path) -> None:
     assert marked.returncode == 1, marked.stdout
     assert "  left out 51: no database here" in marked.stdout
     assert "every test was left out, so nothing was judged: that fails the run" in marked.stdout
+    assert run_pytest(project, "-k", "Marked", "-p", "no:terminal").returncode == 1, "nor where nothing is shown"
     beside = run_pytest(project, "-k", "Marked or (required_spec105 and not Wrong)")
     assert beside.returncode == 0, beside.stdout
     assert "  left out 51: no database here" in beside.stdout
@@ -286,6 +312,15 @@ class Nothing(Mine):
     ran = run(project, "pyrs", "tck", "test_mine:Nothing")
     assert ran.returncode == 1
     assert "the run is void:\n  every test was left out, so nothing was judged" in ran.stdout
+    (project / "unittests.py").write_text(
+        "import test_mine\nfrom pyrs.tck import as_test_case\nNothing = as_test_case(test_mine.Nothing)\n",
+        encoding="utf-8",
+    )
+    ran = run(project, "unittest", "unittests")
+    assert ran.returncode == 1, ran.stderr
+    assert "every test was left out, so nothing was judged" in ran.stderr
+    ran = run(project, "unittest", "unittests", "-k", "required_spec105")
+    assert "nothing was judged" not in ran.stderr, "others were left out by whoever chose this one"
 
 
 def test_skips_of_every_test_are_refused() -> None:
