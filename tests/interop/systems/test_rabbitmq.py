@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import itertools
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -244,6 +245,23 @@ class TestAQueueIntoPython:
 
 
 class TestPythonIntoAQueue:
+    def test_properties_arrive(
+        self, bridge: Bridge, recipe: ModuleType, sender: JavaObject, receiver: JavaObject, queue: str
+    ) -> None:
+        properties = {
+            "content_type": "text/plain",
+            "headers": {"tries": 3, "by": "Python"},
+            "delivery_mode": 2,
+            "message_id": "m-1",
+            "timestamp": dt.datetime(2026, 1, 2, 3, 4, 5, tzinfo=dt.timezone.utc),
+        }
+        sent = messages(queue, [b"x"]).map(lambda message: {**message, "properties": properties})
+        [confirm] = recipe.send(bridge, sender, sent).collect(timeout=DEADLINE)
+        assert confirm["ack"]
+        seen: list[dict[str, Any]] = []
+        recipe.handled(bridge, receiver, queue, seen.extend).first().block(DEADLINE)
+        assert seen[0]["properties"] == properties
+
     def test_what_is_sent_before_a_confirm_is_asked_for(
         self, bridge: Bridge, recipe: ModuleType, sender: JavaObject, queue: str, broker: Broker
     ) -> None:

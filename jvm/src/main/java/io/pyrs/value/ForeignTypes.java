@@ -3,10 +3,13 @@ package io.pyrs.value;
 import java.lang.invoke.MethodHandle;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.MethodType;
+import java.lang.reflect.Method;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
+import java.util.TreeMap;
 import java.util.TreeSet;
 
 /** Element types that a library makes of bytes or of a dict: what Java wants where it takes Python's elements. */
@@ -147,14 +150,43 @@ final class ForeignTypes {
         });
     }
 
-    /** Of a dict with "exchange", "routing_key" and "body". */
+    /** Of a dict with "exchange", "routing_key", "body", and perhaps "properties". */
     private static ElementType outboundMessage(String name, ClassLoader loader) throws ReflectiveOperationException {
-        MethodHandle make = constructor(name, loader, String.class, String.class, byte[].class);
+        ElementType properties = built("com.rabbitmq.client.AMQP$BasicProperties", loader);
+        MethodHandle make = constructor(name, loader, String.class, String.class, properties.component(), byte[].class);
         return type(name, loader, value -> {
-            Map<?, ?> dict = dict(value, Set.of("exchange", "routing_key", "body"));
+            Map<?, ?> dict = dict(value, Set.of("exchange", "routing_key", "properties", "body"));
             return dict == null
                     ? null
-                    : (Object) make.invokeExact(required(dict, "exchange"), required(dict, "routing_key"), required(dict, "body"));
+                    : (Object) make.invokeExact(required(dict, "exchange"), required(dict, "routing_key"),
+                            properties.from(dict.get("properties")), required(dict, "body"));
+        });
+    }
+
+    /** Of a dict with what the class's Builder takes, in Python's spelling. */
+    private static ElementType built(String name, ClassLoader loader) throws ReflectiveOperationException {
+        Class<?> builder = Class.forName(name + "$Builder", true, loader);
+        MethodHandle start = constructor(builder.getName(), loader);
+        MethodHandle build = generic(MethodHandles.publicLookup().unreflect(builder.getMethod("build")));
+        Map<String, MethodHandle> setters = new TreeMap<>();
+        Map<String, ElementType> types = new TreeMap<>();
+        for (Method each : builder.getMethods()) {
+            if (each.getReturnType() == builder && each.getParameterCount() == 1) {
+                String key = each.getName().replaceAll("(?=[A-Z])", "_").toLowerCase(Locale.ROOT);
+                setters.put(key, generic(MethodHandles.publicLookup().unreflect(each)));
+                types.put(key, ElementType.of(each.getParameterTypes()[0].getTypeName(), loader));
+            }
+        }
+        return type(name, loader, value -> {
+            Map<?, ?> dict = dict(value, setters.keySet());
+            if (dict == null) {
+                return null;
+            }
+            Object made = (Object) start.invokeExact();
+            for (Map.Entry<?, ?> each : dict.entrySet()) {
+                made = (Object) setters.get(each.getKey()).invokeExact(made, types.get(each.getKey()).from(each.getValue()));
+            }
+            return (Object) build.invokeExact(made);
         });
     }
 

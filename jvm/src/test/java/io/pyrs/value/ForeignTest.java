@@ -12,6 +12,7 @@ import io.r2dbc.spi.Row;
 import io.r2dbc.spi.RowMetadata;
 import io.vertx.core.buffer.Buffer;
 import java.nio.ByteBuffer;
+import java.time.Instant;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;
@@ -27,6 +28,7 @@ import org.bson.types.ObjectId;
 import org.springframework.core.io.buffer.DataBuffer;
 import org.springframework.core.io.buffer.PooledDataBuffer;
 import org.testng.annotations.Test;
+import reactor.rabbitmq.OutboundMessage;
 import software.amazon.awssdk.core.SdkField;
 import software.amazon.awssdk.core.SdkPojo;
 
@@ -386,6 +388,38 @@ public class ForeignTest {
         assertTrue(error.getMessage().contains("str") && error.getMessage().contains("io.vertx.core.buffer.Buffer"), error.getMessage());
         ElementType lists = ElementType.of("java.util.List<io.vertx.core.buffer.Buffer>", getClass().getClassLoader());
         assertTrue(((List<?>) lists.from(new ArrayList<>(List.of(new byte[1])))).get(0) instanceof Buffer);
+    }
+
+    private static OutboundMessage message(Object properties) {
+        Map<String, Object> dict = new LinkedHashMap<>(Map.of("exchange", "", "routing_key", "orders", "body", new byte[1]));
+        dict.put("properties", properties);
+        return (OutboundMessage) ElementType.of("reactor.rabbitmq.OutboundMessage", ForeignTest.class.getClassLoader()).from(dict);
+    }
+
+    @Test
+    public void aMessageWithProperties() {
+        Map<String, Object> properties = new LinkedHashMap<>();
+        properties.put("content_type", "text/plain");
+        properties.put("delivery_mode", 2L);
+        properties.put("headers", Map.of("tries", 3L));
+        properties.put("timestamp", Instant.ofEpochMilli(5));
+        OutboundMessage made = message(properties);
+        assertEquals(List.of(made.exchange, made.routingKey), List.of("", "orders"));
+        assertEquals(made.properties.text, "contentType=text/plain deliveryMode=2 headers={tries=3} timestamp=5");
+        assertSame(message(made.properties).properties, made.properties);
+        assertSame(message(null).properties, null);
+    }
+
+    @Test
+    public void aMessageWithPropertiesThatAreNone() {
+        Map<Object, String> wrong = Map.of(
+                Map.of("contentType", "text/plain"), "[content_type, delivery_mode, headers, timestamp]",
+                Map.of("delivery_mode", "2"), "a Python str does not fit java.lang.Integer",
+                "text/plain", "a Python str does not fit com.rabbitmq.client.AMQP$BasicProperties");
+        wrong.forEach((properties, words) -> {
+            ConversionException error = expectThrows(ConversionException.class, () -> message(properties));
+            assertTrue(error.getMessage().contains(words), error.getMessage());
+        });
     }
 
     @Test

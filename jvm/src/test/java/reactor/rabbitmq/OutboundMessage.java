@@ -1,0 +1,18 @@
+package reactor.rabbitmq;
+
+import com.rabbitmq.client.AMQP;
+
+/** As much of Reactor RabbitMQ's as the element type uses. */
+public class OutboundMessage {
+    public final String exchange;
+    public final String routingKey;
+    public final AMQP.BasicProperties properties;
+    public final byte[] body;
+
+    public OutboundMessage(String exchange, String routingKey, AMQP.BasicProperties properties, byte[] body) {
+        this.exchange = exchange;
+        this.routingKey = routingKey;
+        this.properties = properties;
+        this.body = body;
+    }
+}
