@@ -26,7 +26,10 @@ IVY = downloads.Jar(
     "org/apache/ivy/ivy/2.5.3/ivy-2.5.3.jar", "9502aa5aabf0b1484924a13ef4b5d24f121f7f91aab6768f11cc9d0906c0803b"
 )
 _MISSING = re.compile(r"^\s*:: ([^\s#]+)#([^\s;]+);([^\s:!]+)", re.MULTILINE)
-_UNREACHABLE = re.compile(r"Server access error at url \S+ \((.+)\)|(Host \S+ not found)")
+_UNREACHABLE = re.compile(
+    r"Server access error at url \S+ \((.+)\)|(Host \S+ not found)|(Your proxy requires authentication)"
+    r"|(?:CLIENT|SERVER) ERROR: (?!Not Found|null)(.+) url="
+)
 _CHANGES = ' changingPattern=".*-SNAPSHOT" changingMatcher="regexp" checkmodified="true"'
 _DAY = 24 * 60 * 60.0
 _AS_PATHS = "[organisation]/[module]/[revision]/[artifact]-[revision](-[classifier]).[ext]"
@@ -51,6 +54,7 @@ def run_ivy(
             settings.write_text(_settings(repositories, folder / "jars", Path(run)), encoding="utf-8")
             module.write_text(_module(coordinates, exclusions), encoding="utf-8")
             command = [java, "-Dfile.encoding=UTF-8", "-jar", str(ivy), "-novalidate"]
+            command += ["-verbose"]  # otherwise a server that refuses is one that has nothing
             command += ["-settings", str(settings), "-ivy", str(module), "-cachepath", str(answer)]
             done = subprocess.run(
                 command,
@@ -180,12 +184,12 @@ def _reason(output: str, coordinates: Sequence[Coordinate], repositories: Sequen
     if not missing:
         return f"packages cannot be resolved; Ivy said:\n{output.strip()}"
     names, places = ", ".join(missing), ", ".join(dict.fromkeys(repositories))
-    silent = dict.fromkeys(error or host for error, host in _UNREACHABLE.findall(output))
+    silent = dict.fromkeys(next(filter(None, groups)) for groups in _UNREACHABLE.findall(output))
     if silent:
         return (
-            f"a repository cannot be reached ({'; '.join(silent)}), and these packages are not in {folder}: {names}. "
-            f"Asked: {places}. Run it once with a network, set PYRS_MAVEN_REPOSITORY to a mirror of Maven Central, or "
-            "give the jars as classpath="
+            f"a repository cannot be read ({'; '.join(silent)}), and these packages did not come from it into "
+            f"{folder} before: {names}. Asked: {places}. Run it once with a network, set PYRS_MAVEN_REPOSITORY to a "
+            "mirror of Maven Central, or give the jars as classpath="
         )
     return (
         f"not found: {names}. Asked: {places}. Look at the spelling and the version, or name the repository that has "

@@ -7,7 +7,9 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pyspark
@@ -158,9 +160,47 @@ def test_offline_with_an_empty_cache_it_says_what_to_do(central: Path, monkeypat
     with pytest.raises(JvmUnavailable) as refused:
         resolve(["org.example:top:1.0"])
     text = str(refused.value)
-    assert "a repository cannot be reached (java.net.ConnectException: Connection refused" in text
+    assert "a repository cannot be read (java.net.ConnectException: Connection refused" in text
     assert "org.example:top:1.0" in text and NOWHERE in text
     assert "Run it once with a network, set PYRS_MAVEN_REPOSITORY to a mirror" in text
+
+
+@pytest.mark.parametrize(
+    ("status", "said"),
+    [
+        (401, "a repository cannot be read (Unauthorized), and"),
+        (403, "a repository cannot be read (Forbidden), and"),
+        (404, "not found: org.example:top:1.0. Asked"),
+        (407, "a repository cannot be read (Your proxy requires authentication), and"),
+        (503, "a repository cannot be read (Service Unavailable), and"),
+    ],
+)
+def test_a_repository_that_refuses_is_told_from_one_that_has_it_not(
+    central: Path, monkeypatch: pytest.MonkeyPatch, status: int, said: str
+) -> None:
+    class Refusing(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(status)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def do_HEAD(self) -> None:
+            self.do_GET()
+
+        def log_message(self, *arguments: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Refusing) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            monkeypatch.setenv("PYRS_MAVEN_REPOSITORY", f"http://127.0.0.1:{server.server_port}")
+            with pytest.raises(JvmUnavailable) as refused:
+                resolve(["org.example:top:1.0"])
+        finally:
+            server.shutdown()
+            thread.join()
+    assert str(refused.value).startswith(said)
 
 
 @pytest.mark.parametrize("damage", [Path.unlink, lambda jar: jar.write_bytes(b"half")])
