@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from pyrs.jvm.mirrors import JavaObject, Operation, java_name
+from pyrs.jvm.mirrors import JavaMethod, JavaObject, Operation, java_name
 
 
 class JavaClass:
@@ -43,7 +43,7 @@ class JavaClass:
             raise AttributeError(name)
         wanted = java_name(name)
         if wanted in self._methods:
-            return StaticMethod(self, wanted)
+            return JavaMethod(self, Operation.STATIC_METHOD, self.class_, wanted)
         if wanted in self._fields:
             return self.class_._link.command(Operation.FIELD, self.class_, wanted)
         raise AttributeError(f"{self._name} has no public static method or field {wanted}", name=name, obj=self)
@@ -62,20 +62,3 @@ class JavaClass:
 
     def __repr__(self) -> str:
         return f"<JavaClass {self._name}>"
-
-
-class StaticMethod:
-    """A static method of a `JavaClass`."""
-
-    __slots__ = ("_class", "_name")
-
-    def __init__(self, java_class: JavaClass, name: str) -> None:
-        self._class = java_class
-        self._name = name
-
-    def __call__(self, *arguments: object) -> Any:
-        java_class = self._class.class_
-        return java_class._link.command(Operation.STATIC_METHOD, java_class, self._name, arguments)
-
-    def __repr__(self) -> str:
-        return f"<static method {self._name} of {self._class}>"

@@ -113,7 +113,7 @@ class JavaObject:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") and not name[1:].isdigit():  # Scala's Tuple2 has _1 and _2
             raise AttributeError(name)
-        return JavaMethod(self, java_name(name))
+        return JavaMethod(self, Operation.METHOD, self, java_name(name))
 
     def __copy__(self) -> JavaObject:
         # A second stand-in would give the handle back a second time. Java's own clone() is a method as any other.
@@ -164,19 +164,28 @@ def java_object_class(link: LinkEnd, kind: int, *, hot: bool = False) -> type[Ja
 
 
 class JavaMethod:
-    """A method of a `JavaObject`: inherited default methods and those of non-public classes included."""
+    """A method of a `JavaObject`, inherited default methods and those of non-public classes included, or a static one.
 
-    __slots__ = ("_name", "_target")
+    Args:
+        owner: what it was asked of.
+        operation: which kind of method it is.
+        target: the object, or the class of a static method.
+        name: its name in Java.
+    """
 
-    def __init__(self, target: JavaObject, name: str) -> None:
+    __slots__ = ("_name", "_operation", "_owner", "_target")
+
+    def __init__(self, owner: object, operation: Operation, target: JavaObject, name: str) -> None:
+        self._owner = owner
+        self._operation = operation
         self._target = target
         self._name = name
 
     def __call__(self, *arguments: object) -> Any:
-        return self._target._link.command(Operation.METHOD, self._target, self._name, arguments)
+        return self._target._link.command(self._operation, self._target, self._name, arguments)
 
     def __repr__(self) -> str:
-        return f"<method {self._name} of {self._target!r}>"
+        return f"<method {self._name} of {self._owner!r}>"
 
 
 class JavaPublisher(Publisher[Any]):

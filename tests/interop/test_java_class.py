@@ -199,7 +199,7 @@ class TestClasses:
         assert len({one, other}) == 1
         assert one != bridge.java_class("java.util.Set")
         assert repr(one) == "<JavaClass java.util.List>"
-        assert repr(one.of) == "<static method of of java.util.List>"
+        assert repr(one.of) == "<method of of <JavaClass java.util.List>>"
         assert copy.copy(one) == one
 
     def test_a_class_that_is_not_there(self, bridge: Bridge) -> None:

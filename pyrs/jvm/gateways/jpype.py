@@ -111,8 +111,6 @@ def _take_signals_back() -> None:
 
 
 def _expanded(classpath: Sequence[str | os.PathLike[str]]) -> list[str]:
-    if isinstance(classpath, (str, os.PathLike)):
-        raise TypeError("classpath takes a list of paths, not one path")
     found: list[str] = []
     for part in classpath:
         path = Path(os.fspath(part)).absolute()

@@ -1,10 +1,10 @@
 package io.pyrs.value;
 
-/** For data that never holds a reference, such as an error. */
-final class NoReferences implements References {
+/** For data that never holds a reference, such as an error. No value stands for an object of the peer's here. */
+class NoReferences implements References {
     static final NoReferences INSTANCE = new NoReferences();
 
-    private NoReferences() {}
+    NoReferences() {}
 
     @Override
     public long own(Object value, int kind) {

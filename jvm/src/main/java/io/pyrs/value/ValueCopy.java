@@ -25,7 +25,7 @@ public final class ValueCopy {
     }
 
     /** References that go nowhere: each is the number of an object in a list. */
-    private static final class Kept implements References {
+    private static final class Kept extends NoReferences {
         private final List<Object> objects = new ArrayList<>();
 
         @Override
@@ -35,28 +35,8 @@ public final class ValueCopy {
         }
 
         @Override
-        public int kindOf(Object value) {
-            return 0;
-        }
-
-        @Override
-        public long home(Object value) {
-            return 0;
-        }
-
-        @Override
-        public int homeKind(Object value) {
-            return 0;
-        }
-
-        @Override
         public Object remote(int kind, long handle) {
             return objects.get((int) handle - 1);
-        }
-
-        @Override
-        public Object local(long handle) {
-            throw new MalformedValueException("a reference where none may be");
         }
     }
 }
