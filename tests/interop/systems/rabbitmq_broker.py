@@ -9,6 +9,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from pyrs.jvm import Bridge, JavaObject
+from tests.interop.harness import DEADLINE
 from tests.interop.systems import debian
 from tests.interop.systems.servers import free_port, listening, running, says
 
@@ -78,3 +80,25 @@ def rabbitmq_broker(folder: Path) -> Iterator[Node]:
         ),
     ):
         yield Node(port, environment)
+
+
+class Broker:
+    """What the broker says of its queues."""
+
+    def __init__(self, bridge: Bridge, sender: JavaObject) -> None:
+        self._bridge = bridge
+        self._sender = sender
+        self._specification = bridge.java_class("reactor.rabbitmq.QueueSpecification")
+
+    def _declared(self, queue: str) -> JavaObject:
+        asked = self._sender.declareQueue(self._specification.queue(queue).passive(True))
+        [answer] = self._bridge.from_jvm(asked, convert="references").collect(timeout=DEADLINE)
+        assert isinstance(answer, JavaObject)
+        return answer
+
+    def ready(self, queue: str) -> int:
+        """Messages that no consumer has been given, or that came back."""
+        return int(self._declared(queue).getMessageCount())
+
+    def consumers(self, queue: str) -> int:
+        return int(self._declared(queue).getConsumerCount())

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
 
@@ -13,6 +12,7 @@ import pyrs
 from pyrs.errors import JavaError
 from pyrs.jvm import Bridge, JavaObject
 from tests.interop.harness import DEADLINE, Recorder, Watched
+from tests.interop.systems.brokers import eventually
 from tests.interop.systems.elasticsearch_server import Node, elasticsearch, install
 from tests.interop.systems.system import System
 
@@ -63,13 +63,6 @@ def refresh(bridge: Bridge, template: JavaObject, index: str) -> None:
     bridge.from_jvm(template.indexOps(place).refresh()).collect(timeout=DEADLINE)
 
 
-def until(condition: Callable[[], bool]) -> None:
-    """Asks the node until it is so; each question is a request of its own."""
-    end = time.monotonic() + DEADLINE
-    while not condition():
-        assert time.monotonic() < end, f"not so within {DEADLINE} s"
-
-
 class TestSearches:
     def test_the_program(self, program: ModuleType, bridge: Bridge, template: JavaObject, node: Node) -> None:
         written = pyrs.just({"title": "Solaris", "author": "Lem"}, {"title": "Emma", "author": "Austen"})
@@ -98,7 +91,7 @@ class TestSearches:
         assert len(received.wait_elements(23)) == 23
         assert node.searches()["open_contexts"] == 1
         received.subscribed().cancel()
-        until(lambda: node.searches()["open_contexts"] == 0)
+        assert eventually(lambda: node.searches()["open_contexts"] == 0)
         assert 3 <= node.searches()["query_total"] - before <= 5
 
     def test_the_client_asks_for_256_pages_ahead(
@@ -107,11 +100,11 @@ class TestSearches:
         before = node.searches()["query_total"]
         received = Recorder(initial=1)
         recipe.search_ahead(bridge, template, books, {"match_all": {}}, page_size=5).subscribe(received)
-        until(lambda: node.searches()["query_total"] - before >= 256)
+        assert eventually(lambda: node.searches()["query_total"] - before >= 256)
         asked = [node.searches()["query_total"] - before for _ in range(50)]  # of the 400 pages that there are
         assert asked[-1] <= 260
         received.subscribed().cancel()
-        until(lambda: node.searches()["open_contexts"] == 0)
+        assert eventually(lambda: node.searches()["open_contexts"] == 0)
         assert len(received.elements) == 1
 
     def test_an_error_of_the_server(
@@ -121,7 +114,7 @@ class TestSearches:
         recipe.search(bridge, template, books, {"matc": {}}).subscribe(received)
         error = received.java_failure()
         assert "[parsing_exception] unknown query [matc]" in str(error)
-        until(lambda: node.searches()["open_contexts"] == 0)
+        assert eventually(lambda: node.searches()["open_contexts"] == 0)
 
 
 class TestDocuments:

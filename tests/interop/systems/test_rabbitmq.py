@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import itertools
-import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from types import ModuleType
 from typing import Any
 
@@ -15,12 +14,13 @@ import pyrs
 from pyrs.errors import JavaError
 from pyrs.jvm import Bridge, JavaObject
 from tests.interop.harness import DEADLINE, Recorder, Watched
-from tests.interop.systems.rabbitmq_broker import Node, install, rabbitmq_broker
+from tests.interop.systems.brokers import HeardOf, eventually, first_batch, refuse, sent
+from tests.interop.systems.rabbitmq_broker import Broker, Node, install, rabbitmq_broker
 from tests.interop.systems.system import System
 
 SYSTEM = System(
     name="RabbitMQ",
-    packages=("io.projectreactor.rabbitmq:reactor-rabbitmq:1.5.6",),
+    packages=("io.projectreactor.rabbitmq:reactor-rabbitmq:1.5.6", "io.projectreactor:reactor-core:3.7.12"),
     component="Debian's rabbitmq-server 3.10.8",
     source="`Receiver.consumeManualAck`: `AcknowledgableDelivery`, to be acknowledged, or dicts",
     sink="`Sender.sendWithPublishConfirms`: dicts or `OutboundMessage` in, `OutboundMessageResult` or dicts back",
@@ -62,28 +62,6 @@ def receiver(bridge: Bridge, recipe: ModuleType, factory: JavaObject) -> Iterato
         yield receiver
 
 
-class Broker:
-    """What the broker says of its queues."""
-
-    def __init__(self, bridge: Bridge, sender: JavaObject) -> None:
-        self._bridge = bridge
-        self._sender = sender
-        self._specification = bridge.java_class("reactor.rabbitmq.QueueSpecification")
-
-    def _declared(self, queue: str) -> JavaObject:
-        asked = self._sender.declareQueue(self._specification.queue(queue).passive(True))
-        [answer] = self._bridge.from_jvm(asked, convert="references").collect(timeout=DEADLINE)
-        assert isinstance(answer, JavaObject)
-        return answer
-
-    def ready(self, queue: str) -> int:
-        """Messages that no consumer has been given, or that came back."""
-        return int(self._declared(queue).getMessageCount())
-
-    def consumers(self, queue: str) -> int:
-        return int(self._declared(queue).getConsumerCount())
-
-
 @pytest.fixture
 def broker(bridge: Bridge, sender: JavaObject) -> Broker:
     return Broker(bridge, sender)
@@ -112,23 +90,6 @@ def messages(queue: str, bodies: Iterable[bytes]) -> pyrs.Stream[dict[str, Any]]
     return pyrs.from_iterable(bodies).map(lambda body: {"exchange": "", "routing_key": queue, "body": body})
 
 
-def refuse(batch: list[dict[str, Any]]) -> None:
-    raise LookupError("no such account")
-
-
-def eventually(condition: Callable[[], bool]) -> bool:
-    """Asks the broker again and again, each a round trip, until it is so."""
-    end = time.monotonic() + DEADLINE
-    while time.monotonic() < end:
-        if condition():
-            return True
-    return False
-
-
-class Enough(Exception):
-    """What ends a program that would go on for ever."""
-
-
 class TestAQueueIntoPython:
     def test_the_program(
         self,
@@ -141,17 +102,7 @@ class TestAQueueIntoPython:
     ) -> None:
         program.declare_queue(bridge, sender, "orders")
         program.send(bridge, sender, messages("orders", BODIES[:3])).collect(timeout=DEADLINE)
-        printed: list[Any] = []
-
-        def show(*what: Any) -> None:
-            printed.append(what)
-            if what[0] == "dealt with":
-                raise Enough
-
-        monkeypatch.setattr(program, "print", show, raising=False)
-        with pytest.raises(Enough):
-            program.print_orders(node.port)
-        [(deliveries,), (_, count)] = printed
+        deliveries, count = first_batch(program, lambda: program.print_orders(node.port), monkeypatch)
         assert [delivery["body"] for delivery in deliveries] == BODIES[:count]
         assert eventually(lambda: broker.ready("orders") == 3 - count)
 
@@ -288,6 +239,23 @@ class TestPythonIntoAQueue:
         assert source.requested <= 2 * IN_FLIGHT
         assert 5 <= broker.ready(queue) <= source.emitted
 
+    def test_the_end_waits_for_all_confirms(
+        self, bridge: Bridge, recipe: ModuleType, sender: JavaObject, queue: str, broker: Broker
+    ) -> None:
+        """Reactor RabbitMQ may lose those that come after it."""
+        heard = HeardOf(bridge, sender, "sendWithPublishConfirms")
+        confirms = Recorder(initial=2)
+        recipe.send(bridge, heard, messages(queue, BODIES[:3])).subscribe(confirms)
+        confirms.wait_elements(2)
+        assert eventually(lambda: broker.ready(queue) == 3)
+        assert not heard.end.is_set()
+        confirms.subscribed().request(1)
+        assert heard.end.wait(DEADLINE)
+        assert [confirm["ack"] for confirm in confirms.completed()] == [True] * 3
+
+    def test_nothing_to_send(self, bridge: Bridge, recipe: ModuleType, sender: JavaObject) -> None:
+        assert recipe.send(bridge, sender, pyrs.empty()).collect(timeout=DEADLINE) == []
+
     def test_an_error_of_python(
         self, bridge: Bridge, recipe: ModuleType, sender: JavaObject, queue: str, broker: Broker
     ) -> None:
@@ -309,13 +277,6 @@ class TestPythonIntoAQueue:
         assert "NOT_FOUND - no exchange 'nowhere'" in said(confirms.failed())
         assert not any(confirm["ack"] for confirm in confirms.elements)
         assert source.cancelled.wait(DEADLINE)
-
-
-def sent(bridge: Bridge) -> int:
-    """How many elements the JVM has sent to Python."""
-    count = bridge.jvm_stats()["outbound_elements"]
-    assert isinstance(count, int)
-    return count
 
 
 def said(error: BaseException) -> str:
