@@ -57,9 +57,9 @@ def read_stream(
     ``trigger(availableNow=True)`` reads until then, and ends (before PySpark 4.2 it reads one batch).
 
     With ``as_="arrow"`` each element is a ``pyarrow.RecordBatch`` with the columns of the schema, by name and cast
-    where nothing is lost. Offsets, ``max_rows`` and the function of ``on_restart`` count rows all the same, and what
-    is larger than a batch of Spark's is divided. ``capacity`` counts elements, 8 by default: for each another one is
-    requested when Spark has committed its last row.
+    where nothing is lost, within structs, lists and maps too. Offsets, ``max_rows`` and the function of
+    ``on_restart`` count rows all the same, and what is larger than a batch of Spark's is divided. ``capacity`` counts
+    elements, 8 by default: for each another one is requested when Spark has committed its last row.
 
     Each offset is the number of an element and an epoch, which names the numbering. What Spark has not committed is
     held, and a batch that failed is read again, the same, by the next query over that checkpoint: each element is in
@@ -82,7 +82,8 @@ def read_stream(
     ======================= ===========================================================================
 
     With a journal the elements that have come, and not got there, are those of the last tenth of a second; while no
-    query reads, up to ``capacity``.
+    query reads, up to ``capacity``. What the journal has after a restart counts as held; where Spark has computed all
+    that there is room for and committed none of it, one element more is requested.
 
     Args:
         spark: a classic session.

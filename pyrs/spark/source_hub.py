@@ -16,6 +16,7 @@ import pyarrow
 from pyrs._core.text import checked_publisher, listed
 from pyrs.api import Publisher
 from pyrs.errors import PyrsError
+from pyrs.spark.columns import in_line
 from pyrs.spark.journal import Journal, JournalDamaged, Segment
 from pyrs.spark.schemas import RowEncoder, SchemaMisfit
 from pyrs.spark.source_intake import Intake
@@ -43,6 +44,9 @@ class Hub:
 
     A segment is what one offset, or several, have covered; it is kept until Spark commits an offset at or after its
     end. Only then is the publisher allowed as many elements more.
+
+    What a journal has counts as held, from the beginning. Of whole batches it knows the parts that they were divided
+    into, and each counts for one.
 
     Args:
         publisher: whose elements are the rows.
@@ -90,11 +94,18 @@ class Hub:
         self._error: BaseException | None = None
         self._warned = False
         self._kept = 0.0
-        for piece in (piece for segment in self._segments for piece in segment.pieces[:1]):
-            with pyarrow.ipc.open_stream(piece) as rows:
-                if rows.schema != encoder.arrow:
-                    held, wanted = listed(rows.schema.names), listed(encoder.arrow.names)
-                    raise JournalDamaged(f"the journal has rows of another schema: of {held}, and not of {wanted}")
+        for segment in self._segments:
+            end = segment.start
+            for piece in segment.pieces:
+                with pyarrow.ipc.open_stream(piece) as batches:
+                    if batches.schema != encoder.arrow:
+                        held, wanted = listed(batches.schema.names), listed(encoder.arrow.names)
+                        raise JournalDamaged(f"the journal has rows of another schema: of {held}, and not of {wanted}")
+                    for batch in batches if whole else ():
+                        end += batch.num_rows
+                        self._ends.append(end)
+        # The elements that were allowed, or are of the journal, and are not committed.
+        self._held = len(self._ends) if whole else self._end - self._base
 
     def answer(self, question: dict[str, Any], wanted: Callable[[], bool]) -> Sequence[Any]:
         """Return the pieces of the answer to a question of the planner."""
@@ -158,6 +169,10 @@ class Hub:
             while True:
                 over = intake.ended or self._error is not None  # looked at first: what came before it is there by then
                 end = self._cut(room, position)
+                if start is not None and end == position and not self._pending and intake.is_spent:
+                    # All that is held is Spark's, which commits it when there is more. That is so after some restarts:
+                    # with smaller sizes, or where the commit of the batch before the last one was not heard of.
+                    self._allow(1)
                 if not finish or over or end > position:
                     break
                 intake.wait(_LOOK_SECONDS)  # also after a batch of no rows
@@ -182,8 +197,6 @@ class Hub:
         if first > last:
             raise OffsetRefused(f"the batch from {first} to {last} runs backwards")
         intake = self._begun()
-        if last > self._end and last - first >= self._capacity and not self._whole:
-            intake.allow(last - first + 1 - self._capacity)  # a batch of a time when there was more room
         while last > self._end:
             self._cut(min(last - self._end, self._max_rows))
             error, ended = self._error or intake.error, intake.ended
@@ -192,8 +205,9 @@ class Hub:
                     raise error
                 if ended:
                     raise OffsetRefused(f"the publisher ended at {self._end}, in the middle of a batch up to {last}")
-                if self._whole and intake.is_spent:
-                    intake.allow(1)  # how many elements make up the batch shows when they are there
+                if intake.is_spent:  # a batch of a time when there was more room
+                    # How many elements that are batches make it up shows when they are there.
+                    self._allow(1 if self._whole else last - self._end)
                 intake.wait(_LOOK_SECONDS)
                 if not wanted():
                     raise ConnectionError("the query does not wait any more")
@@ -208,11 +222,12 @@ class Hub:
         while self._segments and self._segments[0].end <= end.sequence:
             segment = self._segments.popleft()
             self._base = segment.end
-            if self._intake is not None and not self._whole:
-                self._intake.allow(segment.end - segment.start)
+            if not self._whole:
+                self._held -= segment.end - segment.start
         while self._ends and self._ends[0] <= self._base:
             self._ends.popleft()
-            self._begun().allow(1)
+            self._held -= 1
+        self._fill()
         if self._journal is not None:
             self._journal.trim(self._base)
 
@@ -256,13 +271,20 @@ class Hub:
             if callable(self._on_restart) and self._end:
                 publisher = checked_publisher(self._on_restart(self._end), "what on_restart returns")
             self._intake = Intake(publisher)
-            # At least one more than is held: with less no batch could follow, and without one nothing is committed.
-            held = 0 if self._whole else self._end - self._base
-            self._intake.allow(max(self._capacity - held, 1))
+            self._fill()
         return self._intake
 
+    def _fill(self) -> None:
+        """Let as many elements come as there is room for."""
+        if self._intake is not None and self._held < self._capacity:
+            self._allow(self._capacity - self._held)
+
+    def _allow(self, count: int) -> None:
+        self._held += count
+        self._begun().allow(count)
+
     def _limit(self, position: int) -> float:
-        """Return where a batch from here has to end, so that an element at least may come after it (see _begun)."""
+        """Return where a batch from here has to end, so that an element at least may come after it."""
         ends = [end for end in self._ends if end > position]
         return ends[self._capacity - 2] if len(ends) >= self._capacity else inf
 
@@ -311,6 +333,8 @@ class Hub:
             # Those before the one that does not fit are rows all the same.
             good = error.element - self._encoded if isinstance(error, SchemaMisfit) and not self._whole else 0
             batch = self._encoder.batch(elements[:good], self._encoded)
+            if not self._whole and isinstance(elements[good], (pyarrow.RecordBatch, pyarrow.Table)):
+                error = _batch_among_rows(self._encoded + good, elements[good])
             self._error = error
             intake.fail(error)
         self._encoded += batch.num_rows
@@ -321,7 +345,8 @@ class Hub:
             if batch.num_rows:
                 self._ends.append(self._encoded)
             else:
-                intake.allow(1)
+                self._held -= 1
+                self._fill()
         return True
 
 
@@ -332,6 +357,12 @@ def _offset(value: Any) -> Offset | None:
     if not isinstance(epoch, str) or len(epoch.encode()) != 32 or not isinstance(sequence, int) or sequence < 0:
         raise OffsetRefused(f"the checkpoint has an offset that is none of read_stream's: {value!r}")
     return Offset(epoch, sequence)
+
+
+def _batch_among_rows(number: int, batch: Any) -> SchemaMisfit:
+    kind = type(batch).__name__
+    how = "read_stream(..., as_='arrow') takes elements that are each a RecordBatch"
+    return SchemaMisfit(number, "", f"{in_line(batch)}: must be a row, not a {kind}: {how}")
 
 
 def _between(start: Offset, end: Offset) -> str:

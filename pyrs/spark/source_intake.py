@@ -53,9 +53,9 @@ class Intake(Subscriber[Any]):
 
     @property
     def is_spent(self) -> bool:
-        """Whether all that was allowed has come."""
+        """Whether all that was allowed has come, and was taken."""
         with self._changed:
-            return not self._allowed and self.received == self._requested
+            return not self._allowed and self.received == self._requested and not self._elements
 
     def __len__(self) -> int:
         return len(self._elements)
@@ -90,8 +90,8 @@ class Intake(Subscriber[Any]):
         if self.received >= self._requested:
             self._end(DemandExceeded(f"element number {self.received + 1} where {self._requested} were requested"))
             return
-        self.received += 1
         self._elements.append(element)
+        self.received += 1  # only now: what has come is not spent before it is taken
         if len(self._elements) == 1:
             with self._changed:
                 self._changed.notify_all()
@@ -128,9 +128,9 @@ class Intake(Subscriber[Any]):
                     self._changed.wait_for(lambda: self.ended or (self._allowed and self._subscription is not None))
                     subscription, count = self._subscription, self._allowed
                     self._allowed = 0
+                    self._requested += count
                 if self.ended or subscription is None:
                     break
-                self._requested += count
                 subscription.request(count)
             subscription, self._subscription = self._subscription, None
             if subscription is not None:  # it was not the publisher that ended

@@ -35,19 +35,23 @@ def reader_source(name: str, schema: Any, port: int, token: bytes, max_rows: int
         def __init__(self, token: bytes | None) -> None:
             self._token = token
             self._connection: Any = None
+            self._position: Any = None
             self._finish = False
 
         def __getstate__(self) -> dict[str, Any]:
             return {}  # what an executor needs of it
 
         def initialOffset(self) -> Any:  # noqa: N802
-            return self._answer("initial")
+            self._position = self._answer("initial")
+            return self._position
 
         def getDefaultReadLimit(self) -> Any:  # noqa: N802
             return ReadMaxRows(max_rows)
 
         def latestOffset(self, start: Any = None, limit: Any = None) -> Any:  # noqa: N802
-            return self._answer("latest", start=start, finish=self._finish)
+            # Spark before 4.2 does not say where the batch begins. It is where the one ends that it was told of before.
+            self._position = self._answer("latest", start=start or self._position, finish=self._finish)
+            return self._position
 
         def reportLatestOffset(self) -> Any:  # noqa: N802
             return self._answer("report")

@@ -203,6 +203,16 @@ def test_an_element_that_does_not_fit_is_named_after_those_before_it_were_read(d
         eventually(planner.plan)
 
 
+def test_a_batch_among_rows_is_told_how_it_may_be_one(driver: Callable[..., Driver]) -> None:
+    for batch in (batch_of(1), pyarrow.Table.from_batches([batch_of(1)])):
+        planner = driver(pyrs.just((0,), batch)).planner()
+        assert read(planner, 1) == [0]
+        with pytest.raises(
+            RuntimeError, match=r"element 1, .*must be a row, not a .*as_='arrow'.* takes .* a RecordBatch"
+        ):
+            eventually(planner.plan)
+
+
 def test_a_publisher_that_sends_too_much_is_cancelled(driver: Callable[..., Driver]) -> None:
     publisher: TestPublisher[Any] = TestPublisher(Violation.REQUEST_OVERFLOW)
     planner = driver(publisher).planner()
@@ -322,6 +332,26 @@ def test_what_waits_goes_into_the_journal_while_spark_is_busy(driver: Callable[.
     publisher.next((0,), (1,))
     eventually(lambda: list(tmp_path.glob("*-00000000000000000002.segment")))
     assert read(planner, 2) == [0, 1]
+
+
+def test_a_planner_that_is_not_told_where_its_batch_begins_remembers_it(
+    driver: Callable[..., Driver], tmp_path: Path
+) -> None:
+    """Spark before 4.2 does not say, and all that there is room for may be in the journal before it asks."""
+    publisher: TestPublisher[Any] = TestPublisher()
+    made = driver(publisher, journal=tmp_path)
+    reader = made.planner().reader
+    position = reader.initialOffset()
+    assert reader.latestOffset() == position
+    publisher.await_requested(6).next(*[(n,) for n in range(6)])
+    eventually(lambda: list(tmp_path.glob("*-00000000000000000006.segment")))
+    planner = made.planners[0]
+    for rows in ([0, 1, 2], [3, 4, 5]):
+        end = reader.latestOffset()
+        reader.commit(position)
+        assert planner.rows(position, end) == rows
+        position = end
+    publisher.await_requested(9)
 
 
 def test_without_room_on_the_disk_the_query_fails_and_can_go_on(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import pyarrow
@@ -12,11 +13,14 @@ import pytest
 from pyspark.sql.types import LongType, StructType
 
 import pyrs
+from pyrs.spark.journal import Journal
 from pyrs.spark.schemas import RowEncoder
 
 pytest.importorskip("pyspark.sql.datasource")
 
 from pyrs.spark.source_hub import Hub
+from pyrs.spark.source_intake import Intake
+from tests.spark.waiting import eventually
 
 SCHEMA = StructType().add("n", LongType())
 EARLIER = "0" * 32
@@ -38,11 +42,16 @@ def one_batch_from(first: int) -> pyrs.Stream[Any]:
     return pyrs.just(batch_of(*range(first, 20)))
 
 
-def hub(source: Any, **options: Any) -> Hub:
-    usual = {"max_rows": 5, "capacity": 8, "on_restart": "fail", "whole": False} | options
-    return Hub(
-        source, RowEncoder(SCHEMA), usual["max_rows"], usual["capacity"], usual["on_restart"], None, 1, usual["whole"]
-    )
+def hub(
+    source: Any,
+    max_rows: int = 5,
+    capacity: int = 8,
+    on_restart: Any = "fail",
+    journal: Path | None = None,
+    whole: bool = False,
+) -> Hub:
+    opened = None if journal is None else Journal(journal)
+    return Hub(source, RowEncoder(SCHEMA), max_rows, capacity, on_restart, opened, 1, whole)
 
 
 def ask(of: Hub, what: str, **more: Any) -> list[Any]:
@@ -83,3 +92,92 @@ def test_a_query_goes_on_where_its_first_batch_was_not_committed() -> None:
         end = {"epoch": EARLIER, "sequence": 5}
         assert list(planned(asked, start, end)) == list(range(5))
         assert json.loads(ask(asked, "latest", start=end, finish=True)[0])["sequence"] == 10
+
+
+@pytest.fixture
+def allowed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many elements the hub has let come, each time that it did; and what has come is in the journal at once."""
+    numbers: list[int] = []
+    allow = Intake.allow
+
+    def noted(self: Intake, count: int) -> None:
+        numbers.append(count)
+        allow(self, count)
+
+    monkeypatch.setattr(Intake, "allow", noted)
+    monkeypatch.setattr("pyrs.spark.source_hub._KEEP_SECONDS", 0)
+    return numbers
+
+
+def numbers_of(whole: bool) -> pyrs.Stream[Any]:
+    return pyrs.range(1000).map(batch_of if whole else lambda n: (n,))
+
+
+def latest(of: Hub, start: Any, finish: bool = True) -> Any:
+    return json.loads(ask(of, "latest", start=start, finish=finish)[0])
+
+
+@pytest.mark.parametrize("whole", [False, True], ids=["rows", "batches"])
+def test_processes_that_end_before_a_commit_hold_no_more_than_the_capacity(
+    whole: bool, tmp_path: Path, allowed: list[int]
+) -> None:
+    for held in (0, 8, 8, 8):
+        with closing(hub(numbers_of(whole), journal=tmp_path, whole=whole)) as asked:
+            start = json.loads(ask(asked, "initial")[0])
+            assert latest(asked, start)["sequence"] > 0
+            assert sum(allowed) == 8 - held
+            eventually(lambda asked=asked: not asked.ahead() and asked._end == 8)
+            allowed.clear()
+    with closing(hub(numbers_of(whole), journal=tmp_path, whole=whole)) as asked:
+        position = json.loads(ask(asked, "initial")[0])
+        rows: list[int] = []
+        while len(rows) < 20:
+            end = latest(asked, position)
+            ask(asked, "commit", end=position)
+            rows += planned(asked, position, end)
+            position = end
+            assert asked._held <= 8
+        assert rows == [*range(8), *range(len(rows) - 8)]
+
+
+@pytest.mark.parametrize("whole", [False, True], ids=["rows", "batches"])
+def test_a_process_that_ends_between_a_batch_and_the_commit_of_the_one_before_adds_one_at_most(
+    whole: bool, tmp_path: Path, allowed: list[int]
+) -> None:
+    """Spark does not say again what it has committed: it does so with the next batch, and for that there is one."""
+    limits: dict[str, Any] = {"max_rows": 5, "capacity": 6, "journal": tmp_path, "whole": whole}
+    with closing(hub(numbers_of(whole), **limits)) as asked:
+        start = json.loads(ask(asked, "initial")[0])
+        first = latest(asked, start)
+        assert list(planned(asked, first, first)) == []  # as Spark 4.0 does before it reads a batch again
+        list(planned(asked, start, first))
+        second = latest(asked, first)
+    for restart in range(1, 4):
+        with closing(hub(numbers_of(whole), **limits)) as asked:
+            assert list(planned(asked, second, second)) == []
+            assert len(list(planned(asked, first, second))) == second["sequence"] - first["sequence"]
+            first, second = second, latest(asked, second)
+            assert second["sequence"] > first["sequence"]
+            assert asked._held <= 6 + restart
+
+
+@pytest.mark.parametrize("start_is_known", [True, False])
+@pytest.mark.parametrize("whole", [False, True], ids=["rows", "batches"])
+def test_a_query_goes_on_where_all_there_is_room_for_now_is_in_the_journal_and_in_spark(
+    whole: bool, start_is_known: bool, tmp_path: Path, allowed: list[int]
+) -> None:
+    with closing(hub(numbers_of(whole), max_rows=20, capacity=21, journal=tmp_path, whole=whole)) as asked:
+        start = json.loads(ask(asked, "initial")[0])
+        eventually(lambda: latest(asked, start)["sequence"] >= 20)
+        end = latest(asked, start)
+        list(planned(asked, start, end))
+    allowed.clear()
+    with closing(hub(numbers_of(whole), max_rows=3, capacity=4, journal=tmp_path, whole=whole)) as asked:
+        if not start_is_known:  # before Spark 4.2, where nothing is read again
+            assert latest(asked, None, finish=False) == end
+        after = latest(asked, end)
+        assert after["sequence"] == end["sequence"] + 1
+        assert sum(allowed) == 1
+        ask(asked, "commit", end=end)
+        assert list(planned(asked, end, after)) == [0]
+        assert sum(allowed) == 4
