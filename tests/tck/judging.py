@@ -17,7 +17,10 @@ from pyrs.tck import (
 from tests.tck.right import RightPublisher
 
 Judge = Callable[[Any, str], Verdict]
-SHORT = TestEnvironment(timeout=0.25, no_signals_timeout=0.03, reference_timeout=0.1, hook_timeout=0.5, deadline=10)
+# What is wrong makes a test wait in vain: as long as a busy machine may need for what does happen, and no longer.
+SHORT = TestEnvironment(timeout=1, no_signals_timeout=0.03, reference_timeout=0.1, hook_timeout=10, deadline=30)
+# What is right never waits in vain.
+PATIENT = TestEnvironment(timeout=10, no_signals_timeout=0.03, reference_timeout=10, hook_timeout=10, deadline=60)
 
 
 class Case(NamedTuple):

@@ -25,7 +25,7 @@ from tests.tck.right import RightPublisher, RightSubscriber
 from tests.tck.wrong_subscribers import Blocks, Silent
 
 TEST = "required_spec105_mustSignalOnCompleteWhenFiniteStreamTerminates"
-QUICK = TestEnvironment(timeout=0.2, no_signals_timeout=0.02, hook_timeout=0.15, deadline=0.6)
+QUICK = TestEnvironment(timeout=1, no_signals_timeout=0.02, hook_timeout=1, deadline=3)
 
 
 class _Verification(PublisherVerification[Any]):
@@ -72,9 +72,9 @@ def test_a_hook_that_blocks_is_a_failure_within_its_deadline_and_says_where_it_i
 
     began = time.monotonic()
     verdict = judge(Blocked, TEST)
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 15
     assert verdict.status is Status.FAILED
-    assert verdict.reason == "create_publisher(3) did not return within 150 ms"
+    assert verdict.reason == "create_publisher(3) did not return within 1000 ms"
     assert "in create_publisher" in verdict.details
     for_ever.set()
 
@@ -124,7 +124,7 @@ def test_a_hook_that_answers_a_question_has_the_deadline_of_hooks_too(name: str,
     block.__name__ = name
     verdict = judge(type("Blocked", (_Verification,), {name: block}), test)
     assert verdict.status is Status.FAILED
-    assert verdict.reason == f"{name}() did not return within 150 ms"
+    assert verdict.reason == f"{name}() did not return within 1000 ms"
 
 
 @pytest.mark.parametrize(
@@ -161,15 +161,15 @@ def test_skips_that_are_no_mapping_make_the_run_void() -> None:
 
 def test_a_test_that_repeats_itself_may_take_longer_than_one_deadline() -> None:
     class Slow(_Verification):
-        environment = TestEnvironment(timeout=0.2, hook_timeout=1, deadline=0.25)
+        environment = TestEnvironment(timeout=1, hook_timeout=1, deadline=1)
 
         def create_publisher(self, elements: int) -> Any:
-            Event().wait(0.005)  # a hundred of these are longer than the deadline
+            Event().wait(0.015)  # a hundred of these are longer than the deadline
             return RightPublisher(elements)
 
     verdict = judge(Slow, "stochastic_spec103_mustSignalOnMethodsSequentially")
     assert verdict.status is Status.PASSED
-    assert verdict.seconds > 0.25
+    assert verdict.seconds > 1
 
 
 def test_a_test_that_runs_without_end_is_ended() -> None:
@@ -185,7 +185,7 @@ def test_a_test_that_runs_without_end_is_ended() -> None:
     before = set(enumerate())
     verdict = judge(Verification, TEST)
     assert verdict.status is Status.FAILED
-    assert verdict.reason == "the test was not over within 600 ms: something in it blocks or runs without end"
+    assert verdict.reason == "the test was not over within 3000 ms: something in it blocks or runs without end"
     assert "in subscribe" in verdict.details
     assert_ended(before)  # what loops in Python was told to end
 
@@ -208,7 +208,7 @@ def test_a_subscriber_that_blocks_is_a_failure() -> None:
 
     verdict = judge(Verification, "required_spec201_blackbox_mustSignalDemandViaSubscriptionRequest")
     assert verdict.status is Status.FAILED
-    assert "was not over within 600 ms" in verdict.reason
+    assert "was not over within 3000 ms" in verdict.reason
     assert "in on_next" in verdict.details
 
 
@@ -322,7 +322,7 @@ def test_an_element_that_cannot_be_made_is_named() -> None:
             raise OSError("the database is away")
 
     verdict = judge(Verification, "required_spec201_blackbox_mustSignalDemandViaSubscriptionRequest")
-    assert verdict.reason == "the helper Publisher did not produce an element within 200 ms"
+    assert verdict.reason == "the helper Publisher did not produce an element within 1000 ms"
     assert "because of Flop: create_element(0) raised OSError: the database is away" in verdict.details
 
 

@@ -12,7 +12,7 @@ from pyrs.api import Subscription
 from pyrs.tck import Kind, Status, SubscriberBlackboxVerification, SubscriberWhiteboxVerification, judge, verify
 from pyrs.tck.expected import BLACKBOX, WHITEBOX
 from tests.tck import wrong_subscribers as wrong
-from tests.tck.judging import SHORT, Case, assert_says, judge_blackbox, judge_whitebox
+from tests.tck.judging import PATIENT, Case, assert_says, judge_blackbox, judge_whitebox
 from tests.tck.right import Columns, Puppet, RightProbed, RightSubscriber
 
 HAPPY = "required_exerciseWhiteboxHappyPath"
@@ -27,11 +27,11 @@ NULL = "required_spec213_{}_mustThrowNullPointerExceptionWhenParametersAreNull"
 MANY = "required_spec308_requestMustRegisterGivenNumberElementsToBeProduced"
 
 CASES = [
-    Case(HAPPY, wrong.ForgetsToRegister, "did not call register_on_subscribe within 250 ms"),
-    Case(HAPPY, wrong.ForgetsElements, "did not call register_on_next(0) within 250 ms"),
+    Case(HAPPY, wrong.ForgetsToRegister, "did not call register_on_subscribe within 1000 ms"),
+    Case(HAPPY, wrong.ForgetsElements, "did not call register_on_next(0) within 1000 ms"),
     Case(HAPPY, wrong.RegistersAnother, "called register_on_next(1) rather than with 0"),
     Case(HAPPY, wrong.NeverCancels, "did not receive the expected cancel of the upstream Subscription"),
-    Case(DEMAND, wrong.NeverRequests, "did not receive the expected call of request() within 250 ms"),
+    Case(DEMAND, wrong.NeverRequests, "did not receive the expected call of request() within 1000 ms"),
     Case(DEMAND, wrong.RequestsNothing, "requests must be positive, but received request(0) (rule 3.9)"),
     Case(
         ON_COMPLETE, wrong.RequestsInOnComplete, "Subscription.request must not be called from Subscriber.on_complete"
@@ -42,8 +42,8 @@ CASES = [
     Case(SECOND, wrong.TakesEverySubscription, "expected the second Subscription that was given"),
     Case(LATE, wrong.RaisesAfterCancel, "RuntimeError: But I thought it's cancelled!"),
     Case(LATE, wrong.NeverCancels, "did not receive the expected cancel"),
-    Case(END.format(""), wrong.ForgetsTheEnd, "did not call register_on_complete() within 250 ms"),
-    Case(END.format("out"), wrong.ForgetsTheEnd, "did not call register_on_complete() within 250 ms"),
+    Case(END.format(""), wrong.ForgetsTheEnd, "did not call register_on_complete() within 1000 ms"),
+    Case(END.format("out"), wrong.ForgetsTheEnd, "did not call register_on_complete() within 1000 ms"),
     Case(ERROR.format(""), wrong.RaisesOnError, "RuntimeError: Wrong, don't do this!"),
     Case(ERROR.format(""), wrong.ReportsAnotherError, "called register_on_error(RuntimeError('another')) rather than"),
     Case(ERROR.format("out"), wrong.RaisesOnError, "RuntimeError: Wrong, don't do this!"),
@@ -51,7 +51,7 @@ CASES = [
     Case(NULL.format("onSubscribe"), wrong.TakesNone, "on_subscribe(None) did not raise (rule 2.13)"),
     Case(NULL.format("onNext"), wrong.TakesNone, "on_next(None) did not raise (rule 2.13)"),
     Case(NULL.format("onError"), wrong.TakesNone, "on_error(None) did not raise (rule 2.13)"),
-    Case(MANY, wrong.RequestsOneOnly, "did not receive the expected call of request() within 250 ms"),
+    Case(MANY, wrong.RequestsOneOnly, "did not receive the expected call of request() within 1000 ms"),
     Case(MANY, wrong.RegistersTwice, "called register_on_next(0) rather than with 1"),
     Case(
         "beyond_spec204_mustLeaveTheSubscriptionAloneAfterOnComplete",
@@ -90,7 +90,7 @@ def black(name: str) -> str:
 
 
 BLACKBOX_CASES = [
-    Case(black(DEMAND), wrong.Silent, "did not receive the expected call of request() within 250 ms"),
+    Case(black(DEMAND), wrong.Silent, "did not receive the expected call of request() within 1000 ms"),
     Case(black(DEMAND), wrong.Negative, "requests must be positive, but received request(-1)"),
     # The Java kit passes this one: it sends no element.
     Case(black(DEMAND), wrong.RaisesOnNext, "RuntimeError: what shall I do with 0?"),
@@ -167,7 +167,7 @@ def test_what_is_untested_says_so(judged: Callable[[Case], Any], table: Mapping[
 
 def test_the_right_subscriber_passes_everything() -> None:
     class Right(SubscriberWhiteboxVerification[int]):
-        environment = SHORT
+        environment = PATIENT
 
         def create_subscriber(self, probe: Any) -> Any:
             return RightProbed(probe)
@@ -183,7 +183,7 @@ def test_the_right_subscriber_passes_everything() -> None:
 
 def test_the_right_subscriber_passes_everything_as_a_black_box() -> None:
     class Right(SubscriberBlackboxVerification[int]):
-        environment = SHORT
+        environment = PATIENT
 
         def create_subscriber(self) -> Any:
             return RightSubscriber()
@@ -199,7 +199,7 @@ def test_the_right_subscriber_passes_everything_as_a_black_box() -> None:
 
 def test_a_subscriber_that_waits_is_triggered() -> None:
     class Waits(SubscriberBlackboxVerification[int]):
-        environment = SHORT
+        environment = PATIENT
 
         def create_subscriber(self) -> Any:
             return wrong.Silent()
@@ -278,7 +278,7 @@ def test_a_silent_subscriber_passes_what_asks_for_no_request(test: str) -> None:
 @pytest.mark.parametrize("test", [HAPPY, MANY, "beyond_spec211_mustProcessSignalsInTheirOrder"])
 def test_elements_may_be_arrays(test: str) -> None:
     class Arrays(SubscriberWhiteboxVerification[Any]):
-        environment = SHORT
+        environment = PATIENT
 
         def create_subscriber(self, probe: Any) -> Any:
             return RightProbed(probe)

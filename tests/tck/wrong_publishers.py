@@ -380,7 +380,7 @@ class StopsLater(RightPublisher):
 class CancelsSlowly(RightPublisher):
     class subscription(RightSubscription):  # noqa: N801
         def cancel(self) -> None:
-            Event().wait(0.4)
+            Event().wait(1.2)
             super().cancel()
 
 
