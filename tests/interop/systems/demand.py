@@ -1,4 +1,4 @@
-"""What every library of operators is asked: endless numbers, of which a few are wanted."""
+"""What every library of operators is asked: endless numbers, of which a few are wanted; and errors, of either side."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import threading
 from typing import Any
 
 import pyrs
+from pyrs.errors import JavaError
+from pyrs.jvm import Bridge, JavaObject
 from pyrs.jvm.link.window import DEFAULT_MAX_PREFETCH
 from tests.interop.harness import DEADLINE, Recorder
 
@@ -16,14 +18,19 @@ ENDLESS = 2**31 - 2
 
 
 def check_demand_and_cancel(stream: pyrs.Stream[Any], requested: list[int], cancelled: threading.Event) -> None:
-    """Of three that are asked for three come, little more is fetched, and a cancel reaches the source."""
-    received = Recorder(initial=3)
+    """Nothing is requested before Python asks; of three that are asked for three come; a cancel reaches the source."""
+    received = Recorder()
     stream.subscribe(received)
+    received.subscribed()
+    assert requested == []
+    received.subscribed().request(3)
     assert received.wait_elements(3) == [1, 2, 3]
     assert not cancelled.is_set()
     received.subscribed().cancel()
     assert cancelled.wait(DEADLINE)
     assert received.elements == [1, 2, 3]
+    assert received.ending is None
+    assert requested[0] == FIRST_WINDOW
     assert sum(requested) <= 2 * FIRST_WINDOW
 
 
@@ -37,3 +44,38 @@ def check_exact_demand(stream: pyrs.Stream[Any], requested: list[int], cancelled
     received.subscribed().cancel()
     assert cancelled.wait(DEADLINE)
     assert requested == [3, 2]
+
+
+def java_failure(bridge: Bridge) -> JavaObject:
+    """An exception of Java's, with a message and a cause."""
+    cause = bridge.java_class("java.io.IOException")("no space left on the device")
+    made: JavaObject = bridge.java_class("java.lang.IllegalStateException")("the disk is full", cause)
+    return made
+
+
+def check_java_failure(error: BaseException) -> None:
+    """That exception in Python: its class, message, Java stack and cause."""
+    assert isinstance(error, JavaError)
+    assert (error.java_class, error.java_message) == ("java.lang.IllegalStateException", "the disk is full")
+    assert error.java_stack
+    assert isinstance(error.__cause__, JavaError)
+    assert str(error.__cause__) == "java.io.IOException: no space left on the device"
+
+
+def check_failing_stage(stream: pyrs.Stream[Any], cancelled: threading.Event) -> None:
+    """Of a stage with `no_third` in it: two elements, its own exception, once, and a cancel of the source."""
+    received = Recorder(initial=10)
+    stream.subscribe(received)
+    error = received.failed()
+    assert isinstance(error, LookupError)
+    assert str(error) == "no third"
+    assert received.elements == [1, 2]
+    assert cancelled.wait(DEADLINE)
+    assert received.ending == "error"
+
+
+def no_third(number: int) -> int:
+    """For `map` in a stage."""
+    if number == 3:
+        raise LookupError("no third")
+    return number

@@ -10,9 +10,9 @@ SYSTEM = System(
     packages=("com.typesafe.akka:akka-stream_2.13:2.6.21",),
     component="the library itself",
     source="a `Source` run with `Sink.asPublisher`, of any elements of the value table",
-    sink="`Source.fromPublisher`; a Python Processor by `Flow.fromProcessor`",
+    sink="`Source.fromPublisher`; a Python stage, or a Processor by `Flow.fromProcessor`, inside a graph",
     ordering="kept",
-    delivery="each element once; what is prefetched is dropped at a cancel, and Akka's own 16 elements are always",
+    delivery="each element once; what is prefetched is dropped at a cancel, Akka's own 16 elements at an error, too",
     cancel="the graph is cancelled: `watchTermination` completes",
     gateways=("jpype", "spark"),
 )
