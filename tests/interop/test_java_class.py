@@ -105,6 +105,12 @@ class TestArguments:
         assert str(text.append(1).append(2.5).append(True).append("x").append([])) == "12.5truex[]"
         assert bridge.java_class("java.lang.Math").floorMod(-7, 3) == 2
         assert bridge.java_class("java.util.ArrayList")(["a", "b"]).remove(0) == "a"
+        held = bridge.java_class("java.util.ArrayList")()
+        box = bridge.java_class("java.lang.Integer")
+        held.add(box(7)), held.add(box(8))
+        assert held.remove(box(8)) is True, "an Integer made on purpose is an element, as in Java, and no index"
+        assert held.remove(0) == 7
+        assert bridge.java_class("java.lang.Math").abs(box(-3)) == 3
 
     def test_a_number_never_becomes_infinite(self, bridge: Bridge) -> None:
         number = bridge.java_class("java.lang.Float")

@@ -128,7 +128,7 @@ final class Arguments {
         }
         Class<?> wanted = boxOf(type);
         if (argument.getClass() == wanted) {
-            return 0;
+            return unboxing(argument, type);
         }
         if (wanted.isInstance(argument)) {
             return wanted == Object.class ? 50 : 10;
@@ -139,7 +139,16 @@ final class Arguments {
         if (argument instanceof Collection) {
             return 60 + ((Collection<?>) argument).stream().mapToInt(each -> distance(each, type.getComponentType())).max().orElse(0);
         }
-        return argument instanceof String ? 5 : numberDistance(wanted);
+        return argument instanceof String ? 5 : numberDistance(wanted) + unboxing(argument, type);
+    }
+
+    /**
+     * As in Java a box is an object before it is a primitive: {@code List.remove(Object)} takes an {@code Integer}. It was made
+     * on purpose, since numbers of Python's come as Long, Double and Boolean, which say nothing about what is meant.
+     */
+    private static int unboxing(Object argument, Class<?> type) {
+        boolean plain = argument instanceof Long || argument instanceof Double || argument instanceof Boolean;
+        return type.isPrimitive() && !plain ? 51 : 0;
     }
 
     /** A whole number is an int before it is a double, and a double before it is anything else. */

@@ -51,6 +51,8 @@ public final class OutboundStream extends Lane implements Subscriber<Object>, Fl
     private volatile long granted;
     /** Written inside the gate. */
     private long emitted;
+    /** The Publisher has ended it; written inside the gate. An end after a failure of ours is legal (rule 2.8). */
+    private boolean ended;
     /** Compared with the current thread only, and a thread always sees what it wrote itself. */
     private Thread requesting;
     private boolean terminalSent;
@@ -140,9 +142,10 @@ public final class OutboundStream extends Lane implements Subscriber<Object>, Fl
             return;
         }
         try {
-            if (terminal.get() != null) {
+            if (ended) {
                 Log.warning("stream " + id + ": rule 1.7: onError after a terminal signal was ignored", error);
             } else {
+                ended = true;
                 terminate(session.codec().encodeError(error));
             }
         } finally {
@@ -157,9 +160,10 @@ public final class OutboundStream extends Lane implements Subscriber<Object>, Fl
             return;
         }
         try {
-            if (terminal.get() != null) {
+            if (ended) {
                 Log.warning("stream " + id + ": rule 1.7: onComplete after a terminal signal was ignored");
             } else {
+                ended = true;
                 terminate(COMPLETE);
             }
         } finally {

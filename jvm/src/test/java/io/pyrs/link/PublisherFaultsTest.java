@@ -14,6 +14,9 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Consumer;
+import java.util.logging.Handler;
+import java.util.logging.LogRecord;
+import java.util.logging.Logger;
 import org.reactivestreams.Subscriber;
 import org.reactivestreams.Subscription;
 import org.springframework.core.io.buffer.PooledDataBuffer;
@@ -89,6 +92,40 @@ public class PublisherFaultsTest {
         assertTrue(error().contains("2.13"));
         assertEquals(upstream.cancels.get(), 1);
         assertEquals(inline.session.streamsLive(), 0);
+    }
+
+    /** Rule 2.8: what was requested, and the end, may still come after a cancel. Only an end after an end is against 1.7. */
+    @Test
+    public void onlyASecondEndOfItsOwnIsHeldAgainstAPublisher() {
+        List<String> warnings = new ArrayList<>();
+        Handler handler = new Handler() {
+            @Override
+            public void publish(LogRecord record) {
+                warnings.add(record.getMessage());
+            }
+
+            @Override
+            public void flush() {}
+
+            @Override
+            public void close() {}
+        };
+        Logger logger = Logger.getLogger("io.pyrs");
+        logger.addHandler(handler);
+        try {
+            stream.onSubscribe(new Upstream());
+            stream.requested(5);
+            assertThrows(NullPointerException.class, () -> stream.onNext(null));
+            stream.onComplete();
+            assertEquals(warnings, List.of());
+            stream.onComplete();
+            stream.onError(new IllegalStateException("again"));
+        } finally {
+            logger.removeHandler(handler);
+        }
+        assertTrue(error().contains("2.13"));
+        assertEquals(warnings.size(), 2, warnings.toString());
+        assertTrue(warnings.get(0).contains("rule 1.7: onComplete") && warnings.get(1).contains("rule 1.7: onError"), warnings.toString());
     }
 
     @Test
