@@ -103,11 +103,12 @@ class TestQueries:
 
     def test_values(self, bridge: Bridge, session: JavaObject, recipe: ModuleType) -> None:
         ada = {"name": "Ada", "height": 1.5, "tags": ["one", "two"], "sizes": {"shoe": 38}}
+        born, seen = date(1815, 12, 10), datetime(2024, 1, 2, 3, 4, 5, 678000, tzinfo=timezone.utc)
         other = {
             "id": str(UUID(int=5)),
-            "born": "1815-12-10",
-            "seen": "2024-01-02T03:04:05Z",
-            "fee": "2.50",
+            "born": born.isoformat(),
+            "seen": seen.isoformat(timespec="milliseconds"),
+            "fee": str(Decimal("2.50")),
             "photo": "0xff",
         }
         recipe.insert(bridge, session, "shop.people", pyrs.just({**ada, **other})).collect(timeout=DEADLINE)
@@ -117,8 +118,8 @@ class TestQueries:
         assert found == {
             **ada,
             "id": UUID(int=5),
-            "born": date(1815, 12, 10),
-            "seen": datetime(2024, 1, 2, 3, 4, 5, tzinfo=timezone.utc),
+            "born": born,
+            "seen": seen,
             "fee": Decimal("2.50"),
             "photo": b"\xff",
         }
