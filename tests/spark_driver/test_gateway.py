@@ -334,8 +334,8 @@ INTERRUPTED = """
         timer = threading.Timer(0.01, os.kill, (os.getpid(), signal.SIGINT))
         try:
             timer.start()
-            sleeper.sleep(1000)  # the user's own call, interrupted: Py4J resets connections that are not its own
-            time.sleep(1)
+            while True:  # the user's own call, interrupted: Py4J resets connections that are not its own
+                sleeper.sleep(1000)
         except KeyboardInterrupt:
             interrupts += 1
         timer.join()
