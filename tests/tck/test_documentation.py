@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -86,7 +87,7 @@ def test_every_beyond_check_is_on_the_page() -> None:
 
 def test_a_verdict_tells_the_time_it_took() -> None:
     class Empty(PublisherVerification[int]):
-        def create_publisher(self, elements: int) -> object:
+        def create_publisher(self, elements: int) -> Any:
             raise OSError
 
     assert 0 <= judge(Empty, "required_validate_maxElementsFromPublisher").seconds < 60

@@ -101,7 +101,7 @@ def test_a_name_without_a_kind_is_required() -> None:
 
 def test_a_class_that_lost_a_test_says_so() -> None:
     class Lost(PublisherVerification[Any]):
-        required_spec105_mustSignalOnCompleteWhenFiniteStreamTerminates = None  # noqa: N815
+        required_spec105_mustSignalOnCompleteWhenFiniteStreamTerminates = None  # type: ignore[assignment]  # noqa: N815
 
     assert Lost.problems() == [
         "required_spec105_mustSignalOnCompleteWhenFiniteStreamTerminates is in the Java kit and missing here"

@@ -34,6 +34,8 @@ class Mine(PublisherVerification):
         return RightPublisher(elements)
 
 class Wrong(Mine):
+    environment = TestEnvironment(timeout=0.5, no_signals_timeout=0.01)
+
     def create_publisher(self, elements):
         return OneTooMany(elements)
 
@@ -504,7 +506,7 @@ def test_unittest_gives_the_same_verdict() -> None:
 
 def test_a_test_case_of_a_class_that_lost_a_test_fails() -> None:
     class Lost(_Right):
-        required_validate_maxElementsFromPublisher = None  # noqa: N815
+        required_validate_maxElementsFromPublisher = None  # type: ignore[assignment]  # noqa: N815
 
     result = unittest.TestResult()
     as_test_case(Lost)("test_all_tests_are_there").run(result)

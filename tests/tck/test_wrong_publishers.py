@@ -12,7 +12,7 @@ from pyrs.tck import Kind, PublisherVerification, Status, judge, verify
 from pyrs.tck.expected import PUBLISHER
 from tests.tck import wrong_publishers as wrong
 from tests.tck.judging import PATIENT, Case, assert_says, judge_failed_publisher, judge_publisher
-from tests.tck.right import Inert, RightFailedPublisher, RightPublisher
+from tests.tck.right import Inert, RightFailedPublisher, RightPublisher, RightSubscription
 
 SAME = "optional_spec111_multicast_mustProduceTheSameElementsInTheSameSequenceToAllOfItsSubscribersWhenRequesting"
 REJECT = (
@@ -408,7 +408,7 @@ def test_requests_inside_on_next_have_an_end() -> None:
 
 def test_none_for_an_element_is_seen() -> None:
     class EmitsNone(RightPublisher):
-        class subscription(wrong.RightSubscription):  # noqa: N801
+        class subscription(RightSubscription):  # noqa: N801
             def emit(self, subscriber: Any) -> None:
                 self.sent += 1
                 subscriber.on_next(None)
