@@ -29,6 +29,8 @@ FAMILIES = {"rs": Family.REACTIVE_STREAMS, "flow": Family.FLOW}
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     for variable, value in PATIENCE.items():
         monkeypatch.setenv(variable, value)
+    # The Java kit looks once whether a Subscriber was let go, and Python must have collected by then.
+    monkeypatch.setenv("PUBLISHER_REFERENCE_GC_TIMEOUT_MILLIS", "2000")
 
 
 @pytest.mark.parametrize("entry", [entry for entry in JVM_PARTIES if entry.subset], ids=lambda entry: entry.name)
