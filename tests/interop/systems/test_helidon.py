@@ -11,7 +11,14 @@ import pytest
 import pyrs
 from pyrs.jvm import Bridge
 from tests.interop.harness import DEADLINE, Recorder, Watched
-from tests.interop.systems.demand import ENDLESS, FIRST_WINDOW, MANY, WINDOW
+from tests.interop.systems.demand import (
+    ENDLESS,
+    FIRST_WINDOW,
+    MANY,
+    WINDOW,
+    check_java_failure,
+    java_failure,
+)
 from tests.interop.systems.system import System
 
 SYSTEM = System(
@@ -47,8 +54,11 @@ class TestMultiIntoPython:
     def test_demand_and_cancel(self, bridge: Bridge, multi: Any, recipe: ModuleType, exact: bool) -> None:
         emitted: list[int] = []
         source, cancelled = recipe.watched(bridge, multi.range(1, ENDLESS), emitted.append)
-        received = Recorder(initial=3)
+        received = Recorder()
         bridge.from_jvm(source, exact=exact).subscribe(received)
+        received.subscribed()
+        assert emitted == []
+        received.subscribed().request(3)
         assert received.wait_elements(3) == [1, 2, 3]
         assert not cancelled.is_set()
         received.subscribed().request(2)
@@ -60,11 +70,10 @@ class TestMultiIntoPython:
         assert len(emitted) == 5 if exact else len(emitted) <= 2 * FIRST_WINDOW
 
     def test_error(self, bridge: Bridge, multi: Any) -> None:
-        failure = bridge.java_class("java.lang.IllegalStateException")("the disk is full")
         received = Recorder(initial=10)
-        bridge.from_jvm(multi.range(1, 2).onCompleteResumeWith(multi.error(failure))).subscribe(received)
-        error = received.java_failure()
-        assert (error.java_class, error.java_message) == ("java.lang.IllegalStateException", "the disk is full")
+        failing = multi.range(1, 2).onCompleteResumeWith(multi.error(java_failure(bridge)))
+        bridge.from_jvm(failing).subscribe(received)
+        check_java_failure(received.failed())
         assert received.elements == [1, 2]
 
 
@@ -94,6 +103,17 @@ class TestPythonIntoMulti:
         assert source.cancelled.wait(DEADLINE)
         assert source.emitted <= WINDOW
 
+    @pytest.mark.parametrize("how", ["takeUntil", "Single.cancel"])
+    def test_other_cancels(self, bridge: Bridge, multi: Any, recipe: ModuleType, how: str) -> None:
+        source = Watched(lambda: itertools.count(1))
+        never = bridge.to_jvm_callable(lambda number: multi.never(), "java.util.function.Function")
+        silent = recipe.as_multi(bridge, source).flatMap(never, 1, False, 1)
+        if how == "takeUntil":
+            assert bridge.from_jvm(silent.takeUntil(multi.singleton("now"))).collect(timeout=DEADLINE) == []
+        else:
+            silent.collectList().cancel()
+        assert source.cancelled.wait(DEADLINE)
+
     def test_error(self, bridge: Bridge, multi: Any, recipe: ModuleType) -> None:
         failure = LookupError("no third")
         failing = recipe.as_multi(bridge, Watched(lambda: iter([1, 2]), failure))
@@ -106,5 +126,6 @@ class TestPythonIntoMulti:
             "io.pyrs.PythonException: LookupError: no third",
         ]
         received = Recorder(initial=10)
-        bridge.from_jvm(failing.skip(0)).subscribe(received)
+        bridge.from_jvm(failing.retry(1)).subscribe(received)
         assert received.failed() is failure
+        assert received.elements == [1, 2, 1, 2]

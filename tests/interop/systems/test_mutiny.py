@@ -20,6 +20,10 @@ from tests.interop.systems.demand import (
     WINDOW,
     check_demand_and_cancel,
     check_exact_demand,
+    check_failing_stage,
+    check_java_failure,
+    java_failure,
+    no_third,
 )
 from tests.interop.systems.system import System
 
@@ -80,12 +84,11 @@ class TestMultiIntoPython:
         check_exact_demand(bridge.from_jvm(source, exact=True), requested, cancelled)
 
     def test_error(self, bridge: Bridge, create: Any) -> None:
-        failure = bridge.java_class("java.lang.IllegalStateException")("the disk is full")
         received = Recorder(initial=10)
+        failure = java_failure(bridge)
         both = bridge.java_class("io.smallrye.mutiny.Multi").createBy().concatenating()
         bridge.from_jvm(both.streams(create.range(1, 3), create.failure(failure))).subscribe(received)
-        error = received.java_failure()
-        assert (error.java_class, error.java_message) == ("java.lang.IllegalStateException", "the disk is full")
+        check_java_failure(received.failed())
         assert received.elements == [1, 2]
 
 
@@ -114,6 +117,14 @@ class TestPythonIntoMulti:
         assert source.cancelled.wait(DEADLINE)
         assert source.emitted <= WINDOW
 
+    def test_cancellable(self, bridge: Bridge, create: Any, recipe: ModuleType) -> None:
+        source = Watched(lambda: itertools.count(1))
+        never = bridge.to_jvm_callable(lambda number: create.nothing(), "java.util.function.Function")
+        silent = recipe.as_multi(bridge, source).onItem().transformToMultiAndConcatenate(never)
+        nothing = bridge.to_jvm_callable(lambda number: None, "java.util.function.Consumer")
+        silent.subscribe().with_(nothing).cancel()
+        assert source.cancelled.wait(DEADLINE)
+
     def test_error(self, bridge: Bridge, recipe: ModuleType) -> None:
         failure = LookupError("no third")
         failing = recipe.as_multi(bridge, Watched(lambda: iter([1, 2]), failure))
@@ -132,3 +143,8 @@ class TestPythonInTheMiddle:
         assert recipe.one(bridge, doubled.select().first(4).collect().asList()) == [2, 4, 6, 8]
         assert cancelled.wait(DEADLINE)
         assert sum(requested) <= WINDOW
+
+    def test_error(self, bridge: Bridge, create: Any, recipe: ModuleType) -> None:
+        source, cancelled = recipe.watched(bridge, create.range(1, ENDLESS), lambda n: None)
+        failing = recipe.through_python(bridge, source, lambda stream: stream.map(no_third))
+        check_failing_stage(bridge.from_jvm(failing), cancelled)

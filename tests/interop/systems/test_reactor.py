@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from concurrent.futures import Future
 from types import ModuleType
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 import pyrs
 from pyrs.errors import JavaError
 from pyrs.jvm import Bridge, JavaClass
+from pyrs.jvm.values.errors import JavaTimeout
 from tests.interop.harness import DEADLINE, Recorder, Watched
 from tests.interop.systems.demand import (
     ENDLESS,
@@ -19,6 +21,10 @@ from tests.interop.systems.demand import (
     WINDOW,
     check_demand_and_cancel,
     check_exact_demand,
+    check_failing_stage,
+    check_java_failure,
+    java_failure,
+    no_third,
 )
 from tests.interop.systems.system import System
 
@@ -58,7 +64,10 @@ class TestFluxIntoPython:
     def test_demand_and_cancel(self, bridge: Bridge, flux: Any, recipe: ModuleType) -> None:
         requested: list[int] = []
         source, cancelled = recipe.watched(bridge, flux.range(1, ENDLESS), requested.append)
+        end: Future[str] = Future()
+        source = source.doFinally(bridge.to_jvm_callable(end.set_result, "java.util.function.Consumer"))
         check_demand_and_cancel(bridge.from_jvm(source), requested, cancelled)
+        assert end.result(DEADLINE) == "CANCEL"
 
     def test_exact_demand(self, bridge: Bridge, flux: Any, recipe: ModuleType) -> None:
         requested: list[int] = []
@@ -66,11 +75,9 @@ class TestFluxIntoPython:
         check_exact_demand(bridge.from_jvm(source, exact=True), requested, cancelled)
 
     def test_error(self, bridge: Bridge, flux: Any) -> None:
-        failure = bridge.java_class("java.lang.IllegalStateException")("the disk is full")
         received = Recorder(initial=10)
-        bridge.from_jvm(flux.range(1, 2).concatWith(flux.error(failure))).subscribe(received)
-        error = received.java_failure()
-        assert (error.java_class, error.java_message) == ("java.lang.IllegalStateException", "the disk is full")
+        bridge.from_jvm(flux.range(1, 2).concatWith(flux.error(java_failure(bridge)))).subscribe(received)
+        check_java_failure(received.failed())
         assert received.elements == [1, 2]
 
 
@@ -99,11 +106,35 @@ class TestPythonIntoFlux:
         assert source.cancelled.wait(DEADLINE)
         assert source.emitted <= WINDOW
 
+    @pytest.mark.parametrize("how", ["dispose", "timeout"])
+    def test_other_cancels(self, bridge: Bridge, recipe: ModuleType, how: str) -> None:
+        source = Watched(lambda: itertools.count(1))
+        never = bridge.java_class("reactor.core.publisher.Mono").never()
+        function = bridge.to_jvm_callable(lambda number: never, "java.util.function.Function")
+        silent = recipe.as_flux(bridge, source).concatMap(function)
+        if how == "dispose":
+            silent.subscribe().dispose()
+        else:
+            soon = bridge.java_class("java.time.Duration").ofMillis(1)
+            with pytest.raises(JavaTimeout):
+                bridge.from_jvm(silent.timeout(soon)).collect(timeout=DEADLINE)
+        assert source.cancelled.wait(DEADLINE)
+
     def test_error(self, bridge: Bridge, recipe: ModuleType) -> None:
         failing = recipe.as_flux(bridge, Watched(lambda: iter([1, 2]), LookupError("no third")))
         resume = bridge.to_jvm_callable(lambda error: pyrs.just(str(error)), "java.util.function.Function")
         elements = bridge.from_jvm(failing.onErrorResume(resume)).collect(timeout=DEADLINE)
         assert elements == [1, 2, "io.pyrs.PythonException: LookupError: no third"]
+        once = bridge.java_class("reactor.util.retry.Retry").max(1)
+        failure = LookupError("no third")
+        source = Watched(lambda: iter([1, 2]), failure)
+        received = Recorder(initial=10)
+        bridge.from_jvm(recipe.as_flux(bridge, source).retry(1)).subscribe(received)
+        assert received.failed() is failure
+        assert received.elements == [1, 2, 1, 2]
+        with pytest.raises(JavaError, match="Retries exhausted: 1/1") as caught:
+            bridge.from_jvm(recipe.as_flux(bridge, source).retryWhen(once)).collect(timeout=DEADLINE)
+        assert caught.value.__cause__ is failure
 
 
 class TestPythonInTheMiddle:
@@ -114,6 +145,23 @@ class TestPythonInTheMiddle:
         assert recipe.first(bridge, doubled.take(4).collectList()) == [2, 4, 6, 8]
         assert cancelled.wait(DEADLINE)
         assert sum(requested) <= WINDOW
+
+    def test_it_is_called_once_for_each_assembly(self, bridge: Bridge, flux: Any, recipe: ModuleType) -> None:
+        assembled: list[pyrs.Stream[int]] = []
+
+        def stage(stream: pyrs.Stream[int]) -> pyrs.Stream[int]:
+            assembled.append(stream)
+            return stream
+
+        through = recipe.through_python(bridge, flux.range(1, 3), stage)
+        for _ in range(2):
+            assert bridge.from_jvm(through).collect(timeout=DEADLINE) == [1, 2, 3]
+        assert len(assembled) == 1
+
+    def test_error(self, bridge: Bridge, flux: Any, recipe: ModuleType) -> None:
+        source, cancelled = recipe.watched(bridge, flux.range(1, ENDLESS), lambda n: None)
+        failing = recipe.through_python(bridge, source, lambda stream: stream.map(no_third))
+        check_failing_stage(bridge.from_jvm(failing), cancelled)
 
 
 class TestStepVerifier:

@@ -11,6 +11,7 @@ import pytest
 
 import pyrs
 from pyrs.jvm import Bridge, JavaClass
+from pyrs.jvm.values.errors import JavaTimeout
 from tests.interop.harness import DEADLINE, Recorder, Watched
 from tests.interop.systems.demand import (
     ENDLESS,
@@ -19,6 +20,10 @@ from tests.interop.systems.demand import (
     WINDOW,
     check_demand_and_cancel,
     check_exact_demand,
+    check_failing_stage,
+    check_java_failure,
+    java_failure,
+    no_third,
 )
 from tests.interop.systems.system import System
 
@@ -70,7 +75,10 @@ class TestFlowableIntoPython:
     def test_demand_and_cancel(self, bridge: Bridge, flowable: Any, recipe: ModuleType) -> None:
         requested: list[int] = []
         source, cancelled = recipe.watched(bridge, flowable.range(1, ENDLESS), requested.append)
+        ended = threading.Event()
+        source = source.doFinally(bridge.to_jvm_callable(ended.set, f"{recipe.FUNCTIONS}.Action"))
         check_demand_and_cancel(bridge.from_jvm(source), requested, cancelled)
+        assert ended.wait(DEADLINE)
 
     def test_exact_demand(self, bridge: Bridge, flowable: Any, recipe: ModuleType) -> None:
         requested: list[int] = []
@@ -78,11 +86,9 @@ class TestFlowableIntoPython:
         check_exact_demand(bridge.from_jvm(source, exact=True), requested, cancelled)
 
     def test_error(self, bridge: Bridge, flowable: Any) -> None:
-        failure = bridge.java_class("java.lang.IllegalStateException")("the disk is full")
         received = Recorder(initial=10)
-        bridge.from_jvm(flowable.range(1, 2).concatWith(flowable.error(failure))).subscribe(received)
-        error = received.java_failure()
-        assert (error.java_class, error.java_message) == ("java.lang.IllegalStateException", "the disk is full")
+        bridge.from_jvm(flowable.range(1, 2).concatWith(flowable.error(java_failure(bridge)))).subscribe(received)
+        check_java_failure(received.failed())
         assert received.elements == [1, 2]
 
 
@@ -109,13 +115,40 @@ class TestPythonIntoFlowable:
         assert source.cancelled.wait(DEADLINE)
         assert source.emitted <= WINDOW
 
+    @pytest.mark.parametrize("how", ["dispose", "timeout"])
+    def test_other_cancels(self, bridge: Bridge, recipe: ModuleType, how: str) -> None:
+        source = Watched(lambda: itertools.count(1))
+        flowable = recipe.as_flowable(bridge, source)
+        never = bridge.java_class(f"{CORE}.Flowable").never()
+        silent = flowable.concatMap(bridge.to_jvm_callable(lambda number: never, f"{recipe.FUNCTIONS}.Function"))
+        if how == "dispose":
+            silent.subscribe().dispose()
+        else:
+            milliseconds = bridge.java_class("java.util.concurrent.TimeUnit").MILLISECONDS
+            with pytest.raises(JavaTimeout):
+                bridge.from_jvm(silent.timeout(1, milliseconds)).collect(timeout=DEADLINE)
+        assert source.cancelled.wait(DEADLINE)
+
     def test_error(self, bridge: Bridge, recipe: ModuleType) -> None:
         failure = LookupError("no third")
         failing = recipe.as_flowable(bridge, Watched(lambda: iter([1, 2]), failure))
         assert bridge.from_jvm(failing.onErrorReturnItem(-1)).collect(timeout=DEADLINE) == [1, 2, -1]
         received = Recorder(initial=10)
-        bridge.from_jvm(failing.skip(0)).subscribe(received)
+        bridge.from_jvm(failing.retry(1)).subscribe(received)
         assert received.failed() is failure
+        assert received.elements == [1, 2, 1, 2]
+        resume = bridge.to_jvm_callable(lambda error: pyrs.just(str(error)), f"{recipe.FUNCTIONS}.Function")
+        elements = bridge.from_jvm(failing.onErrorResumeNext(resume)).collect(timeout=DEADLINE)
+        assert elements == [1, 2, "io.pyrs.PythonException: LookupError: no third"]
+
+    def test_observe_on_keeps_what_came_before_an_error(self, bridge: Bridge, recipe: ModuleType) -> None:
+        """With `delayError`, that is: without it RxJava drops what waits."""
+        failing = recipe.as_flowable(bridge, Watched(lambda: iter(range(1000)), LookupError("no more")))
+        io = bridge.java_class("io.reactivex.rxjava3.schedulers.Schedulers").io()
+        received = Recorder(initial=pyrs.UNBOUNDED)
+        bridge.from_jvm(failing.observeOn(io, True)).subscribe(received)
+        assert str(received.failed()) == "no more"
+        assert received.elements == list(range(1000))
 
 
 class TestPythonInTheMiddle:
@@ -126,3 +159,8 @@ class TestPythonInTheMiddle:
         assert recipe.one(bridge, doubled.take(4).toList()) == [2, 4, 6, 8]
         assert cancelled.wait(DEADLINE)
         assert sum(requested) <= WINDOW
+
+    def test_error(self, bridge: Bridge, flowable: Any, recipe: ModuleType) -> None:
+        source, cancelled = recipe.watched(bridge, flowable.range(1, ENDLESS), lambda n: None)
+        failing = recipe.through_python(bridge, source, lambda stream: stream.map(no_third))
+        check_failing_stage(bridge.from_jvm(failing), cancelled)
