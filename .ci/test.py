@@ -3,8 +3,9 @@
 
 Processes: pytest (the core, Spark's gateway, the house), pytest for Spark as the pipeline (a process has one session,
 and this one wants four threads for its tasks), pytest for a JVM in the process (it and Python's faulthandler both want
-SIGSEGV, so that one runs without it), one for each system that needs no server of its own, and Gradle's TestNG. All
-run, whatever the first says.
+SIGSEGV, so that one runs without it), one for each system that needs no server of its own, Gradle's TestNG, and three
+of pytest for the referees. These three run side by side, and beside nothing else: nine tenths of a verification is
+waiting for what must not come. All run, whatever the first says.
 """
 
 from __future__ import annotations
@@ -13,14 +14,22 @@ import shutil
 import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 REPORTS = ROOT / "build" / "test-reports"
 SPARK = "tests/spark"
-# All but the first are run by the first process too: the same tests, over the gateway that the process may have.
-JPYPE = ("tests/jpype", "tests/interop", "tests/values_e2e", "tests/tck_java", "tests/conformance/test_over_jvm.py")
+CONFORMANCE = ("tests/conformance",)
+REFEREES = ("tests/tck", "tests/tck_java")
+# All but the first of these are run over Spark's gateway too: the same tests, over the JVM that the process may have.
+JPYPE = ("tests/jpype", "tests/interop", "tests/values_e2e")
+REFEREES_JPYPE = ("tests/tck_java", "tests/conformance/test_over_jvm.py")
+WAITING = ("conformance", "referees", "referees-jpype")
+
+Suite = tuple[list[str], Path]
+"""A command, and the folder in which it leaves its reports."""
 
 
 @dataclass
@@ -45,11 +54,22 @@ def count(reports: list[Path]) -> Count:
     return total
 
 
-def run(name: str, command: list[str], reports: Path, pattern: str) -> Count:
-    """Runs one suite; a process that dies without a report, or fails without a failed test, is one failure."""
-    print(f"== {name}: {' '.join(command)}", flush=True)
+def run(name: str, command: list[str], reports: Path, pattern: str, *, beside_others: bool = False) -> Count:
+    """Runs one suite; a process that dies without a report, or fails without a failed test, is one failure.
+
+    What a suite beside others prints is shown whole when it is over.
+    """
+    heading = f"== {name}: {' '.join(command)}"
     shutil.rmtree(reports, ignore_errors=True)
-    status = subprocess.run(command, cwd=ROOT, check=False).returncode
+    if beside_others:
+        ended = subprocess.run(
+            command, cwd=ROOT, check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, errors="replace"
+        )
+        print(f"{heading}\n{ended.stdout}", end="", flush=True)
+    else:
+        print(heading, flush=True)
+        ended = subprocess.run(command, cwd=ROOT, check=False, text=True)
+    status = ended.returncode
     total = count(sorted(reports.glob(pattern)))
     if status != 0 and total.failed == 0:
         print(f"== {name}: exited {status} without saying which test failed", flush=True)
@@ -60,24 +80,41 @@ def run(name: str, command: list[str], reports: Path, pattern: str) -> Count:
     return total
 
 
+def run_side_by_side(suites: dict[str, Suite]) -> dict[str, Count]:
+    """Runs suites that mostly wait, all at once."""
+    print(f"== side by side: {', '.join(suites)}", flush=True)
+    with ThreadPoolExecutor(len(suites)) as pool:
+        running = {name: pool.submit(run, name, *suite, "*.xml", beside_others=True) for name, suite in suites.items()}
+    return {name: each.result() for name, each in running.items()}
+
+
+def pytest(name: str, *arguments: str) -> Suite:
+    """A suite of pytest's."""
+    reports = REPORTS / name
+    return [sys.executable, "-m", "pytest", "-q", f"--junitxml={reports}/report.xml", *arguments], reports
+
+
 def main() -> int:
     """Runs the suites, or those named on the command line; returns 1 when anything failed."""
-    pytest = [sys.executable, "-m", "pytest", "-q"]
-    suites = {
-        "python": ([*pytest, f"--ignore={SPARK}", f"--junitxml={REPORTS}/python/report.xml"], REPORTS / "python"),
-        "spark": ([*pytest, f"--junitxml={REPORTS}/spark/report.xml", SPARK], REPORTS / "spark"),
-        "jpype": (
-            [*pytest, "-p", "no:faulthandler", f"--junitxml={REPORTS}/jpype/report.xml", *JPYPE],
-            REPORTS / "jpype",
-        ),
+    without_faulthandler = ("-p", "no:faulthandler")
+    suites: dict[str, Suite] = {
+        "python": pytest("python", *(f"--ignore={folder}" for folder in (SPARK, *CONFORMANCE, *REFEREES))),
+        "spark": pytest("spark", SPARK),
+        "jpype": pytest("jpype", *without_faulthandler, *JPYPE),
+        "conformance": pytest("conformance", *CONFORMANCE),
+        "referees": pytest("referees", *REFEREES),
+        "referees-jpype": pytest("referees-jpype", *without_faulthandler, *REFEREES_JPYPE),
         "systems": ([sys.executable, "-m", "tests.interop.systems", "--no-server"], REPORTS / "systems"),
         "java": (
             ["gradle", "-p", "jvm", "--console=plain", "--no-daemon", "-q", "cleanTest", "test"],
             ROOT / "jvm/build/test-results/test",
         ),
     }
-    chosen = sys.argv[1:] or list(suites)
-    counts = {name: run(name, *suites[name], "*.xml") for name in chosen}
+    chosen = {name: suites[name] for name in sys.argv[1:] or suites}
+    waiting = {name: suite for name, suite in chosen.items() if name in WAITING}
+    counts = {name: run(name, *suite, "*.xml") for name, suite in chosen.items() if name not in WAITING}
+    if waiting:
+        counts |= run_side_by_side(waiting)
     for name, each in counts.items():
         print(f"{name}: {each.passed} passed, {each.failed} failed, {each.skipped} skipped")
     failed = sum(each.failed for each in counts.values())
