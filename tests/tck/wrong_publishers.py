@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from contextlib import suppress
 from itertools import count
 from threading import Event, Thread
 from typing import Any
@@ -97,6 +98,16 @@ class IgnoresDemandOnThread(Made):
                     self.subscriber.on_next(number)
             except Exception:
                 pass
+
+
+class HidesTheOverflow(Made):
+    """The same on the thread that requests: whoever looks then sees that it was too much."""
+
+    class subscription(Bare):  # noqa: N801
+        def request(self, n: int, /) -> None:
+            with suppress(Exception):
+                for number in self.numbers:
+                    self.subscriber.on_next(number)
 
 
 class NeverCompletes(Made):
@@ -394,6 +405,15 @@ class CancelsOnce(RightPublisher):
             if again:
                 raise RuntimeError("cancelled already")
             super().cancel()
+
+
+class TakesCancelForRequest(RightPublisher):
+    """Emits one more when it is cancelled."""
+
+    class subscription(RightSubscription):  # noqa: N801
+        def cancel(self) -> None:
+            assert self.subscriber is not None
+            self.subscriber.on_next(1)
 
 
 class CompletesOnCancel(RightPublisher):
