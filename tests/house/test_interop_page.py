@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
+import pytest
+
 from tests.interop.systems import page
-from tests.interop.systems.recipes import RECIPES, load_recipe
+from tests.interop.systems.recipes import RECIPES, code_of, load_recipe
 from tests.interop.systems.system import load, names
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -29,6 +33,17 @@ def test_a_recipe_names_the_versions_that_are_tested() -> None:
         recipe, system = load_recipe(name), load(name)
         assert getattr(recipe, "PACKAGES", []) == list(system.packages), name
         assert getattr(recipe, "OPTIONS", []) == list(system.jvm_options), name
+
+
+@pytest.mark.timeout(600)  # mypy reads all of the library first, where nothing of it is cached
+def test_the_recipes_are_typed(tmp_path: Path) -> None:
+    """A user copies them into a project that may run mypy --strict."""
+    for name in names():
+        (tmp_path / f"recipe_{name}.py").write_text(code_of(RECIPES / f"{name}.md"), encoding="utf-8")
+    files = sorted(map(str, tmp_path.glob("*.py")))
+    command = [sys.executable, "-m", "mypy", "--strict", f"--cache-dir={ROOT / '.mypy_cache'}", *files]
+    checked = subprocess.run(command, cwd=ROOT, check=False, capture_output=True, text=True)
+    assert checked.returncode == 0, checked.stdout + checked.stderr
 
 
 def test_a_recipe_keeps_its_line_numbers() -> None:
