@@ -107,6 +107,14 @@ class TestPythonIntoAResponse:
         assert (response.status, response.getheader("Transfer-Encoding")) == (200, "chunked")
         assert response.read() == b"".join(lines)
 
+    def test_each_element_is_a_chunk(self, port: int, answers: Answers) -> None:
+        answers.now = lambda request, body: pyrs.just(b"one", b"two and more")
+        with socket.create_connection(("127.0.0.1", port), timeout=DEADLINE) as connection:
+            connection.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+            head, _, body = until_closed(connection).partition(b"\r\n\r\n")
+        assert b" 200 " in head
+        assert body == b"3\r\none\r\nc\r\ntwo and more\r\n0\r\n\r\n"
+
     def test_demand_and_cancel(self, client: http.client.HTTPConnection, answers: Answers) -> None:
         source = Watched(lambda: itertools.repeat(CHUNK))
         answers.now = lambda request, body: source
@@ -165,6 +173,23 @@ class TestARequestIntoPython:
             assert b"that is enough" in until_closed(connection), "Play reads no further, and closes the connection"
         assert len(received.elements) == 11
         assert received.ending is None
+
+    def test_a_body_that_nobody_subscribes_to_is_given_up(self, port: int, answers: Answers) -> None:
+        bodies: Future[pyrs.Stream[bytes]] = Future()
+
+        def answer(request: JavaObject, body: pyrs.Stream[bytes]) -> pyrs.Publisher[bytes]:
+            bodies.set_result(body)
+            return pyrs.never()
+
+        answers.now = answer
+        with upload(port) as connection:
+            body = bodies.result(DEADLINE)
+            with pytest.raises(OSError, match=r"reset|Broken pipe"):
+                while True:
+                    connection.sendall(CHUNK)
+        received = Recorder(initial=1)
+        body.subscribe(received)
+        assert "only supports one subscriber" in str(received.java_failure())
 
     def test_error(self, port: int, answers: Answers) -> None:
         received = Recorder(initial=pyrs.UNBOUNDED)

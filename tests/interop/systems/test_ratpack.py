@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 import pyrs
+from pyrs.errors import JavaError
 from pyrs.jvm import Bridge, JavaObject
 from tests.interop.harness import DEADLINE, Recorder, Watched
 from tests.interop.systems.demand import FIRST_WINDOW, MANY, WINDOW
@@ -64,8 +65,11 @@ class TestRatpackIntoPython:
     def test_demand_and_cancel(self, bridge: Bridge, recipe: ModuleType, exact: bool) -> None:
         events = Events()
         source = recipe.watched(bridge, bridge.java_class(recipe.STREAMS).constant("again"), events)
-        received = Recorder(initial=3)
+        received = Recorder()
         bridge.from_jvm(source, exact=exact).subscribe(received)
+        received.subscribed()
+        assert events.requests == []
+        received.subscribed().request(3)
         assert received.wait_elements(3) == ["again"] * 3
         received.subscribed().request(2)
         received.wait_elements(5)
@@ -97,6 +101,9 @@ class TestRatpackIntoPython:
         recipe.from_ratpack(bridge, bridge.java_class(recipe.STREAMS).publish(promise)).subscribe(received)
         error = received.java_failure()
         assert error.java_class == "ratpack.exec.UnmanagedThreadException"
+        with pytest.raises(JavaError) as caught:
+            promise.then(bridge.java_class(recipe.ACTION).noop())
+        assert caught.value.java_class == "ratpack.exec.UnmanagedThreadException"
 
 
 class TestPythonIntoRatpack:
@@ -122,8 +129,9 @@ class TestPythonIntoRatpack:
     def test_error(self, bridge: Bridge, controller: JavaObject, recipe: ModuleType) -> None:
         failure = LookupError("no third")
         failing = recipe.as_ratpack(bridge, Watched(lambda: iter([1, 2]), failure))
-        with pytest.raises(RuntimeError, match=r"io\.pyrs\.PythonException: LookupError: no third"):
+        with pytest.raises(LookupError) as caught:
             recipe.gathered(bridge, controller, failing).result(DEADLINE)
+        assert caught.value is failure
         received = Recorder(initial=10)
         recipe.from_ratpack(bridge, failing.batch(1, bridge.java_class(recipe.ACTION).noop())).subscribe(received)
         assert received.failed() is failure
