@@ -1,6 +1,7 @@
 """A driver that reads a Publisher into a folder, and may be killed at a step of its second micro-batch or a later one.
 
-``python -m tests.spark.mortal FOLDER STEP`` runs it in a process of its own, with its JVM in the same process group.
+``python -m tests.spark.mortal FOLDER STEP AS KEPT`` runs it in a process of its own, with its JVM in the same process
+group.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+
+import pyarrow
 
 import pyrs
 from pyrs import spark as ps
@@ -25,6 +28,19 @@ STEPS = ("latest offset", "planning", "read", "sink write", "commit")
 
 def numbers(first: int = 0) -> Any:
     return pyrs.range(first, TOTAL).map(lambda n: (n,))
+
+
+def batches(first: int = 0) -> Any:
+    """The same, four rows to an element, so that some are divided between two batches of Spark's."""
+    starts = pyrs.range(first, TOTAL, 4)
+    return starts.map(lambda n: pyarrow.RecordBatch.from_pydict({"n": list(range(n, min(n + 4, TOTAL)))}))
+
+
+def read(spark: Any, as_: str, journal: Path | None = None, on_restart: Any = None) -> Any:
+    """The DataFrame of these; on_restart as True is the function of numbers."""
+    source, capacity = {"rows": (numbers, 2 * MAX_ROWS), "arrow": (batches, 3)}[as_]
+    on_restart = source if on_restart is True else on_restart or "fail"
+    return ps.read_stream(spark, source(), "n long", MAX_ROWS, capacity, on_restart, journal, as_)
 
 
 def at_call(name: str, number: int, happen: Callable[[], object]) -> Callable[[], None]:
@@ -91,7 +107,7 @@ def stored(folder: Path) -> list[int]:
     return [n for path in sorted(folder.glob("*.json")) for n in json.loads(path.read_text())]
 
 
-def main(folder: Path, step: str) -> None:
+def main(folder: Path, step: str, as_: str, kept: str) -> None:
     from pyspark.sql import SparkSession
 
     options = {
@@ -111,9 +127,9 @@ def main(folder: Path, step: str) -> None:
         os.killpg(group, signal.SIGKILL)
 
     failing_at(step, kill)
-    df = ps.read_stream(spark, numbers(), "n long", MAX_ROWS, journal=folder / "journal")
+    df = read(spark, as_, folder / "journal" if kept == "journal" else None)
     start(read_guarded(df, step, kill), folder, step, kill).awaitTermination()
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), sys.argv[2])
+    main(Path(sys.argv[1]), *sys.argv[2:])
