@@ -87,8 +87,8 @@ def launch(
 ) -> Bridge:
     """Start a JVM in this process with JPype and open a bridge to it.
 
-    A second call attaches to the running JVM and adds to its class path; of a jar that is there it takes no other
-    version. Leaving the bridge closes it, never the JVM.
+    A second call attaches to the running JVM and adds to its class path what is not there in the same version or a
+    later one. Leaving the bridge closes it, never the JVM.
 
     Args:
         classpath: jars and directories, ahead of ours.
@@ -104,7 +104,7 @@ def launch(
 
     Raises:
         JvmUnavailable: JPype is not installed, no JVM of version 11 or later was found, a package is not to be had, or
-            the JVM that runs has another version of one.
+            the JVM that runs has an earlier version of one.
         FileNotFoundError: a part of the class path is not there.
         ValueError: a coordinate, a repository or an exclusion is malformed.
         TypeError: a list is due, and it is one text or path.

@@ -2,45 +2,63 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from pyrs.errors import JvmUnavailable
 
-__all__ = ["refuse_other_versions"]
+__all__ = ["to_be_added"]
+
+_MEANINGS = {"dev": -1, "rc": 1, "final": 2}
 
 
-def refuse_other_versions(jars: Iterable[str], class_path: Iterable[str]) -> None:
-    """Refuse jars of which a running JVM has another version; those that it has already are no matter.
+def to_be_added(jars: Sequence[str], class_path: Iterable[str]) -> list[str]:
+    """The jars that a running JVM lacks: without those of which it has the same version, or a later one.
 
-    A jar's package is known by its place, ``.../artifact/version/artifact-version.jar``, as in our cache and in every
-    Maven repository. Other jars are left alone.
+    So the later version counts, as where all is resolved together. A jar's package is known by its place,
+    ``.../artifact/version/artifact-version.jar``, as in our cache and in every Maven repository; other jars are added.
 
     Args:
         jars: what is to be added.
         class_path: what the JVM has.
 
     Raises:
-        JvmUnavailable: there is such a jar; the text names both.
+        JvmUnavailable: the JVM has an earlier version of some, and would go on with that; the text names both.
     """
-    running: dict[Path, list[Path]] = {}
-    for jar in map(Path, class_path):
-        if _stands_by_version(jar):
-            running.setdefault(jar.parent.parent, []).append(jar)
-    refused = []
-    for jar in map(Path, jars):
-        others = running.get(jar.parent.parent, []) if _stands_by_version(jar) else []
-        if others and all(other.parent != jar.parent for other in others):
-            refused.append(f"{jar.name} (it has {others[0].name})")
+    present = set(class_path)
+    running: dict[Path, Path] = {}
+    for jar in filter(_stands_by_version, map(Path, present)):
+        known = running.get(jar.parent.parent)
+        if known is None or _order(jar) > _order(known):
+            running[jar.parent.parent] = jar
+    lacking, refused = [], []
+    for text in jars:
+        jar = Path(text)
+        other = running.get(jar.parent.parent) if _stands_by_version(jar) else None
+        if other is not None and _order(jar) > _order(other):
+            refused.append(f"{jar.name} (it has {other.name})")
+        elif text not in present and (other is None or other.parent == jar.parent):
+            lacking.append(text)  # another file of the version that runs, perhaps
     if refused:
         raise JvmUnavailable(
-            "the JVM that runs in this process has other versions on its class path, and would go on with these: "
+            "the JVM that runs in this process keeps the earlier versions that it has, and these are later: "
             f"{', '.join(refused)}. Restart Python and give all packages to the first launch, where the later version "
-            "is taken; or go on with what runs: name its version, or leave the other one out with exclude= where only "
+            "is taken; or go on with what runs: name its version, or leave the later one out with exclude= where only "
             "another package asks for it"
         )
+    return lacking
 
 
 def _stands_by_version(jar: Path) -> bool:
     artifact, version = jar.parent.parent.name, jar.parent.name
     return bool(artifact) and jar.name.startswith(f"{artifact}-{version}")
+
+
+def _order(jar: Path) -> list[tuple[int, int, str]]:
+    """Versions in Ivy's order, so that a second launch judges as a first: 1.0-rc1 < 1.0 < 1.0.1 < 1.10."""
+    parts = re.findall(r"\d+|[A-Za-z]+", jar.parent.name)
+    numbers_and_words = [
+        (2, int(part), "") if part.isdigit() else (0, _MEANINGS.get(part.lower(), 0), part) for part in parts
+    ]
+    return [*numbers_and_words, (1, 0, "")]  # the end stands between a word and a number

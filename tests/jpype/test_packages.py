@@ -24,16 +24,19 @@ try:
     jvm.launch(packages=["org.example:late:1.0"])
 except JvmUnavailable as refused:
     print(str(refused).partition("Restart")[0], content("late-1.0.txt"))
-with jvm.launch(packages=["org.example:other:1.0", "org.example:late:1.0"], exclude=["org.example:base"]):
+with jvm.launch(
+    packages=["org.example:other:1.0", "org.example:late:1.0", "org.example:base:0.9"], exclude=["org.example:base"]
+):
     print(content("top-1.0.txt"), content("base-1.0.txt"), content("other-1.0.txt"), content("late-1.0.txt"))
-    print(content("base-1.10.txt"))
+    print(content("base-1.10.txt"), content("base-0.9.txt"))
 """
 
 
-def test_a_launch_brings_packages_and_a_second_one_adds_but_no_other_versions(tmp_path: Path) -> None:
+def test_a_launch_brings_packages_and_a_second_one_adds_but_no_second_version(tmp_path: Path) -> None:
     central = tmp_path / "central"
     publish(central, "org.example:top:1.0", ["org.example:base:1.0"], text="top")
     publish(central, "org.example:base:1.0", text="base")
+    publish(central, "org.example:base:0.9", text="earlier base")
     publish(central, "org.example:base:1.10", text="later base")
     publish(central, "org.example:other:1.0", text="other")
     publish(central, "org.example:late:1.0", ["org.example:base:1.10"], text="late")
@@ -44,8 +47,8 @@ def test_a_launch_brings_packages_and_a_second_one_adds_but_no_other_versions(tm
     assert done.returncode == 0, done.stderr[-4000:]
     assert done.stdout.splitlines() == [
         "top base None",
-        "the JVM that runs in this process has other versions on its class path, and would go on with these: "
+        "the JVM that runs in this process keeps the earlier versions that it has, and these are later: "
         "base-1.10.jar (it has base-1.0.jar).  None",
         "top base other late",
-        "None",
+        "None None",
     ]

@@ -24,7 +24,7 @@ from pyrs.jvm.gateways.jars import Jars, packaged_jars
 from pyrs.jvm.gateways.loading import load_entry
 from pyrs.jvm.gateways.shield import Shield
 from pyrs.jvm.gateways.stacks import java_error
-from pyrs.jvm.versions import refuse_other_versions
+from pyrs.jvm.versions import to_be_added
 
 __all__ = ["JPypeGateway", "JPypeJava", "default_java_home", "launched_gateway", "running_gateway"]
 
@@ -199,17 +199,15 @@ class JPypeGateway:
             )
 
     def add_class_path(self, paths: Sequence[str]) -> None:
-        """Make more jars and folders visible in the running JVM; those that are there already are left out.
+        """Make more jars and folders visible in the running JVM, but for what is there, or is there in a later version.
 
         Raises:
-            JvmUnavailable: the JVM has another version of one of them.
+            JvmUnavailable: the JVM has an earlier version of one of them.
         """
         known = jpype.getClassPath(env=False).split(os.pathsep)
         system = str(self._java.static("java.lang.System", "getProperty", "java.class.path")).split(os.pathsep)
-        refuse_other_versions(paths, [*known, *system])
-        for path in paths:
-            if path not in known and path not in system:
-                jpype.addClassPath(path)
+        for path in to_be_added(paths, [*known, *system]):
+            jpype.addClassPath(path)
 
 
 class JPypeJava:
