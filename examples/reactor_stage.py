@@ -12,7 +12,7 @@ from pyrs import jvm
 spark = (
     SparkSession.builder.master("local[1]")
     .config("spark.ui.enabled", "false")
-    .config("spark.jars.packages", "io.projectreactor:reactor-core:3.7.11")  # from Maven Central, at the first start
+    .config("spark.jars.packages", "io.projectreactor:reactor-core:3.7.12")  # from Maven Central, at the first start
     .getOrCreate()
 )
 

@@ -164,7 +164,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--host", default="127.0.0.1", help="to listen on (%(default)s)")
     parser.add_argument("--port", type=int, default=8000, help="to listen on, 0 for any (%(default)s)")
     parser.add_argument(
-        "--packages", default="io.projectreactor:reactor-core:3.7.11", help="Maven coordinates of Reactor (%(default)s)"
+        "--packages", default="io.projectreactor:reactor-core:3.7.12", help="Maven coordinates of Reactor (%(default)s)"
     )
     parser.add_argument("--master", default="local[2]", help="of Spark (%(default)s)")
     parser.add_argument("--jars", type=Path, help="a folder of jars, in place of --packages: nothing is downloaded")

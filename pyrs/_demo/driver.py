@@ -20,7 +20,7 @@ from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import ensure_callback_server_started, launch_gateway
 from pyspark.sql import SparkSession
 
-REACTOR = "io.projectreactor:reactor-core:3.7.11"
+REACTOR = "io.projectreactor:reactor-core:3.7.12"
 RATINGS = "data/mllib/sample_movielens_data.txt"
 _END_SECONDS = 10.0
 _LAST_LINES = 30

@@ -264,5 +264,5 @@ def test_a_driver_without_reactor_says_so(tmp_path: Path) -> None:
     done = run(tmp_path, "spark_to_sse", "--jars", only(tmp_path / "jars", "reactive-streams-1"))
     assert done.returncode == 1
     assert done.stderr.splitlines()[-1] == (
-        "spark_to_sse: no Reactor in this driver: start it with --packages io.projectreactor:reactor-core:3.7.11"
+        "spark_to_sse: no Reactor in this driver: start it with --packages io.projectreactor:reactor-core:3.7.12"
     )
