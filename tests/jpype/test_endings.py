@@ -139,8 +139,7 @@ PROGRAM = """
     import jpype
     import pyrs
     from pyrs import jvm
-    from tests.endings.pace import run_at_pace
-from tests.endings.recorder import DEADLINE, MILLIS, Recorder
+    from tests.endings.recorder import DEADLINE, MILLIS, Recorder
     pyrs.set_element_hook(lambda count, where: None)
     bridge = jvm.launch(classpath=[sys.argv[1]])
     parties = jpype.JClass("Parties")
