@@ -10,7 +10,7 @@ import pytest
 
 from pyrs.jvm.gateways.shield import Shield
 
-SECONDS = 10.0
+SECONDS = 30.0
 
 
 def test_the_main_thread_hands_over_and_gets_the_result() -> None:
