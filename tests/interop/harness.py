@@ -10,7 +10,8 @@ import threading
 import zipfile
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any, Protocol
+from socketserver import BaseServer
+from typing import Any, Protocol, TypeVar
 
 from pyrs import Processor, Publisher, Subscriber, Subscription
 from pyrs.errors import JavaError
@@ -20,6 +21,7 @@ HERE = Path(__file__).parent
 LIBRARIES = HERE / "jars" / "lib"
 DEADLINE = 20.0
 MILLISECONDS = 20_000
+Server = TypeVar("Server", bound=BaseServer)
 
 
 class Java(Protocol):
@@ -114,6 +116,19 @@ def compiled(sources: Iterable[Path], classpath: Iterable[Path], folder: Path) -
         for path in sorted(classes.rglob("*.class")):
             archive.write(path, path.relative_to(classes).as_posix())
     return jar
+
+
+@contextlib.contextmanager
+def serving(server: Server) -> Iterator[Server]:
+    """A server that answers, on a thread of its own, as long as the block lasts."""
+    with server:
+        thread = threading.Thread(target=server.serve_forever, args=[0.01], name="server", daemon=True)
+        thread.start()
+        try:
+            yield server
+        finally:
+            server.shutdown()
+            thread.join(DEADLINE)
 
 
 class Recorder(Subscriber[Any]):

@@ -14,7 +14,7 @@ import pytest
 
 import pyrs
 from pyrs.jvm import Bridge
-from tests.interop.harness import DEADLINE, MILLISECONDS, Java, Recorder, Watched
+from tests.interop.harness import DEADLINE, MILLISECONDS, Java, Recorder, Watched, serving
 
 CHUNK = bytes(range(256)) * 64  # 16 KiB
 LARGE = 1280  # chunks: 20 MiB
@@ -92,12 +92,8 @@ class Server(ThreadingHTTPServer):
 
 @pytest.fixture
 def server() -> Iterator[Server]:
-    with Server() as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
-        thread.start()
+    with serving(Server()) as server:
         yield server
-        server.shutdown()
-        thread.join(DEADLINE)
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ import pyrs
 from pyrs.errors import JavaError
 from pyrs.jvm import Bridge, JavaObject
 from pyrs.jvm.link.window import BYTE_BUDGET
-from tests.interop.harness import DEADLINE, Recorder, Watched
+from tests.interop.harness import DEADLINE, Recorder, Watched, serving
 from tests.interop.systems.relay import Relay, relay_to
 from tests.interop.systems.system import System
 
@@ -101,13 +101,9 @@ class Server(ThreadingHTTPServer):
 
 @pytest.fixture
 def server() -> Iterator[Server]:
-    with Server() as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
-        thread.start()
+    with serving(Server()) as server:
         yield server
         server.go_on.set()
-        server.shutdown()
-        thread.join(DEADLINE)
 
 
 @pytest.fixture

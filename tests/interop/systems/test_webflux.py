@@ -16,7 +16,7 @@ import pytest
 import pyrs
 from pyrs.errors import JavaError
 from pyrs.jvm import Bridge
-from tests.interop.harness import DEADLINE, Recorder, Watched
+from tests.interop.harness import DEADLINE, Recorder, Watched, serving
 from tests.interop.systems.system import System
 
 SYSTEM = System(
@@ -272,10 +272,6 @@ class CounterHandler(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def counter() -> Iterator[Counter]:
-    with Counter() as server:
-        thread = threading.Thread(target=server.serve_forever, name="counting-server", daemon=True)
-        thread.start()
+    with serving(Counter()) as server:
         yield server
         server.go_on.set()
-        server.shutdown()
-        thread.join(DEADLINE)
