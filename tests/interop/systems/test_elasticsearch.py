@@ -69,9 +69,12 @@ class TestSearches:
         program.save(bridge, template, "books", written).collect(timeout=DEADLINE)
         refresh(bridge, template, "books")
         assert program.titles(node.address) == ["Solaris"]
+        assert node.searches()["open_contexts"] == 0, "closed before the client is"
 
     @pytest.mark.parametrize("way", ["search", "search_ahead"])
-    def test_hits(self, bridge: Bridge, recipe: ModuleType, template: JavaObject, books: str, way: str) -> None:
+    def test_hits(
+        self, bridge: Bridge, recipe: ModuleType, template: JavaObject, books: str, node: Node, way: str
+    ) -> None:
         query = {"range": {"number": {"gte": 500}}}
         found = getattr(recipe, way)(bridge, template, books, query, page_size=400)
         for _ in range(2):  # a subscription is a search
@@ -79,6 +82,7 @@ class TestSearches:
             assert sorted(hit["content"]["number"] for hit in hits) == list(range(500, 2000))
         assert hits[0]["index"] == books
         assert hits[0]["content"]["title"] == f"Volume {hits[0]['id']}"
+        assert eventually(lambda: node.searches()["open_contexts"] == 0)
 
     def test_demand_and_cancel(
         self, bridge: Bridge, recipe: ModuleType, template: JavaObject, books: str, node: Node
