@@ -9,7 +9,7 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -58,6 +58,16 @@ def vertx(connected: tuple[Bridge, Any], recipe: ModuleType) -> Iterator[Any]:
     vertx = recipe.open_vertx(bridge)
     yield vertx
     recipe.awaited(bridge, vertx.close()).result(DEADLINE)
+
+
+def read_by(received: Recorder) -> Callable[[pyrs.Stream[bytes]], pyrs.Publisher[bytes]]:
+    """Gives the body of a request to a Subscriber, and answers nothing."""
+
+    def answer(body: pyrs.Stream[bytes]) -> pyrs.Publisher[bytes]:
+        body.subscribe(received)
+        return pyrs.never()
+
+    return answer
 
 
 @pytest.fixture
@@ -203,12 +213,7 @@ class TestServer:
 
     def test_a_subscriber_that_does_not_ask_slows_the_client(self, serve: Any) -> None:
         received = Recorder(initial=3)
-
-        def answer(body: pyrs.Stream[bytes]) -> pyrs.Publisher[bytes]:
-            body.subscribe(received)
-            return pyrs.never()
-
-        relay = serve(answer)
+        relay = serve(read_by(received))
         with socket.create_connection(("127.0.0.1", relay.port)) as client:
             sending = self._sending(client, LARGE)
             received.wait_elements(3)
@@ -223,12 +228,7 @@ class TestServer:
     @pytest.mark.parametrize("asked", [LARGE * SIZE, pyrs.UNBOUNDED])
     def test_a_subscriber_that_asks_again_gets_the_rest(self, serve: Any, asked: int) -> None:
         received = Recorder(initial=3)
-
-        def answer(body: pyrs.Stream[bytes]) -> pyrs.Publisher[bytes]:
-            body.subscribe(received)
-            return pyrs.never()
-
-        relay = serve(answer)
+        relay = serve(read_by(received))
         with socket.create_connection(("127.0.0.1", relay.port)) as client:
             sending = self._sending(client, LARGE)
             received.wait_elements(3)
@@ -242,13 +242,8 @@ class TestServer:
 
     def test_a_client_that_hangs_up_is_an_error(self, serve: Any) -> None:
         received = Recorder(initial=pyrs.UNBOUNDED)
-
-        def answer(body: pyrs.Stream[bytes]) -> pyrs.Publisher[bytes]:
-            body.subscribe(received)
-            return pyrs.never()
-
         sent = b"".join(chunks(4))
-        with socket.create_connection(("127.0.0.1", serve(answer).port)) as client:
+        with socket.create_connection(("127.0.0.1", serve(read_by(received)).port)) as client:
             client.sendall(b"POST / HTTP/1.1\r\nHost: here\r\nContent-Length: %d\r\n\r\n" % (2 * len(sent)) + sent)
             received.wait_elements(1)
         error = received.java_failure()
