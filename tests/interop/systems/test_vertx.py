@@ -213,12 +213,7 @@ class TestServer:
 
     def test_a_subscriber_that_does_not_ask_slows_the_client(self, serve: Any) -> None:
         received = Recorder(initial=3)
-        relay = serve(read_by(received))
-        with socket.create_connection(("127.0.0.1", relay.port)) as client:
-            sending = self._sending(client, LARGE)
-            received.wait_elements(3)
-            assert relay.stalled.wait(DEADLINE)
-            assert relay.upstream < ON_THE_WAY
+        with self._stalled_by(received, serve) as (client, sending):
             received.subscribed().cancel()
             client.shutdown(socket.SHUT_RDWR)
             sending.join(DEADLINE)
@@ -228,12 +223,7 @@ class TestServer:
     @pytest.mark.parametrize("asked", [LARGE * SIZE, pyrs.UNBOUNDED])
     def test_a_subscriber_that_asks_again_gets_the_rest(self, serve: Any, asked: int) -> None:
         received = Recorder(initial=3)
-        relay = serve(read_by(received))
-        with socket.create_connection(("127.0.0.1", relay.port)) as client:
-            sending = self._sending(client, LARGE)
-            received.wait_elements(3)
-            assert relay.stalled.wait(DEADLINE)
-            assert relay.upstream < ON_THE_WAY
+        with self._stalled_by(received, serve) as (_, sending):
             assert len(received.elements) == 3
             received.subscribed().request(asked)
             parts = received.completed()
@@ -249,6 +239,17 @@ class TestServer:
         error = received.java_failure()
         assert "closed" in str(error)
         assert sent.startswith(b"".join(received.elements))
+
+    @contextlib.contextmanager
+    def _stalled_by(self, received: Recorder, serve: Any) -> Iterator[tuple[socket.socket, threading.Thread]]:
+        """A client, and the thread that sends its body: it stands still, as three parts of it were asked for."""
+        relay = serve(read_by(received))
+        with socket.create_connection(("127.0.0.1", relay.port)) as client:
+            sending = self._sending(client, LARGE)
+            received.wait_elements(3)
+            assert relay.stalled.wait(DEADLINE)
+            assert relay.upstream < ON_THE_WAY
+            yield client, sending
 
     @staticmethod
     def _sending(client: socket.socket, count: int) -> threading.Thread:
