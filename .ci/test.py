@@ -54,7 +54,7 @@ def count(reports: list[Path]) -> Count:
     return total
 
 
-def run(name: str, command: list[str], reports: Path, *, beside_others: bool = False) -> Count:
+def run(name: str, command: list[str], reports: Path, pattern: str, *, beside_others: bool = False) -> Count:
     """Runs one suite; a process that dies without a report, or fails without a failed test, is one failure.
 
     What a suite beside others prints is shown whole when it is over.
@@ -70,7 +70,7 @@ def run(name: str, command: list[str], reports: Path, *, beside_others: bool = F
         print(heading, flush=True)
         ended = subprocess.run(command, cwd=ROOT, check=False, text=True)
     status = ended.returncode
-    total = count(sorted(reports.glob("*.xml")))
+    total = count(sorted(reports.glob(pattern)))
     if status != 0 and total.failed == 0:
         print(f"== {name}: exited {status} without saying which test failed", flush=True)
         total.failed = 1
@@ -84,7 +84,7 @@ def run_side_by_side(suites: dict[str, Suite]) -> dict[str, Count]:
     """Runs suites that mostly wait, all at once."""
     print(f"== side by side: {', '.join(suites)}", flush=True)
     with ThreadPoolExecutor(len(suites)) as pool:
-        running = {name: pool.submit(run, name, *suite, beside_others=True) for name, suite in suites.items()}
+        running = {name: pool.submit(run, name, *suite, "*.xml", beside_others=True) for name, suite in suites.items()}
     return {name: each.result() for name, each in running.items()}
 
 
@@ -112,7 +112,7 @@ def main() -> int:
     }
     chosen = {name: suites[name] for name in sys.argv[1:] or suites}
     waiting = {name: suite for name, suite in chosen.items() if name in WAITING}
-    counts = {name: run(name, *suite) for name, suite in chosen.items() if name not in WAITING}
+    counts = {name: run(name, *suite, "*.xml") for name, suite in chosen.items() if name not in WAITING}
     if waiting:
         counts |= run_side_by_side(waiting)
     for name, each in counts.items():
