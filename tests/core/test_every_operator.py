@@ -20,6 +20,7 @@ import pytest
 import pyrs
 from pyrs import schedulers, sinks
 from pyrs.testing import TestSubscriber
+from tests.waiting import collected
 
 DEADLINE = 20.0
 
@@ -272,13 +273,10 @@ def test_rule_3_13_a_subscriber_that_cancelled_is_let_go(name: str) -> None:
 
 def assert_gone(reference: weakref.ref[Any]) -> None:
     """Other threads may hold on to it while they leave a callback."""
-    tick = threading.Event()
-    for _ in range(200):
-        gc.collect()
-        if reference() is None:
-            return
-        tick.wait(0.02)
-    raise AssertionError(f"kept alive by {[type(each) for each in gc.get_referrers(reference())]}")
+    collected(
+        lambda: reference() is None,
+        lambda: f"kept alive by {[type(each) for each in gc.get_referrers(reference())]}",
+    )
 
 
 @giving

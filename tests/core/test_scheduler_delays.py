@@ -14,6 +14,7 @@ import pytest
 from pyrs import schedulers
 from pyrs.schedulers import delays, threads
 from pyrs.schedulers.threads import Pool, Single
+from tests.waiting import collected
 
 
 @pytest.fixture(params=[schedulers.single, schedulers.pool], ids=lambda make: make.__name__)
@@ -169,6 +170,7 @@ def test_who_holds_a_lock_may_schedule() -> None:
 
 def test_a_finalizer_may_schedule_whatever_the_collector_interrupts() -> None:
     scheduler, many = schedulers.single(), schedulers.pool(2)
+    finalized: list[None] = []
 
     class Cycle:
         def __init__(self) -> None:
@@ -180,6 +182,7 @@ def test_a_finalizer_may_schedule_whatever_the_collector_interrupts() -> None:
             scheduler.execute(int)
             many.execute(int)
             scheduler.schedule(int, 60).cancel()
+            finalized.append(None)
 
     done = threading.Event()
 
@@ -198,6 +201,6 @@ def test_a_finalizer_may_schedule_whatever_the_collector_interrupts() -> None:
 
     threading.Thread(target=work, daemon=True).start()
     assert done.wait(60), "a lock was waited for by the thread that holds it"
-    gc.collect()
+    collected(lambda: len(finalized) == 500)
     assert scheduler.close(10)
     assert many.close(10)

@@ -14,6 +14,7 @@ from pyrs._core.overflow import Overflow
 from pyrs.errors import BufferOverflow, EmitFailed, NonPositiveRequest, NullSignal
 from pyrs.sinks import EmitResult, Sink
 from pyrs.testing import TestSubscriber
+from tests.waiting import collected
 
 ALL: dict[str, Callable[[], Sink[Any]]] = {
     "unicast": sinks.unicast,
@@ -498,7 +499,6 @@ def test_replay_forgets_what_is_too_old() -> None:
 
 
 def test_replay_lets_go_of_what_nobody_can_get() -> None:
-    import gc
     import weakref
 
     class Element:
@@ -510,8 +510,7 @@ def test_replay_lets_go_of_what_nobody_can_get() -> None:
     sink.emit(element)
     del element
     sink.emit(Element())
-    gc.collect()
-    assert gone() is None
+    collected(lambda: gone() is None)
 
 
 # Emit, and its handlers.

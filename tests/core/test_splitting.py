@@ -14,6 +14,7 @@ import pyrs
 from pyrs import schedulers
 from pyrs.schedulers import Cancellable, Scheduler, VirtualTime
 from pyrs.testing import TestPublisher, TestSubscriber
+from tests.waiting import collected
 
 variable = ContextVar("variable", default="nothing")
 
@@ -384,7 +385,7 @@ def test_upstream_is_cancelled_though_parts_that_were_held_unread_are_dropped(se
         source.next(1, 2)
         reader.cancel()
         reader.elements.clear()
-        gc.collect()
+        collected(lambda: source.cancel_count)
         source.assert_cancelled(1)
         assert time.pending == 0
 
@@ -406,7 +407,7 @@ def test_who_drops_an_unread_group_runs_nothing_of_upstream() -> None:
     with lock:
         held.clear()
         gc.collect()
-    assert went_on.wait(30)
+    collected(went_on.is_set)
     with lock:
         assert any(name.startswith("pyrs-default") for name in threads - {threading.current_thread().name})
 
@@ -480,7 +481,7 @@ def test_a_part_that_nobody_can_read_is_let_go_of_by_the_collector_wherever_it_s
         parts = split(source.stream()).subscribe(on_next=Cycle)
         source.next(*range(99))
         parts.cancel()
-        gc.collect()
+        collected(lambda: source.cancel_count)
 
     gc.set_threshold(1, 1, 1)
     try:

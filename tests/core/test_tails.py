@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import weakref
 from collections.abc import Callable
 from operator import add
@@ -14,6 +13,7 @@ import pytest
 import pyrs
 from pyrs import sinks
 from pyrs.testing import TestPublisher, TestSubscriber
+from tests.waiting import collected
 
 Build = Callable[[pyrs.Stream[Any]], pyrs.Stream[Any]]
 
@@ -125,6 +125,5 @@ def test_rule_3_13_what_was_gathered_is_let_go_though_the_subscription_is_kept(n
         source.emit_complete()
     else:
         source.emit_error(OSError("x"))
-    gc.collect()
-    assert [watch() for watch in watches] == [None] * 4
+    collected(lambda: [watch() for watch in watches] == [None] * 4)
     assert kept is not None

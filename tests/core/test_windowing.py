@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import threading
 import weakref
 from collections.abc import Callable
@@ -17,6 +16,7 @@ from pyrs import schedulers
 from pyrs.schedulers import VirtualTime
 from pyrs.testing import TestPublisher, TestSubscriber
 from tests.core.modelling import DEMANDS, NUMBERS, WAYS, Counting, quick
+from tests.waiting import collected
 
 Windows = TestSubscriber[Any]
 
@@ -375,8 +375,7 @@ def test_nothing_is_kept_of_windows_that_were_read() -> None:
         on_next=lambda window: (kept.append(weakref.ref(window.source)), window.subscribe(on_next=lambda n: None))
     )
     source.next(*range(10))
-    gc.collect()
-    assert [each() is None for each in kept] == [True] * 5
+    collected(lambda: [each() is None for each in kept] == [True] * 5)
 
 
 @pytest.mark.parametrize(

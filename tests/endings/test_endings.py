@@ -8,7 +8,6 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from recorder import DEADLINE, MILLIS, Recorder
 import pyrs
 from pyrs import jvm
 from pyrs.errors import LinkBroken, LinkClosed
+from tests.waiting import collected, eventually
 
 HERE = Path(__file__).parent
 
@@ -32,15 +32,6 @@ def quiet_drops() -> Any:
 
 def bridge_threads() -> list[str]:
     return sorted(t.name for t in threading.enumerate() if t.name.startswith("pyrs-bridge"))
-
-
-def eventually(condition: Callable[[], object], what: str) -> None:
-    """For what another process or a garbage collector does in its own time."""
-    pause = threading.Event()
-    end = time.monotonic() + DEADLINE
-    while not condition():
-        assert time.monotonic() < end, what
-        pause.wait(0.02)
 
 
 def test_the_jvm_killed_mid_stream(new_jvm: Any) -> None:
@@ -68,7 +59,7 @@ def test_the_jvm_killed_mid_stream(new_jvm: Any) -> None:
     with pytest.raises((LinkBroken, LinkClosed)):
         bridge.from_jvm(None)
     assert bridge.close()
-    eventually(lambda: bridge.name not in " ".join(bridge_threads()), f"threads are left: {bridge_threads()}")
+    eventually(lambda: bridge.name not in " ".join(bridge_threads()), lambda: f"threads are left: {bridge_threads()}")
     assert late.only_one_terminal()
     assert bridge.stats()["streams_live"] == 0
 
@@ -218,10 +209,9 @@ def test_ten_thousand_streams_leave_nothing_behind(shared_jvm: Any) -> None:
         eventually(lambda: bridge.jvm_stats()["streams_live"] == 0, "streams are left in the JVM")
         assert bridge.stats()["streams_total"] == 10_000
         del source, sink, recorders, countings
-        gc.collect()
         shared_jvm.gateway.jvm.System.gc()
-        eventually(lambda: bridge.jvm_stats()["handles_owned"] == 0, f"handles are left: {bridge.jvm_stats()}")
-    eventually(lambda: threading.active_count() <= threads + 1, f"threads are left: {bridge_threads()}")
+        collected(lambda: bridge.jvm_stats()["handles_owned"] == 0, lambda: f"handles are left: {bridge.jvm_stats()}")
+    eventually(lambda: threading.active_count() <= threads + 1, lambda: f"threads are left: {bridge_threads()}")
     eventually(lambda: shared_jvm.parties.bridgeThreads() == 0, "threads are left in the JVM")
     eventually(lambda: open_files(shared_jvm) <= files + 2, "files are left")
 
@@ -300,4 +290,4 @@ def test_two_hundred_interrupts(bridge: jvm.Bridge, shared_jvm: Any) -> None:
         assert other.elements == list(range(count))
     assert sink.awaitEnd(MILLIS)
     assert sink.count() == count and sink.inOrder()
-    eventually(lambda: bridge.stats()["streams_live"] == 0, f"streams are left: {bridge!r}")
+    eventually(lambda: bridge.stats()["streams_live"] == 0, lambda: f"streams are left: {bridge!r}")

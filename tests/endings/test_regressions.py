@@ -19,17 +19,9 @@ from pyrs import jvm
 from pyrs.errors import CallTimeout, JvmUnavailable, LinkBroken, LinkClosed
 from pyrs.jvm.link import connection as link
 from pyrs.jvm.link.frames import MORE, FrameType, frame
+from tests.waiting import collected, eventually
 
 FUNCTION = "java.util.function.Function"
-
-
-def eventually(condition: Callable[[], object], what: str) -> None:
-    """For what another process does in its own time."""
-    pause = threading.Event()
-    end = time.monotonic() + DEADLINE
-    while not condition():
-        assert time.monotonic() < end, what
-        pause.wait(0.02)
 
 
 @pytest.fixture
@@ -89,13 +81,12 @@ def test_a_blocked_finalizer_stops_no_other_stream(bridge: jvm.Bridge, shared_jv
     bridge.to_jvm(Finalized())
     java = shared_jvm.gateway.jvm.java
 
-    def collected() -> bool:
-        gc.collect()
+    def finalized() -> bool:
         java.lang.System.gc()
         return running.is_set()
 
     try:
-        eventually(collected, "it was not collected")
+        collected(finalized, "it was not collected")
         recorder = Recorder(1_000, 1)
         bridge.from_jvm(shared_jvm.parties.Range(10_000)).subscribe(recorder)
         assert recorder.end() is None

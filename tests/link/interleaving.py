@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import sys
-import threading
-import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from queue import SimpleQueue
@@ -21,15 +19,6 @@ from pyrs.jvm.link.frames import (
 
 DEADLINE = 20.0
 UNREADABLE = "unreadable"
-
-
-def eventually(condition: Callable[[], object], what: str) -> None:
-    """For what another thread does in its own time."""
-    pause = threading.Event()
-    end = time.monotonic() + DEADLINE
-    while not condition():
-        assert time.monotonic() < end, what
-        pause.wait(0.005)
 
 
 class Recorder(Subscriber[Any]):

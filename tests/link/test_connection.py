@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import signal
 import socket
@@ -22,6 +21,7 @@ from pyrs.api import Subscriber, Subscription
 from pyrs.errors import LinkBroken, LinkClosed, VersionMismatch
 from pyrs.jvm.link.connection import Connection
 from pyrs.jvm.link.frames import FrameType, frame
+from tests.waiting import collected
 
 DEADLINE = 20
 
@@ -242,11 +242,12 @@ def test_a_cancelled_subscriber_is_let_go(peer: Peer) -> None:
     gone = weakref.ref(recorder)
     subscription = recorder.subscription
     del recorder
-    end = time.monotonic() + DEADLINE
-    while gone() is not None and time.monotonic() < end:
+
+    def let_go() -> bool:
         connection.session.call(0, deadline_seconds=DEADLINE)
-        gc.collect()
-    assert gone() is None, "rule 3.13"
+        return gone() is None
+
+    collected(let_go, "rule 3.13")
     subscription.request(1)
     subscription.cancel()
     connection.close()

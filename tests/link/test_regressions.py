@@ -16,7 +16,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from interleaving import DEADLINE, UNREADABLE, Codec, Interrupted, Recorder, Stepped, at_every_line, eventually
+from interleaving import DEADLINE, UNREADABLE, Codec, Interrupted, Recorder, Stepped, at_every_line
 from peer import Peer
 from plain_session import PlainCodec, PlainEncoder, PlainSession
 
@@ -38,6 +38,7 @@ from pyrs.jvm.link.frames import (
 from pyrs.jvm.link.inbound import InboundStream
 from pyrs.jvm.mirrors import JavaFuture
 from pyrs.jvm.values import Originals, exception_to_wire
+from tests.waiting import eventually
 
 
 def subscribed(session: Stepped) -> tuple[Recorder, InboundStream]:

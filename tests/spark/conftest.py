@@ -51,7 +51,7 @@ def _no_job_is_left(request: pytest.FixtureRequest) -> Iterator[None]:
 
 
 def assert_no_jobs(session: Any, seconds: float = 10.0) -> None:
-    from tests.spark.waiting import eventually
+    from tests.waiting import eventually
 
     tracker = session.sparkContext.statusTracker()
     eventually(lambda: not tracker.getActiveJobsIds(), "jobs still run", seconds)

@@ -12,7 +12,7 @@ import pytest
 import pyrs
 from pyrs import spark as ps
 from pyrs.spark.executing import Staged
-from tests.spark.waiting import DEADLINE
+from tests.waiting import DEADLINE
 
 pytest.importorskip("pandas")  # mapInArrow asks for it
 

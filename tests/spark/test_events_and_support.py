@@ -13,7 +13,7 @@ import pyrs
 from pyrs import spark as ps
 from pyrs.errors import BufferOverflow, JvmUnavailable
 from pyrs.testing import TestSubscriber
-from tests.spark.waiting import DEADLINE, eventually
+from tests.waiting import DEADLINE, eventually
 
 
 def run_query(spark: Any) -> Any:

@@ -16,7 +16,8 @@ from pyrs import spark as ps
 from pyrs.errors import JvmUnavailable
 from pyrs.spark import microframes
 from pyrs.testing import TestPublisher, TestSubscriber
-from tests.spark.waiting import DEADLINE, Gates, eventually
+from tests.spark.gates import Gates
+from tests.waiting import DEADLINE, eventually
 
 SCHEMA = "n long"
 

@@ -14,7 +14,8 @@ import pyrs
 from pyrs import spark as ps
 from pyrs.spark.executing import Delivery
 from pyrs.testing import TestSubscriber
-from tests.spark.waiting import Gates, eventually
+from tests.spark.gates import Gates
+from tests.waiting import eventually
 
 pytest.importorskip("pandas")  # mapInArrow asks for it
 

@@ -19,7 +19,8 @@ from pyrs import spark as ps
 from pyrs.errors import JvmUnavailable
 from pyrs.spark import reading
 from pyrs.testing import TestSubscriber
-from tests.spark.waiting import DEADLINE, Gates, eventually
+from tests.spark.gates import Gates
+from tests.waiting import DEADLINE, eventually
 
 
 @pytest.fixture(params=["jvm", "public"])

@@ -14,7 +14,7 @@ import pytest
 
 from pyrs import spark as ps
 from pyrs.testing import TestSubscriber
-from tests.spark.waiting import DEADLINE, eventually
+from tests.waiting import DEADLINE, eventually
 
 
 class Numbers:

@@ -17,7 +17,8 @@ import pytest
 import pyrs
 from pyrs import spark as ps
 from pyrs.testing import TestSubscriber
-from tests.spark.waiting import DEADLINE, Gates, eventually
+from tests.spark.gates import Gates
+from tests.waiting import DEADLINE, eventually
 
 
 @pytest.fixture(params=["tqdm", "lines"])

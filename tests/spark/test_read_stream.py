@@ -22,7 +22,7 @@ from pyrs import spark as ps
 from pyrs.spark import source
 from pyrs.spark.journal import Journal
 from pyrs.testing import TestPublisher
-from tests.spark.waiting import DEADLINE, eventually
+from tests.waiting import DEADLINE, eventually
 
 SAYS_WHERE = tuple(int(part) for part in pyspark.__version__.split(".")[:2]) >= (4, 2)
 """Whether Spark says where a query begins, and can read all that there is."""

@@ -24,7 +24,7 @@ from pyrs.spark.source_hub import Hub
 from pyrs.spark.source_reader import reader_source
 from pyrs.spark.source_server import Server
 from pyrs.testing import TestPublisher, Violation
-from tests.spark.waiting import DEADLINE, eventually
+from tests.waiting import DEADLINE, eventually
 
 SCHEMA = StructType().add("n", LongType())
 

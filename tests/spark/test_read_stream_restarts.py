@@ -20,7 +20,7 @@ pytest.importorskip("pyspark.sql.datasource")
 
 from pyrs.spark.source_hub import Hub
 from pyrs.spark.source_intake import Intake
-from tests.spark.waiting import eventually
+from tests.waiting import eventually
 
 SCHEMA = StructType().add("n", LongType())
 EARLIER = "0" * 32

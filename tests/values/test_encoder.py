@@ -7,7 +7,6 @@ import dataclasses
 import datetime as dt
 import decimal
 import enum
-import gc
 import sys
 import weakref
 from typing import Any
@@ -19,6 +18,7 @@ import pytest
 from pyrs.errors import ConversionError
 from pyrs.jvm.values import ValueDecoder, ValueEncoder
 from tests.values.value_cases import Colour, OfPeer, Plain, Recorder
+from tests.waiting import collected
 
 
 @dataclasses.dataclass
@@ -198,8 +198,7 @@ def test_a_local_class_goes_with_its_stream() -> None:
     encoder.encode(Local())
     gone = weakref.ref(Local)
     del Local, encoder
-    gc.collect()
-    assert gone() is None
+    collected(lambda: gone() is None)
 
 
 def test_fifty_megabytes() -> None:

@@ -1,21 +1,9 @@
-"""Waiting for what Spark does on its own threads, with a deadline; and tasks that wait to be let go."""
+"""Tasks that wait to be let go."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-
-DEADLINE = 30.0
-
-
-def eventually(is_so: Callable[[], object], message: str = "", seconds: float = DEADLINE) -> None:
-    """Look again and again: Spark tells nobody when a job begins or ends."""
-    end = time.monotonic() + seconds
-    while not is_so():
-        assert time.monotonic() < end, message or "it never came to be"
-        time.sleep(0.005)
 
 
 class Gates:
