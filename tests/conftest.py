@@ -10,8 +10,13 @@ import signal
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 IN_PROCESS_JVM = Path(__file__).parent / "jpype"
+
+# How long an example takes is up to the machine: one that stood still for a moment is no failure.
+settings.register_profile("pyrs", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("pyrs")
 
 
 def pytest_configure() -> None:

@@ -13,7 +13,7 @@ from pyrs.testing import TestSubscriber
 
 __all__ = ["DEMANDS", "NUMBERS", "WAYS", "Counting", "agrees", "quick"]
 
-quick = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+quick = settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 
 NUMBERS = st.lists(st.integers(-3, 9), max_size=12)
 DEMANDS = st.lists(st.sampled_from([1, 1, 2, 3, 100, pyrs.UNBOUNDED]), max_size=8)
