@@ -17,7 +17,7 @@ from pyrs.tck.serial import Depth, SerialGuard
 from pyrs.tck.subscription_tests import drops
 from pyrs.tck.waiting import Latch
 
-__all__ = ["BeyondPublisherTests", "Watching"]
+__all__ = ["BeyondPublisherTests", "Watching", "stops"]
 
 T = TypeVar("T")
 
@@ -78,12 +78,7 @@ class BeyondPublisherTests(PublisherHooks[T], Generic[T]):
             self.subscribe(publisher, subscriber)
             subscriber.request(2 * _MOST_AFTER_CANCEL)
             subscriber.cancelled.expect_close("expected 3 elements after a large request, and they did not come")
-            seen = -1
-            deadline = time.monotonic() + 10 * self.env.timeout
-            while seen != subscriber.signals and time.monotonic() < deadline:
-                seen = subscriber.signals
-                self.env.verify_no_async_errors()
-            if seen != subscriber.signals:
+            if not stops(self.env, lambda: subscriber.signals):
                 self.env.flop(f"signals still came {milliseconds(10 * self.env.timeout)} of the cancel (rule 1.8)")
 
         self.active_publisher_test(2 * _MOST_AFTER_CANCEL, False, body)
@@ -204,6 +199,18 @@ class BeyondPublisherTests(PublisherHooks[T], Generic[T]):
                 attempt("after on_complete", subscriber)
 
         self.active_publisher_test(3, False, body)
+
+
+def stops(env: TestEnvironment, count: Callable[[], object]) -> bool:
+    """Wait until a count stands still for a while; say whether it does, sooner or later (1.8)."""
+    deadline = time.monotonic() + 10 * env.timeout
+    seen = count()
+    while True:
+        env.verify_no_async_errors()
+        if seen == (seen := count()):
+            return True
+        if not remaining(deadline):
+            return False
 
 
 def _cancel(subscriber: ManualSubscriber[Any]) -> None:

@@ -10,8 +10,8 @@ from threading import Barrier, BrokenBarrierError, Thread
 from typing import Generic, TypeVar
 
 from pyrs.api import Publisher
-from pyrs.tck.beyond_publisher import Watching
-from pyrs.tck.environment import TestEnvironment
+from pyrs.tck.beyond_publisher import Watching, stops
+from pyrs.tck.environment import TestEnvironment, milliseconds
 from pyrs.tck.publisher_hooks import PublisherHooks
 from pyrs.tck.waiting import Latch
 
@@ -22,6 +22,7 @@ T = TypeVar("T")
 _ROUNDS = 50
 _THREADS = 4
 _REQUESTS = 25
+_A_MOMENT = 0.0002  # seconds that a signal takes, so that a second one would find it
 _SWITCH_INTERVAL = 1e-5  # seconds: threads change places often while a race is on
 
 
@@ -79,12 +80,10 @@ class RaceTests(PublisherHooks[T], Generic[T]):
             race(self.env, partial(subscriber.request, request), subscriber.cancel)
             subscribers.append(subscriber)
             self.env.verify_no_async_errors_no_delay()
-        self.env.verify_no_async_errors()
-        before = [subscriber.signals for subscriber in subscribers]
-        self.env.verify_no_async_errors()
-        for subscriber, signals in zip(subscribers, before, strict=True):
-            if subscriber.signals != signals:
-                self.env.flop(f"{subscriber.last} came long after cancel (rule 1.8)")
+        # What was on its way may come late on a busy machine: eventually it must stop.
+        if not stops(self.env, lambda: [subscriber.signals for subscriber in subscribers]):
+            self.env.flop(f"signals still came {milliseconds(10 * self.env.timeout)} of the cancel (rule 1.8)")
+        for subscriber in subscribers:
             if subscriber.elements > most:
                 self.env.flop(f"{subscriber.elements} elements came where {most} were requested (rule 1.1)")
             if subscriber.error is not None:
@@ -136,6 +135,6 @@ class _Slow(Watching[T]):
     def on_next(self, element: T, /) -> None:
         with self._guard.during("on_next"):
             super().on_next(element)
-            time.sleep(0.0002)
+            time.sleep(_A_MOMENT)
             if self.elements >= self._total:
                 self.all_came.close()

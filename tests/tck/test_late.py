@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from threading import Event, Thread
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,29 +13,39 @@ from pyrs.tck import (
     SubscriberBlackboxVerification,
     SubscriberWhiteboxVerification,
     TestEnvironment,
-    environment,
     judge,
     lateness,
 )
 from pyrs.tck.environment import Call
 from pyrs.tck.lateness import Lateness
+from tests.tck.clock import Clock
 from tests.tck.right import Puppet, RightProbed, RightPublisher, RightSubscriber, RightSubscription
 
 TEST = "required_spec105_mustSignalOnCompleteWhenFiniteStreamTerminates"
-# The helper Publisher is waited for longer than the hooks, so that it is the hook which is late.
-QUICK = TestEnvironment(timeout=5, no_signals_timeout=0.02, hook_timeout=1, deadline=20)
+QUICK = TestEnvironment(timeout=30, no_signals_timeout=0.02, hook_timeout=1, deadline=20)
+
+
+@pytest.fixture(autouse=True)
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    return Clock(monkeypatch)
 
 
 class Gate(Event):
-    """Holds up whoever comes until the test is over."""
+    """Holds up whoever comes until the test is over, and lets time pass by."""
+
+    def __init__(self, clock: Clock) -> None:
+        super().__init__()
+        self._clock = clock
 
     def pass_through(self, *arguments: object) -> None:
-        self.wait(30)
+        if not self.is_set():
+            self._clock.pass_by()
+            self.wait(60)
 
 
 @pytest.fixture
-def gate() -> Iterator[Gate]:
-    made = Gate()
+def gate(clock: Clock) -> Iterator[Gate]:
+    made = Gate(clock)
     yield made
     made.set()
 
@@ -81,12 +90,10 @@ def test_a_subscribe_that_blocks_in_every_test_does_not_cost_the_deadline_of_eve
     assert reasons == [first, first, then]
 
 
-def test_a_hook_that_was_slow_but_in_time_is_given_so_much_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_hook_that_was_slow_but_in_time_is_given_so_much_again(clock: Clock) -> None:
     env, other, late = TestEnvironment(), TestEnvironment(), Lateness()
-    moments = iter([10.0, 10.3, 20.0, 20.1])
-    monkeypatch.setattr(environment, "time", SimpleNamespace(monotonic=lambda: next(moments)))
-    for elements in (3, 1):
-        env.timed(f"create_publisher({elements})", lambda: None)
+    for elements, took in ((3, 0.3), (1, 0.1)):
+        env.timed(f"create_publisher({elements})", lambda took=took: clock.pass_by(took))  # type: ignore[misc]
     late.note(env)
     slow, stuck = (Call(name, 0.0, 0, True) for name in ("create_publisher(1)", "create_failed_publisher()"))
     assert late.limit(slow, 2.0, 1.0) == 2.0
@@ -128,17 +135,28 @@ def test_hooks_of_subscribers_have_the_deadline_of_hooks_and_are_named(
 
 
 def test_the_last_frame_of_a_failure_is_none_of_the_guard_s() -> None:
+    inside, seen = Event(), Event()
+
+    class Held:
+        """The signal stays where the referee looks at its element, inside of the guard."""
+
+        def __str__(self) -> str:
+            inside.set()
+            seen.wait(30)
+            return "held"
+
     class Elsewhere(RightPublisher):
         class subscription(RightSubscription):  # noqa: N801
             def emit(self, subscriber: Any) -> None:
-                thread = Thread(target=subscriber.on_next, args=(0,))
+                thread = Thread(target=subscriber.on_next, args=(Held(),))
                 thread.start()
+                inside.wait(30)
                 subscriber.on_next(1)
+                seen.set()
                 thread.join()
+                self.cancel()
 
     class Verification(_Publisher):
-        environment = TestEnvironment(timeout=0.2, no_signals_timeout=0.02)  # it never stops by itself
-
         def create_publisher(self, elements: int) -> Any:
             return Elsewhere(elements)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from threading import Event, Thread
+from threading import Thread
 from typing import Any, ClassVar
 
 from pyrs.api import Subscription
@@ -323,10 +323,3 @@ class BlackShares(RightSubscriber):
     def on_next(self, element: Any, /) -> None:
         not_none(element)
         self.latest[-1].request(1)
-
-
-class Blocks(RightSubscriber):
-    """Never comes back from on_next."""
-
-    def on_next(self, element: Any, /) -> None:
-        Event().wait(30)

@@ -1,0 +1,28 @@
+"""The referee's clock in tests: time passes when a test says so, and a busy machine makes nothing late."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from pyrs.tck import environment, verdicts
+
+LONG = 1_000.0
+"""Seconds; longer than anything may take."""
+
+
+class Clock:
+    """What deadlines of hooks and tests are measured by. What is waited for with an event still has real seconds."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._now = time.monotonic()
+        for module in (environment, verdicts):
+            monkeypatch.setattr(module, "time", self)
+
+    def monotonic(self) -> float:
+        return self._now
+
+    def pass_by(self, seconds: float = LONG) -> None:
+        """So much later: whatever has begun and has a deadline before that is late."""
+        self._now += seconds
