@@ -82,7 +82,7 @@ def test_a_flop_on_another_thread_fails_the_test_that_looks() -> None:
     thread = Thread(target=env.flop, args=("too many elements",))
     thread.start()
     with pytest.raises(AssertionError, match="too many elements"):
-        env.verify_no_async_errors(5)
+        env.verify_no_async_errors(30)
     thread.join()
 
 
@@ -159,7 +159,7 @@ def test_an_object_whose_str_raises_is_named_all_the_same() -> None:
     assert named(Nameless(1)) == "<Nameless, whose str() raises OSError>"
 
     class Verification(PublisherVerification[int]):
-        environment = TestEnvironment(timeout=0.1)
+        environment = TestEnvironment(timeout=0.1, hook_timeout=30, deadline=60)
 
         def create_publisher(self, elements: int) -> Nameless:
             return Nameless(0)
@@ -171,7 +171,7 @@ def test_an_object_whose_str_raises_is_named_all_the_same() -> None:
 
 def test_debugging_prints_the_signals(capsys: pytest.CaptureFixture[str]) -> None:
     class Verification(PublisherVerification[int]):
-        environment = TestEnvironment(debug=True)
+        environment = TestEnvironment(timeout=30, hook_timeout=30, deadline=60, debug=True)
 
         def create_publisher(self, elements: int) -> RightPublisher:
             return RightPublisher(elements)

@@ -18,7 +18,7 @@ from pyrs.tck import (
     verify,
 )
 from tests.tck import judging
-from tests.tck.judging import PATIENT, Case, Judge, assert_says
+from tests.tck.judging import PATIENT, Case, Here, Judge, assert_says
 from tests.tck.right import Columns, Inert, not_none
 
 ALL_SUBSCRIBERS = "required_spec104_mustCallOnErrorOnAllItsSubscribersIfItEncountersANonRecoverableError"
@@ -182,7 +182,7 @@ class _RightVerification(IdentityProcessorVerification[Any]):
 def judged(case: Case, judge: Judge = judge) -> Any:
     attributes = {"processor": staticmethod(case.make), "environment": judging.SHORT}
     hooks = {name: (lambda self, value=value: value) for name, value in case.hooks.items()}
-    return judge(type("_Judged", (_RightVerification,), {**attributes, **hooks}), case.test)
+    return judge(type("_Judged", (Here, _RightVerification), {**attributes, **hooks}), case.test)
 
 
 class TellsOne(RightProcessor):

@@ -462,7 +462,7 @@ class RaisesWhenCancelWins(RightPublisher):
             self.cancelled = Event()
 
         def request(self, n: int, /) -> None:
-            self.cancelled.wait(1)
+            self.cancelled.wait(60)
             raise RuntimeError("request after cancel")
 
         def cancel(self) -> None:
@@ -474,7 +474,7 @@ class ExitsWhenCancelWins(RightPublisher):
 
     class subscription(RaisesWhenCancelWins.subscription):  # noqa: N801
         def request(self, n: int, /) -> None:
-            self.cancelled.wait(1)
+            self.cancelled.wait(60)
             raise SystemExit(3)
 
 
@@ -493,5 +493,5 @@ class CompletesTwiceWhenCancelled(RightPublisher):
             self.requested.set()
 
         def cancel(self) -> None:
-            self.requested.wait(1)
+            self.requested.wait(60)
             self.always.on_complete()
