@@ -9,6 +9,9 @@ from typing import Any
 
 import pytest
 
+from tests.spark.jobs import active_jobs
+from tests.waiting import eventually
+
 # Python workers run in the environment of the tests, and tasks that latch on files find them.
 os.environ["PYSPARK_PYTHON"] = sys.executable
 
@@ -40,6 +43,32 @@ def spark() -> Iterator[Any]:
     session.stop()
 
 
+@pytest.fixture
+def _prompt(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For ``read_stream``: all that a publisher is asked for has come before anybody looks, or its end.
+
+    A batch is what has come, so where a thread is late it is smaller. A TestPublisher is the test's to play.
+    """
+    from pyrs.spark.source_intake import Intake
+    from pyrs.testing import TestPublisher
+
+    class PromptIntake(Intake):
+        def __init__(self, publisher: Any) -> None:
+            self._awaited = not isinstance(publisher, TestPublisher)
+            super().__init__(publisher)
+
+        def allow(self, count: int) -> None:
+            super().allow(count)
+            if self._awaited:
+                eventually(self._has_all)
+
+        def _has_all(self) -> bool:
+            with self._changed:
+                return self.ended or (not self._allowed and self.received == self._requested)
+
+    monkeypatch.setattr("pyrs.spark.source_hub.Intake", PromptIntake)
+
+
 @pytest.fixture(autouse=True)
 def _no_job_is_left(request: pytest.FixtureRequest) -> Iterator[None]:
     """Whatever a test did, no job of its streams runs afterwards."""
@@ -47,11 +76,4 @@ def _no_job_is_left(request: pytest.FixtureRequest) -> Iterator[None]:
     if "spark" in request.fixturenames:
         session = request.getfixturevalue("spark")
         if session.sparkContext._jsc is not None:
-            assert_no_jobs(session)
-
-
-def assert_no_jobs(session: Any, seconds: float = 10.0) -> None:
-    from tests.waiting import eventually
-
-    tracker = session.sparkContext.statusTracker()
-    eventually(lambda: not tracker.getActiveJobsIds(), "jobs still run", seconds)
+            eventually(lambda: not active_jobs(session), "jobs still run")

@@ -6,6 +6,7 @@ import logging
 import pickle
 import socket
 from collections.abc import Callable, Iterator
+from math import inf
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -92,7 +93,7 @@ class Driver:
 
 
 @pytest.fixture
-def driver(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Driver]]:
+def driver(_prompt: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Driver]]:
     monkeypatch.setattr("pyrs.spark.source_server._LOOK_SECONDS", 0.02)
     made: list[Driver] = []
 
@@ -132,7 +133,7 @@ def test_all_come_once_in_batches_that_are_limited(driver: Callable[..., Driver]
 
 
 def test_nothing_is_subscribed_to_before_a_query_asks(driver: Callable[..., Driver]) -> None:
-    publisher: TestPublisher[Any] = TestPublisher()
+    publisher: TestPublisher[Any] = TestPublisher(timeout=DEADLINE)
     planner = driver(publisher).planner()
     planner.reader.initialOffset()
     publisher.assert_was_not_subscribed()
@@ -143,7 +144,7 @@ def test_nothing_is_subscribed_to_before_a_query_asks(driver: Callable[..., Driv
 def test_as_many_are_requested_as_there_is_room_for_and_as_many_more_as_are_committed(
     driver: Callable[..., Driver],
 ) -> None:
-    publisher: TestPublisher[Any] = TestPublisher()
+    publisher: TestPublisher[Any] = TestPublisher(timeout=DEADLINE)
     planner = driver(publisher).planner()
     assert planner.plan() is None
     publisher.await_requested(6).assert_max_requested(6)
@@ -160,7 +161,7 @@ def test_the_least_capacity_does_not_block(driver: Callable[..., Driver]) -> Non
 
 
 def test_a_failed_batch_is_read_again_the_same(driver: Callable[..., Driver]) -> None:
-    publisher: TestPublisher[Any] = TestPublisher()
+    publisher: TestPublisher[Any] = TestPublisher(timeout=DEADLINE)
     made = driver(publisher)
     planner = made.planner()
     assert planner.plan() is None
@@ -214,7 +215,7 @@ def test_a_batch_among_rows_is_told_how_it_may_be_one(driver: Callable[..., Driv
 
 
 def test_a_publisher_that_sends_too_much_is_cancelled(driver: Callable[..., Driver]) -> None:
-    publisher: TestPublisher[Any] = TestPublisher(Violation.REQUEST_OVERFLOW)
+    publisher: TestPublisher[Any] = TestPublisher(Violation.REQUEST_OVERFLOW, timeout=DEADLINE)
     planner = driver(publisher).planner()
     assert planner.plan() is None
     publisher.await_requested(6).assert_max_requested(6)
@@ -226,7 +227,7 @@ def test_a_publisher_that_sends_too_much_is_cancelled(driver: Callable[..., Driv
 
 
 def test_the_end_of_the_session_cancels(driver: Callable[..., Driver]) -> None:
-    publisher: TestPublisher[Any] = TestPublisher()
+    publisher: TestPublisher[Any] = TestPublisher(timeout=DEADLINE)
     made = driver(publisher)
     planner = made.planner()
     assert planner.plan() is None
@@ -260,7 +261,7 @@ def test_a_new_epoch_loses_what_was_held_and_says_so(
         assert after.rows({**before.position, "sequence": 0}, before.position) == []
         after.position = before.position
         assert read(after, 3) == [100, 101, 102]
-    assert [record.getMessage()[:40] for record in caplog.records] == [
+    assert [record.getMessage()[:40] for record in caplog.records if record.name == "pyrs.spark"] == [
         "read_stream: 3 rows of a batch are lost "[:40],
         "read_stream: the checkpoint is at element 3"[:40],
     ]
@@ -324,7 +325,7 @@ def test_a_journal_may_come_later(driver: Callable[..., Driver], tmp_path: Path)
 
 
 def test_what_waits_goes_into_the_journal_while_spark_is_busy(driver: Callable[..., Driver], tmp_path: Path) -> None:
-    publisher: TestPublisher[Any] = TestPublisher()
+    publisher: TestPublisher[Any] = TestPublisher(timeout=DEADLINE)
     made = driver(publisher, journal=tmp_path)
     planner = made.planner()
     assert planner.plan() is None
@@ -335,15 +336,17 @@ def test_what_waits_goes_into_the_journal_while_spark_is_busy(driver: Callable[.
 
 
 def test_a_planner_that_is_not_told_where_its_batch_begins_remembers_it(
-    driver: Callable[..., Driver], tmp_path: Path
+    driver: Callable[..., Driver], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Spark before 4.2 does not say, and all that there is room for may be in the journal before it asks."""
-    publisher: TestPublisher[Any] = TestPublisher()
+    monkeypatch.setattr("pyrs.spark.source_hub._KEEP_SECONDS", inf)  # until all six are there
+    publisher: TestPublisher[Any] = TestPublisher(timeout=DEADLINE)
     made = driver(publisher, journal=tmp_path)
     reader = made.planner().reader
     position = reader.initialOffset()
     assert reader.latestOffset() == position
     publisher.await_requested(6).next(*[(n,) for n in range(6)])
+    monkeypatch.setattr("pyrs.spark.source_hub._KEEP_SECONDS", 0)
     eventually(lambda: list(tmp_path.glob("*-00000000000000000006.segment")))
     planner = made.planners[0]
     for rows in ([0, 1, 2], [3, 4, 5]):

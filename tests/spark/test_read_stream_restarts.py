@@ -22,6 +22,7 @@ from pyrs.spark.source_hub import Hub
 from pyrs.spark.source_intake import Intake
 from tests.waiting import eventually
 
+pytestmark = pytest.mark.usefixtures("_prompt")
 SCHEMA = StructType().add("n", LongType())
 EARLIER = "0" * 32
 
