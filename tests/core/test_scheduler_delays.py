@@ -21,7 +21,7 @@ from tests.waiting import collected
 def scheduler(request: pytest.FixtureRequest) -> Iterator[schedulers.Scheduler]:
     scheduler: schedulers.Scheduler = request.param()
     yield scheduler
-    assert scheduler.close(10)
+    assert scheduler.close(30)
 
 
 class TestDelays:
@@ -39,7 +39,7 @@ class TestDelays:
             )
         scheduler.schedule(done.set, 0.04)
         monkeypatch.undo()
-        assert done.wait(10)
+        assert done.wait(30)
         assert seen == [(0.01, True), (0.02, True), (0.03, True)]
 
     def test_cancelled_ones_do_not_run(self, scheduler: schedulers.Scheduler) -> None:
@@ -50,35 +50,36 @@ class TestDelays:
             scheduler.schedule(done.set, 0.01)
             handle.cancel()
             handle.cancel()
-        assert done.wait(10)
+        assert done.wait(30)
         assert seen == []
 
     @pytest.mark.parametrize("delay", [0.0, 0.001])
     def test_a_cancel_still_counts_when_the_task_waits_for_a_thread(self, delay: float) -> None:
         scheduler = schedulers.single()
         entered, leave = threading.Event(), threading.Event()
-        scheduler.execute(lambda: (entered.set(), leave.wait(10)))
-        assert entered.wait(10)
+        scheduler.execute(lambda: (entered.set(), leave.wait(30)))
+        assert entered.wait(30)
         seen: list[str] = []
         handle = scheduler.schedule(lambda: seen.append("ran"), delay)
         handed = threading.Event()
         schedulers.default().schedule(handed.set, 0.01)  # behind it in the timer
-        assert handed.wait(10)
+        assert handed.wait(30)
         handle.cancel()
         leave.set()
-        assert scheduler.close(10)
+        assert scheduler.close(30)
         assert seen == []
 
-    def test_a_million_armed_and_cancelled_leave_nothing(self) -> None:
+    def test_a_million_armed_and_cancelled_leave_nothing(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(threads, "_timer", delays.Timer())  # what other tests have armed may go off meanwhile
         scheduler = schedulers.default()
-        queue = threads._timer._queue
-        before, most = len(queue), 0
+        queue, most = threads._timer._queue, 0
         for n in range(1_000_000):
             scheduler.schedule(int, 60.0).cancel()
             if n % 1024 == 0:
                 most = max(most, len(queue._heap))
         assert most < 1_000
-        assert len(queue) == before
+        with queue.lock:  # the timer's thread may be taking out what was cancelled
+            assert len(queue) == 0
 
     def test_a_window_of_live_ones_bounds_the_dead(self) -> None:
         queue = delays.DelayQueue()
@@ -116,8 +117,8 @@ class TestDelays:
         for _ in range(2):
             done = threading.Event()
             timer.arm(done.set, 0.001, lambda task: (on.append(threading.current_thread()), task()))
-            assert done.wait(10)
-            on[-1].join(10)
+            assert done.wait(30)
+            on[-1].join(30)
             assert not on[-1].is_alive()
         assert on[0] is not on[1]
         assert (on[0].name, on[0].daemon) == ("pyrs-timer", True)
@@ -126,7 +127,7 @@ class TestDelays:
         late = schedulers.default().schedule(int, 3600)
         done = threading.Event()
         schedulers.default().schedule(done.set, 0.001)
-        assert done.wait(10)
+        assert done.wait(30)
         late.cancel()
 
     def test_a_cancel_races_with_the_time(self) -> None:
@@ -144,8 +145,8 @@ class TestDelays:
         for each in (canceller, scheduler):
             last = threading.Event()
             each.schedule(last.set, 0.01)
-            assert last.wait(10)
-            assert each.close(10)
+            assert last.wait(30)
+            assert each.close(30)
         assert set(runs) <= {0, 1}
         assert all(runs[0::2])
 
@@ -163,9 +164,9 @@ def test_who_holds_a_lock_may_schedule() -> None:
         done.set()
 
     threading.Thread(target=work, daemon=True).start()
-    assert done.wait(10), "a lock was waited for by the thread that holds it"
-    assert scheduler.close(10)
-    assert many.close(10)
+    assert done.wait(30), "a lock was waited for by the thread that holds it"
+    assert scheduler.close(30)
+    assert many.close(30)
 
 
 def test_a_finalizer_may_schedule_whatever_the_collector_interrupts() -> None:
@@ -202,5 +203,5 @@ def test_a_finalizer_may_schedule_whatever_the_collector_interrupts() -> None:
     threading.Thread(target=work, daemon=True).start()
     assert done.wait(60), "a lock was waited for by the thread that holds it"
     collected(lambda: len(finalized) == 500)
-    assert scheduler.close(10)
-    assert many.close(10)
+    assert scheduler.close(30)
+    assert many.close(30)

@@ -17,7 +17,7 @@ from pyrs import schedulers
 def elsewhere(function: Any) -> None:
     thread = threading.Thread(target=function, name="elsewhere")
     thread.start()
-    thread.join(10)
+    thread.join(30)
     assert not thread.is_alive()
 
 
@@ -35,7 +35,7 @@ def test_tasks_of_its_own_thread_and_of_others_run_on_the_loop_in_order() -> Non
         bring(0)
         assert seen == []  # never before execute returned
         elsewhere(lambda: (bring(100), scheduler.schedule(done.set)))
-        await asyncio.wait_for(done.wait(), 10)
+        await asyncio.wait_for(done.wait(), 30)
         return seen
 
     assert asyncio.run(main()) == list(range(200))
@@ -62,7 +62,7 @@ def test_delays_keep_their_order_and_can_be_cancelled(call: Any) -> None:
 
         call(arm)
         del loop.time
-        await asyncio.wait_for(done.wait(), 10)
+        await asyncio.wait_for(done.wait(), 30)
         return seen
 
     assert asyncio.run(main()) == [0.01, 0.02, 0.03]
@@ -95,7 +95,7 @@ def test_errors_go_to_the_hook_and_the_loop_goes_on(dropped: Any) -> None:
         scheduler.execute(lambda: 1 / 0)
         scheduler.schedule(lambda: 1 / 0, 0.001)
         scheduler.schedule(done.set, 0.002)
-        await asyncio.wait_for(done.wait(), 10)
+        await asyncio.wait_for(done.wait(), 30)
 
     asyncio.run(main())
     assert [type(error) for error in dropped.take()] == [ZeroDivisionError] * 2
@@ -128,7 +128,7 @@ def test_tasks_carry_nothing_of_whoever_brings_them() -> None:
         scheduler.execute(look)
         scheduler.schedule(look, 0.001)
         scheduler.schedule(done.set, 0.002)
-        await asyncio.wait_for(done.wait(), 10)
+        await asyncio.wait_for(done.wait(), 30)
         return sizes
 
     assert asyncio.run(main()) == [0, 0]
@@ -154,13 +154,13 @@ def test_close_waits_for_what_was_due_and_then_refuses() -> None:
 
         def close() -> None:
             scheduler.execute(lambda: seen.append("task"))
-            seen.append(scheduler.close(10))
+            seen.append(scheduler.close(30))
 
         await asyncio.get_running_loop().run_in_executor(None, close)
         for refused in (scheduler.execute, lambda task: scheduler.schedule(task, 1)):
             with pytest.raises(schedulers.SchedulerClosed):
                 refused(int)
-        seen.append(scheduler.close(10))  # no waiting here
+        seen.append(scheduler.close(30))  # no waiting here
         return seen
 
     assert asyncio.run(main()) == ["task", True, False]

@@ -49,7 +49,7 @@ def test_subscribe_emit_cancel_and_connect_at_once(elsewhere: Callable[[Any], py
         shared.connect()  # for the late one, where it was too late for the first connection
         came = late.await_complete()
         assert came == list(range(40 - len(came), 40))
-        left = leaving.assert_rules().elements
+        left = list(leaving.assert_rules().elements)
         assert left == list(range(left[0], left[0] + len(left)) if left else [])
 
 

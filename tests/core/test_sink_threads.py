@@ -194,6 +194,7 @@ def test_a_push_beside_the_answer_to_another_ones_wrong_request_waits_a_moment(
         go.set()
         thread.join(30)
 
+    monkeypatch.setattr("pyrs.sinks.multicasting.monotonic", lambda: 0.0)  # the moment lasts
     monkeypatch.setattr("pyrs.sinks.multicasting.sleep", let_go)
     assert sink.try_emit(1) is EmitResult.OK
     assert results == [EmitResult.NON_SERIALIZED]
@@ -376,7 +377,7 @@ class _Joined(AlignedHub[Any]):
             self._joins = None
             thread = threading.Thread(target=joins, args=(self,))
             thread.start()
-            thread.join(10)
+            thread.join(30)
         return listed
 
     @_taps.setter

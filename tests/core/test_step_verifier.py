@@ -13,10 +13,10 @@ import pytest
 import pyrs
 from pyrs import schedulers
 from pyrs._core import hooks
-from pyrs.testing import DroppedAssertions, StepVerifier, TestPublisher, Violation
+from pyrs.testing import DroppedAssertions, StepVerifier, TestPublisher, Violation, playing
 from tests.core.failing import fails
 
-DEADLINE = 10.0
+DEADLINE = 30.0
 
 
 def endless() -> pyrs.Stream[int]:
@@ -27,6 +27,19 @@ def endless() -> pyrs.Stream[int]:
             n += 1
 
     return pyrs.from_iterable(count())
+
+
+class Overdue(pyrs.Publisher[int]):
+    """Has the deadline of a verification pass as soon as its ``subscribe`` has returned, and not before."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, source: Any) -> None:
+        self.source = source
+        self.seconds = 0.0
+        monkeypatch.setattr(playing, "monotonic", lambda: self.seconds)
+
+    def subscribe(self, subscriber: pyrs.Subscriber[int], /) -> None:
+        self.source.subscribe(subscriber)
+        self.seconds += 100.0
 
 
 class TestStepVerifier:
@@ -163,8 +176,8 @@ class TestStepVerifier:
         verifier = StepVerifier.create(endless()).expect_next_count(10**12).then_cancel()
         fails(lambda: verifier.verify(timeout=0.05), "nothing more within 0.05 seconds")
 
-    def test_nothing_comes_in_time(self) -> None:
-        publisher: TestPublisher[int] = TestPublisher()
+    def test_nothing_comes_in_time(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        publisher = Overdue(monkeypatch, TestPublisher[int]())
         for verifier, expected in (
             (StepVerifier.create(publisher).expect_next(1).then_cancel(), "expected: on_next(1)"),
             (StepVerifier.create(publisher).expect_complete(), "expected: on_complete"),
@@ -172,7 +185,8 @@ class TestStepVerifier:
             (StepVerifier.create(publisher).expect_no_event(60).then_cancel(), "expect_no_event(60)"),
         ):
             fails(lambda verifier=verifier: verifier.verify(timeout=0.01), expected, "nothing more within 0.01 seconds")  # type: ignore[misc]
-        publisher.assert_cancelled(4).assert_no_subscribers()
+        publisher.source.assert_cancelled(4).assert_no_subscribers()
+        monkeypatch.undo()
         never_begins: TestPublisher[int] = TestPublisher(Violation.NO_ON_SUBSCRIBE)
         verifier = StepVerifier.create(never_begins).expect_complete()
         fails(lambda: verifier.verify(timeout=0.01), "step 0 of 1, create(", "expected: on_subscribe")
@@ -307,10 +321,11 @@ class TestVirtualTime:
         for _ in range(2):  # each verification has a clock of its own
             assert verifier.verify() == 86_400.0
 
-    def test_too_early_and_too_late(self) -> None:
+    def test_too_early_and_too_late(self, monkeypatch: pytest.MonkeyPatch) -> None:
         verifier = StepVerifier.with_virtual_time(lambda: Ticks(10, 1)).expect_no_event(10).expect_next(0)
         fails(verifier.verify_complete, "expect_no_event(10)", "came: on_next(0)")
-        late = StepVerifier.with_virtual_time(lambda: Ticks(10, 1)).then_await(9).expect_next(0).expect_complete()
+        overdue = Overdue(monkeypatch, Ticks(10, 1))
+        late = StepVerifier.with_virtual_time(lambda: overdue).then_await(9).expect_next(0).expect_complete()
         fails(lambda: late.verify(timeout=0.05), "expected: on_next(0)", "nothing more within 0.05 seconds")
 
     def test_what_is_due_at_once_needs_no_waiting(self) -> None:

@@ -14,7 +14,7 @@ from pyrs import errors
 from pyrs.strictness import strict
 from pyrs.testing import TestPublisher, TestSubscriber, Violation
 
-DEADLINE = 10.0
+DEADLINE = 30.0
 
 
 class Wire(pyrs.Subscription):

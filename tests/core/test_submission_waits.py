@@ -31,7 +31,7 @@ class Interposed(deque[Any]):
 def finishes(action: Callable[[], object]) -> None:
     thread = threading.Thread(target=action, daemon=True)
     thread.start()
-    thread.join(10)
+    thread.join(30)
     assert not thread.is_alive()
 
 
@@ -165,6 +165,6 @@ def test_a_close_that_a_cancel_interrupts_ends_every_wait() -> None:
         thread.join(0.01)
         assert thread.is_alive()
     publisher.close()
-    thread.join(10)
+    thread.join(30)
     assert not thread.is_alive()
     assert len(outcome) == 1

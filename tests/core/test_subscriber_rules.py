@@ -120,9 +120,9 @@ def test_rule_2_7_a_consumer_with_a_buffer_requests_from_its_own_thread_alone(
             subscriber.on_subscribe(Subscription())
 
     threads: list[threading.Thread] = []
-    assert [n for n, _ in zip(pyrs.Stream(Watched()).to_iterable(prefetch=1, timeout=10), range(5), strict=False)]
+    assert [n for n, _ in zip(pyrs.Stream(Watched()).to_iterable(prefetch=1, timeout=30), range(5), strict=False)]
     for thread in threads:
-        thread.join(10)
+        thread.join(30)
     assert requesting == {threading.get_ident()}
 
 

@@ -43,7 +43,7 @@ class Slow(pyrs.Subscriber[Any]):
     def on_next(self, element: Any) -> None:
         self.signals.append("next")
         self.entered.set()
-        assert self.leave.wait(10)
+        assert self.leave.wait(30)
         self.signals.append("returned")
 
     def on_error(self, error: BaseException) -> None:
@@ -67,11 +67,11 @@ def test_rule_1_3_the_answer_to_a_wrong_request_waits_for_the_element_of_the_tai
         source.next(1, 2)
     thread = Thread(target=lambda: slow.subscription.request(9) if name == "scan" else source.complete())
     thread.start()
-    assert slow.entered.wait(10)
+    assert slow.entered.wait(30)
     slow.subscription.request(n)
     assert slow.signals == ["next"]
     slow.leave.set()
-    thread.join(10)
+    thread.join(30)
     assert slow.signals == ["next", "returned", "NonPositiveRequest"]
 
 

@@ -16,7 +16,7 @@ import pyrs
 from pyrs.testing import TestPublisher, TestSubscriber, Violation
 from tests.core.failing import fails
 
-DEADLINE = 10.0
+DEADLINE = 30.0
 
 
 @pytest.mark.parametrize("module", ["", ".publisher", ".subscriber", ".verifier"])

@@ -13,6 +13,7 @@ import pytest
 import pyrs
 from pyrs import schedulers
 from pyrs.errors import BufferOverflow, NonPositiveRequest, SchedulerClosed, StreamTimeout
+from pyrs.schedulers import delays
 from pyrs.testing import TestPublisher, TestSubscriber
 
 Operate = Callable[[pyrs.Stream[Any]], pyrs.Stream[Any]]
@@ -157,12 +158,12 @@ class TestEvery:
 
     def test_with_the_real_clock(self) -> None:
         stream = pyrs.range(100)
-        assert stream.sample(0.001).collect(timeout=10)[-1] == 99
-        assert stream.debounce(0.001).collect(timeout=10)[-1] == 99
-        assert stream.delay(0.001).collect(timeout=10) == list(range(100))
-        assert stream.delay_subscription(timedelta(milliseconds=1)).collect(timeout=10) == list(range(100))
-        assert stream.timeout(10).collect(timeout=10) == list(range(100))
-        assert stream.delay(0).collect(timeout=10) == list(range(100))
+        assert stream.sample(0.001).collect(timeout=30)[-1] == 99
+        assert stream.debounce(0.001).collect(timeout=30)[-1] == 99
+        assert stream.delay(0.001).collect(timeout=30) == list(range(100))
+        assert stream.delay_subscription(timedelta(milliseconds=1)).collect(timeout=30) == list(range(100))
+        assert stream.timeout(10).collect(timeout=30) == list(range(100))
+        assert stream.delay(0).collect(timeout=30) == list(range(100))
 
     def test_how_it_is_shown_and_what_it_refuses(self, every: Operate) -> None:
         (text,) = (text for text, operate in EVERY.items() if operate is every)
@@ -337,11 +338,11 @@ class TestTimeout:
             barrier = threading.Barrier(2)
 
             def ring(barrier: threading.Barrier = barrier, time: schedulers.VirtualTime = time) -> None:
-                barrier.wait(10)
+                barrier.wait(30)
                 time.advance_by(1)
 
             pool.execute(ring)
-            barrier.wait(10)
+            barrier.wait(30)
             if not publisher.cancel_count:
                 try:
                     publisher.next(1)
@@ -357,7 +358,7 @@ class TestTimeout:
                 assert isinstance(subscriber.error, StreamTimeout)
             outcomes["element" if subscriber.elements[:1] == [1] else "timeout"] += 1
             subscriber.assert_rules()
-        assert pool.close(10)
+        assert pool.close(30)
         assert sum(outcomes.values()) == 3000
 
     def test_debounce_and_sample_lose_no_last_element_to_a_race(self) -> None:
@@ -374,16 +375,16 @@ class TestTimeout:
             barrier = threading.Barrier(2)
 
             def ring(barrier: threading.Barrier = barrier, time: schedulers.VirtualTime = time) -> None:
-                barrier.wait(10)
+                barrier.wait(30)
                 time.advance_by(1)
 
             pool.execute(ring)
-            barrier.wait(10)
+            barrier.wait(30)
             publisher.next(1, 2, 3).complete()
             assert subscriber.await_complete()[-1] == 3
             assert subscriber.elements == sorted(set(subscriber.elements))
             subscriber.assert_rules()
-        assert pool.close(10)
+        assert pool.close(30)
 
 
 class TestInterval:
@@ -483,13 +484,20 @@ class TestTimer:
     ],
     ids=["debounce", "sample", "timeout", "delay", "delay_subscription", "buffer", "window", "retry"],
 )
-def test_a_scheduler_that_is_closed_while_a_timer_waits_fails_the_stream(operator: Any, dropped: Any) -> None:
+def test_a_scheduler_that_is_closed_while_a_timer_waits_fails_the_stream(
+    operator: Any, dropped: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     scheduler = schedulers.single()
     source: TestPublisher[int] = TestPublisher()
     subscriber: TestSubscriber[Any] = TestSubscriber(None)
+    start, over = scheduler.now(), threading.Event()
+    monkeypatch.setattr(delays, "monotonic", lambda: start)  # no time passes while the timer waits
     operator(pyrs.merge(pyrs.just(1), source), scheduler).subscribe(subscriber)
-    scheduler.close()
+    assert scheduler.close(30)
+    schedulers.default().schedule(over.set, 0.01)  # behind it in the timer: what else it tells comes before
+    monkeypatch.undo()
     subscriber.await_error(SchedulerClosed)
+    assert over.wait(30)
     dropped.take()
 
 

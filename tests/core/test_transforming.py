@@ -104,7 +104,7 @@ def test_requests_race_with_the_initial_value() -> None:
         start = threading.Barrier(3)
 
         def ask(start: threading.Barrier = start, subscriber: TestSubscriber[int] = subscriber) -> None:
-            start.wait(10)
+            start.wait(30)
             subscriber.request(1)
             subscriber.request(1)
 
@@ -112,7 +112,7 @@ def test_requests_race_with_the_initial_value() -> None:
         for thread in threads:
             thread.start()
         for thread in threads:
-            thread.join(10)
+            thread.join(30)
         assert subscriber.await_complete() == [0, 0, 1, 3, 6]
         subscriber.assert_rules()
 

@@ -352,7 +352,7 @@ def test_cancels_race_with_elements(what: str) -> None:
         start = threading.Barrier(3)
 
         def run(task: Callable[[], object], start: threading.Barrier = start) -> None:
-            start.wait(10)
+            start.wait(30)
             task()
 
         tasks = [windows.cancel, reader.cancel, lambda windows=windows: windows.request(3)]
@@ -360,7 +360,7 @@ def test_cancels_race_with_elements(what: str) -> None:
         for thread in threads:
             thread.start()
         for thread in threads:
-            thread.join(10)
+            thread.join(30)
         for window in windows.elements[1:]:
             listen(window).cancel()
         windows.assert_rules()
