@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 from py4j.java_gateway import JavaObject
-from py4j.protocol import Py4JError, Py4JNetworkError
+from py4j.protocol import EMPTY_RESPONSE, Py4JError, Py4JNetworkError
 
 from pyrs.errors import ConversionError, JvmError, JvmUnavailable
+from pyrs.jvm.gateways import py4j as carrier
 from pyrs.jvm.gateways.py4j import Py4JGateway, Py4JJava
 
 
@@ -66,17 +67,45 @@ def test_a_call_is_one_command_without_a_look_up() -> None:
     assert client.commands == ["c\no7\nexport\ni1\nn\nbTrue\nL1099511627776\nsa\\nb\ne\n"]
 
 
-def test_a_lost_connection_is_tried_again() -> None:
-    client = FakeClient("x", "x", "yi5")
+@pytest.fixture
+def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    seconds: list[float] = []
+    monkeypatch.setattr(carrier, "time", SimpleNamespace(sleep=seconds.append))
+    return seconds
+
+
+def cut_while_it_was_made(wrapped: bool) -> Py4JNetworkError:
+    lost = Py4JNetworkError("Answer from Java side is empty", when=EMPTY_RESPONSE)  # a ClientServer raises this
+    return (
+        Py4JNetworkError("An error occurred while trying to connect", lost) if wrapped else lost
+    )  # a JavaGateway that
+
+
+def test_a_lost_connection_is_tried_again(pauses: list[float]) -> None:
+    client = FakeClient("x", cut_while_it_was_made(False), cut_while_it_was_made(True), "yi5")
     assert Py4JJava(client).static("a.B", "m") == 5
-    assert len(client.commands) == 3
+    assert len(client.commands) == 4
+    assert pauses == sorted(pauses) and len(pauses) == 3
 
 
-def test_but_not_for_ever() -> None:
-    client = FakeClient(*["x"] * 9)
-    with pytest.raises(JvmUnavailable, match=r"127\.0\.0\.1:25333 \(the connection was lost three times\)"):
+@pytest.mark.parametrize("lost", ["x", cut_while_it_was_made(False), cut_while_it_was_made(True)])
+def test_but_not_for_ever(lost: str | Exception, pauses: list[float]) -> None:
+    client = FakeClient(*[lost] * 99)
+    with pytest.raises(JvmUnavailable, match=r"127\.0\.0\.1:25333 \(the connection was lost 7 times\)"):
         Py4JJava(client).static("a.B", "m")
-    assert len(client.commands) == 3
+    assert len(client.commands) == 7
+    assert sum(pauses) < 1
+
+
+@pytest.mark.parametrize(
+    "error",
+    [Py4JNetworkError("Cannot connect", ConnectionRefusedError()), ConnectionRefusedError("Connection refused")],
+)
+def test_a_gateway_that_cannot_be_dialled_is_asked_once(error: Exception, pauses: list[float]) -> None:
+    client = FakeClient(error)
+    with pytest.raises(JvmUnavailable, match=r"no JVM answers at 127\.0\.0\.1:25333 \(C.*connect again"):
+        Py4JJava(client).static("a.B", "m")
+    assert pauses == []
 
 
 def test_a_gateway_that_was_stopped() -> None:

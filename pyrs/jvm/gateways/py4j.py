@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ipaddress
 import os
+import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -28,7 +29,9 @@ __all__ = ["Py4JGateway", "Py4JJava"]
 
 T = TypeVar("T")
 
-_ATTEMPTS = 3
+_PAUSES = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.4)
+"""Seconds after each time that a command was lost: what cuts the connections will have passed."""
+
 _ARRAY = "java.lang.reflect.Array"
 
 
@@ -205,18 +208,33 @@ class Py4JJava:
         parts = "".join([self._part(argument) for argument in args])
         command = f"{header}{parts}{protocol.END_COMMAND_PART}"
         try:
-            # A Ctrl-C in any thread's own Py4J call resets the connections of all threads. What we send may arrive
-            # twice without harm, so it is sent again; a gateway that is gone raises instead, when it is dialled.
-            for _ in range(_ATTEMPTS):
-                answer = self._client.send_command(command)
-                if answer != protocol.ERROR:
-                    return protocol.get_return_value(answer, self._client, target_id, method)
+            answer = self._answer(command)
+            return protocol.get_return_value(answer, self._client, target_id, method)
         except Exception as error:
             translated = self.translate(error)
             if translated is error:
                 raise
             raise translated from translated.__cause__
-        raise self._gone("the connection was lost three times")
+
+    def _answer(self, command: str) -> str:
+        """Send until there is an answer.
+
+        A Ctrl-C in any thread's own Py4J call resets the connections of all threads, those too that are being made.
+        What we send may arrive twice without harm, so it is sent again; a gateway that is gone cannot be dialled.
+        """
+        for pause in _PAUSES:
+            try:
+                answer: str = self._client.send_command(command)
+            except protocol.Py4JNetworkError as error:
+                if not _was_cut(error):
+                    raise
+            except OSError as error:  # what a ClientServer raises that cannot dial
+                raise self._gone(str(error)) from error
+            else:
+                if answer != protocol.ERROR:
+                    return answer
+            time.sleep(pause)
+        raise self._gone(f"the connection was lost {len(_PAUSES)} times")
 
     def _part(self, argument: Any) -> str:
         if isinstance(argument, JavaObject):
@@ -243,6 +261,11 @@ def _endpoint(client: Any) -> tuple[str, str]:
     # A ClientServer's client keeps its parameters under a name of its own, and puts them where the address should be.
     parameters = getattr(client, "java_parameters", None) or client.gateway_parameters
     return str(parameters.address), str(parameters.port)
+
+
+def _was_cut(error: Any) -> bool:
+    """Whether a connection was lost that Py4J had made, and not yet proved itself on: it gives that up at once."""
+    return any(getattr(each, "when", None) is not None for each in (error, error.cause))
 
 
 def _is_loopback(address: str) -> bool:
