@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from pyrs.tck import PublisherVerification, Status, TestEnvironment, judge, verify
+from tests.tck.clock import Clock
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "referee.md").read_text(encoding="utf-8")
@@ -23,11 +24,13 @@ BLOCKS = re.findall(r"^```python\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
 @pytest.mark.parametrize("module", ["cases", "environment", "publisher_verification", "verdicts"])
 def test_examples_in_docstrings_run(module: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("PYRS_TCK_TIMEOUT_SCALE", raising=False)
+    Clock(monkeypatch)
     result = doctest.testmod(importlib.import_module(f"pyrs.tck.{module}"))
     assert result.attempted
     assert not result.failed
 
 
+@pytest.mark.timeout(300)
 def test_the_page_says_which_faults_the_first_example_has(tmp_path: Path) -> None:
     (tmp_path / "test_countdown.py").write_text(BLOCKS[0], encoding="utf-8")
     command = [
@@ -40,9 +43,9 @@ def test_the_page_says_which_faults_the_first_example_has(tmp_path: Path) -> Non
         "-k",
         "spec303_mustNot or spec309 or spec107_mustNot",
     ]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYRS_TCK_TIMEOUT_SCALE": "10"}
     ran = subprocess.run(
-        command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=100, check=False
+        command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=280, check=False
     )
     assert ran.returncode == 1
     assert "yet the recursive bound is 1 (rule 3.3)" in ran.stdout
@@ -50,7 +53,9 @@ def test_the_page_says_which_faults_the_first_example_has(tmp_path: Path) -> Non
     assert "received after the stream completed" in ran.stdout
 
 
-def test_the_subscriber_of_the_page_conforms() -> None:
+def test_the_subscriber_of_the_page_conforms(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DEFAULT_TIMEOUT_MILLIS", "30000")
+    Clock(monkeypatch)
     namespace: dict[str, object] = {"__name__": "page"}
     exec(compile(BLOCKS[1], "referee.md", "exec"), namespace)
     verification = namespace["MySubscriberVerification"]

@@ -22,19 +22,23 @@ from tests.tck.right import RightPublisher
 
 ROOT = Path(__file__).resolve().parents[2]
 
+pytestmark = pytest.mark.timeout(300)  # several processes are started, one after the other
+
 MODULE = '''
 from pyrs.tck import PublisherVerification, TestEnvironment
 from tests.tck.right import RightPublisher
 from tests.tck.wrong_publishers import OneTooMany
 
 class Mine(PublisherVerification):
-    environment = TestEnvironment(timeout=5, no_signals_timeout=0.01)
+    environment = TestEnvironment(
+        timeout=30, no_signals_timeout=0.01, reference_timeout=30, hook_timeout=30, deadline=90
+    )
 
     def create_publisher(self, elements):
         return RightPublisher(elements)
 
 class Wrong(Mine):
-    environment = TestEnvironment(timeout=0.5, no_signals_timeout=0.01)
+    environment = TestEnvironment(timeout=0.5, no_signals_timeout=0.01, hook_timeout=30, deadline=90)
 
     def create_publisher(self, elements):
         return OneTooMany(elements)
@@ -59,7 +63,7 @@ def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
         env=environment,
         capture_output=True,
         text=True,
-        timeout=100,
+        timeout=250,
         check=False,
     )
 
@@ -172,6 +176,8 @@ def test_each_set_of_parameters_has_a_lateness_of_its_own(project: Path) -> None
 import pytest, threading
 
 class Both(Mine):
+    environment = TestEnvironment(timeout=30, no_signals_timeout=0.01, hook_timeout=5, deadline=90)
+
     @pytest.fixture(params=["blocks", "is right"], autouse=True)
     def choose(self, request):
         self.kind = request.param
@@ -211,7 +217,7 @@ def test_a_run_without_a_verification_imports_nothing_of_the_referee(tmp_path: P
     )
     alone = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONPATH": str(ROOT), "PYTEST_ADDOPTS": ""}
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "pyrs.pytest_plugin"]
-    ran = subprocess.run(command, cwd=tmp_path, env=alone, capture_output=True, text=True, timeout=60, check=False)
+    ran = subprocess.run(command, cwd=tmp_path, env=alone, capture_output=True, text=True, timeout=250, check=False)
     assert ran.returncode == 0, ran.stdout + ran.stderr
     assert "1 passed" in ran.stdout
 
@@ -407,7 +413,7 @@ def test_find_wants_a_verification() -> None:
 
 
 class _Right(PublisherVerification[Any]):
-    environment = TestEnvironment(timeout=5, no_signals_timeout=0.01)
+    environment = TestEnvironment(timeout=30, no_signals_timeout=0.01, hook_timeout=30, deadline=90)
     skip_tests: ClassVar[dict[str, str]] = {
         "stochastic_spec103_mustSignalOnMethodsSequentially": "it takes long to fail",
         **{name: "threads" for name in PublisherVerification.test_names() if name.startswith("beyond_")},
@@ -428,7 +434,7 @@ from pyrs.tck import PublisherVerification, TestEnvironment
 from tests.tck.right import RightPublisher
 
 class _Bad(PublisherVerification):
-    environment = TestEnvironment(timeout=5, no_signals_timeout=0.01, hook_timeout=1)
+    environment = TestEnvironment(timeout=30, no_signals_timeout=0.01, hook_timeout=5, deadline=90)
     skip_tests = {name: "to be short" for name in PublisherVerification.test_names() if "spec105_must" not in name}
 
 class Nothing(_Bad):
@@ -481,7 +487,7 @@ def test_a_publisher_that_is_not_made_is_told_and_the_run_goes_on(tmp_path: Path
         "create_publisher(3) returned None, which has no subscribe()",
         "create_publisher(3) raised OSError: the database is away",
         "SystemExit: 3",
-        "create_publisher(3) did not return within 1000 ms",
+        "create_publisher(3) did not return within 5000 ms",
     ):
         assert words in said
     assert "threading.Event().wait()" in said, "where it blocks"
