@@ -13,7 +13,7 @@ import pytest
 import pyrs
 from pyrs import schedulers
 from pyrs.errors import BufferOverflow, NonPositiveRequest, SchedulerClosed, StreamTimeout
-from pyrs.schedulers import delays
+from pyrs.schedulers import delays, threads
 from pyrs.testing import TestPublisher, TestSubscriber
 
 Operate = Callable[[pyrs.Stream[Any]], pyrs.Stream[Any]]
@@ -491,7 +491,8 @@ def test_a_scheduler_that_is_closed_while_a_timer_waits_fails_the_stream(
     source: TestPublisher[int] = TestPublisher()
     subscriber: TestSubscriber[Any] = TestSubscriber(None)
     start, over = scheduler.now(), threading.Event()
-    monkeypatch.setattr(delays, "monotonic", lambda: start)  # no time passes while the timer waits
+    for clock in (delays, threads):
+        monkeypatch.setattr(clock, "monotonic", lambda: start)  # no time passes while the timer waits
     operator(pyrs.merge(pyrs.just(1), source), scheduler).subscribe(subscriber)
     assert scheduler.close(30)
     schedulers.default().schedule(over.set, 0.01)  # behind it in the timer: what else it tells comes before
