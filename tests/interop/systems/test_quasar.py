@@ -12,6 +12,7 @@ from pyrs.errors import JavaError
 from pyrs.jvm import Bridge, JavaObject
 from tests.interop.harness import DEADLINE, Recorder, Watched
 from tests.interop.systems.system import System
+from tests.waiting import eventually
 
 SYSTEM = System(
     name="Quasar",
@@ -60,11 +61,11 @@ class TestChannelIntoPython:
         recipe.from_channel(bridge, channel).subscribe(received)
         sent(bridge, channel, 0, 3 + CAPACITY)
         assert not channel.trySend(-1), "three were asked for, and the channel is full again"
-        assert received.elements == [0, 1, 2]
+        assert received.wait_elements(3) == [0, 1, 2]
         received.subscribed().request(1)
         sent(bridge, channel, 7, 1)
         assert not channel.trySend(-1)
-        assert received.elements == [0, 1, 2, 3]
+        assert received.wait_elements(4) == [0, 1, 2, 3]
         received.subscribed().cancel()
         sent(bridge, channel, 8, 1)  # a closed channel takes anything, and throws it away
         assert list(recipe.received(bridge, channel)) == [4, 5, 6, 7]
@@ -79,8 +80,9 @@ class TestChannelIntoPython:
         sent(bridge, channel, 0, 1)
         received.wait_elements(1)
         received.subscribed().cancel()
+        # The fiber waits inside of the channel, which has one receiver at a time, until the cancel has closed it.
+        eventually(channel.isClosed, "the cancel has not closed it")
         assert list(recipe.received(bridge, channel)) == []
-        assert channel.isClosed()
 
     def test_error(self, bridge: Bridge, channel: JavaObject, recipe: ModuleType) -> None:
         received = Recorder(initial=5)
@@ -101,10 +103,10 @@ class TestPythonIntoChannel:
         source = Watched(lambda: itertools.count(1))
         port = recipe.as_channel(bridge, source, CAPACITY)
         assert list(itertools.islice(recipe.received(bridge, port), 6)) == [1, 2, 3, 4, 5, 6]
-        assert source.requested <= 6 + CAPACITY
+        eventually(lambda: source.emitted == 6 + CAPACITY, lambda: f"{source.emitted} were emitted")
         port.close()
         assert source.cancelled.wait(DEADLINE)
-        assert source.emitted == source.requested
+        assert source.requested == source.emitted == 6 + CAPACITY
 
     def test_error(self, bridge: Bridge, recipe: ModuleType) -> None:
         failure = LookupError("no third")
