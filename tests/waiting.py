@@ -5,7 +5,8 @@ from __future__ import annotations
 import gc
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 DEADLINE = 30.0
 """Seconds; what never comes fails so late, and only that: a slow machine must not."""
@@ -38,3 +39,18 @@ def collected(condition: Callable[[], object], what: Message = "something still 
         return condition()
 
     eventually(so, what)
+
+
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """Collects no garbage inside: where an interrupt or the end of the stack must not strike a finalizer of others.
+
+    Python swallows what a finalizer or the callback of a weak reference raises.
+    """
+    before = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if before:
+            gc.enable()

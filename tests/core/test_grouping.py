@@ -16,7 +16,7 @@ import pyrs
 from pyrs.errors import BufferOverflow
 from pyrs.testing import TestPublisher, TestSubscriber
 from tests.core.modelling import NUMBERS, WAYS, Counting, quick
-from tests.waiting import collected
+from tests.waiting import collected, uncollected
 
 Groups = TestSubscriber[Any]
 
@@ -283,9 +283,10 @@ def test_the_end_of_many_groups_takes_a_time_for_each_and_not_for_each_two(error
         before = sys.getprofile()
         sys.setprofile(counting)
         try:
-            source.complete() if error is None else source.error(error)
-            for each in listeners:
-                each.request(1)
+            with uncollected():  # the calls of finalizers are no part of it
+                source.complete() if error is None else source.error(error)
+                for each in listeners:
+                    each.request(1)
         finally:
             sys.setprofile(before)
         for each in listeners:

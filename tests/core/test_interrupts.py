@@ -12,6 +12,7 @@ import pytest
 
 import pyrs
 from pyrs import sinks
+from tests.waiting import uncollected
 
 ROUNDS = 150
 
@@ -24,10 +25,13 @@ OPERATORS: dict[str, Callable[[pyrs.Stream[int]], pyrs.Stream[int]]] = {
     "take_until": lambda stream: stream.take_until(pyrs.never()),
 }
 
-pytestmark = pytest.mark.skipif(
-    not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread(),
-    reason="the system has no timer that interrupts",
-)
+pytestmark = [
+    pytest.mark.skipif(
+        not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread(),
+        reason="the system has no timer that interrupts",
+    ),
+    pytest.mark.timeout(method="thread"),  # the other way wants the timer that these tests have
+]
 
 
 class Struck(KeyboardInterrupt):
@@ -47,15 +51,10 @@ def interrupts(dropped: Any) -> Iterator[None]:
 
 
 def push_until_struck(push: Callable[[int], object]) -> None:
-    try:
-        try:
-            signal.setitimer(signal.ITIMER_REAL, random.uniform(0.00002, 0.0006))
-            while True:
-                push(1)
-        finally:
-            signal.setitimer(signal.ITIMER_REAL, 0)
-    except Struck:
-        pass
+    with uncollected(), pytest.raises(Struck):
+        signal.setitimer(signal.ITIMER_REAL, random.uniform(0.00002, 0.0006))
+        while True:
+            push(1)
 
 
 @pytest.mark.parametrize("name", sorted(OPERATORS))
@@ -63,13 +62,14 @@ def test_a_stream_that_lives_on_goes_on(name: str) -> None:
     for _ in range(ROUNDS):
         emitters: list[Any] = []
         seen: list[int] = []
-        OPERATORS[name](pyrs.create(emitters.append)).subscribe(on_next=seen.append)
+        subscription = OPERATORS[name](pyrs.create(emitters.append)).subscribe(on_next=seen.append)
         emitter = emitters[0]
         push_until_struck(emitter.next)
         before = len(seen)
         for _ in range(3):
             emitter.next(2)
         assert emitter.cancelled or len(seen) > before
+        subscription.cancel()  # or the timers of timeout() would go off in the midst of other tests
 
 
 @pytest.mark.parametrize("make", [sinks.multicast, sinks.multicast_best_effort, sinks.replay])

@@ -12,6 +12,7 @@ import pytest
 
 import pyrs
 from pyrs.testing import TestSubscriber
+from tests.waiting import uncollected
 
 
 @pytest.mark.parametrize("way", ["list", "generator", "staged"])
@@ -82,7 +83,7 @@ def test_an_interrupt_at_any_moment_leaves_no_stream_stuck(dropped: Any) -> None
 
         thread = threading.Thread(target=interrupt)
         thread.start()
-        with pytest.raises(KeyboardInterrupt):
+        with uncollected(), pytest.raises(KeyboardInterrupt):
             pyrs.range(10**9).map(lambda n: n).subscribe(subscriber)
         thread.join(30)
         subscription, seen = subscriber.subscription, subscriber.seen
