@@ -280,6 +280,8 @@ class MapProcessor(Processor[Any, Any]):
         self._upstream: Subscription | None = None
         self._downstream: Subscriber[Any] | None = None
         self._joined = False
+        self._begun = False
+        self._ending: Callable[[Subscriber[Any]], None] | None = None
 
     def subscribe(self, subscriber: Subscriber[Any], /) -> None:
         with self._lock:
@@ -297,24 +299,40 @@ class MapProcessor(Processor[Any, Any]):
                 return
             self._joined = True
         self._downstream.on_subscribe(self._upstream)
+        with self._lock:
+            self._begun = True
+            ending = self._ending
+        if ending is not None:
+            ending(self._downstream)
 
     def on_next(self, element: Any, /) -> None:
         assert self._downstream is not None and self._upstream is not None
+        if self._ending is not None:  # it was cancelled, and has not heard of it yet
+            return
         try:
             result = self._function(element)
         except Exception as error:
             self._upstream.cancel()
-            self._downstream.on_error(error)
+            self.on_error(error)
             return
         self._downstream.on_next(result)
 
     def on_error(self, error: BaseException, /) -> None:
-        assert self._downstream is not None
-        self._downstream.on_error(error)
+        self._end(lambda downstream: downstream.on_error(error))
 
     def on_complete(self) -> None:
+        self._end(lambda downstream: downstream.on_complete())
+
+    def _end(self, ending: Callable[[Subscriber[Any]], None]) -> None:
+        """Upstream may end before anybody has subscribed: who comes hears of it then."""
+        with self._lock:
+            if self._ending is not None:
+                return
+            self._ending = ending
+            if not self._begun:
+                return
         assert self._downstream is not None
-        self._downstream.on_complete()
+        ending(self._downstream)
 
 
 @contextlib.contextmanager

@@ -15,7 +15,7 @@ from tests.interop.harness import Java
 class Reactor:
     name = "reactor"
     error_overtakes = False
-    """Whether an error is delivered ahead of the elements that are still in the library's own buffer."""
+    """Whether an error is delivered ahead of, or in place of, the elements that are in the library's own buffer."""
 
     def __init__(self, bridge: Bridge, java: Java) -> None:
         self.bridge = bridge
@@ -82,6 +82,7 @@ class RxJava(Reactor):
 
 class Akka(Reactor):
     name = "akka"
+    error_overtakes = True
 
     def __init__(self, bridge: Bridge, java: Java) -> None:
         super().__init__(bridge, java)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import weakref
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ import pyrs
 from pyrs.errors import CallTimeout, JavaError
 from pyrs.jvm import Bridge, JavaFuture
 from tests.interop.harness import DEADLINE, MILLISECONDS, Java, Recorder
+from tests.waiting import collected
 
 FUNCTION = "java.util.function.Function"
 FLUX = "reactor.core.publisher.Flux"
@@ -163,10 +165,14 @@ class TestCallables:
 
     @pytest.mark.parametrize("interface", ["java.util.List", "java.lang.String", "no.such.Interface"])
     def test_not_a_single_method_interface(self, bridge: Bridge, interface: str) -> None:
-        handles = bridge.stats()["handles"]
+        def function(argument: object) -> object:
+            return argument
+
+        held = weakref.ref(function)
         with pytest.raises((JavaError, TypeError), match=interface.rpartition(".")[2]):
-            bridge.to_jvm_callable(len, interface)
-        assert bridge.stats()["handles"] == handles
+            bridge.to_jvm_callable(function, interface)
+        del function
+        collected(lambda: held() is None, "the bridge still holds the function")
 
 
 class TestCompletionStages:

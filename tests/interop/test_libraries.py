@@ -121,12 +121,15 @@ class TestAsSink:
         assert source.requested <= MANY + WINDOW
 
     def test_error(self, library: Reactor, bridge: Bridge, java: Java, recorder: Any) -> None:
-        library.run(
-            library.from_publisher(bridge.to_jvm(Watched(lambda: iter([1, 2]), LookupError("no third")))), recorder
-        )
+        def two() -> Iterator[int]:
+            yield from (1, 2)
+            if library.error_overtakes:
+                assert java.call(recorder, "awaitElements", 2, MILLISECONDS)
+
+        source = Watched(two, LookupError("no third"))
+        library.run(library.from_publisher(bridge.to_jvm(source)), recorder)
         assert java.call(recorder, "awaitEnd", MILLISECONDS) == "error"
-        if not library.error_overtakes:
-            assert java.call(recorder, "text") == "1 2"
+        assert java.call(recorder, "text") == "1 2"
         assert java.call(recorder, "errorClass").startswith("io.pyrs.")
         assert "no third" in java.call(recorder, "errorMessage")
 
@@ -201,6 +204,15 @@ class TestPythonInTheMiddle:
         assert java.call(recorder, "awaitEnd", MILLISECONDS) == "complete"
         assert java.call(recorder, "text") == " ".join(map(str, range(10, 10 * MANY + 1, 10)))
 
+    def test_a_processor_that_has_failed_before_anybody_subscribes(
+        self, library: Reactor, bridge: Bridge, java: Java, recorder: Any
+    ) -> None:
+        throwable = java.static("interop.Sources", "failure", "too early")
+        processor = bridge.to_jvm(MapProcessor(lambda x: x))
+        library.run(library.through_processor(library.failed(throwable), processor), recorder)
+        assert java.call(recorder, "awaitEnd", MILLISECONDS) == "error"
+        assert java.static("interop.Functions", "same", java.call(recorder, "error"), throwable)
+
     def test_java_cancels_what_is_above_python(self, library: Reactor, bridge: Bridge, java: Java, watch: Any) -> None:
         recorder = java.new("interop.Recorder", 5)
         library.run(library.through_stage(library.numbers(ENDLESS, watch), lambda s: s.map(lambda x: x)), recorder)
@@ -221,6 +233,8 @@ class TestPythonInTheMiddle:
     ) -> None:
         def fails_at_three(x: int) -> int:
             if x == 3:
+                if library.error_overtakes:
+                    assert java.call(recorder, "awaitElements", 2, MILLISECONDS)
                 raise ValueError("three is too many")
             return x
 

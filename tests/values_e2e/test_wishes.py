@@ -177,4 +177,4 @@ class TestConvert:
 
     def test_a_wish_that_is_none(self, bridge: Bridge, lists: Any) -> None:
         with pytest.raises(Exception, match="convert"):
-            bridge.from_jvm(lists, convert="everything").collect(timeout=5)
+            bridge.from_jvm(lists, convert="everything").collect(timeout=DEADLINE)
