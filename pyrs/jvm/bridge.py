@@ -252,6 +252,10 @@ class Bridge:
                 Short, Byte) leave in it where they fit.
             convert: what the function wants of foreign types (see `from_jvm`).
             exact: pass demand one to one, on both sides of the stage.
+
+        Raises:
+            JavaError: the interface has no such method.
+            LinkClosed: the bridge was closed.
         """
         if not callable(function):
             raise TypeError(f"to_jvm_stage takes a function from Stream to Publisher, not {type(function).__name__}")

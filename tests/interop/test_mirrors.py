@@ -157,6 +157,14 @@ def test_a_stage_that_raises_when_it_is_assembled(bridge: Bridge, java: Java) ->
     assert received.failed() is error
 
 
+@pytest.mark.parametrize(
+    "interface", ["java.lang.Runnable", "java.util.function.Supplier", "java.util.function.Predicate"]
+)
+def test_an_interface_that_is_no_stage(interface: str, bridge: Bridge) -> None:
+    with pytest.raises(JavaError, match=f"take a Publisher and give one, as .*Function does; {interface} has "):
+        bridge.to_jvm_stage(lambda stream: stream, interface=interface)
+
+
 def test_a_stage_that_gives_no_publisher(bridge: Bridge, java: Java) -> None:
     flux = java.static("reactor.core.publisher.Flux", "range", 1, 3)
     deferred = java.call(flux, "transformDeferred", bridge.to_jvm_stage(lambda stream: 5))

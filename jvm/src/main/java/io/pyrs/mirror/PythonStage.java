@@ -1,6 +1,7 @@
 package io.pyrs.mirror;
 
 import io.pyrs.link.Families;
+import io.pyrs.link.Invocation;
 import io.pyrs.link.Reference;
 import io.pyrs.link.Session;
 import io.pyrs.link.StreamOptions;
@@ -22,6 +23,11 @@ public final class PythonStage extends PythonFunction {
 
     private PythonStage(Session session, Reference reference, Class<?> type, StreamOptions options) {
         super(session, reference, type);
+        Method method = Invocation.singleMethod(type);
+        if (method.getParameterCount() == 0 || method.getReturnType().isPrimitive()) {
+            throw new IllegalArgumentException("a stage has to take a Publisher and give one, as java.util.function.Function does; "
+                    + type.getName() + " has " + method);
+        }
         this.options = options;
     }
 
