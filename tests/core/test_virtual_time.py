@@ -8,7 +8,7 @@ import threading
 from typing import Any, NamedTuple
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pyrs import schedulers
@@ -82,7 +82,6 @@ class Model:
         self.now = end
 
 
-@settings(deadline=None)
 @given(PLANS, st.lists(st.integers(0, 5), max_size=5))
 def test_is_what_the_model_does(plans: list[Planned], steps: list[int]) -> None:
     real, model = Real(), Model()
