@@ -10,6 +10,7 @@ import pytest
 import pyrs
 from pyrs._core.executor import DaemonExecutor
 from pyrs._core.guard import GuardedPublisher
+from tests.waiting import DEADLINE
 
 
 class Hidden(pyrs.Publisher[Any]):
@@ -70,7 +71,7 @@ class _RedirectedSubscription(pyrs.Subscription):
 def executor() -> Iterator[DaemonExecutor]:
     executor = DaemonExecutor("test", idle_seconds=1.0)
     yield executor
-    assert executor.shutdown(10.0)
+    assert executor.shutdown(DEADLINE)
 
 
 @pytest.fixture
@@ -113,7 +114,11 @@ class Dropped:
 
     def __init__(self) -> None:
         self.errors: list[BaseException] = []
-        self.elements = 0
+        self.counts: list[int] = []  # of elements; a sum of two threads' could lose one
+
+    @property
+    def elements(self) -> int:
+        return sum(self.counts)
 
     def take(self) -> list[BaseException]:
         """What was dropped; of what a strict guard says about a Subscriber that raised (2.13), what it raised."""
@@ -125,12 +130,8 @@ class Dropped:
 def dropped() -> Iterator[Dropped]:
     """Record what is dropped, and fail the test that drops something unexpectedly."""
     record = Dropped()
-
-    def count(elements: int, where: str) -> None:
-        record.elements += elements
-
     error_hook = pyrs.set_error_hook(lambda error, where: record.errors.append(error))
-    element_hook = pyrs.set_element_hook(count)
+    element_hook = pyrs.set_element_hook(lambda elements, where: record.counts.append(elements))
     yield record
     pyrs.set_error_hook(error_hook)
     pyrs.set_element_hook(element_hook)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import itertools
 import threading
 from collections.abc import Callable, Iterable, Iterator
@@ -15,6 +14,7 @@ import pyrs
 from pyrs.aio.iteration import _Inbox
 from pyrs.aio.waking import AsyncioWaker
 from pyrs.testing import TestSubscriber
+from tests.waiting import DEADLINE
 
 Source = Callable[[Iterable[Any]], pyrs.Stream[Any]]
 Wrap = Callable[[Any], pyrs.Stream[Any]]
@@ -98,7 +98,7 @@ def test_a_batch_from_another_thread_wakes_the_loop_once() -> None:
             loop.call_soon_threadsafe = counting  # type: ignore[method-assign]
             sender = threading.Thread(target=lambda: [manual.subscriber.on_next(n) for n in range(500)])
             sender.start()
-            sender.join(10)  # the loop does not run meanwhile
+            sender.join(DEADLINE)  # the loop does not run meanwhile
             loop.call_soon_threadsafe = threadsafe  # type: ignore[method-assign]
             received = [await waiting, *[await elements.__anext__() for _ in range(499)]]
             assert received == list(range(500))
@@ -151,8 +151,6 @@ def test_a_cancelled_task_cancels() -> None:
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        gc.collect()
-        await asyncio.sleep(0)
         assert manual.cancelled.is_set()
 
     asyncio.run(main())
@@ -183,7 +181,6 @@ def test_a_closed_loop_cancels_upstream() -> None:
     manual.subscribe(inbox)
     waiting = loop.create_task(waker.wait(inbox.is_ready))
     loop.run_until_complete(asyncio.sleep(0))
-    waker._loop_thread = -1  # signals come from another thread
     waiter = waker._waiter
     waiting.cancel()
     with pytest.raises(asyncio.CancelledError):

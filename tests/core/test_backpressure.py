@@ -12,6 +12,7 @@ import pyrs
 from pyrs import schedulers
 from pyrs.errors import BufferOverflow, NonPositiveRequest
 from pyrs.testing import TestPublisher, TestSubscriber
+from tests.waiting import DEADLINE
 
 Wrap = Callable[[Any], pyrs.Stream[Any]]
 Operate = Callable[[pyrs.Stream[Any]], pyrs.Stream[Any]]
@@ -48,7 +49,7 @@ def unbounded(request: pytest.FixtureRequest) -> Operate:
 
 class TestEvery:
     def test_with_unbounded_demand_every_element_passes(self, source: Wrap, every: Operate) -> None:
-        assert every(source(range(1000))).collect(timeout=10) == list(range(1000))
+        assert every(source(range(1000))).collect(timeout=DEADLINE) == list(range(1000))
 
     def test_take_behind_it_cancels_upstream(self, every: Operate) -> None:
         publisher: TestPublisher[int] = TestPublisher()
@@ -134,17 +135,17 @@ class TestAhead:
             barrier = threading.Barrier(3)
 
             def ask(barrier: threading.Barrier = barrier, who: TestSubscriber[int] = subscriber) -> None:
-                barrier.wait(10)
+                barrier.wait(DEADLINE)
                 for _ in range(20):
                     who.request(1)
 
             pool.execute(ask)
             pool.execute(ask)
-            barrier.wait(10)
+            barrier.wait(DEADLINE)
             subscriber.request(1)
             assert subscriber.await_complete() == list(range(40))
             subscriber.assert_rules()
-        assert pool.close(10)
+        assert pool.close(DEADLINE)
 
     def test_what_it_refuses(self) -> None:
         stream = pyrs.just(1)
@@ -279,23 +280,23 @@ class TestUnbounded:
                 done: threading.Event = done,
                 subscriber: TestSubscriber[int] = subscriber,
             ) -> None:
-                barrier.wait(10)
+                barrier.wait(DEADLINE)
                 for _ in range(count + 1):
                     subscriber.request(1)
                 done.set()
 
             pool.execute(ask)
-            barrier.wait(10)
-            dropped.elements = 0
+            barrier.wait(DEADLINE)
+            dropped.counts.clear()
             for n in range(count):
                 if not publisher.cancel_count:
                     publisher.next(n)
             if not publisher.cancel_count:
                 publisher.complete()
-            assert done.wait(10)
+            assert done.wait(DEADLINE)
             subscriber.await_end()
             assert subscriber.elements == sorted(set(subscriber.elements))
             if subscriber.completed:
                 assert len(subscriber.elements) + dropped.elements == count
             subscriber.assert_rules()
-        assert pool.close(10)
+        assert pool.close(DEADLINE)

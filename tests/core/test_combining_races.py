@@ -13,6 +13,7 @@ import pytest
 import pyrs
 from pyrs._core.executor import DaemonExecutor
 from pyrs.testing import TestSubscriber
+from tests.waiting import DEADLINE
 
 SOURCES = 4
 
@@ -52,7 +53,7 @@ class _Emission(pyrs.Subscription):
     def run(self) -> None:
         for number in range(self.emitter.count):
             with self.changed:
-                assert self.changed.wait_for(lambda: self.demand or self.cancelled, 30)
+                assert self.changed.wait_for(lambda: self.demand or self.cancelled, DEADLINE)
                 if self.cancelled:
                     return
                 self.demand -= 1
@@ -83,12 +84,12 @@ def test_requests_and_cancels_race_with_four_threads_that_emit(way: str, executo
         start = threading.Barrier(3 + cancels)
 
         def ask(subscriber: TestSubscriber[Any], start: threading.Barrier, times: int) -> None:
-            start.wait(30)
+            start.wait(DEADLINE)
             for _ in range(times):
                 subscriber.request(1)
 
         def cancel(subscriber: TestSubscriber[Any], start: threading.Barrier, times: int) -> None:
-            start.wait(30)
+            start.wait(DEADLINE)
             subscriber.cancel()
 
         threads = [
@@ -98,9 +99,9 @@ def test_requests_and_cancels_race_with_four_threads_that_emit(way: str, executo
         for thread in threads:
             thread.start()
         MERGING[way]([Emitter(name, count, executor) for name in range(SOURCES)]).subscribe(subscriber)
-        start.wait(30)
+        start.wait(DEADLINE)
         for thread in threads:
-            thread.join(30)
+            thread.join(DEADLINE)
             assert not thread.is_alive()
         if not cancels:
             assert len(subscriber.await_complete()) == SOURCES * count
@@ -181,7 +182,7 @@ def test_no_lock_is_held_while_the_subscriber_runs(way: str, executor: DaemonExe
 
         helper = threading.Thread(target=ask)
         helper.start()
-        helper.join(10)
+        helper.join(DEADLINE)
         assert not helper.is_alive()
 
     making = MERGING[way] if way in MERGING else EXACT[way][0]

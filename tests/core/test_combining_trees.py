@@ -84,7 +84,7 @@ def ways_of(hidden: Wrap, elsewhere: Wrap) -> Ways:
     }
 
 
-many = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+many = settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 
 
 @many

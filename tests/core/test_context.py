@@ -17,6 +17,7 @@ import pyrs
 from pyrs import schedulers
 from pyrs._core.context import bound, bound_executor, capture, in_context
 from pyrs._core.fusion import IteratorConsumer
+from tests.waiting import DEADLINE
 
 variable = ContextVar("variable", default="nothing")
 
@@ -60,13 +61,13 @@ def test_a_bound_task_sees_it_again_and_again_and_inside_itself(context: Context
 def test_bound_tasks_run_at_the_same_time(context: Context) -> None:
     barrier = threading.Barrier(3)
     seen: list[str] = []
-    task = bound(lambda: (barrier.wait(10), seen.append(variable.get())), context)
+    task = bound(lambda: (barrier.wait(DEADLINE), seen.append(variable.get())), context)
     threads = [threading.Thread(target=task) for _ in range(2)]
     for thread in threads:
         thread.start()
-    barrier.wait(10)
+    barrier.wait(DEADLINE)
     for thread in threads:
-        thread.join(10)
+        thread.join(DEADLINE)
     assert seen == ["mine", "mine"]
 
 
@@ -85,8 +86,8 @@ def test_a_bound_executor_takes_it_to_the_scheduler_s_thread(
 
     # Whoever brings the task, here a thread that has another context, does not matter.
     threading.Thread(target=lambda: (variable.set("theirs"), execute(task), execute(task))).start()
-    assert done.acquire(timeout=10)
-    assert done.acquire(timeout=10)
+    assert done.acquire(timeout=DEADLINE)
+    assert done.acquire(timeout=DEADLINE)
     assert seen == ["mine", "mine"]
 
 
@@ -97,8 +98,8 @@ def test_a_bound_executor_takes_it_to_a_loop(context: Context) -> None:
         execute = bound_executor(schedulers.asyncio(), context)
         thread = threading.Thread(target=execute, args=(lambda: (seen.append(variable.get()), done.set()),))
         thread.start()
-        await asyncio.wait_for(done.wait(), 10)
-        thread.join(10)
+        await asyncio.wait_for(done.wait(), DEADLINE)
+        thread.join(DEADLINE)
         return seen
 
     assert asyncio.run(main()) == ["mine"]
@@ -109,7 +110,7 @@ def test_the_scheduler_of_use_is_carried_too() -> None:
     done = threading.Event()
     with schedulers.use(schedulers.VirtualTime()) as time:
         schedulers.default().execute(bound(lambda: (seen.append(schedulers.current()), done.set()), capture()))
-    assert done.wait(10)
+    assert done.wait(DEADLINE)
     assert seen == [time]
 
 
@@ -167,7 +168,7 @@ def subscribed(source: pyrs.Publisher[Any], subscriber: Recorder) -> None:
         source.subscribe(in_context(subscriber))
 
     Context().run(subscribe)
-    assert subscriber.over.wait(10)
+    assert subscriber.over.wait(DEADLINE)
 
 
 @pytest.mark.parametrize("far", [False, True])
@@ -249,7 +250,7 @@ class Elsewhere(pyrs.Publisher[int]):
 
         thread = threading.Thread(target=lambda: Context().run(signal))
         thread.start()
-        thread.join(10)
+        thread.join(DEADLINE)
 
 
 @pytest.mark.parametrize(
@@ -268,7 +269,7 @@ def test_a_strangers_publisher_signals_in_the_context_of_whoever_subscribed(thro
     seen: list[str] = []
     token = variable.set("mine")
     try:
-        through(pyrs.Stream(Elsewhere())).map(lambda n: seen.append(variable.get()) or n).collect(timeout=10)
+        through(pyrs.Stream(Elsewhere())).map(lambda n: seen.append(variable.get()) or n).collect(timeout=DEADLINE)
     finally:
         variable.reset(token)
     assert seen == ["mine"] * 3
@@ -301,8 +302,8 @@ def test_a_request_from_elsewhere_signals_in_the_context_of_whoever_subscribed(m
         variable.reset(token)
     thread = threading.Thread(target=lambda: Context().run(subscription.request, 10))
     thread.start()
-    thread.join(10)
-    assert ended.wait(10)
+    thread.join(DEADLINE)
+    assert ended.wait(DEADLINE)
     assert set(seen) == {"mine"}
 
 
@@ -316,7 +317,7 @@ def test_whoever_completes_a_future_elsewhere_signals_in_the_context_of_whoever_
         variable.reset(token)
     thread = threading.Thread(target=lambda: Context().run(future.set_result, 1))
     thread.start()
-    thread.join(10)
+    thread.join(DEADLINE)
     assert seen == ["mine"]
 
 

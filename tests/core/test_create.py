@@ -407,7 +407,7 @@ def test_pushed_by_many_threads_one_at_a_time_and_none_lost() -> None:
 def test_races_of_push_request_and_cancel(overflow: str, dropped: Dropped) -> None:
     """Never more than was demanded, in order, and every element either signalled, held or told of."""
     for round_number in range(300):
-        dropped.elements = 0
+        dropped.counts.clear()
         subscriber, emitter = subscribed(overflow=overflow, capacity=3)
         barrier = threading.Barrier(3)
 

@@ -10,6 +10,7 @@ import pytest
 
 import pyrs
 from pyrs.testing import TestSubscriber
+from tests.waiting import DEADLINE
 
 
 class Resource:
@@ -171,14 +172,14 @@ class TestUsing:
             pyrs.using(lambda resource=resource: resource, lambda _: pyrs.just(1)).subscribe(subscriber)  # type: ignore[misc]
 
             def cancel(subscriber: TestSubscriber[int] = subscriber, barrier: threading.Barrier = barrier) -> None:
-                barrier.wait(10)
+                barrier.wait(DEADLINE)
                 subscriber.cancel()
 
             thread = threading.Thread(target=cancel)
             thread.start()
-            barrier.wait(10)
+            barrier.wait(DEADLINE)
             subscriber.request(1)
-            thread.join(10)
+            thread.join(DEADLINE)
             assert resource.diary == ["enter", "exit"]
 
     def test_a_generator_as_context_manager(self) -> None:

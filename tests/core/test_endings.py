@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from types import FrameType
 from typing import Any
 
 import pytest
 
 import pyrs
+from tests.waiting import DEADLINE
 
 Source = Callable[[Iterable[Any]], pyrs.Stream[Any]]
 Wrap = Callable[[Any], pyrs.Stream[Any]]
@@ -56,7 +59,7 @@ class Watched(pyrs.Publisher[Any]):
 
 def test_collect_and_for_each(source: Source, elsewhere: Wrap) -> None:
     for stream in (source(range(100)), elsewhere(source(range(100)))):
-        assert stream.collect(timeout=10) == list(range(100))
+        assert stream.collect(timeout=DEADLINE) == list(range(100))
         seen: list[int] = []
         stream = source(range(10))
         stream.for_each(seen.append)
@@ -103,17 +106,45 @@ def test_deadlines_cancel() -> None:
     assert watched.cancelled.is_set()
 
 
+@contextmanager
+def interrupted_where_it_waits(begun: Callable[[], object]) -> Iterator[None]:
+    """Interrupts the main thread once it has begun and a second signal finds it just where the first one did."""
+    main = threading.main_thread().ident
+    assert main is not None
+    over = threading.Event()
+    last: tuple[int, int] | None = None
+
+    def strike(number: int, frame: FrameType | None) -> None:
+        nonlocal last
+        here = (id(frame), frame.f_lasti if frame else 0)
+        waits, last = here == last, here
+        if waits and begun() and not over.is_set():
+            over.set()
+            raise KeyboardInterrupt
+
+    def signals() -> None:
+        while not over.wait(0.01):
+            signal.pthread_kill(main, signal.SIGINT)
+
+    before = signal.signal(signal.SIGINT, strike)
+    thread = threading.Thread(target=signals)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join(DEADLINE)
+        signal.signal(signal.SIGINT, before)
+
+
 @pytest.mark.parametrize("ending", ["collect", "to_iterable"])
 def test_an_interrupt_while_waiting_cancels(ending: str) -> None:
     watched = Watched(pyrs.never())
-    timer = threading.Timer(0.05, lambda: signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT))
-    timer.start()
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(KeyboardInterrupt), interrupted_where_it_waits(lambda: watched.requested):
         if ending == "collect":
             pyrs.Stream(watched).collect()
         else:
             list(pyrs.Stream(watched).to_iterable())
-    timer.join()
     assert watched.cancelled.is_set()
 
 
@@ -128,7 +159,7 @@ def test_to_iterable_demands_each_element_of_a_chain_as_it_is_wanted() -> None:
 
 def test_to_iterable_requests_a_bounded_number_ahead_of_any_other(elsewhere: Wrap) -> None:
     watched = Watched(elsewhere(pyrs.range(100)))
-    iterator = pyrs.Stream(watched).to_iterable(prefetch=8, timeout=10)
+    iterator = pyrs.Stream(watched).to_iterable(prefetch=8, timeout=DEADLINE)
     assert watched.requested == []
     assert [next(iterator) for _ in range(7)] == list(range(7))
     assert watched.requested == [8, 6]
@@ -138,7 +169,7 @@ def test_to_iterable_requests_a_bounded_number_ahead_of_any_other(elsewhere: Wra
 
 def test_leaving_to_iterable_cancels(elsewhere: Wrap) -> None:
     watched = Watched(elsewhere(pyrs.range(10**9)))
-    for n in pyrs.Stream(watched).to_iterable(prefetch=1, timeout=10):
+    for n in pyrs.Stream(watched).to_iterable(prefetch=1, timeout=DEADLINE):
         if n == 3:
             break
-    assert watched.cancelled.wait(10)
+    assert watched.cancelled.wait(DEADLINE)

@@ -41,8 +41,9 @@ class Collector:
 
     def strike(self) -> None:
         number, self.taken = self.taken, self.taken + 1
-        if number == self.at and self.finalizer is not None:
-            self.finalizer()
+        finalizer = self.finalizer  # looked at once: the test may disarm it while another thread is here
+        if number == self.at and finalizer is not None:
+            finalizer()
 
 
 class Struck:
@@ -56,7 +57,7 @@ class Struck:
         if not blocking or timeout >= 0:
             taken: bool = self.lock.acquire(blocking, timeout)
             return taken
-        if not self.lock.acquire(timeout=1.0):
+        if not self.lock.acquire(timeout=DEADLINE):
             caller = sys._getframe(2)
             self.collector.stuck.append(f"{caller.f_code.co_filename}:{caller.f_lineno}")
             raise RuntimeError("a deadlock")

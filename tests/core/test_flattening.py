@@ -12,6 +12,7 @@ import pytest
 import pyrs
 from pyrs._core.fusion import IteratorConsumer, null_element
 from pyrs.testing import TestPublisher, TestSubscriber
+from tests.waiting import DEADLINE
 
 Wrap = Callable[[Any], pyrs.Stream[Any]]
 Operator = Callable[[pyrs.Stream[Any], Callable[[Any], Any]], pyrs.Stream[Any]]
@@ -422,7 +423,7 @@ class TestFlatMap:
         def function(n: int) -> pyrs.Stream[int]:
             helper = threading.Thread(target=subscriber.request, args=(1,))
             helper.start()
-            helper.join(10)
+            helper.join(DEADLINE)
             assert not helper.is_alive()
             return pyrs.just(n)
 
@@ -516,7 +517,7 @@ class TestSwitchMap:
         def block(subscriber: TestSubscriber[int], element: int) -> None:
             if element == -1:
                 entered.set()
-                assert leave.wait(10)
+                assert leave.wait(DEADLINE)
 
         def function(n: int) -> pyrs.Publisher[int]:
             made.append(n)
@@ -527,9 +528,9 @@ class TestSwitchMap:
         outer.next(0)
         busy = threading.Thread(target=first.next, args=(-1, -2))
         busy.start()
-        assert entered.wait(10)
+        assert entered.wait(DEADLINE)
         outer.next(1, 2, 3).complete()
         leave.set()
-        busy.join(10)
+        busy.join(DEADLINE)
         assert subscriber.await_complete() == [-1, 3]
         assert made == [0, 3]
