@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from pyrs import jvm
-from tests.interop.harness import Java, JPypeJava, Py4JJava, compile_helpers, library_jars, spark_driver
+from tests.interop.harness import DEADLINE, Java, JPypeJava, Py4JJava, compile_helpers, library_jars, spark_driver
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -43,6 +43,8 @@ def machine(carrier: str, interop_jars: list[Path]) -> Iterator[tuple[Callable[.
 def connected(machine: tuple[Callable[..., jvm.Bridge], Java]) -> Iterator[tuple[jvm.Bridge, Java]]:
     connect, java = machine
     with connect() as bridge:
+        # Who subscribes to a hot Publisher waits for Java, and goes on after some seconds: a slow machine needs more.
+        bridge._session._confirm_seconds = DEADLINE
         yield bridge, java
 
 

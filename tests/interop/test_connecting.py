@@ -16,7 +16,7 @@ def test_what_java_sends_first(machine: tuple[Callable[..., jvm.Bridge], Java]) 
     """A call, or a subscription, that Java makes as soon as the bridge stands."""
     connect, java = machine
     for n in range(BRIDGES):
-        with connect(call_timeout_seconds=10) as bridge:
+        with connect() as bridge:
             if n % 2:
                 doubled = bridge.to_jvm_callable(lambda x: x * 2, "java.util.function.Function")
                 assert java.static("interop.Functions", "apply", doubled, n) == f"Long {n * 2}"

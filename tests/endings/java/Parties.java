@@ -231,7 +231,7 @@ public final class Parties {
             caller.start();
             callers.add(caller);
         }
-        for (Thread caller : callers) caller.join(20_000);
+        for (Thread caller : callers) caller.join(60_000);
         return failed.get() == null ? String.valueOf(given.get()) : failed.get().toString();
     }
 
