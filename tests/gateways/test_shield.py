@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import threading
 
 import pytest
 
 from pyrs.jvm.gateways.shield import Shield
-
-SECONDS = 30.0
+from tests.interrupts import interrupter
+from tests.waiting import DEADLINE
 
 
 def test_the_main_thread_hands_over_and_gets_the_result() -> None:
@@ -26,7 +24,7 @@ def test_other_threads_run_inline() -> None:
     ran_on: list[int] = []
     thread = threading.Thread(target=lambda: ran_on.append(shield.run(threading.get_ident)))
     thread.start()
-    thread.join(SECONDS)
+    thread.join(DEADLINE)
     assert ran_on == [thread.ident]
 
 
@@ -47,29 +45,24 @@ def test_what_the_task_raises_is_raised_where_it_was_asked(error: BaseException)
 
 
 def test_an_interrupt_ends_the_wait_and_not_the_task() -> None:
-    started, release, finished = threading.Event(), threading.Event(), threading.Event()
+    release, finished = threading.Event(), threading.Event()
 
     def task() -> None:
-        started.set()
-        assert release.wait(SECONDS)
+        interrupts.strike()
+        assert release.wait(DEADLINE)
         finished.set()
 
-    def interrupt() -> None:
-        assert started.wait(SECONDS)
-        os.kill(os.getpid(), signal.SIGINT)
-
-    threading.Thread(target=interrupt, daemon=True).start()
-    with pytest.raises(KeyboardInterrupt):
+    with interrupter() as interrupts, pytest.raises(KeyboardInterrupt):
         Shield(lambda: None).run(task)
     assert not finished.is_set()
     release.set()
-    assert finished.wait(SECONDS)
+    assert finished.wait(DEADLINE)
 
 
 def test_a_task_that_blocks_does_not_hold_up_the_next() -> None:
     shield = Shield(lambda: None)
     release, waiting = threading.Event(), threading.Event()
-    shield._executor.execute(lambda: (waiting.set(), release.wait(SECONDS), None)[2])
-    assert waiting.wait(SECONDS)
+    shield._executor.execute(lambda: (waiting.set(), release.wait(DEADLINE), None)[2])
+    assert waiting.wait(DEADLINE)
     assert shield.run(lambda: 7) == 7
     release.set()

@@ -16,8 +16,8 @@ from pyrs.jvm.link.frames import (
     Frame,
     FrameType,
 )
+from tests.waiting import DEADLINE
 
-DEADLINE = 20.0
 UNREADABLE = "unreadable"
 
 

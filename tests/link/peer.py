@@ -15,6 +15,7 @@ from pyrs.jvm.link.connection import Connection
 from pyrs.jvm.link.frames import VERSION, FrameDecoder, FrameType, frame
 from pyrs.jvm.link.handshake import proof
 from pyrs.jvm.link.session import Session
+from tests.waiting import DEADLINE
 
 
 class Peer:
@@ -42,7 +43,7 @@ class Peer:
             max_prefetch=options.pop("max_prefetch", 4_096),
             **options,
         )
-        assert self.ready.wait(10)
+        assert self.ready.wait(DEADLINE)
         return connection
 
     def _serve(self) -> None:

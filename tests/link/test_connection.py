@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import os
-import signal
 import socket
 import struct
 import threading
-import time
 import weakref
 from queue import SimpleQueue
 from typing import Any
@@ -21,9 +19,9 @@ from pyrs.api import Subscriber, Subscription
 from pyrs.errors import LinkBroken, LinkClosed, VersionMismatch
 from pyrs.jvm.link.connection import Connection
 from pyrs.jvm.link.frames import FrameType, frame
-from tests.waiting import collected
-
-DEADLINE = 20
+from tests.forking import status_of_a_child
+from tests.interrupts import interrupter
+from tests.waiting import DEADLINE, collected, eventually
 
 
 class Recorder(Subscriber[Any]):
@@ -76,7 +74,7 @@ def test_every_element_in_order_at_every_demand(peer: Peer, first: int, again: i
     connection.session.subscribe(export(peer, pyrs.range(count)), recorder)
     assert recorder.end() is None
     assert recorder.elements == list(range(count))
-    assert connection.close()
+    assert connection.close(DEADLINE)
 
 
 def test_the_other_way_round(peer: Peer) -> None:
@@ -85,7 +83,7 @@ def test_the_other_way_round(peer: Peer) -> None:
     peer.session.subscribe(connection.session.handles.own(pyrs.range(5_000), 1), recorder)
     assert recorder.end() is None
     assert recorder.elements == list(range(5_000))
-    assert connection.close()
+    assert connection.close(DEADLINE)
 
 
 def test_a_slow_iterator_is_not_held_back(peer: Peer) -> None:
@@ -126,7 +124,7 @@ def test_the_peer_gone_is_link_broken_once_for_each_subscriber(peer: Peer) -> No
     for recorder in recorders:
         assert isinstance(recorder.end(), LinkBroken)
         assert recorder.terminal.empty()
-    assert connection.close()
+    assert connection.close(DEADLINE)
     late = Recorder(1)
     connection.session.subscribe(1, late)
     assert late.subscribed.is_set()
@@ -151,11 +149,11 @@ def test_close_is_link_closed_and_upstream_is_cancelled(peer: Peer) -> None:
     peer.session.subscribe(connection.session.handles.own(Source(), 1), remote)
     connection.session.subscribe(export(peer, pyrs.never()), recorder)
     connection.session.call(0, deadline_seconds=DEADLINE)
-    assert connection.close()
+    assert connection.close(DEADLINE)
     assert isinstance(recorder.end(), LinkClosed)
     assert isinstance(remote.end(), LinkBroken)
     assert cancelled.wait(DEADLINE)
-    assert connection.close(), "closing again does nothing"
+    assert connection.close(DEADLINE), "closing again does nothing"
 
 
 @pytest.mark.parametrize(
@@ -224,13 +222,9 @@ def test_ten_thousand_streams_leave_nothing_behind(peer: Peer) -> None:
             if number % 5:
                 assert recorder.end() is None
                 assert recorder.elements == [0, 1, 2]
-    session.call(0, deadline_seconds=DEADLINE)
-    end = time.monotonic() + DEADLINE
-    while (session.streams or peer.session.streams) and time.monotonic() < end:
-        session.call(0, deadline_seconds=DEADLINE)
-    assert (session.streams, peer.session.streams) == ({}, {})
+    eventually(lambda: not session.streams and not peer.session.streams, "streams are left")
     assert session.streams_total == 10_000
-    assert connection.close()
+    assert connection.close(DEADLINE)
 
 
 def test_a_cancelled_subscriber_is_let_go(peer: Peer) -> None:
@@ -310,50 +304,32 @@ def test_two_hundred_interrupts_leave_every_other_stream_exact(peer: Peer) -> No
         def subscribe(self, subscriber: Any) -> None:
             connection.session.subscribe(self.handle, subscriber)
 
-    stop = threading.Event()
-    interrupts = 0
-    main = threading.main_thread().ident
-    assert main is not None
-    armed = threading.Event()
-
-    def interrupt() -> None:
-        for _ in range(200):
-            if not armed.wait(DEADLINE) or stop.is_set():
-                return
-            armed.clear()
-            signal.pthread_kill(main, signal.SIGINT)
-
-    thread = threading.Thread(target=interrupt, daemon=True)
-    thread.start()
     handle = export(peer, pyrs.range(1_000_000_000))
-    while interrupts < 200:
-        try:
-            for number in pyrs.Stream(Remote(handle)).to_iterable(timeout=DEADLINE):
-                if number == 50:
-                    armed.set()
-        except KeyboardInterrupt:
-            interrupts += 1
-    stop.set()
-    assert interrupts == 200
+    with interrupter() as interrupts:
+        for _ in range(200):
+            with pytest.raises(KeyboardInterrupt):
+                for number in pyrs.Stream(Remote(handle)).to_iterable(timeout=DEADLINE):
+                    if number == 50:
+                        interrupts.strike()
     for other in others:
         assert other.end() is None
         assert other.elements == list(range(count))
     after = Recorder(pyrs.UNBOUNDED)
     connection.session.subscribe(export(peer, pyrs.range(10)), after)
     assert after.end() is None
-    assert connection.close()
+    assert connection.close(DEADLINE)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork on this system")
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_a_forked_child_does_not_own_the_link(peer: Peer) -> None:
     connection = peer.connect()
-    child = os.fork()
-    if child == 0:
-        recorder = Recorder(1)
-        connection.session.subscribe(1, recorder)
-        os._exit(0 if not connection.session.open and connection.close() else 1)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+    def is_over() -> bool:
+        connection.session.subscribe(1, Recorder(1))
+        return not connection.session.open and connection.close(DEADLINE)
+
+    assert status_of_a_child(is_over) == 0
     recorder = Recorder(pyrs.UNBOUNDED)
     connection.session.subscribe(export(peer, pyrs.range(10)), recorder)
     assert recorder.end() is None, "the parent's link is whole"

@@ -12,6 +12,7 @@ import pytest
 
 from pyrs.errors import ConversionError, JavaError, NonPositiveRequest, NullSignal, ProtocolError, SubscribedTwice
 from pyrs.jvm.values.errors import Originals, decode_error, encode_error, exception_to_wire, wire_to_exception
+from tests.waiting import uncollected
 
 
 def raised(error: BaseException) -> BaseException:
@@ -158,7 +159,7 @@ def test_huge_messages_and_tracebacks_are_capped() -> None:
     assert "... cut ..." in wire[3]
     assert len(wire[4]) == 256
     assert len(wire[6]) <= 64 * 1024
-    with pytest.raises(RecursionError) as recursion:
+    with uncollected(), pytest.raises(RecursionError) as recursion:
         deep(10**6)
     assert len(exception_to_wire(recursion.value, Originals())[4]) == 256
 
