@@ -166,11 +166,14 @@ class DaemonExecutor:
         except Empty:
             pass
         with self._lock:
-            try:
-                return self._handed.get_nowait()  # handed over between the deadline and the lock
-            except Empty:
-                self._idle -= 1
-                return None
+            while True:
+                idle = self._idle
+                try:
+                    return self._handed.get_nowait()  # handed over between the deadline and the lock
+                except Empty:
+                    if self._idle == idle:  # else a finalizer, run by the collector meanwhile, has handed one over
+                        self._idle = idle - 1
+                        return None
 
     def shutdown(self, deadline_seconds: float = 5.0) -> bool:
         """Take no more tasks, let those that run or wait finish, and wait for the threads.

@@ -121,10 +121,12 @@ class Single(ThreadScheduler):
                 task = tasks.get(timeout=self._idle_seconds)
             except Empty:
                 with self._lock:
-                    if not tasks.empty():
-                        continue  # it came between the deadline and the lock
-                    self._thread = None
-                    return
+                    self._thread = None  # before the look: who brings a task after that starts a thread
+                    idle = tasks.empty()
+                    if idle or self._thread is not None:  # a finalizer, run by the collector meanwhile, may be who
+                        return
+                    self._thread = current_thread()  # it came between the deadline and the lock
+                continue
             if task is None:
                 return
             try:

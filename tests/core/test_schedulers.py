@@ -93,6 +93,25 @@ class TestSingle:
         assert done.wait(30)
         assert scheduler.close(30)
 
+    def test_a_task_that_a_finalizer_brings_while_the_idle_thread_leaves_is_run(self) -> None:
+        scheduler, done = Single("left", idle_seconds=0.001), threading.Event()
+        brought: list[threading.Thread] = []
+
+        class Collecting(SimpleQueue[Any]):
+            """As if the collector ran a finalizer when the thread has seen that nothing is left to do."""
+
+            def empty(self) -> bool:
+                empty = super().empty()
+                if empty and not brought:
+                    brought.append(threading.current_thread())
+                    scheduler.execute(done.set)
+                return empty
+
+        scheduler._tasks = Collecting()
+        scheduler.execute(int)
+        assert done.wait(30)
+        assert scheduler.close(30)
+
     def test_a_task_may_schedule_and_close(self) -> None:
         scheduler = schedulers.single()
         seen: list[str] = []
@@ -139,6 +158,29 @@ def test_a_task_that_comes_while_the_last_thread_of_an_executor_leaves_is_run() 
     executor.go.set()
     assert done.wait(30)
     assert executor.shutdown(30)
+
+
+def test_a_task_that_a_finalizer_brings_while_an_idle_thread_of_an_executor_leaves_is_run() -> None:
+    executor, done = DaemonExecutor("left", idle_seconds=0.001), threading.Event()
+    brought: list[bool] = []
+
+    class Collecting(SimpleQueue[Any]):
+        """As if the collector ran a finalizer when the thread has seen that nothing is left to do."""
+
+        def get_nowait(self) -> Any:
+            try:
+                return super().get_nowait()
+            except Empty:
+                if not brought:
+                    brought.append(True)
+                    executor.execute(done.set)
+                raise
+
+    executor._handed = Collecting()
+    executor.execute(int)
+    assert done.wait(30)
+    assert executor.shutdown(30)
+    assert executor._idle == 0
 
 
 class TestInline:
