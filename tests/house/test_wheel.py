@@ -16,6 +16,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 
+pytestmark = pytest.mark.timeout(900)  # the first one builds the wheel, the last one installs it
+
 STREAM = """
 from jpype import JClass
 import pyrs
@@ -29,7 +31,7 @@ print(sum(map(len, chunks)), b"".join(chunks) == bytes(range(256)) * 400)
 """
 
 
-def run(*command: str | Path, where: Path, seconds: int = 300) -> str:
+def run(*command: str | Path, where: Path) -> str:
     """Runs a command that must not find the checkout by the environment."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
     done = subprocess.run(
@@ -39,7 +41,7 @@ def run(*command: str | Path, where: Path, seconds: int = 300) -> str:
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        timeout=seconds,
+        timeout=300,
         check=False,
     )
     assert done.returncode == 0, done.stdout
@@ -87,11 +89,10 @@ def test_the_core_brings_no_other_package(wheel: Path) -> None:
     assert [line for line in required if "extra ==" not in line] == []
 
 
-@pytest.mark.timeout(600)
 def test_a_stream_runs_in_a_clean_environment(wheel: Path, tmp_path: Path) -> None:
     run(sys.executable, "-m", "venv", tmp_path / "venv", where=tmp_path)
     python = tmp_path / "venv" / "bin" / "python"
     run(python, "-m", "pip", "install", "--quiet", f"{wheel}[jpype]", where=tmp_path)
-    where, counted = run(python, "-c", STREAM, where=tmp_path, seconds=120).splitlines()[-2:]
+    where, counted = run(python, "-c", STREAM, where=tmp_path).splitlines()[-2:]
     assert Path(where).is_relative_to(tmp_path), "the checkout was imported, not the wheel"
     assert counted == "102400 True"
