@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import time
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from pyrs import spark as ps
 from pyrs.spark.executing import Delivery
 from pyrs.testing import TestSubscriber
 from tests.spark.gates import Gates
+from tests.spark.jobs import active_jobs
 from tests.waiting import eventually
 
 pytest.importorskip("pandas")  # mapInArrow asks for it
@@ -72,10 +73,13 @@ def test_it_can_be_awaited(spark: Any, tmp_path: Path) -> None:
 
 def streaming(spark: Any, folder: Path) -> Any:
     """A streaming DataFrame of two batches: 0, 1, 2 and 3, 4."""
+    source = folder / "source"
     for first, end in ((0, 3), (3, 5)):
-        spark.range(first, end, 1, 1).write.mode("append").json(str(folder / "source"))
-        time.sleep(0.002)  # files of one batch are told apart by their times
-    return spark.readStream.schema("id long").option("maxFilesPerTrigger", 1).json(str(folder / "source"))
+        before = set(source.glob("*.json"))
+        spark.range(first, end, 1, 1).write.mode("append").json(str(source))
+        (file,) = set(source.glob("*.json")) - before
+        os.utime(file, (first, first))  # by which Spark orders them, and a clock may be coarse
+    return spark.readStream.schema("id long").option("maxFilesPerTrigger", 1).json(str(source))
 
 
 def test_within_foreach_batch(spark: Any, tmp_path: Path) -> None:
@@ -122,7 +126,7 @@ def test_a_cancel_of_it_stops_the_query(spark: Any, tmp_path: Path) -> None:
     ps.for_each_partition(streaming(spark, tmp_path), make, checkpoint=tmp_path / "checkpoint").subscribe(counted)
     eventually((tmp_path / "began").exists)
     counted.cancel()
-    eventually(lambda: not spark.streams.active and not spark.sparkContext.statusTracker().getActiveJobsIds())
+    eventually(lambda: not spark.streams.active and not active_jobs(spark))
     counted.assert_live()
     assert list(tmp_path.glob("checkpoint/commits/[0-9]*")) == []
 
@@ -165,7 +169,7 @@ def test_a_cancel_cancels_the_job(spark: Any, tmp_path: Path) -> None:
     ps.for_each_partition(df, lambda: None).subscribe(counted)
     eventually(lambda: gates.began() == {0, 1})
     counted.cancel()
-    eventually(lambda: not spark.sparkContext.statusTracker().getActiveJobsIds())
+    eventually(lambda: not active_jobs(spark))
     counted.assert_live()
 
 

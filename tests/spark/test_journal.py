@@ -158,7 +158,7 @@ if call == "unlink": pathlib.Path.unlink = kill
 journal.append(Segment(2, 3, [b"third"]))
 journal.trim(2)
 """
-    ended = subprocess.run([sys.executable, "-c", code], timeout=60, check=False)
+    ended = subprocess.run([sys.executable, "-c", code], timeout=100, check=False)
     assert ended.returncode == -signal.SIGKILL
     survived = plain(opened().segments)
     assert survived[:2] == [(0, 1, [b"first"]), (1, 2, [b"second"])]

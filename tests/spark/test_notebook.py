@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import io
-import os
 import signal
 import sys
 import threading
@@ -18,6 +17,7 @@ import pyrs
 from pyrs import spark as ps
 from pyrs.testing import TestSubscriber
 from tests.spark.gates import Gates
+from tests.spark.jobs import active_jobs
 from tests.waiting import DEADLINE, eventually
 
 
@@ -139,17 +139,19 @@ def test_ctrl_c_cancels_the_jobs(spark: Any, tmp_path: Path, on_interrupt: None,
     dropped: list[str] = []
     before = pyrs.set_error_hook(lambda error, where: dropped.append(f"{error!r}: {where}"))
     gates = Gates(tmp_path)
+    main = threading.main_thread().ident
+    assert main is not None
 
     def interrupt() -> None:
         eventually(gates.began)
-        os.kill(os.getpid(), signal.SIGINT)
+        signal.pthread_kill(main, signal.SIGINT)
 
     thread = threading.Thread(target=interrupt, daemon=True)
     thread.start()
     try:
         with pytest.raises(KeyboardInterrupt):
             wait(gates.guard(spark.range(0, 100, 1, 4)))
-        eventually(lambda: not spark.sparkContext.statusTracker().getActiveJobsIds(), "jobs still run", 10)
+        eventually(lambda: not active_jobs(spark), "jobs still run")
         assert spark.range(3).count() == 3
     finally:
         pyrs.set_error_hook(before)
@@ -160,10 +162,12 @@ def test_ctrl_c_cancels_the_jobs(spark: Any, tmp_path: Path, on_interrupt: None,
 
 def test_ctrl_c_stops_a_query(spark: Any, on_interrupt: None) -> None:
     began = threading.Event()
+    main = threading.main_thread().ident
+    assert main is not None
 
     def interrupt() -> None:
         assert began.wait(DEADLINE)
-        os.kill(os.getpid(), signal.SIGINT)
+        signal.pthread_kill(main, signal.SIGINT)
 
     thread = threading.Thread(target=interrupt, daemon=True)
     thread.start()
@@ -171,4 +175,4 @@ def test_ctrl_c_stops_a_query(spark: Any, on_interrupt: None) -> None:
     with pytest.raises(KeyboardInterrupt):
         ps.from_stream(sdf).for_each(lambda batch: began.set())
     thread.join()
-    eventually(lambda: not spark.streams.active, "a query was left", 10)
+    eventually(lambda: not spark.streams.active, "a query was left")

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import datetime
 import os
-import socket
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -76,9 +74,7 @@ def test_a_query_reads_the_elements_as_they_come_and_requests_what_it_has_commit
     publisher.await_requested(5).next((3, "d"), (4, "e"))
     assert sink.await_rows(5)[3:] == [(3, "d"), (4, "e")]
     assert all(len(rows) <= 2 for rows in sink.batches.values())
-    start = time.monotonic()
     sink.query.stop()
-    assert time.monotonic() - start < 5
     publisher.assert_not_cancelled()
 
 
@@ -120,7 +116,7 @@ def test_elements_that_are_batches(spark: Any, sink: Sink) -> None:
 
 @pytest.mark.skipif(not SAYS_WHERE, reason="before Spark 4.2 one batch is read")
 def test_what_is_available_now_is_all_to_the_end(spark: Any, sink: Sink) -> None:
-    publisher: TestPublisher[Any] = TestPublisher(cold=True)
+    publisher: TestPublisher[Any] = TestPublisher(cold=True, timeout=DEADLINE)
     query = sink.start(ps.read_stream(spark, publisher, "n long", max_rows=2), availableNow=True)
     publisher.await_subscribers(1, 90)
     publisher.next((0,), (1,), (2,))
@@ -132,18 +128,17 @@ def test_what_is_available_now_is_all_to_the_end(spark: Any, sink: Sink) -> None
 
 
 @pytest.mark.skipif(not SAYS_WHERE, reason="before Spark 4.2 one batch is read")
-def test_a_stop_while_the_query_waits_for_an_element_is_quick(spark: Any, sink: Sink) -> None:
-    publisher: TestPublisher[Any] = TestPublisher()
+def test_a_stop_does_not_wait_for_an_element(spark: Any, sink: Sink) -> None:
+    publisher: TestPublisher[Any] = TestPublisher(timeout=DEADLINE)
     query = sink.start(ps.read_stream(spark, publisher, "n long"), availableNow=True)
     publisher.await_subscribers(1, 90)
-    start = time.monotonic()
     query.stop()
-    assert time.monotonic() - start < 5
     assert query.exception() is None
+    publisher.assert_not_cancelled()
 
 
 def test_the_publisher_s_error_fails_the_query_after_the_rows_before_it(spark: Any, sink: Sink) -> None:
-    publisher: TestPublisher[Any] = TestPublisher(cold=True)
+    publisher: TestPublisher[Any] = TestPublisher(cold=True, timeout=DEADLINE)
     query = sink.start(ps.read_stream(spark, publisher, "n long"))
     publisher.next((0,), (1,)).error(KeyError("the feed is gone"))
     with pytest.raises(Exception, match=r"KeyError.*the feed is gone"):
@@ -221,7 +216,7 @@ def test_the_token_is_in_no_command_line_and_no_environment(
 
 
 def test_a_journal_goes_to_the_next_read_stream_when_no_query_reads(spark: Any, sink: Sink, tmp_path: Path) -> None:
-    publisher: TestPublisher[Any] = TestPublisher(cold=True)
+    publisher: TestPublisher[Any] = TestPublisher(cold=True, timeout=DEADLINE)
     publisher.next((0,), (1,))
 
     def read(schema: str = "n long") -> Any:
@@ -257,14 +252,14 @@ def test_nothing_is_left_of_a_read_stream_that_spark_refuses(
     monkeypatch.setattr(source, "reader_source", refuse)
     with pytest.raises(PermissionError, match="no data sources here"):
         ps.read_stream(spark, pyrs.empty(), "n long", journal=tmp_path / "journal")
-    with pytest.raises(ConnectionRefusedError):
-        socket.create_connection(("127.0.0.1", made[0].port), 1)
+    assert not made[0]._thread.is_alive() and made[0]._listener.fileno() == -1
     Journal(tmp_path / "journal").close()
 
 
 def test_large_batches_are_divided_among_tasks(spark: Any, sink: Sink) -> None:
-    rows = pyrs.range(30_000).map(lambda n: (n,))
-    df = ps.read_stream(spark, rows, "n long", max_rows=30_000).selectExpr("n", "spark_partition_id() as part")
+    batch = pyarrow.RecordBatch.from_pydict({"n": range(30_000)})  # at once: of slow rows the batches would be small
+    df = ps.read_stream(spark, pyrs.just(batch), "n long", max_rows=30_000, as_="arrow")
+    df = df.selectExpr("n", "spark_partition_id() as part")
     sink.start(df)
     rows_and_parts = sink.await_rows(30_000)
     assert [n for n, _ in rows_and_parts] == list(range(30_000))
