@@ -18,6 +18,7 @@ from pyrs import jvm
 from pyrs.errors import CallTimeout, JvmUnavailable, LinkBroken, LinkClosed
 from pyrs.jvm.link import connection as link
 from pyrs.jvm.link.frames import MORE, FrameType, frame
+from pyrs.jvm.link.inbound import InboundStream
 from tests.waiting import collected, eventually
 
 FUNCTION = "java.util.function.Function"
@@ -158,6 +159,27 @@ def test_what_java_sees_of_a_function_that_is_late_or_cannot_be_quoted(shared_jv
     with jvm.connect(shared_jvm.gateway) as bridge:
         said = shared_jvm.parties.failure(bridge.to_jvm_callable(raises, FUNCTION))
         assert "Unspeakable" in said and "SystemExit" in said, "the answer was the deadline"
+
+
+def test_close_is_over_when_everybody_was_told(shared_jvm: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The writer tells the streams; where that took a second, the reader saw the end and the workers were shut down."""
+    bridge = jvm.connect(shared_jvm.gateway)
+    connection = bridge._connection
+    recorders = [Recorder(1) for _ in range(4)]
+    for recorder in recorders:
+        bridge.from_jvm(shared_jvm.parties.Range(1 << 60)).subscribe(recorder)
+        recorder.next()
+    tell = InboundStream.lost
+    monkeypatch.setattr(link, "_GOODBYE_SECONDS", 0.05)
+
+    def tell_late(stream: InboundStream, error: BaseException) -> None:
+        connection._reader.join(0.3)  # as long as close() may wait for it, it does not end
+        tell(stream, error)
+
+    monkeypatch.setattr(InboundStream, "lost", tell_late)
+    assert bridge.close(DEADLINE)
+    for recorder in recorders:
+        assert isinstance(recorder.end(), LinkClosed)
 
 
 def test_a_java_object_of_a_closed_bridge_says_that_it_is_closed(shared_jvm: Any) -> None:

@@ -57,6 +57,7 @@ class Connection:
         self._woken = False
         self._ended: SimpleQueue[bool] = SimpleQueue()
         self._closing = False
+        self._losing = threading.Lock()
         self._pid = os.getpid()
         self.bytes_in = 0
         self.executor = DaemonExecutor(f"{name}-worker", max_threads=max_threads, thread_ends=thread_ends)
@@ -171,8 +172,12 @@ class Connection:
 
     # The end.
 
+    def _lose(self, why: PyrsError) -> None:
+        with self._losing:  # who comes second goes on when everybody was told: the workers who tell them end then
+            self.session.lost(why)
+
     def _finish(self, why: PyrsError) -> None:
-        self.session.lost(why)
+        self._lose(why)
         self._shut()
         self._posted.put(None)
         self._ended.put(True)
@@ -206,7 +211,7 @@ class Connection:
             # A peer that reads no more must not hold us up: from here on the socket has a deadline.
             self._socket.settimeout(_GOODBYE_SECONDS)
             session.outbox.write_last(session.goaway(GoAway.CLOSING, "closing"), _GOODBYE_SECONDS)
-            session.lost(LinkClosed("the bridge was closed"))
+            self._lose(LinkClosed("the bridge was closed"))
         self._shut()
 
     def _has_ended(self, deadline_seconds: float) -> bool:
