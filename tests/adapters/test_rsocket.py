@@ -126,6 +126,8 @@ class TestRequestStream:
             async with connected(handler) as client:
                 stream = from_rsocket(lambda: client.request_stream(payload(0))).map(number)
                 assert await stream.take(1_000).to_list() == list(range(1_000))
+                await handler.cancelled.wait()
+                handler.cancelled.clear()
                 subscriber: TestSubscriber[int] = TestSubscriber(None)
                 stream.subscribe(subscriber)
                 await until(lambda: len(subscriber.elements) > 1_000)

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 import pyrs
 from pyrs.operators import progress
 from pyrs.testing import TestPublisher, TestSubscriber
+from tests.waiting import eventually
 
 Wrap = Callable[[Any], pyrs.Stream[Any]]
 
@@ -255,12 +256,8 @@ class TestActionsThatRaise:
             wrap(source).finally_do(action).subscribe(Raises(signal))
             assert over.wait(30)
             assert story == ["finally"]
-        taken: list[BaseException] = []
-        for _ in range(1_000_000):
-            taken += dropped.take()
-            if len(taken) == 4:
-                break
-        assert [type(error) for error in taken] == [KeyError] * 4
+        eventually(lambda: len(dropped.errors) == 4)
+        assert [type(error) for error in dropped.take()] == [KeyError] * 4
 
 
 @pytest.mark.parametrize("end", ["complete", "error"])

@@ -8,6 +8,7 @@ Subscriber knows the grammar of signals and counts demand, so each example is al
 
 from __future__ import annotations
 
+import asyncio
 import os
 import threading
 from collections.abc import Callable, Iterator
@@ -20,7 +21,9 @@ from hypothesis import strategies as st
 
 import pyrs
 from pyrs import schedulers
+from pyrs.aio.loops import background_loop
 from pyrs.testing import TestSubscriber
+from tests.waiting import eventually
 
 EXAMPLES = int(os.environ.get("PYRS_EXAMPLES", "150"))
 DEADLINE = 30.0
@@ -260,10 +263,24 @@ def play(stream: Numbers, demand: Demand) -> TestSubscriber[int]:
     return subscriber
 
 
+def busy() -> int:
+    """Count the threads of the pool and the tasks of the background loop that have something to do."""
+
+    async def tasks() -> int:
+        return len(asyncio.all_tasks())
+
+    pool = schedulers.default()._executor
+    threads = pool.threads + pool.backlog - pool._idle
+    return threads + asyncio.run_coroutine_threadsafe(tasks(), background_loop()).result(DEADLINE)
+
+
 @pytest.fixture(autouse=True)
 def planned_errors_may_be_dropped(dropped: Any) -> Iterator[None]:
     """Where a stream was cancelled or ended early, what fails further up has nobody to go to."""
+    before = busy()
     yield
+    # What is dropped later would be another test's. Twice: the loop's callbacks run between the two.
+    eventually(lambda: busy() <= before and busy() <= before)
     assert [error for error in dropped.take() if not isinstance(error, Planned)] == []
 
 

@@ -57,7 +57,7 @@ def test_rule_1_3_serial_whoever_requests(source: Source) -> None:
     start = threading.Barrier(threads)
 
     def ask() -> None:
-        start.wait(10)
+        start.wait(30)
         for _ in range(count // threads):
             subscriber.request(1)
 
