@@ -14,10 +14,28 @@ from pyrs.tck import Report, Status
 from tests.conformance.entry import Entry
 from tests.conformance.routes import ROUTES, Judge, Route
 
-__all__ = ["PATIENCE", "Result", "in_words", "judge_all", "judge_entry", "numbers_of", "why_failed", "why_skipped"]
+__all__ = [
+    "PATIENCE",
+    "TEST_PATIENCE",
+    "Result",
+    "in_words",
+    "judge_all",
+    "judge_entry",
+    "numbers_of",
+    "why_failed",
+    "why_skipped",
+]
 
 PATIENCE = {"PYRS_TCK_TIMEOUT_SCALE": "2", "DEFAULT_TIMEOUT_MILLIS": "2000"}
 """To wait for what happens costs nothing, and on a machine that does several things a thread may stand for a second."""
+
+TEST_PATIENCE = {
+    "PYRS_TCK_TIMEOUT_SCALE": "5",
+    "DEFAULT_TIMEOUT_MILLIS": "2000",
+    "DEFAULT_NO_SIGNALS_TIMEOUT_MILLIS": "40",
+    "PUBLISHER_REFERENCE_GC_TIMEOUT_MILLIS": "2000",
+}
+"""The same where a few rows are judged each time and none may fail by bad luck: five times these milliseconds."""
 
 LOGS = Path(__file__).resolve().parents[2] / "build" / "conformance"
 

@@ -7,14 +7,18 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[2]
+
+pytestmark = pytest.mark.timeout(300)  # each starts a process or two, and each of those a JVM
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYRS_TCK_TIMEOUT_SCALE": "1"}
     environment.pop("PYTEST_ADDOPTS", None)
     return subprocess.run(
-        [sys.executable, "-m", *arguments], env=environment, capture_output=True, text=True, timeout=110, check=False
+        [sys.executable, "-m", *arguments], env=environment, capture_output=True, text=True, timeout=250, check=False
     )
 
 
@@ -57,9 +61,9 @@ said = []
 def strangers(scope, referee_open):
     real_open(scope, referee_open)
     for port in (scope._java_port, scope._listener.getsockname()[1]):
-        with socket.create_connection(("127.0.0.1", port), 5) as stranger:
+        with socket.create_connection(("127.0.0.1", port), 30) as stranger:
             stranger.sendall(b"x" * 32 + b"C" + bytes(40))
-            stranger.settimeout(10)
+            stranger.settimeout(30)
             try:
                 said.append(stranger.recv(1))
             except ConnectionResetError:
@@ -74,7 +78,7 @@ print(verdict.status.value, said)
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=250,
         check=False,
     )
     assert ran.stdout.strip() == "passed [b'', b'']", ran.stdout + ran.stderr

@@ -21,7 +21,7 @@ FLOW = list({row.case.test: row for row in ROWS if any(rule in row.case.test for
 @pytest.mark.parametrize("row", ROWS, ids=str)
 def test_a_wrong_object_does_not_pass(referee: JavaReferee, row: Row, monkeypatch: pytest.MonkeyPatch) -> None:
     if row.status is Status.PASSED:  # what passes must not fail for want of time
-        monkeypatch.setattr(judging, "SHORT", TestEnvironment(timeout=2.0, no_signals_timeout=0.03))
+        monkeypatch.setattr(judging, "SHORT", TestEnvironment(timeout=5.0, hook_timeout=30.0, deadline=60.0))
     verdict = row.judged(row.case, referee.judge)
     assert verdict.status is row.status, verdict.reason
 

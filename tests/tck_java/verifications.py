@@ -10,7 +10,10 @@ from tests.tck.wrong_publishers import OneTooMany
 
 
 class Right(PublisherVerification[Any]):
-    environment = TestEnvironment(timeout=2.0, no_signals_timeout=0.02, reference_timeout=1.0)
+    # The Java kit looks once whether a Subscriber was let go of, and Python must have collected by then.
+    environment = TestEnvironment(
+        timeout=5.0, no_signals_timeout=0.02, reference_timeout=5.0, hook_timeout=30.0, deadline=90.0
+    )
 
     def create_publisher(self, elements: int) -> Any:
         return RightPublisher(elements)
