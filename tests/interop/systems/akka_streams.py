@@ -23,6 +23,7 @@ from tests.interop.systems.demand import (
     java_failure,
     no_third,
 )
+from tests.waiting import eventually
 
 OWN_BUFFER = 16
 """What Akka fetches ahead at each asynchronous boundary."""
@@ -30,8 +31,12 @@ OWN_BUFFER = 16
 
 @pytest.fixture(scope="module")
 def system(connected: tuple[Bridge, Any], recipe: ModuleType) -> Iterator[JavaObject]:
+    """It waits for a Subscriber as long as a slow machine may take."""
     bridge = connected[0]
-    made = recipe.actor_system(bridge)
+    timeout = recipe.JAVADSL.removeprefix("org.apache.").replace("javadsl", "materializer.subscription-timeout.timeout")
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(recipe, "SETTINGS", f"{recipe.SETTINGS}, {timeout} = 60s")
+        made = recipe.actor_system(bridge)
     yield made
     made.terminate()
     bridge.from_jvm(made.getWhenTerminated()).result(DEADLINE)
@@ -74,14 +79,14 @@ class TestSourceIntoPython:
         for received in both:
             assert received.completed() == list(range(1, 1001))
 
-    def test_a_run_without_a_subscriber_is_given_up(
-        self, bridge: Bridge, system: JavaObject, source: Any, recipe: ModuleType
-    ) -> None:
-        stream, end = recipe.watched(bridge, system, source.range(1, 3))
+    def test_a_run_without_a_subscriber_is_given_up(self, bridge: Bridge, source: Any, recipe: ModuleType) -> None:
+        own = recipe.actor_system(bridge)
+        stream, end = recipe.watched(bridge, own, source.range(1, 3))
         end.result(DEADLINE)
         received = Recorder(initial=3)
         stream.subscribe(received)
         assert "only supports one subscriber" in str(received.java_failure())
+        own.terminate()
 
     def test_demand_and_cancel(self, bridge: Bridge, system: JavaObject, source: Any, recipe: ModuleType) -> None:
         seen: list[int] = []
@@ -156,6 +161,7 @@ class TestPythonIntoSource:
         own = recipe.actor_system(bridge)
         watched = Watched(lambda: itertools.count(1))
         recipe.as_source(bridge, watched).runWith(bridge.java_class(f"{recipe.JAVADSL}.Sink").never(), own)
+        eventually(lambda: watched.requested, "nothing was requested")  # a graph that has not begun cancels nothing
         own.terminate()
         assert watched.cancelled.wait(DEADLINE)
 

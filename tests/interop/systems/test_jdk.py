@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import socket
 import threading
-import time
 from collections.abc import Iterator
 from hashlib import sha256
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -21,6 +20,7 @@ from pyrs.jvm.link.window import BYTE_BUDGET
 from tests.interop.harness import DEADLINE, Recorder, Watched, serving
 from tests.interop.systems.relay import Relay, relay_to
 from tests.interop.systems.system import System
+from tests.waiting import eventually
 
 SYSTEM = System(
     name="JDK",
@@ -263,9 +263,7 @@ class TestSubmissionPublisher:
         assert min(lags) < 0, "1000 elements found room, where 2 were asked for"
         assert received.wait_elements(2) == [0, 1]
         received.subscribed().cancel()
-        limit = time.monotonic() + DEADLINE
-        while publisher.hasSubscribers():
-            assert time.monotonic() < limit, "the cancel did not reach it"
+        eventually(lambda: not publisher.hasSubscribers(), "the cancel did not reach it")
         publisher.close()
         assert received.ending is None
 

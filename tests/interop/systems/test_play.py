@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import itertools
 import re
 import socket
+import threading
 import urllib.request
 from collections.abc import Iterator
 from concurrent.futures import Future
@@ -35,6 +37,8 @@ CHUNK = bytes(64 << 10)
 MEGABYTE = 1 << 20
 BUFFERED = 32 * MEGABYTE
 """More than all that lies between Python and a client: windows, Pekko's buffers, the sockets' buffers."""
+SUBSCRIPTION_TIMEOUT = "pekko.stream.materializer.subscription-timeout.timeout"
+BIND_TIMEOUT = "play.server.pekko.bindTimeout"
 
 
 class Answers:
@@ -53,8 +57,36 @@ def answers() -> Answers:
     return Answers()
 
 
+@contextlib.contextmanager
+def property_of_the_jvm(bridge: Bridge, name: str, value: str | None) -> Iterator[None]:
+    """What the settings of a server that starts meanwhile say; without a value, as if nobody had said anything."""
+    properties = bridge.java_class("java.lang.System").getProperties()
+    settings = bridge.java_class("com.typesafe.config.ConfigFactory")
+    before = properties.remove(name) if value is None else properties.setProperty(name, value)
+    settings.invalidateCaches()  # it reads the properties once
+    try:
+        yield
+    finally:
+        if before is None:
+            properties.remove(name)
+        else:
+            properties.setProperty(name, before)
+        settings.invalidateCaches()
+
+
 @pytest.fixture(scope="module")
-def port(connected: tuple[Bridge, Any], recipe: ModuleType, answers: Answers) -> Iterator[int]:
+def patience(connected: tuple[Bridge, Any]) -> Iterator[None]:
+    """Servers wait as long as a slow machine may take."""
+    bridge = connected[0]
+    with (
+        property_of_the_jvm(bridge, SUBSCRIPTION_TIMEOUT, "60s"),
+        property_of_the_jvm(bridge, BIND_TIMEOUT, "60s"),
+    ):
+        yield
+
+
+@pytest.fixture(scope="module")
+def port(connected: tuple[Bridge, Any], recipe: ModuleType, answers: Answers, patience: None) -> Iterator[int]:
     server = recipe.start(connected[0], answers)
     yield server.httpPort().get()
     server.stop()
@@ -74,6 +106,28 @@ def upload(port: int) -> socket.socket:
     return connection
 
 
+class Body(threading.Thread):
+    """Sends a body, until it is `BUFFERED` long or the connection is closed."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        super().__init__(name="body", daemon=True)
+        self.sent = 0
+        self._connection = connection
+        self.start()
+
+    def run(self) -> None:
+        with contextlib.suppress(OSError):
+            while self.sent < BUFFERED:
+                self.sent += self._connection.send(CHUNK)
+
+    def rests(self) -> None:
+        """Waits until a second has passed in which nothing was taken."""
+        before = -1
+        while before < self.sent:
+            before = self.sent
+            self.join(1.0)
+
+
 def until_closed(connection: socket.socket) -> bytes:
     received = b""
     try:
@@ -85,6 +139,7 @@ def until_closed(connection: socket.socket) -> bytes:
 
 
 class TestPythonIntoAResponse:
+    @pytest.mark.usefixtures("patience")
     def test_the_program(self, program: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
         printed: list[str] = []
         answered: list[bytes] = []
@@ -158,38 +213,42 @@ class TestARequestIntoPython:
 
         answers.now = answer
         with upload(port) as connection:
-            sent = 0
-            connection.settimeout(1.0)
-            with pytest.raises(TimeoutError):
-                while sent < BUFFERED:
-                    sent += connection.send(CHUNK)
-            assert sent < BUFFERED, "nobody has asked for it"
+            body = Body(connection)
+            body.rests()
+            assert body.sent < BUFFERED, "nobody has asked for it"
             assert len(received.wait_elements(1)) == 1
             received.subscribed().request(10)
             received.wait_elements(11)
             received.subscribed().cancel()
             verdict.set_result(b"that is enough")
-            connection.settimeout(DEADLINE)
             assert b"that is enough" in until_closed(connection), "Play reads no further, and closes the connection"
+            body.join(DEADLINE)
+        assert body.sent < BUFFERED
         assert len(received.elements) == 11
         assert received.ending is None
 
-    def test_a_body_that_nobody_subscribes_to_is_given_up(self, port: int, answers: Answers) -> None:
+    def test_a_body_that_nobody_subscribes_to_is_given_up(
+        self, bridge: Bridge, recipe: ModuleType, patience: None
+    ) -> None:
         bodies: Future[pyrs.Stream[bytes]] = Future()
 
         def answer(request: JavaObject, body: pyrs.Stream[bytes]) -> pyrs.Publisher[bytes]:
             bodies.set_result(body)
             return pyrs.never()
 
-        answers.now = answer
-        with upload(port) as connection:
-            body = bodies.result(DEADLINE)
-            with pytest.raises(OSError, match=r"reset|Broken pipe"):
-                while True:
-                    connection.sendall(CHUNK)
-        received = Recorder(initial=1)
-        body.subscribe(received)
-        assert "only supports one subscriber" in str(received.java_failure())
+        with property_of_the_jvm(bridge, SUBSCRIPTION_TIMEOUT, None):
+            server = recipe.start(bridge, answer)
+        try:
+            with upload(server.httpPort().get()) as connection:
+                body = bodies.result(DEADLINE)
+                with pytest.raises(OSError, match=r"reset|Broken pipe"):
+                    while True:
+                        connection.sendall(CHUNK)
+            received = Recorder(initial=1)
+            body.subscribe(received)
+            assert "only supports one subscriber" in str(received.java_failure())
+        finally:
+            server.stop()
 
     def test_error(self, port: int, answers: Answers) -> None:
         received = Recorder(initial=pyrs.UNBOUNDED)

@@ -54,6 +54,7 @@ class Peer(BaseRequestHandler):  # type: ignore[misc]
         self.requested: list[int] = []
         self.cancelled = threading.Event()
         self.servers: list[RSocketServer] = []
+        self.listening: asyncio.Server
         self.port = 0
 
     async def request_stream(self, request: Payload) -> Any:
@@ -69,17 +70,20 @@ class Peer(BaseRequestHandler):  # type: ignore[misc]
         watched = pyrs.Stream(stream).do_on_request(self.requested.append).do_on_cancel(self.cancelled.set)
         return to_rsocket(watched.map(Payload))
 
-    async def listen(self) -> asyncio.Server:
+    async def listen(self) -> None:
         def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             self.servers.append(RSocketServer(TransportTCP(reader, writer), handler_factory=lambda: self))
 
-        listening = await asyncio.start_server(serve, "127.0.0.1", 0)
-        self.port = listening.sockets[0].getsockname()[1]
-        return listening
+        self.listening = await asyncio.start_server(serve, "127.0.0.1", 0)
+        self.port = self.listening.sockets[0].getsockname()[1]
 
     async def hang_up(self) -> None:
         for server in self.servers:
             await server.close()
+
+    async def close(self) -> None:
+        self.listening.close()
+        await self.hang_up()
 
 
 class TestClient:
@@ -92,16 +96,15 @@ class TestClient:
 
         def start(answer: Any) -> tuple[JavaObject, Peer]:
             peer = Peer(answer)
-            listening = on_loop(peer.listen())
+            on_loop(peer.listen())
             client = recipe.connect(bridge, "127.0.0.1", peer.port)
-            running.append((client, peer, listening))
+            running.append((client, peer))
             return client, peer
 
         yield start
-        for client, peer, listening in running:
+        for client, peer in running:
             client.dispose()
-            on_loop(peer.hang_up())
-            listening.close()
+            on_loop(peer.close())
 
     def test_the_program(self, program: ModuleType, connected_to: Any) -> None:
         _, peer = connected_to(lambda request: pyrs.from_iterable(numbers(500)))

@@ -8,7 +8,6 @@ import http.client
 import os
 import socket
 import threading
-import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from types import ModuleType
@@ -21,6 +20,7 @@ from pyrs.jvm import Bridge, JavaObject
 from tests.interop.harness import DEADLINE, Recorder, Watched
 from tests.interop.systems.relay import Relay, relay_to
 from tests.interop.systems.system import System
+from tests.waiting import eventually
 
 SYSTEM = System(
     name="Eclipse Vert.x",
@@ -148,9 +148,7 @@ class TestFile:
         received.wait_elements(3)
         assert str(file) in open_files()
         received.subscribed().cancel()
-        limit = time.monotonic() + DEADLINE
-        while str(file) in open_files():
-            assert time.monotonic() < limit, "it is still open"
+        eventually(lambda: str(file) not in open_files(), "it is still open")
         assert len(received.elements) == 3
 
     @pytest.mark.parametrize("count", [1, 7, 500])
