@@ -6,7 +6,9 @@ from collections.abc import Callable
 from contextvars import Context
 from heapq import heapify, heappop, heappush
 from itertools import count
-from threading import Condition, RLock, Thread
+from math import inf
+from queue import Empty, SimpleQueue
+from threading import RLock, Thread, current_thread
 from time import monotonic
 
 from pyrs._core import hooks
@@ -106,7 +108,7 @@ class Timer:
     def after_fork(self) -> None:
         """Begin anew: a forked child has no such thread, perhaps a lock that is held, and its parent's tasks."""
         self._queue = DelayQueue()
-        self._changed = Condition(self._queue.lock)
+        self._woken: SimpleQueue[None] = SimpleQueue()  # a Condition would lose what a finalizer sends in its wait
         self._wakes_at = 0.0  # when the thread looks next, of its own accord
         self._thread: Thread | None = None
 
@@ -127,12 +129,13 @@ class Timer:
             queue.add(due, entry)
             if due < self._wakes_at:
                 self._wakes_at = due
-                self._changed.notify()
+                self._woken.put(None)
         return entry
 
     def _start(self) -> None:
         # In a context of its own: a Python without the GIL would have it inherit that of whoever came first.
-        thread = Thread(target=Context().run, args=(self._watch, self._queue), name="pyrs-timer", daemon=True)
+        watch = (self._watch, self._queue, self._woken)
+        thread = Thread(target=Context().run, args=watch, name="pyrs-timer", daemon=True)
         if self._thread is not None:
             return  # a finalizer was quicker
         self._wakes_at = 0.0
@@ -143,27 +146,37 @@ class Timer:
             self._thread = None
             raise
 
-    def _watch(self, queue: DelayQueue) -> None:
+    def _watch(self, queue: DelayQueue, woken: SimpleQueue[None]) -> None:
         idle_since = monotonic()
         while True:
             due_now: list[Delayed] = []
+            wait = 0.0
             with queue.lock:
+                self._wakes_at = inf  # what a finalizer arms from here on has us look again
                 now = monotonic()
                 earliest = queue.earliest()
                 while earliest is not None and earliest <= now:
                     due_now.append(queue.pop())
                     earliest = queue.earliest()
-                if not due_now:
+                if due_now:
+                    self._wakes_at = 0.0  # we look again at once
+                else:
                     if earliest is not None:
                         idle_since = now
                     elif now - idle_since >= _IDLE_SECONDS:
-                        self._thread = None
-                        return
+                        self._thread = None  # before the last look: who arms after that starts a thread
+                        if not len(queue) or self._thread is not None:
+                            return
+                        self._thread = current_thread()
                     wait = _IDLE_SECONDS if earliest is None else min(earliest - now, _LONGEST_WAIT)
                     self._wakes_at = now + wait
-                    self._changed.wait(wait)
             for entry in due_now:
                 try:
                     entry.execute(entry)
                 except BaseException as error:  # the scheduler was closed meanwhile
                     entry.refuse(error)
+            if not due_now:
+                try:
+                    woken.get(timeout=wait)
+                except Empty:
+                    pass

@@ -130,6 +130,29 @@ class TestDelays:
         assert done.wait(30)
         late.cancel()
 
+    @pytest.mark.parametrize("idle", [False, True])
+    def test_what_a_finalizer_arms_while_the_timer_looks_comes_in_time(
+        self, idle: bool, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The collector may run it on the timer's own thread, which holds the lock and has made up its mind."""
+        done = threading.Event()
+
+        class Interrupted(delays.DelayQueue):
+            def earliest(self) -> float | None:
+                found = super().earliest()
+                if not armed and (found is None) == idle:
+                    armed.append(timer.arm(done.set, 0.001, lambda task: task()))
+                return found
+
+        if idle:
+            monkeypatch.setattr(delays, "_IDLE_SECONDS", 0.0)
+        armed: list[delays.Delayed] = []
+        timer = delays.Timer()
+        timer._queue = Interrupted()
+        later = timer.arm(int, 0.0 if idle else 3600, lambda task: task())
+        assert done.wait(30)
+        later.cancel()
+
     def test_a_cancel_races_with_the_time(self) -> None:
         scheduler = schedulers.pool(4, "race")
         runs = [0] * 2_000
