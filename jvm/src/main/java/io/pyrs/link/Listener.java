@@ -20,7 +20,7 @@ import java.util.concurrent.TimeUnit;
  */
 final class Listener {
     static final int MAX_UNPROVEN = 8;
-    private static final long ACCEPTOR_ENDS_MILLIS = 500;
+    private static final long ACCEPTOR_ENDS_MILLIS = 5_000; // on a machine that hardly runs it
     static final int UNPROVEN_MILLIS = 5_000;
     static final int OPEN_MILLIS = 30_000;
 
@@ -157,10 +157,14 @@ final class Listener {
         }
     }
 
-    /** The kernel keeps a closed port open as long as a thread waits at it: whoever is told that the link is theirs finds it shut. */
+    /** The kernel keeps a closed port open as long as a thread waits at it: whoever is told that it is closed finds it shut. */
     private void awaitAcceptor() {
+        Thread waiting = acceptor;
+        if (waiting == null) {
+            return; // never started
+        }
         try {
-            acceptor.join(ACCEPTOR_ENDS_MILLIS);
+            waiting.join(ACCEPTOR_ENDS_MILLIS);
         } catch (InterruptedException interrupted) {
             Thread.currentThread().interrupt();
         }
@@ -193,6 +197,7 @@ final class Listener {
                 left = List.copyOf(unproven);
             }
             left.forEach(Listener::close);
+            awaitAcceptor();
             outcome.expired("the bridge was closed");
         }
     }

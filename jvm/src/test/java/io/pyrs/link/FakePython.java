@@ -29,7 +29,7 @@ final class FakePython implements Closeable {
     FakePython(int port) throws IOException {
         socket = new Socket("127.0.0.1", port);
         socket.setTcpNoDelay(true);
-        socket.setSoTimeout(10_000);
+        socket.setSoTimeout(30_000);
     }
 
     /** Connects and proves that it knows the token. */

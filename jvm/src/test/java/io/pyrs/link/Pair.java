@@ -53,7 +53,7 @@ public final class Pair implements AutoCloseable {
         holder[0].open();
         Session[] session = new Session[1];
         session[0] = new Session(
-                workers, holder[0], reference -> mirror(session[0], reference), Pair.class.getClassLoader(), 4096, 5_000,
+                workers, holder[0], reference -> mirror(session[0], reference), Pair.class.getClassLoader(), 4096, 30_000,
                 firstStream);
         return session[0];
     }

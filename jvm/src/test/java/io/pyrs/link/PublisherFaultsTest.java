@@ -147,7 +147,7 @@ public class PublisherFaultsTest {
             public Object get(int index) {
                 inside.countDown();
                 try {
-                    go.await(10, TimeUnit.SECONDS);
+                    go.await(30, TimeUnit.SECONDS);
                 } catch (InterruptedException error) {
                     throw new IllegalStateException(error);
                 }
@@ -161,7 +161,7 @@ public class PublisherFaultsTest {
         };
         Thread first = new Thread(() -> stream.onNext(slow));
         first.start();
-        assertTrue(inside.await(10, TimeUnit.SECONDS));
+        assertTrue(inside.await(30, TimeUnit.SECONDS));
         stream.onNext(2L);
         go.countDown();
         first.join();

@@ -49,7 +49,7 @@ final class Recording implements Subscriber<Object> {
 
     /** The next signal, waited for. */
     List<Object> next() throws InterruptedException {
-        List<Object> signal = signals.poll(10, TimeUnit.SECONDS);
+        List<Object> signal = signals.poll(30, TimeUnit.SECONDS);
         return signal == null ? List.of("nothing came in time") : signal;
     }
 

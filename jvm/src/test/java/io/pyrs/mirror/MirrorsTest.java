@@ -94,12 +94,12 @@ public class MirrorsTest {
         }
 
         List<Object> get() throws Exception {
-            return result.get(20, TimeUnit.SECONDS);
+            return result.get(30, TimeUnit.SECONDS);
         }
     }
 
     private void await(BooleanSupplier condition) throws InterruptedException {
-        long deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(20);
+        long deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(30);
         while (!condition.getAsBoolean()) {
             assertTrue(System.nanoTime() < deadline, "not in time");
             System.gc();
@@ -107,7 +107,7 @@ public class MirrorsTest {
         }
     }
 
-    @Test(timeOut = 60_000)
+    @Test(timeOut = 120_000)
     public void everyDemandGivesEveryElementInOrder() throws Exception {
         for (long batch : new long[] {1, 7, 256, Long.MAX_VALUE}) {
             Collector collector = new Collector(batch);
@@ -122,7 +122,7 @@ public class MirrorsTest {
         await(() -> pair.streams() == 0);
     }
 
-    @Test(timeOut = 60_000)
+    @Test(timeOut = 120_000)
     public void bothFamiliesAreServed() throws Exception {
         Collector flow = new Collector(10);
         ((Flow.Publisher<Object>) (PythonPublisher) pair.mirror(numbers(100), StreamOptions.DEFAULT)).subscribe(flow);
@@ -137,7 +137,7 @@ public class MirrorsTest {
         assertEquals(far.get().size(), 1_000);
     }
 
-    @Test(timeOut = 60_000)
+    @Test(timeOut = 120_000)
     public void aMirrorFeedsAMirror() throws Exception {
         Collector far = new Collector(10);
         PythonPublisher publisher = (PythonPublisher) pair.mirror(numbers(500), StreamOptions.DEFAULT);
@@ -157,7 +157,7 @@ public class MirrorsTest {
         assertThrows(IllegalStateException.class, () -> subscriber.onNext(1));
     }
 
-    @Test(timeOut = 60_000)
+    @Test(timeOut = 120_000)
     public void aSubscriberThatThrowsIsCancelledAndOthersGoOn() throws Exception {
         CountDownLatch cancelled = new CountDownLatch(1);
         Publisher<Object> source = subscriber -> subscriber.onSubscribe(new Subscription() {
@@ -188,11 +188,11 @@ public class MirrorsTest {
             @Override
             public void onComplete() {}
         });
-        assertTrue(cancelled.await(10, TimeUnit.SECONDS));
+        assertTrue(cancelled.await(30, TimeUnit.SECONDS));
         await(() -> pair.streams() == 0);
     }
 
-    @Test(timeOut = 60_000)
+    @Test(timeOut = 120_000)
     public void anElementTypeIsAppliedAndWhatDoesNotFitIsAnError() throws Exception {
         StreamOptions integers = StreamOptions.of(Map.of("element_type", "java.lang.Integer"), LOADER);
         Collector fits = new Collector(5);
@@ -206,7 +206,7 @@ public class MirrorsTest {
         assertEquals(not.elements, List.of(1));
     }
 
-    @Test(timeOut = 60_000)
+    @Test(timeOut = 120_000)
     @SuppressWarnings("unchecked")
     public void aStageKeepsTheBoxOfIntegersAndGivesBackWhatItGot() throws Exception {
         Function<Object, Object> times = upstream -> upstream;
@@ -243,7 +243,7 @@ public class MirrorsTest {
         }
     }
 
-    @Test(timeOut = 60_000)
+    @Test(timeOut = 120_000)
     public void aStageTakesAnyInterfaceOfItsShape() throws Exception {
         Function<Object, Object> identity = upstream -> upstream;
         Transformer stage = (Transformer) PythonStage.create(
@@ -257,7 +257,7 @@ public class MirrorsTest {
                 pair.near, pair.receipt(identity), String.class, StreamOptions.DEFAULT, LOADER));
     }
 
-    @Test(timeOut = 60_000)
+    @Test(timeOut = 120_000)
     @SuppressWarnings("unchecked")
     public void aCallableCallsAndItsDefaultMethodsAreItsOwn() throws Exception {
         BiFunction<Object, Object, Object> sum = (a, b) -> (Long) a + (Long) b;
@@ -284,7 +284,7 @@ public class MirrorsTest {
         assertEquals(pair.far.home(add), 0);
     }
 
-    @Test(timeOut = 60_000)
+    @Test(timeOut = 120_000)
     @SuppressWarnings("unchecked")
     public void objectsWithoutARowComeBackAsThemselvesAndTablesEmpty() throws Exception {
         Object local = new Object() {
@@ -309,7 +309,7 @@ public class MirrorsTest {
         assertNull(there.apply(null));
     }
 
-    @Test(timeOut = 60_000)
+    @Test(timeOut = 120_000)
     public void aThousandStreamsLeaveNothingBehind() throws Exception {
         List<Collector> collectors = new ArrayList<>();
         for (int i = 0; i < 1_000; i++) {
@@ -323,7 +323,7 @@ public class MirrorsTest {
         await(() -> pair.streams() == 0 && pair.owned() == 0);
     }
 
-    @Test(timeOut = 60_000)
+    @Test(timeOut = 120_000)
     public void referencesAreGivenBackWhileTheyFlow() throws Exception {
         int count = 200_000;
         CountDownLatch done = new CountDownLatch(1);
@@ -350,12 +350,12 @@ public class MirrorsTest {
                         done.countDown();
                     }
                 });
-        assertTrue(done.await(50, TimeUnit.SECONDS));
+        assertTrue(done.await(90, TimeUnit.SECONDS));
         assertEquals(seen[0], count);
         await(() -> pair.owned() == 0);
     }
 
-    @Test(timeOut = 60_000)
+    @Test(timeOut = 120_000)
     public void aCompletionStageIsAStreamOfOne() throws Exception {
         CompletableFuture<Object> later = new CompletableFuture<>();
         Collector one = new Collector(1);

@@ -14,7 +14,7 @@ public class SubscriberTckTest extends SubscriberBlackboxVerification<Object> {
     private Pair pair;
 
     public SubscriberTckTest() {
-        super(new TestEnvironment(500, 100));
+        super(new TestEnvironment(10_000, 100));
     }
 
     @BeforeClass

@@ -203,7 +203,7 @@ public class ForeignTest {
         assertEquals(dropped.released, 1);
     }
 
-    @Test(timeOut = 20_000)
+    @Test(timeOut = 120_000)
     public void whatStandsBesideACycleIsReleasedToo() {
         Pooled pooled = new Pooled();
         List<Object> cyclic = new ArrayList<>();
