@@ -222,9 +222,11 @@ class Watched(Publisher[Any]):
         self.emitted = 0
         self.subscribers = 0
         self.cancelled = threading.Event()
+        self.counting = threading.Lock()
 
     def subscribe(self, subscriber: Subscriber[Any], /) -> None:
-        self.subscribers += 1
+        with self.counting:
+            self.subscribers += 1
         subscriber.on_subscribe(_WatchedSubscription(self, subscriber, self._elements(), self._error))
 
 
@@ -239,7 +241,7 @@ class _WatchedSubscription(Subscription):
         self._demand = 0
         self._emitting = False
         self._over = False
-        self._lock = threading.Lock()
+        self._lock = watched.counting
 
     def request(self, n: int, /) -> None:
         with self._lock:
@@ -263,7 +265,8 @@ class _WatchedSubscription(Subscription):
                 else:
                     self._subscriber.on_error(self._error)
                 return
-            self._watched.emitted += 1
+            with self._lock:
+                self._watched.emitted += 1
             self._subscriber.on_next(element)
 
     def cancel(self) -> None:

@@ -27,7 +27,7 @@ from tests.endings.recorder import DEADLINE, MILLIS, Recorder
 from tests.waiting import eventually
 
 ROOT = Path(__file__).parents[2]
-SECONDS = 60
+SECONDS = 100
 classes = endings.classes
 
 

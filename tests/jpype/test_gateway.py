@@ -19,7 +19,7 @@ from pyrs.jvm.gateways import Gateway, gateway_for, launch_gateway
 from pyrs.jvm.gateways.jars import packaged_jars
 from tests.waiting import eventually
 
-SECONDS = 60
+SECONDS = 100
 ROOT = Path(__file__).parents[2]
 
 
