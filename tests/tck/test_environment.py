@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import count
 from threading import Thread
 
 import pytest
 
 from pyrs.tck import PublisherVerification, Status, TestEnvironment, judge
+from pyrs.tck.beyond_publisher import stops
 from pyrs.tck.environment import named
 from pyrs.tck.waiting import Latch, Promise, Receptacle
 from tests.tck.right import RightPublisher
@@ -149,6 +151,13 @@ def test_a_latch_waits() -> None:
     latch.close()
     latch.expect_close("nothing happened")
     env.verify_no_async_errors_no_delay()
+
+
+def test_what_was_on_its_way_may_come_late_and_what_goes_on_for_ever_does_not_stop() -> None:
+    moves = iter([1, 2, 3])
+    assert stops(TestEnvironment(timeout=30, no_signals_timeout=0.01).fresh(), lambda: next(moves, 4))
+    assert next(moves, None) is None
+    assert not stops(TestEnvironment(timeout=0.01, no_signals_timeout=0.01).fresh(), count().__next__)
 
 
 def test_an_object_whose_str_raises_is_named_all_the_same() -> None:
