@@ -168,7 +168,7 @@ def test_skips_that_are_no_mapping_make_the_run_void() -> None:
 def test_a_test_that_repeats_itself_may_take_longer_than_one_deadline(clock: Clock) -> None:
     class Slow(_Verification):
         def create_publisher(self, elements: int) -> Any:
-            clock.pass_by(0.5)  # a hundred of these are longer than the deadline
+            clock.pass_by_watched(0.5)  # a hundred of these are longer than the deadline
             return RightPublisher(elements)
 
     verdict = judge(Slow, "stochastic_spec103_mustSignalOnMethodsSequentially")

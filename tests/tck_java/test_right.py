@@ -208,7 +208,7 @@ def test_a_test_that_blocks_ends_at_its_deadline(referee: JavaReferee, clock: Cl
 def test_a_test_that_repeats_itself_may_take_longer_than_one_deadline(referee: JavaReferee, clock: Clock) -> None:
     class Slow(_Right):
         def create_publisher(self, elements: int) -> Any:
-            clock.pass_by(10)  # a hundred of these are longer than the deadline
+            clock.pass_by_watched(10)  # a hundred of these are longer than the deadline
             return RightPublisher(elements)
 
     verdict = referee.judge(Slow, "stochastic_spec103_mustSignalOnMethodsSequentially")
