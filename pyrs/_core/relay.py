@@ -133,16 +133,21 @@ class Relay(Startable, Generic[T]):
             except BaseException as error:
                 self._raised(error)
 
-    def _switch_to(self, source: Publisher[T]) -> None:
-        """Pass this source on from now: subscribe to it, with the demand that was not met. The one before has ended."""
+    def _switch_to(self, source: Publisher[T]) -> bool:
+        """Pass this source on from now: subscribe to it, with the demand that was not met. The one before has ended.
+
+        Returns:
+            Whether it was subscribed to: no more where the stream is over.
+        """
         leg: Leg[T] = Leg(self)
         with self._lock:
             if not self._live or self._illegal <= 0:
-                return
+                return False
             before, self._leg = self._leg, leg
         if before is not None:
             before.cancel()
         self._subscribing.add(source, leg)
+        return True
 
     def _complete(self) -> None:
         """Signal ``on_complete``, unless the stream is over (1.5, 1.7)."""

@@ -42,6 +42,11 @@ class AsyncIterablePublisher(Operator[T]):
     def run(self, subscriber: Subscriber[Any]) -> _Iteration:
         return _Iteration(subscriber, self)
 
+    def discard(self) -> None:
+        """Close what was to be awaited, unless it is: nobody wants it any more."""
+        if isinstance(self.iterable, Once):
+            self.iterable.discard()
+
 
 class Once(AsyncIterable[T]):
     """The result of an awaitable, or of what a function returns for each iteration anew, as an iterable of one."""

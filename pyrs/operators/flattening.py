@@ -15,7 +15,7 @@ from pyrs._core.relay import Relay
 from pyrs._core.text import checked_callable, name_of
 from pyrs.api import Publisher, Subscriber
 from pyrs.errors import NullSignal
-from pyrs.operators.merging import checked_inner, running_loop
+from pyrs.operators.merging import checked_inner, forgo, running_loop
 
 __all__ = ["ConcatMap", "SwitchMap"]
 
@@ -92,7 +92,8 @@ class _ConcatMapRun(Relay[Any]):
         except BaseException as error:
             self._raised(error)
             return
-        self._switch_to(inner)
+        if not self._switch_to(inner):
+            forgo(inner)
 
     def _release(self) -> None:
         self._outer.cancel()
@@ -192,6 +193,8 @@ class _SwitchMapRun(Coordinator[Any]):
         if self._live:
             self._inner = QueuedInput(self, self._prefetch)
             self._inner.subscribe_to(publisher)
+        else:
+            forgo(publisher)
 
     def _let_inner_go(self) -> None:
         inner, self._inner = self._inner, None

@@ -20,7 +20,7 @@ from pyrs.errors import NullSignal
 from pyrs.operators.combining import checked_sources, written
 from pyrs.stream.family import Family
 
-__all__ = ["FlatMap", "Merge", "checked_inner", "running_loop"]
+__all__ = ["FlatMap", "Merge", "checked_inner", "forgo", "running_loop"]
 
 
 def checked_inner(result: Any, operator: Operator[Any], loop: Any) -> Publisher[Any]:
@@ -47,6 +47,13 @@ def checked_inner(result: Any, operator: Operator[Any], loop: Any) -> Publisher[
     if isinstance(result, Iterable):
         message += "; pyrs.from_iterable makes a Publisher of an iterable"
     raise TypeError(message)
+
+
+def forgo(inner: Publisher[Any]) -> None:
+    """Nobody will subscribe to what ``checked_inner`` returned, for the stream is over: close what it would await."""
+    sources = sys.modules.get("pyrs.aio.sources")  # without it nothing is awaited
+    if sources is not None and isinstance(inner, sources.AsyncIterablePublisher):
+        inner.discard()
 
 
 def running_loop() -> Any:
@@ -141,6 +148,8 @@ class _FlatMapRun(Coordinator[Any]):
             self._inners.add(pushed)
             if self._live:
                 pushed.subscribe_to(publisher)
+            else:
+                forgo(publisher)
 
     def notice(self, inner: _Pulled | _Pushed) -> None:
         """There is something to see. From any thread."""

@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import gc
+import inspect
 import sys
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from typing import Any
 
 import anyio
@@ -513,6 +514,21 @@ async def _awaited(function: Callable[[], Any]) -> Any:
 
 
 @pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("name", ["flat_map", "concat_map", "switch_map"])
+def test_a_coroutine_that_is_made_while_the_stream_is_cancelled_is_closed(name: str) -> None:
+    made: list[Coroutine[Any, Any, int]] = []
+
+    def make(n: int) -> Coroutine[Any, Any, int]:
+        made.append(double(n))
+        subscriber.cancel()
+        return made[-1]
+
+    subscriber: TestSubscriber[int] = TestSubscriber(None)
+    getattr(pyrs.range(3), name)(make).subscribe(subscriber)
+    assert [inspect.getcoroutinestate(coroutine) for coroutine in made] == [inspect.CORO_CLOSED]
+    subscriber.assert_elements().assert_live()
+
+
 def test_coroutines_that_are_not_needed_any_more_are_closed() -> None:
     async def fail(n: int) -> int:
         raise ValueError(n)
