@@ -21,7 +21,7 @@ OPERATORS: dict[str, Callable[[pyrs.Stream[int]], pyrs.Stream[int]]] = {
     "merge": lambda stream: stream.merge(pyrs.never()),
     "on_backpressure_buffer": lambda stream: stream.on_backpressure_buffer(1_000_000),
     "prefetch": lambda stream: stream.prefetch(4),
-    "timeout": lambda stream: stream.timeout(1000),
+    "timeout": lambda stream: stream.timeout(1_000_000),
     "take_until": lambda stream: stream.take_until(pyrs.never()),
 }
 
@@ -69,7 +69,7 @@ def test_a_stream_that_lives_on_goes_on(name: str) -> None:
         for _ in range(3):
             emitter.next(2)
         assert emitter.cancelled or len(seen) > before
-        subscription.cancel()  # or the timers of timeout() would go off in the midst of other tests
+        subscription.cancel()
 
 
 @pytest.mark.parametrize("make", [sinks.multicast, sinks.multicast_best_effort, sinks.replay])

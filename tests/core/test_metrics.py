@@ -146,7 +146,8 @@ def test_a_cancel_while_elements_come_leaves_no_demand() -> None:
         subscriber.request(50)
         thread.join(30)
         assert metrics.demand == 0
-        assert metrics.elements == len(subscriber.elements)
+        # One was perhaps counted and then not handed on, for the cancel came in between.
+        assert metrics.elements - len(subscriber.elements) in (0, 1)
         assert (metrics.cancelled, metrics.active) == (1, 0)
 
 
