@@ -15,12 +15,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from pyrs.errors import JvmUnavailable
 from pyrs.jvm.packages import resolve
 from tests.interop.systems import page
 from tests.interop.systems.system import FOLDER, ROOT, System, load, names
 
 REPORTS = ROOT / "build" / "test-reports" / "systems"
 LONGEST_SECONDS = 900
+PAUSES_SECONDS = (5.0, 30.0)
+"""Before each further attempt to fetch what a repository does not give, or gives too slowly."""
 
 
 class Result(NamedTuple):
@@ -34,13 +37,26 @@ class Result(NamedTuple):
 def prepare(name: str, system: System) -> bool:
     """Fetches and installs what the tests would, here where it is seen to happen; whether that could be done."""
     try:
-        resolve([*system.packages, *system.test_packages])
+        fetch([*system.packages, *system.test_packages])
         if system.install is not None:
             system.install()
     except Exception as error:  # the other systems run all the same
         print(f"== {name}: {error}", flush=True)
         return False
     return True
+
+
+def fetch(packages: Sequence[str]) -> None:
+    """Has the jars in the cache. A test must not fail for a network that hesitates."""
+    for pause in PAUSES_SECONDS:
+        try:
+            resolve(packages)
+        except JvmUnavailable as error:
+            print(f"== once more in {pause} s: {error}", flush=True)
+            time.sleep(pause)
+        else:
+            return
+    resolve(packages)
 
 
 def run(name: str, gateway: str) -> Result:

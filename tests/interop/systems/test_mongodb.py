@@ -31,6 +31,8 @@ SYSTEM = System(
 
 MANY = 2000
 CHUNK = 255 * 1024
+STORED_AT_ONCE = 256
+"""Chunks of a file that the driver is storing at a time, at most."""
 FIRST_WINDOW = 16
 
 
@@ -57,32 +59,45 @@ def start(bridge: Bridge) -> JavaObject:
 
 
 def uri(server: JavaObject) -> str:
-    return f"{server.getConnectionString()}/?serverSelectionTimeoutMS=5000"
+    # The driver looks after the server at the start alone: so it is a query that finds out that it has gone.
+    return f"{server.getConnectionString()}/?heartbeatFrequencyMS=600000"
 
 
 @pytest.fixture(scope="module")
-def commands(linked: Bridge) -> JavaObject:
-    commands: JavaObject = linked.java_class("mongodb.Commands")()
-    return commands
+def listener(linked: Bridge) -> JavaObject:
+    made: JavaObject = linked.java_class("mongodb.Commands")()
+    return made
 
 
 @pytest.fixture(scope="module")
-def client(linked: Bridge, server: JavaObject, commands: JavaObject) -> Iterator[JavaObject]:
+def client(linked: Bridge, server: JavaObject, listener: JavaObject) -> Iterator[JavaObject]:
     """As the recipe's `connect` makes it, with an ear for what it tells the server."""
     address = linked.java_class("com.mongodb.ConnectionString")(uri(server))
     builder = linked.java_class("com.mongodb.MongoClientSettings").builder().applyConnectionString(address)
     clients = linked.java_class("com.mongodb.reactivestreams.client.MongoClients")
-    made = clients.create(builder.addCommandListener(commands).build())
+    made = clients.create(builder.addCommandListener(listener).build())
     yield made
     made.close()
 
 
 @pytest.fixture
-def orders(
-    bridge: Bridge, client: JavaObject, commands: JavaObject, recipe: ModuleType, request: pytest.FixtureRequest
-) -> JavaObject:
-    """A collection of the test's own with MANY documents."""
-    collection: JavaObject = recipe.collection(bridge, client, "shop", request.node.name)
+def database(request: pytest.FixtureRequest) -> str:
+    """The test's own."""
+    name: str = request.node.name
+    return name
+
+
+@pytest.fixture
+def commands(listener: JavaObject, database: str) -> JavaObject:
+    """What was done there."""
+    made: JavaObject = listener.of(database)
+    return made
+
+
+@pytest.fixture
+def orders(bridge: Bridge, client: JavaObject, commands: JavaObject, recipe: ModuleType, database: str) -> JavaObject:
+    """A collection with MANY documents."""
+    collection: JavaObject = recipe.collection(bridge, client, database, "orders")
     numbered = pyrs.range(0, MANY).map(lambda number: {"_id": number, "tens": number // 10})
     assert recipe.insert(bridge, collection, numbered, at_once=500).collect(timeout=DEADLINE) == [500] * 4
     commands.take()
@@ -108,11 +123,10 @@ class TestQueries:
         found = recipe.find(bridge, orders, {"tens": {"$gte": 10}}).collect(timeout=DEADLINE)
         assert found == [{"_id": number, "tens": number // 10} for number in range(100, MANY)]
 
-    def test_documents(
-        self, bridge: Bridge, client: JavaObject, orders: JavaObject, request: pytest.FixtureRequest
-    ) -> None:
+    @pytest.mark.usefixtures("orders")
+    def test_documents(self, bridge: Bridge, client: JavaObject, database: str) -> None:
         """As the driver has them where no class is named: as dicts, and as they are."""
-        found = client.getDatabase("shop").getCollection(request.node.name).find().limit(2)
+        found = client.getDatabase(database).getCollection("orders").find().limit(2)
         expected = [{"_id": 0, "tens": 0}, {"_id": 1, "tens": 0}]
         assert bridge.from_jvm(found, convert="values").collect(timeout=DEADLINE) == expected
         kept = bridge.from_jvm(found, convert="references").collect(timeout=DEADLINE)
@@ -178,8 +192,8 @@ class TestQueries:
 
 
 class TestInserts:
-    def test_elements(self, bridge: Bridge, client: JavaObject, recipe: ModuleType) -> None:
-        collection = recipe.collection(bridge, client, "shop", "people")
+    def test_elements(self, bridge: Bridge, client: JavaObject, recipe: ModuleType, database: str) -> None:
+        collection = recipe.collection(bridge, client, database, "people")
         ada = {"name": "Ada", "in": {"city": "London"}, "tags": ["one", 2, 3.5, True, None, b"four", Decimal("5.5")]}
         born = datetime(1815, 12, 10, 9, 30)
         assert recipe.insert(bridge, collection, pyrs.just({**ada, "born": born})).collect(timeout=DEADLINE) == [1]
@@ -188,18 +202,18 @@ class TestInserts:
         assert len(found.pop("_id")) == 24
         assert found == {**ada, "born": born.replace(tzinfo=timezone.utc)}
 
-    def test_demand_and_cancel(self, bridge: Bridge, client: JavaObject, recipe: ModuleType) -> None:
+    def test_demand_and_cancel(self, bridge: Bridge, client: JavaObject, recipe: ModuleType, database: str) -> None:
         source = Watched(lambda: iter({"_id": number} for number in range(10**9)))
         received = Recorder(initial=2)
-        collection = recipe.collection(bridge, client, "shop", "endless")
+        collection = recipe.collection(bridge, client, database, "endless")
         recipe.insert(bridge, collection, pyrs.Stream(source), at_once=10).subscribe(received)
         assert received.wait_elements(2)[:2] == [10, 10]
         received.subscribed().cancel()
         assert source.cancelled.wait(DEADLINE)
         assert source.emitted <= 4 * 10
 
-    def test_error(self, bridge: Bridge, client: JavaObject, recipe: ModuleType) -> None:
-        collection = recipe.collection(bridge, client, "shop", "twice")
+    def test_error(self, bridge: Bridge, client: JavaObject, recipe: ModuleType, database: str) -> None:
+        collection = recipe.collection(bridge, client, database, "twice")
         source = Watched(lambda: iter({"_id": number % 25} for number in range(10**9)))
         received = Recorder(initial=100)
         recipe.insert(bridge, collection, pyrs.Stream(source), at_once=10).subscribe(received)
@@ -219,26 +233,25 @@ class TestFiles:
         assert {type(each) for each in stored} == {bytes}
 
     def test_demand_and_cancel_of_an_upload(
-        self, bridge: Bridge, client: JavaObject, commands: JavaObject, recipe: ModuleType
+        self, bridge: Bridge, client: JavaObject, commands: JavaObject, recipe: ModuleType, database: str
     ) -> None:
-        commands.take()
         source = Watched(lambda: iter(lambda: bytes(CHUNK), b""))
         received = Recorder(initial=1)
-        recipe.upload(bridge, client, "endless", "zeros", source).subscribe(received)
+        recipe.upload(bridge, client, database, "zeros", source).subscribe(received)
         assert commands.awaits("insert", 10, MILLISECONDS)
         received.subscribed().cancel()
         assert source.cancelled.wait(DEADLINE)
         assert commands.awaits("delete", 1, MILLISECONDS), "the driver removes what it had stored"
-        assert source.emitted <= taken(commands).count("insert") + 2 * FIRST_WINDOW
+        assert source.emitted <= taken(commands).count("insert") + STORED_AT_ONCE + 2 * FIRST_WINDOW
 
     def test_demand_and_cancel_of_a_download(
-        self, bridge: Bridge, client: JavaObject, commands: JavaObject, recipe: ModuleType
+        self, bridge: Bridge, client: JavaObject, commands: JavaObject, recipe: ModuleType, database: str
     ) -> None:
         source = pyrs.range(0, 50).map(lambda number: bytes(CHUNK))
-        recipe.upload(bridge, client, "long", "zeros", source).collect(timeout=DEADLINE)
+        recipe.upload(bridge, client, database, "zeros", source).collect(timeout=DEADLINE)
         commands.take()
         received = Recorder(initial=2)
-        recipe.download(bridge, client, "long", "zeros").subscribe(received)
+        recipe.download(bridge, client, database, "zeros").subscribe(received)
         received.wait_elements(2)
         received.subscribed().cancel()
         assert commands.awaits("killCursors", 1, MILLISECONDS)
@@ -251,21 +264,21 @@ class TestFiles:
         assert str(error).startswith("com.mongodb.MongoGridFSException: File not found")
 
     def test_error_of_what_is_uploaded(
-        self, bridge: Bridge, client: JavaObject, commands: JavaObject, recipe: ModuleType
+        self, bridge: Bridge, client: JavaObject, commands: JavaObject, recipe: ModuleType, database: str
     ) -> None:
-        commands.take()
         broken = pyrs.concat(pyrs.just(bytes(3 * CHUNK)), pyrs.error(ValueError("the disk is gone")))
         with pytest.raises(ValueError, match="the disk is gone"):
-            recipe.upload(bridge, client, "broken", "half", broken).collect(timeout=DEADLINE)
+            recipe.upload(bridge, client, database, "half", broken).collect(timeout=DEADLINE)
         assert commands.awaits("delete", 1, MILLISECONDS), "the driver removes what it had stored"
         with pytest.raises(JavaError, match="File not found"):
-            recipe.download(bridge, client, "broken", "half").collect(timeout=DEADLINE)
+            recipe.download(bridge, client, database, "half").collect(timeout=DEADLINE)
 
 
 class TestChanges:
-    def test_changes(self, bridge: Bridge, client: JavaObject, commands: JavaObject, recipe: ModuleType) -> None:
-        collection = recipe.collection(bridge, client, "shop", "news")
-        commands.take()
+    def test_changes(
+        self, bridge: Bridge, client: JavaObject, commands: JavaObject, recipe: ModuleType, database: str
+    ) -> None:
+        collection = recipe.collection(bridge, client, database, "news")
         received = Recorder(initial=2)
         recipe.changes(bridge, collection).subscribe(received)
         assert commands.awaits("aggregate", 1, MILLISECONDS)

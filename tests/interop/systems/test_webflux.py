@@ -55,7 +55,7 @@ def serve(bridge: Bridge, recipe: ModuleType) -> Iterator[Serve]:
 
     yield start
     for server in servers:
-        server.disposeNow()
+        server.disposeNow(bridge.java_class("java.time.Duration").ofSeconds(int(DEADLINE)))
 
 
 def connected(port: int, path: str = "/events") -> http.client.HTTPResponse:
