@@ -18,7 +18,7 @@ public final class Connection {
     private static final int READ_AT_ONCE = 256 * 1024;
     private static final int MANY_RELEASED = 2_048;
     private static final long HOUSEKEEPING_NANOS = TimeUnit.MILLISECONDS.toNanos(500);
-    private static final long GOODBYE_MILLIS = 500;
+    private static final long GOODBYE_MILLIS = 2_000;
     private static final int CLOSING = 0;
     private static final int INTERNAL_ERROR = 1;
     private static final int MALFORMED = 2;
