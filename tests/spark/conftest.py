@@ -39,6 +39,8 @@ def spark() -> Iterator[Any]:
         builder = builder.config(key, value)
     session = builder.getOrCreate()
     assert session.sparkContext.master == "local[4]", "tests/spark wants a process of its own, as in `make test`"
+    # The first job with Python workers takes as long as a hundred others: no test's deadline should have to allow it.
+    assert session.range(1).rdd.map(tuple).collect() == [(0,)]
     yield session
     session.stop()
 

@@ -94,12 +94,12 @@ def test_a_notebook_shows_the_columns_and_runs_nothing(spark: Any) -> None:
 
 
 @pytest.fixture(params=["spark", "python"])
-def on_interrupt(request: pytest.FixtureRequest, spark: Any) -> Iterator[None]:
+def on_interrupt(request: pytest.FixtureRequest, spark: Any) -> Iterator[str]:
     """PySpark's own handler cancels all jobs of the session; Python's leaves that to us."""
     before = signal.getsignal(signal.SIGINT)
     if request.param == "python":
         signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
+    yield str(request.param)
     signal.signal(signal.SIGINT, before)
 
 
@@ -135,7 +135,7 @@ def partitions_of(df: Any) -> None:
     ],
     ids=["collect", "for_each", "to_iterable", "asyncio", "for_each_frame", "for_each_partition"],
 )
-def test_ctrl_c_cancels_the_jobs(spark: Any, tmp_path: Path, on_interrupt: None, wait: Callable[[Any], object]) -> None:
+def test_ctrl_c_cancels_the_jobs(spark: Any, tmp_path: Path, on_interrupt: str, wait: Callable[[Any], object]) -> None:
     dropped: list[str] = []
     before = pyrs.set_error_hook(lambda error, where: dropped.append(f"{error!r}: {where}"))
     gates = Gates(tmp_path)
@@ -157,10 +157,12 @@ def test_ctrl_c_cancels_the_jobs(spark: Any, tmp_path: Path, on_interrupt: None,
         pyrs.set_error_hook(before)
         gates.open()
         thread.join()
+    if on_interrupt == "spark":  # of its cancel a stream may hear just as the interrupt cancels it
+        dropped = [text for text in dropped if "cancelled as part of cancellation of all jobs" not in text]
     assert dropped == []
 
 
-def test_ctrl_c_stops_a_query(spark: Any, on_interrupt: None) -> None:
+def test_ctrl_c_stops_a_query(spark: Any, on_interrupt: str) -> None:
     began = threading.Event()
     main = threading.main_thread().ident
     assert main is not None
