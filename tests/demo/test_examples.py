@@ -11,7 +11,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples"
-SECONDS = 240
+SECONDS = 600
 
 OUTPUT = {
     "core_only": """\

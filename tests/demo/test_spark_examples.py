@@ -24,7 +24,7 @@ import pytest
 from tests.interop.harness import LIBRARIES, library_jars
 
 ROOT = Path(__file__).resolve().parents[2]
-SECONDS = 240.0
+SECONDS = 600.0
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(2 * SECONDS)]
 
