@@ -1,10 +1,13 @@
-"""Which jobs run at this moment."""
+"""Which jobs run at this moment, and how long one may take."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from tests.waiting import DEADLINE
+
+JOB_DEADLINE = 100.0
+"""Seconds; a job may need new Python workers, each of which imports pandas and pyarrow."""
 
 
 def active_jobs(spark: Any) -> int:

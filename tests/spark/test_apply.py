@@ -12,7 +12,7 @@ import pytest
 import pyrs
 from pyrs import spark as ps
 from pyrs.spark.executing import Staged
-from tests.waiting import DEADLINE
+from tests.spark.jobs import JOB_DEADLINE
 
 pytest.importorskip("pandas")  # mapInArrow asks for it
 
@@ -33,7 +33,7 @@ def test_the_same_stage_in_the_driver(spark: Any) -> None:
         return rows.map(lambda row: {"twice": row.id * 2})
 
     df = spark.range(5)
-    here = doubled(ps.from_dataframe(df)).collect(timeout=DEADLINE)
+    here = doubled(ps.from_dataframe(df)).collect(timeout=JOB_DEADLINE)
     assert [row.asDict() for row in ps.apply(df, doubled, "twice long").collect()] == here
 
 
@@ -135,7 +135,7 @@ def test_a_streaming_dataframe(spark: Any, tmp_path: Path) -> None:
     sdf = spark.readStream.schema("id long").json(str(source))
     result = ps.apply(sdf, lambda rows: rows.map(lambda row: (row.id * 2,)), "twice long")
     assert result.isStreaming
-    (batch,) = ps.from_stream(result, as_="tuples", trigger={"availableNow": True}).collect(timeout=60)
+    (batch,) = ps.from_stream(result, as_="tuples", trigger={"availableNow": True}).collect(timeout=JOB_DEADLINE)
     assert batch.data == [(0,), (2,), (4,), (6,), (8,), (10,)]
 
 
@@ -211,7 +211,7 @@ def test_errors_carry_the_partition(spark: Any) -> None:
     with pytest.raises(Exception, match=r"PartitionFailed: partition 2: ArithmeticError: twenty-five"):
         df.collect()
     with pytest.raises(ps.PartitionFailed) as caught:
-        ps.from_dataframe(df).collect(timeout=DEADLINE)
+        ps.from_dataframe(df).collect(timeout=JOB_DEADLINE)
     assert str(caught.value) == "partition 2: ArithmeticError: twenty-five"
     assert caught.value.partition == 2
 

@@ -17,7 +17,8 @@ from pyrs.errors import JvmUnavailable
 from pyrs.spark import microframes
 from pyrs.testing import TestPublisher, TestSubscriber
 from tests.spark.gates import Gates
-from tests.waiting import DEADLINE, eventually
+from tests.spark.jobs import JOB_DEADLINE
+from tests.waiting import eventually
 
 SCHEMA = "n long"
 
@@ -34,19 +35,19 @@ def test_frames_of_so_many_rows_and_the_rest(spark: Any) -> None:
     frames: list[list[int]] = []
     count = ps.for_each_frame(tuples(7), SCHEMA, rows_into(frames), max_rows=3, max_wait=60)
     assert frames == []
-    assert count.block(DEADLINE) == 7
+    assert count.block(JOB_DEADLINE) == 7
     assert frames == [[0, 1, 2], [3, 4, 5], [6]]
 
 
 def test_nothing_at_all(spark: Any) -> None:
     frames: list[list[int]] = []
-    assert ps.for_each_frame(pyrs.empty(), SCHEMA, rows_into(frames)).block(DEADLINE) == 0
+    assert ps.for_each_frame(pyrs.empty(), SCHEMA, rows_into(frames)).block(JOB_DEADLINE) == 0
     assert frames == []
 
 
 def test_rows_that_wait_long_enough_are_a_frame(spark: Any) -> None:
     time = schedulers.VirtualTime()
-    source: TestPublisher[Any] = TestPublisher(timeout=DEADLINE)
+    source: TestPublisher[Any] = TestPublisher(timeout=JOB_DEADLINE)
     frames: list[list[int]] = []
     counted: TestSubscriber[int] = TestSubscriber(None)
     with schedulers.use(time):
@@ -61,7 +62,7 @@ def test_rows_that_wait_long_enough_are_a_frame(spark: Any) -> None:
     eventually(lambda: frames == [[1, 2]])
     source.next((3,))
     source.complete()
-    assert counted.await_complete(DEADLINE) == [3]
+    assert counted.await_complete(JOB_DEADLINE) == [3]
     assert frames == [[1, 2], [3]]
 
 
@@ -71,24 +72,24 @@ def test_a_slow_source_that_is_pulled_does_not_hold_back_what_waits(spark: Any) 
 
     def slowly() -> Any:
         yield (1,)
-        assert go_on.wait(DEADLINE)
+        assert go_on.wait(JOB_DEADLINE)
         yield (2,)
 
     counted: TestSubscriber[int] = TestSubscriber(None)
     ps.for_each_frame(pyrs.from_iterable(slowly()), SCHEMA, rows_into(frames), max_wait=0.01).subscribe(counted)
     eventually(lambda: frames == [[1]])
     go_on.set()
-    assert counted.await_complete(DEADLINE) == [2]
+    assert counted.await_complete(JOB_DEADLINE) == [2]
 
 
 def test_one_frame_is_gathered_while_the_function_runs_and_no_more(spark: Any) -> None:
-    source: TestPublisher[Any] = TestPublisher(timeout=DEADLINE)
+    source: TestPublisher[Any] = TestPublisher(timeout=JOB_DEADLINE)
     began, go_on = Event(), Event()
     sizes: list[int] = []
 
     def wait(df: Any) -> None:
         began.set()
-        assert go_on.wait(DEADLINE)
+        assert go_on.wait(JOB_DEADLINE)
         sizes.append(df.count())
 
     counted: TestSubscriber[int] = TestSubscriber(None)
@@ -96,7 +97,7 @@ def test_one_frame_is_gathered_while_the_function_runs_and_no_more(spark: Any) -
     source.await_requested(4).assert_max_requested(4)
     for n in range(4):
         source.next((n,))
-    assert began.wait(DEADLINE)
+    assert began.wait(JOB_DEADLINE)
     source.await_requested(8).assert_max_requested(8)
     for n in range(4):
         source.next((n,))
@@ -104,12 +105,12 @@ def test_one_frame_is_gathered_while_the_function_runs_and_no_more(spark: Any) -
     go_on.set()
     source.await_requested(12).assert_max_requested(12)
     source.complete()
-    assert counted.await_complete(DEADLINE) == [8]
+    assert counted.await_complete(JOB_DEADLINE) == [8]
     assert sizes == [4, 4]
 
 
 def test_the_demand_is_whole_again_after_a_short_frame(spark: Any) -> None:
-    source: TestPublisher[Any] = TestPublisher(timeout=DEADLINE)
+    source: TestPublisher[Any] = TestPublisher(timeout=JOB_DEADLINE)
     frames: list[list[int]] = []
     counted: TestSubscriber[int] = TestSubscriber(None)
     ps.for_each_frame(source, SCHEMA, rows_into(frames), max_rows=100, max_wait=0.001).subscribe(counted)
@@ -120,7 +121,7 @@ def test_the_demand_is_whole_again_after_a_short_frame(spark: Any) -> None:
 
 
 def test_what_the_function_raises_cancels_upstream(spark: Any) -> None:
-    source: TestPublisher[Any] = TestPublisher(timeout=DEADLINE)
+    source: TestPublisher[Any] = TestPublisher(timeout=JOB_DEADLINE)
     counted: TestSubscriber[int] = TestSubscriber(None)
 
     def broken(df: Any) -> None:
@@ -129,7 +130,7 @@ def test_what_the_function_raises_cancels_upstream(spark: Any) -> None:
     ps.for_each_frame(source, SCHEMA, broken, max_rows=1).subscribe(counted)
     source.await_requested(1)
     source.next((1,))
-    assert str(counted.await_error(ArithmeticError, DEADLINE)) == "mine"
+    assert str(counted.await_error(ArithmeticError, JOB_DEADLINE)) == "mine"
     source.await_cancelled()
 
 
@@ -137,7 +138,7 @@ def test_an_error_comes_after_the_rows_before_it(spark: Any) -> None:
     frames: list[list[int]] = []
     source = tuples(3).concat(pyrs.error(ArithmeticError("theirs")))
     with pytest.raises(ArithmeticError, match="theirs"):
-        ps.for_each_frame(source, SCHEMA, rows_into(frames), max_rows=2, max_wait=60).block(DEADLINE)
+        ps.for_each_frame(source, SCHEMA, rows_into(frames), max_rows=2, max_wait=60).block(JOB_DEADLINE)
     assert frames == [[0, 1], [2]]
 
 
@@ -145,13 +146,13 @@ def test_a_row_that_does_not_fit_is_named_and_its_frame_not_passed_on(spark: Any
     frames: list[list[int]] = []
     source = pyrs.just((0,), (1,), (2,), ("three",))
     with pytest.raises(ps.SchemaMisfit, match=r"element 3, \('three',\): field 'n' is of type bigint, and 'three' is"):
-        ps.for_each_frame(source, SCHEMA, rows_into(frames), max_rows=2).block(DEADLINE)
+        ps.for_each_frame(source, SCHEMA, rows_into(frames), max_rows=2).block(JOB_DEADLINE)
     assert frames == [[0, 1]]
 
 
 def test_a_cancel_cancels_upstream_and_the_jobs(spark: Any, tmp_path: Any) -> None:
     gates = Gates(tmp_path)
-    source: TestPublisher[Any] = TestPublisher(timeout=DEADLINE)
+    source: TestPublisher[Any] = TestPublisher(timeout=JOB_DEADLINE)
     returned = Event()
 
     def wait(df: Any) -> None:
@@ -164,16 +165,16 @@ def test_a_cancel_cancels_upstream_and_the_jobs(spark: Any, tmp_path: Any) -> No
     ps.for_each_frame(source, SCHEMA, wait, max_rows=1).subscribe(counted)
     source.await_requested(1)
     source.next((1,))
-    eventually(gates.began)
+    eventually(gates.began, seconds=JOB_DEADLINE)
     counted.cancel()
-    assert returned.wait(DEADLINE)
+    assert returned.wait(JOB_DEADLINE)
     source.await_cancelled()
     counted.assert_live()
 
 
 def test_it_can_be_awaited_and_a_task_that_is_cancelled_cancels(spark: Any) -> None:
     frames: list[list[int]] = []
-    source: TestPublisher[Any] = TestPublisher(timeout=DEADLINE)
+    source: TestPublisher[Any] = TestPublisher(timeout=JOB_DEADLINE)
 
     async def main() -> None:
         assert await ps.for_each_frame(tuples(3), SCHEMA, rows_into(frames), max_wait=0.01) == 3
@@ -203,7 +204,7 @@ def test_the_function_runs_with_the_local_properties_of_who_subscribed(spark: An
 
     context.setLocalProperty("spark.scheduler.pool", "mine")
     try:
-        ps.for_each_frame(tuples(1), SCHEMA, look, max_wait=0.01).block(DEADLINE)
+        ps.for_each_frame(tuples(1), SCHEMA, look, max_wait=0.01).block(JOB_DEADLINE)
     finally:
         context.setLocalProperty("spark.scheduler.pool", None)
     assert seen == [("mine", 1, "pyrs")]
@@ -214,7 +215,7 @@ def test_spark_before_4_makes_the_same_of_rows(spark: Any, monkeypatch: pytest.M
     seen: list[Any] = []
     source = pyrs.just((1, {"a": [1]}), {"n": 2})
     schema = "n long, m map<string, array<int>>"
-    ps.for_each_frame(source, schema, lambda df: seen.extend(df.collect()), max_wait=0.01).block(DEADLINE)
+    ps.for_each_frame(source, schema, lambda df: seen.extend(df.collect()), max_wait=0.01).block(JOB_DEADLINE)
     assert [tuple(row) for row in seen] == [(1, {"a": [1]}), (2, None)]
 
 

@@ -15,7 +15,7 @@ from pyrs import spark as ps
 from pyrs.spark.executing import Delivery
 from pyrs.testing import TestSubscriber
 from tests.spark.gates import Gates
-from tests.spark.jobs import active_jobs
+from tests.spark.jobs import JOB_DEADLINE, active_jobs
 from tests.waiting import eventually
 
 pytest.importorskip("pandas")  # mapInArrow asks for it
@@ -59,7 +59,7 @@ WHOLE = {"0": ["0", "1", "2", "end"], "1": ["3", "4", "5", "end"]}
 def test_a_subscriber_for_each_partition(spark: Any, tmp_path: Path) -> None:
     counted = ps.for_each_partition(spark.range(0, 6, 1, 2), writer(tmp_path))
     assert written(tmp_path) == {}
-    assert counted.block(60) == 6
+    assert counted.block(JOB_DEADLINE) == 6
     assert written(tmp_path) == WHOLE
 
 
@@ -88,7 +88,7 @@ def test_within_foreach_batch(spark: Any, tmp_path: Path) -> None:
     make = writer(folder)
     counts: list[int] = []
     query = sdf.writeStream.foreachBatch(
-        lambda batch, number: counts.append(ps.for_each_partition(batch, make).block(60))
+        lambda batch, number: counts.append(ps.for_each_partition(batch, make).block(JOB_DEADLINE))
     )
     query.trigger(availableNow=True).start().awaitTermination()
     assert counts == [3, 2]
@@ -101,9 +101,9 @@ def test_of_a_streaming_dataframe_it_is_a_query(spark: Any, tmp_path: Path) -> N
     options: Any = {"checkpoint": tmp_path / "checkpoint", "trigger": {"availableNow": True}}
     counted = ps.for_each_partition(sdf, writer(folder), **options)
     assert written(folder) == {}
-    assert counted.block(60) == 5
+    assert counted.block(JOB_DEADLINE) == 5
     assert written(folder) == {"0": ["3", "4", "end"]}
-    assert counted.block(60) == 0
+    assert counted.block(JOB_DEADLINE) == 0
     with pytest.raises(ValueError, match="checkpoint and trigger are for a streaming DataFrame"):
         ps.for_each_partition(spark.range(1), writer(folder), **options)
 
@@ -135,7 +135,7 @@ def test_what_a_subscriber_raises_fails_the_query(spark: Any, tmp_path: Path) ->
     from pyspark.errors import StreamingQueryException
 
     with pytest.raises(StreamingQueryException) as caught:
-        ps.for_each_partition(streaming(spark, tmp_path), lambda: None).block(60)
+        ps.for_each_partition(streaming(spark, tmp_path), lambda: None).block(JOB_DEADLINE)
     assert isinstance(caught.value.__cause__, ps.PartitionFailed)
     assert caught.value.__cause__.partition == 0
 
@@ -156,7 +156,7 @@ def test_what_a_subscriber_raises_fails_the_task(spark: Any) -> None:
         return Broken()
 
     with pytest.raises(ps.PartitionFailed) as caught:
-        ps.for_each_partition(spark.range(0, 6, 1, 2), make).block(60)
+        ps.for_each_partition(spark.range(0, 6, 1, 2), make).block(JOB_DEADLINE)
     assert caught.value.partition == 1
     assert str(caught.value) == "partition 1: ArithmeticError: four"
     assert caught.value.__cause__ is not None

@@ -21,8 +21,8 @@ from pyrs.errors import JvmUnavailable
 from pyrs.spark import reading
 from pyrs.testing import TestSubscriber
 from tests.spark.gates import Gates
-from tests.spark.jobs import active_jobs
-from tests.waiting import DEADLINE, eventually
+from tests.spark.jobs import JOB_DEADLINE, active_jobs
+from tests.waiting import eventually
 
 
 @pytest.fixture(params=["jvm", "public"])
@@ -56,12 +56,12 @@ def test_a_driver_without_the_methods_falls_back(spark: Any, monkeypatch: pytest
 
 def test_rows_come_in_order(spark: Any, reader: str) -> None:
     df = spark.range(0, 1000, 1, 7).selectExpr("id", "cast(id as string) as name")
-    assert ps.from_dataframe(df).collect(timeout=DEADLINE) == df.collect()
+    assert ps.from_dataframe(df).collect(timeout=JOB_DEADLINE) == df.collect()
 
 
 def test_a_row_is_spark_s_own(spark: Any) -> None:
     df = spark.createDataFrame([(1, "one")], "number int, name string")
-    (row,) = ps.from_dataframe(df).collect(timeout=DEADLINE)
+    (row,) = ps.from_dataframe(df).collect(timeout=JOB_DEADLINE)
     assert row == df.first() and row.name == "one" and row["number"] == 1
     assert row.asDict() == {"number": 1, "name": "one"}
     assert repr(row) == "Row(number=1, name='one')"
@@ -71,9 +71,11 @@ def test_a_row_is_spark_s_own(spark: Any) -> None:
 
 def test_the_other_forms(spark: Any, reader: str) -> None:
     df = spark.range(0, 6, 1, 2).selectExpr("id", "id * 2 as twice")
-    assert ps.from_dataframe(df, as_="tuples").collect(timeout=DEADLINE) == [(n, 2 * n) for n in range(6)]
-    assert ps.from_dataframe(df, as_="dicts").collect(timeout=DEADLINE) == [{"id": n, "twice": 2 * n} for n in range(6)]
-    batches = ps.from_dataframe(df, as_="arrow").collect(timeout=DEADLINE)
+    assert ps.from_dataframe(df, as_="tuples").collect(timeout=JOB_DEADLINE) == [(n, 2 * n) for n in range(6)]
+    assert ps.from_dataframe(df, as_="dicts").collect(timeout=JOB_DEADLINE) == [
+        {"id": n, "twice": 2 * n} for n in range(6)
+    ]
+    batches = ps.from_dataframe(df, as_="arrow").collect(timeout=JOB_DEADLINE)
     assert [batch.num_rows for batch in batches] == [3, 3]
     assert batches[0].schema.names == ["id", "twice"]
 
@@ -81,7 +83,7 @@ def test_the_other_forms(spark: Any, reader: str) -> None:
 def test_pandas(spark: Any) -> None:
     pandas = pytest.importorskip("pandas")
     df = spark.sql("select id, timestamp'2024-05-06 07:08:09' as at from range(0, 4, 1, 1)")
-    (frame,) = ps.from_dataframe(df, as_="pandas").collect(timeout=DEADLINE)
+    (frame,) = ps.from_dataframe(df, as_="pandas").collect(timeout=JOB_DEADLINE)
     assert list(frame["id"]) == [0, 1, 2, 3]
     assert frame["at"][0] == pandas.Timestamp(2024, 5, 6, 7, 8, 9)
 
@@ -103,7 +105,7 @@ EVERY_TYPE = """
 def test_values_are_those_of_collect(spark: Any, reader: str) -> None:
     df = spark.sql(EVERY_TYPE)
     df = df.union(df.limit(0)).union(spark.sql("select " + ", ".join(f"null as {name}" for name in df.columns)))
-    ours, theirs = ps.from_dataframe(df).collect(timeout=DEADLINE), df.collect()
+    ours, theirs = ps.from_dataframe(df).collect(timeout=JOB_DEADLINE), df.collect()
     for mine, its in zip(ours, theirs, strict=True):
         for name in df.columns:
             expected = bytes(its[name]) if isinstance(its[name], bytearray) else its[name]
@@ -116,7 +118,7 @@ def test_structs_that_are_keys_of_a_map_are_rows_in_dicts_too(spark: Any) -> Non
     from pyspark.sql import Row
 
     df = spark.sql("select map(struct(1 as x), struct(2 as y)) as m")
-    assert ps.from_dataframe(df, as_="dicts").collect(timeout=DEADLINE) == [{"m": {Row(x=1): {"y": 2}}}]
+    assert ps.from_dataframe(df, as_="dicts").collect(timeout=JOB_DEADLINE) == [{"m": {Row(x=1): {"y": 2}}}]
 
 
 def test_two_fields_of_one_name_in_a_struct_are_refused(spark: Any) -> None:
@@ -127,27 +129,27 @@ def test_two_fields_of_one_name_in_a_struct_are_refused(spark: Any) -> None:
 
 def test_structs_in_dicts_are_dicts(spark: Any) -> None:
     df = spark.sql("select named_struct('x', array(named_struct('y', 1))) as s")
-    assert ps.from_dataframe(df, as_="dicts").collect(timeout=DEADLINE) == [{"s": {"x": [{"y": 1}]}}]
+    assert ps.from_dataframe(df, as_="dicts").collect(timeout=JOB_DEADLINE) == [{"s": {"x": [{"y": 1}]}}]
 
 
 def test_columns_of_one_name(spark: Any) -> None:
     df = spark.sql("select 1 as a, 2 as a")
-    assert ps.from_dataframe(df, as_="tuples").collect(timeout=DEADLINE) == [(1, 2)]
+    assert ps.from_dataframe(df, as_="tuples").collect(timeout=JOB_DEADLINE) == [(1, 2)]
     with pytest.raises(ValueError, match="more than one column 'a'"):
         ps.from_dataframe(df, as_="dicts")
 
 
 def test_no_rows_no_partitions_no_columns(spark: Any, reader: str) -> None:
-    assert ps.from_dataframe(spark.range(0)).collect(timeout=DEADLINE) == []
-    assert ps.from_dataframe(spark.range(5).where("id > 9").repartition(3)).collect(timeout=DEADLINE) == []
-    assert ps.from_dataframe(spark.createDataFrame([], "a int"), as_="arrow").collect(timeout=DEADLINE) == []
+    assert ps.from_dataframe(spark.range(0)).collect(timeout=JOB_DEADLINE) == []
+    assert ps.from_dataframe(spark.range(5).where("id > 9").repartition(3)).collect(timeout=JOB_DEADLINE) == []
+    assert ps.from_dataframe(spark.createDataFrame([], "a int"), as_="arrow").collect(timeout=JOB_DEADLINE) == []
 
 
 def test_large_var_types(spark: Any) -> None:
     key = "spark.sql.execution.arrow.useLargeVarTypes"
     spark.conf.set(key, "true")
     try:
-        assert ps.from_dataframe(spark.sql("select 'long' as s")).collect(timeout=DEADLINE)[0].s == "long"
+        assert ps.from_dataframe(spark.sql("select 'long' as s")).collect(timeout=JOB_DEADLINE)[0].s == "long"
     finally:
         spark.conf.unset(key)
 
@@ -177,7 +179,7 @@ def test_the_window_is_never_exceeded(spark: Any, gates: Gates) -> None:
     eventually(lambda: gates.began() == {0, 1, 2, 3, 4})
     assert active_jobs(spark) == 3
     gates.open()
-    assert [row.id for row in subscriber.await_complete(DEADLINE)] == list(range(12))
+    assert [row.id for row in subscriber.await_complete(JOB_DEADLINE)] == list(range(12))
 
 
 def test_unordered_comes_as_it_is_there(spark: Any, gates: Gates) -> None:
@@ -185,9 +187,9 @@ def test_unordered_comes_as_it_is_there(spark: Any, gates: Gates) -> None:
     ps.from_dataframe(gates.guard(spark.range(0, 4, 1, 4)), window=2, ordered=False).subscribe(subscriber)
     for number in (1, 2, 3):
         gates.open(number)
-    assert [row.id for row in subscriber.await_count(3, DEADLINE)] == [1, 2, 3]
+    assert [row.id for row in subscriber.await_count(3, JOB_DEADLINE)] == [1, 2, 3]
     gates.open(0)
-    assert len(subscriber.await_complete(DEADLINE)) == 4
+    assert len(subscriber.await_complete(JOB_DEADLINE)) == 4
 
 
 def test_a_paused_subscriber_starts_no_job(spark: Any, gates: Gates) -> None:
@@ -195,11 +197,11 @@ def test_a_paused_subscriber_starts_no_job(spark: Any, gates: Gates) -> None:
     ps.from_dataframe(gates.guard(spark.range(0, 100, 1, 10)), window=2).subscribe(subscriber)
     gates.open()
     subscriber.request(15)
-    subscriber.await_count(15, DEADLINE)
+    subscriber.await_count(15, JOB_DEADLINE)
     eventually(lambda: active_jobs(spark) == 0)
     assert gates.began() <= {0, 1, 2}
     subscriber.request(85)
-    assert len(subscriber.await_complete(DEADLINE)) == 100
+    assert len(subscriber.await_complete(JOB_DEADLINE)) == 100
 
 
 def test_exact_demand(spark: Any, reader: str) -> None:
@@ -207,8 +209,8 @@ def test_exact_demand(spark: Any, reader: str) -> None:
     ps.from_dataframe(spark.range(0, 10, 1, 4)).subscribe(subscriber)
     for count in range(1, 11):
         subscriber.request(1)
-        assert [row.id for row in subscriber.await_count(count, DEADLINE)] == list(range(count))
-    subscriber.await_complete(DEADLINE)
+        assert [row.id for row in subscriber.await_count(count, JOB_DEADLINE)] == list(range(count))
+    subscriber.await_complete(JOB_DEADLINE)
 
 
 def test_each_subscriber_runs_its_own_jobs(spark: Any) -> None:
@@ -220,7 +222,7 @@ def test_each_subscriber_runs_its_own_jobs(spark: Any) -> None:
 
     df = spark.range(0, 4, 1, 2)
     stream = ps.from_dataframe(df.rdd.mapPartitions(counted).toDF(df.schema))
-    assert stream.collect(timeout=DEADLINE) == stream.collect(timeout=DEADLINE)
+    assert stream.collect(timeout=JOB_DEADLINE) == stream.collect(timeout=JOB_DEADLINE)
     assert calls.value == 4
 
 
@@ -243,7 +245,7 @@ def test_cancel_spares_the_jobs_of_others(spark: Any, gates: Gates) -> None:
     first.cancel()
     eventually(lambda: active_jobs(spark) == 2)
     gates.open()
-    assert len(second.await_complete(DEADLINE)) == 2
+    assert len(second.await_complete(JOB_DEADLINE)) == 2
 
 
 def test_cancel_during_the_planning_does_not_spoil_the_dataframe(spark: Any, gates: Gates) -> None:
@@ -255,7 +257,7 @@ def test_cancel_during_the_planning_does_not_spoil_the_dataframe(spark: Any, gat
     subscriber.cancel()
     eventually(lambda: active_jobs(spark) == 0)
     gates.open()
-    assert len(ps.from_dataframe(df).collect(timeout=DEADLINE)) == 4
+    assert len(ps.from_dataframe(df).collect(timeout=JOB_DEADLINE)) == 4
 
 
 def test_leaving_a_loop_cancels(spark: Any, gates: Gates) -> None:
@@ -281,7 +283,7 @@ def test_a_failed_task_is_one_error_that_names_the_partition(spark: Any, reader:
     df = spark.range(0, 40, 1, 4)
     subscriber: TestSubscriber[Any] = TestSubscriber(None)
     ps.from_dataframe(df.rdd.mapPartitions(failing).toDF(df.schema)).subscribe(subscriber)
-    error = subscriber.await_error(ps.PartitionFailed, DEADLINE)
+    error = subscriber.await_error(ps.PartitionFailed, JOB_DEADLINE)
     assert isinstance(error, ps.PartitionFailed) and error.partition == 2
     assert str(error) == "partition 2: ArithmeticError: twenty-five"
     assert error.__cause__ is not None
@@ -294,7 +296,7 @@ def test_a_query_that_cannot_be_planned_fails_with_spark_s_error(spark: Any, tmp
     for file in (tmp_path / "data").glob("*.parquet"):
         file.unlink()
     with pytest.raises(ps.PartitionFailed, match=r"partition 0: .*FileNotFound"):
-        ps.from_dataframe(df).collect(timeout=DEADLINE)
+        ps.from_dataframe(df).collect(timeout=JOB_DEADLINE)
 
 
 def test_what_a_subscriber_raises_cancels(spark: Any) -> None:
@@ -332,8 +334,8 @@ def test_local_properties_go_along_and_tags_stay_behind(spark: Any) -> None:
     try:
         df = spark.range(0, 1, 1, 1).rdd.mapPartitions(pool).toDF("pool string")
         stream = ps.from_dataframe(df, as_="tuples")
-        assert stream.collect(timeout=DEADLINE) == [("mine",)]
-        stream.for_each(Watch(), timeout=DEADLINE)
+        assert stream.collect(timeout=JOB_DEADLINE) == [("mine",)]
+        stream.for_each(Watch(), timeout=JOB_DEADLINE)
     finally:
         context.setLocalProperty("spark.scheduler.pool", None)
     assert seen == [(None, 0)]
@@ -360,7 +362,7 @@ def test_many_small_partitions_do_not_wait_for_acknowledgements(spark: Any, monk
     monkeypatch.setattr(reading, "_connected", begins)
     monkeypatch.setattr(reading, "_frames", ends)
     stream = ps.from_dataframe(spark.range(0, 1000, 1, 100), as_="tuples")
-    assert len(stream.collect(timeout=100)) == 1000
+    assert len(stream.collect(timeout=JOB_DEADLINE)) == 1000
     assert len(seconds) == 100
     assert min(seconds) < 0.04
 
@@ -399,7 +401,7 @@ def test_a_stopped_session(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(JvmUnavailable, match="the SparkSession was stopped"):
         ps.from_dataframe(df)
     with pytest.raises(JvmUnavailable, match="the SparkSession was stopped"):
-        stream.collect(timeout=DEADLINE)
+        stream.collect(timeout=JOB_DEADLINE)
 
 
 def test_a_stream_says_what_it_is(spark: Any) -> None:

@@ -15,8 +15,8 @@ import pytest
 
 from pyrs import spark as ps
 from pyrs.testing import TestSubscriber
-from tests.spark.jobs import active_jobs
-from tests.waiting import DEADLINE, eventually
+from tests.spark.jobs import JOB_DEADLINE, active_jobs
+from tests.waiting import eventually
 
 
 class Numbers:
@@ -84,20 +84,20 @@ def test_batches_in_order_and_the_end_when_all_was_read(numbers: Numbers) -> Non
     numbers.add(1, 2)
     numbers.add(3)
     stream = numbers.stream(trigger={"availableNow": True})
-    assert stream.collect(timeout=60) == [ps.Batch(0, [(1,), (2,)]), ps.Batch(1, [(3,)])]
+    assert stream.collect(timeout=JOB_DEADLINE) == [ps.Batch(0, [(1,), (2,)]), ps.Batch(1, [(3,)])]
     assert numbers.committed() == {0, 1}
-    assert stream.collect(timeout=60) == []
+    assert stream.collect(timeout=JOB_DEADLINE) == []
 
 
 def test_what_is_demanded_next_acknowledges(numbers: Numbers, subscribed: Subscribed) -> None:
     numbers.add(1)
     numbers.add(2)
     subscriber = subscribed()
-    subscriber.await_count(1, DEADLINE)
+    subscriber.await_count(1, JOB_DEADLINE)
     numbers.time_to_commit()
     assert numbers.committed() == set()
     subscriber.request(1)
-    assert subscriber.await_count(2, DEADLINE) == [ps.Batch(0, [(1,)]), ps.Batch(1, [(2,)])]
+    assert subscriber.await_count(2, JOB_DEADLINE) == [ps.Batch(0, [(1,)]), ps.Batch(1, [(2,)])]
     numbers.time_to_commit()
     assert numbers.committed() == {0}
 
@@ -107,7 +107,7 @@ def test_nothing_starts_before_the_first_request(numbers: Numbers, subscribed: S
     subscriber = subscribed(0)
     assert numbers.spark.streams.active == []
     subscriber.request(1)
-    subscriber.await_count(1, DEADLINE)
+    subscriber.await_count(1, JOB_DEADLINE)
 
 
 def test_a_stop_does_not_wait_for_a_batch_that_waits_and_the_batch_comes_again(
@@ -115,13 +115,13 @@ def test_a_stop_does_not_wait_for_a_batch_that_waits_and_the_batch_comes_again(
 ) -> None:
     numbers.add(1)
     subscriber = subscribed()
-    subscriber.await_count(1, DEADLINE)
+    subscriber.await_count(1, JOB_DEADLINE)
     query = numbers.query()
     query.stop()
     assert query.exception() is None
-    subscriber.await_complete(DEADLINE)
+    subscriber.await_complete(JOB_DEADLINE)
     assert numbers.committed() == set()
-    assert subscribed().await_count(1, DEADLINE) == [ps.Batch(0, [(1,)])]
+    assert subscribed().await_count(1, JOB_DEADLINE) == [ps.Batch(0, [(1,)])]
 
 
 def test_a_cancel_while_a_batch_waits_stops_the_query_and_the_batch_comes_again(
@@ -129,7 +129,7 @@ def test_a_cancel_while_a_batch_waits_stops_the_query_and_the_batch_comes_again(
 ) -> None:
     numbers.add(1)
     subscriber = subscribed()
-    subscriber.await_count(1, DEADLINE)
+    subscriber.await_count(1, JOB_DEADLINE)
     query = numbers.query()
     subscriber.cancel()
     eventually(lambda: not query.isActive)
@@ -138,7 +138,7 @@ def test_a_cancel_while_a_batch_waits_stops_the_query_and_the_batch_comes_again(
     eventually(lambda: not numbers.spark.streams.active)
     assert numbers.committed() == set()
     subscriber.assert_live()
-    assert subscribed().await_count(1, DEADLINE) == [ps.Batch(0, [(1,)])]
+    assert subscribed().await_count(1, JOB_DEADLINE) == [ps.Batch(0, [(1,)])]
 
 
 def test_a_subscriber_that_raises_has_not_acknowledged(numbers: Numbers, subscribed: Subscribed) -> None:
@@ -158,13 +158,13 @@ def test_a_subscriber_that_raises_has_not_acknowledged(numbers: Numbers, subscri
     finally:
         pyrs.set_error_hook(before)
     assert numbers.committed() == set()
-    assert subscribed().await_count(1, DEADLINE) == [ps.Batch(0, [(1,)])]
+    assert subscribed().await_count(1, JOB_DEADLINE) == [ps.Batch(0, [(1,)])]
 
 
 def test_a_cancel_while_the_query_waits_for_data(numbers: Numbers, subscribed: Subscribed) -> None:
     numbers.add(1)
     subscriber = subscribed(None)
-    subscriber.await_count(1, DEADLINE)
+    subscriber.await_count(1, JOB_DEADLINE)
     eventually(lambda: numbers.committed() == {0})
     subscriber.cancel()
     eventually(lambda: not numbers.spark.streams.active)
@@ -176,14 +176,14 @@ def test_a_query_that_fails_fails_the_stream(spark: Any, numbers: Numbers) -> No
     numbers.add(1)
     sdf = spark.readStream.schema("n long").json(str(numbers.source)).selectExpr("raise_error('broken') as e")
     with pytest.raises(StreamingQueryException, match="broken"):
-        ps.from_stream(sdf).collect(timeout=DEADLINE)
+        ps.from_stream(sdf).collect(timeout=JOB_DEADLINE)
 
 
 @pytest.mark.parametrize("as_", ["rows", "dicts", "arrow"])
 def test_the_forms(spark: Any, numbers: Numbers, as_: str) -> None:
     numbers.add(1, 2)
     sdf = spark.readStream.schema("n long").json(str(numbers.source))
-    ((batch_id, data),) = ps.from_stream(sdf, as_=as_, trigger={"availableNow": True}).collect(timeout=DEADLINE)
+    ((batch_id, data),) = ps.from_stream(sdf, as_=as_, trigger={"availableNow": True}).collect(timeout=JOB_DEADLINE)
     assert batch_id == 0
     if as_ == "arrow":
         assert data.to_pydict() == {"n": [1, 2]}
@@ -195,7 +195,7 @@ def test_an_aggregate_needs_another_output_mode(spark: Any, numbers: Numbers) ->
     numbers.add(1, 2, 1)
     sdf = spark.readStream.schema("n long").json(str(numbers.source)).groupBy("n").count()
     stream = ps.from_stream(sdf, as_="tuples", trigger={"availableNow": True}, output_mode="update")
-    (batch,) = stream.collect(timeout=60)
+    (batch,) = stream.collect(timeout=JOB_DEADLINE)
     assert sorted(batch.data) == [(1, 2), (2, 1)]
 
 
@@ -245,7 +245,7 @@ def test_the_end_while_a_batch_is_computed_is_no_error(spark: Any, numbers: Numb
         eventually(lambda: not spark.streams.active)
     else:
         query.stop()
-        subscriber.await_complete(DEADLINE)
+        subscriber.await_complete(JOB_DEADLINE)
     eventually(lambda: not active_jobs(spark))
     assert query.exception() is None
     assert numbers.committed() == set()
@@ -258,7 +258,7 @@ def test_the_error_of_a_query_has_the_partition_as_its_cause(spark: Any, numbers
     numbers.add(1)
     sdf = spark.readStream.schema("n long").json(str(numbers.source)).selectExpr("raise_error('broken') as e")
     with pytest.raises(StreamingQueryException) as caught:
-        ps.from_stream(sdf).collect(timeout=DEADLINE)
+        ps.from_stream(sdf).collect(timeout=JOB_DEADLINE)
     assert isinstance(caught.value.__cause__, ps.PartitionFailed)
 
 

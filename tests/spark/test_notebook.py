@@ -17,8 +17,8 @@ import pyrs
 from pyrs import spark as ps
 from pyrs.testing import TestSubscriber
 from tests.spark.gates import Gates
-from tests.spark.jobs import active_jobs
-from tests.waiting import DEADLINE, eventually
+from tests.spark.jobs import JOB_DEADLINE, active_jobs
+from tests.waiting import eventually
 
 
 @pytest.fixture(params=["tqdm", "lines"])
@@ -34,7 +34,7 @@ def shown_by(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
 def test_partitions_and_rows(spark: Any, shown_by: str, as_: str) -> None:
     file = io.StringIO()
     stream = ps.from_dataframe(spark.range(0, 1000, 1, 4), as_=as_)
-    stream.progress(description="numbers", file=file).collect(timeout=DEADLINE)
+    stream.progress(description="numbers", file=file).collect(timeout=JOB_DEADLINE)
     text = file.getvalue()
     last = text.replace("\r", "\n").strip().splitlines()[-1]
     assert "numbers: " in text
@@ -51,7 +51,7 @@ def test_a_stream_that_is_left_early_shows_how_far_it_came(spark: Any, monkeypat
     stream = ps.from_dataframe(spark.range(0, 1000, 1, 4)).progress(file=file)
     subscriber: TestSubscriber[Any] = TestSubscriber(3)
     stream.subscribe(subscriber)
-    subscriber.await_count(3, DEADLINE)
+    subscriber.await_count(3, JOB_DEADLINE)
     subscriber.cancel()
     eventually(lambda: "0 of 4 partitions, 3 rows, " in file.getvalue())
 
@@ -59,7 +59,7 @@ def test_a_stream_that_is_left_early_shows_how_far_it_came(spark: Any, monkeypat
 def test_with_a_total_elements_are_counted(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "tqdm.auto", None)
     file = io.StringIO()
-    ps.from_dataframe(spark.range(5)).progress(5, file=file).collect(timeout=DEADLINE)
+    ps.from_dataframe(spark.range(5)).progress(5, file=file).collect(timeout=JOB_DEADLINE)
     assert "5 of 5 elements" in file.getvalue()
 
 
@@ -70,7 +70,7 @@ def test_what_cannot_be_shown_does_not_end_the_stream(spark: Any, monkeypatch: p
     file = io.StringIO()
     file.close()
     try:
-        assert len(ps.from_dataframe(spark.range(5)).progress(file=file).collect(timeout=DEADLINE)) == 5
+        assert len(ps.from_dataframe(spark.range(5)).progress(file=file).collect(timeout=JOB_DEADLINE)) == 5
     finally:
         pyrs.set_error_hook(before)
     assert dropped == ["I/O operation on closed file: showing the progress of from_dataframe"]
@@ -143,7 +143,7 @@ def test_ctrl_c_cancels_the_jobs(spark: Any, tmp_path: Path, on_interrupt: str, 
     assert main is not None
 
     def interrupt() -> None:
-        eventually(gates.began)
+        eventually(gates.began, seconds=JOB_DEADLINE)
         signal.pthread_kill(main, signal.SIGINT)
 
     thread = threading.Thread(target=interrupt, daemon=True)
@@ -168,7 +168,7 @@ def test_ctrl_c_stops_a_query(spark: Any, on_interrupt: str) -> None:
     assert main is not None
 
     def interrupt() -> None:
-        assert began.wait(DEADLINE)
+        assert began.wait(JOB_DEADLINE)
         signal.pthread_kill(main, signal.SIGINT)
 
     thread = threading.Thread(target=interrupt, daemon=True)

@@ -15,6 +15,7 @@ from pyspark.sql import types as t
 
 from pyrs import spark as ps
 from pyrs.spark.schemas import RowEncoder, SchemaMisfit, checked_schema
+from tests.spark.jobs import JOB_DEADLINE
 
 PAIR = t.StructType().add("n", t.LongType()).add("name", t.StringType())
 
@@ -179,8 +180,8 @@ EVERY_TYPE = """
 @pytest.mark.parametrize("as_", ["rows", "tuples", "dicts"])
 def test_every_type_comes_back_as_it_went(spark: Any, as_: str) -> None:
     df = spark.sql(f"select {EVERY_TYPE} union all select {', '.join(['null'] * 19)}").coalesce(1)
-    elements = ps.from_dataframe(df, as_=as_).collect(timeout=30)
-    (batch,) = ps.from_dataframe(df, as_="arrow").collect(timeout=30)
+    elements = ps.from_dataframe(df, as_=as_).collect(timeout=JOB_DEADLINE)
+    (batch,) = ps.from_dataframe(df, as_="arrow").collect(timeout=JOB_DEADLINE)
     assert RowEncoder(df.schema).batch(elements).equals(batch)
 
 
