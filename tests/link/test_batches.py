@@ -7,7 +7,7 @@ from typing import Any
 
 import msgpack
 import pytest
-from interleaving import DEADLINE, Interrupted, Stepped, at_every_line
+from interleaving import Interrupted, Stepped, at_every_line
 from plain_session import PlainEncoder
 
 import pyrs
@@ -18,6 +18,7 @@ from pyrs.jvm.link.frames import (
     Frame,
     FrameType,
 )
+from tests.waiting import DEADLINE
 
 
 class TestBatchesOfASourceThatIsPulled:

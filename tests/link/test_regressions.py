@@ -14,7 +14,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from interleaving import DEADLINE, UNREADABLE, Codec, Interrupted, Recorder, Stepped, at_every_line
+from interleaving import UNREADABLE, Codec, Interrupted, Recorder, Stepped, at_every_line
 from peer import Peer
 from plain_session import PlainCodec, PlainEncoder, PlainSession
 
@@ -37,7 +37,7 @@ from pyrs.jvm.link.inbound import InboundStream
 from pyrs.jvm.mirrors import JavaFuture
 from pyrs.jvm.values import Originals, exception_to_wire
 from tests.forking import status_of_a_child
-from tests.waiting import eventually
+from tests.waiting import DEADLINE, eventually
 
 
 def subscribed(session: Stepped) -> tuple[Recorder, InboundStream]:
