@@ -19,8 +19,12 @@ from py4j.java_gateway import JavaGateway
 from pyrs.errors import ConversionError, JavaError
 from pyrs.jvm.gateways import Gateway, gateway_for
 from pyrs.jvm.gateways.jars import packaged_jars
+from tests.gateways.repository import publish
 
-SECONDS = 120
+SECONDS = 300
+"""More than a driver takes to start where others start too."""
+
+pytestmark = pytest.mark.timeout(SECONDS + 60)
 ROOT = Path(__file__).parents[2]
 
 
@@ -247,6 +251,7 @@ DRIVER = """
         builder = builder.config(key, value)
     if key == "spark.jars.packages":
         builder = builder.config("spark.jars.ivy", user_jar)
+        builder = builder.config("spark.jars.ivySettings", f"{user_jar}/settings.xml")
     spark = builder.getOrCreate()
     java = spark.sparkContext._gateway
     assert type(java).__name__ == ("ClientServer" if pinned == "True" else "JavaGateway")
@@ -267,7 +272,7 @@ DRIVER = """
             other.close()
     threads = [threading.Thread(target=use) for _ in range(3)]
     for thread in threads: thread.start()
-    for thread in threads: thread.join(60)
+    for thread in threads: thread.join(120)
     assert not any(thread.is_alive() for thread in threads)
     assert control.is_open()
     assert java.get_callback_server() is None, "a callback server was started"
@@ -292,6 +297,22 @@ DRIVER = """
 """
 
 
+def ivy_of_its_own(folder: Path) -> Path:
+    """An empty cache, and settings that know of a repository in a folder alone: no network."""
+    maven = folder / "maven"
+    publish(maven, "org.reactivestreams:reactive-streams:1.0.4")
+    (jar,) = maven.rglob("*.jar")
+    shutil.copy(packaged_jars().reactive_streams, jar)
+    cache = folder / "ivy"
+    cache.mkdir()
+    (cache / "settings.xml").write_text(
+        '<ivysettings><settings defaultResolver="folder"/><resolvers>'
+        f'<ibiblio name="folder" m2compatible="true" root="{maven.as_uri()}/"/>'
+        "</resolvers></ivysettings>"
+    )
+    return cache
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("pinned", [True, False], ids=["pinned", "unpinned"])
 @pytest.mark.parametrize("way", ["none", "spark.jars", "spark.driver.extraClassPath", "spark.jars.packages"])
@@ -310,7 +331,7 @@ def test_the_jar_goes_into_a_running_driver(way: str, pinned: bool, tmp_path: Pa
             "org.reactivestreams_reactive-streams-1.0.4.jar",
         ),
     }[way]
-    extra = str(tmp_path / "ivy") if way == "spark.jars.packages" else str(user_jar)
+    extra = str(ivy_of_its_own(tmp_path) if way == "spark.jars.packages" else user_jar)
     *_, location, done = in_a_process(DRIVER, pinned=pinned, stdin=f"{key}\n{value}\n{extra}\n{pinned}").split()
     assert done == "done"
     assert Path(location).name == expected
