@@ -60,14 +60,14 @@ class SubmissionPublisher(Stream[T]):
 
     Example:
         >>> from pyrs.sinks import SubmissionPublisher
+        >>> seen = []
         >>> with SubmissionPublisher() as publisher:
-        ...     done = publisher.consume(print)
+        ...     done = publisher.consume(seen.append)
         ...     for n in range(3):
         ...         _ = publisher.submit(n)
-        >>> done.result(timeout=5)
-        0
-        1
-        2
+        >>> done.result(timeout=30)
+        >>> seen
+        [0, 1, 2]
     """
 
     __slots__ = ("_core",)
