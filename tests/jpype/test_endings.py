@@ -259,7 +259,7 @@ def test_the_loop_keeps_its_pace_while_a_stream_flows(bridge: jvm.Bridge, partie
 
     assert run_at_pace(flow())[0] == count
     # One after each 128 elements, or a few times that many where some came just as the loop was about to wait for them.
-    assert turns > count // 1_000, "other tasks had to wait for their turn"
+    assert turns > count // 300, "other tasks had to wait for their turn"
 
 
 def test_a_cancelled_task_cancels_in_java(bridge: jvm.Bridge, parties: Any) -> None:
