@@ -122,7 +122,7 @@ class DaemonExecutor:
         self._started += 1
         # In a context of its own: a Python without the GIL would have it inherit that of whoever brought this task.
         thread = threading.Thread(
-            target=Context().run, args=(self._work, task), name=f"pyrs-{self._name}-{self._started}", daemon=True
+            target=Context().run, args=(self._work, [task]), name=f"pyrs-{self._name}-{self._started}", daemon=True
         )
         self._threads.add(thread)
         try:
@@ -131,9 +131,9 @@ class DaemonExecutor:
             self._threads.discard(thread)
             raise
 
-    def _work(self, first: Task) -> None:
-        task: Task | None = first
-        del first  # a task that is done must not be kept alive by the thread that did it (3.13)
+    def _work(self, first: list[Task]) -> None:
+        # In a list, for a thread keeps its arguments as long as it runs, and what was done must not be kept (3.13).
+        task: Task | None = first.pop()
         try:
             while task is not None:
                 try:

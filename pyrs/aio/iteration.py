@@ -80,8 +80,7 @@ async def elements(source: Publisher[T], prefetch: int) -> AsyncGenerator[T, Non
                     if inbox.error is not None:
                         raise_again(inbox.error)
                     return
-                await waker.wait(inbox.is_ready)
-                turn = 0
+                await waker.wait(inbox.is_ready)  # it counts on: where there is something already, nobody had a turn
                 continue
             yield arrived.popleft()
             # Only now: the element before was used up when the loop asks for this one.

@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 
 import pyrs
+from pyrs.aio import iteration
 from pyrs.aio.iteration import _Inbox
 from pyrs.aio.waking import AsyncioWaker
-from pyrs.testing import TestSubscriber
+from pyrs.testing import TestPublisher, TestSubscriber
 from tests.waiting import DEADLINE
 
 Source = Callable[[Iterable[Any]], pyrs.Stream[Any]]
@@ -189,6 +190,36 @@ def test_a_closed_loop_cancels_upstream() -> None:
     loop.close()
     manual.subscriber.on_next(1)
     assert manual.cancelled.is_set()
+
+
+def test_other_tasks_get_their_turn_where_an_element_comes_before_each_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Such a wait returns at once."""
+    source: TestPublisher[int] = TestPublisher()
+    turns: list[int] = []
+
+    class Overtaken:
+        waiting = False
+        came = 0
+
+        async def wait(self, is_ready: Callable[[], object]) -> None:
+            self.came += 1
+            source.next(self.came)
+
+        def wake(self) -> bool:
+            return True
+
+        async def pause(self) -> None:
+            turns.append(self.came)
+
+    monkeypatch.setattr(iteration, "current_waker", Overtaken)
+
+    async def main() -> None:
+        async for n in source.stream():
+            if n == 600:
+                return
+
+    asyncio.run(main())
+    assert turns == [128, 256, 384, 512]
 
 
 def test_other_tasks_get_their_turn() -> None:

@@ -6,6 +6,7 @@ import copy
 import logging
 import pickle
 import threading
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -20,7 +21,7 @@ from pyrs._core.guard import GuardedPublisher, GuardedSubscriber
 from pyrs._core.lane import Lane
 from pyrs._core.states import TRANSITIONS, Signal, State
 from pyrs.testing import TestSubscriber
-from tests.waiting import eventually
+from tests.waiting import collected, eventually
 
 
 def test_demand_saturates() -> None:
@@ -148,6 +149,25 @@ class TestExecutor:
             eventually(lambda: "1 idle" in repr(executor))
         assert [(thread.name, thread.daemon) for thread in threads] == [("pyrs-idle-1", True)] * 20
         assert executor.shutdown(30)
+
+    def test_a_task_that_is_done_is_let_go_while_its_thread_is_idle(self) -> None:
+        executor = DaemonExecutor("idle", idle_seconds=600)
+        for _ in range(2):  # the one that the thread began with, and the one that it was handed
+            task = self.Task()
+            done, gone = task.done, weakref.ref(task)
+            executor.execute(task)
+            del task
+            assert done.wait(30)
+            collected(lambda gone=gone: gone() is None)  # type: ignore[misc]
+            eventually(lambda: "1 idle" in repr(executor))
+        assert executor.shutdown(30)
+
+    class Task:
+        def __init__(self) -> None:
+            self.done = threading.Event()
+
+        def __call__(self) -> None:
+            self.done.set()
 
     def test_a_thread_that_was_idle_for_long_ends(self) -> None:
         executor = DaemonExecutor("idle", idle_seconds=0.01)
