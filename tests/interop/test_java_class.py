@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import datetime as dt
-import gc
+import weakref
 from typing import Any
 
 import pytest
@@ -13,6 +13,7 @@ import pyrs
 from pyrs.errors import ConversionError, JavaError, LinkClosed
 from pyrs.jvm import Bridge, JavaObject
 from tests.interop.harness import DEADLINE, Java, Recorder
+from tests.waiting import collected
 
 FLUX = "reactor.core.publisher.Flux"
 
@@ -62,11 +63,20 @@ class TestResults:
         assert same(stream) is stream
 
     def test_a_result_holds_no_handle_longer_than_it_lives(self, bridge: Bridge) -> None:
+        class Element:
+            pass
+
+        element = Element()
+        alive = weakref.ref(element)
         held = bridge.java_class("java.util.ArrayList")()
-        held.add(object())
-        del held
-        gc.collect()
-        assert bridge.java_class("java.util.ArrayList")().isEmpty()
+        held.add(element)
+        del held, element
+
+        def given_back() -> bool:
+            bridge.java_class("java.lang.System").gc()
+            return alive() is None
+
+        collected(given_back, "the list still holds its element")
 
 
 class TestArguments:
