@@ -236,6 +236,22 @@ def test_cancel_ends_the_jobs_where_they_are(spark: Any, gates: Gates, reader: s
     assert gates.began() == {0, 1, 2}
 
 
+def test_cancel_ends_the_jobs_within_a_second(spark: Any, tmp_path: Path) -> None:
+    def seconds(round_number: int) -> float:
+        folder = tmp_path / str(round_number)
+        folder.mkdir()
+        gates = Gates(folder)
+        subscriber: TestSubscriber[Any] = TestSubscriber(None)
+        ps.from_dataframe(gates.guard(spark.range(0, 8, 1, 8)), window=3).subscribe(subscriber)
+        eventually(lambda: gates.began() == {0, 1, 2}, seconds=JOB_DEADLINE)
+        started = time.monotonic()
+        subscriber.cancel()
+        eventually(lambda: active_jobs(spark) == 0)
+        return time.monotonic() - started
+
+    assert any(seconds(number) < 1 for number in range(8)), "of eight cancels not one was over within a second"
+
+
 def test_cancel_spares_the_jobs_of_others(spark: Any, gates: Gates) -> None:
     first: TestSubscriber[Any] = TestSubscriber(None)
     second: TestSubscriber[Any] = TestSubscriber(None)

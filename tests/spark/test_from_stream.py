@@ -124,6 +124,20 @@ def test_a_stop_does_not_wait_for_a_batch_that_waits_and_the_batch_comes_again(
     assert subscribed().await_count(1, JOB_DEADLINE) == [ps.Batch(0, [(1,)])]
 
 
+def test_a_stop_while_a_batch_waits_is_over_within_a_second(numbers: Numbers, subscribed: Subscribed) -> None:
+    def seconds() -> float:
+        subscriber = subscribed()
+        subscriber.await_count(1, JOB_DEADLINE)
+        query = numbers.query()
+        started = time.monotonic()
+        query.stop()
+        subscriber.await_complete(JOB_DEADLINE)
+        return time.monotonic() - started
+
+    numbers.add(1)
+    assert any(seconds() < 1 for _ in range(8)), "of eight stops not one was over within a second"
+
+
 def test_a_cancel_while_a_batch_waits_stops_the_query_and_the_batch_comes_again(
     numbers: Numbers, subscribed: Subscribed
 ) -> None:
