@@ -77,7 +77,7 @@ class DaemonExecutor:
         Raises:
             RuntimeError: the executor was shut down, or the system gives no more threads.
         """
-        watch = False
+        thread, watch = None, False
         with self._lock:
             if self._closed:
                 raise RuntimeError(f"the executor {self._name} was shut down")
@@ -85,10 +85,12 @@ class DaemonExecutor:
                 self._idle -= 1
                 self._handed.put(task)
             elif len(self._threads) < min(_EAGER_THREADS, self._max_threads):
-                self._start(task)
+                thread = self._thread_for(task)
             else:
                 self._backlog.append(task)
                 watch, self._watched = not self._watched, True
+        if thread is not None:
+            self._start(thread)
         if watch:
             threading.Thread(target=self._watch, name=f"pyrs-{self._name}-watch", daemon=True).start()
 
@@ -106,10 +108,13 @@ class DaemonExecutor:
                 if taken != self._taken:
                     continue
                 more = min(len(self._backlog), len(self._threads), self._max_threads - len(self._threads))
-                for _ in range(more):
-                    self._start(self._backlog.popleft())
                 if not more:
                     warn, self._warned = not self._warned, True
+            for _ in range(more):
+                with self._lock:
+                    thread = self._thread_for(self._backlog.popleft()) if self._backlog else None
+                if thread is not None:
+                    self._start(thread)
             if warn:
                 import logging
 
@@ -117,7 +122,7 @@ class DaemonExecutor:
                     "all %d threads of %s are busy: further work waits for one of them", self._max_threads, self._name
                 )
 
-    def _start(self, task: Task) -> None:
+    def _thread_for(self, task: Task) -> threading.Thread:
         self._taken += 1
         self._started += 1
         # In a context of its own: a Python without the GIL would have it inherit that of whoever brought this task.
@@ -125,10 +130,15 @@ class DaemonExecutor:
             target=Context().run, args=(self._work, [task]), name=f"pyrs-{self._name}-{self._started}", daemon=True
         )
         self._threads.add(thread)
+        return thread
+
+    def _start(self, thread: threading.Thread) -> None:
+        """Not under the lock: this waits for the thread, which may run a finalizer that wants the lock."""
         try:
             thread.start()
         except BaseException:
-            self._threads.discard(thread)
+            with self._lock:
+                self._threads.discard(thread)
             raise
 
     def _work(self, first: list[Task]) -> None:
@@ -146,8 +156,9 @@ class DaemonExecutor:
             with self._lock:
                 self._threads.discard(threading.current_thread())
                 # What came since this thread found nothing was left to it; there may be no other one.
-                if self._backlog and not self._threads:
-                    self._start(self._backlog.popleft())
+                heir = self._thread_for(self._backlog.popleft()) if self._backlog and not self._threads else None
+            if heir is not None:
+                self._start(heir)
             try:
                 self._thread_ends()
             except BaseException as error:
@@ -193,6 +204,20 @@ class DaemonExecutor:
             if not threads:
                 return True
             for thread in threads:
-                thread.join(max(0.0, end - monotonic()))
-                if thread.is_alive():
+                if not ended(thread, max(0.0, end - monotonic())):
                     return False
+
+
+def ended(thread: threading.Thread, deadline_seconds: float) -> bool:
+    """Wait for the end of a thread that somebody may be just about to start; return whether it has come."""
+    end = monotonic() + deadline_seconds
+    pause = threading.Event()
+    while True:
+        try:
+            thread.join(max(0.0, end - monotonic()))
+        except RuntimeError:  # it was not started yet
+            if monotonic() >= end:
+                return False
+            pause.wait(0.001)
+        else:
+            return not thread.is_alive()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from contextvars import Context
-from threading import Event, Lock, Thread
+from threading import Event, RLock, Thread
 from typing import Any
 
 from pyrs._core import hooks
@@ -13,7 +13,7 @@ from pyrs._core.blocking import is_blocked
 
 __all__ = ["background_loop", "call_on", "check_turning", "is_here", "loop_for", "run_on"]
 
-_lock = Lock()
+_lock = RLock()  # a finalizer, run by the collector while it is held, may want the loop
 _loop: asyncio.AbstractEventLoop | None = None
 
 
@@ -26,14 +26,16 @@ def background_loop() -> asyncio.AbstractEventLoop:
     """
     global _loop
     with _lock:
-        if _loop is None or _loop.is_closed():
-            loop, ready = asyncio.new_event_loop(), Event()
-            loop.call_soon(ready.set)
-            Thread(target=_run, args=(loop,), name="pyrs-asyncio", daemon=True).start()
-            if not ready.wait(30):
-                raise RuntimeError("the background loop did not start within 30 seconds")
-            _loop = loop
-        return _loop
+        if _loop is not None and not _loop.is_closed():
+            return _loop
+        loop, ready = asyncio.new_event_loop(), Event()
+        loop.call_soon(ready.set)
+        _loop = loop
+    # Not under the lock: the thread may run a finalizer that wants the loop, which takes calls before it runs.
+    Thread(target=_run, args=(loop,), name="pyrs-asyncio", daemon=True).start()
+    if not ready.wait(30):
+        raise RuntimeError("the background loop did not start within 30 seconds")
+    return loop
 
 
 def _run(loop: asyncio.AbstractEventLoop) -> None:
@@ -109,7 +111,7 @@ def run_on(loop: asyncio.AbstractEventLoop, context: Context | None, function: A
 
 def _after_fork() -> None:
     global _loop, _lock
-    _loop, _lock = None, Lock()  # the thread stayed with the parent
+    _loop, _lock = None, RLock()  # the thread stayed with the parent
 
 
 if hasattr(os, "register_at_fork"):

@@ -124,26 +124,33 @@ class Timer:
         entry = Delayed(task, queue, execute)
         due = monotonic() + delay
         with queue.lock:
-            if self._thread is None:
-                self._start()
+            thread = self._new_thread() if self._thread is None else None
             queue.add(due, entry)
             if due < self._wakes_at:
                 self._wakes_at = due
                 self._woken.put(None)
+        if thread is not None:
+            self._start(thread, entry)
         return entry
 
-    def _start(self) -> None:
+    def _new_thread(self) -> Thread | None:
         # In a context of its own: a Python without the GIL would have it inherit that of whoever came first.
         watch = (self._watch, self._queue, self._woken)
         thread = Thread(target=Context().run, args=watch, name="pyrs-timer", daemon=True)
         if self._thread is not None:
-            return  # a finalizer was quicker
+            return None  # a finalizer was quicker
         self._wakes_at = 0.0
         self._thread = thread
+        return thread
+
+    def _start(self, thread: Thread, entry: Delayed) -> None:
+        """Not under the lock: this waits for the thread, which may run a finalizer that wants the lock."""
         try:
             thread.start()
         except BaseException:
-            self._thread = None
+            entry.cancel()
+            with self._queue.lock:
+                self._thread = None
             raise
 
     def _watch(self, queue: DelayQueue, woken: SimpleQueue[None]) -> None:
@@ -165,7 +172,7 @@ class Timer:
                         idle_since = now
                     elif now - idle_since >= _IDLE_SECONDS:
                         self._thread = None  # before the last look: who arms after that starts a thread
-                        if not len(queue) or self._thread is not None:
+                        if queue.earliest() is None or self._thread is not None:
                             return
                         self._thread = current_thread()
                     wait = _IDLE_SECONDS if earliest is None else min(earliest - now, _LONGEST_WAIT)

@@ -12,7 +12,7 @@ from time import monotonic
 from weakref import WeakSet
 
 from pyrs._core import hooks
-from pyrs._core.executor import DaemonExecutor
+from pyrs._core.executor import DaemonExecutor, ended
 from pyrs._core.text import checked_callable, checked_natural, checked_seconds
 from pyrs.schedulers.base import Cancellable, Handle, Scheduler, Task, closed, run_reporting
 from pyrs.schedulers.delays import Timer
@@ -98,21 +98,31 @@ class Single(ThreadScheduler):
         with self._lock:
             if self._closed:
                 raise closed(self)
-            if self._thread is None:
-                self._start()
+            thread = self._new_thread() if self._thread is None else None
             self._tasks.put(task)
+        if thread is not None:
+            self._start(thread, task)
 
-    def _start(self) -> None:
+    def _new_thread(self) -> Thread | None:
         name = f"pyrs-{self._name}-{next(self._numbers)}"
         # In a context of its own: a Python without the GIL would have it inherit that of whoever came first.
         thread = Thread(target=Context().run, args=(self._work, self._tasks), name=name, daemon=True)
         if self._thread is not None:
-            return  # a finalizer was quicker
+            return None  # a finalizer was quicker
         self._thread = thread
+        return thread
+
+    def _start(self, thread: Thread, task: Task) -> None:
+        """Not under the lock: this waits for the thread, which may run a finalizer that wants the lock."""
         try:
             thread.start()
         except BaseException:
-            self._thread = None
+            with self._lock:
+                self._thread = None
+                for _ in range(self._tasks.qsize()):  # it was not taken; what others brought meanwhile was
+                    each = self._tasks.get()
+                    if each is not task:
+                        self._tasks.put(each)
             raise
 
     def _work(self, tasks: SimpleQueue[Task | None]) -> None:
@@ -144,8 +154,7 @@ class Single(ThreadScheduler):
                 self._tasks.put(None)
         if thread is None or thread is current_thread():
             return True
-        thread.join(timeout)
-        return not thread.is_alive()
+        return ended(thread, timeout)
 
     def __repr__(self) -> str:
         return f"<single({self._name!r}): {'closed, ' if self._closed else ''}{self._tasks.qsize()} queued>"
