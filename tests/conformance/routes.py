@@ -77,16 +77,16 @@ def _kit_of_mirrors(family: str, *, in_spark: bool) -> Callable[[], Any]:
     return opens
 
 
-PYTHON = Route("python", "Python port", _port, 4)
+PYTHON = Route("python", "Python port", _port, 8)
 JAVA_ROUTES = (
-    Route("jpype-rs", "Java kit, JPype, org.reactivestreams", _kit("reactive-streams", in_spark=False), 4),
-    Route("jpype-flow", "Java kit, JPype, Flow", _kit("flow", in_spark=False), 4),
+    Route("jpype-rs", "Java kit, JPype, org.reactivestreams", _kit("reactive-streams", in_spark=False), 8),
+    Route("jpype-flow", "Java kit, JPype, Flow", _kit("flow", in_spark=False), 8),
     Route("py4j-rs", "Java kit, Spark's Py4J, org.reactivestreams", _kit("reactive-streams", in_spark=True), 2),
     Route("py4j-flow", "Java kit, Spark's Py4J, Flow", _kit("flow", in_spark=True), 2),
 )
 PYTHON_OVER = (
-    Route("python-jpype", "Python port, JPype", _port_over_jpype, 3),
-    Route("python-py4j", "Python port, Spark's Py4J", _port_over_py4j, 1),
+    Route("python-jpype", "Python port, JPype", _port_over_jpype, 6),
+    Route("python-py4j", "Python port, Spark's Py4J", _port_over_py4j, 3),
 )
 
 
@@ -112,9 +112,9 @@ IN_SPARK = (
     Route("spark-py4j-rs", JAVA_ROUTES[2].title, _kit_in_spark, 1),
 )
 JAVA_OF_MIRRORS = (
-    Route("mirror-jpype-rs", JAVA_ROUTES[0].title, _kit_of_mirrors("reactive-streams", in_spark=False), 2),
-    Route("mirror-jpype-flow", JAVA_ROUTES[1].title, _kit_of_mirrors("flow", in_spark=False), 2),
-    Route("mirror-py4j-rs", JAVA_ROUTES[2].title, _kit_of_mirrors("reactive-streams", in_spark=True), 1),
-    Route("mirror-py4j-flow", JAVA_ROUTES[3].title, _kit_of_mirrors("flow", in_spark=True), 1),
+    Route("mirror-jpype-rs", JAVA_ROUTES[0].title, _kit_of_mirrors("reactive-streams", in_spark=False), 4),
+    Route("mirror-jpype-flow", JAVA_ROUTES[1].title, _kit_of_mirrors("flow", in_spark=False), 4),
+    Route("mirror-py4j-rs", JAVA_ROUTES[2].title, _kit_of_mirrors("reactive-streams", in_spark=True), 2),
+    Route("mirror-py4j-flow", JAVA_ROUTES[3].title, _kit_of_mirrors("flow", in_spark=True), 2),
 )
 ROUTES = {route.key: route for route in (PYTHON, *JAVA_ROUTES, *IN_SPARK, *PYTHON_OVER, *JAVA_OF_MIRRORS)}
