@@ -81,8 +81,9 @@ def build_parser() -> argparse.ArgumentParser:
 
 def run_demo(arguments: argparse.Namespace) -> int:
     """Runs the demo; its exit status is the demo's own."""
-    if not is_installed("pyspark"):
-        print("pyrs: the demo needs PySpark: pip install 'pyrs-streams[spark]'", file=sys.stderr)
+    missing = [package for package in ("pyspark", "pyarrow", "msgpack") if not is_installed(package)]
+    if missing:
+        print(f"pyrs demo: {missing[0]} is not installed: pip install 'pyrs-streams[spark]'", file=sys.stderr)
         return 1
     return int(import_module("pyrs._demo").main())
 
@@ -95,8 +96,12 @@ def run_tck(arguments: argparse.Namespace) -> int:
 def run_jars(arguments: argparse.Namespace) -> int:
     """Prints the class path of what the user names."""
     from pyrs.errors import PyrsError
-    from pyrs.jvm.packages import resolve
 
+    try:
+        from pyrs.jvm.packages import resolve
+    except ImportError:
+        print("pyrs jars: msgpack is not installed: pip install 'pyrs-streams[jpype]' or '[spark]'", file=sys.stderr)
+        return 1
     try:
         found = resolve(arguments.packages, arguments.repository, exclude=arguments.exclude)
     except (PyrsError, ValueError) as error:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from pyrs.errors import JvmUnavailable, VersionMismatch
 from pyrs.tck._java.hooks import Hooks
-from pyrs.tck._java.jars import kit_jars
 from pyrs.tck._java.scope import Scope
 from pyrs.tck._java.warming import TEST, WarmingVerification
 from pyrs.tck.environment import Skipped
@@ -53,16 +52,15 @@ class JavaReferee:
         family: as what the kit sees the Python object.
 
     Raises:
-        JvmUnavailable: there is no JVM, or the kit's jars are neither in the cache nor to be had.
+        JvmUnavailable: no JVM was found, an extra is not installed, or a jar of the TCK can neither be read from the
+            cache nor downloaded.
         VersionMismatch: the jar is another version's.
         TypeError: ``jvm`` is nothing that has a JVM.
     """
 
     def __init__(self, jvm: object | None = None, family: Family = Family.REACTIVE_STREAMS) -> None:
-        from pyrs.jvm.gateways import gateway_for
-
         self.family = Family(family)
-        self._gateway: Gateway = _launched() if jvm is None else gateway_for(jvm)
+        self._gateway: Gateway = _gateway_to(jvm)
         self._entry = _entry_in(self._gateway, self._parent_loader)
         self.judge(WarmingVerification, TEST)
 
@@ -155,9 +153,17 @@ def _kit_of(subject: Verification) -> str:
     raise TypeError(f"{type(subject).__name__} is no verification that the Java kit has")
 
 
-def _launched() -> Gateway:
-    from pyrs.jvm.gateways import launch_gateway
+def _gateway_to(jvm: object | None) -> Gateway:
+    try:
+        from pyrs.jvm.gateways import gateway_for, launch_gateway
+    except ImportError as error:
+        raise JvmUnavailable(
+            "the official TCK needs a JVM and an extra: pip install 'pyrs-streams[jpype]' for a JVM in this process, "
+            f"'pyrs-streams[spark]' for a Spark driver ({error})"
+        ) from error
 
+    if jvm is not None:
+        return gateway_for(jvm)
     if faulthandler.is_enabled():
         raise JvmUnavailable(
             "a JVM in this process and Python's faulthandler both want SIGSEGV: run pytest with -p no:faulthandler "
@@ -168,6 +174,7 @@ def _launched() -> Gateway:
 
 def _entry_in(gateway: Gateway, parent_of: Callable[[Java], object]) -> object:
     from pyrs import __version__
+    from pyrs.tck._java.jars import kit_jars  # needs an extra, which `import pyrs.tck` must not
 
     if not _JAR.is_file():
         raise JvmUnavailable(f"{_JAR} is missing from this installation of pyrs. In a checkout run `make setup`")
