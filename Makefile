@@ -15,7 +15,7 @@ LIBRARIES := tests/interop/jars
 JAR_SOURCES := $(shell find jvm -path jvm/build -prune -o -path jvm/.gradle -prune -o -path jvm/src/test -prune \
   -o -type f -print 2>/dev/null) pyrs/__init__.py
 
-.PHONY: help setup system demo test test-interop lint docs wheel conformance bench nightly versions test-spark clean
+.PHONY: help setup system demo test test-all test-interop lint docs wheel conformance bench nightly versions test-spark clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -51,6 +51,9 @@ demo: setup ## MovieLens through Spark's driver, Reactor, a Python Processor and
 test: setup build/interop.stamp ## every test: Python, JPype in a process of its own, Java
 	@$(BIN)/python .ci/test.py
 
+test-all: setup build/interop.stamp ## every test, campaigns and nightly forms included; takes hours
+	@$(BIN)/python .ci/test.py --all
+
 test-interop: setup ## every system of docs/interop.md against its real component: make test-interop SYSTEM=kafka for one
 	@$(BIN)/python -m tests.interop.systems $(SYSTEM)
 
@@ -61,7 +64,7 @@ lint: setup ## ruff, mypy --strict, the layer order
 	@echo "pyrs: mypy --strict"
 	@$(BIN)/mypy
 	@echo "pyrs: layers, file sizes, public names"
-	@$(BIN)/python -m pytest -q tests/house/test_architecture.py
+	@$(BIN)/python -m pytest -q tests/project/test_architecture.py
 
 docs: setup ## the documentation, strictly, into site/
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --config-file .mkdocs.yml

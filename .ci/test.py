@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs every test suite and closes with one line that counts, read by people and by CI.
 
-Processes: pytest (the core, Spark's gateway, the house), pytest for Spark as the pipeline (a process has one session,
+Processes: pytest (the core, Spark's gateway, the project), pytest for Spark as the pipeline (a process has one session,
 and this one wants four threads for its tasks), pytest for a JVM in the process (it and Python's faulthandler both want
 SIGSEGV, so that one runs without it), one for each system that needs no server of its own, Gradle's TestNG, and three
 of pytest for the referees. These three run side by side, and beside nothing else: nine tenths of a verification is
@@ -10,10 +10,13 @@ waiting for what must not come. All run, whatever the first says.
 
 from __future__ import annotations
 
+import argparse
+import os
 import shutil
 import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -94,8 +97,20 @@ def pytest(name: str, *arguments: str) -> Suite:
     return [sys.executable, "-m", "pytest", "-q", f"--junitxml={reports}/report.xml", *arguments], reports
 
 
-def main() -> int:
-    """Runs the suites, or those named on the command line; returns 1 when anything failed."""
+def arguments(suites: Sequence[str], words: Sequence[str] | None) -> argparse.Namespace:
+    """Parse the command line."""
+    parser = argparse.ArgumentParser(prog=".ci/test.py")
+    parser.add_argument("--all", action="store_true", help="run the campaigns and the nightly forms as well")
+    parser.add_argument("suites", nargs="*", metavar="SUITE", help=f"of {', '.join(suites)}")
+    options = parser.parse_args(words)
+    unknown = [name for name in options.suites if name not in suites]
+    if unknown:
+        parser.error(f"no such suite: {', '.join(unknown)}")
+    return options
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Run all suites, or those named on the command line; return 1 if anything failed."""
     without_faulthandler = ("-p", "no:faulthandler")
     suites: dict[str, Suite] = {
         "python": pytest("python", *(f"--ignore={folder}" for folder in (SPARK, *CONFORMANCE, *REFEREES))),
@@ -110,7 +125,14 @@ def main() -> int:
             ROOT / "jvm/build/test-results/test",
         ),
     }
-    chosen = {name: suites[name] for name in sys.argv[1:] or suites}
+    chains, chain_reports = pytest("chains", "tests/core/test_properties.py", "--timeout=3600")
+    nightly: dict[str, Suite] = {"chains": (["env", "PYRS_EXAMPLES=10000", *chains], chain_reports)}
+    options = arguments([*suites, *nightly], words)
+    if options.all:
+        os.environ["PYRS_CAMPAIGN"] = "1"
+        os.environ["PYRS_EVERY_STEP"] = "1"
+    known = suites | nightly if options.all else suites
+    chosen = {name: (suites | nightly)[name] for name in options.suites or known}
     waiting = {name: suite for name, suite in chosen.items() if name in WAITING}
     counts = {name: run(name, *suite, "*.xml") for name, suite in chosen.items() if name not in WAITING}
     if waiting:

@@ -6,6 +6,7 @@ runs in a pytest process of its own, without faulthandler; a process that has it
 
 from __future__ import annotations
 
+import os
 import signal
 from pathlib import Path
 
@@ -19,9 +20,12 @@ settings.register_profile("pyrs", deadline=None, suppress_health_check=[HealthCh
 settings.load_profile("pyrs")
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
     # A process that a shell started in the background ignores SIGINT; tests of interrupts want Python's own handler.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    # Campaigns run on request only: `-m campaign`, any other `-m`, or PYRS_CAMPAIGN=1, which `make test-all` sets.
+    if not config.option.markexpr and not os.environ.get("PYRS_CAMPAIGN"):
+        config.option.markexpr = "not campaign"
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
