@@ -89,7 +89,7 @@ bench: setup build/rivals.stamp ## the core and the bridge against their rivals
 	@$(BIN)/python -m benchmarks bridge
 
 nightly: setup ## 10,000 random chains of operators on one thread and 10,000 on several, against a model; all kills of Spark's driver
-	@PYRS_EXAMPLES=10000 $(BIN)/python -m pytest -q tests/core/test_properties.py --timeout 3600
+	@PYRS_EXAMPLES=10000 $(BIN)/python -m pytest -q tests/core/contract/test_properties.py --timeout 3600
 	@PYRS_EVERY_STEP=1 $(BIN)/python -m pytest -q tests/spark/test_read_stream_killed.py
 
 versions: setup ## the core and the Python referee on every Python from 3.10 that is installed

@@ -20,8 +20,8 @@ import pyrs
 from pyrs import schedulers, sinks
 from pyrs.schedulers import VirtualTime
 from pyrs.testing import TestPublisher, TestSubscriber
-from tests.core.test_every_operator import CATALOGUE, DEADLINE, every
-from tests.core.test_splitting import Element, Watching, is_free
+from tests.core.contract.test_every_operator import CATALOGUE, DEADLINE, every
+from tests.core.operators.test_splitting import Element, Watching, is_free
 
 PACKAGES = ("pyrs._core", "pyrs.operators", "pyrs.publishers", "pyrs.sinks", "pyrs.aio")
 MAKERS = {"Lock": threading.Lock, "RLock": threading.RLock}

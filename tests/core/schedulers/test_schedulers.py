@@ -24,7 +24,7 @@ from pyrs.schedulers import threads
 from pyrs.schedulers.threads import Pool, Single
 
 Make = Callable[[], schedulers.Scheduler]
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 ON_THREADS: list[Make] = [schedulers.single, schedulers.pool]
 EVERY: list[Make] = [schedulers.inline, schedulers.single, schedulers.pool, schedulers.default, schedulers.VirtualTime]
 

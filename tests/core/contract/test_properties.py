@@ -3,7 +3,7 @@
 The model of a stream is what it gives when everything is demanded: its elements, and whether it fails in the end. The
 Subscriber knows the grammar of signals and counts demand, so each example is also a check of the rules.
 
-``PYRS_EXAMPLES=10000 pytest tests/core/test_properties.py`` is the nightly run.
+``PYRS_EXAMPLES=10000 pytest tests/core/contract/test_properties.py`` is the nightly run.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ from pyrs.testing import TestPublisher, TestSubscriber
 from tests.waiting import uncollected
 
 Wrap = Callable[[Any], pyrs.Stream[Any]]
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 
 
 def here(offset: int = 0) -> str:
@@ -59,7 +59,7 @@ FUNCTIONS: dict[str, tuple[Callable[[Any], Any], str]] = {
     "method of a built-in": ("abc".index, "str.index"),
     "partial": (functools.partial(fail, 1), "functools.partial("),
     "partial of a built-in": (functools.partial(int, base=10), "functools.partial("),
-    "callable object": (Fails(), "<tests.core.test_d"),
+    "callable object": (Fails(), "<tests.core."),
     "bound method": (Fails().method, "Fails.method"),
     "wrapped": (functools.lru_cache(fail), "fail"),
     "decorated": (functools.wraps(fail)(lambda element: fail()), "fail"),
@@ -131,7 +131,7 @@ class TestSources:
 
         for each in (Numbers(), Refuses()):
             (note,) = notes_of(error_of(pyrs.from_iterable(each).map(int)))
-            assert note.startswith("in from_iterable(<tests.core.test_d")
+            assert note.startswith("in from_iterable(<tests.core.")
             assert note.endswith(f"assembled at {here(-2)}")
 
     def test_an_iterator_in_c(self) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 SAMPLE = Path(__file__).with_name("typed_sample.py")
 CLAIM = "assert_type(numbers.map(str), Stream[str])"
 SECONDS = 300
