@@ -71,7 +71,11 @@ def test_make_targets_that_are_named_exist() -> None:
 def test_the_operator_that_contributing_shows_is_the_real_one() -> None:
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     blocks = PYTHON_BLOCK.findall(text[text.index("## Adding an operator") :])
-    places = ["pyrs/operators/transforming.py", "pyrs/stream/transforming.py", "tests/core/operators/test_transforming.py"]
+    places = [
+        "pyrs/operators/transforming.py",
+        "pyrs/stream/transforming.py",
+        "tests/core/operators/test_transforming.py",
+    ]
     for block, place in zip(blocks, places, strict=True):
         source = re.sub(r"^ +", "", (ROOT / place).read_text(encoding="utf-8"), flags=re.MULTILINE)
         assert re.sub(r"^ +", "", block, flags=re.MULTILINE) in source, place
