@@ -18,7 +18,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 FOLDERS = ("pyrs", "tests", "jvm", "docs", "examples", "benchmarks", ".ci", ".mkdocs.yml", "Makefile")
 SKIPPED = {"build", ".gradle", ".git", ".venv", "site", "jars", "__pycache__", "vectors"}
-EXEMPT = {"docs/glossary.md", ".ci/prose.py", "tests/house/test_prose.py"}  # they quote the words
+EXEMPT = {"docs/glossary.md", ".ci/prose.py", "tests/project/test_prose.py"}  # they quote the words
 SUBJECTS_SINCE = "885be2e"
 SUBJECT = re.compile(r"^[a-z][a-z0-9_./, -]*: \S")
 SUBJECT_LENGTH = 72
@@ -133,19 +133,15 @@ def main(arguments: list[str]) -> int:
     """Print the faults of the given files and folders; return 1 where there are any."""
     roots = [Path(name).resolve() for name in arguments] or [*(ROOT / name for name in FOLDERS), *ROOT.glob("*.md")]
     files = {file for root in roots for file in ([root] if root.is_file() else root.rglob("*")) if file.is_file()}
-    count = 0
+    reports: list[str] = []
     for file in sorted(files):
         name = file.relative_to(ROOT).as_posix() if file.is_relative_to(ROOT) else str(file)
-        if SKIPPED & set(name.split("/")) or name in EXEMPT:
-            continue
-        for line, said, but in sorted({fault for piece in prose_of(file) for fault in faults(*piece)}):
-            print(f"{name}:{line}: {said!r} -> {but}")
-            count += 1
-    for fault in [] if arguments else subject_faults():
-        print(fault)
-        count += 1
-    print(f"{count} to rewrite" if count else "prose: no fault", file=sys.stderr)
-    return int(count > 0)
+        if not SKIPPED & set(name.split("/")) and name not in EXEMPT:
+            found = sorted({fault for piece in prose_of(file) for fault in faults(*piece)})
+            reports += [f"{name}:{line}: {said!r} -> {but}" for line, said, but in found]
+    reports += [] if arguments else subject_faults()
+    print(*reports, f"{len(reports)} to rewrite", sep="\n")
+    return int(bool(reports))
 
 
 if __name__ == "__main__":
