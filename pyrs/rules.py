@@ -37,9 +37,9 @@ class Rule(NamedTuple):
 
 _SOURCE = "pyrs._core.subscription.SourceSubscription"
 _ITERATING = "pyrs._core.iterating.IteratorSubscription"
-_STAGED = "pyrs._core.staged.StagedSubscriber"
+_STAGED = "pyrs._core.pushed_chain.PushedChainSubscriber"
 _COORDINATOR = "pyrs._core.coordinator.Coordinator"
-_RELAY = "pyrs._core.relay.Relay"
+_RELAY = "pyrs._core.arbiter.SubscriptionArbiter"
 _INPUT = "pyrs._core.inputs.Input"
 _GUARD = "pyrs._core.guard.GuardedSubscriber"
 _CALLBACKS = "pyrs._core.callbacks.CallbackSubscriber"
@@ -77,7 +77,7 @@ _ALL = (
             _SOURCE,
             _GUARD,
             _COORDINATOR,
-            "pyrs._core.lane.Lane",
+            "pyrs._core.drain.DrainLoop",
         ),
     ),
     Rule(

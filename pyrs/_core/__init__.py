@@ -8,13 +8,14 @@ A source that is pulled, and synchronous operators::
     iterating     the Subscription of a stream over an iterable
     stage         a synchronous operator: over an iterator, and for elements that are pushed
     fusion        chains of stages as one iterator chain
-    staged        the same stages as one Subscriber over any other Publisher
+    pushed_chain  the same stages as one Subscriber over any other Publisher
 
 Operators over several sources, with a buffer, a clock or a thread::
 
-    relay         one source on after the other
-    lane          one body at a time, on whichever thread finds it idle
-    coordinator   a lane, and the Subscription of whoever is signalled on it
+    arbiter       sequential sources behind one Subscription
+    drain         the drain loop: one thread at a time does the work that all threads bring
+    operator      what the user called, on which source, and where
+    coordinator   a drain loop, and the Subscription of whoever is signalled on it
     inputs        the Subscribers through which a coordinator takes its upstreams
     refill        the demand of a consumer with a bounded buffer
     overflow      what becomes of an element for which there is no room
@@ -33,5 +34,6 @@ What all of them use::
     guard         catches a foreign Publisher or Subscriber that breaks a rule
     hooks         where errors and elements go that nobody can receive
     sites         where an operator was assembled, and how an error comes to say so
-    text          how streams are shown, and arguments checked
+    display       reprs of streams, functions and values
+    validation    checks of arguments
 """

@@ -8,7 +8,7 @@ from typing import TypeVar
 from pyrs._core import hooks
 from pyrs._core.demand import UNBOUNDED, checked_count
 from pyrs._core.fusion import IteratorConsumer, null_element
-from pyrs._core.text import checked_callable, checked_natural
+from pyrs._core.validation import checked_callable, checked_natural
 from pyrs.api import Subscriber, Subscription
 from pyrs.errors import NullSignal
 

@@ -13,63 +13,19 @@ from typing import Any, Generic, TypeVar
 from pyrs._core import hooks
 from pyrs._core.context import bound, capture
 from pyrs._core.demand import checked_count, in_words, non_positive
+from pyrs._core.drain import DrainLoop
 from pyrs._core.fusion import IteratorConsumer, null_element
-from pyrs._core.lane import Lane
-from pyrs._core.sites import Site, assembly_site, blame
-from pyrs._core.subscription import checked_subscriber
-from pyrs.api import Publisher, Subscriber, Subscription
-from pyrs.errors import NullSignal, SpecViolation
+from pyrs._core.operator import Operator, Startable
+from pyrs.api import Subscriber
+from pyrs.errors import SpecViolation
 
-__all__ = ["Coordinator", "Operator", "Startable", "checked_element"]
+__all__ = ["Coordinator"]
 
 R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)
 
 
-class Operator(Publisher[R_co]):
-    """A Publisher that is made of others: what the user wrote, and where.
-
-    A subclass holds the operator's arguments and says in ``run`` what serves one Subscriber.
-
-    Args:
-        source: the Publisher that the operator was called on, None for one that has no such.
-        call: what the user wrote, such as ``flat_map(load, concurrency=4)``.
-
-    Attributes:
-        site: the line of user code that assembled it.
-    """
-
-    carries_context = True
-
-    def __init__(self, source: Publisher[Any] | None, call: str) -> None:
-        self.source = source
-        self.call = call
-        self.site: Site | None = assembly_site()
-
-    def subscribe(self, subscriber: Subscriber[R_co], /) -> None:
-        self.run(checked_subscriber(subscriber)).start()
-
-    @abstractmethod
-    def run(self, subscriber: Subscriber[Any]) -> Startable:
-        """Return what serves one Subscriber: usually a ``Coordinator`` or a ``Relay``."""
-
-    def blame(self, error: BaseException) -> None:
-        """Note on the error that it arose here."""
-        blame(error, self.call, self.site)
-
-    def __repr__(self) -> str:
-        return self.call if self.source is None else f"{self.source!r}.{self.call}"
-
-
-class Startable(Subscription):
-    """A Subscription that begins by ``start``."""
-
-    @abstractmethod
-    def start(self) -> None:
-        """Signal ``on_subscribe``, then subscribe to what is upstream. Called once."""
-
-
-class Coordinator(Lane, Startable, Generic[R]):
+class Coordinator(DrainLoop, Startable, Generic[R]):
     """One Subscriber's subscription to an operator: its Subscription, and the lane on which it is signalled.
 
     Inputs, timers and requests come from any thread. They note what happened, in a thread-safe place, and call
@@ -405,14 +361,3 @@ class Coordinator(Lane, Startable, Generic[R]):
             self.post(self._fail, error)
         else:
             self.wake_here()
-
-
-def checked_element(element: R | None, what: str) -> R:
-    """Return the element.
-
-    Raises:
-        NullSignal: it is None.
-    """
-    if element is None:
-        raise NullSignal(f"None is not an element: {what} gave None")
-    return element

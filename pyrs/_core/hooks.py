@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from pyrs._core.text import checked_callable
+from pyrs._core.validation import checked_callable
 
 __all__ = [
     "ElementHook",

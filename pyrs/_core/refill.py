@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pyrs._core.demand import UNBOUNDED
-from pyrs._core.text import checked_natural
+from pyrs._core.validation import checked_natural
 from pyrs.api import Subscription
 
 __all__ = ["Refill"]

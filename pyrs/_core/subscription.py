@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 from pyrs._core import hooks
 from pyrs._core.context import capture
 from pyrs._core.demand import checked_count, in_words, non_positive
-from pyrs._core.text import kind_of
+from pyrs._core.display import kind_of
 from pyrs.api import Subscriber, Subscription
 from pyrs.errors import NullSignal, SpecViolation
 

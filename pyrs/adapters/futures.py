@@ -6,7 +6,7 @@ from concurrent.futures import Future, InvalidStateError
 from typing import TypeVar
 
 from pyrs._core import hooks
-from pyrs._core.text import MISSING
+from pyrs._core.validation import MISSING
 from pyrs.api import Subscriber, Subscription
 from pyrs.errors import NullSignal, SpecViolation
 from pyrs.stream.single import Single

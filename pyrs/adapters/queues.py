@@ -10,9 +10,11 @@ from typing import Any, Protocol, TypeVar, overload
 
 from pyrs._core import hooks
 from pyrs._core.context import bound_executor, capture
-from pyrs._core.coordinator import Coordinator, Operator, checked_element
-from pyrs._core.lane import Lane
-from pyrs._core.text import MISSING, checked_publisher, checked_seconds, short
+from pyrs._core.coordinator import Coordinator
+from pyrs._core.display import short
+from pyrs._core.drain import DrainLoop
+from pyrs._core.operator import Operator
+from pyrs._core.validation import MISSING, checked_element, checked_publisher, checked_seconds
 from pyrs.aio.iteration import elements
 from pyrs.aio.sources import AsyncIterablePublisher
 from pyrs.api import Publisher, Subscriber
@@ -264,7 +266,7 @@ class _Taking(Coordinator[Any]):
         hooks.on_next_dropped(lost, f"{self._operator.call}: taken out when the stream was cancelled", cancelled=True)
 
 
-class _Taker(Lane):
+class _Taker(DrainLoop):
     """Has one thread at a time take elements out, and none while there is no demand."""
 
     __slots__ = ("_owner",)

@@ -11,9 +11,10 @@ from reactivex.scheduler import CurrentThreadScheduler
 
 from pyrs._core import hooks
 from pyrs._core.demand import UNBOUNDED
+from pyrs._core.display import short
 from pyrs._core.overflow import Overflow
 from pyrs._core.refill import Refill
-from pyrs._core.text import checked_natural, checked_publisher, short
+from pyrs._core.validation import checked_natural, checked_publisher
 from pyrs.api import Publisher, Subscriber, Subscription
 from pyrs.errors import NullSignal
 from pyrs.publishers.creating import Emitter, created

@@ -18,9 +18,11 @@ from rsocket.payload import Payload
 
 from pyrs._core import hooks
 from pyrs._core.context import in_context
-from pyrs._core.coordinator import Coordinator, Operator, checked_element
+from pyrs._core.coordinator import Coordinator
 from pyrs._core.demand import UNBOUNDED, non_positive
-from pyrs._core.text import checked_publisher, name_of, short
+from pyrs._core.display import name_of, short
+from pyrs._core.operator import Operator
+from pyrs._core.validation import checked_element, checked_publisher
 from pyrs.aio.loops import call_on, is_here, loop_for
 from pyrs.api import Publisher, Subscriber, Subscription
 from pyrs.errors import DemandExceeded, NullSignal

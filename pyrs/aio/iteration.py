@@ -15,10 +15,10 @@ from pyrs._core.context import attach
 from pyrs._core.demand import UNBOUNDED
 from pyrs._core.fusion import Chain, null_element, pull
 from pyrs._core.iterating import IterablePublisher
+from pyrs._core.pushed_chain import PushedChainPublisher, PushedChainSubscriber
 from pyrs._core.refill import Refill
 from pyrs._core.sites import raise_again
 from pyrs._core.stage import FoldStage
-from pyrs._core.staged import StagedPublisher, StagedSubscriber
 from pyrs.aio.waking import Waker, current_waker, is_trio
 from pyrs.api import Publisher, Subscriber, Subscription
 from pyrs.errors import NullSignal, SpecViolation
@@ -105,7 +105,7 @@ class _Paced(Subscriber[Any], Subscription):
         self._error: BaseException | None = None
         self._ended = False
         self._chain: Chain[Any] = Chain(source.iterable, (), source.name, source.site)
-        self._stages = StagedSubscriber(self, source.stages)
+        self._stages = PushedChainSubscriber(self, source.stages)
 
     async def elements(self, waker: Waker) -> AsyncGenerator[Any, None]:
         """Iterate over what comes through; an element is pulled when one is wanted and there is none."""
@@ -225,14 +225,14 @@ async def single(source: Publisher[T]) -> T:
     Raises:
         BaseException: what the stream failed with.
     """
-    if isinstance(source, (IterablePublisher, StagedPublisher)) and isinstance(source.stages[-1], FoldStage):
+    if isinstance(source, (IterablePublisher, PushedChainPublisher)) and isinstance(source.stages[-1], FoldStage):
         fold = source.stages[-1]
         step, result = fold.begin()
         upstream: Publisher[Any]
         if isinstance(source, IterablePublisher):
             upstream = IterablePublisher(source.iterable, source.stages[:-1], source.name, source.site)
         else:
-            upstream = StagedPublisher(source.source, source.stages[:-1]) if source.stages[1:] else source.source
+            upstream = PushedChainPublisher(source.source, source.stages[:-1]) if source.stages[1:] else source.source
         gathered = elements(upstream, _PREFETCH)
         try:
             async for element in gathered:

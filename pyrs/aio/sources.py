@@ -8,8 +8,9 @@ from typing import Any, TypeVar
 
 from pyrs._core import hooks
 from pyrs._core.context import capture
-from pyrs._core.coordinator import Coordinator, Operator
+from pyrs._core.coordinator import Coordinator
 from pyrs._core.fusion import null_element
+from pyrs._core.operator import Operator
 from pyrs.aio.loops import loop_for, run_on
 from pyrs.api import Subscriber
 

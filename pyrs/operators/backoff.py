@@ -6,7 +6,7 @@ from collections.abc import Callable
 from math import inf
 from typing import TYPE_CHECKING
 
-from pyrs._core.text import checked_callable, checked_natural, checked_number, checked_seconds
+from pyrs._core.validation import checked_callable, checked_natural, checked_number, checked_seconds
 
 if TYPE_CHECKING:
     from datetime import timedelta

@@ -9,12 +9,13 @@ from threading import RLock
 from typing import Any
 
 from pyrs._core import hooks
-from pyrs._core.coordinator import Coordinator, Operator
+from pyrs._core.coordinator import Coordinator
 from pyrs._core.demand import UNBOUNDED
 from pyrs._core.inputs import Input
+from pyrs._core.operator import Operator
 from pyrs._core.overflow import Overflow, checked_overflow
 from pyrs._core.stage import PushedStage, StageRun
-from pyrs._core.text import checked_callable, checked_natural
+from pyrs._core.validation import checked_callable, checked_natural
 from pyrs.api import Publisher, Subscriber
 from pyrs.errors import BufferOverflow, NullSignal
 from pyrs.operators.scheduling import Crossing

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from pyrs import schedulers
 from pyrs._core.context import bound, capture
-from pyrs._core.coordinator import Coordinator, Operator
+from pyrs._core.coordinator import Coordinator
 from pyrs._core.demand import UNBOUNDED
 from pyrs._core.fusion import Chain, Gauge
 from pyrs._core.inputs import QueuedInput
+from pyrs._core.operator import Operator
 from pyrs._core.stage import Stage, StageRun, TailRun
-from pyrs._core.text import checked_natural, checked_seconds
+from pyrs._core.validation import checked_natural, checked_seconds
 from pyrs.api import Publisher, Subscriber
 from pyrs.schedulers.base import Cancellable, Expected, checked_scheduler
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from pyrs._core.coordinator import Coordinator, Operator, checked_element
+from pyrs._core.arbiter import SubscriptionArbiter
+from pyrs._core.coordinator import Coordinator
+from pyrs._core.display import clipped, listed, name_of
 from pyrs._core.inputs import QueuedInput
 from pyrs._core.iterating import IterablePublisher
-from pyrs._core.relay import Relay
-from pyrs._core.text import checked_callable, checked_publisher, clipped, listed, name_of
+from pyrs._core.operator import Operator
+from pyrs._core.validation import checked_callable, checked_element, checked_publisher
 from pyrs.api import Publisher, Subscriber
 from pyrs.errors import NullSignal
 
@@ -68,7 +70,7 @@ class StartWith(Operator[Any]):
         return _ConcatRun(subscriber, self, self.sources)
 
 
-class _ConcatRun(Relay[Any]):
+class _ConcatRun(SubscriptionArbiter[Any]):
     __slots__ = ("_sources",)
 
     def __init__(self, subscriber: Subscriber[Any], operator: Operator[Any], sources: Sequence[Publisher[Any]]) -> None:
@@ -98,7 +100,7 @@ class SwitchIfEmpty(Operator[Any]):
         return _SwitchIfEmptyRun(subscriber, self)
 
 
-class _SwitchIfEmptyRun(Relay[Any]):
+class _SwitchIfEmptyRun(SubscriptionArbiter[Any]):
     __slots__ = ("_first", "_other")
 
     def __init__(self, subscriber: Subscriber[Any], operator: SwitchIfEmpty) -> None:

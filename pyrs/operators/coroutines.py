@@ -8,9 +8,11 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from pyrs._core.context import capture
-from pyrs._core.coordinator import Coordinator, Operator, checked_element
+from pyrs._core.coordinator import Coordinator
+from pyrs._core.display import name_of
 from pyrs._core.inputs import QueuedInput
-from pyrs._core.text import name_of
+from pyrs._core.operator import Operator
+from pyrs._core.validation import checked_element
 from pyrs.aio.loops import loop_for, run_on
 from pyrs.api import Publisher, Subscriber
 

@@ -11,9 +11,10 @@ from threading import RLock
 from typing import Any
 
 from pyrs._core.demand import UNBOUNDED, add_demand
+from pyrs._core.display import name_of
 from pyrs._core.fusion import Chain, Gauge, false_end
 from pyrs._core.stage import DROP, ElementStage, GatherRun, Stage, StageRun
-from pyrs._core.text import MISSING, checked_callable, checked_natural, name_of
+from pyrs._core.validation import MISSING, checked_callable, checked_natural
 
 __all__ = [
     "Distinct",

@@ -8,11 +8,13 @@ from threading import RLock
 from typing import Any
 
 from pyrs._core import hooks
-from pyrs._core.coordinator import Coordinator, Operator
+from pyrs._core.arbiter import SubscriptionArbiter
+from pyrs._core.coordinator import Coordinator
 from pyrs._core.demand import UNBOUNDED
+from pyrs._core.display import name_of
 from pyrs._core.inputs import Input, QueuedInput, RefilledInput
-from pyrs._core.relay import Relay
-from pyrs._core.text import checked_callable, name_of
+from pyrs._core.operator import Operator
+from pyrs._core.validation import checked_callable
 from pyrs.api import Publisher, Subscriber
 from pyrs.errors import NullSignal
 from pyrs.operators.merging import checked_inner, forgo, running_loop
@@ -33,7 +35,7 @@ class ConcatMap(Operator[Any]):
         return _ConcatMapRun(subscriber, self)
 
 
-class _ConcatMapRun(Relay[Any]):
+class _ConcatMapRun(SubscriptionArbiter[Any]):
     """Passes one inner stream on after the other. The outer elements whose turn has not come are in a bounded line."""
 
     __slots__ = ("_ended", "_error", "_function", "_idle", "_outer", "_source", "_turn", "_waiting")

@@ -8,9 +8,10 @@ from sys import maxsize
 from typing import Any
 
 from pyrs._core.demand import UNBOUNDED
+from pyrs._core.display import name_of, short
 from pyrs._core.fusion import Chain, Gauge
 from pyrs._core.stage import FoldStage, GatherRun, Stage, StageRun, TailRun
-from pyrs._core.text import MISSING, checked_callable, checked_given, checked_natural, name_of, short
+from pyrs._core.validation import MISSING, checked_callable, checked_given, checked_natural
 from pyrs.errors import NoElement
 
 __all__ = ["Count", "DefaultIfEmpty", "ElementAt", "First", "Last", "Match", "Reduce", "ToDict", "ToList", "ToSet"]

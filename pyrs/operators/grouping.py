@@ -6,8 +6,9 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from pyrs._core.coordinator import Operator, checked_element
-from pyrs._core.text import checked_callable, checked_natural, name_of, short
+from pyrs._core.display import name_of, short
+from pyrs._core.operator import Operator
+from pyrs._core.validation import checked_callable, checked_element, checked_natural
 from pyrs.api import Publisher, Subscriber
 from pyrs.errors import BufferOverflow
 from pyrs.operators.splitting import Dealer, Handle, Part, SplitRun

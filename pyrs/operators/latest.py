@@ -6,10 +6,11 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from pyrs._core.coordinator import Coordinator, Operator, checked_element
+from pyrs._core.coordinator import Coordinator
 from pyrs._core.demand import UNBOUNDED
 from pyrs._core.inputs import DirectInput, Input, RefilledInput
-from pyrs._core.text import checked_callable, checked_publisher
+from pyrs._core.operator import Operator
+from pyrs._core.validation import checked_callable, checked_element, checked_publisher
 from pyrs.api import Publisher, Subscriber
 from pyrs.errors import NullSignal
 from pyrs.operators.combining import checked_sources, together, written

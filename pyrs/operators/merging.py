@@ -9,12 +9,14 @@ from typing import Any, cast
 
 from pyrs._core import hooks
 from pyrs._core.blocking import is_blocked
-from pyrs._core.coordinator import Coordinator, Operator
+from pyrs._core.coordinator import Coordinator
 from pyrs._core.demand import UNBOUNDED
+from pyrs._core.display import kind_of, name_of
 from pyrs._core.fusion import Chain
 from pyrs._core.inputs import Input, QueuedInput
 from pyrs._core.iterating import IterablePublisher
-from pyrs._core.text import checked_callable, kind_of, name_of
+from pyrs._core.operator import Operator
+from pyrs._core.validation import checked_callable
 from pyrs.api import Publisher, Subscriber
 from pyrs.errors import NullSignal
 from pyrs.operators.combining import checked_sources, written

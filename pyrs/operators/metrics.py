@@ -10,7 +10,7 @@ from typing import Any
 from pyrs._core import hooks
 from pyrs._core.demand import UNBOUNDED
 from pyrs._core.stage import PushedStage, StageRun
-from pyrs._core.text import checked_callable
+from pyrs._core.validation import checked_callable
 from pyrs.operators.observing import OnLooker, amount
 
 __all__ = ["Measured", "Metrics"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Generic, Literal, NoReturn, TypeVar
 
-from pyrs._core.text import checked_given
+from pyrs._core.validation import checked_given
 from pyrs.api import Subscriber
 from pyrs.errors import NullSignal
 

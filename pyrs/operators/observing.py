@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from pyrs._core import hooks
 from pyrs._core.demand import UNBOUNDED
+from pyrs._core.display import name_of, short
 from pyrs._core.fusion import Chain
 from pyrs._core.sites import add_note
 from pyrs._core.stage import ElementStage, PushedStage, Stage, StageRun
-from pyrs._core.text import checked_callable, checked_natural, name_of, short
+from pyrs._core.validation import checked_callable, checked_natural
 
 if TYPE_CHECKING:
     from logging import Logger

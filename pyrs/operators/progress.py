@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from pyrs._core import hooks
 from pyrs._core.stage import PushedStage, StageRun
-from pyrs._core.text import checked_natural
+from pyrs._core.validation import checked_natural
 from pyrs.operators.observing import OnLooker
 
 __all__ = ["Progress"]

@@ -6,10 +6,11 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from pyrs._core import hooks
-from pyrs._core.coordinator import Operator, checked_element
+from pyrs._core.arbiter import SubscriptionArbiter
+from pyrs._core.display import name_of, short
 from pyrs._core.iterating import IterablePublisher
-from pyrs._core.relay import Relay
-from pyrs._core.text import checked_callable, checked_natural, checked_publisher, name_of, short
+from pyrs._core.operator import Operator
+from pyrs._core.validation import checked_callable, checked_element, checked_natural, checked_publisher
 from pyrs.api import Publisher, Subscriber
 from pyrs.errors import NullSignal
 
@@ -120,7 +121,7 @@ def returning(source: Publisher[Any], value: Any, kind: Kind) -> OnErrorResume:
     return OnErrorResume(source, choose, selection, call)
 
 
-class _FromOne(Relay[Any]):
+class _FromOne(SubscriptionArbiter[Any]):
     """A relay that begins with the operator's own source."""
 
     __slots__ = ("_source",)

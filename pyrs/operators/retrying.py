@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from pyrs import schedulers
 from pyrs._core import hooks
+from pyrs._core.arbiter import SubscriptionArbiter
 from pyrs._core.context import bound
-from pyrs._core.coordinator import Coordinator, Operator
-from pyrs._core.relay import Relay
+from pyrs._core.coordinator import Coordinator
+from pyrs._core.display import name_of
+from pyrs._core.operator import Operator
 from pyrs._core.sites import add_note
-from pyrs._core.text import checked_callable, checked_natural, checked_publisher, name_of
+from pyrs._core.validation import checked_callable, checked_natural, checked_publisher
 from pyrs.api import Publisher, Subscriber, Subscription
 from pyrs.errors import NullSignal
 from pyrs.operators.backoff import Backoff
@@ -52,7 +54,7 @@ class Retry(Operator[Any]):
         return _RetryRun(subscriber, self)
 
 
-class _RetryRun(Relay[Any]):
+class _RetryRun(SubscriptionArbiter[Any]):
     __slots__ = ("_attempts", "_scheduler", "_timer")
     _operator: Retry
 
@@ -104,7 +106,7 @@ class RetryWhen(Operator[Any]):
         return _RetryWhenRun(subscriber, self)
 
 
-class _RetryWhenRun(Relay[Any]):
+class _RetryWhenRun(SubscriptionArbiter[Any]):
     """Each failure is given to the failures' Subscribers, and one signal is requested. The signal starts the source.
 
     So a signal or an end of the signals acts only while no source is on, and what goes downstream stays serial (1.3).

@@ -9,13 +9,14 @@ from typing import Any
 
 from pyrs._core import hooks
 from pyrs._core.context import bound_executor, capture
-from pyrs._core.coordinator import Coordinator, Operator
+from pyrs._core.coordinator import Coordinator
+from pyrs._core.drain import DrainLoop
 from pyrs._core.fusion import IteratorConsumer, null_element
 from pyrs._core.inputs import DirectInput, QueuedInput
 from pyrs._core.iterating import IterablePublisher
-from pyrs._core.lane import Lane
-from pyrs._core.staged import StagedPublisher
-from pyrs._core.text import checked_natural
+from pyrs._core.operator import Operator
+from pyrs._core.pushed_chain import PushedChainPublisher
+from pyrs._core.validation import checked_natural
 from pyrs.api import Publisher, Subscriber
 from pyrs.errors import NullSignal
 from pyrs.schedulers import Scheduler
@@ -234,7 +235,7 @@ class _CrossingInput(QueuedInput[Any]):
 
 def _pushes(source: Publisher[Any] | None) -> bool:
     """Return whether the source pushes from inside ``subscribe``: then demand must not wait until that returns."""
-    while isinstance(source, (Family, StagedPublisher, Operator)):
+    while isinstance(source, (Family, PushedChainPublisher, Operator)):
         if getattr(source, "pushes", False):
             return True
         source = source.source
@@ -243,7 +244,7 @@ def _pushes(source: Publisher[Any] | None) -> bool:
 
 def _is_pulled(source: Publisher[Any] | None) -> bool:
     """Return whether nothing happens in ``subscribe`` but what is demanded: the source is a chain over an iterable."""
-    while isinstance(source, (Family, StagedPublisher)):
+    while isinstance(source, (Family, PushedChainPublisher)):
         source = source.source
     return isinstance(source, IterablePublisher)
 
@@ -341,7 +342,7 @@ class _Passed(DirectInput[Any], IteratorConsumer[Any]):
         return count
 
 
-class _Hops(Lane):
+class _Hops(DrainLoop):
     """Takes the subscribing, then every demand, to the scheduler."""
 
     def __init__(

@@ -10,13 +10,13 @@ from typing import Any
 
 from pyrs import schedulers
 from pyrs._core import hooks
-from pyrs._core.coordinator import Operator, Startable
 from pyrs._core.demand import UNBOUNDED
 from pyrs._core.hub import AlignedHub, EmitResult, Hub
 from pyrs._core.inputs import Input
+from pyrs._core.operator import Operator, Startable
 from pyrs._core.replay import ReplayHub
 from pyrs._core.subscription import checked_subscriber
-from pyrs._core.text import checked_callable, checked_natural
+from pyrs._core.validation import checked_callable, checked_natural
 from pyrs.api import Publisher, Subscriber, Subscription
 from pyrs.errors import Disconnected
 from pyrs.schedulers import Cancellable, Scheduler

@@ -11,8 +11,9 @@ from typing import Any
 
 from pyrs._core import hooks
 from pyrs._core.context import in_context
-from pyrs._core.coordinator import Coordinator, Operator
+from pyrs._core.coordinator import Coordinator
 from pyrs._core.inputs import Input
+from pyrs._core.operator import Operator
 from pyrs._core.subscription import InertSubscription, checked_subscriber
 from pyrs.api import Publisher, Subscriber
 from pyrs.errors import NullSignal

@@ -13,7 +13,7 @@ from pyrs._core.fusion import IteratorConsumer, null_element, pull
 from pyrs._core.iterating import IterablePublisher
 from pyrs._core.refill import Refill
 from pyrs._core.sites import raise_again, returned
-from pyrs._core.text import checked_seconds
+from pyrs._core.validation import checked_seconds
 from pyrs.api import Publisher, Subscriber, Subscription
 from pyrs.errors import NullSignal, SpecViolation
 

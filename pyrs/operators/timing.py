@@ -8,13 +8,14 @@ from math import inf
 from typing import TYPE_CHECKING, Any
 
 from pyrs._core import hooks
+from pyrs._core.arbiter import SubscriptionArbiter
 from pyrs._core.context import bound
-from pyrs._core.coordinator import Coordinator, Operator
+from pyrs._core.coordinator import Coordinator
 from pyrs._core.demand import UNBOUNDED
 from pyrs._core.inputs import Input
-from pyrs._core.relay import Relay
+from pyrs._core.operator import Operator
 from pyrs._core.stage import DROP, ElementStage
-from pyrs._core.text import checked_natural, checked_publisher, checked_seconds
+from pyrs._core.validation import checked_natural, checked_publisher, checked_seconds
 from pyrs.api import Publisher, Subscriber
 from pyrs.errors import NullSignal, SchedulerClosed, StreamTimeout
 from pyrs.operators.alarm import Alarm
@@ -324,7 +325,7 @@ class DelaySubscription(_Timed):
         return _DelaySubscriptionRun(subscriber, self)
 
 
-class _DelaySubscriptionRun(Relay[Any]):
+class _DelaySubscriptionRun(SubscriptionArbiter[Any]):
     def __init__(self, subscriber: Subscriber[Any], operator: DelaySubscription) -> None:
         super().__init__(subscriber, operator)
         self._source = operator.source

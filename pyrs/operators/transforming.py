@@ -8,10 +8,11 @@ from threading import RLock
 from typing import Any
 
 from pyrs._core.demand import non_positive
+from pyrs._core.display import name_of, short
 from pyrs._core.fusion import Chain, Gauge, false_end, null_element
 from pyrs._core.sites import raise_again, returned
 from pyrs._core.stage import END, ElementStage, PushedStage, Stage, StageRun, TailRun
-from pyrs._core.text import MISSING, checked_callable, checked_given, checked_natural, name_of, short
+from pyrs._core.validation import MISSING, checked_callable, checked_given, checked_natural
 from pyrs.errors import NonPositiveRequest
 from pyrs.operators.notification import Notification
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from pyrs._core.coordinator import Coordinator, Operator
+from pyrs._core.coordinator import Coordinator
 from pyrs._core.inputs import DirectInput, Input
-from pyrs._core.text import checked_publisher
+from pyrs._core.operator import Operator
+from pyrs._core.validation import checked_publisher
 from pyrs.api import Publisher, Subscriber
 from pyrs.errors import NullSignal
 

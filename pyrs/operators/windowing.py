@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from pyrs import schedulers
 from pyrs._core.context import bound, capture
-from pyrs._core.coordinator import Operator
-from pyrs._core.text import checked_natural, checked_seconds
+from pyrs._core.operator import Operator
+from pyrs._core.validation import checked_natural, checked_seconds
 from pyrs.api import Publisher, Subscriber
 from pyrs.operators.buffering import extent, needed
 from pyrs.operators.splitting import Dealer, Handle, Part, SplitRun

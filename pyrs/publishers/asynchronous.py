@@ -6,8 +6,10 @@ from collections.abc import AsyncIterable, Awaitable, Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pyrs._core.context import in_context
-from pyrs._core.coordinator import Coordinator, Operator, checked_element
-from pyrs._core.text import name_of, short
+from pyrs._core.coordinator import Coordinator
+from pyrs._core.display import name_of, short
+from pyrs._core.operator import Operator
+from pyrs._core.validation import checked_element
 from pyrs.api import Subscriber
 from pyrs.stream.single import Single
 from pyrs.stream.stream import Stream

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar, overload
 
-from pyrs._core.text import checked_natural
+from pyrs._core.validation import checked_natural
 from pyrs.api import Publisher
 from pyrs.operators import combining, latest, merging
 from pyrs.stream.stream import Stream

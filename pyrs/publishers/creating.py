@@ -11,11 +11,13 @@ from typing import Any, Generic, TypeVar
 
 from pyrs._core import hooks
 from pyrs._core.context import bound, capture, in_context
-from pyrs._core.coordinator import Coordinator, Operator
-from pyrs._core.lane import Lane
+from pyrs._core.coordinator import Coordinator
+from pyrs._core.display import name_of
+from pyrs._core.drain import DrainLoop
+from pyrs._core.operator import Operator
 from pyrs._core.overflow import Overflow, checked_overflow
 from pyrs._core.sites import is_coroutine_function
-from pyrs._core.text import checked_callable, checked_natural, name_of
+from pyrs._core.validation import checked_callable, checked_natural
 from pyrs.api import Subscriber
 from pyrs.errors import BufferOverflow, NullSignal
 from pyrs.operators.backpressure import Drops
@@ -340,7 +342,7 @@ class _CreateRun(Coordinator[Any]):
                 hooks.on_error_dropped(error, f"{self._operator.call}: raised by an on_cancel callback")
 
 
-class _Telling(Lane):
+class _Telling(DrainLoop):
     """Tells the function of demand, one call at a time: a callback that pushes is not called inside itself (3.3)."""
 
     __slots__ = ("_owner", "_told", "callback")

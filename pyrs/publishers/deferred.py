@@ -7,13 +7,14 @@ from contextlib import AbstractContextManager
 from typing import Any, Generic, TypeVar
 
 from pyrs._core import hooks
-from pyrs._core.coordinator import Operator
+from pyrs._core.arbiter import SubscriptionArbiter
+from pyrs._core.display import name_of
 from pyrs._core.iterating import IterablePublisher
-from pyrs._core.relay import Relay
+from pyrs._core.operator import Operator
 from pyrs._core.sites import assembly_site
 from pyrs._core.stage import ElementStage
 from pyrs._core.subscription import InertSubscription, checked_subscriber
-from pyrs._core.text import checked_callable, checked_publisher, name_of
+from pyrs._core.validation import checked_callable, checked_publisher
 from pyrs.api import Publisher, Subscriber
 from pyrs.stream.single import Single
 from pyrs.stream.stream import Stream
@@ -113,7 +114,7 @@ class _Using(Operator[T], Generic[T, R]):
         return _UsingRun(subscriber, self)
 
 
-class _UsingRun(Relay[T]):
+class _UsingRun(SubscriptionArbiter[T]):
     __slots__ = ("_entered", "_manager", "_use")
 
     def __init__(self, subscriber: Subscriber[T], operator: _Using[T, Any]) -> None:

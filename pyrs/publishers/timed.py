@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pyrs._core.coordinator import Coordinator, Operator
+from pyrs._core.coordinator import Coordinator
+from pyrs._core.operator import Operator
 from pyrs._core.overflow import Overflow, checked_overflow
-from pyrs._core.text import checked_seconds
+from pyrs._core.validation import checked_seconds
 from pyrs.api import Subscriber
 from pyrs.errors import BufferOverflow
 from pyrs.operators.alarm import Alarm

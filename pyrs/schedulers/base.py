@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from pyrs._core import hooks
-from pyrs._core.text import name_of
+from pyrs._core.display import name_of
 from pyrs.errors import SchedulerClosed
 
 __all__ = ["Cancellable", "Scheduler", "Task", "checked_scheduler"]

@@ -7,7 +7,7 @@ from contextvars import Context
 from threading import Event
 from typing import Any
 
-from pyrs._core.text import checked_callable, checked_seconds
+from pyrs._core.validation import checked_callable, checked_seconds
 from pyrs.schedulers.base import Cancellable, Handle, Scheduler, Task, closed, run_reporting
 
 __all__ = ["LoopScheduler"]

@@ -13,7 +13,7 @@ from weakref import WeakSet
 
 from pyrs._core import hooks
 from pyrs._core.executor import DaemonExecutor, ended
-from pyrs._core.text import checked_callable, checked_natural, checked_seconds
+from pyrs._core.validation import checked_callable, checked_natural, checked_seconds
 from pyrs.schedulers.base import Cancellable, Handle, Scheduler, Task, closed, run_reporting
 from pyrs.schedulers.delays import Timer
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Lock
 
-from pyrs._core.text import checked_callable, checked_seconds
+from pyrs._core.validation import checked_callable, checked_seconds
 from pyrs.schedulers.base import Cancellable, Scheduler, Task, closed, run_reporting
 from pyrs.schedulers.delays import Delayed, DelayQueue
 

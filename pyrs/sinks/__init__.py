@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any
 from pyrs import schedulers
 from pyrs._core.hub import EmitResult
 from pyrs._core.overflow import Overflow, checked_overflow
-from pyrs._core.text import checked_natural, checked_seconds
+from pyrs._core.validation import checked_natural, checked_seconds
 from pyrs.errors import EmitFailed, PublisherClosed
 from pyrs.sinks.multicasting import AlignedSink, DirectSink
 from pyrs.sinks.replaying import ReplaySink

@@ -8,7 +8,7 @@ from time import monotonic, sleep
 from typing import Generic, TypeVar
 
 from pyrs._core.hub import EmitResult, Hub
-from pyrs._core.text import checked_callable, checked_seconds
+from pyrs._core.validation import checked_callable, checked_seconds
 from pyrs.errors import EmitFailed
 from pyrs.stream.stream import Stream
 

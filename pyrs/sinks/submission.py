@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from pyrs import schedulers
 from pyrs._core import hooks
 from pyrs._core.context import bound_executor, capture
-from pyrs._core.coordinator import Coordinator, Operator
+from pyrs._core.coordinator import Coordinator
 from pyrs._core.demand import UNBOUNDED
+from pyrs._core.operator import Operator
 from pyrs._core.subscription import checked_subscriber
-from pyrs._core.text import checked_callable, checked_natural, checked_seconds
+from pyrs._core.validation import checked_callable, checked_natural, checked_seconds
 from pyrs.api import Subscriber, Subscription
 from pyrs.errors import NullSignal, PublisherClosed, SubscribedTwice
 from pyrs.stream.stream import Stream

@@ -8,7 +8,7 @@ import pyarrow
 from pyarrow import compute
 from pyspark.sql import types as spark_types
 
-from pyrs._core.text import listed
+from pyrs._core.display import listed
 from pyrs.spark.columns import Misfit, named
 
 __all__ = ["cast"]

@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow
 from pyspark.sql import types as spark_types
 
-from pyrs._core.text import short
+from pyrs._core.display import short
 
 __all__ = ["Misfit", "columns", "in_line", "named"]
 

@@ -8,7 +8,7 @@ from pyspark.sql.streaming.listener import StreamingQueryListener
 
 from pyrs import schedulers
 from pyrs._core.overflow import Overflow, checked_overflow
-from pyrs._core.text import checked_natural
+from pyrs._core.validation import checked_natural
 from pyrs.publishers.creating import Emitter, created
 from pyrs.spark.sessions import in_background, live_context
 from pyrs.stream.stream import Stream

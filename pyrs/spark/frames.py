@@ -9,8 +9,9 @@ from functools import partial
 from typing import Any, TextIO
 
 from pyrs._core.context import capture
-from pyrs._core.coordinator import Coordinator, Operator
-from pyrs._core.text import checked_natural
+from pyrs._core.coordinator import Coordinator
+from pyrs._core.operator import Operator
+from pyrs._core.validation import checked_natural
 from pyrs.api import Subscriber
 from pyrs.spark.arrow import Shape, opened
 from pyrs.spark.failures import partition_failed

@@ -12,9 +12,11 @@ import pyspark
 
 from pyrs import schedulers
 from pyrs._core.context import bound, capture
-from pyrs._core.coordinator import Coordinator, Operator
+from pyrs._core.coordinator import Coordinator
+from pyrs._core.display import name_of
 from pyrs._core.inputs import QueuedInput
-from pyrs._core.text import checked_callable, checked_natural, checked_publisher, checked_seconds, name_of
+from pyrs._core.operator import Operator
+from pyrs._core.validation import checked_callable, checked_natural, checked_publisher, checked_seconds
 from pyrs.api import Publisher, Subscriber
 from pyrs.errors import JvmUnavailable
 from pyrs.operators.buffering import Countdown

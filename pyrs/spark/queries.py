@@ -10,7 +10,8 @@ from threading import Condition
 from typing import Any, NamedTuple
 
 from pyrs._core.context import capture
-from pyrs._core.coordinator import Coordinator, Operator
+from pyrs._core.coordinator import Coordinator
+from pyrs._core.operator import Operator
 from pyrs.api import Subscriber
 from pyrs.errors import JvmUnavailable
 from pyrs.spark.arrow import opened

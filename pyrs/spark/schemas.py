@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow
 from pyspark.sql import types as spark_types
 
-from pyrs._core.text import listed
+from pyrs._core.display import listed
 from pyrs.errors import PyrsError
 from pyrs.spark.arrow import arrow_schema
 from pyrs.spark.casting import cast

@@ -11,7 +11,7 @@ from weakref import WeakValueDictionary
 
 import pyspark
 
-from pyrs._core.text import checked_natural, checked_publisher
+from pyrs._core.validation import checked_natural, checked_publisher
 from pyrs.api import Publisher
 from pyrs.spark.journal import Journal
 from pyrs.spark.schemas import RowEncoder, checked_schema

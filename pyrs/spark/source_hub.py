@@ -13,7 +13,8 @@ from uuid import uuid4
 
 import pyarrow
 
-from pyrs._core.text import checked_publisher, listed
+from pyrs._core.display import listed
+from pyrs._core.validation import checked_publisher
 from pyrs.api import Publisher
 from pyrs.errors import PyrsError
 from pyrs.spark.columns import in_line

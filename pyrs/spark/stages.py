@@ -8,8 +8,10 @@ from os import PathLike
 from typing import Any
 
 from pyrs._core.context import capture
-from pyrs._core.coordinator import Coordinator, Operator
-from pyrs._core.text import checked_callable, name_of
+from pyrs._core.coordinator import Coordinator
+from pyrs._core.display import name_of
+from pyrs._core.operator import Operator
+from pyrs._core.validation import checked_callable
 from pyrs.api import Processor, Publisher, Subscriber
 from pyrs.spark.arrow import checked_shape, prefers_large, session_zone
 from pyrs.spark.executing import Delivery, Staged

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from pyrs import operators
-from pyrs._core.text import checked_natural
+from pyrs._core.validation import checked_natural
 from pyrs.api import Publisher
 from pyrs.stream.family import Family
 

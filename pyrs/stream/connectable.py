@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
 from pyrs import operators
-from pyrs._core.text import checked_natural, checked_seconds
+from pyrs._core.validation import checked_natural, checked_seconds
 from pyrs.schedulers import checked_scheduler
 from pyrs.stream.stream import Stream
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from pyrs.api import Publisher
 
 if TYPE_CHECKING:
-    from pyrs._core.coordinator import Operator
+    from pyrs._core.operator import Operator
     from pyrs._core.stage import Stage
     from pyrs.stream.single import Single
     from pyrs.stream.stream import Stream

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeVar
 
 from pyrs import operators
-from pyrs._core.text import checked_natural, checked_seconds
+from pyrs._core.validation import checked_natural, checked_seconds
 from pyrs.schedulers import checked_scheduler
 from pyrs.stream.family import Family
 

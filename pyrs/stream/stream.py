@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 from pyrs import operators
 from pyrs._core.callbacks import CallbackSubscriber
 from pyrs._core.context import attach
-from pyrs._core.coordinator import Operator
 from pyrs._core.iterating import IterablePublisher
+from pyrs._core.operator import Operator
+from pyrs._core.pushed_chain import PushedChainPublisher
 from pyrs._core.sites import assembly_site, is_coroutine_function
 from pyrs._core.stage import Stage
-from pyrs._core.staged import StagedPublisher
 from pyrs._core.subscription import checked_subscriber
-from pyrs._core.text import checked_callable, checked_natural, checked_publisher
+from pyrs._core.validation import checked_callable, checked_natural, checked_publisher
 from pyrs.api import Publisher, Subscriber, Subscription
 from pyrs.stream.backpressure import Backpressure
 from pyrs.stream.combining import Combining
@@ -156,9 +156,9 @@ class Stream(
         source = self.source
         if isinstance(source, IterablePublisher) and stage.fuses:
             return Stream(IterablePublisher(source.iterable, (*source.stages, stage), source.name, source.site))
-        if isinstance(source, StagedPublisher):
-            return Stream(StagedPublisher(source.source, (*source.stages, stage)))
-        return Stream(StagedPublisher(source, (stage,)))
+        if isinstance(source, PushedChainPublisher):
+            return Stream(PushedChainPublisher(source.source, (*source.stages, stage)))
+        return Stream(PushedChainPublisher(source, (stage,)))
 
     def _over(self, operator: Operator[R]) -> Stream[R]:
         return Stream(operator)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
 from pyrs import operators
 from pyrs._core.sites import is_coroutine_function
-from pyrs._core.text import MISSING, checked_callable, checked_natural, checked_publisher
+from pyrs._core.validation import MISSING, checked_callable, checked_natural, checked_publisher
 from pyrs.api import Publisher
 from pyrs.stream.family import Family
 

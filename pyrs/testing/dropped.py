@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from pyrs._core import hooks
-from pyrs._core.text import short
+from pyrs._core.display import short
 
 __all__ = ["DroppedAssertions", "watched"]
 

@@ -6,8 +6,8 @@ from collections import deque
 from threading import current_thread, get_ident
 
 from pyrs._core.demand import UNBOUNDED
+from pyrs._core.display import short
 from pyrs._core.states import TRANSITIONS, Signal, State
-from pyrs._core.text import short
 
 __all__ = ["Grammar"]
 

@@ -10,9 +10,9 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from pyrs._core import hooks
 from pyrs._core.demand import UNBOUNDED, add_demand, checked_count, non_positive
-from pyrs._core.lane import Lane
+from pyrs._core.display import short
+from pyrs._core.drain import DrainLoop
 from pyrs._core.states import Signal
-from pyrs._core.text import short
 from pyrs.api import Subscriber, Subscription
 from pyrs.errors import NonPositiveRequest, NullSignal
 
@@ -43,7 +43,7 @@ class Emission(NamedTuple):
         return self.kind.value if self.kind is Signal.ON_COMPLETE else f"{self.kind.value}({short(self.value)})"
 
 
-class Link(Lane, Subscription, Generic[T]):
+class Link(DrainLoop, Subscription, Generic[T]):
     """Keeps the rules, one Subscriber at a time, except those that are to be broken.
 
     Args:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from pyrs._core.states import Signal
 from pyrs._core.subscription import checked_subscriber
-from pyrs._core.text import checked_seconds
+from pyrs._core.validation import checked_seconds
 from pyrs.api import Publisher, Subscriber
 from pyrs.errors import NullSignal
 from pyrs.testing import overlap

@@ -10,9 +10,9 @@ import re
 from collections.abc import Callable, Generator, Iterable
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
+from pyrs._core.display import name_of, short
 from pyrs._core.sites import Site
 from pyrs._core.states import Signal
-from pyrs._core.text import name_of, short
 from pyrs.testing.link import Emission
 
 __all__ = ["Await", "Do", "Expect", "Mismatch", "Need", "Pause", "Player", "Script", "Step"]

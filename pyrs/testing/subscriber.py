@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from pyrs._core.demand import UNBOUNDED
 from pyrs._core.states import Signal
-from pyrs._core.text import checked_callable, checked_integer, checked_seconds
+from pyrs._core.validation import checked_callable, checked_integer, checked_seconds
 from pyrs.api import Subscriber, Subscription
 from pyrs.errors import NullSignal
 from pyrs.testing import overlap

@@ -8,16 +8,9 @@ from time import monotonic
 from typing import Any, Generic, TypeVar
 
 from pyrs._core.demand import UNBOUNDED
+from pyrs._core.display import name_of, short
 from pyrs._core.sites import assembly_site
-from pyrs._core.text import (
-    checked_callable,
-    checked_integer,
-    checked_natural,
-    checked_publisher,
-    checked_seconds,
-    name_of,
-    short,
-)
+from pyrs._core.validation import checked_callable, checked_integer, checked_natural, checked_publisher, checked_seconds
 from pyrs.api import Publisher
 from pyrs.testing import steps
 from pyrs.testing.dropped import DroppedAssertions, watched

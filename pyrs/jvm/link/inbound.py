@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyrs._core import hooks
 from pyrs._core.demand import UNBOUNDED, checked_count, non_positive
-from pyrs._core.lane import Lane
+from pyrs._core.drain import DrainLoop
 from pyrs.api import Subscriber, Subscription
 from pyrs.errors import DemandExceeded, SpecViolation
 from pyrs.jvm.link.frames import batch_size, request
@@ -29,7 +29,7 @@ class Returning(bytes):
     pins: list[int]
 
 
-class InboundStream(Lane, Subscription):
+class InboundStream(DrainLoop, Subscription):
     """A Subscription on something in the peer.
 
     The reader appends to `_batches`, the user's threads to `_requests`; the lane alone does the rest: it hands elements

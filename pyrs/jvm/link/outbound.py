@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from pyrs._core import hooks
 from pyrs._core.demand import add_demand, non_positive
+from pyrs._core.drain import DrainLoop
 from pyrs._core.fusion import IteratorConsumer
-from pyrs._core.lane import Lane
 from pyrs.api import Subscriber, Subscription
 from pyrs.errors import (
     ConcurrentSignals,
@@ -31,7 +31,7 @@ _log = logging.getLogger("pyrs.jvm")
 _SLOW_SECONDS = 0.001
 
 
-class OutboundStream(Lane, IteratorConsumer[Any], Subscriber[Any]):
+class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
     """The internal Subscriber of a Python Publisher. Each element is encoded inside the on_next that brings it.
 
     The lane calls the upstream Subscription; `take` is called by whoever has the writer's role. Between them stand

@@ -13,7 +13,7 @@ from queue import Empty, SimpleQueue
 from typing import Any, Protocol
 
 from pyrs._core import hooks
-from pyrs._core.lane import Lane
+from pyrs._core.drain import DrainLoop
 from pyrs.api import Publisher, Subscriber
 from pyrs.errors import CallTimeout, LinkBroken, LinkClosed, ProtocolError, PyrsError
 from pyrs.jvm.link.frames import CREDIT, RELEASED, Frame, FrameType, GoAway, frame, pieces
@@ -188,7 +188,7 @@ class Session:
 
     # What streams ask of their session.
 
-    def schedule(self, lane: Lane) -> None:
+    def schedule(self, lane: DrainLoop) -> None:
         """Have a lane run soon. On the main thread by way of the writer thread (see `post`)."""
         if not self.open:
             lane.run_here()  # the link's threads are gone or going

@@ -12,7 +12,7 @@ import pytest
 import pyrs
 from pyrs._core.callbacks import CallbackSubscriber
 from pyrs._core.guard import GuardedSubscriber
-from pyrs._core.staged import StagedSubscriber
+from pyrs._core.pushed_chain import PushedChainSubscriber
 from pyrs.aio.iteration import _Inbox
 from pyrs.aio.waking import AsyncioWaker
 from pyrs.operators.filtering import Filter, Take
@@ -38,7 +38,7 @@ class Recording(pyrs.Subscription):
 
 
 def _staged() -> pyrs.Subscriber[Any]:
-    return StagedSubscriber(TestSubscriber(5), [Map(str), Filter(bool), Take(3)])
+    return PushedChainSubscriber(TestSubscriber(5), [Map(str), Filter(bool), Take(3)])
 
 
 OURS: dict[str, Callable[[], pyrs.Subscriber[Any]]] = {
@@ -137,7 +137,7 @@ def test_rule_2_12_the_guard_reports_a_second_on_subscribe(dropped: Any) -> None
 
 
 def test_rule_2_8_elements_after_a_cancel_are_ignored(dropped: Any) -> None:
-    for between in (lambda subscriber: StagedSubscriber(subscriber, [Map(str)]), GuardedSubscriber):
+    for between in (lambda subscriber: PushedChainSubscriber(subscriber, [Map(str)]), GuardedSubscriber):
         subscriber: TestSubscriber[Any] = TestSubscriber(5)
         staged: Any = between(subscriber)
         staged.on_subscribe(Recording())

@@ -16,9 +16,9 @@ import pyrs
 from pyrs import errors
 from pyrs._core import hooks
 from pyrs._core.demand import UNBOUNDED, add_demand
+from pyrs._core.drain import DrainLoop
 from pyrs._core.executor import DaemonExecutor
 from pyrs._core.guard import GuardedPublisher, GuardedSubscriber
-from pyrs._core.lane import Lane
 from pyrs._core.states import TRANSITIONS, Signal, State
 from pyrs.testing import TestSubscriber
 from tests.waiting import collected, eventually
@@ -29,7 +29,7 @@ def test_demand_saturates() -> None:
     assert add_demand(UNBOUNDED, 1) == UNBOUNDED == add_demand(UNBOUNDED, UNBOUNDED) == 2**63 - 1
 
 
-class BodyLane(Lane):
+class BodyLane(DrainLoop):
     def __init__(self, execute: Callable[[Callable[[], None]], object] | None, body: Callable[[], object]) -> None:
         super().__init__(execute)
         self.body = body

@@ -19,7 +19,7 @@ import pytest
 
 from pyrs import schedulers
 from pyrs._core.executor import DaemonExecutor
-from pyrs._core.text import checked_seconds
+from pyrs._core.validation import checked_seconds
 from pyrs.schedulers import threads
 from pyrs.schedulers.threads import Pool, Single
 

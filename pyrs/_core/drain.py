@@ -5,10 +5,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 
-__all__ = ["Lane"]
+__all__ = ["DrainLoop"]
 
 
-class Lane(ABC):
+class DrainLoop(ABC):
     """Runs ``_work`` whenever ``_has_work``, never twice at once (1.3).
 
     A call from inside the work never nests: that is what bounds the mutual recursion of ``request`` and ``on_next``

@@ -1,13 +1,12 @@
-"""How streams are shown, and arguments checked where they enter."""
+"""Validate arguments where they enter the library."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from math import inf
 from operator import index
-from reprlib import Repr
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from pyrs._core.display import kind_of
 from pyrs._core.sites import is_coroutine_function
 from pyrs.errors import NullSignal
 
@@ -17,27 +16,18 @@ if TYPE_CHECKING:
 __all__ = [
     "MISSING",
     "checked_callable",
+    "checked_element",
     "checked_given",
     "checked_integer",
     "checked_natural",
     "checked_number",
     "checked_publisher",
     "checked_seconds",
-    "clipped",
-    "kind_of",
-    "listed",
-    "name_of",
-    "short",
 ]
 
+E = TypeVar("E")
 F = TypeVar("F")
 P = TypeVar("P")
-
-_short = Repr()
-_short.maxlist = _short.maxtuple = _short.maxset = _short.maxdict = 4
-_short.maxother = _short.maxstring = 40
-short = _short.repr
-"""A repr that stays on one line."""
 
 
 class _Missing:
@@ -49,27 +39,6 @@ class _Missing:
 
 MISSING: Final[Any] = _Missing()
 """Stands for an argument that was not given, where None would be a mistake."""
-
-
-def clipped(text: str, most: int = 160) -> str:
-    """Return the text, without its middle where it is long."""
-    return text if len(text) <= most else f"{text[: most * 2 // 3]}...{text[-most // 4 :]}"
-
-
-def listed(elements: Sequence[Any], most: int = 8) -> str:
-    """Return the first elements, separated by commas."""
-    return ", ".join([*map(short, elements[:most]), *(["..."] if len(elements) > most else [])])
-
-
-def name_of(function: Any) -> str:
-    """Return the name by which a reader knows the function."""
-    name = getattr(function, "__qualname__", None) or getattr(function, "__name__", None)
-    return name.rpartition("<locals>.")[2] if isinstance(name, str) else short(function)
-
-
-def kind_of(value: object) -> str:
-    """Return what it is, for a message that says what it should have been."""
-    return f"the class {value.__name__}" if isinstance(value, type) else type(value).__name__
 
 
 def checked_callable(function: F, parameter: str, *, awaited: bool = False) -> F:
@@ -185,3 +154,18 @@ def checked_publisher(publisher: P, parameter: str) -> P:
     if not callable(getattr(publisher, "subscribe", None)):
         raise TypeError(f"{parameter} must be a Publisher: {type(publisher).__name__} has no subscribe()")
     return publisher
+
+
+def checked_element(element: E | None, what: str) -> E:
+    """Return an element that user code produced.
+
+    Args:
+        element: the value.
+        what: what produced it, for the message.
+
+    Raises:
+        NullSignal: it is None.
+    """
+    if element is None:
+        raise NullSignal(f"None is not an element: {what} returned None")
+    return element

@@ -9,18 +9,18 @@ from typing import Any, Generic, TypeVar
 
 from pyrs._core import hooks
 from pyrs._core.context import attach, bound, capture
-from pyrs._core.coordinator import Operator, Startable
 from pyrs._core.demand import UNBOUNDED, checked_count, in_words, non_positive
-from pyrs._core.lane import Lane
+from pyrs._core.drain import DrainLoop
+from pyrs._core.operator import Operator, Startable
 from pyrs.api import Publisher, Subscriber, Subscription
 from pyrs.errors import NonPositiveRequest, NullSignal
 
-__all__ = ["Leg", "Relay"]
+__all__ = ["Leg", "SubscriptionArbiter"]
 
 T = TypeVar("T")
 
 
-class Relay(Startable, Generic[T]):
+class SubscriptionArbiter(Startable, Generic[T]):
     """One Subscriber's subscription to sources that follow each other.
 
     There is one source at a time, so its signals are serial and are handed on as they come, without a queue. Demand
@@ -208,7 +208,7 @@ class Relay(Startable, Generic[T]):
         hooks.on_error_dropped(error, f"raised by {signal} of {type(who).__name__}" if who else signal)
 
 
-class _Subscribing(Lane):
+class _Subscribing(DrainLoop):
     """Subscribes to one source after the other, in a loop."""
 
     __slots__ = ("_next",)
@@ -241,7 +241,7 @@ class Leg(Subscriber[T]):
 
     __slots__ = ("_relay", "subscription")
 
-    def __init__(self, relay: Relay[T]) -> None:
+    def __init__(self, relay: SubscriptionArbiter[T]) -> None:
         self._relay = relay
         self.subscription: Subscription | None = None
 

@@ -16,10 +16,10 @@ from pyrs._core.subscription import checked_subscriber
 from pyrs.api import Publisher, Subscriber, Subscription
 from pyrs.errors import NullSignal
 
-__all__ = ["StagedPublisher", "StagedSubscriber"]
+__all__ = ["PushedChainPublisher", "PushedChainSubscriber"]
 
 
-class StagedPublisher(Publisher[Any]):
+class PushedChainPublisher(Publisher[Any]):
     """A Publisher with synchronous stages behind it; all of them together are one Subscriber."""
 
     carries_context = True
@@ -29,13 +29,13 @@ class StagedPublisher(Publisher[Any]):
         self.stages = tuple(stages)
 
     def subscribe(self, subscriber: Subscriber[Any], /) -> None:
-        attach(self.source, StagedSubscriber(checked_subscriber(subscriber), self.stages))
+        attach(self.source, PushedChainSubscriber(checked_subscriber(subscriber), self.stages))
 
     def __repr__(self) -> str:
         return ".".join([repr(self.source), *map(repr, self.stages)])
 
 
-class StagedSubscriber(Subscriber[Any], Subscription):
+class PushedChainSubscriber(Subscriber[Any], Subscription):
     """The Subscriber of the source and the Subscription of the Subscriber in one.
 
     Rules: 1.4, 1.6, 1.7, 1.8, 2.3, 2.4, 2.5, 2.6, 2.13, 3.6, 3.7, 3.13, 4.1, 4.2. Serial signals (1.3) and the answer

@@ -1,0 +1,36 @@
+"""Format values, functions and types for reprs and messages."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from reprlib import Repr
+from typing import Any
+
+__all__ = ["clipped", "kind_of", "listed", "name_of", "short"]
+
+_short = Repr()
+_short.maxlist = _short.maxtuple = _short.maxset = _short.maxdict = 4
+_short.maxother = _short.maxstring = 40
+short = _short.repr
+"""A repr that stays on one line."""
+
+
+def clipped(text: str, most: int = 160) -> str:
+    """Return the text, without its middle where it is long."""
+    return text if len(text) <= most else f"{text[: most * 2 // 3]}...{text[-most // 4 :]}"
+
+
+def listed(elements: Sequence[Any], most: int = 8) -> str:
+    """Return the first elements, separated by commas."""
+    return ", ".join([*map(short, elements[:most]), *(["..."] if len(elements) > most else [])])
+
+
+def name_of(function: Any) -> str:
+    """Return the name by which a reader knows the function."""
+    name = getattr(function, "__qualname__", None) or getattr(function, "__name__", None)
+    return name.rpartition("<locals>.")[2] if isinstance(name, str) else short(function)
+
+
+def kind_of(value: object) -> str:
+    """Return what it is, for a message that says what it should have been."""
+    return f"the class {value.__name__}" if isinstance(value, type) else type(value).__name__
