@@ -1,6 +1,6 @@
 """Reactive Streams for Python.
 
-The house, room by room::
+The house, room by room:
 
     pyrs.api          Publisher, Subscriber, Subscription, Processor: the four interfaces
     pyrs.rules        the 43 rules of the specification as data
@@ -24,7 +24,7 @@ The house, room by room::
 as ``pyrs.sinks`` and so on; testing, tck, jvm and spark are imported by their names, for they bring more with them.
 ``from pyrs import *`` leaves ``range`` and ``zip`` out: those names are Python's.
 
-Example:
+Examples:
     >>> import pyrs
     >>> pyrs.from_iterable([1, 2, 3, 4]).filter(lambda n: n % 2 == 0).map(str).collect()
     ['2', '4']

@@ -1,13 +1,13 @@
 """The four interfaces of Reactive Streams, and nothing else.
 
-They are :class:`typing.Protocol` classes whose methods are also abstract: an object of somebody else's class counts
+They are ``typing.Protocol`` classes whose methods are also abstract: an object of somebody else's class counts
 as a Publisher when it has the methods, and a class that derives from one of them cannot be made without them.
 
-The grammar of what a Subscriber is told, after ``publisher.subscribe(subscriber)``::
+The grammar of what a Subscriber is told, after ``publisher.subscribe(subscriber)``:
 
     on_subscribe on_next* (on_error | on_complete)?
 
-Rule numbers are those of Reactive Streams 1.0.4; :mod:`pyrs.rules` holds the 43 of them as data.
+Rule numbers are those of Reactive Streams 1.0.4; ``pyrs.rules`` holds the 43 of them as data.
 """
 
 from __future__ import annotations

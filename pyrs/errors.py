@@ -1,6 +1,6 @@
 """The errors of pyrs, one tree.
 
-::
+All derive from ``PyrsError``:
 
     PyrsError
     ├── SpecViolation                 a rule of the specification was broken: .rule and .party say which and by whom
@@ -108,7 +108,7 @@ class SpecViolation(PyrsError):
     """A rule of the Reactive Streams specification was broken.
 
     Attributes:
-        rule: the rule's number, such as ``"1.1"``; a key of :data:`pyrs.rules.RULES`.
+        rule: the rule's number, such as ``"1.1"``; a key of ``pyrs.rules.RULES``.
         party: who broke it: ``"Publisher"``, ``"Subscriber"``, ``"Subscription"`` or ``"Processor"``.
     """
 

@@ -3,7 +3,7 @@
 The texts are the specification's (https://github.com/reactive-streams/reactive-streams-jvm/tree/v1.0.4, licence MIT-0).
 ``docs/rules.md`` is rendered from here: ``python -m pyrs.rules > docs/rules.md``.
 
-Example:
+Examples:
     >>> RULES["3.9"].party, RULES["3.9"].strength
     ('Subscription', 'MUST')
 """

@@ -25,19 +25,15 @@ def strict(party: Subscriber[T], /) -> Subscriber[T]: ...
 def strict(party: Any, /) -> Any:
     """Return the party with a guard that passes on what the rules allow, and reports what they do not.
 
-    A report is a :class:`~pyrs.SpecViolation` with the rule's number, who broke it (``party``, and the class by name)
+    A report is a ``SpecViolation`` with the rule's number, who broke it (``party``, and the class by name)
     and what happened. What a Publisher or its Subscription breaks cancels the stream and ends it with ``on_error``.
-    What cannot be told to the Subscriber goes to the hook for dropped errors (:func:`pyrs.set_error_hook`): violations
+    What cannot be told to the Subscriber goes to the hook for dropped errors (``pyrs.set_error_hook``): violations
     after the end, and what the Subscriber breaks.
 
-    ==================  =========================================================================================
-    strict(...)         reports
-    ==================  =========================================================================================
-    a Publisher         1.1, 1.3, 1.4 (no exception in ``on_error``), 1.7, 1.9, 1.10, 2.12, 2.13 (None), 3.3,
-                        3.15, 3.16, and of its Subscribers 2.13 and 3.9
-    a Subscriber        2.3 (calls on the Subscription), 2.7, 2.13, 3.1, 3.9, and what its Publisher breaks
-    a Processor         both
-    ==================  =========================================================================================
+    - For a Publisher: 1.1, 1.3, 1.4 (no exception in ``on_error``), 1.7, 1.9, 1.10, 2.12, 2.13 (None), 3.3, 3.15, 3.16,
+      and 2.13 and 3.9 of its Subscribers.
+    - For a Subscriber: 2.3 (calls on the Subscription), 2.7, 2.13, 3.1, 3.9, and violations of its Publisher.
+    - For a Processor: both.
 
     No guard can see the rules that say "eventually" (1.5, 1.8, 2.6, 3.12, 3.13), "should" (2.2, 3.4), or that something
     is got ready for (2.8 to 2.11). A request that emits before it returns (3.10) does not count for 2.7: nobody could
@@ -56,7 +52,7 @@ def strict(party: Any, /) -> Any:
 
     Rules: 1.1, 1.3, 1.4, 1.7, 1.9, 1.10, 2.3, 2.5, 2.7, 2.12, 2.13, 3.1, 3.3, 3.9, 3.15, 3.16, 4.1.
 
-    Example:
+    Examples:
         >>> from pyrs.testing import StepVerifier, TestPublisher, Violation
         >>> careless = TestPublisher(Violation.REQUEST_OVERFLOW)
         >>> verifier = StepVerifier.create(strict(careless), request=1).then(lambda: careless.next(1, 2))

@@ -1,6 +1,6 @@
 """The machinery: where the rules are kept. Stdlib only; it knows neither asyncio nor the JVM.
 
-A source that is pulled, and synchronous operators::
+A source that is pulled, and synchronous operators:
 
     demand        how demand adds up
     states        the life of a Subscription as a transition table
@@ -10,7 +10,7 @@ A source that is pulled, and synchronous operators::
     fusion        chains of stages as one iterator chain
     pushed_chain  the same stages as one Subscriber over any other Publisher
 
-Operators over several sources, with a buffer, a clock or a thread::
+Operators over several sources, with a buffer, a clock or a thread:
 
     arbiter       sequential sources behind one Subscription
     drain         the drain loop: one thread at a time does the work that all threads bring
@@ -20,12 +20,12 @@ Operators over several sources, with a buffer, a clock or a thread::
     refill        the demand of a consumer with a bounded buffer
     overflow      what becomes of an element for which there is no room
 
-Several Subscribers::
+Several Subscribers:
 
     hub           one source, many Subscribers: aligned to the slowest
     replay        a hub that keeps what it signalled, for those who come later
 
-What all of them use::
+What all of them use:
 
     blocking      which thread waits for a stream: a loop that runs there stands still
     callbacks     a Subscriber made of callables

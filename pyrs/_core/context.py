@@ -2,7 +2,7 @@
 
 A scheduler carries no context. It could only capture the one of whoever hands it a task, and an operator's lane hands
 itself over from whichever thread brought the element: that context is somebody else's. So an operator captures once,
-in ``subscribe``, and binds what it gives away::
+in ``subscribe``, and binds what it gives away:
 
     context = capture()
     execute = bound_executor(schedulers.current(scheduler), context)    # for the lane

@@ -34,7 +34,7 @@ DEEPEST = 32  # signals inside signals on one thread, before it counts as recurs
 class GuardedPublisher(Publisher[T]):
     """A foreign Publisher, each of whose Subscribers is guarded against what it and its Subscriptions break.
 
-    Rules: 1.9, 1.10, and those of :class:`GuardedSubscriber` that are a Publisher's or a Subscription's.
+    Rules: 1.9, 1.10, and those of ``GuardedSubscriber`` that are a Publisher's or a Subscription's.
     """
 
     carries_context = True

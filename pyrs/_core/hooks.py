@@ -56,7 +56,7 @@ def set_error_hook(hook: ErrorHook | None) -> ErrorHook:
     Raises:
         TypeError: the hook cannot be called.
 
-    Example:
+    Examples:
         >>> seen = []
         >>> before = set_error_hook(lambda error, where: seen.append((error, where)))
         >>> on_error_dropped(ValueError("late"), "example")

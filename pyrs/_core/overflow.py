@@ -40,7 +40,7 @@ def checked_overflow(value: Overflow | str, *allowed: Overflow, parameter: str =
         TypeError: it is neither an Overflow nor a string.
         ValueError: it names none, or one that is not allowed here.
 
-    Example:
+    Examples:
         >>> checked_overflow("error", Overflow.ERROR, Overflow.DROP)
         <Overflow.ERROR: 'error'>
     """

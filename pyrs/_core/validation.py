@@ -129,7 +129,7 @@ def checked_seconds(value: float | timedelta, parameter: str, *, positive: bool 
         TypeError: it is neither.
         ValueError: it is negative or not finite.
 
-    Example:
+    Examples:
         >>> from datetime import timedelta
         >>> checked_seconds(timedelta(minutes=1), "timeout")
         60.0

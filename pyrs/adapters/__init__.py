@@ -5,7 +5,7 @@ queues      queue.Queue, multiprocessing's and asyncio's, read and filled
 reactivex   RxPY's Observables
 rsocket     the publishers and subscribers of rsocket-py
 
-Example:
+Examples:
     >>> from pyrs.adapters import futures
     >>> import pyrs
     >>> futures.to_future(pyrs.range(5).count()).result()

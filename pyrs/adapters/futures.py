@@ -19,8 +19,6 @@ T = TypeVar("T")
 def to_future(single: Single[T]) -> Future[T]:
     """Return a future of the element that the stream gives; it begins at once.
 
-    ::
-
         ---------7|
         to_future
         future.result() == 7
@@ -37,7 +35,7 @@ def to_future(single: Single[T]) -> Future[T]:
 
     Rules: 2.4, 2.5, 2.6, 2.13.
 
-    Example:
+    Examples:
         >>> import pyrs
         >>> to_future(pyrs.just("a", "b").to_list()).result(timeout=10)
         ['a', 'b']

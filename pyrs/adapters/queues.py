@@ -59,8 +59,6 @@ def from_queue(
 ) -> Stream[T]:
     """Return a stream of what is taken out of a queue.
 
-    ::
-
         put(1)  put(2)     put(end)
         from_queue(queue, end=end)
         ---1-------2----------|
@@ -86,7 +84,7 @@ def from_queue(
 
     Rules: 1.1, 1.4, 1.5, 3.5, 3.9; a None that is not the end fails the stream with ``NullSignal``.
 
-    Example:
+    Examples:
         >>> from queue import Queue
         >>> queue = Queue()
         >>> for each in ("to", "be", None):
@@ -115,8 +113,6 @@ def to_queue(
 ) -> Awaitable[None] | None:
     """Put every element of a stream into a queue and return at the end; with a queue of asyncio, await that.
 
-    ::
-
         ---1---2---|
         to_queue(stream, queue, end=end)
         put(1)  put(2)  put(end)
@@ -138,7 +134,7 @@ def to_queue(
         TimeoutError: there was no room, or no element, in time. The stream was cancelled.
         BaseException: what the stream failed with.
 
-    Example:
+    Examples:
         >>> import pyrs
         >>> from queue import SimpleQueue
         >>> queue = SimpleQueue()

@@ -30,8 +30,6 @@ def from_observable(
 ) -> Stream[T]:
     """Return a stream of what an Observable pushes.
 
-    ::
-
         observable ---1---2---3--->
         from_observable(observable)
         ---1---2---3---|
@@ -50,7 +48,7 @@ def from_observable(
 
     Rules: 1.1, 1.3, 3.5; a None, which is an element to RxPY, fails the stream with ``NullSignal``.
 
-    Example:
+    Examples:
         >>> from_observable(reactivex.of(1, 2, 3)).map(str).collect()
         ['1', '2', '3']
     """
@@ -86,8 +84,6 @@ def to_observable(
 ) -> reactivex.Observable[T]:
     """Return an Observable of the elements of a stream, subscribed to anew for each observer.
 
-    ::
-
         ---1---2---3---|
         to_observable(stream)
         ---1---2---3--->
@@ -109,7 +105,7 @@ def to_observable(
 
     Rules: 2.1, 2.4, 2.5, 2.6, 2.7, 2.8, 2.13.
 
-    Example:
+    Examples:
         >>> import pyrs
         >>> to_observable(pyrs.range(3)).run()
         2

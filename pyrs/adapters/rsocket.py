@@ -42,8 +42,6 @@ _TURN = 128
 def from_rsocket(publisher: Any | Callable[[], Any], *, loop: asyncio.AbstractEventLoop | None = None) -> Stream[Any]:
     """Return a stream of what a publisher of rsocket-py gives.
 
-    ::
-
         from_rsocket(lambda: client.request_stream(payload))
         request(2) -> REQUEST_STREAM n=2     ---a---b---
         request(1) -> REQUEST_N n=1          ---c|
@@ -92,7 +90,7 @@ def to_rsocket(stream: Publisher[Any]) -> Any:
 class Receiver(reactivestreams.subscriber.Subscriber, reactivestreams.publisher.Publisher):  # type: ignore[misc]
     """A subscriber of rsocket-py's whose elements are a stream: what the requester of a channel sends.
 
-    Return it from ``RequestHandler.request_channel``, beside the publisher of the answers::
+    Return it from ``RequestHandler.request_channel``, beside the publisher of the answers:
 
         async def request_channel(self, payload):
             receiver = Receiver()

@@ -20,7 +20,7 @@ _loop: asyncio.AbstractEventLoop | None = None
 def background_loop() -> asyncio.AbstractEventLoop:
     """Return the loop that runs coroutines where no other does: on a daemon thread, one a process, made on first use.
 
-    Example:
+    Examples:
         >>> background_loop().is_running()
         True
     """

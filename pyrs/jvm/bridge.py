@@ -103,7 +103,7 @@ class Bridge:
             TypeError: the name is no text.
             LinkClosed: the bridge was closed.
 
-        Example:
+        Examples:
             >>> Flux = bridge.java_class("reactor.core.publisher.Flux")  # doctest: +SKIP
             >>> bridge.from_jvm(Flux.range(1, 3)).collect()  # doctest: +SKIP
             [1, 2, 3]
@@ -189,7 +189,7 @@ class Bridge:
             ConversionError: it has no form as a value.
             LinkClosed: the bridge was closed.
 
-        Example:
+        Examples:
             >>> bridge.value_of(bridge.java_class("java.util.List").of(1, "a"))  # doctest: +SKIP
             [1, 'a']
         """
@@ -307,7 +307,7 @@ class Bridge:
             JavaError: the interface has no such method.
             LinkClosed: the bridge was closed.
 
-        Example:
+        Examples:
             >>> rows = result.map(bridge.value_function())  # of an io.r2dbc.spi.Result  # doctest: +SKIP
             >>> bridge.from_jvm(rows).collect()  # doctest: +SKIP
             [{'id': 1, 'name': 'a'}]

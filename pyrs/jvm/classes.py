@@ -19,7 +19,7 @@ class JavaClass:
 
     Arguments and results are those of `JavaObject`'s methods.
 
-    Example:
+    Examples:
         >>> Duration = bridge.java_class("java.time.Duration")  # doctest: +SKIP
         >>> Duration.ofSeconds(90).toMinutes()  # doctest: +SKIP
         1

@@ -33,7 +33,7 @@ class Coordinate:
             ValueError: it is none of these.
             TypeError: it is no text.
 
-        Example:
+        Examples:
             >>> Coordinate.parse("io.projectreactor:reactor-core:3.6.0").version
             '3.6.0'
         """

@@ -63,7 +63,7 @@ def resolve(
         ValueError: a coordinate, a repository or an exclusion is malformed, or no class path can name the cache.
         JvmUnavailable: a package or one of its dependencies is not to be had, or there is no Java to resolve with.
 
-    Example:
+    Examples:
         >>> [jar.name for jar in resolve(["io.projectreactor:reactor-core:3.6.0"])]  # doctest: +SKIP
         ['reactor-core-3.6.0.jar', 'reactive-streams-1.0.4.jar']
     """

@@ -32,7 +32,7 @@ class Backoff:
         ValueError: a duration is negative or not finite, most is less than first, factor is less than 1 or not
             finite, or jitter is not between 0 and 1.
 
-    Example:
+    Examples:
         >>> backoff = Backoff(first=0.1, factor=2, most=0.5, jitter=0)
         >>> [backoff.delay(attempt) for attempt in (1, 2, 3, 4)]
         [0.1, 0.2, 0.4, 0.5]

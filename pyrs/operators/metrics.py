@@ -36,7 +36,7 @@ class Metrics:
     Raises:
         TypeError: name is no string, or observer or clock cannot be called.
 
-    Example:
+    Examples:
         >>> import pyrs
         >>> orders = pyrs.Metrics("orders")
         >>> pyrs.range(5).metrics(orders).take(3).collect()

@@ -25,7 +25,7 @@ class Notification(Generic[T_co]):
         element: of ``"next"``, else None.
         error: of ``"error"``, else None.
 
-    Example:
+    Examples:
         >>> match Notification.next(3):
         ...     case Notification(kind="next", element=n):
         ...         print(n)

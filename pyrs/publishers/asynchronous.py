@@ -40,7 +40,7 @@ def from_async_iterable(iterable: AsyncIterable[T], *, loop: asyncio.AbstractEve
 
     Rules: 1.1, 1.4, 1.5, 3.9; an element that is None ends the stream with ``NullSignal``.
 
-    Example:
+    Examples:
         >>> async def words():
         ...     yield "to"
         ...     yield "be"
@@ -71,7 +71,7 @@ def from_awaitable(
     Raises:
         TypeError: it is neither, or the loop is no loop.
 
-    Example:
+    Examples:
         >>> async def answer():
         ...     return 42
         >>> from_awaitable(answer).block()
@@ -101,7 +101,7 @@ def from_future(future: concurrent.futures.Future[T] | asyncio.Future[T], *, can
     Raises:
         TypeError: it is no future.
 
-    Example:
+    Examples:
         >>> from concurrent.futures import Future
         >>> future = Future()
         >>> future.set_result("done")

@@ -33,7 +33,7 @@ def from_iterable(iterable: Iterable[T]) -> Stream[T]:
 
     Rules: 1.1, 1.2, 1.4, 1.5, 3.9; an element that is None ends the stream with ``NullSignal``.
 
-    Example:
+    Examples:
         >>> from_iterable([1, 2, 3]).map(str).collect()
         ['1', '2', '3']
     """
@@ -62,7 +62,7 @@ def range(start: int, stop: int, step: int = 1, /) -> Stream[int]: ...
 def range(*bounds: int) -> Stream[int]:
     """Return a stream of the integers that the built-in ``range`` gives, with the same arguments.
 
-    Example:
+    Examples:
         >>> range(2, 10, 3).collect()
         [2, 5, 8]
     """
@@ -76,7 +76,7 @@ def just(*elements: T) -> Stream[T]:
     Raises:
         NullSignal: one of them is None.
 
-    Example:
+    Examples:
         >>> just("a", "b").collect()
         ['a', 'b']
     """
@@ -88,7 +88,7 @@ def just(*elements: T) -> Stream[T]:
 def empty() -> Stream[NoReturn]:
     """Return a stream that completes at once, without being asked (2.9).
 
-    Example:
+    Examples:
         >>> empty().collect()
         []
     """
@@ -101,7 +101,7 @@ def error(exception: BaseException) -> Stream[NoReturn]:
     Raises:
         TypeError: the argument is not an exception.
 
-    Example:
+    Examples:
         >>> error(ValueError("no")).collect()
         Traceback (most recent call last):
         ...

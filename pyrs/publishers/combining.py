@@ -46,7 +46,7 @@ def merge(
         TypeError: one of the sources is no Publisher.
         ValueError: concurrency or prefetch is less than 1.
 
-    Example:
+    Examples:
         >>> from pyrs import just
         >>> sorted(merge(just(1, 2), just(3)).collect())
         [1, 2, 3]
@@ -65,7 +65,7 @@ def concat(*sources: Publisher[T] | Iterable[Publisher[T]]) -> Stream[T]:
     Raises:
         TypeError: one of the sources is no Publisher.
 
-    Example:
+    Examples:
         >>> from pyrs import just
         >>> concat([just(n) for n in (1, 2, 3)]).collect()
         [1, 2, 3]
@@ -103,7 +103,7 @@ def zip(*sources: Any, combine: Callable[..., Any] | None = None, prefetch: int 
         TypeError: one of the sources is no Publisher, or combine is not callable.
         ValueError: prefetch is less than 1.
 
-    Example:
+    Examples:
         >>> from pyrs import just
         >>> zip(just(1, 2), just("a", "b")).collect()
         [(1, 'a'), (2, 'b')]
@@ -145,7 +145,7 @@ def combine_latest(*sources: Any, combine: Callable[..., Any] | None = None, pre
         TypeError: one of the sources is no Publisher, or combine is not callable.
         ValueError: prefetch is less than 1.
 
-    Example:
+    Examples:
         >>> from pyrs import just
         >>> combine_latest(just(1), just("a", "b"), combine="{}{}".format).collect()
         ['1a', '1b']

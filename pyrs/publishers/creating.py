@@ -33,8 +33,6 @@ def create(
 ) -> Stream[T]:
     """Return a stream of what a function pushes, from whichever threads: the way in for callbacks and listeners.
 
-    ::
-
         create(listen)
         subscribe -> listen(emitter)
         emitter.next(1)  emitter.next(2)  emitter.complete()
@@ -47,15 +45,13 @@ def create(
     Demand is not asked of the function, but shown to it (``emitter.requested``, ``emitter.on_request``). What it pushes
     beyond the demand goes where ``overflow`` says:
 
-    =============== ==================================================================================
-    ``buffer``      held without a bound: it grows as long as the Subscriber is slower
-    ``error``       up to ``capacity`` are held; with one more the stream fails with ``BufferOverflow``,
-                    after those that are held
-    ``drop``        nothing is held: dropped
-    ``drop_oldest`` up to ``capacity`` are held; the oldest one makes room
-    ``drop_latest`` up to ``capacity`` are held; the new one is dropped
-    ``latest``      one is held; the new one takes its place
-    =============== ==================================================================================
+    - ``buffer``: is buffered without a bound.
+    - ``error``: is buffered up to ``capacity``. One more fails the stream with ``BufferOverflow``, after the buffered
+      elements.
+    - ``drop``: is dropped.
+    - ``drop_oldest``: is buffered up to ``capacity``; then the oldest buffered element is dropped.
+    - ``drop_latest``: is buffered up to ``capacity``; then the new element is dropped.
+    - ``latest``: replaces the one buffered element.
 
     The hook for dropped elements is told of what is dropped. What the function raises fails the stream, after what it
     pushed before.
@@ -63,7 +59,7 @@ def create(
     Args:
         function: takes an ``Emitter``. What it returns is ignored.
         overflow: one of these names, or the ``Overflow``.
-        capacity: the most elements that are held beyond the demand, where the table says so.
+        capacity: the most elements that are held beyond the demand, for the strategies that buffer.
 
     Raises:
         TypeError: the function cannot be called, overflow is neither an Overflow nor a name, or capacity no integer.
@@ -71,7 +67,7 @@ def create(
 
     Rules: 1.1, 1.3, 1.4, 1.5, 1.7, 3.9.
 
-    Example:
+    Examples:
         >>> def listen(emitter):
         ...     for word in ("to", "be"):
         ...         emitter.next(word)

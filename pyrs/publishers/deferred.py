@@ -29,8 +29,6 @@ R = TypeVar("R")
 def defer(factory: Callable[[], Publisher[T]]) -> Stream[T]:
     """Return a stream that asks the factory for a Publisher each time that somebody subscribes.
 
-    ::
-
         defer(factory)
         subscribe -> factory() ---1---2---|
         subscribe -> factory() ---3---|
@@ -42,7 +40,7 @@ def defer(factory: Callable[[], Publisher[T]]) -> Stream[T]:
 
     Rules: 1.9.
 
-    Example:
+    Examples:
         >>> from itertools import count
         >>> numbers = count()
         >>> from pyrs import just
@@ -76,8 +74,6 @@ class _Defer(Operator[T]):
 def using(resource: Callable[[], AbstractContextManager[R]], use: Callable[[R], Publisher[T]]) -> Stream[T]:
     """Return a stream that holds a resource from ``subscribe`` to its end.
 
-    ::
-
         using(open_file, lines)
         subscribe -> enter ---1---2---| -> exit
 
@@ -94,7 +90,7 @@ def using(resource: Callable[[], AbstractContextManager[R]], use: Callable[[R], 
     Raises:
         TypeError: one of them cannot be called.
 
-    Example:
+    Examples:
         >>> from contextlib import closing
         >>> from io import StringIO
         >>> from pyrs import from_iterable
@@ -174,8 +170,6 @@ class _UsingRun(SubscriptionArbiter[T]):
 def from_callable(function: Callable[[], T]) -> Single[T]:
     """Return a stream of what the function returns, called when the element is demanded, for each Subscriber anew.
 
-    ::
-
         from_callable(read)
         request -> read() ---result|
 
@@ -185,7 +179,7 @@ def from_callable(function: Callable[[], T]) -> Single[T]:
     Raises:
         TypeError: the function cannot be called.
 
-    Example:
+    Examples:
         >>> from_callable(lambda: 6 * 7).block()
         42
     """
@@ -209,8 +203,6 @@ class _Call(ElementStage):
 def generate(initial: Callable[[], S], step: Callable[[S], tuple[T, S] | None]) -> Stream[T]:
     """Return a stream that computes its elements one by one, from a state, as they are demanded.
 
-    ::
-
         generate(lambda: 1, lambda n: (n, 2 * n))
         request(4) ---1---2---4---8--
 
@@ -224,7 +216,7 @@ def generate(initial: Callable[[], S], step: Callable[[S], tuple[T, S] | None]) 
     Raises:
         TypeError: one of them cannot be called.
 
-    Example:
+    Examples:
         >>> generate(lambda: (0, 1), lambda s: (s[0], (s[1], s[0] + s[1]))).take(8).collect()
         [0, 1, 1, 2, 3, 5, 8, 13]
     """

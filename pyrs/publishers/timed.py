@@ -32,8 +32,6 @@ def interval(
 ) -> Stream[int]:
     """Return a stream of 0, 1, 2, ..., one in each period, without an end.
 
-    ::
-
         interval(4)
         ----0---1---2---
         interval(4, initial=1)
@@ -55,7 +53,7 @@ def interval(
 
     Rules: 1.1.
 
-    Example:
+    Examples:
         >>> interval(0.001).take(3).collect()
         [0, 1, 2]
     """
@@ -64,8 +62,6 @@ def interval(
 
 def timer(seconds: Seconds, *, scheduler: Scheduler | None = None) -> Single[int]:
     """Return a stream of one element, 0, after so many seconds.
-
-    ::
 
         timer(4)
         ----0|
@@ -80,7 +76,7 @@ def timer(seconds: Seconds, *, scheduler: Scheduler | None = None) -> Single[int
         TypeError: seconds is no duration, or the scheduler none.
         ValueError: seconds is negative or not finite.
 
-    Example:
+    Examples:
         >>> timer(0.001).block()
         0
     """

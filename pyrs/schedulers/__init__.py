@@ -1,15 +1,11 @@
 """Schedulers: on which thread a task runs, and when.
 
-==================  ============================================  ========================================
-scheduler           runs tasks on                                 for
-==================  ============================================  ========================================
-``inline()``        the thread that brings them                   what is quick and never blocks
-``single()``        one thread, one after the other               order; a library that wants one thread
-``pool()``          several threads                               work that blocks
-``default()``       one pool, shared by all                       operators on time that are given no other
-``asyncio()``       an asyncio loop                               code that belongs to the loop
-``VirtualTime()``   the thread that moves the clock               tests
-==================  ============================================  ========================================
+- ``inline()``: the calling thread; for work that is short and never blocks.
+- ``single()``: one thread, sequentially; for ordered tasks, and for libraries that require a single thread.
+- ``pool()``: several threads; for work that blocks.
+- ``default()``: one shared pool; for time-based operators without a scheduler argument.
+- ``asyncio()``: an asyncio loop; for code that belongs to the loop.
+- ``VirtualTime()``: the thread that advances the clock; for tests.
 
 An operator on time that is given none uses the one of ``with use(...)`` around its ``subscribe``, else the default.
 """
@@ -55,7 +51,7 @@ def inline() -> Scheduler:
     A task with a delay runs on the default pool when its time has come: no thread waits for it. A task that schedules
     itself again without a delay nests without a bound.
 
-    Example:
+    Examples:
         >>> inline().execute(lambda: print("here"))
         here
     """
@@ -71,7 +67,7 @@ def single(name: str = "single") -> Scheduler:
     Args:
         name: the thread is called ``pyrs-<name>-<number>``.
 
-    Example:
+    Examples:
         >>> scheduler, seen = single(), []
         >>> for n in (1, 2, 3):
         ...     scheduler.execute(lambda n=n: seen.append(n))
@@ -136,7 +132,7 @@ def use(scheduler: S) -> Iterator[S]:
     Raises:
         TypeError: it is not a Scheduler.
 
-    Example:
+    Examples:
         >>> with use(VirtualTime()) as time:
         ...     current() is time
         True

@@ -216,7 +216,7 @@ _default = Pool(256, "default")
 def default() -> Pool:
     """Return the pool that all operators share when they are given none. Closing it makes way for another one.
 
-    Example:
+    Examples:
         >>> default() is default()
         True
     """

@@ -19,7 +19,7 @@ class VirtualTime(Scheduler):
     Tasks run in order of their time, then of their scheduling, each with the clock at its time. What is scheduled
     meanwhile runs too if it is due. Any thread may schedule; one at a time may move the clock.
 
-    Example:
+    Examples:
         >>> time = VirtualTime()
         >>> _ = time.schedule(lambda: print("tick at", time.now()), delay=60)
         >>> time.advance_by(59)

@@ -1,17 +1,16 @@
 """Sinks: hot Publishers that you push elements into, from any thread, one at a time.
 
-==============================  =====================================  ==============================================
-sink                            for                                    an element for which a Subscriber has no demand
-==============================  =====================================  ==============================================
-``unicast()``                   one Subscriber                         is held; beyond the capacity as ``overflow`` says
-``multicast()``                 several, who all get the same          is held for all; beyond the capacity OVERFLOW
-``multicast_best_effort()``     several, none of whom holds up others  is lost to that one, and counted
-``multicast_all_or_nothing()``  several, who all get the same          nobody gets it: OVERFLOW
-``replay()``                    several, who get the history first     is held for that one
-``SubmissionPublisher()``       several, each on a thread of its own   ``submit`` waits; ``offer`` drops
-==============================  =====================================  ==============================================
+- ``unicast()``: one Subscriber. An element without demand is buffered; beyond the capacity ``overflow`` applies.
+- ``multicast()``: several Subscribers receive the same elements. An element without demand is buffered for all of
+  them; beyond the capacity the result is ``OVERFLOW``.
+- ``multicast_best_effort()``: several Subscribers, none of which slows the others. An element without demand is dropped
+  for that Subscriber, and counted.
+- ``multicast_all_or_nothing()``: several Subscribers. An element for which one of them has no demand is emitted to
+  none: ``OVERFLOW``.
+- ``replay()``: several Subscribers, which receive the history first. An element without demand is buffered.
+- ``SubmissionPublisher()``: several Subscribers, each on its own thread. ``submit`` blocks, ``offer`` drops.
 
-Example:
+Examples:
     >>> from pyrs import sinks
     >>> sink = sinks.multicast()
     >>> _ = sink.stream.map(str.upper).subscribe(on_next=print)
@@ -70,7 +69,7 @@ def unicast(capacity: int = 256, overflow: Overflow | str | None = None) -> Sink
         TypeError: the capacity is not an integer, or the overflow no strategy.
         ValueError: the capacity is less than 1, or the strategy is not one of these.
 
-    Example:
+    Examples:
         >>> from pyrs import sinks
         >>> sink = sinks.unicast(capacity=2)
         >>> [sink.try_emit(n).value for n in (1, 2, 3)]
@@ -100,7 +99,7 @@ def multicast(capacity: int = 256, *, auto_cancel: bool = True) -> Sink[Any]:
         TypeError: the capacity is not an integer.
         ValueError: it is less than 1.
 
-    Example:
+    Examples:
         >>> from pyrs import sinks
         >>> sink = sinks.multicast()
         >>> fast = sink.stream.subscribe(on_next=lambda n: print("fast", n))
@@ -123,7 +122,7 @@ def multicast_best_effort() -> Sink[Any]:
     for dropped elements is told. OVERFLOW where nobody had demand, ZERO_SUBSCRIBERS where nobody is there. A push from
     inside ``on_next`` is NON_SERIALIZED. Reactor's ``multicast().directBestEffort()``.
 
-    Example:
+    Examples:
         >>> from pyrs import sinks
         >>> sink = sinks.multicast_best_effort()
         >>> sink.try_emit(1)
@@ -145,7 +144,7 @@ def multicast_all_or_nothing() -> Sink[Any]:
     ZERO_SUBSCRIBERS where nobody is there. A push from inside ``on_next`` is NON_SERIALIZED. Reactor's
     ``multicast().directAllOrNothing()``.
 
-    Example:
+    Examples:
         >>> from pyrs import sinks
         >>> sink = sinks.multicast_all_or_nothing()
         >>> fast = sink.stream.subscribe(on_next=print)
@@ -183,7 +182,7 @@ def replay(
         TypeError: one of the numbers is none.
         ValueError: the limit or the capacity is less than 1, or the seconds are not positive and finite.
 
-    Example:
+    Examples:
         >>> from pyrs import sinks
         >>> sink = sinks.replay(limit=2)
         >>> for n in range(5):

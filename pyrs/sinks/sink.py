@@ -124,7 +124,7 @@ def busy_looping(seconds: float) -> FailureHandler:
     Raises:
         ValueError: the number is negative or not finite.
 
-    Example:
+    Examples:
         >>> from pyrs import sinks
         >>> sink = sinks.multicast()
         >>> sink.emit("a", on_failure=sinks.busy_looping(0.5))

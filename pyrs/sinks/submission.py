@@ -59,7 +59,7 @@ class SubmissionPublisher(Stream[T]):
 
     Rules: 1.1, 1.3, 1.4, 1.5, 1.7, 1.9, 1.11, 2.12, 2.13, 3.3 and those of ``Subscription``.
 
-    Example:
+    Examples:
         >>> from pyrs.sinks import SubmissionPublisher
         >>> seen = []
         >>> with SubmissionPublisher() as publisher:

@@ -21,8 +21,6 @@ _BOUNDED = (Overflow.DROP_OLDEST, Overflow.DROP_LATEST, Overflow.LATEST, Overflo
 def events(spark: Any, buffer: int = 1024, overflow: Overflow | str = "drop_oldest") -> Stream[Any]:
     """Return a stream of what Spark tells its listeners of the session's streaming queries.
 
-    ::
-
         events(spark)
         --started--progress--progress--idle--terminated--
 

@@ -26,8 +26,6 @@ __all__ = ["FrameStream", "from_dataframe"]
 def from_dataframe(df: Any, as_: str = "rows", window: int = 4, ordered: bool = True) -> FrameStream:
     """Return a stream of a DataFrame's rows: bounded in memory, a few partitions at a time, and cancellable.
 
-    ::
-
         from_dataframe(df, window=2)
         job of partition 0  ====
         job of partition 1  ======
@@ -44,17 +42,17 @@ def from_dataframe(df: Any, as_: str = "rows", window: int = 4, ordered: bool = 
     A cancel, or leaving the iteration, cancels the jobs by their tag, and no other job of the session. The jobs
     have the local properties, such as the scheduler pool, of the thread that subscribed.
 
-    =========== ====================================================================================
-    ``rows``    ``pyspark.sql.Row``, with the values that ``df.collect()`` has (binaries are bytes)
-    ``tuples``  plain tuples of the same values, faster
-    ``dicts``   dicts by column name; structs within them are dicts, too
-    ``arrow``   ``pyarrow.RecordBatch``, of at most ``spark.sql.execution.arrow.maxRecordsPerBatch`` rows (10,000)
-    ``pandas``  ``pandas.DataFrame``, one for each of these batches; times are naive, in the session's zone
-    =========== ====================================================================================
+    The elements by ``as_``:
+
+    - ``rows``: ``pyspark.sql.Row``, with the values that ``df.collect()`` has (binaries are bytes).
+    - ``tuples``: plain tuples of the same values, faster.
+    - ``dicts``: dicts by column name; nested structs are dicts, too.
+    - ``arrow``: ``pyarrow.RecordBatch``, of at most ``spark.sql.execution.arrow.maxRecordsPerBatch`` rows (10,000).
+    - ``pandas``: one ``pandas.DataFrame`` for each of these batches; times are naive, in the session's zone.
 
     Args:
         df: the DataFrame, of a classic session.
-        as_: what the elements are: see the table. Demand counts elements, which are batches in the last two.
+        as_: the type of the elements, see above. Demand counts elements, which are batches for the last two.
         window: how many partitions are computed or held at most.
         ordered: whether partitions follow each other as in the DataFrame. Otherwise the first that is there comes
             first, and one slow partition holds up nobody.
@@ -72,7 +70,7 @@ def from_dataframe(df: Any, as_: str = "rows", window: int = 4, ordered: bool = 
 
     Rules: 1.1, 1.3, 1.4, 1.5, 1.7, 1.8, 3.3, 3.5, 3.9, 3.13.
 
-    Example:
+    Examples:
         >>> for row in from_dataframe(spark.range(3)).to_iterable():    # doctest: +SKIP
         ...     print(row)
         Row(id=0)
@@ -95,8 +93,6 @@ class FrameStream(Stream[Any]):
         self, total: int | None = None, description: str | None = None, *, file: TextIO | None = None
     ) -> Stream[Any]:
         """Show how far it has come while it runs: partitions done of all, and rows.
-
-        ::
 
             from_dataframe(df).progress()
             38%|███▊      | 3/8 partitions [00:01<00:02, 31,250 rows]

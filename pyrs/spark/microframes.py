@@ -44,8 +44,6 @@ def for_each_frame(
 ) -> Single[int]:
     """Call a function with one DataFrame after the other of what comes, and count the rows.
 
-    ::
-
         ---1-2-3---------4-|
         for_each_frame(schema, fn, max_rows=2)
         ------fn(1,2)-fn(3)-fn(4)--3 rows--|
@@ -83,7 +81,7 @@ def for_each_frame(
 
     Rules: 1.3, 1.4, 2.1, 2.7, 2.8, 3.5, 3.13.
 
-    Example:
+    Examples:
         >>> def store(df):                                                              # doctest: +SKIP
         ...     df.write.mode("append").parquet("/data/clicks")
         >>> await for_each_frame(clicks, "user long, page string", store, max_wait=0.2)  # doctest: +SKIP

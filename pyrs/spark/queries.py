@@ -58,8 +58,6 @@ def from_stream(
 ) -> Stream[Batch]:
     """Return a stream of the batches of a streaming DataFrame, each of which waits to be acknowledged.
 
-    ::
-
         from_stream(sdf)
         request(1)            request(1)
         -----------Batch(0)--------------Batch(1)---
@@ -78,15 +76,13 @@ def from_stream(
     takes less than a second also while a batch waits. A query that fails fails the stream with Spark's error, of which
     the ``PartitionFailed`` of a batch that could not be computed is the ``__cause__``. A cancel stops the query.
 
-    =========== ===================================
-    ``as_``     ``data``
-    =========== ===================================
-    ``rows``    a list of ``Row``
-    ``tuples``  a list of tuples
-    ``dicts``   a list of dicts
-    ``arrow``   one ``pyarrow.Table``
-    ``pandas``  one ``pandas.DataFrame``
-    =========== ===================================
+    The data of a batch by ``as_``:
+
+    - ``rows``: a list of ``Row``.
+    - ``tuples``: a list of tuples.
+    - ``dicts``: a list of dicts.
+    - ``arrow``: one ``pyarrow.Table``.
+    - ``pandas``: one ``pandas.DataFrame``.
 
     Args:
         sdf: the streaming DataFrame, of a classic session.
@@ -104,7 +100,7 @@ def from_stream(
 
     Rules: 1.1, 1.3, 1.4, 1.5, 1.7, 3.5, 3.9.
 
-    Example:
+    Examples:
         >>> rates = spark.readStream.format("rate").load()      # doctest: +SKIP
         >>> for batch in from_stream(rates, checkpoint="/data/checkpoint").to_iterable(prefetch=1):  # doctest: +SKIP
         ...     store(batch.batch_id, batch.data)

@@ -92,7 +92,7 @@ class RowEncoder:
         schema: that schema.
         arrow: the Arrow schema of the batches.
 
-    Example:
+    Examples:
         >>> from pyspark.sql.types import LongType, StructType
         >>> RowEncoder(StructType().add("id", LongType())).batch([(1,), {"id": 2}]).to_pydict()
         {'id': [1, 2]}

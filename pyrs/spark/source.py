@@ -40,8 +40,6 @@ def read_stream(
 ) -> Any:
     """Return a streaming DataFrame of a Publisher's elements, which come as fast as Spark commits them.
 
-    ::
-
         publisher            --a--b--c--d--e--f--|
         read_stream(max_rows=2)
         batches of a query     [a]   [b,c]   [d,e]   [f]
@@ -69,17 +67,13 @@ def read_stream(
     If the driver's process ends, what it held is gone. What then becomes of a query with that checkpoint is for
     ``on_restart`` and ``journal`` to say:
 
-    ======================= ===========================================================================
-    ``"fail"``              it fails, with an error that says so; what was held is lost all the same
-    ``"new-epoch"``         what was held is lost, which is logged as an error; the publisher's elements
-                            follow, numbered anew
-    a function              it is called with the number of the first element that is missing, and returns
-                            a publisher of the elements from there on: nothing is lost (PySpark 4.2, or a
-                            journal)
-    ``journal``             offsets are given out when their elements are on the disk, and what Spark has not
-                            committed comes from there. The publisher's elements, or those of the function,
-                            follow
-    ======================= ===========================================================================
+    - ``"fail"``: it fails with an error that says so. The elements that were held are lost.
+    - ``"new-epoch"``: the elements that were held are lost, which is logged as an error. The publisher's elements
+      follow with new numbers.
+    - a function: it is called with the number of the first missing element, and returns a publisher of the elements
+      from there on. Nothing is lost (PySpark 4.2, or a journal).
+    - ``journal``: offsets are given out once their elements are on the disk, and elements that Spark has not committed
+      are read from there. The publisher's elements, or those of the function, follow.
 
     With a journal the elements that have come, and not got there, are those of the last tenth of a second; while no
     query reads, up to ``capacity``. What the journal has after a restart counts as held; where Spark has computed all
@@ -106,7 +100,7 @@ def read_stream(
 
     Rules: 2.1, 2.2, 2.4, 2.5, 2.7, 2.8, 2.10, 2.13.
 
-    Example:
+    Examples:
         >>> prices = read_stream(spark, publisher, "symbol string, price double")   # doctest: +SKIP
         >>> query = prices.writeStream.format("parquet").option("checkpointLocation", "/data/c").start("/data/prices")
         ... # doctest: +SKIP

@@ -32,8 +32,6 @@ def apply(
 ) -> Any:
     """Return a DataFrame of what a stage makes of each partition: pyrs on the executors.
 
-    ::
-
         partition 0  ---1---2---|  stage  ---10---20---|
         partition 1  ---3---|      stage  ---30---|
         apply(df, stage, schema)   a DataFrame of 10, 20, 30
@@ -67,7 +65,7 @@ def apply(
     What fails within a partition fails the task, and the query, with ``PartitionFailed`` in Spark's error: it says
     which partition and why. An element that is no row of the schema is a ``SchemaMisfit`` there.
 
-    Example:
+    Examples:
         >>> def large(orders):                                                      # doctest: +SKIP
         ...     return orders.filter(lambda order: order.amount > 100).map(lambda order: (order.id,))
         >>> apply(df, large, "id long").write.parquet("/data/large")                # doctest: +SKIP
@@ -97,8 +95,6 @@ def for_each_partition(
     trigger: Mapping[str, Any] | None = None,
 ) -> Single[int]:
     """Have a Subscriber of its own, made on the executor, take each partition; count the elements.
-
-    ::
 
         partition 0  ---1---2---|  a Subscriber
         partition 1  ---3---|      another Subscriber
@@ -140,7 +136,7 @@ def for_each_partition(
 
     Rules: 1.1, 1.3, 2.13, 3.5, 3.9.
 
-    Example:
+    Examples:
         >>> for_each_partition(df, lambda: Uploader("s3://bucket"), as_="dicts").block()    # doctest: +SKIP
         1000000
     """

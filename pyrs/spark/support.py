@@ -31,7 +31,7 @@ def supports(spark: Any) -> dict[str, str]:
     Raises:
         TypeError: it is no SparkSession.
 
-    Example:
+    Examples:
         >>> supports(spark)["from_dataframe"]   # doctest: +SKIP
         'ok'
     """

@@ -18,7 +18,7 @@ class AsyncSubscriber(Protocol[T_contra]):
 
     One signal is awaited after the other, on one asyncio loop. Otherwise it is as any ``Subscriber``.
 
-    Example:
+    Examples:
         >>> import asyncio, pyrs
         >>> class Printer(pyrs.AsyncSubscriber[int]):
         ...     def __init__(self):

@@ -25,8 +25,6 @@ class Backpressure(Family[T_co]):
     def prefetch(self, count: int) -> Stream[T_co]:
         """Request ``count`` elements ahead of demand.
 
-        ::
-
             request(1) request(1) ...         from below
             prefetch(4)
             request(4) ...... request(3) ...  above, where 3 were taken
@@ -41,7 +39,7 @@ class Backpressure(Family[T_co]):
             TypeError: count is not an integer.
             ValueError: it is less than 1.
 
-        Example:
+        Examples:
             >>> import pyrs
             >>> pyrs.range(5).prefetch(2).collect()
             [0, 1, 2, 3, 4]
@@ -50,8 +48,6 @@ class Backpressure(Family[T_co]):
 
     def limit_rate(self, high: int, low: int | None = None) -> Stream[T_co]:
         """Request at most ``high`` elements at a time, whatever is demanded, and ``low`` more when as many were taken.
-
-        ::
 
             request(unbounded)                      from below
             limit_rate(100, 50)
@@ -68,7 +64,7 @@ class Backpressure(Family[T_co]):
             TypeError: one of them is not an integer.
             ValueError: one of them is less than 1, or low is more than high.
 
-        Example:
+        Examples:
             >>> import pyrs
             >>> pyrs.range(5).limit_rate(4, low=2).collect()
             [0, 1, 2, 3, 4]
@@ -84,8 +80,6 @@ class Backpressure(Family[T_co]):
     ) -> Stream[T_co]:
         """Hold what is not demanded, and say what becomes of an element for which there is no room.
 
-        ::
-
             ---1-2-3-4-5---------|
             on_backpressure_buffer(2, "drop_oldest")     one is demanded, then three
             ---1---------4-5-----|
@@ -97,7 +91,7 @@ class Backpressure(Family[T_co]):
 
         Args:
             capacity: the most elements that are held.
-            overflow: ``"error"``, ``"drop_oldest"`` or ``"drop_latest"``; see :class:`pyrs.Overflow`.
+            overflow: ``"error"``, ``"drop_oldest"`` or ``"drop_latest"``; see ``pyrs.Overflow``.
             on_overflow: called, on the source's thread, with each element that is dropped, or did not fit. What it
                 raises ends the stream, after what is held.
 
@@ -105,7 +99,7 @@ class Backpressure(Family[T_co]):
             TypeError: the capacity is not an integer, overflow no Overflow or string, on_overflow not callable.
             ValueError: the capacity is less than 1, or overflow none of the three.
 
-        Example:
+        Examples:
             >>> import pyrs
             >>> lost = []
             >>> numbers = pyrs.range(6).on_backpressure_buffer(2, "drop_oldest", lost.append)
@@ -122,8 +116,6 @@ class Backpressure(Family[T_co]):
     def on_backpressure_drop(self, on_dropped: Callable[[T_co], object] | None = None) -> Stream[T_co]:
         """Drop what is not demanded.
 
-        ::
-
             ---1-2-3-4-5---|
             on_backpressure_drop()     one is demanded, and one more after 3
             ---1-----4-----|
@@ -138,7 +130,7 @@ class Backpressure(Family[T_co]):
         Raises:
             TypeError: on_dropped is not callable.
 
-        Example:
+        Examples:
             >>> import pyrs
             >>> lost = []
             >>> _ = pyrs.range(4).on_backpressure_drop(lost.append).subscribe(on_next=print, request=1)
@@ -151,8 +143,6 @@ class Backpressure(Family[T_co]):
     def on_backpressure_latest(self) -> Stream[T_co]:
         """Hold the latest element that was not demanded; the one before it is dropped.
 
-        ::
-
             ---1-2-3-4-5---|
             on_backpressure_latest()     one is demanded, and one more after 3
             ---1-----3-----5---|         one more after the end
@@ -160,7 +150,7 @@ class Backpressure(Family[T_co]):
         Requests everything at once and holds one element. Dropped elements are counted for the hook. The end comes
         after the element that is held.
 
-        Example:
+        Examples:
             >>> import pyrs
             >>> before = pyrs.set_element_hook(lambda count, where: None)
             >>> subscription = pyrs.range(4).on_backpressure_latest().subscribe(on_next=print, request=1)
@@ -175,15 +165,13 @@ class Backpressure(Family[T_co]):
     def on_backpressure_error(self) -> Stream[T_co]:
         """Fail with ``BufferOverflow`` when an element comes that is not demanded.
 
-        ::
-
             ---1-2---
             on_backpressure_error()     one is demanded
             ---1-X
 
         Requests everything at once and holds nothing. Upstream is cancelled when the stream fails.
 
-        Example:
+        Examples:
             >>> import pyrs
             >>> _ = pyrs.range(4).on_backpressure_error().subscribe(on_next=print, on_error=print, request=1)
             0

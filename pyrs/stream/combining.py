@@ -40,8 +40,6 @@ class Combining(Family[T_co]):
     ) -> Stream[T_co | R]:
         """Let the elements of several streams pass as they come.
 
-        ::
-
             ---1-------2---|
             -----a---b-----|
             merge(letters)
@@ -67,7 +65,7 @@ class Combining(Family[T_co]):
             TypeError: one of the others is no Publisher.
             ValueError: concurrency or prefetch is less than 1.
 
-        Example:
+        Examples:
             >>> import pyrs
             >>> sorted(pyrs.just(1, 2).merge(pyrs.just(3)).collect())
             [1, 2, 3]
@@ -80,8 +78,6 @@ class Combining(Family[T_co]):
     def concat(self, *others: Publisher[R]) -> Stream[T_co | R]:
         """Go on with the others, one after the other, when this stream has completed.
 
-        ::
-
             ---1---2---|
                        --a---b---|
             concat(letters)
@@ -93,7 +89,7 @@ class Combining(Family[T_co]):
         Raises:
             TypeError: one of the others is no Publisher.
 
-        Example:
+        Examples:
             >>> import pyrs
             >>> pyrs.just(1, 2).concat(pyrs.just(3)).collect()
             [1, 2, 3]
@@ -123,8 +119,6 @@ class Combining(Family[T_co]):
     ) -> Stream[Any]:
         """Put the first elements of all streams together, then the second ones, and so on.
 
-        ::
-
             ---1------2---3----|
             -----a--b----------c---|
             zip(letters)
@@ -144,7 +138,7 @@ class Combining(Family[T_co]):
             TypeError: one of the others is no Publisher, or combine is not callable.
             ValueError: prefetch is less than 1.
 
-        Example:
+        Examples:
             >>> import pyrs
             >>> pyrs.just(1, 2, 3).zip(pyrs.just("a", "b")).collect()
             [(1, 'a'), (2, 'b')]
@@ -174,8 +168,6 @@ class Combining(Family[T_co]):
     ) -> Stream[Any]:
         """At each element of any stream, put the latest of all together, as soon as all have given one.
 
-        ::
-
             ---1-----2---------|
             -----a-------b-----|
             combine_latest(letters)
@@ -199,7 +191,7 @@ class Combining(Family[T_co]):
             TypeError: one of the others is no Publisher, or combine is not callable.
             ValueError: prefetch is less than 1.
 
-        Example:
+        Examples:
             >>> import pyrs
             >>> pyrs.just(1, 2).combine_latest(pyrs.just("a", "b")).collect()
             [(2, 'a'), (2, 'b')]
@@ -213,8 +205,6 @@ class Combining(Family[T_co]):
     def with_latest_from(self, other: Publisher[A], combine: Callable[[T_co, A], R]) -> Stream[R]: ...
     def with_latest_from(self, other: Publisher[Any], combine: Callable[..., Any] | None = None) -> Stream[Any]:
         """Put each element together with the latest of another stream.
-
-        ::
 
             ---1---2-----3---|
             -----a-----b-----|
@@ -234,7 +224,7 @@ class Combining(Family[T_co]):
         Raises:
             TypeError: other is no Publisher, or combine is not callable.
 
-        Example:
+        Examples:
             >>> import pyrs
             >>> pyrs.just(1, 2).with_latest_from(pyrs.just("a", "b")).collect()
             [(1, 'b'), (2, 'b')]
@@ -243,8 +233,6 @@ class Combining(Family[T_co]):
 
     def start_with(self, *elements: R) -> Stream[T_co | R]:
         """Give these elements first.
-
-        ::
 
             ---1---2---|
             start_with(0)
@@ -255,7 +243,7 @@ class Combining(Family[T_co]):
         Raises:
             NullSignal: one of the elements is None.
 
-        Example:
+        Examples:
             >>> import pyrs
             >>> pyrs.just(1, 2).start_with(-1, 0).collect()
             [-1, 0, 1, 2]
@@ -264,8 +252,6 @@ class Combining(Family[T_co]):
 
     def switch_if_empty(self, other: Publisher[R]) -> Stream[T_co | R]:
         """Go on with another stream if this one completes without an element.
-
-        ::
 
             -------|
                    --a---b---|
@@ -278,7 +264,7 @@ class Combining(Family[T_co]):
         Raises:
             TypeError: other is no Publisher.
 
-        Example:
+        Examples:
             >>> import pyrs
             >>> pyrs.empty().switch_if_empty(pyrs.just("none")).collect()
             ['none']
@@ -287,8 +273,6 @@ class Combining(Family[T_co]):
 
     def take_until(self, other: Publisher[Any]) -> Stream[T_co]:
         """Let elements pass until another stream gives its first element, or completes: that is the end.
-
-        ::
 
             ---1---2---3---4---|
             -------------x
@@ -301,7 +285,7 @@ class Combining(Family[T_co]):
         Raises:
             TypeError: other is no Publisher.
 
-        Example:
+        Examples:
             >>> import pyrs
             >>> pyrs.just(1, 2).take_until(pyrs.never()).collect()
             [1, 2]
@@ -310,8 +294,6 @@ class Combining(Family[T_co]):
 
     def skip_until(self, other: Publisher[Any]) -> Stream[T_co]:
         """Drop elements until another stream gives its first element, or completes; then let them pass.
-
-        ::
 
             ---1---2---3---4---|
             -------------x
@@ -325,7 +307,7 @@ class Combining(Family[T_co]):
         Raises:
             TypeError: other is no Publisher.
 
-        Example:
+        Examples:
             >>> import pyrs
             >>> pyrs.just(1, 2).skip_until(pyrs.just("go")).collect()
             [1, 2]

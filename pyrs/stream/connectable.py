@@ -42,7 +42,7 @@ class ConnectableStream(Stream[T_co]):
             The connection. Its ``cancel()`` cancels the source: Subscribers that are there fail with ``Disconnected``,
             and those who come later wait for the next ``connect``.
 
-        Example:
+        Examples:
             >>> import pyrs
             >>> numbers = pyrs.just(1, 2).publish()
             >>> _ = numbers.subscribe(on_next=lambda n: print("a", n))
@@ -74,7 +74,7 @@ class ConnectableStream(Stream[T_co]):
             TypeError: the number is not an integer, or on_connect not callable.
             ValueError: the number is negative.
 
-        Example:
+        Examples:
             >>> import pyrs
             >>> pyrs.just(1, 2).replay().auto_connect().collect()
             [1, 2]
@@ -104,7 +104,7 @@ class ConnectableStream(Stream[T_co]):
             TypeError: an argument is not what it should be.
             ValueError: subscribers is less than 1, or the seconds are negative or not finite.
 
-        Example:
+        Examples:
             >>> import pyrs
             >>> shared = pyrs.just(1, 2).publish().ref_count()
             >>> shared.collect(), shared.collect()

@@ -20,7 +20,7 @@ R = TypeVar("R")
 
 
 class Family(Publisher[T_co]):
-    """A part of :class:`pyrs.Stream`: the methods of one family of operators.
+    """A part of ``pyrs.Stream``: the methods of one family of operators.
 
     A method checks nothing and does nothing by itself: it makes the operator and puts it behind ``source``.
     """

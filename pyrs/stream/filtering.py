@@ -26,8 +26,6 @@ class Filtering(Family[T_co]):
     def filter(self, predicate: Callable[[T_co], object]) -> Stream[T_co]:
         """Let the elements pass for which the predicate is true.
 
-        ::
-
             ---1---2---3---4---|
             filter(is_even)
             -------2-------4---|
@@ -38,7 +36,7 @@ class Filtering(Family[T_co]):
         Raises:
             TypeError: the predicate cannot be called.
 
-        Example:
+        Examples:
             >>> import pyrs
             >>> pyrs.range(6).filter(lambda n: n % 2).collect()
             [1, 3, 5]
@@ -47,8 +45,6 @@ class Filtering(Family[T_co]):
 
     def take(self, count: int) -> Stream[T_co]:
         """Let the first elements pass, then complete and cancel upstream.
-
-        ::
 
             ---1---2---3---4---
             take(2)
@@ -61,7 +57,7 @@ class Filtering(Family[T_co]):
             TypeError: the count is not an integer.
             ValueError: it is negative.
 
-        Example:
+        Examples:
             >>> import pyrs
             >>> from itertools import count
             >>> pyrs.from_iterable(count()).take(3).collect()
@@ -71,8 +67,6 @@ class Filtering(Family[T_co]):
 
     def of_type(self, cls: type[R]) -> Stream[R]:
         """Let the instances of a class pass.
-
-        ::
 
             ---1---"a"---2---|
             of_type(str)
@@ -86,7 +80,7 @@ class Filtering(Family[T_co]):
         Raises:
             TypeError: it is not a class.
 
-        Example:
+        Examples:
             >>> import pyrs
             >>> pyrs.just(1, "a", 2).of_type(int).collect()
             [1, 2]
@@ -95,8 +89,6 @@ class Filtering(Family[T_co]):
 
     def take_while(self, predicate: Callable[[T_co], object], *, inclusive: bool = False) -> Stream[T_co]:
         """Let elements pass as long as the predicate is true, then complete and cancel upstream.
-
-        ::
 
             ---1---2---3---4---
             take_while(is_below_3)
@@ -112,7 +104,7 @@ class Filtering(Family[T_co]):
         Raises:
             TypeError: the predicate cannot be called.
 
-        Example:
+        Examples:
             >>> import pyrs
             >>> pyrs.range(9).take_while(lambda n: n < 2).collect()
             [0, 1]
@@ -123,8 +115,6 @@ class Filtering(Family[T_co]):
 
     def take_last(self, count: int) -> Stream[T_co]:
         """Let the last elements pass, when upstream has completed.
-
-        ::
 
             ---1---2---3---4---|
             take_last(2)
@@ -138,7 +128,7 @@ class Filtering(Family[T_co]):
             TypeError: the count is not an integer.
             ValueError: it is negative.
 
-        Example:
+        Examples:
             >>> import pyrs
             >>> pyrs.range(9).take_last(2).collect()
             [7, 8]
@@ -147,8 +137,6 @@ class Filtering(Family[T_co]):
 
     def skip(self, count: int) -> Stream[T_co]:
         """Pass over the first elements.
-
-        ::
 
             ---1---2---3---4---|
             skip(2)
@@ -161,7 +149,7 @@ class Filtering(Family[T_co]):
             TypeError: the count is not an integer.
             ValueError: it is negative.
 
-        Example:
+        Examples:
             >>> import pyrs
             >>> pyrs.range(5).skip(3).collect()
             [3, 4]
@@ -170,8 +158,6 @@ class Filtering(Family[T_co]):
 
     def skip_while(self, predicate: Callable[[T_co], object]) -> Stream[T_co]:
         """Pass over elements as long as the predicate is true. After that it is not asked any more.
-
-        ::
 
             ---1---2---3---1---|
             skip_while(is_below_3)
@@ -183,7 +169,7 @@ class Filtering(Family[T_co]):
         Raises:
             TypeError: the predicate cannot be called.
 
-        Example:
+        Examples:
             >>> import pyrs
             >>> pyrs.just(1, 2, 3, 1).skip_while(lambda n: n < 3).collect()
             [3, 1]
@@ -193,15 +179,13 @@ class Filtering(Family[T_co]):
     def ignore_elements(self) -> Stream[NoReturn]:
         """Let the end pass, or the error, and no element.
 
-        ::
-
             ---1---2---3---|
             ignore_elements()
             ---------------|
 
         Requests everything as soon as anything is demanded, and holds nothing.
 
-        Example:
+        Examples:
             >>> import pyrs
             >>> pyrs.range(3).ignore_elements().collect()
             []
@@ -210,8 +194,6 @@ class Filtering(Family[T_co]):
 
     def distinct(self, key: Callable[[T_co], object] | None = None) -> Stream[T_co]:
         """Let each element pass the first time that it comes.
-
-        ::
 
             ---1---2---1---3---|
             distinct()
@@ -227,7 +209,7 @@ class Filtering(Family[T_co]):
         Raises:
             TypeError: the key cannot be called.
 
-        Example:
+        Examples:
             >>> import pyrs
             >>> pyrs.just("a", "B", "b").distinct(str.lower).collect()
             ['a', 'B']
@@ -238,8 +220,6 @@ class Filtering(Family[T_co]):
         self, key: Callable[[T_co], K] | None = None, *, comparer: Callable[[K, K], object] | None = None
     ) -> Stream[T_co]:
         """Let the elements pass that differ from the one that passed before.
-
-        ::
 
             ---1---1---2---1---|
             distinct_until_changed()
@@ -255,7 +235,7 @@ class Filtering(Family[T_co]):
         Raises:
             TypeError: one of them cannot be called.
 
-        Example:
+        Examples:
             >>> import pyrs
             >>> pyrs.just(1, 1, 2, 1).distinct_until_changed().collect()
             [1, 2, 1]

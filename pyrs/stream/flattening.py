@@ -37,8 +37,6 @@ class Flattening(Family[T_co]):
     ) -> Stream[R]:
         """Make a stream of each element, and let the elements of all those pass as they come.
 
-        ::
-
             ---1-------2-------|
             flat_map(lambda n: two elements, 10 n and 10 n + 1)
             ---10---11-20---21-|
@@ -68,7 +66,7 @@ class Flattening(Family[T_co]):
 
         Rules: 1.1, 1.3, 1.4; what the function returns is no Publisher: the stream fails with a TypeError.
 
-        Example:
+        Examples:
             >>> import pyrs
             >>> pyrs.just("ab", "cd").flat_map(pyrs.from_iterable).collect()
             ['a', 'b', 'c', 'd']
@@ -79,8 +77,6 @@ class Flattening(Family[T_co]):
 
     def concat_map(self, function: Callable[[T_co], Inner[R]], *, prefetch: int = 32) -> Stream[R]:
         """Make a stream of each element, and pass those on one after the other.
-
-        ::
 
             ---1-2-----------------|
             concat_map(lambda n: two elements, 10 n and 10 n + 1)
@@ -103,7 +99,7 @@ class Flattening(Family[T_co]):
 
         Rules: 1.1, 1.3, 1.4; what the function returns is no Publisher: the stream fails with a TypeError.
 
-        Example:
+        Examples:
             >>> import pyrs
             >>> pyrs.range(1, 4).concat_map(lambda n: pyrs.from_iterable([n] * n)).collect()
             [1, 2, 2, 3, 3, 3]
@@ -114,8 +110,6 @@ class Flattening(Family[T_co]):
 
     def switch_map(self, function: Callable[[T_co], Inner[R]], *, prefetch: int = 32) -> Stream[R]:
         """Make a stream of each element and pass that on until the next element comes.
-
-        ::
 
             ---1---------2---------|
             switch_map(lambda n: three elements, 10 n to 10 n + 2)
@@ -140,7 +134,7 @@ class Flattening(Family[T_co]):
 
         Rules: 1.1, 1.3, 1.4; what the function returns is no Publisher: the stream fails with a TypeError.
 
-        Example:
+        Examples:
             >>> import pyrs
             >>> pyrs.just("never", "b").switch_map(lambda s: pyrs.never() if s == "never" else pyrs.just(s)).collect()
             ['b']

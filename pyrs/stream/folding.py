@@ -29,15 +29,13 @@ class Folding(Family[T_co]):
     def to_list(self) -> Single[list[T_co]]:
         """Gather all elements in a list.
 
-        ::
-
             ---1---2---3---|
             to_list()
             ---------------[1, 2, 3]|
 
         Requests everything; the list grows with the stream. ``collect()`` returns the list itself.
 
-        Example:
+        Examples:
             >>> import pyrs
             >>> pyrs.range(3).to_list().block()
             [0, 1, 2]
@@ -47,15 +45,13 @@ class Folding(Family[T_co]):
     def count(self) -> Single[int]:
         """Count the elements.
 
-        ::
-
             ---1---2---3---|
             count()
             ---------------3|
 
         Requests everything and holds nothing.
 
-        Example:
+        Examples:
             >>> import pyrs
             >>> pyrs.range(10).filter(lambda n: n % 2).count().block()
             5
@@ -69,8 +65,6 @@ class Folding(Family[T_co]):
     def reduce(self, function: Callable[[Any, Any], Any], initial: Any = MISSING) -> Single[Any]:
         """Fold all elements to one value, as ``functools.reduce`` does.
 
-        ::
-
             ---1---2---3---|
             reduce(add)
             ---------------6|
@@ -81,13 +75,13 @@ class Folding(Family[T_co]):
         Args:
             function: called with the value before and the element; returns the next value.
             initial: the value to begin with. Without one the first element is that, and an empty stream fails with
-                :class:`pyrs.NoElement`.
+                ``pyrs.NoElement``.
 
         Raises:
             TypeError: the function cannot be called.
             NullSignal: the initial value is None.
 
-        Example:
+        Examples:
             >>> import pyrs
             >>> from operator import add
             >>> pyrs.range(5).reduce(add).block()
@@ -100,8 +94,6 @@ class Folding(Family[T_co]):
     def to_set(self) -> Single[set[T_co]]:
         """Gather all elements in a set.
 
-        ::
-
             ---1---2---1---|
             to_set()
             ---------------{1, 2}|
@@ -109,7 +101,7 @@ class Folding(Family[T_co]):
         Requests everything; the set grows with the stream. An element that cannot be hashed ends the stream with a
         TypeError.
 
-        Example:
+        Examples:
             >>> import pyrs
             >>> pyrs.just(1, 2, 1).to_set().block()
             {1, 2}
@@ -122,8 +114,6 @@ class Folding(Family[T_co]):
     def to_dict(self, key: Callable[[T_co], K], value: Callable[[T_co], V]) -> Single[dict[K, V]]: ...
     def to_dict(self, key: Callable[[T_co], Any], value: Callable[[T_co], Any] | None = None) -> Single[dict[Any, Any]]:
         """Gather all elements in a dict. Of several with the same key the last one stays.
-
-        ::
 
             ---"a"---"bc"---|
             to_dict(len)
@@ -139,7 +129,7 @@ class Folding(Family[T_co]):
         Raises:
             TypeError: one of them cannot be called.
 
-        Example:
+        Examples:
             >>> import pyrs
             >>> pyrs.just("a", "bc").to_dict(len).block()
             {1: 'a', 2: 'bc'}
@@ -153,8 +143,6 @@ class Folding(Family[T_co]):
     def first(self, *, default: Any = MISSING) -> Single[Any]:
         """Pick the first element, and cancel upstream.
 
-        ::
-
             ---1---2---
             first()
             ---1|
@@ -162,12 +150,12 @@ class Folding(Family[T_co]):
         Requests 1 from upstream, and never more.
 
         Args:
-            default: what an empty stream gives. Without one it fails with :class:`pyrs.NoElement`.
+            default: what an empty stream gives. Without one it fails with ``pyrs.NoElement``.
 
         Raises:
             NullSignal: the default is None, which is not an element.
 
-        Example:
+        Examples:
             >>> import pyrs
             >>> pyrs.range(5).first().block()
             0
@@ -183,8 +171,6 @@ class Folding(Family[T_co]):
     def last(self, *, default: Any = MISSING) -> Single[Any]:
         """Pick the last element.
 
-        ::
-
             ---1---2---|
             last()
             -----------2|
@@ -192,12 +178,12 @@ class Folding(Family[T_co]):
         Requests everything and holds one element.
 
         Args:
-            default: what an empty stream gives. Without one it fails with :class:`pyrs.NoElement`.
+            default: what an empty stream gives. Without one it fails with ``pyrs.NoElement``.
 
         Raises:
             NullSignal: the default is None, which is not an element.
 
-        Example:
+        Examples:
             >>> import pyrs
             >>> pyrs.range(5).last().block()
             4
@@ -211,8 +197,6 @@ class Folding(Family[T_co]):
     def element_at(self, index: int, *, default: Any = MISSING) -> Single[Any]:
         """Pick the element of this number, counted from 0, and cancel upstream.
 
-        ::
-
             ---1---2---3---
             element_at(1)
             -------2|
@@ -221,14 +205,14 @@ class Folding(Family[T_co]):
 
         Args:
             index: the number of the element.
-            default: what a shorter stream gives. Without one it fails with :class:`pyrs.NoElement`.
+            default: what a shorter stream gives. Without one it fails with ``pyrs.NoElement``.
 
         Raises:
             TypeError: the index is not an integer.
             ValueError: it is negative.
             NullSignal: the default is None, which is not an element.
 
-        Example:
+        Examples:
             >>> import pyrs
             >>> pyrs.just("a", "b", "c").element_at(1).block()
             'b'
@@ -237,8 +221,6 @@ class Folding(Family[T_co]):
 
     def default_if_empty(self, value: R) -> Stream[T_co | R]:
         """Pass all elements on, or the value if there are none.
-
-        ::
 
             ---|
             default_if_empty(0)
@@ -250,7 +232,7 @@ class Folding(Family[T_co]):
         Raises:
             NullSignal: the value is None.
 
-        Example:
+        Examples:
             >>> import pyrs
             >>> pyrs.empty().default_if_empty(0).collect()
             [0]
@@ -259,8 +241,6 @@ class Folding(Family[T_co]):
 
     def any(self, predicate: Callable[[T_co], object]) -> Single[bool]:
         """Say whether the predicate is true of an element. The first one decides, and upstream is cancelled.
-
-        ::
 
             ---1---2---3---
             any(is_even)
@@ -272,7 +252,7 @@ class Folding(Family[T_co]):
         Raises:
             TypeError: the predicate cannot be called.
 
-        Example:
+        Examples:
             >>> import pyrs
             >>> pyrs.range(5).any(lambda n: n > 3).block()
             True
@@ -281,8 +261,6 @@ class Folding(Family[T_co]):
 
     def all(self, predicate: Callable[[T_co], object]) -> Single[bool]:
         """Say whether the predicate is true of every element. The first of which it is not decides.
-
-        ::
 
             ---1---2---3---
             all(is_odd)
@@ -294,7 +272,7 @@ class Folding(Family[T_co]):
         Raises:
             TypeError: the predicate cannot be called.
 
-        Example:
+        Examples:
             >>> import pyrs
             >>> pyrs.range(5).all(lambda n: n > 3).block()
             False

@@ -50,8 +50,6 @@ class Grouping(Family[T_co]):
     ) -> Stream[list[T_co]]:
         """Gather elements in lists: so many, or what comes in a time, or whichever is reached first.
 
-        ::
-
             ---1---2---3---4---5---|
             buffer(2)
             -------[1,2]---[3,4]---[5]|
@@ -83,7 +81,7 @@ class Grouping(Family[T_co]):
             TypeError: there is neither a count nor a time, or both ``skip`` and ``seconds``, or one of a wrong type.
             ValueError: one of them is less than 1, or the time is not positive and finite.
 
-        Example:
+        Examples:
             >>> import pyrs
             >>> pyrs.range(5).buffer(2).collect()
             [[0, 1], [2, 3], [4]]
@@ -122,8 +120,6 @@ class Grouping(Family[T_co]):
     ) -> Stream[Stream[T_co]]:
         """Cut the stream in streams: of so many elements each, or of what comes in a time, or whichever is first.
 
-        ::
-
             ---1---2---3---4---5---|
             window(2)
             ---o-------o-------o---|
@@ -160,7 +156,7 @@ class Grouping(Family[T_co]):
             TypeError: there is neither a count nor a time, or both ``skip`` and ``seconds``, or one of a wrong type.
             ValueError: one of them is less than 1, or the time is not positive and finite.
 
-        Example:
+        Examples:
             >>> import pyrs
             >>> [window.collect() for window in pyrs.range(5).window(2).collect()]
             [[0, 1], [2, 3], [4]]
@@ -193,8 +189,6 @@ class Grouping(Family[T_co]):
     ) -> Stream[GroupedStream[Any, Any]]:
         """Deal the elements out to streams, one for each key.
 
-        ::
-
             ---1---2---3---4---|
             group_by(is_even)
             ---o---o-----------|
@@ -210,7 +204,7 @@ class Grouping(Family[T_co]):
         are), or cancel those that you do not want. A group that was cancelled drops what it holds, and the next element
         of its key begins another. Nothing else is dropped.
 
-        More groups at a time than ``max_groups`` end the stream with :class:`pyrs.errors.BufferOverflow`; it is as many
+        More groups at a time than ``max_groups`` end the stream with ``pyrs.errors.BufferOverflow``; it is as many
         as ``flat_map`` reads at once by default. An error of upstream or of a function ends the groups, and then the
         stream of groups. Whoever cancels the stream of groups still gets the rest of those that he was given: upstream
         is cancelled when the last of them was. A group that nobody has read and nobody holds any more keeps nothing
@@ -227,7 +221,7 @@ class Grouping(Family[T_co]):
             TypeError: a function cannot be called, or a number is not an integer.
             ValueError: a number is less than 1.
 
-        Example:
+        Examples:
             >>> import pyrs
             >>> words = pyrs.just("to", "be", "not", "be")
             >>> groups = words.group_by(str).flat_map(lambda group: group.count().map(lambda n: (group.key, n)))

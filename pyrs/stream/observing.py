@@ -28,8 +28,6 @@ class Observing(Family[T_co]):
     def do_on_next(self, action: Callable[[T_co], object]) -> Stream[T_co]:
         """Call the action with each element, before it is handed on.
 
-        ::
-
             ---1---2---3---|
             do_on_next(print)
             ---1---2---3---|
@@ -39,7 +37,7 @@ class Observing(Family[T_co]):
         Raises:
             TypeError: the action cannot be called.
 
-        Example:
+        Examples:
             >>> import pyrs
             >>> pyrs.just(1, 2).do_on_next(print).collect()
             1
@@ -51,8 +49,6 @@ class Observing(Family[T_co]):
     def do_on_subscribe(self, action: Callable[[], object]) -> Stream[T_co]:
         """Call the action for each Subscriber, before its ``on_subscribe``.
 
-        ::
-
             do_on_subscribe(action)
             subscribe -> action() ---1---2---|
 
@@ -61,7 +57,7 @@ class Observing(Family[T_co]):
         Raises:
             TypeError: the action cannot be called.
 
-        Example:
+        Examples:
             >>> import pyrs
             >>> pyrs.just(1).do_on_subscribe(lambda: print("begins")).collect()
             begins
@@ -72,8 +68,6 @@ class Observing(Family[T_co]):
     def do_on_request(self, action: Callable[[int], object]) -> Stream[T_co]:
         """Call the action with each demand, before it is handed on.
 
-        ::
-
             do_on_request(print)
             request(2) -> print(2) ---1---2
 
@@ -83,7 +77,7 @@ class Observing(Family[T_co]):
         Raises:
             TypeError: the action cannot be called.
 
-        Example:
+        Examples:
             >>> import pyrs
             >>> _ = pyrs.range(9).do_on_request(print).subscribe(on_next=print, request=2)
             2
@@ -95,8 +89,6 @@ class Observing(Family[T_co]):
     def do_on_complete(self, action: Callable[[], object]) -> Stream[T_co]:
         """Call the action when the stream completes, before the Subscriber is told.
 
-        ::
-
             ---1---2---|
             do_on_complete(action)
             ---1---2---|    action()
@@ -106,7 +98,7 @@ class Observing(Family[T_co]):
         Raises:
             TypeError: the action cannot be called.
 
-        Example:
+        Examples:
             >>> import pyrs
             >>> pyrs.just(1).do_on_complete(lambda: print("all there")).collect()
             all there
@@ -116,8 +108,6 @@ class Observing(Family[T_co]):
 
     def do_on_error(self, action: Callable[[BaseException], object]) -> Stream[T_co]:
         """Call the action with the error when the stream fails, before the Subscriber is told.
-
-        ::
 
             ---1---X
             do_on_error(print)
@@ -129,7 +119,7 @@ class Observing(Family[T_co]):
         Raises:
             TypeError: the action cannot be called.
 
-        Example:
+        Examples:
             >>> import pyrs
             >>> pyrs.just("x").map(int).do_on_error(lambda error: print(type(error))).on_error_return(0).collect()
             <class 'ValueError'>
@@ -140,8 +130,6 @@ class Observing(Family[T_co]):
     def do_on_terminate(self, action: Callable[[], object]) -> Stream[T_co]:
         """Call the action when the stream completes or fails, before the Subscriber is told. Not after a cancel.
 
-        ::
-
             ---1---2---|
             do_on_terminate(action)
             ---1---2---|    action()
@@ -151,7 +139,7 @@ class Observing(Family[T_co]):
         Raises:
             TypeError: the action cannot be called.
 
-        Example:
+        Examples:
             >>> import pyrs
             >>> pyrs.just(1).do_on_terminate(lambda: print("over")).collect()
             over
@@ -161,8 +149,6 @@ class Observing(Family[T_co]):
 
     def do_on_cancel(self, action: Callable[[], object]) -> Stream[T_co]:
         """Call the action when the Subscriber, or an operator behind this one, cancels; before upstream is told.
-
-        ::
 
             ---1---2---3---
             do_on_cancel(action)
@@ -175,7 +161,7 @@ class Observing(Family[T_co]):
         Raises:
             TypeError: the action cannot be called.
 
-        Example:
+        Examples:
             >>> import pyrs
             >>> pyrs.range(9).do_on_cancel(lambda: print("enough")).take(2).collect()
             enough
@@ -185,8 +171,6 @@ class Observing(Family[T_co]):
 
     def finally_do(self, action: Callable[[], object]) -> Stream[T_co]:
         """Call the action once when it is over: after the end, the error or the cancel, whichever is first.
-
-        ::
 
             ---1---2---|
             finally_do(action)
@@ -200,7 +184,7 @@ class Observing(Family[T_co]):
         Raises:
             TypeError: the action cannot be called.
 
-        Example:
+        Examples:
             >>> import pyrs
             >>> _ = pyrs.just(1).finally_do(lambda: print("closed")).subscribe(on_next=print)
             1
@@ -211,8 +195,6 @@ class Observing(Family[T_co]):
     def checkpoint(self, name: str | None = None) -> Stream[T_co]:
         """Have every error that passes here say so, in a note that is printed below its traceback.
 
-        ::
-
             ---1---X
             checkpoint("orders")
             ---1---X    passed checkpoint 'orders' at shop.py:12
@@ -222,7 +204,7 @@ class Observing(Family[T_co]):
         Raises:
             TypeError: the name is not a string.
 
-        Example:
+        Examples:
             >>> import pyrs
             >>> def show(error):
             ...     print(error.__notes__[-1].partition(" at ")[0])
@@ -233,8 +215,6 @@ class Observing(Family[T_co]):
 
     def log(self, name: str | None = None, *, logger: Logger | None = None, level: int = 20) -> Stream[T_co]:
         """Write a log record for each signal, request and cancel.
-
-        ::
 
             ---1---2---|
             log("numbers")
@@ -251,7 +231,7 @@ class Observing(Family[T_co]):
         Raises:
             TypeError: an argument is of the wrong type.
 
-        Example:
+        Examples:
             >>> import logging, sys
             >>> import pyrs
             >>> logger = logging.getLogger("example")
@@ -272,8 +252,6 @@ class Observing(Family[T_co]):
     ) -> Stream[T_co]:
         """Show how far the stream has come: by tqdm where that is installed, else in lines on stderr.
 
-        ::
-
             ---1---2---3---|
             progress(total=3)
             ---1---2---3---|    3/3 [00:00<00:00, 512.00 elements/s]
@@ -291,7 +269,7 @@ class Observing(Family[T_co]):
             TypeError: an argument is of the wrong type.
             ValueError: total is negative.
 
-        Example:
+        Examples:
             >>> import io, pyrs
             >>> file = io.StringIO()
             >>> pyrs.range(3).progress(total=3, description="numbers", file=file).collect()
@@ -304,8 +282,6 @@ class Observing(Family[T_co]):
     def metrics(self, metrics: Metrics) -> Stream[T_co]:
         """Count subscriptions, demand, elements and ends.
 
-        ::
-
             ---1---2---|
             metrics(counters)
             ---1---2---|    counters.elements == 2
@@ -313,12 +289,12 @@ class Observing(Family[T_co]):
         Demand goes through unchanged. The counters may be shared by several streams and be read at any time.
 
         Args:
-            metrics: the counters, see :class:`pyrs.Metrics`.
+            metrics: the counters, see ``pyrs.Metrics``.
 
         Raises:
             TypeError: they are none.
 
-        Example:
+        Examples:
             >>> import pyrs
             >>> numbers = pyrs.Metrics("numbers")
             >>> stream = pyrs.range(3).metrics(numbers)

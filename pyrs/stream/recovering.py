@@ -36,8 +36,6 @@ class Recovering(Family[T_co]):
     ) -> Stream[T_co]:
         """Subscribe to this stream once more when it has failed.
 
-        ::
-
             ---1---X
                    ---1---2---|
             retry(1)
@@ -51,13 +49,13 @@ class Recovering(Family[T_co]):
             times: how often it is subscribed to again, so that there are ``times + 1`` attempts; None for no limit.
             when: which errors are retried: a type, a tuple of types, or a predicate. Others end the stream.
             backoff: how long to wait before each further attempt; None for not at all.
-            scheduler: where it waits, and on whose thread it subscribes after that; see :mod:`pyrs.schedulers`.
+            scheduler: where it waits, and on whose thread it subscribes after that; see ``pyrs.schedulers``.
 
         Raises:
             TypeError: an argument is of the wrong type.
             ValueError: times is negative.
 
-        Example:
+        Examples:
             >>> import pyrs
             >>> answers = iter([OSError("down"), OSError("down"), "up"])
             >>> def call():
@@ -73,8 +71,6 @@ class Recovering(Family[T_co]):
     def retry_when(self, function: Callable[[Stream[BaseException]], Publisher[Any]]) -> Stream[T_co]:
         """Subscribe to this stream once more whenever another Publisher says so.
 
-        ::
-
             ---1---X               X
                       ---1---2---X
             retry_when(lambda errors: errors.delay(3).take(1))
@@ -89,7 +85,7 @@ class Recovering(Family[T_co]):
         Raises:
             TypeError: the function cannot be called. At subscribe time: it returned no Publisher.
 
-        Example:
+        Examples:
             >>> import pyrs
             >>> failing = pyrs.just(1).concat(pyrs.error(OSError("down")))
             >>> failing.retry_when(lambda errors: errors.take(2)).collect()
@@ -99,8 +95,6 @@ class Recovering(Family[T_co]):
 
     def repeat(self, times: int | None = None, *, until: Callable[[], object] | None = None) -> Stream[T_co]:
         """Subscribe to this stream once more when it has completed.
-
-        ::
 
             ---1---2---|
                        ---1---2---|
@@ -118,7 +112,7 @@ class Recovering(Family[T_co]):
             TypeError: times is not an integer, or until cannot be called.
             ValueError: times is negative.
 
-        Example:
+        Examples:
             >>> import pyrs
             >>> pyrs.just("tick", "tack").repeat(1).collect()
             ['tick', 'tack', 'tick', 'tack']
@@ -129,8 +123,6 @@ class Recovering(Family[T_co]):
         self, fallback: Publisher[R] | Callable[[Any], Publisher[R]], kind: Kind = Exception
     ) -> Stream[T_co | R]:
         """Go on with another Publisher where this stream fails.
-
-        ::
 
             ---1---X
                    ---8---9---|
@@ -148,7 +140,7 @@ class Recovering(Family[T_co]):
         Raises:
             TypeError: fallback is neither a Publisher nor callable, or kind is neither of the three.
 
-        Example:
+        Examples:
             >>> import pyrs
             >>> pyrs.just("4", "x", "5").map(int).on_error_resume(pyrs.just(0), ValueError).collect()
             [4, 0]
@@ -161,8 +153,6 @@ class Recovering(Family[T_co]):
     def on_error_return(self, value: R, kind: Kind = Exception) -> Stream[T_co | R]: ...
     def on_error_return(self, value: Any, kind: Kind = Exception) -> Stream[Any]:
         """Give one last element where this stream fails, and complete.
-
-        ::
 
             ---1---X
             on_error_return(0)
@@ -178,7 +168,7 @@ class Recovering(Family[T_co]):
             NullSignal: the value is None. What the function returns is looked at when it comes.
             TypeError: kind is neither of the three.
 
-        Example:
+        Examples:
             >>> import pyrs
             >>> pyrs.just(2, 0).map(lambda n: 6 // n).on_error_return(-1, ZeroDivisionError).collect()
             [3, -1]
@@ -187,8 +177,6 @@ class Recovering(Family[T_co]):
 
     def on_error_map(self, function: Callable[[Any], BaseException], kind: Kind = Exception) -> Stream[T_co]:
         """Change the error that ends this stream into the one that the function returns for it.
-
-        ::
 
             ---1---X
             on_error_map(function)
@@ -203,7 +191,7 @@ class Recovering(Family[T_co]):
         Raises:
             TypeError: the function cannot be called, or kind is neither of the three.
 
-        Example:
+        Examples:
             >>> import pyrs
             >>> failing = pyrs.error(KeyError("name")).on_error_map(lambda error: ValueError(f"no {error}"))
             >>> _ = failing.subscribe(on_error=print)

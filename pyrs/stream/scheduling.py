@@ -24,8 +24,6 @@ class Scheduling(Family[T_co]):
     def publish_on(self, scheduler: Scheduler, prefetch: int = 256) -> Stream[T_co]:
         """Signal everything behind this operator on the scheduler.
 
-        ::
-
             ---1---2---3---|     on the source's thread
             publish_on(schedulers.single())
             ----1---2---3---|    on the scheduler's
@@ -52,7 +50,7 @@ class Scheduling(Family[T_co]):
 
         Rules: 1.3, 1.7, 2.2, 3.4.
 
-        Example:
+        Examples:
             >>> import pyrs, threading
             >>> from pyrs import schedulers
             >>> work = schedulers.single("work")
@@ -66,8 +64,6 @@ class Scheduling(Family[T_co]):
 
     def subscribe_on(self, scheduler: Scheduler) -> Stream[T_co]:
         """Subscribe to what is before this operator, and request from it, on the scheduler.
-
-        ::
 
             subscribe, request(n)                on any thread
             subscribe_on(schedulers.pool())
@@ -93,7 +89,7 @@ class Scheduling(Family[T_co]):
 
         Rules: 1.3, 1.7, 3.4.
 
-        Example:
+        Examples:
             >>> import pyrs
             >>> from pyrs import schedulers
             >>> work = schedulers.single()

@@ -29,8 +29,6 @@ class Sharing(Family[T_co]):
     def publish(self, prefetch: int = 256) -> ConnectableStream[T_co]:
         """Let several Subscribers share one subscription, which begins with ``connect()``.
 
-        ::
-
             ---1---2---3---|
             publish()
             ---1---2---3---|
@@ -51,7 +49,7 @@ class Sharing(Family[T_co]):
             TypeError: the prefetch is not an integer.
             ValueError: it is less than 1.
 
-        Example:
+        Examples:
             >>> import pyrs
             >>> numbers = pyrs.range(3).publish()
             >>> total = []
@@ -66,8 +64,6 @@ class Sharing(Family[T_co]):
     def share(self) -> Stream[T_co]:
         """Share one subscription as long as there is a Subscriber: ``publish().ref_count()``.
 
-        ::
-
             ---1---2---3---|
             share()
             ---1---2---3---|
@@ -77,7 +73,7 @@ class Sharing(Family[T_co]):
         anew, also after the end. Demand is that of ``publish``: the slowest Subscriber **slows** all. Over a
         synchronous source the first Subscriber may have had everything before the second comes.
 
-        Example:
+        Examples:
             >>> import pyrs
             >>> from pyrs import sinks
             >>> sink = sinks.multicast_best_effort()
@@ -106,8 +102,6 @@ class Sharing(Family[T_co]):
     ) -> ConnectableStream[T_co]:
         """Share one subscription, and give each Subscriber first what came before it.
 
-        ::
-
             ---1---2---3---|
             replay(1)
             ---1---2---3---|
@@ -133,7 +127,7 @@ class Sharing(Family[T_co]):
             TypeError: an argument is not what it should be.
             ValueError: the limit or the prefetch is less than 1, or the seconds are not positive and finite.
 
-        Example:
+        Examples:
             >>> import pyrs
             >>> letters = pyrs.just("a", "b", "c").replay(2)
             >>> _ = letters.connect()
@@ -151,8 +145,6 @@ class Sharing(Family[T_co]):
         scheduler: Scheduler | None = None,
     ) -> Stream[T_co]:
         """Run the stream once, for the first Subscriber, and give later ones what it gave: ``replay().auto_connect()``.
-
-        ::
 
             ---1---2---3---|
             cache()
@@ -172,7 +164,7 @@ class Sharing(Family[T_co]):
             TypeError: an argument is not what it should be.
             ValueError: the limit or the prefetch is less than 1, or the seconds are not positive and finite.
 
-        Example:
+        Examples:
             >>> import pyrs
             >>> loaded = pyrs.from_iterable(print(n) or n for n in (1, 2)).cache()
             >>> loaded.collect(), loaded.collect()

@@ -34,7 +34,7 @@ class Single(Stream[T_co]):
             ValueError: timeout is negative or not finite.
             BaseException: what the stream failed with.
 
-        Example:
+        Examples:
             >>> import pyrs
             >>> pyrs.range(5).count().block()
             5

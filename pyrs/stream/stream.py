@@ -129,7 +129,7 @@ class Stream(
             NullSignal: there is neither a Subscriber nor a callable (1.9).
             TypeError: there are both, or one of them is not what it should be.
 
-        Example:
+        Examples:
             >>> import pyrs
             >>> _ = pyrs.range(5).subscribe(on_next=print, request=2)
             0
@@ -197,7 +197,7 @@ class Stream(
             ValueError: timeout is negative or not finite.
             BaseException: what the stream failed with.
 
-        Example:
+        Examples:
             >>> import asyncio, pyrs
             >>> pyrs.just("a", "b").for_each(print)
             a
@@ -231,7 +231,7 @@ class Stream(
             ValueError: timeout is negative or not finite.
             BaseException: what the stream failed with.
 
-        Example:
+        Examples:
             >>> import pyrs
             >>> pyrs.range(3).collect()
             [0, 1, 2]
@@ -254,7 +254,7 @@ class Stream(
             ValueError: timeout is negative or not finite, or prefetch is less than 1.
             BaseException: what the stream failed with.
 
-        Example:
+        Examples:
             >>> import pyrs
             >>> for word in pyrs.just("one", "two").to_iterable():
             ...     print(word)
@@ -282,7 +282,7 @@ class Stream(
             prefetch: how many elements are requested ahead of the loop; again when three quarters of them were used.
                 More than 1 pays where elements come from other threads: the loop is woken once for a batch.
 
-        Example:
+        Examples:
             >>> import asyncio, pyrs
             >>> async def main():
             ...     async with pyrs.range(10).iterate() as numbers:

@@ -35,8 +35,6 @@ class Timing(Family[T_co]):
     def sample(self, seconds: Seconds, *, scheduler: Scheduler | None = None) -> Stream[T_co]:
         """Let the latest element of each period pass: throttling by the last one.
 
-        ::
-
             --1-2----3-4-5--------6-|
             sample(5)
             -----2----5----------6|       a period without an element gives none
@@ -47,13 +45,13 @@ class Timing(Family[T_co]):
 
         Args:
             seconds: the period. The first begins with ``subscribe``.
-            scheduler: see :class:`Timing`.
+            scheduler: see ``Timing``.
 
         Raises:
             TypeError: seconds is no duration, or the scheduler none.
             ValueError: seconds is not finite and greater than 0.
 
-        Example:
+        Examples:
             >>> import pyrs
             >>> pyrs.range(100).sample(60).collect()
             [99]
@@ -62,8 +60,6 @@ class Timing(Family[T_co]):
 
     def throttle(self, seconds: Seconds, *, scheduler: Scheduler | None = None) -> Stream[T_co]:
         """Let an element pass, and then none for so long: throttling by the first one.
-
-        ::
 
             --1-2----3-4-5----6-|
             throttle(5)
@@ -74,13 +70,13 @@ class Timing(Family[T_co]):
 
         Args:
             seconds: for so long nothing passes after an element did.
-            scheduler: whose clock counts; see :class:`Timing`.
+            scheduler: whose clock counts; see ``Timing``.
 
         Raises:
             TypeError: seconds is no duration, or the scheduler none.
             ValueError: seconds is not finite and greater than 0.
 
-        Example:
+        Examples:
             >>> import pyrs
             >>> pyrs.range(100).throttle(60).collect()
             [0]
@@ -89,8 +85,6 @@ class Timing(Family[T_co]):
 
     def debounce(self, seconds: Seconds, *, scheduler: Scheduler | None = None) -> Stream[T_co]:
         """Let an element pass when no other has followed it for so long.
-
-        ::
 
             --1-2-3-----------4-----|
             debounce(5)
@@ -102,13 +96,13 @@ class Timing(Family[T_co]):
 
         Args:
             seconds: how long it has to be quiet.
-            scheduler: see :class:`Timing`.
+            scheduler: see ``Timing``.
 
         Raises:
             TypeError: seconds is no duration, or the scheduler none.
             ValueError: seconds is not finite and greater than 0.
 
-        Example:
+        Examples:
             >>> import pyrs
             >>> pyrs.range(100).debounce(60).collect()
             [99]
@@ -117,8 +111,6 @@ class Timing(Family[T_co]):
 
     def delay(self, seconds: Seconds, *, prefetch: int = 256, scheduler: Scheduler | None = None) -> Stream[T_co]:
         """Shift every signal by so long: elements, the end, and an error, all in their order.
-
-        ::
 
             --1-2---3|
             delay(4)
@@ -130,13 +122,13 @@ class Timing(Family[T_co]):
         Args:
             seconds: by how much.
             prefetch: the most elements that are held; more are asked for when three quarters were handed on.
-            scheduler: where the signals come from; see :class:`Timing`.
+            scheduler: where the signals come from; see ``Timing``.
 
         Raises:
             TypeError: seconds is no duration, or the scheduler none.
             ValueError: seconds is negative or not finite, or prefetch less than 1.
 
-        Example:
+        Examples:
             >>> import pyrs
             >>> pyrs.just(1, 2).delay(0.001).collect()
             [1, 2]
@@ -146,8 +138,6 @@ class Timing(Family[T_co]):
     def delay_subscription(self, seconds: Seconds, *, scheduler: Scheduler | None = None) -> Stream[T_co]:
         """Subscribe to what is before this operator so much later.
 
-        ::
-
             --1-2---3|               from when it is subscribed to
             delay_subscription(4)
             ------1-2---3|
@@ -156,13 +146,13 @@ class Timing(Family[T_co]):
 
         Args:
             seconds: how long it waits.
-            scheduler: where it subscribes; see :class:`Timing`.
+            scheduler: where it subscribes; see ``Timing``.
 
         Raises:
             TypeError: seconds is no duration, or the scheduler none.
             ValueError: seconds is negative or not finite.
 
-        Example:
+        Examples:
             >>> import pyrs
             >>> pyrs.just(1, 2).delay_subscription(0.001).collect()
             [1, 2]
@@ -179,8 +169,6 @@ class Timing(Family[T_co]):
     ) -> Stream[T_co | R]:
         """Fail, or go on with another stream, when the next element or the end does not come in time.
 
-        ::
-
             --1-2-----------3---|
             timeout(5)
             --1-2----X                 a StreamTimeout, which is a TimeoutError
@@ -195,13 +183,13 @@ class Timing(Family[T_co]):
             seconds: how long an element may take.
             first: how long the first one may take; ``seconds`` when None.
             fallback: subscribed to in place of the error, without a timeout, for what is still demanded.
-            scheduler: see :class:`Timing`.
+            scheduler: see ``Timing``.
 
         Raises:
             TypeError: seconds or first is no duration, the fallback no Publisher, or the scheduler none.
             ValueError: seconds or first is not finite and greater than 0.
 
-        Example:
+        Examples:
             >>> import pyrs
             >>> pyrs.never().timeout(0.001, fallback=pyrs.just("nothing came")).collect()
             ['nothing came']

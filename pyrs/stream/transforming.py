@@ -38,8 +38,6 @@ class Transforming(Family[T_co]):
     ) -> Stream[Any]:
         """Change each element into what the function returns for it; a coroutine function is awaited.
 
-        ::
-
             ---1---2---3---|
             map(str)
             --"1"-"2"-"3"--|
@@ -62,7 +60,7 @@ class Transforming(Family[T_co]):
             TypeError: the function cannot be called, or a concurrency was given and it is no coroutine function.
             ValueError: the concurrency is less than 1.
 
-        Example:
+        Examples:
             >>> import pyrs
             >>> pyrs.just(1, 2).map(lambda n: n * 10).collect()
             [10, 20]
@@ -87,8 +85,6 @@ class Transforming(Family[T_co]):
     def scan(self, function: Callable[[Any, Any], Any], initial: Any = MISSING) -> Stream[Any]:
         """Emit for each element what the function makes of all so far.
 
-        ::
-
             ---1---2---3---|
             scan(add)
             ---1---3---6---|
@@ -110,7 +106,7 @@ class Transforming(Family[T_co]):
             TypeError: the function cannot be called.
             NullSignal: the initial value is None.
 
-        Example:
+        Examples:
             >>> import pyrs
             >>> from operator import add
             >>> pyrs.just(1, 2, 3).scan(add).collect()
@@ -122,8 +118,6 @@ class Transforming(Family[T_co]):
 
     def with_index(self, start: int = 0) -> Stream[tuple[int, T_co]]:
         """Pair each element with its number, as ``enumerate`` does.
-
-        ::
 
             ---a------b------c------|
             with_index()
@@ -138,7 +132,7 @@ class Transforming(Family[T_co]):
             TypeError: it is not an integer.
             ValueError: it is negative.
 
-        Example:
+        Examples:
             >>> import pyrs
             >>> pyrs.just("a", "b").with_index(1).collect()
             [(1, 'a'), (2, 'b')]
@@ -148,16 +142,14 @@ class Transforming(Family[T_co]):
     def materialize(self) -> Stream[Notification[T_co]]:
         """Make an element of each signal: of elements, of the end, and of an error, after which the stream completes.
 
-        ::
-
             ---1---2---X
             materialize()
             ---1---2---X|    (Notifications)
 
         Demand goes through unchanged; the last notification waits until it is demanded. Only that one is held. For
-        :class:`pyrs.Notification` see there.
+        ``pyrs.Notification`` see there.
 
-        Example:
+        Examples:
             >>> import pyrs
             >>> pyrs.just(1).materialize().collect()
             [Notification.next(1), Notification.completed()]
@@ -167,8 +159,6 @@ class Transforming(Family[T_co]):
     def dematerialize(self: Transforming[Notification[R]]) -> Stream[R]:
         """Make the signals again of which ``materialize`` made elements, and cancel upstream at the end.
 
-        ::
-
             ---1---2---X|    (Notifications)
             dematerialize()
             ---1---2---X
@@ -176,7 +166,7 @@ class Transforming(Family[T_co]):
         Demand goes through unchanged: the end comes with the demand after the last element. Nothing is held. An element
         that is no Notification ends the stream with a TypeError.
 
-        Example:
+        Examples:
             >>> import pyrs
             >>> pyrs.just(1, 2).materialize().dematerialize().collect()
             [1, 2]
@@ -189,8 +179,6 @@ class Transforming(Family[T_co]):
     def transform(self, function: Callable[[Stream[T_co]], Publisher[R]]) -> Stream[R]: ...
     def transform(self, function: Callable[[Stream[T_co]], Publisher[Any]]) -> Stream[Any]:
         """Apply an operator of your own: a function that makes a Publisher of this stream.
-
-        ::
 
             ---1---2---3---|
             transform(lambda stream: stream.map(str).take(2))
@@ -205,7 +193,7 @@ class Transforming(Family[T_co]):
         Raises:
             TypeError: the function cannot be called, or returned no Publisher.
 
-        Example:
+        Examples:
             >>> import pyrs
             >>> def average_of(count):
             ...     return lambda stream: stream.buffer(count).map(lambda some: sum(some) / len(some))

@@ -23,7 +23,7 @@ def as_test_case(verification: type[Verification], referee: Referee | None = Non
         verification: what to run.
         referee: who judges, such as a `JavaReferee`; None for the port in Python.
 
-    Example:
+    Examples:
         >>> import pyrs
         >>> from pyrs.tck import PublisherVerification
         >>> class RangeVerification(PublisherVerification[int]):

@@ -89,7 +89,7 @@ class TestEnvironment:
             thread that asks, without a deadline: for debuggers.
         debug: print every signal.
 
-    Example:
+    Examples:
         >>> TestEnvironment(timeout=0.25)
         TestEnvironment(timeout=0.25, no_signals_timeout=0.1, reference_timeout=1, hook_timeout=2, deadline=15)
     """

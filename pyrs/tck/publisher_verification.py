@@ -24,7 +24,7 @@ class PublisherVerification(
     Write a subclass that defines `create_publisher`. The 38 tests have the names that they have in the Java kit; those
     that begin with ``beyond_`` check rules that the Java kit does not.
 
-    Example:
+    Examples:
         >>> import pyrs
         >>> class RangeVerification(PublisherVerification[int]):
         ...     def create_publisher(self, elements):

@@ -102,7 +102,7 @@ def verify(verification: type[Verification]) -> Report:
 
     The names and kinds of the tests that ran are compared with the Java kit's, and every difference is a problem.
 
-    Example:
+    Examples:
         >>> import pyrs
         >>> from pyrs.tck import PublisherVerification
         >>> class EmptyVerification(PublisherVerification[int]):

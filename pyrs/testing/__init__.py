@@ -1,16 +1,14 @@
 """For tests: Publishers that do as they are told, Subscribers that record, and scripts of what has to come.
 
-=====================  ===============================================================================
-``TestPublisher``      signals what the test says, and breaks a rule where the test wants that
-``Violation``          the rules that it can break, by name
-``TestSubscriber``     records what it is told, waits with deadlines, knows the rules of its Publisher
-``StepVerifier``       what a Publisher has to signal, step by step, in real or in virtual time
-``DroppedAssertions``  what was dropped while a verification ran
-=====================  ===============================================================================
+- ``TestPublisher``: emits the signals that the test chooses, and violates a rule on request.
+- ``Violation``: the rules that it can violate, by name.
+- ``TestSubscriber``: records signals, waits with deadlines, checks the rules of its Publisher.
+- ``StepVerifier``: verifies a Publisher's signals step by step, in real or in virtual time.
+- ``DroppedAssertions``: asserts on the elements and errors that were dropped during a verification.
 
 ``import pyrs`` loads nothing of this.
 
-Example:
+Examples:
     >>> import pyrs
     >>> seconds = StepVerifier.create(pyrs.just(1, 2)).expect_next(1, 2).verify_complete()
 """

@@ -21,7 +21,7 @@ class _Overlap:
 def hold() -> None:
     """Stay here if this thread brings the first of two signals that are to overlap; otherwise return at once.
 
-    :class:`~pyrs.testing.TestSubscriber` and :class:`~pyrs.testing.StepVerifier` call this in ``on_next``.
+    ``TestSubscriber`` and ``StepVerifier`` call this in ``on_next``.
     """
     overlap: _Overlap | None = getattr(_mine, "overlap", None)
     if overlap is not None and not overlap.held:

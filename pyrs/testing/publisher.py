@@ -46,7 +46,7 @@ class TestPublisher(Publisher[T], Generic[T]):
 
     Rules: 1.1, 1.3, 1.7, 1.8, 1.9, 2.13, 3.3, 3.6, 3.7, 3.8, 3.9; each as long as no violation says otherwise.
 
-    Example:
+    Examples:
         >>> from pyrs.testing import TestSubscriber
         >>> publisher, subscriber = TestPublisher(), TestSubscriber(2)
         >>> publisher.stream().map(str).subscribe(subscriber)

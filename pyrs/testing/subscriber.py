@@ -48,7 +48,7 @@ class TestSubscriber(Subscriber[T], Generic[T]):
 
     Rules: 2.1, 2.3, 2.5, 2.13.
 
-    Example:
+    Examples:
         >>> import pyrs
         >>> subscriber = TestSubscriber()
         >>> pyrs.range(3).subscribe(subscriber)

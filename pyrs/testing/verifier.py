@@ -35,10 +35,10 @@ class StepVerifier(Generic[T]):
     Demand: what ``create`` was told to request, everything by default, and what ``then_request`` adds. Nothing is
     dropped; up to 100,000 signals may wait for a step.
 
-    Made by :meth:`create` or :meth:`with_virtual_time`. The last step says how it ends: ``expect_complete``,
+    Made by ``create`` or ``with_virtual_time``. The last step says how it ends: ``expect_complete``,
     ``expect_error``, ``expect_timeout`` or, at any place, ``then_cancel``. A verifier may be used again.
 
-    Example:
+    Examples:
         >>> import pyrs
         >>> verifier = StepVerifier.create(pyrs.range(5), request=2).expect_next(0, 1)
         >>> _ = verifier.then_request(9).expect_next_count(2).expect_next_matches(lambda n: n == 4).verify_complete()
@@ -81,9 +81,9 @@ class StepVerifier(Generic[T]):
         Args:
             factory: makes the Publisher; called by each ``verify``, and subscribed to, with a new
                 ``pyrs.schedulers.VirtualTime`` in use. ``then_await`` and ``expect_no_event`` move its clock.
-            request: as for :meth:`create`.
+            request: as for ``create``.
 
-        Example:
+        Examples:
             >>> import pyrs
             >>> from pyrs import schedulers
             >>> def an_hour_later():

@@ -1,6 +1,6 @@
 """Gateways: how control calls reach a JVM, through the Py4J gateway that a Spark driver has, or JPype in this process.
 
-``py4j`` is imported in :mod:`pyrs.jvm.gateways.py4j` alone and ``jpype`` in :mod:`pyrs.jvm.gateways.jpype` alone, each
+``py4j`` is imported in ``pyrs.jvm.gateways.py4j`` alone and ``jpype`` in ``pyrs.jvm.gateways.jpype`` alone, each
 when the first gateway of its kind is asked for: ``pyrs.jvm`` can be imported where neither is installed.
 """
 

@@ -1,8 +1,8 @@
 """The seam between the bridge and the two carriers of control calls, Py4J and JPype.
 
 Control calls go from Python to Java only; signals never take this way, they cross on the link. Three protocols, from
-outside to inside: :class:`Gateway` is a JVM that we can reach, :class:`Control` is one ``io.pyrs.Bridge`` in it, and
-:class:`Java` is the handful of primitive calls that a carrier offers and that everything else here stands on.
+outside to inside: ``Gateway`` is a JVM that we can reach, ``Control`` is one ``io.pyrs.Bridge`` in it, and
+``Java`` is the handful of primitive calls that a carrier offers and that everything else here stands on.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class Control(Protocol):
     A Java object is typed ``object`` here: the carrier's own stand-in (Py4J's ``JavaObject``, JPype's ``JObject``).
     Calls that change something carry a request id of ours, since Py4J sends a command again when its connection was
     reset: the bridge answers a second arrival with the first one's result. Every method raises what
-    :meth:`Gateway.translate` makes of the carrier's exceptions: ``JavaError`` for a Throwable, ``JvmUnavailable`` for a
+    ``Gateway.translate`` makes of the carrier's exceptions: ``JavaError`` for a Throwable, ``JvmUnavailable`` for a
     gateway that does not answer.
     """
 
@@ -58,7 +58,7 @@ class Control(Protocol):
     def invoke(self, target: object, method: str, args: Sequence[object] = ()) -> object:
         """Call a method by name, inherited default methods and methods of non-public classes included.
 
-        A call from the main thread runs in Java on the thread of a worker (see :meth:`Gateway.shield`): what is
+        A call from the main thread runs in Java on the thread of a worker (see ``Gateway.shield``): what is
         kept for each thread there, such as Spark's job group, is not the main thread's.
         """
 

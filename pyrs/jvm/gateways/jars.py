@@ -43,7 +43,7 @@ def check_java(specification: str) -> None:
     Raises:
         JvmUnavailable: it is older than Java 11.
 
-    Example:
+    Examples:
         >>> check_java("17")
         >>> check_java("1.8")
         Traceback (most recent call last):

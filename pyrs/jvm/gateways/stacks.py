@@ -1,4 +1,4 @@
-"""A Throwable, read through a carrier, as a :class:`pyrs.errors.JavaError`."""
+"""A Throwable, read through a carrier, as a ``pyrs.errors.JavaError``."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def java_error(java: Java, throwable: object, depth: int = _DEPTH) -> JavaError:
 def parse_stack(text: str) -> tuple[Frame, ...]:
     r"""The frames of the first Throwable in a printed stack trace, its causes left out.
 
-    Example:
+    Examples:
         >>> parse_stack("a.B: sorry\n\tat java.base/java.util.Objects.requireNonNull(Objects.java:208)\n")
         (('java.util.Objects', 'requireNonNull', 'Objects.java', 208),)
     """

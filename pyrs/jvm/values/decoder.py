@@ -37,7 +37,7 @@ class _Unreadable:
 class ValueDecoder:
     r"""Reads the bytes of the value table as Python values. Not thread-safe: one belongs to one stream.
 
-    Example:
+    Examples:
         >>> ValueDecoder(references).decode(b"\x93\x01\xa1a\xc0")  # doctest: +SKIP
         [1, 'a', None]
     """

@@ -25,9 +25,9 @@ class ValueEncoder:
 
     Attributes:
         encode: value to bytes. This is the packer's own bound method, so that a plain element costs one call into C.
-            It may raise anything that :meth:`explain` makes a ConversionError of.
+            It may raise anything that ``explain`` makes a ConversionError of.
 
-    Example:
+    Examples:
         >>> ValueEncoder(references).encode([1, "a", None])  # doctest: +SKIP
         b'\x93\x01\xa1a\xc0'
     """

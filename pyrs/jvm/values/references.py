@@ -35,7 +35,7 @@ class References(Protocol):
         ...
 
     def disown(self, handle: int) -> None:
-        """Take one :meth:`own` back: the element that carried the handle never left."""
+        """Take one ``own`` back: the element that carried the handle never left."""
         ...
 
     def kind_of(self, value: object) -> int:

@@ -63,7 +63,7 @@ class JavaPublisher(JavaObject, Publisher[Any]):
 
 
 class JavaProbe(JavaObject):
-    """Java's WhiteboxSubscriberProbe; it has the methods of :class:`pyrs.tck.WhiteboxProbe`."""
+    """Java's WhiteboxSubscriberProbe; it has the methods of ``pyrs.tck.WhiteboxProbe``."""
 
     def register_on_subscribe(self, puppet: object) -> None:
         self.call("register_on_subscribe", self.scope.outgoing(puppet))
