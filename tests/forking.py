@@ -1,4 +1,4 @@
-"""A child made by fork(), which never goes on as a test run of its own."""
+"""Run code in a forked child process that never continues the test run."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from collections.abc import Callable
 
 
 def status_of_a_child(work: Callable[[], bool]) -> int:
-    """Runs the work in a child; 0 where it says so, 1 where it does not or raises, -14 where it never ends."""
+    """Run work in a child: 0 if it returns True, 1 if it returns False or raises, -14 if it does not finish."""
     child = os.fork()
     if child == 0:
-        signal.signal(signal.SIGALRM, signal.SIG_DFL)  # pytest's own handler would raise here
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)  # the handler of pytest-timeout would raise in the child
         signal.alarm(30)
-        gc.disable()  # what is garbage is the parent's
+        gc.disable()  # the garbage belongs to the parent
         status = 1
         try:
             status = 0 if work() else 1

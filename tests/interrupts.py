@@ -1,4 +1,4 @@
-"""A Ctrl-C that comes when a test wants it, once, and not too late."""
+"""Deliver exactly interrupts Ctrl-C to the main thread at a moment that the test chooses."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ class Interrupter:
     def __init__(self) -> None:
         self.main = threading.main_thread().ident or 0
         self.due = False
-        self.orders: SimpleQueue[bool] = SimpleQueue()  # written in C: an interrupt leaves nothing in it locked
+        self.orders: SimpleQueue[bool] = SimpleQueue()  # implemented in C: an interrupt leaves no lock held
         self.thread = threading.Thread(target=self._signal, name="interrupter", daemon=True)
 
     def strike(self) -> None:
-        """Interrupt soon; on the main thread itself, at any moment from now on."""
+        """Interrupt the main thread soon. A caller on the main thread may be interrupted before this returns."""
         self.due = True
         self.orders.put(True)
 
@@ -36,22 +36,22 @@ class Interrupter:
     def _signal(self) -> None:
         pause = threading.Event()
         while self.orders.get():
-            while self.due:  # again and again: CPython overlooks a signal that meets the very moment a wait begins
+            while self.due:  # repeated, because CPython misses a signal that arrives just as a wait begins
                 signal.pthread_kill(self.main, signal.SIGINT)
                 pause.wait(AGAIN_SECONDS)
 
 
 @contextmanager
 def interrupter() -> Iterator[Interrupter]:
-    """An Interrupter for a block on the main thread, without finalizers of others in the way."""
-    one = Interrupter()
-    before: Any = signal.signal(signal.SIGINT, one.handle)
-    one.thread.start()
+    """Yield an Interrupter for a block on the main thread, with garbage collection disabled."""
+    interrupts = Interrupter()
+    before: Any = signal.signal(signal.SIGINT, interrupts.handle)
+    interrupts.thread.start()
     try:
         with uncollected():
-            yield one
+            yield interrupts
     finally:
-        one.due = False
-        one.orders.put(False)
-        one.thread.join()
-        signal.signal(signal.SIGINT, before)  # which has what is pending handled first
+        interrupts.due = False
+        interrupts.orders.put(False)
+        interrupts.thread.join()
+        signal.signal(signal.SIGINT, before)  # handles a pending signal first

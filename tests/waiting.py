@@ -1,4 +1,4 @@
-"""Waiting, with a deadline, for what others do in their own time: another thread, process or the garbage collector."""
+"""Wait, with a deadline, for another thread, another process or the garbage collector."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 DEADLINE = 30.0
-"""Seconds; what never comes fails so late, and only that: a slow machine must not."""
+"""Seconds until a wait fails. Long enough that a slow machine never reaches it."""
 
 
 Message = str | Callable[[], str]
-"""What to say of a failure; a function is called only then."""
+"""The message of a failure; a function is called only on failure."""
 
 
 def eventually(
-    condition: Callable[[], object], what: Message = "it never came to be", seconds: float = DEADLINE
+    condition: Callable[[], object], what: Message = "the condition never became true", seconds: float = DEADLINE
 ) -> None:
-    """Looks again and again until it is so."""
+    """Poll until the condition is true."""
     pause = threading.Event()
     end = time.monotonic() + seconds
     while not condition():
@@ -27,25 +27,26 @@ def eventually(
         pause.wait(0.005)
 
 
-def collected(condition: Callable[[], object], what: Message = "something still holds it") -> None:
-    """Collects garbage until it is so.
+def collected(condition: Callable[[], object], what: Message = "the object is still referenced") -> None:
+    """Run the garbage collector until the condition is true.
 
-    Once is not enough: while another thread collects (or runs the finalizers that its collection found),
-    `gc.collect()` collects nothing and returns at once; and a thread that has just ended may hold its last frame.
+    One run is not enough. While another thread collects, or runs the finalizers that its collection found,
+    ``gc.collect()`` collects nothing and returns at once. A thread that has just finished may still hold its last
+    frame.
     """
 
-    def so() -> object:
+    def collect_and_check() -> object:
         gc.collect()
         return condition()
 
-    eventually(so, what)
+    eventually(collect_and_check, what)
 
 
 @contextmanager
 def uncollected() -> Iterator[None]:
-    """Collects no garbage inside: where an interrupt or the end of the stack must not strike a finalizer of others.
+    """Disable the garbage collector, so that an interrupt or a RecursionError cannot hit an unrelated finalizer.
 
-    Python swallows what a finalizer or the callback of a weak reference raises.
+    Python swallows exceptions that a finalizer or the callback of a weak reference raises.
     """
     before = gc.isenabled()
     gc.disable()

@@ -1,4 +1,4 @@
-"""What the tests of the core share: every way in which a stream of ours can reach a Subscriber, and the two hooks."""
+"""Fixtures of the core's tests: every way to drive a stream, and the hooks for dropped errors and elements."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.waiting import DEADLINE
 
 
 class Hidden(pyrs.Publisher[Any]):
-    """A Publisher that operators cannot look into: they have to work as Subscribers of it."""
+    """Wrap a Publisher so that operators cannot fuse with it and must subscribe to it."""
 
     def __init__(self, source: pyrs.Publisher[Any]) -> None:
         self.source = source
@@ -27,7 +27,7 @@ class Hidden(pyrs.Publisher[Any]):
 
 
 class Elsewhere(pyrs.Publisher[Any]):
-    """Runs every request on a thread of an executor, so that all signals come from there."""
+    """Run ``subscribe`` and every ``request`` on an executor, so that all signals come from its threads."""
 
     def __init__(self, source: pyrs.Publisher[Any], execute: Callable[[Callable[[], None]], object]) -> None:
         self.source = source
@@ -36,10 +36,10 @@ class Elsewhere(pyrs.Publisher[Any]):
     def subscribe(self, subscriber: pyrs.Subscriber[Any], /) -> None:
         if subscriber is None:
             self.source.subscribe(subscriber)
-        self.execute(lambda: self.source.subscribe(_Redirected(subscriber, self.execute)))
+        self.execute(lambda: self.source.subscribe(_RedirectedSubscriber(subscriber, self.execute)))
 
 
-class _Redirected(pyrs.Subscriber[Any]):
+class _RedirectedSubscriber(pyrs.Subscriber[Any]):
     def __init__(self, subscriber: pyrs.Subscriber[Any], execute: Callable[[Callable[[], None]], object]) -> None:
         self.on_next = subscriber.on_next  # type: ignore[method-assign]
         self.on_error = subscriber.on_error  # type: ignore[method-assign]
@@ -76,33 +76,33 @@ def executor() -> Iterator[DaemonExecutor]:
 
 @pytest.fixture
 def hidden() -> Callable[[pyrs.Publisher[Any]], pyrs.Stream[Any]]:
-    """Wrap a Publisher so that nothing is fused with it."""
+    """Wrap a Publisher so that operators cannot fuse with it."""
     return lambda source: pyrs.Stream(Hidden(source))
 
 
 @pytest.fixture
 def elsewhere(executor: DaemonExecutor) -> Callable[[pyrs.Publisher[Any]], pyrs.Stream[Any]]:
-    """Wrap a Publisher so that its signals come from other threads."""
+    """Wrap a Publisher so that its signals come from executor threads."""
     return lambda source: pyrs.Stream(Elsewhere(source, executor.execute))
 
 
-def _same(value: Any) -> Any:
+def identity(value: Any) -> Any:
     return value
 
 
-def _always(value: Any) -> bool:
+def always_true(value: Any) -> bool:
     return True
 
 
 @pytest.fixture(params=["list", "generator", "fused", "staged", "guarded"])
 def source(request: pytest.FixtureRequest) -> Callable[[Iterable[Any]], pyrs.Stream[Any]]:
-    """Return what makes a stream of these elements, in each of the ways that a stream can be driven."""
+    """Return a function that makes a stream of the given elements, once for each way to drive a stream."""
     ways: dict[str, Callable[[Iterable[Any]], pyrs.Stream[Any]]] = {
         "list": lambda elements: pyrs.from_iterable(list(elements)),
         "generator": lambda elements: pyrs.from_iterable(element for element in elements),
-        "fused": lambda elements: pyrs.from_iterable(elements).map(_same).filter(_always).take(10**9),
+        "fused": lambda elements: pyrs.from_iterable(elements).map(identity).filter(always_true).take(10**9),
         "staged": lambda elements: (
-            pyrs.Stream(Hidden(pyrs.from_iterable(elements))).map(_same).filter(_always).take(10**9)
+            pyrs.Stream(Hidden(pyrs.from_iterable(elements))).map(identity).filter(always_true).take(10**9)
         ),
         "guarded": lambda elements: pyrs.Stream(GuardedPublisher(pyrs.from_iterable(elements))),
     }
@@ -110,25 +110,25 @@ def source(request: pytest.FixtureRequest) -> Callable[[Iterable[Any]], pyrs.Str
 
 
 class Dropped:
-    """What reached the hooks. A test that expects something takes it away."""
+    """Record errors and elements that reach the hooks. A test that expects errors removes them with ``take``."""
 
     def __init__(self) -> None:
         self.errors: list[BaseException] = []
-        self.counts: list[int] = []  # of elements; a sum of two threads' could lose one
+        self.counts: list[int] = []  # a list, because two threads that add to one integer could lose an update
 
     @property
     def elements(self) -> int:
         return sum(self.counts)
 
     def take(self) -> list[BaseException]:
-        """What was dropped; of what a strict guard says about a Subscriber that raised (2.13), what it raised."""
+        """Remove and return the dropped errors. A violation of 2.13 is replaced by the error that caused it."""
         taken, self.errors = self.errors, []
         return [(getattr(error, "rule", "") == "2.13" and error.__cause__) or error for error in taken]
 
 
 @pytest.fixture(autouse=True)
 def dropped() -> Iterator[Dropped]:
-    """Record what is dropped, and fail the test that drops something unexpectedly."""
+    """Record dropped errors and elements, and fail a test that leaves an unexpected error."""
     record = Dropped()
     error_hook = pyrs.set_error_hook(lambda error, where: record.errors.append(error))
     element_hook = pyrs.set_element_hook(lambda elements, where: record.counts.append(elements))

@@ -1,4 +1,4 @@
-"""An assertion of the kit that has to fail, with words that help."""
+"""Check that an assertion of the testing kit fails with a helpful message."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ __all__ = ["fails"]
 
 
 def fails(check: Callable[[], object], *words: str) -> AssertionError:
+    """Call the check and return its AssertionError, whose message must contain all words."""
     with pytest.raises(AssertionError) as caught:
         check()
     for word in words:

@@ -1,4 +1,4 @@
-"""Operators against a list model: every way to drive them, any demand, exact counts upstream."""
+"""Compare operators with a list model, for every kind of source and any pattern of demand."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ DEMANDS = st.lists(st.sampled_from([1, 1, 2, 3, 100, pyrs.UNBOUNDED]), max_size=
 
 
 class Counting(pyrs.Publisher[Any]):
-    """Passes signals on, hides from operators what it is, and counts what passes.
+    """Forward signals and count them, without allowing operators to fuse.
 
     Attributes:
         requests: each n that was requested.
-        pulled: how many elements it gave.
-        cancels: how often it was cancelled.
+        pulled: the number of elements that it emitted.
+        cancels: the number of cancel calls.
     """
 
     def __init__(self, elements: Iterable[Any], error: BaseException | None = None) -> None:
@@ -35,7 +35,7 @@ class Counting(pyrs.Publisher[Any]):
         self.cancels = 0
 
     def subscribe(self, subscriber: pyrs.Subscriber[Any], /) -> None:
-        self.source.subscribe(_Counted(self, subscriber))
+        self.source.subscribe(_CountingSubscriber(self, subscriber))
 
     def stream(self) -> pyrs.Stream[Any]:
         return pyrs.Stream(self)
@@ -48,7 +48,7 @@ class Counting(pyrs.Publisher[Any]):
         return "counting"
 
 
-class _Counted(pyrs.Subscriber[Any], pyrs.Subscription):
+class _CountingSubscriber(pyrs.Subscriber[Any], pyrs.Subscription):
     def __init__(self, counting: Counting, subscriber: pyrs.Subscriber[Any]) -> None:
         self.counting = counting
         self.subscriber = subscriber
@@ -80,23 +80,23 @@ class _Counted(pyrs.Subscriber[Any], pyrs.Subscription):
 
 
 def failing(elements: Iterable[Any], error: BaseException | None = None) -> pyrs.Stream[Any]:
-    """Return a stream of the elements, over a list, that fails at its end where there is an error."""
+    """Return a stream of the elements that then fails with the error, or completes if there is none."""
     if error is None:
         return pyrs.from_iterable(list(elements))
 
-    def gives() -> Iterable[Any]:
+    def generate() -> Iterable[Any]:
         yield from elements
         raise error
 
-    return pyrs.Stream(_Each(gives))
+    return pyrs.Stream(_FromFactory(generate))
 
 
-class _Each(pyrs.Publisher[Any]):
-    def __init__(self, gives: Callable[[], Iterable[Any]]) -> None:
-        self.gives = gives
+class _FromFactory(pyrs.Publisher[Any]):
+    def __init__(self, generate: Callable[[], Iterable[Any]]) -> None:
+        self.generate = generate
 
     def subscribe(self, subscriber: pyrs.Subscriber[Any], /) -> None:
-        pyrs.from_iterable(self.gives()).subscribe(subscriber)
+        pyrs.from_iterable(self.generate()).subscribe(subscriber)
 
 
 WAYS: dict[str, Callable[[Sequence[Any]], pyrs.Stream[Any]]] = {
@@ -113,7 +113,7 @@ def agrees(
     expected: Sequence[Any],
     demands: Sequence[int] = (),
 ) -> None:
-    """Check what the operator makes of the elements, whichever way they come, whatever is demanded when."""
+    """Check that the operator emits exactly the expected elements, from every kind of source, under these demands."""
     for way, source in WAYS.items():
         subscriber: TestSubscriber[Any] = TestSubscriber()
         build(source(elements)).subscribe(subscriber)

@@ -1,4 +1,4 @@
-"""A wrong argument is refused where it is given, with the parameter's name and, where there is one, the way out."""
+"""Argument validation: a wrong argument raises at the call, with the parameter's name and a hint where possible."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ async def awaited() -> int:
 class NotIterable:
     __iter__ = None
 
-    def __getitem__(self, place: int) -> int:
-        return place
+    def __getitem__(self, index: int) -> int:
+        return index
 
 
 REFUSED: dict[str, tuple[Callable[[], object], type[BaseException], str]] = {
@@ -52,7 +52,7 @@ REFUSED: dict[str, tuple[Callable[[], object], type[BaseException], str]] = {
     "concat": (lambda: numbers.concat(5), TypeError, r"others\[0\] must be"),  # type: ignore[arg-type]
     "zip": (lambda: numbers.zip(5), TypeError, r"others\[0\] must be"),  # type: ignore[call-overload]
     "combine_latest": (lambda: numbers.combine_latest(5), TypeError, r"others\[0\] must be"),  # type: ignore[call-overload]
-    "pyrs.concat behind a concat": (
+    "pyrs.concat of a concat": (
         lambda: pyrs.concat(numbers.concat(numbers).source, 5),  # type: ignore[arg-type]
         TypeError,
         r"sources\[1\] must be",
@@ -73,9 +73,17 @@ REFUSED: dict[str, tuple[Callable[[], object], type[BaseException], str]] = {
         TypeError,
         "matching must be a regular expression as a string, not int",
     ),
-    "a factor without end": (lambda: pyrs.Backoff(factor=10**400), ValueError, "factor must be finite and at least 1"),
-    "a factor in words": (lambda: pyrs.Backoff(factor="2"), TypeError, "factor must be a number, not str"),  # type: ignore[arg-type]
-    "no iterator": (lambda: pyrs.from_iterable(NotIterable()), TypeError, "must be iterable, not NotIterable"),  # type: ignore[arg-type]
+    "a factor that is infinite": (
+        lambda: pyrs.Backoff(factor=10**400),
+        ValueError,
+        "factor must be finite and at least 1",
+    ),
+    "a factor as a string": (lambda: pyrs.Backoff(factor="2"), TypeError, "factor must be a number, not str"),  # type: ignore[arg-type]
+    "an object whose __iter__ is None": (
+        lambda: pyrs.from_iterable(NotIterable()),
+        TypeError,
+        "must be iterable, not NotIterable",
+    ),  # type: ignore[arg-type]
     "reduce from None": (lambda: numbers.reduce(add, None), pyrs.NullSignal, "initial must not be None"),
     "a loop where none runs": (
         schedulers.asyncio,
@@ -107,21 +115,21 @@ REFUSED: dict[str, tuple[Callable[[], object], type[BaseException], str]] = {
 }
 
 
-@pytest.mark.parametrize("what", sorted(REFUSED))
-def test_it_is_refused_and_named(what: str) -> None:
-    call, kind, message = REFUSED[what]
+@pytest.mark.parametrize("case", sorted(REFUSED))
+def test_wrong_argument_raises_error_that_names_the_parameter(case: str) -> None:
+    call, kind, message = REFUSED[case]
     with pytest.raises(kind, match=message):
         call()
 
 
-def test_a_coroutine_is_no_iterable() -> None:
+def test_from_iterable_rejects_a_coroutine() -> None:
     coroutine = awaited()
     with pytest.raises(TypeError, match="not coroutine: from_awaitable is for that"):
         pyrs.from_iterable(coroutine)  # type: ignore[arg-type]
     coroutine.close()
 
 
-def test_a_refused_hook_leaves_the_one_before() -> None:
+def test_rejected_hook_keeps_the_previous_hook() -> None:
     def hook(error: BaseException, where: str) -> None: ...
 
     before = pyrs.set_error_hook(hook)
@@ -134,7 +142,7 @@ def test_a_refused_hook_leaves_the_one_before() -> None:
 
 
 @pytest.mark.parametrize("seconds", [Decimal("0.5"), Fraction(1, 2)])
-def test_every_real_number_is_a_number_of_seconds(seconds: Any) -> None:
+def test_seconds_accept_decimal_and_fraction(seconds: Any) -> None:
     with schedulers.use(schedulers.VirtualTime()) as time:
         subscriber = TestSubscriber[int](1)
         pyrs.timer(seconds).subscribe(subscriber)
@@ -144,7 +152,7 @@ def test_every_real_number_is_a_number_of_seconds(seconds: Any) -> None:
         subscriber.await_complete()
 
 
-def test_numpys_numbers_are_seconds_and_its_durations_are_not() -> None:
+def test_seconds_accept_numpy_numbers_and_reject_numpy_durations() -> None:
     numpy = pytest.importorskip("numpy")
     for seconds in (numpy.float32(0.5), numpy.int64(3)):
         pyrs.timer(seconds)
@@ -152,9 +160,9 @@ def test_numpys_numbers_are_seconds_and_its_durations_are_not() -> None:
         pyrs.timer(numpy.timedelta64(5, "ns"))
 
 
-def test_what_goes_by_number_is_iterable() -> None:
-    class ByNumber:
-        def __getitem__(self, place: int) -> int:
-            return [7, 8][place]
+def test_from_iterable_accepts_an_object_with_getitem() -> None:
+    class WithGetItem:
+        def __getitem__(self, index: int) -> int:
+            return [7, 8][index]
 
-    assert pyrs.from_iterable(ByNumber()).collect() == [7, 8]  # type: ignore[arg-type]
+    assert pyrs.from_iterable(WithGetItem()).collect() == [7, 8]  # type: ignore[arg-type]

@@ -1,6 +1,6 @@
-"""What holds for every operator and source: no lock while user code runs, wrong requests answered, nothing kept alive.
+"""Properties of every operator and source: no lock during user code, answers to invalid requests, released references.
 
-``CATALOGUE`` has a stream for each public operator and source; a test holds that none is left out.
+``CATALOGUE`` has a stream for each public operator and source; a test checks that it is complete.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ DEADLINE = 20.0
 
 
 def some() -> pyrs.Stream[int]:
-    """Ten numbers, from a Publisher that operators cannot look into."""
+    """Return ten numbers from a Publisher that operators cannot fuse with."""
     return pyrs.range(10).concat(pyrs.empty())
 
 
@@ -38,19 +38,19 @@ async def same(n: int) -> int:
     return n
 
 
-async def counted() -> AsyncIterator[int]:
+async def count_to_ten() -> AsyncIterator[int]:
     for n in range(10):
         yield n
 
 
-def done() -> Future[int]:
+def completed_future() -> Future[int]:
     future: Future[int] = Future()
     future.set_result(1)
     return future
 
 
-def pushed(sink: Any) -> pyrs.Stream[int]:
-    """A sink with elements in it, for whoever comes first."""
+def filled(sink: Any) -> pyrs.Stream[int]:
+    """Return the stream of a sink that already holds elements for its first Subscriber."""
     for n in range(5):
         sink.try_emit(n)
     sink.try_emit_complete()
@@ -73,10 +73,10 @@ SOURCES: dict[str, Factory] = {
     "defer": lambda: pyrs.defer(some),
     "empty": pyrs.empty,
     "error": lambda: pyrs.error(ValueError("planned")),
-    "from_async_iterable": lambda: pyrs.from_async_iterable(counted()),
+    "from_async_iterable": lambda: pyrs.from_async_iterable(count_to_ten()),
     "from_awaitable": lambda: pyrs.from_awaitable(lambda: same(1)),
     "from_callable": lambda: pyrs.from_callable(lambda: 1),
-    "from_future": lambda: pyrs.from_future(done()),
+    "from_future": lambda: pyrs.from_future(completed_future()),
     "from_iterable": lambda: pyrs.from_iterable(n for n in range(10)),
     "generate": lambda: pyrs.generate(lambda: 0, lambda n: (n, n + 1)),
     "interval": lambda: pyrs.interval(0.001, overflow="drop"),
@@ -87,11 +87,11 @@ SOURCES: dict[str, Factory] = {
     "timer": lambda: pyrs.timer(0.001),
     "using": lambda: pyrs.using(lambda: closing(StringIO("ab")), lambda text: pyrs.from_iterable(text.read())),
     "zip": lambda: pyrs.zip(some(), some()),
-    "unicast": lambda: pushed(sinks.unicast()),
+    "unicast": lambda: filled(sinks.unicast()),
     "multicast": lambda: sinks.multicast().stream,
     "multicast_best_effort": lambda: sinks.multicast_best_effort().stream,
     "multicast_all_or_nothing": lambda: sinks.multicast_all_or_nothing().stream,
-    "replay sink": lambda: pushed(sinks.replay()),
+    "replay sink": lambda: filled(sinks.replay()),
 }
 
 OPERATORS: dict[str, Factory] = {
@@ -181,56 +181,56 @@ CATALOGUE = {
     **{f".{n}": each for n, each in OPERATORS.items()},
 }
 
-ENDINGS = {"subscribe", "for_each", "collect", "to_iterable", "iterate"}
-NOT_ELEMENTWISE = {"pyrs.never", "pyrs.empty", "pyrs.error", ".ignore_elements", ".on_backpressure_error"}
-"""They give no element."""
+TERMINAL_OPERATIONS = {"subscribe", "for_each", "collect", "to_iterable", "iterate"}
+WITHOUT_ELEMENTS = {"pyrs.never", "pyrs.empty", "pyrs.error", ".ignore_elements", ".on_backpressure_error"}
+"""These streams emit no element."""
 
 HOT = {"pyrs.multicast", "pyrs.multicast_best_effort", "pyrs.multicast_all_or_nothing"}
-"""They give what somebody pushes."""
+"""These streams emit only elements that are filled into their sinks."""
 
 every = pytest.mark.parametrize("name", sorted(CATALOGUE))
-giving = pytest.mark.parametrize("name", sorted(set(CATALOGUE) - NOT_ELEMENTWISE - HOT))
+emitting = pytest.mark.parametrize("name", sorted(set(CATALOGUE) - WITHOUT_ELEMENTS - HOT))
 
 
 @pytest.fixture(autouse=True)
-def whatever_is_dropped(dropped: Any) -> Any:
+def ignore_dropped_errors(dropped: Any) -> Any:
     yield
     dropped.take()
 
 
-def test_no_operator_is_left_out() -> None:
+def test_catalogue_contains_every_operator() -> None:
     methods = {name for name, _ in inspect.getmembers(pyrs.Stream, inspect.isfunction) if not name.startswith("_")}
-    assert methods - ENDINGS - set(OPERATORS) == set()
+    assert methods - TERMINAL_OPERATIONS - set(OPERATORS) == set()
 
 
-def test_no_source_is_left_out() -> None:
+def test_catalogue_contains_every_source() -> None:
     functions = {name for name in dir(pyrs) if name[0] != "_" and inspect.isfunction(getattr(pyrs, name))}
     assert functions - {"set_error_hook", "set_element_hook", "strict"} - set(SOURCES) == set()
 
 
 @every
 @pytest.mark.parametrize("n", [0, -1])
-def test_rule_3_9_a_wrong_request_is_answered(name: str, n: int) -> None:
+def test_rule_3_9_non_positive_request_signals_on_error(name: str, n: int) -> None:
     subscriber: TestSubscriber[Any] = TestSubscriber(timeout=DEADLINE)
     CATALOGUE[name]().subscribe(subscriber)
     subscriber.request(n)
     subscriber.await_end()
     subscriber.assert_rules()
-    # A stream that ended before, without being asked for an element, had no need to answer (3.6).
+    # A stream that terminated before the request need not answer it (3.6).
     assert isinstance(subscriber.error, pyrs.NonPositiveRequest) or subscriber.elements == []
 
 
-@giving
+@emitting
 def test_no_lock_is_held_while_on_next_runs(name: str) -> None:
     inside, leave, called = threading.Event(), threading.Event(), threading.Event()
 
-    class Blocks(TestSubscriber[Any]):
+    class BlockingSubscriber(TestSubscriber[Any]):
         def on_next(self, element: Any, /) -> None:
             if not inside.is_set():
                 inside.set()
                 assert leave.wait(DEADLINE)
 
-    subscriber = Blocks(timeout=DEADLINE)
+    subscriber = BlockingSubscriber(timeout=DEADLINE)
     stream = CATALOGUE[name]()
 
     def subscribe() -> None:
@@ -258,48 +258,48 @@ def test_no_lock_is_held_while_on_next_runs(name: str) -> None:
 
 
 @every
-def test_rule_3_13_a_subscriber_that_cancelled_is_let_go(name: str) -> None:
+def test_rule_3_13_cancel_releases_the_subscriber(name: str) -> None:
     stream = CATALOGUE[name]()
     subscriber: TestSubscriber[Any] = TestSubscriber(timeout=DEADLINE)
     stream.subscribe(subscriber)
     subscription = subscriber.await_subscription()
     subscription.request(1)
     subscription.cancel()
-    gone = weakref.ref(subscriber)
+    reference = weakref.ref(subscriber)
     del subscriber
-    assert_gone(gone)
+    assert_collected(reference)
     del subscription
 
 
-def assert_gone(reference: weakref.ref[Any]) -> None:
-    """Other threads may hold on to it while they leave a callback."""
+def assert_collected(reference: weakref.ref[Any]) -> None:
+    """Wait until the object is collected: other threads may hold it until they have left a callback."""
     collected(
         lambda: reference() is None,
         lambda: f"kept alive by {[type(each) for each in gc.get_referrers(reference())]}",
     )
 
 
-@giving
-def test_rule_2_13_a_subscriber_that_raises_is_cancelled_and_not_signalled_again(name: str, dropped: Any) -> None:
+@emitting
+def test_rule_2_13_subscriber_that_raises_is_cancelled_and_receives_no_more_signals(name: str, dropped: Any) -> None:
     raised = threading.Event()
 
-    class Raises(TestSubscriber[Any]):
+    class RaisingSubscriber(TestSubscriber[Any]):
         def on_next(self, element: Any, /) -> None:
             super().on_next(element)
             raised.set()
             raise ValueError("mine")
 
-    subscriber = Raises(timeout=DEADLINE)
+    subscriber = RaisingSubscriber(timeout=DEADLINE)
     CATALOGUE[name]().subscribe(subscriber)
     subscriber.await_subscription().request(5)
     assert raised.wait(DEADLINE)
-    eventually(lambda: any("mine" in str(error) for error in list(dropped.errors)), "the hook was not told")
+    eventually(lambda: any("mine" in str(error) for error in list(dropped.errors)), "the hook was not called")
     assert len(subscriber.elements) == 1
     assert not subscriber.ended
 
 
-@giving
-def test_rule_1_8_a_cancel_inside_on_next_stops_it(name: str) -> None:
+@emitting
+def test_rule_1_8_cancel_during_on_next_stops_after_current_element(name: str) -> None:
     subscriber: TestSubscriber[Any] = TestSubscriber(
         None, on_element=lambda this, element: this.cancel(), timeout=DEADLINE
     )
@@ -319,12 +319,12 @@ DEEP: dict[str, Callable[[pyrs.Stream[int]], pyrs.Stream[int]]] = {
     "repeat": lambda s: s.repeat(0),
     "retry": lambda s: s.retry(1),
     "share": lambda s: s.share(),
-    "timeout": lambda s: s.timeout(1_000_000),  # what the stack's end leaves armed must not go off in another test
+    "timeout": lambda s: s.timeout(1_000_000),  # a timer left by the RecursionError must not fire in another test
 }
 
 
 @pytest.mark.parametrize("name", sorted(DEEP))
-def test_a_chain_too_deep_for_the_stack_is_an_error_and_no_silence(name: str) -> None:
+def test_chain_too_deep_for_the_stack_raises_recursion_error(name: str) -> None:
     stream: pyrs.Stream[int] = pyrs.just(1)
     for _ in range(400):
         stream = DEEP[name](stream)

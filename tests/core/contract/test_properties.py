@@ -1,7 +1,7 @@
-"""Random chains of operators, random demand, random cancels, on one thread and on several, against a model on lists.
+"""Compare random chains of operators, with random demand and cancels, on one and several threads, with a list model.
 
-The model of a stream is what it gives when everything is demanded: its elements, and whether it fails in the end. The
-Subscriber knows the grammar of signals and counts demand, so each example is also a check of the rules.
+The model of a stream holds its elements under unbounded demand, and whether it fails after them. The Subscriber checks
+the order of signals and counts demand, so each example also checks the rules.
 
 ``PYRS_EXAMPLES=10000 pytest tests/core/contract/test_properties.py`` is the nightly run.
 """
@@ -32,14 +32,14 @@ Numbers = pyrs.Stream[int]
 
 
 class Script(NamedTuple):
-    """What a stream gives when everything is demanded."""
+    """The expected signals of a stream under unbounded demand."""
 
     elements: list[int]
     fails: bool = False
 
 
 class Step(NamedTuple):
-    """One operator: how it is put behind a stream, and what it makes of a script."""
+    """One operator: how it is applied to a stream, and how it changes a script."""
 
     name: str
     build: Callable[[Numbers], Numbers]
@@ -50,7 +50,7 @@ class Step(NamedTuple):
 
 
 class Planned(Exception):
-    """The error of a script."""
+    """The expected error of a stream."""
 
 
 def fail_at(n: int) -> int:
@@ -63,8 +63,8 @@ async def same_later(n: int) -> int:
     return n
 
 
-def pushed_again(stream: Numbers) -> Numbers:
-    """Through an emitter, which holds what is not demanded."""
+def through_an_emitter(stream: Numbers) -> Numbers:
+    """Push the elements through an emitter, which buffers elements without demand."""
 
     def push(emitter: Any) -> None:
         subscription = stream.subscribe(
@@ -84,8 +84,8 @@ def on_elements(change: Callable[[list[int]], list[int]]) -> Callable[[Script], 
     return lambda script: Script(change(script.elements), script.fails)
 
 
-def at_the_end(change: Callable[[list[int]], list[int]]) -> Callable[[Script], Script]:
-    """For operators that wait for the end: an error leaves nothing."""
+def on_completion(change: Callable[[list[int]], list[int]]) -> Callable[[Script], Script]:
+    """Model an operator that emits on completion: an error discards the elements."""
     return lambda script: Script([], True) if script.fails else Script(change(script.elements))
 
 
@@ -138,7 +138,7 @@ SYNCHRONOUS = [
         lambda s: s.skip_while(lambda n: n < 3),
         on_elements(lambda e: [*dropwhile(lambda n: n < 3, e)]),
     ),
-    Step("take_last(2)", lambda s: s.take_last(2), at_the_end(lambda e: e[-2:])),
+    Step("take_last(2)", lambda s: s.take_last(2), on_completion(lambda e: e[-2:])),
     Step("scan(+)", lambda s: s.scan(lambda a, b: a + b), on_elements(lambda e: list(accumulate(e)))),
     Step("distinct", lambda s: s.distinct(), on_elements(lambda e: list(dict.fromkeys(e)))),
     Step("distinct_until_changed", lambda s: s.distinct_until_changed(), on_elements(without_repeats)),
@@ -157,15 +157,15 @@ SYNCHRONOUS = [
     ),
     Step(
         "flat_map(1)",
-        # Else an error behind several of these may overtake what the inner stream has left, as flat_map says.
+        # Without delay_errors an error may overtake remaining elements of the inner stream, as flat_map documents.
         lambda s: s.flat_map(lambda n: pyrs.just(n, n), concurrency=1, delay_errors=True),
         on_elements(lambda e: [n for n in e for _ in "ab"]),
     ),
     Step("zip", lambda s: s.zip(pyrs.range(6)).map(sum), model_zip),
     Step("buffer(2)", lambda s: s.buffer(2).map(sum), model_pairs),
-    Step("reduce", lambda s: s.reduce(lambda a, b: a + b, 1), at_the_end(lambda e: [sum(e) + 1])),
-    Step("count", lambda s: s.count(), at_the_end(lambda e: [len(e)])),
-    Step("to_list", lambda s: s.to_list().map(sum), at_the_end(lambda e: [sum(e)])),
+    Step("reduce", lambda s: s.reduce(lambda a, b: a + b, 1), on_completion(lambda e: [sum(e) + 1])),
+    Step("count", lambda s: s.count(), on_completion(lambda e: [len(e)])),
+    Step("to_list", lambda s: s.to_list().map(sum), on_completion(lambda e: [sum(e)])),
     Step("first", lambda s: s.first(default=-1), model_first),
     Step("materialize", lambda s: s.materialize().dematerialize(), lambda s: s),
     Step("do_on_next", lambda s: s.do_on_next(lambda n: None), lambda s: s),
@@ -188,17 +188,17 @@ THREADED = [
     Step("publish_on", lambda s: s.publish_on(schedulers.default()), lambda s: s),
     Step("publish_on(4)", lambda s: s.publish_on(schedulers.default(), prefetch=4), lambda s: s),
     Step("subscribe_on", lambda s: s.subscribe_on(schedulers.default()), lambda s: s),
-    Step("merge(never ending soon)", lambda s: s.merge(pyrs.empty()), lambda s: s),
+    Step("merge(empty)", lambda s: s.merge(pyrs.empty()), lambda s: s),
     Step("delay_nothing", lambda s: s.delay(0.0), lambda s: s),
     Step("timeout", lambda s: s.timeout(60.0), lambda s: s),
     Step("map(coroutine)", lambda s: s.map(same_later), lambda s: s),
     Step("map(coroutine, 3)", lambda s: s.map(same_later, concurrency=3), lambda s: s),
-    Step("create", pushed_again, lambda s: s),
+    Step("create", through_an_emitter, lambda s: s),
 ]
 
 
 class Hidden(pyrs.Publisher[int]):
-    """Nothing of it is known but that it is a Publisher."""
+    """Wrap a Publisher so that operators cannot fuse with it."""
 
     def __init__(self, source: Numbers) -> None:
         self._source = source
@@ -219,7 +219,7 @@ SOURCES: dict[str, Callable[[list[int]], Numbers]] = {
 
 
 class Demand(NamedTuple):
-    """How a Subscriber requests: so many, and when all came so many more; and whether it cancels after so many."""
+    """The sizes of successive requests, each sent when the previous one is served, and when to cancel, if at all."""
 
     sizes: list[int]
     cancel_after: int | None
@@ -233,16 +233,16 @@ demands = st.builds(
 )
 
 
-def play(stream: Numbers, demand: Demand) -> TestSubscriber[int]:
-    """Subscribe, and request as planned until the end or the cancel."""
+def run_with_demand(stream: Numbers, demand: Demand) -> TestSubscriber[int]:
+    """Subscribe, and request as planned until a terminal signal or the cancel."""
     finished = threading.Event()
     outstanding = 0
-    turn = 0
+    request_count = 0
 
     def request_more(subscriber: TestSubscriber[int]) -> None:
-        nonlocal outstanding, turn
-        size = demand.sizes[turn % len(demand.sizes)]
-        turn += 1
+        nonlocal outstanding, request_count
+        size = demand.sizes[request_count % len(demand.sizes)]
+        request_count += 1
         outstanding += size
         subscriber.request(size)
 
@@ -264,7 +264,7 @@ def play(stream: Numbers, demand: Demand) -> TestSubscriber[int]:
 
 
 def busy() -> int:
-    """Count the threads of the pool and the tasks of the background loop that have something to do."""
+    """Count the busy threads of the pool and the tasks of the background loop."""
 
     async def tasks() -> int:
         return len(asyncio.all_tasks())
@@ -276,10 +276,10 @@ def busy() -> int:
 
 @pytest.fixture(autouse=True)
 def planned_errors_may_be_dropped(dropped: Any) -> Iterator[None]:
-    """Where a stream was cancelled or ended early, what fails further up has nobody to go to."""
+    """Accept dropped errors of scripts: an upstream failure after a cancel or an early completion is dropped."""
     before = busy()
     yield
-    # What is dropped later would be another test's. Twice: the loop's callbacks run between the two.
+    # A later drop would fail another test. Checked twice, because callbacks of the loop run between the two checks.
     eventually(lambda: busy() <= before and busy() <= before)
     assert [error for error in dropped.take() if not isinstance(error, Planned)] == []
 
@@ -289,7 +289,7 @@ def check(source: str, elements: list[int], steps: list[Step], demand: Demand) -
     for step in steps:
         stream, script = step.build(stream), step.model(script)
     note(f"{stream!r} should give {script}")
-    subscriber = play(stream, demand)
+    subscriber = run_with_demand(stream, demand)
     subscriber.assert_rules()
     if demand.cancel_after is not None and demand.cancel_after <= len(script.elements):
         seen = subscriber.elements
@@ -304,7 +304,9 @@ def check(source: str, elements: list[int], steps: list[Step], demand: Demand) -
 
 @settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.sampled_from(sorted(SOURCES)), lists, st.lists(st.sampled_from(SYNCHRONOUS), max_size=6), demands)
-def test_a_chain_on_one_thread(source: str, elements: list[int], steps: list[Step], demand: Demand) -> None:
+def test_random_synchronous_chain_matches_the_model(
+    source: str, elements: list[int], steps: list[Step], demand: Demand
+) -> None:
     check(source, elements, steps, demand)
 
 
@@ -317,7 +319,7 @@ def test_a_chain_on_one_thread(source: str, elements: list[int], steps: list[Ste
     st.lists(st.sampled_from([*SYNCHRONOUS, *THREADED]), max_size=3),
     demands,
 )
-def test_a_chain_on_several_threads(
-    source: str, elements: list[int], before: list[Step], threaded: Step, behind: list[Step], demand: Demand
+def test_random_threaded_chain_matches_the_model(
+    source: str, elements: list[int], before: list[Step], threaded: Step, after: list[Step], demand: Demand
 ) -> None:
-    check(source, elements, [*before, threaded, *behind], demand)
+    check(source, elements, [*before, threaded, *after], demand)

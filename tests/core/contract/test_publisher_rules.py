@@ -1,4 +1,4 @@
-"""The Publisher's rules, 1.1 to 1.11, kept by every way in which a stream of ours is driven."""
+"""Publisher rules 1.1 to 1.11, checked for every way to drive a stream."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pyrs.testing import TestSubscriber
 Source = Callable[[Iterable[Any]], pyrs.Stream[Any]]
 
 
-def test_rule_1_1_no_more_than_requested(source: Source) -> None:
+def test_rule_1_1_emits_no_more_than_requested(source: Source) -> None:
     subscriber: TestSubscriber[int] = TestSubscriber()
     source(range(10)).subscribe(subscriber)
     subscriber.assert_elements()
@@ -23,7 +23,7 @@ def test_rule_1_1_no_more_than_requested(source: Source) -> None:
     subscriber.assert_elements(0, 1, 2, 3, 4, 5).assert_live()
 
 
-def test_rule_1_1_nothing_is_pulled_that_was_not_requested() -> None:
+def test_rule_1_1_fused_chain_pulls_only_for_demand() -> None:
     pulled: list[int] = []
 
     def numbers() -> Iterator[int]:
@@ -40,28 +40,28 @@ def test_rule_1_1_nothing_is_pulled_that_was_not_requested() -> None:
     subscriber.request(1)
     assert pulled == [0, 1, 2, 3]
     subscriber.request(pyrs.UNBOUNDED)
-    assert pulled == [0, 1, 2, 3, 4, 5], "take(3) has what it wants"
+    assert pulled == [0, 1, 2, 3, 4, 5], "take(3) has completed"
     subscriber.assert_elements(1, 3, 5).assert_complete()
 
 
-def test_rule_1_2_fewer_than_requested(source: Source) -> None:
+def test_rule_1_2_may_emit_fewer_than_requested(source: Source) -> None:
     subscriber: TestSubscriber[int] = TestSubscriber(100)
     source(range(3)).subscribe(subscriber)
     subscriber.assert_elements(0, 1, 2).assert_complete()
 
 
-def test_rule_1_3_serial_whoever_requests(source: Source) -> None:
+def test_rule_1_3_requests_from_several_threads_are_served_serially(source: Source) -> None:
     count, threads = 2_000, 4
     subscriber: TestSubscriber[int] = TestSubscriber()
     source(range(count)).subscribe(subscriber)
     start = threading.Barrier(threads)
 
-    def ask() -> None:
+    def request_repeatedly() -> None:
         start.wait(30)
         for _ in range(count // threads):
             subscriber.request(1)
 
-    workers = [threading.Thread(target=ask) for _ in range(threads)]
+    workers = [threading.Thread(target=request_repeatedly) for _ in range(threads)]
     for worker in workers:
         worker.start()
     for worker in workers:
@@ -70,24 +70,24 @@ def test_rule_1_3_serial_whoever_requests(source: Source) -> None:
     subscriber.assert_elements(*range(count))
 
 
-def test_rule_1_3_nothing_before_on_subscribe_returned(source: Source) -> None:
-    story: list[str] = []
+def test_rule_1_3_no_on_next_before_on_subscribe_returns(source: Source) -> None:
+    calls: list[str] = []
 
-    class Asks(TestSubscriber[int]):
+    class RequestingSubscriber(TestSubscriber[int]):
         def on_subscribe(self, subscription: pyrs.Subscription, /) -> None:
             super().on_subscribe(subscription)
             self.request(1)
-            story.append("on_subscribe returned")
+            calls.append("on_subscribe returned")
 
         def on_next(self, element: int, /) -> None:
             super().on_next(element)
-            story.append("on_next")
+            calls.append("on_next")
 
-    source(range(3)).subscribe(Asks())
-    assert story == ["on_subscribe returned", "on_next"]
+    source(range(3)).subscribe(RequestingSubscriber())
+    assert calls == ["on_subscribe returned", "on_next"]
 
 
-def test_rule_1_4_a_failing_iterable_is_an_on_error(source: Source) -> None:
+def test_rule_1_4_exception_of_the_iterable_signals_on_error(source: Source) -> None:
     def failing() -> Iterator[int]:
         yield 1
         raise KeyError("broken")
@@ -103,7 +103,7 @@ def test_rule_1_4_a_failing_iterable_is_an_on_error(source: Source) -> None:
 
 @pytest.mark.parametrize("stage", ["map", "filter"])
 @pytest.mark.parametrize("fused", [True, False])
-def test_rule_1_4_a_failing_function_is_an_on_error_and_cancels_upstream(
+def test_rule_1_4_exception_of_a_function_signals_on_error_and_cancels_upstream(
     stage: str, fused: bool, hidden: Callable[[Any], pyrs.Stream[Any]]
 ) -> None:
     closed: list[bool] = []
@@ -131,7 +131,7 @@ def test_rule_1_4_a_failing_function_is_an_on_error_and_cancels_upstream(
 
 
 @pytest.mark.parametrize("fused", [True, False])
-def test_rule_1_4_stop_iteration_of_a_function_is_no_end(
+def test_rule_1_4_stop_iteration_of_a_function_signals_on_error(
     fused: bool, hidden: Callable[[Any], pyrs.Stream[Any]]
 ) -> None:
     def function(number: int) -> int:
@@ -139,14 +139,14 @@ def test_rule_1_4_stop_iteration_of_a_function_is_no_end(
             raise StopIteration
         return number
 
-    numbers: pyrs.Stream[Any] = pyrs.range(3)  # also when it strikes with the last element
+    numbers: pyrs.Stream[Any] = pyrs.range(3)  # the last element raises
     subscriber: TestSubscriber[int] = TestSubscriber(None)
     (numbers if fused else hidden(numbers)).map(function).take(3).filter(lambda n: True).subscribe(subscriber)
     subscriber.assert_elements(0, 1).assert_error(RuntimeError if fused else StopIteration)
 
 
 @pytest.mark.parametrize(
-    "before_or_behind",
+    "build",
     [
         lambda numbers, fails: numbers.map(fails).map(str),
         lambda numbers, fails: numbers.filter(fails).map(str),
@@ -156,8 +156,8 @@ def test_rule_1_4_stop_iteration_of_a_function_is_no_end(
         lambda numbers, fails: numbers.map(str).filter(str.isspace).map(str).concat(numbers.filter(fails).map(str)),
     ],
 )
-def test_rule_1_4_stop_iteration_for_the_first_element_does_not_leave_it_out(
-    before_or_behind: Callable[[pyrs.Stream[Any], Callable[[Any], bool]], pyrs.Stream[Any]],
+def test_rule_1_4_stop_iteration_for_the_first_element_signals_on_error(
+    build: Callable[[pyrs.Stream[Any], Callable[[Any], bool]], pyrs.Stream[Any]],
 ) -> None:
     def fails(number: Any) -> bool:
         if int(number) == 0:
@@ -165,11 +165,11 @@ def test_rule_1_4_stop_iteration_for_the_first_element_does_not_leave_it_out(
         return True
 
     subscriber: TestSubscriber[Any] = TestSubscriber(None)
-    before_or_behind(pyrs.range(3), fails).subscribe(subscriber)
+    build(pyrs.range(3), fails).subscribe(subscriber)
     subscriber.assert_elements().assert_error(RuntimeError)
 
 
-def test_rule_1_5_the_end_needs_no_request_where_it_can_be_told() -> None:
+def test_rule_1_5_completes_with_the_last_element_if_the_end_is_known() -> None:
     for stream in (pyrs.just(1, 2), pyrs.range(2).map(str), pyrs.from_iterable(iter(range(9))).take(2).map(str)):
         subscriber: TestSubscriber[Any] = TestSubscriber(2)
         stream.subscribe(subscriber)
@@ -177,7 +177,7 @@ def test_rule_1_5_the_end_needs_no_request_where_it_can_be_told() -> None:
         subscriber.assert_complete()
 
 
-def test_rule_1_5_otherwise_with_the_request_that_finds_nothing() -> None:
+def test_rule_1_5_completes_on_the_next_request_if_the_end_is_unknown() -> None:
     subscriber: TestSubscriber[int] = TestSubscriber(2)
     pyrs.from_iterable(n for n in range(2)).subscribe(subscriber)
     subscriber.assert_live()
@@ -185,7 +185,7 @@ def test_rule_1_5_otherwise_with_the_request_that_finds_nothing() -> None:
     subscriber.assert_elements(0, 1).assert_complete()
 
 
-def test_rule_1_6_and_1_7_nothing_after_the_end(source: Source) -> None:
+def test_rule_1_6_and_1_7_no_signal_after_on_complete(source: Source) -> None:
     subscriber: TestSubscriber[int] = TestSubscriber(None)
     source(range(2)).subscribe(subscriber)
     subscriber.assert_complete()
@@ -196,13 +196,13 @@ def test_rule_1_6_and_1_7_nothing_after_the_end(source: Source) -> None:
     subscriber.assert_elements(0, 1).assert_complete()
 
 
-def test_rule_1_8_nothing_after_a_cancel_inside_on_next(source: Source) -> None:
+def test_rule_1_8_cancel_during_on_next_stops_after_current_element(source: Source) -> None:
     subscriber: TestSubscriber[int] = TestSubscriber(None, on_element=lambda self, n: n == 3 and self.cancel())
     source(range(10)).subscribe(subscriber)
     subscriber.assert_elements(0, 1, 2, 3).assert_live()
 
 
-def test_rule_1_8_cancel_before_the_first_request(source: Source) -> None:
+def test_rule_1_8_no_signal_after_cancel_before_the_first_request(source: Source) -> None:
     subscriber: TestSubscriber[int] = TestSubscriber()
     source(range(10)).subscribe(subscriber)
     subscriber.cancel()
@@ -210,7 +210,7 @@ def test_rule_1_8_cancel_before_the_first_request(source: Source) -> None:
     subscriber.assert_elements().assert_live()
 
 
-def test_rule_1_9_none_is_refused(source: Source) -> None:
+def test_rule_1_9_subscribe_rejects_none(source: Source) -> None:
     with pytest.raises(pyrs.NullSignal) as caught:
         source(range(3)).subscribe(None)  # type: ignore[call-overload]
     assert caught.value.rule == "1.9"
@@ -220,30 +220,30 @@ def test_rule_1_9_none_is_refused(source: Source) -> None:
             stream.source.subscribe(None)  # type: ignore[arg-type]
 
 
-def test_rule_1_9_a_source_that_cannot_begin_says_so_after_on_subscribe() -> None:
-    class Unwilling:
+def test_rule_1_9_source_that_cannot_start_signals_on_error_after_on_subscribe() -> None:
+    class FailingIterable:
         def __iter__(self) -> Iterator[int]:
             raise PermissionError("not you")
 
     subscriber: TestSubscriber[int] = TestSubscriber()
-    pyrs.from_iterable(Unwilling()).map(str).subscribe(subscriber)
+    pyrs.from_iterable(FailingIterable()).map(str).subscribe(subscriber)
     subscriber.assert_error(PermissionError)
     assert subscriber.subscription is not None
 
 
-def test_rule_1_9_a_subscriber_that_raises_in_on_subscribe(source: Source, dropped: Any) -> None:
-    class Faulty(TestSubscriber[int]):
+def test_rule_1_9_subscribe_returns_normally_if_on_subscribe_raises(source: Source, dropped: Any) -> None:
+    class RaisingSubscriber(TestSubscriber[int]):
         def on_subscribe(self, subscription: pyrs.Subscription, /) -> None:
             super().on_subscribe(subscription)
             raise ValueError("mine")
 
-    subscriber = Faulty(3)
+    subscriber = RaisingSubscriber(3)
     source(range(3)).subscribe(subscriber)
     subscriber.assert_elements().assert_live()
     assert [str(error) for error in dropped.take()] == ["mine"]
 
 
-def test_rule_1_10_and_1_11_each_subscriber_has_its_own_stream() -> None:
+def test_rule_1_10_and_1_11_each_subscriber_receives_all_elements() -> None:
     stream = pyrs.range(5).map(lambda n: n * 2).take(3)
     subscribers = [TestSubscriber(n) for n in (1, 2, 3)]  # type: list[TestSubscriber[int]]
     for subscriber in subscribers:
@@ -252,7 +252,7 @@ def test_rule_1_10_and_1_11_each_subscriber_has_its_own_stream() -> None:
 
 
 @pytest.mark.parametrize("fused", [True, False])
-def test_rule_2_13_none_never_becomes_an_element(fused: bool, hidden: Callable[[Any], pyrs.Stream[Any]]) -> None:
+def test_rule_2_13_none_element_signals_null_signal(fused: bool, hidden: Callable[[Any], pyrs.Stream[Any]]) -> None:
     numbers: pyrs.Stream[Any] = pyrs.from_iterable([1, None, 3])
     for stream in (pyrs.just(1, 2).map(lambda n: None if n == 2 else n), numbers):
         subscriber: TestSubscriber[Any] = TestSubscriber(5)
@@ -261,7 +261,7 @@ def test_rule_2_13_none_never_becomes_an_element(fused: bool, hidden: Callable[[
 
 
 @pytest.mark.parametrize("fused", [True, False])
-def test_none_may_pass_between_stages(fused: bool, hidden: Callable[[Any], pyrs.Stream[Any]]) -> None:
+def test_none_is_allowed_between_stages(fused: bool, hidden: Callable[[Any], pyrs.Stream[Any]]) -> None:
     numbers: pyrs.Stream[Any] = pyrs.range(4)
     stream = (numbers if fused else hidden(numbers)).map(lambda n: n if n % 2 else None)
     assert stream.filter(lambda n: n is not None).collect() == [1, 3]

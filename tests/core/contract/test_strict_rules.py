@@ -1,4 +1,4 @@
-"""strict: each rule that a guard can see broken is reported, with the party by name; what is legal passes."""
+"""strict: every observable violation is reported with the rule and the party, and legal behaviour is not."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ DEADLINE = 30.0
 
 
 class Wire(pyrs.Subscription):
-    """A Subscription that notes what is asked of it."""
+    """Record the calls of request and cancel."""
 
     def __init__(self, on_request: Callable[[int], object] | None = None) -> None:
         self.requested: list[int] = []
@@ -34,44 +34,44 @@ class Wire(pyrs.Subscription):
         self.cancelled += 1
 
 
-class Careless(pyrs.Publisher[Any]):
-    """Does with a Subscriber what the test says."""
+class ScriptedPublisher(pyrs.Publisher[Any]):
+    """Pass each Subscriber to a function of the test."""
 
-    def __init__(self, does: Callable[[Any], object]) -> None:
-        self.does = does
+    def __init__(self, behavior: Callable[[Any], object]) -> None:
+        self.behavior = behavior
 
     def subscribe(self, subscriber: pyrs.Subscriber[Any], /) -> None:
-        self.does(subscriber)
+        self.behavior(subscriber)
 
 
-class Listener(pyrs.Subscriber[Any]):
-    """Keeps its Subscription and does what the test says."""
+class ScriptedSubscriber(pyrs.Subscriber[Any]):
+    """Record signals, and call a function of the test for each signal that has one."""
 
-    def __init__(self, **does: Callable[..., object]) -> None:
-        self.does = does
+    def __init__(self, **behavior: Callable[..., object]) -> None:
+        self.behavior = behavior
         self.errors: list[BaseException] = []
         self.completed = 0
         self.elements: list[Any] = []
 
     def on_subscribe(self, subscription: pyrs.Subscription, /) -> None:
         self.subscription = subscription
-        self._do("on_subscribe")
+        self._run_behavior("on_subscribe")
 
     def on_next(self, element: Any, /) -> None:
         self.elements.append(element)
-        self._do("on_next")
+        self._run_behavior("on_next")
 
     def on_error(self, error: BaseException, /) -> None:
         self.errors.append(error)
-        self._do("on_error")
+        self._run_behavior("on_error")
 
     def on_complete(self) -> None:
         self.completed += 1
-        self._do("on_complete")
+        self._run_behavior("on_complete")
 
-    def _do(self, signal: str) -> None:
-        if signal in self.does:
-            self.does[signal](self)
+    def _run_behavior(self, signal: str) -> None:
+        if signal in self.behavior:
+            self.behavior[signal](self)
 
 
 def send(subscriber: pyrs.Subscriber[Any], signal: str) -> None:
@@ -79,7 +79,7 @@ def send(subscriber: pyrs.Subscriber[Any], signal: str) -> None:
     signals.get(signal, subscriber.on_complete)()
 
 
-def verdict(error: BaseException | None, rule: str, party: str, *words: str) -> errors.SpecViolation:
+def assert_violation(error: BaseException | None, rule: str, party: str, *words: str) -> errors.SpecViolation:
     assert isinstance(error, errors.SpecViolation), error
     assert (error.rule, error.party) == (rule, party)
     assert f"(rule {rule})" in str(error)
@@ -88,136 +88,147 @@ def verdict(error: BaseException | None, rule: str, party: str, *words: str) -> 
     return error
 
 
-def told(source: pyrs.Publisher[Any], request: int | None = 5) -> TestSubscriber[Any]:
+def subscribe_strictly(source: pyrs.Publisher[Any], request: int | None = 5) -> TestSubscriber[Any]:
     subscriber: TestSubscriber[Any] = TestSubscriber(request)
     strict(source).subscribe(subscriber)
     return subscriber
 
 
-# A Publisher that breaks a rule.
+# Violations of a Publisher.
 
 
-def test_rule_1_1_more_than_requested() -> None:
+def test_rule_1_1_element_without_demand_is_reported() -> None:
     publisher: TestPublisher[int] = TestPublisher(Violation.REQUEST_OVERFLOW)
-    subscriber = told(publisher, 1)
+    subscriber = subscribe_strictly(publisher, 1)
     publisher.next(1, 2, 3)
     error = subscriber.assert_elements(1).assert_error()
-    verdict(error, "1.1", "Publisher", "Publisher TestPublisher", "on_next without demand", "1 requested")
+    assert_violation(error, "1.1", "Publisher", "Publisher TestPublisher", "on_next without demand", "1 requested")
     publisher.assert_cancelled(1)
 
 
-def test_rule_1_1_after_a_cancel_too(dropped: Any) -> None:
+def test_rule_1_1_element_without_demand_after_cancel_is_reported(dropped: Any) -> None:
     publisher: TestPublisher[int] = TestPublisher(Violation.REQUEST_OVERFLOW, Violation.DEFER_CANCELLATION)
-    subscriber = told(publisher, 2)
+    subscriber = subscribe_strictly(publisher, 2)
     subscriber.cancel()
     publisher.next(1, 2)
-    assert dropped.errors == [], "2.8: these were requested"
+    assert dropped.errors == [], "2.8 allows elements that were requested before the cancel"
     publisher.next(3)
     (error,) = dropped.take()
-    verdict(error, "1.1", "Publisher", "TestPublisher")
+    assert_violation(error, "1.1", "Publisher", "TestPublisher")
     subscriber.assert_elements().assert_live()
 
 
-def test_rule_1_3_two_threads_at_once() -> None:
+def test_rule_1_3_concurrent_signals_are_reported() -> None:
     publisher: TestPublisher[int] = TestPublisher(Violation.CONCURRENT)
-    subscriber = told(publisher)
+    subscriber = subscribe_strictly(publisher)
     publisher.next(1, 2, 3)
     error = subscriber.assert_elements(1).assert_error(errors.ConcurrentSignals)
-    verdict(error, "1.3", "Publisher", "TestPublisher", "two threads")
+    assert_violation(error, "1.3", "Publisher", "TestPublisher", "two threads")
 
 
-def test_rule_1_4_an_error_that_is_none() -> None:
+def test_rule_1_4_on_error_with_a_non_exception_is_reported() -> None:
     def fails(subscriber: Any) -> None:
         subscriber.on_subscribe(Wire())
         subscriber.on_error("out of paper")
 
-    verdict(told(Careless(fails)).assert_error(), "1.4", "Publisher", "Careless", "'out of paper'")
+    assert_violation(
+        subscribe_strictly(ScriptedPublisher(fails)).assert_error(),
+        "1.4",
+        "Publisher",
+        "ScriptedPublisher",
+        "'out of paper'",
+    )
 
 
-def test_rule_1_7_signals_after_the_end(dropped: Any) -> None:
+def test_rule_1_7_signals_after_a_terminal_signal_are_reported(dropped: Any) -> None:
     publisher: TestPublisher[int] = TestPublisher(Violation.CLEANUP_ON_TERMINATE)
-    subscriber = told(publisher)
+    subscriber = subscribe_strictly(publisher)
     publisher.emit(1).next(2).complete().error(ValueError("late"))
     subscriber.assert_elements(1).assert_complete()
     reports = dropped.take()
     for error, what in zip(reports, ("on_next", "on_complete", "on_error"), strict=True):
-        verdict(error, "1.7", "Publisher", "TestPublisher", f"{what} after the end")
+        assert_violation(error, "1.7", "Publisher", "TestPublisher", f"{what} after the end")
 
 
 @pytest.mark.parametrize("signal", ["on_next", "on_error", "on_complete"])
-def test_rule_1_9_nothing_before_on_subscribe(signal: str) -> None:
+def test_rule_1_9_signal_before_on_subscribe_is_reported(signal: str) -> None:
     publisher: TestPublisher[Any] = TestPublisher(Violation.NO_ON_SUBSCRIBE)
-    subscriber = told(publisher, 0)
-    say = {"on_next": partial(publisher.next, 1), "on_error": partial(publisher.error, OSError())}
-    say.get(signal, publisher.complete)()
+    subscriber = subscribe_strictly(publisher, 0)
+    signals = {"on_next": partial(publisher.next, 1), "on_error": partial(publisher.error, OSError())}
+    signals.get(signal, publisher.complete)()
     error = subscriber.assert_elements().assert_error()
-    verdict(error, "1.9", "Publisher", "TestPublisher", f"{signal} before on_subscribe")
-    assert subscriber.subscription is not None, "the guard itself keeps the rule"
+    assert_violation(error, "1.9", "Publisher", "TestPublisher", f"{signal} before on_subscribe")
+    assert subscriber.subscription is not None, "the guard calls on_subscribe itself"
 
 
-def test_rule_1_9_an_on_subscribe_that_comes_too_late_is_cancelled_and_no_second_one(dropped: Any) -> None:
+def test_rule_1_9_late_on_subscribe_is_cancelled_and_not_forwarded(dropped: Any) -> None:
     wire = Wire()
 
-    def begins_with_an_element(subscriber: Any) -> None:
+    def start_with_an_element(subscriber: Any) -> None:
         subscriber.on_next(1)
         subscriber.on_subscribe(wire)
         subscriber.on_next(2)
 
-    subscriber = told(Careless(begins_with_an_element))
-    verdict(subscriber.assert_elements().assert_error(), "1.9", "Publisher")
+    subscriber = subscribe_strictly(ScriptedPublisher(start_with_an_element))
+    assert_violation(subscriber.assert_elements().assert_error(), "1.9", "Publisher")
     assert (wire.cancelled, wire.requested, dropped.errors) == (1, [], [])
 
 
-def test_rule_1_9_a_subscription_that_is_none() -> None:
-    error = told(Careless(lambda subscriber: subscriber.on_subscribe(object()))).assert_error()
-    verdict(error, "1.9", "Publisher", "Careless", "object", "has no request()")
+def test_rule_1_9_on_subscribe_with_a_non_subscription_is_reported() -> None:
+    error = subscribe_strictly(ScriptedPublisher(lambda subscriber: subscriber.on_subscribe(object()))).assert_error()
+    assert_violation(error, "1.9", "Publisher", "ScriptedPublisher", "object", "has no request()")
 
 
 @pytest.mark.parametrize("kind", [OSError, GeneratorExit])
-def test_rule_1_9_subscribe_returns_normally(kind: type[BaseException]) -> None:
+def test_rule_1_9_exception_of_subscribe_is_reported(kind: type[BaseException]) -> None:
     def raises(subscriber: Any) -> None:
         raise kind("no")
 
-    error = verdict(told(Careless(raises)).assert_error(), "1.9", "Publisher", "Careless: subscribe() raised")
+    error = assert_violation(
+        subscribe_strictly(ScriptedPublisher(raises)).assert_error(),
+        "1.9",
+        "Publisher",
+        "ScriptedPublisher: subscribe() raised",
+    )
     assert isinstance(error.__cause__, kind)
 
 
-def test_an_interrupt_in_subscribe_travels_on() -> None:
+def test_interrupt_in_subscribe_propagates() -> None:
     def interrupted(subscriber: Any) -> None:
         raise KeyboardInterrupt
 
     subscriber: TestSubscriber[Any] = TestSubscriber()
     with pytest.raises(KeyboardInterrupt):
-        strict(Careless(interrupted)).subscribe(subscriber)
-    verdict(subscriber.assert_error(), "1.9", "Publisher")
+        strict(ScriptedPublisher(interrupted)).subscribe(subscriber)
+    assert_violation(subscriber.assert_error(), "1.9", "Publisher")
 
 
-def test_rule_1_10_the_same_subscriber_twice(dropped: Any) -> None:
+def test_rule_1_10_second_subscription_of_the_same_subscriber_is_reported(dropped: Any) -> None:
     publisher: TestPublisher[int] = TestPublisher()
     guarded, subscriber = strict(publisher), TestSubscriber[int](5)
     guarded.subscribe(subscriber)
     guarded.subscribe(subscriber)
     (error,) = dropped.take()
-    verdict(error, "1.10", "Subscriber", "TestSubscriber was subscribed again")
+    assert_violation(error, "1.10", "Subscriber", "TestSubscriber was subscribed again")
     publisher.assert_subscribers(1).emit(1)
     subscriber.assert_elements(1).assert_complete()
-    guarded.subscribe(subscriber)  # 3.13 does not forbid it once the first is over; what comes is 2.12's
+    guarded.subscribe(subscriber)  # allowed after the first has terminated; the Subscriber then reports 2.12
     assert publisher.subscribe_count == 2
     assert dropped.errors == []
     assert subscriber.violations
 
 
-def test_rule_2_12_on_subscribe_twice(dropped: Any) -> None:
+def test_rule_2_12_second_on_subscribe_is_reported(dropped: Any) -> None:
     publisher: TestPublisher[int] = TestPublisher(Violation.TWO_ON_SUBSCRIBE)
-    subscriber = told(publisher)
+    subscriber = subscribe_strictly(publisher)
     (error,) = dropped.take()
-    verdict(error, "2.12", "Publisher", "TestPublisher", "Subscriber TestSubscriber", "second time")
+    assert_violation(error, "2.12", "Publisher", "TestPublisher", "Subscriber TestSubscriber", "second time")
     publisher.assert_second_cancelled().emit(1)  # 2.5
     subscriber.assert_elements(1).assert_complete()
 
 
 @pytest.mark.parametrize("signal", ["on_subscribe", "on_next", "on_error"])
-def test_rule_2_13_none(signal: str, dropped: Any) -> None:
+def test_rule_2_13_none_argument_is_reported(signal: str, dropped: Any) -> None:
     raised: list[BaseException] = []
 
     def sends_none(subscriber: Any) -> None:
@@ -229,16 +240,16 @@ def test_rule_2_13_none(signal: str, dropped: Any) -> None:
             raised.append(error)
             raise
 
-    error = told(Careless(sends_none)).assert_elements().assert_error(errors.NullSignal)
-    verdict(error, "2.13", "Publisher", f"Careless: {signal}(None)")
-    assert raised == [error], "the caller is told at once"
-    assert dropped.errors == [], "and once"
+    error = subscribe_strictly(ScriptedPublisher(sends_none)).assert_elements().assert_error(errors.NullSignal)
+    assert_violation(error, "2.13", "Publisher", f"ScriptedPublisher: {signal}(None)")
+    assert raised == [error], "the caller receives the error at once"
+    assert dropped.errors == [], "the error is reported once"
 
 
-# A Subscription that breaks a rule.
+# Violations of a Subscription.
 
 
-def test_rule_3_3_recursion_without_a_bound() -> None:
+def test_rule_3_3_unbounded_recursion_is_reported() -> None:
     deepest = 0
 
     def recursive(subscriber: Any) -> None:
@@ -254,90 +265,96 @@ def test_rule_3_3_recursion_without_a_bound() -> None:
         subscriber.on_subscribe(Wire(emit))
 
     subscriber: TestSubscriber[Any] = TestSubscriber(1, on_element=lambda self, element: self.request(1))
-    strict(Careless(recursive)).subscribe(subscriber)
-    verdict(subscriber.assert_error(), "3.3", "Subscription", "Subscription Wire", "nest")
+    strict(ScriptedPublisher(recursive)).subscribe(subscriber)
+    assert_violation(subscriber.assert_error(), "3.3", "Subscription", "Subscription Wire", "nest")
     assert 16 < deepest < 64
 
 
-def test_rule_3_3_recursion_with_a_bound_is_legal() -> None:
+def test_rule_3_3_bounded_recursion_is_not_reported() -> None:
     subscriber: TestSubscriber[Any] = TestSubscriber(1, on_element=lambda self, element: self.request(1))
     strict(pyrs.range(10_000)).subscribe(subscriber)
     assert len(subscriber.await_complete()) == 10_000
 
 
-def test_rule_3_15_cancel_returns_normally(dropped: Any) -> None:
+def test_rule_3_15_exception_of_cancel_is_reported(dropped: Any) -> None:
     class Sticky(Wire):
         def cancel(self) -> None:
             raise OSError("no")
 
-    subscriber = told(Careless(lambda subscriber: subscriber.on_subscribe(Sticky())))
+    subscriber = subscribe_strictly(ScriptedPublisher(lambda subscriber: subscriber.on_subscribe(Sticky())))
     subscriber.cancel()
     (error,) = dropped.take()
-    cause = verdict(error, "3.15", "Subscription", "Subscription Sticky: cancel() raised OSError('no')").__cause__
+    cause = assert_violation(
+        error, "3.15", "Subscription", "Subscription Sticky: cancel() raised OSError('no')"
+    ).__cause__
     assert isinstance(cause, OSError)
 
 
-def test_rule_3_16_request_returns_normally() -> None:
+def test_rule_3_16_exception_of_request_is_reported() -> None:
     def fails(n: int) -> None:
         raise OSError("no")
 
     wire = Wire(fails)
-    subscriber = told(Careless(lambda subscriber: subscriber.on_subscribe(wire)))
-    error = verdict(subscriber.assert_error(), "3.16", "Subscription", "Subscription Wire: request(5) raised OSError")
+    subscriber = subscribe_strictly(ScriptedPublisher(lambda subscriber: subscriber.on_subscribe(wire)))
+    error = assert_violation(
+        subscriber.assert_error(), "3.16", "Subscription", "Subscription Wire: request(5) raised OSError"
+    )
     assert isinstance(error.__cause__, OSError)
     assert wire.cancelled == 1
 
 
-# A Subscriber that breaks a rule.
+# Violations of a Subscriber.
 
 
 @pytest.mark.parametrize("signal", ["on_subscribe", "on_next", "on_error", "on_complete"])
-def test_rule_2_13_a_subscriber_that_raises(signal: str, dropped: Any) -> None:
-    def raises(listener: Listener) -> None:
+def test_rule_2_13_exception_of_a_subscriber_is_reported(signal: str, dropped: Any) -> None:
+    def raises(subscriber: ScriptedSubscriber) -> None:
         raise ValueError("mine")
 
-    listener, wire = Listener(**{signal: raises}), Wire()
-    guard = strict(listener)
+    subscriber, wire = ScriptedSubscriber(**{signal: raises}), Wire()
+    guard = strict(subscriber)
     guard.on_subscribe(wire)
     if signal != "on_subscribe":
-        listener.subscription.request(2)
+        subscriber.subscription.request(2)
         send(guard, signal)
     (error,), dropped.errors = dropped.errors, []
-    verdict(error, "2.13", "Subscriber", f"Subscriber Listener: {signal} raised ValueError('mine')")
+    assert_violation(error, "2.13", "Subscriber", f"Subscriber ScriptedSubscriber: {signal} raised ValueError('mine')")
     assert isinstance(error.__cause__, ValueError)
     assert wire.cancelled == (signal in ("on_subscribe", "on_next")), "2.13: considered cancelled"
     if signal == "on_next":
         guard.on_next(2)
-        assert listener.elements == [1]
+        assert subscriber.elements == [1]
 
 
 @pytest.mark.parametrize("call", ["request", "cancel"])
 @pytest.mark.parametrize("signal", ["on_error", "on_complete"])
-def test_rule_2_3_the_end_calls_nothing(signal: str, call: str, dropped: Any) -> None:
-    def calls(listener: Listener) -> None:
-        listener.subscription.request(1) if call == "request" else listener.subscription.cancel()
+def test_rule_2_3_call_inside_a_terminal_signal_is_reported(signal: str, call: str, dropped: Any) -> None:
+    def calls(subscriber: ScriptedSubscriber) -> None:
+        subscriber.subscription.request(1) if call == "request" else subscriber.subscription.cancel()
 
     wire = Wire()
-    guard = strict(Listener(**{signal: calls}))
+    guard = strict(ScriptedSubscriber(**{signal: calls}))
     guard.on_subscribe(wire)
     send(guard, signal)
     (error,) = dropped.take()
-    verdict(error, "2.3", "Subscriber", "Subscriber Listener", call, "inside on_error or on_complete")
+    assert_violation(
+        error, "2.3", "Subscriber", "Subscriber ScriptedSubscriber", call, "inside on_error or on_complete"
+    )
     assert (wire.requested, wire.cancelled) == ([], 0)
 
 
-def test_rule_2_3_calls_after_the_end_are_legal(dropped: Any) -> None:
-    listener = Listener()
-    guard = strict(listener)
+def test_rule_2_3_calls_after_a_terminal_signal_are_not_reported(dropped: Any) -> None:
+    subscriber = ScriptedSubscriber()
+    guard = strict(subscriber)
     guard.on_subscribe(Wire())
     guard.on_complete()
-    listener.subscription.request(1)
-    listener.subscription.cancel()
+    subscriber.subscription.request(1)
+    subscriber.subscription.cancel()
     assert dropped.errors == []
 
 
 @pytest.mark.parametrize("call", ["request", "cancel"])
-def test_rule_2_7_calls_from_two_threads_at_once(call: str, dropped: Any) -> None:
+def test_rule_2_7_concurrent_calls_are_reported_and_forwarded(call: str, dropped: Any) -> None:
     inside, leave = threading.Event(), threading.Event()
 
     def slow(n: int) -> None:
@@ -345,41 +362,41 @@ def test_rule_2_7_calls_from_two_threads_at_once(call: str, dropped: Any) -> Non
             inside.set()
             assert leave.wait(DEADLINE)
 
-    listener = Listener()
+    subscriber = ScriptedSubscriber()
     wire = Wire(slow)
-    strict(listener).on_subscribe(wire)
-    first = threading.Thread(target=listener.subscription.request, args=(1,))
+    strict(subscriber).on_subscribe(wire)
+    first = threading.Thread(target=subscriber.subscription.request, args=(1,))
     first.start()
     assert inside.wait(DEADLINE)
-    listener.subscription.request(2) if call == "request" else listener.subscription.cancel()
+    subscriber.subscription.request(2) if call == "request" else subscriber.subscription.cancel()
     (error,) = dropped.take()
-    verdict(error, "2.7", "Subscriber", "Subscriber Listener", call, "while another thread")
-    assert (wire.requested, wire.cancelled) == (([1, 2], 0) if call == "request" else ([1], 1)), "it is passed on"
+    assert_violation(error, "2.7", "Subscriber", "Subscriber ScriptedSubscriber", call, "while another thread")
+    assert (wire.requested, wire.cancelled) == (([1, 2], 0) if call == "request" else ([1], 1)), "the call is forwarded"
     leave.set()
     first.join(DEADLINE)
-    listener.subscription.request(3)
+    subscriber.subscription.request(3)
     assert dropped.errors == []
 
 
-def test_rule_2_7_a_request_that_emits_can_be_cancelled_from_elsewhere(dropped: Any) -> None:
+def test_rule_2_7_cancel_from_another_thread_during_on_next_is_not_reported(dropped: Any) -> None:
     inside, leave = threading.Event(), threading.Event()
 
-    def slow(listener: Listener) -> None:
+    def slow(subscriber: ScriptedSubscriber) -> None:
         inside.set()
         assert leave.wait(DEADLINE)
 
-    listener = Listener(on_next=slow)
-    pyrs.range(10).subscribe(strict(listener))
-    first = threading.Thread(target=listener.subscription.request, args=(10,))
+    subscriber = ScriptedSubscriber(on_next=slow)
+    pyrs.range(10).subscribe(strict(subscriber))
+    first = threading.Thread(target=subscriber.subscription.request, args=(10,))
     first.start()
     assert inside.wait(DEADLINE)
-    listener.subscription.cancel()
+    subscriber.subscription.cancel()
     leave.set()
     first.join(DEADLINE)
-    assert (listener.elements, dropped.errors) == ([0], [])
+    assert (subscriber.elements, dropped.errors) == ([0], [])
 
 
-def test_rule_2_7_is_the_subscribers_and_not_asked_of_a_strict_publisher(dropped: Any) -> None:
+def test_rule_2_7_is_not_checked_by_a_strict_publisher(dropped: Any) -> None:
     inside, leave = threading.Event(), threading.Event()
 
     def slow(n: int) -> None:
@@ -387,49 +404,49 @@ def test_rule_2_7_is_the_subscribers_and_not_asked_of_a_strict_publisher(dropped
             inside.set()
             assert leave.wait(DEADLINE)
 
-    listener = Listener()
-    strict(Careless(lambda subscriber: subscriber.on_subscribe(Wire(slow)))).subscribe(listener)
-    first = threading.Thread(target=listener.subscription.request, args=(1,))
+    subscriber = ScriptedSubscriber()
+    strict(ScriptedPublisher(lambda subscriber: subscriber.on_subscribe(Wire(slow)))).subscribe(subscriber)
+    first = threading.Thread(target=subscriber.subscription.request, args=(1,))
     first.start()
     assert inside.wait(DEADLINE)
-    listener.subscription.request(2)
+    subscriber.subscription.request(2)
     leave.set()
     first.join(DEADLINE)
     assert dropped.errors == []
 
 
 @pytest.mark.parametrize("call", ["request", "cancel"])
-def test_rule_3_1_calls_before_on_subscribe(call: str, dropped: Any) -> None:
-    guard: Any = strict(Listener())
+def test_rule_3_1_call_before_on_subscribe_is_reported(call: str, dropped: Any) -> None:
+    guard: Any = strict(ScriptedSubscriber())
     guard.request(1) if call == "request" else guard.cancel()
     (error,) = dropped.take()
-    verdict(error, "3.1", "Subscriber", "Subscriber Listener", call, "before on_subscribe")
+    assert_violation(error, "3.1", "Subscriber", "Subscriber ScriptedSubscriber", call, "before on_subscribe")
 
 
 @pytest.mark.parametrize("n", [0, -1])
-def test_rule_3_9_a_request_of_nothing(n: int) -> None:
-    listener, wire = Listener(), Wire()
-    guard = strict(listener)
+def test_rule_3_9_non_positive_request_is_reported(n: int) -> None:
+    subscriber, wire = ScriptedSubscriber(), Wire()
+    guard = strict(subscriber)
     guard.on_subscribe(wire)
-    listener.subscription.request(n)
-    (error,) = listener.errors
-    verdict(error, "3.9", "Subscriber", "Subscriber Listener", f"request({n})")
+    subscriber.subscription.request(n)
+    (error,) = subscriber.errors
+    assert_violation(error, "3.9", "Subscriber", "Subscriber ScriptedSubscriber", f"request({n})")
     assert isinstance(error, ValueError)
     assert (wire.requested, wire.cancelled) == ([], 1)
 
 
-def test_a_strict_subscriber_names_the_publisher_as_far_as_it_is_known() -> None:
-    listener = Listener()
-    guard = strict(listener)
+def test_strict_subscriber_names_an_unknown_publisher_by_its_subscription() -> None:
+    subscriber = ScriptedSubscriber()
+    guard = strict(subscriber)
     guard.on_subscribe(Wire())
     guard.on_next(1)
-    verdict(listener.errors[0], "1.1", "Publisher", "the Publisher of Wire")
+    assert_violation(subscriber.errors[0], "1.1", "Publisher", "the Publisher of Wire")
 
 
-# What is legal, and who is who.
+# Legal behaviour, and the names of the parties.
 
 
-def test_what_keeps_the_rules_is_not_touched(dropped: Any) -> None:
+def test_legal_publishers_pass_unchanged(dropped: Any) -> None:
     for source in (
         pyrs.range(5),
         pyrs.from_iterable(iter(range(5))),
@@ -444,25 +461,25 @@ def test_what_keeps_the_rules_is_not_touched(dropped: Any) -> None:
     failing.assert_error(OSError)
 
 
-def test_a_publisher_is_reported_once_however_long_it_goes_on(dropped: Any) -> None:
+def test_only_the_first_violation_of_a_publisher_is_reported(dropped: Any) -> None:
     publisher: TestPublisher[int] = TestPublisher(Violation.REQUEST_OVERFLOW, Violation.DEFER_CANCELLATION)
-    subscriber = told(publisher, 1)
+    subscriber = subscribe_strictly(publisher, 1)
     publisher.next(*range(10)).complete()
     subscriber.assert_elements(0).assert_error(errors.DemandExceeded)
     assert dropped.errors == []
 
 
-def test_both_at_once() -> None:
+def test_strict_publisher_with_strict_subscriber() -> None:
     publisher: TestPublisher[int] = TestPublisher(Violation.REQUEST_OVERFLOW)
-    listener = Listener(on_subscribe=lambda self: self.subscription.request(1))
-    strict(publisher).subscribe(strict(listener))
+    subscriber = ScriptedSubscriber(on_subscribe=lambda self: self.subscription.request(1))
+    strict(publisher).subscribe(strict(subscriber))
     publisher.next(1, 2)
-    assert listener.elements == [1]
-    verdict(listener.errors[0], "1.1", "Publisher", "TestPublisher")
+    assert subscriber.elements == [1]
+    assert_violation(subscriber.errors[0], "1.1", "Publisher", "TestPublisher")
 
 
-class Echo(Listener):
-    """A Processor that passes on without a look at anybody's demand."""
+class Echo(ScriptedSubscriber):
+    """Emit each element twice, without regard to demand."""
 
     def subscribe(self, subscriber: pyrs.Subscriber[Any], /) -> None:
         self.downstream = subscriber
@@ -476,34 +493,34 @@ class Echo(Listener):
         self.downstream.on_complete()
 
 
-def test_rule_4_1_a_processor_is_guarded_on_both_faces(dropped: Any) -> None:
+def test_rule_4_1_processor_is_guarded_as_subscriber_and_as_publisher(dropped: Any) -> None:
     publisher: TestPublisher[int] = TestPublisher(Violation.TWO_ON_SUBSCRIBE)
     processor = strict(Echo())
     assert isinstance(processor, pyrs.Processor)
     publisher.subscribe(processor)
     (error,) = dropped.take()
-    verdict(error, "2.12", "Publisher", "Subscriber Echo")
+    assert_violation(error, "2.12", "Publisher", "Subscriber Echo")
     subscriber: TestSubscriber[int] = TestSubscriber(1)
     processor.subscribe(subscriber)
     publisher.next(1)
-    verdict(subscriber.assert_elements(1).assert_error(), "1.1", "Publisher", "Publisher Echo")
+    assert_violation(subscriber.assert_elements(1).assert_error(), "1.1", "Publisher", "Publisher Echo")
 
 
-def test_who_is_guarded_already_is_returned() -> None:
-    for party in (strict(pyrs.range(3)), strict(Listener()), strict(Echo())):
+def test_strict_returns_a_guarded_party_unchanged() -> None:
+    for party in (strict(pyrs.range(3)), strict(ScriptedSubscriber()), strict(Echo())):
         assert strict(party) is party
     assert isinstance(strict(TestPublisher[int]()), pyrs.Stream)
     assert strict(pyrs.range(3)).map(str).collect() == ["0", "1", "2"]
-    assert repr(strict(Listener())) == "<strict Subscriber Listener, waiting for on_subscribe>"
+    assert repr(strict(ScriptedSubscriber())) == "<strict Subscriber ScriptedSubscriber, waiting for on_subscribe>"
 
 
-@pytest.mark.parametrize("party", [None, 3, pyrs.Stream, Listener, object()])
-def test_what_is_no_party(party: Any) -> None:
+@pytest.mark.parametrize("party", [None, 3, pyrs.Stream, ScriptedSubscriber, object()])
+def test_strict_rejects_other_objects(party: Any) -> None:
     with pytest.raises(TypeError, match="party must be a Publisher, Subscriber or Processor"):
         strict(party)
 
 
-def test_the_example_in_the_docstring_runs() -> None:
+def test_docstring_example_runs() -> None:
     import doctest
 
     from pyrs import strictness

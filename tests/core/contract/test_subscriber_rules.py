@@ -1,4 +1,4 @@
-"""The Subscriber's rules, 2.1 to 2.13, kept by ours: stages, callables, endings, the asyncio edge."""
+"""Subscriber rules 2.1 to 2.13, checked for stages, callbacks, terminal operations and the asyncio bridge."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from pyrs.testing import TestSubscriber
 Source = Callable[[Iterable[Any]], pyrs.Stream[Any]]
 
 
-class Recording(pyrs.Subscription):
-    """A Subscription that notes what its Subscriber does."""
+class RecordingSubscription(pyrs.Subscription):
+    """Record the calls of request and cancel."""
 
     def __init__(self) -> None:
         self.requested: list[int] = []
@@ -59,14 +59,14 @@ def ours(request: pytest.FixtureRequest) -> Any:
         subscriber._waker._loop.close()  # type: ignore[attr-defined]
 
 
-def test_rule_2_1_demand_is_signalled(ours: pyrs.Subscriber[Any]) -> None:
-    subscription = Recording()
+def test_rule_2_1_on_subscribe_requests_elements(ours: pyrs.Subscriber[Any]) -> None:
+    subscription = RecordingSubscription()
     ours.on_subscribe(subscription)
     assert sum(subscription.requested) > 0
 
 
-def test_rule_2_3_and_2_4_a_terminal_signal_ends_it_without_a_call(ours: pyrs.Subscriber[Any]) -> None:
-    subscription = Recording()
+def test_rule_2_3_and_2_4_no_call_after_a_terminal_signal(ours: pyrs.Subscriber[Any]) -> None:
+    subscription = RecordingSubscription()
     ours.on_subscribe(subscription)
     requested = list(subscription.requested)
     ours.on_complete()
@@ -76,8 +76,8 @@ def test_rule_2_3_and_2_4_a_terminal_signal_ends_it_without_a_call(ours: pyrs.Su
     assert (subscription.requested, subscription.cancelled) == (requested, 0)
 
 
-def test_rule_2_5_a_second_subscription_is_cancelled(ours: pyrs.Subscriber[Any], dropped: Any) -> None:
-    first, second = Recording(), Recording()
+def test_rule_2_5_second_subscription_is_cancelled(ours: pyrs.Subscriber[Any], dropped: Any) -> None:
+    first, second = RecordingSubscription(), RecordingSubscription()
     ours.on_subscribe(first)
     ours.on_subscribe(second)
     assert (first.cancelled, second.cancelled, second.requested) == (0, 1, [])
@@ -85,9 +85,9 @@ def test_rule_2_5_a_second_subscription_is_cancelled(ours: pyrs.Subscriber[Any],
 
 
 @pytest.mark.parametrize("name", ["callables", "to_iterable", "async for", "staged"])
-def test_rule_2_6_what_is_no_longer_needed_is_cancelled(name: str, request: pytest.FixtureRequest) -> None:
+def test_rule_2_6_subscription_is_cancelled_when_no_longer_needed(name: str, request: pytest.FixtureRequest) -> None:
     subscriber = OURS[name]()
-    subscription = Recording()
+    subscription = RecordingSubscription()
     subscriber.on_subscribe(subscription)
     if isinstance(subscriber, _Inbox):
         subscriber.close()
@@ -96,13 +96,13 @@ def test_rule_2_6_what_is_no_longer_needed_is_cancelled(name: str, request: pyte
         subscriber.refill.cancel()
     elif name == "staged":
         for n in range(3):
-            subscriber.on_next(n)  # take(3) has what it wants
+            subscriber.on_next(n)  # take(3) cancels after the third
     else:
         subscriber.cancel()  # type: ignore[attr-defined]
     assert subscription.cancelled == 1
 
 
-def test_rule_2_7_a_consumer_with_a_buffer_requests_from_its_own_thread_alone(
+def test_rule_2_7_to_iterable_requests_on_the_consuming_thread_only(
     elsewhere: Callable[[Any], pyrs.Stream[Any]],
 ) -> None:
     requesting: set[int] = set()
@@ -126,51 +126,53 @@ def test_rule_2_7_a_consumer_with_a_buffer_requests_from_its_own_thread_alone(
     assert requesting == {threading.get_ident()}
 
 
-def test_rule_2_12_the_guard_reports_a_second_on_subscribe(dropped: Any) -> None:
+def test_rule_2_12_guard_reports_a_second_on_subscribe(dropped: Any) -> None:
     subscriber: TestSubscriber[Any] = TestSubscriber(5)
     guard: GuardedSubscriber[Any] = GuardedSubscriber(subscriber)
-    guard.on_subscribe(Recording())
-    guard.on_subscribe(Recording())
+    guard.on_subscribe(RecordingSubscription())
+    guard.on_subscribe(RecordingSubscription())
     guard.on_next(1)
     subscriber.assert_elements(1).assert_live()
     assert [error.rule for error in dropped.take()] == ["2.12"]
 
 
-def test_rule_2_8_elements_after_a_cancel_are_ignored(dropped: Any) -> None:
-    for between in (lambda subscriber: PushedChainSubscriber(subscriber, [Map(str)]), GuardedSubscriber):
+def test_rule_2_8_elements_after_cancel_are_ignored(dropped: Any) -> None:
+    for wrap in (lambda subscriber: PushedChainSubscriber(subscriber, [Map(str)]), GuardedSubscriber):
         subscriber: TestSubscriber[Any] = TestSubscriber(5)
-        staged: Any = between(subscriber)
-        staged.on_subscribe(Recording())
+        staged: Any = wrap(subscriber)
+        staged.on_subscribe(RecordingSubscription())
         staged.cancel()
         staged.on_next(1)
         assert subscriber.elements == []
 
 
 @pytest.mark.parametrize("signal", ["on_complete", "on_error"])
-def test_rule_2_9_and_2_10_the_end_may_come_without_a_request(ours: pyrs.Subscriber[Any], signal: str) -> None:
-    ours.on_subscribe(Recording())
+def test_rule_2_9_and_2_10_terminal_signal_is_accepted_without_a_request(
+    ours: pyrs.Subscriber[Any], signal: str
+) -> None:
+    ours.on_subscribe(RecordingSubscription())
     if signal == "on_complete":
         ours.on_complete()
     else:
         ours.on_error(ValueError("early"))
 
 
-def test_rule_2_9_and_2_10_sources_end_without_a_request() -> None:
+def test_rule_2_9_and_2_10_empty_sources_terminate_without_a_request() -> None:
     for stream in (pyrs.empty(), pyrs.error(ValueError("at once")), pyrs.range(0), pyrs.range(5).take(0)):
         subscriber: TestSubscriber[Any] = TestSubscriber()
         stream.subscribe(subscriber)
         subscriber.assert_elements().await_end(0)
 
 
-def test_rule_2_13_none_is_refused(ours: pyrs.Subscriber[Any]) -> None:
-    ours.on_subscribe(Recording())
+def test_rule_2_13_none_raises_null_signal(ours: pyrs.Subscriber[Any]) -> None:
+    ours.on_subscribe(RecordingSubscription())
     with pytest.raises(pyrs.NullSignal):
         ours.on_next(None)
     with pytest.raises(pyrs.NullSignal):
         ours.on_error(None)  # type: ignore[arg-type]
 
 
-def test_rule_2_13_a_subscriber_that_raises_is_cancelled_and_reported(source: Source, dropped: Any) -> None:
+def test_rule_2_13_exception_in_on_next_cancels_and_is_reported(source: Source, dropped: Any) -> None:
     def raises(subscriber: TestSubscriber[int], number: int) -> None:
         if number == 1:
             raise asyncio.CancelledError  # a BaseException
@@ -182,8 +184,8 @@ def test_rule_2_13_a_subscriber_that_raises_is_cancelled_and_reported(source: So
 
 
 @pytest.mark.parametrize("signal", ["on_error", "on_complete"])
-def test_rule_2_13_a_subscriber_that_raises_at_the_end(source: Source, dropped: Any, signal: str) -> None:
-    class Faulty(TestSubscriber[int]):
+def test_rule_2_13_exception_in_a_terminal_signal_is_reported(source: Source, dropped: Any, signal: str) -> None:
+    class RaisingSubscriber(TestSubscriber[int]):
         def on_complete(self) -> None:
             raise ValueError("mine")
 
@@ -193,13 +195,13 @@ def test_rule_2_13_a_subscriber_that_raises_at_the_end(source: Source, dropped: 
     stream = source(range(2))
     if signal == "on_error":
         stream = stream.map(lambda n: 1 // 0)
-    stream.subscribe(Faulty(5))
+    stream.subscribe(RaisingSubscriber(5))
     assert [str(error) for error in dropped.take()] == ["mine"]
 
 
 @pytest.mark.parametrize("kind", [KeyboardInterrupt, SystemExit])
 @pytest.mark.parametrize("where", ["on_next", "function"])
-def test_an_interrupt_ends_the_stream_and_travels_on(source: Source, kind: type[BaseException], where: str) -> None:
+def test_interrupt_terminates_the_stream_and_propagates(source: Source, kind: type[BaseException], where: str) -> None:
     def interrupt(*_: Any) -> Any:
         raise kind
 
@@ -212,11 +214,11 @@ def test_an_interrupt_ends_the_stream_and_travels_on(source: Source, kind: type[
         subscriber.assert_elements().assert_error(kind)
     else:
         subscriber.assert_elements(0).assert_live()
-    subscriber.request(5)  # the flag is not left up, and the stream is over
+    subscriber.request(5)  # the drain loop is not blocked, and the stream has terminated
     assert len(subscriber.elements) <= 1
 
 
-def test_rule_2_2_and_2_11_the_loop_gets_what_other_threads_sent(
+def test_rule_2_2_and_2_11_elements_of_other_threads_arrive_on_the_loop(
     elsewhere: Callable[[Any], pyrs.Stream[Any]],
 ) -> None:
     async def main() -> list[tuple[int, bool]]:

@@ -1,4 +1,4 @@
-"""The Subscription's rules, 3.1 to 3.17, and the Processor's, kept by every way in which a stream of ours is driven."""
+"""Subscription rules 3.1 to 3.17 and Processor rules, checked for every way to drive a stream."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from pyrs.testing import TestPublisher, TestSubscriber
 Source = Callable[[Iterable[Any]], pyrs.Stream[Any]]
 
 
-def test_rule_3_2_request_inside_on_subscribe_and_on_next(source: Source) -> None:
+def test_rule_3_2_request_is_allowed_in_on_subscribe_and_on_next(source: Source) -> None:
     subscriber: TestSubscriber[int] = TestSubscriber(1, on_element=lambda self, n: self.request(1))
     source(range(100)).subscribe(subscriber)
     subscriber.assert_elements(*range(100)).assert_complete()
 
 
 @pytest.mark.parametrize("stages", ["none", "fused", "staged"])
-def test_rule_3_3_a_million_requests_inside_on_next_in_constant_stack(
+def test_rule_3_3_a_million_requests_in_on_next_use_constant_stack_depth(
     stages: str, hidden: Callable[[Any], pyrs.Stream[Any]]
 ) -> None:
     count = 1_000_000 if stages != "staged" else 100_000
@@ -64,7 +64,7 @@ def test_rule_3_3_a_million_requests_inside_on_next_in_constant_stack(
     assert len(depths) == 1
 
 
-def test_rule_3_5_cancel_from_many_threads_while_elements_flow(source: Source) -> None:
+def test_rule_3_5_cancel_returns_while_an_element_is_delivered(source: Source) -> None:
     for _ in range(20):
         flowing, cancelled = threading.Event(), threading.Barrier(4)
 
@@ -86,7 +86,7 @@ def test_rule_3_5_cancel_from_many_threads_while_elements_flow(source: Source) -
             cancelled: threading.Barrier = cancelled,
         ) -> None:
             flowing.wait(30)
-            subscriber.cancel()  # returns although an element is being delivered
+            subscriber.cancel()
             cancelled.wait(30)
 
         source(range(100)).subscribe(subscriber)
@@ -100,7 +100,7 @@ def test_rule_3_5_cancel_from_many_threads_while_elements_flow(source: Source) -
         subscriber.assert_elements(*range(11)).assert_live()
 
 
-def test_rule_3_6_and_3_7_after_a_cancel_nothing_has_an_effect(source: Source) -> None:
+def test_rule_3_6_and_3_7_calls_after_cancel_have_no_effect(source: Source) -> None:
     subscriber: TestSubscriber[int] = TestSubscriber(1)
     source(range(10)).subscribe(subscriber)
     subscriber.cancel()
@@ -110,20 +110,20 @@ def test_rule_3_6_and_3_7_after_a_cancel_nothing_has_an_effect(source: Source) -
     subscriber.assert_elements(0).assert_live()
 
 
-def test_rule_3_8_demand_adds_up(source: Source) -> None:
-    class Asks(TestSubscriber[int]):
+def test_rule_3_8_requests_add_up(source: Source) -> None:
+    class RequestingSubscriber(TestSubscriber[int]):
         def on_subscribe(self, subscription: pyrs.Subscription, /) -> None:
             super().on_subscribe(subscription)
             for n in (1, 2, 3):
                 self.request(n)
 
-    subscriber = Asks()
+    subscriber = RequestingSubscriber()
     source(range(100)).subscribe(subscriber)
     subscriber.assert_elements(*range(6))
 
 
 @pytest.mark.parametrize("n", [0, -1, -(2**63)])
-def test_rule_3_9_a_request_that_is_not_positive(source: Source, n: int) -> None:
+def test_rule_3_9_non_positive_request_signals_on_error(source: Source, n: int) -> None:
     subscriber: TestSubscriber[int] = TestSubscriber()
     source(range(10)).subscribe(subscriber)
     subscriber.request(2)
@@ -138,13 +138,13 @@ def test_rule_3_9_a_request_that_is_not_positive(source: Source, n: int) -> None
     subscriber.assert_elements(0, 1)
 
 
-def test_rule_3_9_inside_on_next_with_unbounded_demand(source: Source) -> None:
+def test_rule_3_9_zero_request_in_on_next_with_unbounded_demand_signals_on_error(source: Source) -> None:
     subscriber: TestSubscriber[int] = TestSubscriber(None, on_element=lambda self, n: self.request(0))
     source(range(10)).subscribe(subscriber)
     subscriber.assert_elements(0).assert_error(pyrs.NonPositiveRequest)
 
 
-def test_rule_3_9_in_streams_without_elements() -> None:
+def test_rule_3_9_negative_request_to_never_signals_on_error() -> None:
     subscriber: TestSubscriber[Any] = TestSubscriber(5)
     pyrs.never().subscribe(subscriber)
     subscriber.assert_live()
@@ -153,7 +153,7 @@ def test_rule_3_9_in_streams_without_elements() -> None:
 
 
 @pytest.mark.parametrize("n", [1.5, "1", None])
-def test_a_request_that_is_no_integer_is_the_callers_bug(n: Any) -> None:
+def test_request_of_a_non_integer_raises_type_error(n: Any) -> None:
     subscriber: TestSubscriber[int] = TestSubscriber()
     pyrs.range(3).subscribe(subscriber)
     with pytest.raises(TypeError, match="n must be an integer"):
@@ -161,7 +161,7 @@ def test_a_request_that_is_no_integer_is_the_callers_bug(n: Any) -> None:
     subscriber.assert_live()
 
 
-def test_rule_3_10_and_3_11_a_request_signals_on_its_own_thread(source: Source) -> None:
+def test_rule_3_10_and_3_11_request_signals_on_the_calling_thread(source: Source) -> None:
     subscriber: TestSubscriber[int] = TestSubscriber()
     source(range(2)).subscribe(subscriber)
     subscriber.request(3)
@@ -169,12 +169,12 @@ def test_rule_3_10_and_3_11_a_request_signals_on_its_own_thread(source: Source) 
     assert subscriber.thread_names == {threading.current_thread().name}
 
 
-def test_rule_3_12_and_3_13_a_cancel_lets_go_of_subscriber_and_source(source: Source) -> None:
+def test_rule_3_12_and_3_13_termination_releases_subscriber_and_source(source: Source) -> None:
     class Elements:
         def __iter__(self) -> Iterator[int]:
             return iter(range(10))
 
-    gc.disable()  # references, not the collector, have to do it
+    gc.disable()  # reference counting alone must free the objects
     try:
         for end in ("cancel", "complete"):
             elements = Elements()
@@ -194,7 +194,7 @@ def test_rule_3_12_and_3_13_a_cancel_lets_go_of_subscriber_and_source(source: So
         gc.enable()
 
 
-def test_rule_3_13_an_iterator_made_here_is_closed_and_one_passed_in_is_not() -> None:
+def test_rule_3_13_cancel_closes_an_iterator_that_pyrs_created_and_no_other() -> None:
     closed: list[str] = []
 
     def numbers(name: str) -> Iterator[int]:
@@ -203,19 +203,19 @@ def test_rule_3_13_an_iterator_made_here_is_closed_and_one_passed_in_is_not() ->
         finally:
             closed.append(name)
 
-    class Made:
+    class IterableOfNumbers:
         def __iter__(self) -> Iterator[int]:
             return numbers("made")
 
     passed = numbers("passed")
-    assert pyrs.from_iterable(Made()).take(2).collect() == [0, 1]
+    assert pyrs.from_iterable(IterableOfNumbers()).take(2).collect() == [0, 1]
     assert closed == ["made"]
     assert pyrs.from_iterable(passed).take(2).collect() == [0, 1]
     assert closed == ["made"]
     assert next(passed) == 2
 
 
-def test_rule_3_15_cancel_returns_normally_when_closing_fails(dropped: Any) -> None:
+def test_rule_3_15_cancel_returns_normally_if_closing_the_iterator_fails(dropped: Any) -> None:
     class Elements:
         def __iter__(self) -> Iterator[int]:
             try:
@@ -229,7 +229,7 @@ def test_rule_3_15_cancel_returns_normally_when_closing_fails(dropped: Any) -> N
     assert [str(error) for error in dropped.take()] == ["cannot close"]
 
 
-def test_rule_3_16_request_returns_normally_whatever_happens_inside(source: Source, dropped: Any) -> None:
+def test_rule_3_16_request_returns_normally_if_on_next_raises(source: Source, dropped: Any) -> None:
     def raises(subscriber: TestSubscriber[int], number: int) -> None:
         raise ValueError("mine")
 
@@ -240,61 +240,61 @@ def test_rule_3_16_request_returns_normally_whatever_happens_inside(source: Sour
     assert [str(error) for error in dropped.take()] == ["mine"]
 
 
-def test_rule_3_17_demand_up_to_and_beyond_the_largest_long(source: Source) -> None:
-    class Asks(TestSubscriber[int]):
+def test_rule_3_17_demand_beyond_the_largest_long_is_accepted(source: Source) -> None:
+    class RequestingSubscriber(TestSubscriber[int]):
         def on_subscribe(self, subscription: pyrs.Subscription, /) -> None:
             super().on_subscribe(subscription)
             for n in (2**63 - 1, 2**63 - 1, 1, 2**70):
                 self.request(n)
 
-    subscriber = Asks(on_element=lambda self, n: self.request(2**63 - 1))
+    subscriber = RequestingSubscriber(on_element=lambda self, n: self.request(2**63 - 1))
     source(range(1_000)).subscribe(subscriber)
     subscriber.assert_elements(*range(1_000)).assert_complete()
 
 
 BEYOND = 2**70
 
-Asking = Callable[[pyrs.Stream[Any]], object]
+Subscribe = Callable[[pyrs.Stream[Any]], object]
 
 
-def asked(build: Callable[[pyrs.Stream[Any]], pyrs.Stream[Any]]) -> Asking:
-    def ask(stream: pyrs.Stream[Any]) -> None:
+def with_large_request(build: Callable[[pyrs.Stream[Any]], pyrs.Stream[Any]]) -> Subscribe:
+    def subscribe(stream: pyrs.Stream[Any]) -> None:
         subscriber: TestSubscriber[Any] = TestSubscriber()
         build(stream).subscribe(subscriber)
         subscriber.request(BEYOND)
 
-    return ask
+    return subscribe
 
 
-PASSING_DEMAND_ON: dict[str, Asking] = {
-    "a stage": asked(lambda stream: stream.map(str)),
-    "several stages": asked(lambda stream: stream.metrics(pyrs.Metrics("it")).log(level=0).filter(bool)),
-    "a relay": asked(lambda stream: stream.concat(pyrs.empty())),
-    "take_until": asked(lambda stream: stream.take_until(pyrs.never())),
-    "with_latest_from": asked(lambda stream: stream.with_latest_from(pyrs.never())),
-    "timeout": asked(lambda stream: stream.timeout(1_000)),
-    "delay": asked(lambda stream: stream.delay(1, prefetch=BEYOND)),
-    "limit_rate": asked(lambda stream: stream.limit_rate(BEYOND)),
-    "merge": asked(lambda stream: stream.merge(pyrs.never(), prefetch=BEYOND)),
-    "window": asked(lambda stream: stream.window(7)),
-    "publish": asked(lambda stream: stream.publish(BEYOND).auto_connect()),
-    "strict": asked(lambda stream: pyrs.Stream(pyrs.strict(stream))),
+FORWARDING_DEMAND: dict[str, Subscribe] = {
+    "a stage": with_large_request(lambda stream: stream.map(str)),
+    "several stages": with_large_request(lambda stream: stream.metrics(pyrs.Metrics("it")).log(level=0).filter(bool)),
+    "concat": with_large_request(lambda stream: stream.concat(pyrs.empty())),
+    "take_until": with_large_request(lambda stream: stream.take_until(pyrs.never())),
+    "with_latest_from": with_large_request(lambda stream: stream.with_latest_from(pyrs.never())),
+    "timeout": with_large_request(lambda stream: stream.timeout(1_000)),
+    "delay": with_large_request(lambda stream: stream.delay(1, prefetch=BEYOND)),
+    "limit_rate": with_large_request(lambda stream: stream.limit_rate(BEYOND)),
+    "merge": with_large_request(lambda stream: stream.merge(pyrs.never(), prefetch=BEYOND)),
+    "window": with_large_request(lambda stream: stream.window(7)),
+    "publish": with_large_request(lambda stream: stream.publish(BEYOND).auto_connect()),
+    "strict": with_large_request(lambda stream: pyrs.Stream(pyrs.strict(stream))),
     "subscribe": lambda stream: stream.subscribe(on_next=print, request=BEYOND),
     "the Subscription of subscribe": lambda stream: stream.subscribe(on_next=print, request=0).request(BEYOND),
     "to_iterable": lambda stream: next(stream.start_with(0).to_iterable(prefetch=BEYOND)),
 }
 
 
-@pytest.mark.parametrize("name", PASSING_DEMAND_ON)
-def test_rule_3_17_a_stranger_is_asked_for_no_more_than_a_long_holds(name: str) -> None:
+@pytest.mark.parametrize("name", FORWARDING_DEMAND)
+def test_rule_3_17_requests_to_a_foreign_publisher_are_capped_at_the_largest_long(name: str) -> None:
     publisher: TestPublisher[Any] = TestPublisher()
-    PASSING_DEMAND_ON[name](publisher.stream())
+    FORWARDING_DEMAND[name](publisher.stream())
     assert publisher.requests[-1] == 2**63 - 1
     assert max(publisher.requests) == 2**63 - 1
 
 
 @pytest.mark.parametrize("n", [1.5, "1", None])
-def test_a_request_of_a_stage_that_is_no_integer_is_the_callers_bug(n: Any) -> None:
+def test_request_of_a_non_integer_through_a_stage_raises_type_error(n: Any) -> None:
     publisher: TestPublisher[Any] = TestPublisher()
     subscriber: TestSubscriber[Any] = TestSubscriber()
     publisher.stream().map(str).subscribe(subscriber)
@@ -303,7 +303,7 @@ def test_a_request_of_a_stage_that_is_no_integer_is_the_callers_bug(n: Any) -> N
     subscriber.assert_live()
 
 
-def test_rule_4_1_and_4_2_stages_hand_errors_on(hidden: Callable[[Any], pyrs.Stream[Any]]) -> None:
+def test_rule_4_1_and_4_2_stages_propagate_errors(hidden: Callable[[Any], pyrs.Stream[Any]]) -> None:
     failure = ValueError("upstream")
     subscriber: TestSubscriber[Any] = TestSubscriber()
     hidden(pyrs.error(failure)).map(str).filter(bool).take(3).subscribe(subscriber)

@@ -1,4 +1,4 @@
-"""What type checkers have to see. Never run: ``test_types`` gives it to mypy and to pyright."""
+"""The types that checkers must infer. This file never runs: ``test_types`` passes it to mypy and pyright."""
 
 # pyright: reportUnnecessaryTypeIgnoreComment=true
 
@@ -25,7 +25,7 @@ def counted(stream: Stream[object]) -> Single[int]:
     return stream.count()
 
 
-# Elements that change.
+# Transforming.
 assert_type(numbers, Stream[int])
 assert_type(numbers.map(str), Stream[str])
 assert_type(numbers.map(str).map(len), Stream[int])
@@ -39,14 +39,14 @@ assert_type(words.transform(lambda stream: stream.map(len)), Stream[int])
 assert_type(words.transform(counted), Single[int])
 assert_type(words.transform(lambda stream: stream.map(len).source), Stream[int])
 
-# Elements that pass.
+# Filtering.
 assert_type(numbers.filter(bool), Stream[int])
 assert_type(pyrs.from_iterable([1, "a"]).of_type(int), Stream[int])
 assert_type(words.take(1).skip(1).take_last(2).distinct(len), Stream[str])
 assert_type(words.take_while(str.isalpha, inclusive=True).skip_while(str.isalpha), Stream[str])
 assert_type(words.distinct_until_changed(len, comparer=lambda a, b: a + 1 == b), Stream[str])
 
-# One element of all, or one of them.
+# Aggregating and selecting one element.
 assert_type(numbers.to_list(), Single[list[int]])
 assert_type(numbers.to_set(), Single[set[int]])
 assert_type(words.to_dict(len), Single[dict[int, str]])
@@ -63,7 +63,7 @@ assert_type(numbers.any(bool), Single[bool])
 assert_type(numbers.first().block(), int)
 assert_type(numbers.collect(), list[int])
 
-# Lists, windows, groups.
+# Buffering, windowing, grouping and combining.
 assert_type(words.buffer(2), Stream[list[str]])
 assert_type(words.buffer(2, skip=1), Stream[list[str]])
 assert_type(words.buffer(seconds=1), Stream[list[str]])
@@ -80,19 +80,19 @@ assert_type(numbers.combine_latest(words, words, numbers), Stream[tuple[int, str
 assert_type(pyrs.zip(numbers, words, words, numbers), Stream[tuple[int, str, str, int]])
 assert_type(pyrs.combine_latest(numbers, words, words, words, words), Stream[tuple[int, str, str, str, str]])
 
-# What gives no element is a stream of whatever is wanted.
+# A stream without elements takes the element type of its context.
 assert_type(pyrs.empty().switch_if_empty(numbers), Stream[int])
 assert_type(pyrs.never().merge(words), Stream[str])
 assert_type(numbers.flat_map(lambda n: pyrs.just(n) if n else pyrs.empty()), Stream[int])
 nothing: Stream[int] = pyrs.empty()
 
-# What is imported when it is asked for.
+# Lazily imported names.
 assert_type(pyrs.Backoff(), pyrs.Backoff)
 assert_type(pyrs.interval(1), Stream[int])
 assert_type(pyrs.schedulers.VirtualTime().now(), float)
 sink: pyrs.sinks.Sink[int] = pyrs.sinks.unicast()
 
-# A stream of cats is one of animals.
+# Streams are covariant: a stream of cats is a stream of animals.
 animals: Stream[Animal] = pyrs.just(Cat())
 publisher: pyrs.Publisher[Animal] = pyrs.just(Cat()).filter(bool)
 
@@ -104,25 +104,25 @@ async def awaited() -> None:
         assert_type(word, str)
 
 
-class Slow(pyrs.AsyncSubscriber[int]):
+class AsynchronousSubscriber(pyrs.AsyncSubscriber[int]):
     async def on_subscribe(self, subscription: pyrs.Subscription) -> None: ...
     async def on_next(self, element: int) -> None: ...
     def on_error(self, error: BaseException) -> None: ...
     async def on_complete(self) -> None: ...
 
 
-class Shaped:
+class SubscriberByShape:
     async def on_subscribe(self, subscription: pyrs.Subscription) -> None: ...
     async def on_next(self, element: str) -> None: ...
     async def on_error(self, error: BaseException) -> None: ...
     async def on_complete(self) -> None: ...
 
 
-numbers.subscribe(Slow())
-words.subscribe(Shaped())
+numbers.subscribe(AsynchronousSubscriber())
+words.subscribe(SubscriberByShape())
 
 
-# What has to be refused: a checker that lets one of these pass calls the comment unnecessary.
+# Errors that a checker must report: a checker that accepts one of these lines reports an unused comment.
 numbers.map(3)  # type: ignore[call-overload]
 numbers.map(str.upper)  # type: ignore[arg-type]
 words.filter(abs)  # type: ignore[arg-type]
@@ -134,6 +134,6 @@ words.buffer(2, skip=1, seconds=1)  # type: ignore[call-overload]
 words.window(seconds="1")  # type: ignore[call-overload]
 words.first("x")  # type: ignore[call-overload]
 cats: Stream[Cat] = pyrs.just(Animal())  # type: ignore[arg-type]
-numbers.subscribe(Shaped())  # type: ignore[arg-type]
+numbers.subscribe(SubscriberByShape())  # type: ignore[arg-type]
 pyrs.from_iterabel([1])  # type: ignore[attr-defined]
 pyrs.operators.nonsense()  # type: ignore[attr-defined]
