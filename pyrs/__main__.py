@@ -1,6 +1,6 @@
-"""The command line: ``python -m pyrs``.
+"""The command line, ``python -m pyrs``.
 
-What a subcommand needs is imported when it runs, so that ``--help`` and ``version`` work on a bare installation.
+Each subcommand imports what it needs when it runs, so ``--help`` and ``version`` work without any extra.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from pyrs import __version__
 DESCRIPTION = "Reactive Streams for Python, and the bridge to every JVM library that speaks them."
 EPILOG = """examples:
   python -m pyrs demo       MovieLens ratings through Spark's driver, Reactor and a Python Processor, with back pressure
-  python -m pyrs tck my.tests:MyVerification    does my Publisher, Subscriber or Processor keep the rules?
+  python -m pyrs tck my.tests:MyVerification    test a Publisher, Subscriber or Processor against the specification
   python -m pyrs jars io.projectreactor:reactor-core:3.6.0    a class path by Maven coordinates
-  python -m pyrs version    the package's version, and whether the bridge's jar and gateways are here
+  python -m pyrs version    the version, and whether the bridge's jar and gateways are installed
 """
 
 
 def build_parser() -> argparse.ArgumentParser:
-    """Builds the parser: one subparser for each command, each with its function as the default ``run``."""
+    """Build the parser; each subcommand stores its function as ``run``."""
     parser = argparse.ArgumentParser(
         prog="pyrs", description=DESCRIPTION, epilog=EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -38,49 +38,57 @@ def build_parser() -> argparse.ArgumentParser:
     demo.set_defaults(run=run_demo)
     tck = commands.add_parser(
         "tck",
-        help="judge a Publisher, a Subscriber or a Processor",
-        description="Runs the Reactive Streams TCK on what a verification makes. Exits 0 if every test that must pass "
-        "has passed, 1 if not, 2 if there was nothing to judge.",
+        help="run the TCK against a Publisher, a Subscriber or a Processor",
+        description="Runs the Reactive Streams TCK against the object that a verification creates. Exits 0 if every "
+        "required test passes, 1 if one fails, 2 if there is nothing to test.",
     )
     tck.add_argument("verifications", nargs="+", metavar="MODULE:CLASS", help="a subclass of a verification")
     tck.add_argument(
         "--referee",
         choices=("python", "java", "both"),
         default="python",
-        help="who judges: the port in Python (the default), the official kit in a JVM, or both",
+        help="the TCK to run: the Python port (the default), the official Java TCK, or both",
     )
     tck.add_argument(
         "--jvm",
         default="jpype",
-        help="where the official kit runs: jpype (in this process, the default), spark (a local driver) or "
-        "MODULE:NAME, a Spark session or Py4J gateway of yours or a function that returns one",
+        help="where the Java TCK runs: jpype (in this process, the default), spark (a local driver) or "
+        "MODULE:NAME, your Spark session or Py4J gateway or a function that returns one",
     )
     tck.add_argument(
         "--family",
         choices=("reactive-streams", "flow"),
         default="reactive-streams",
-        help="as what the official kit sees the object: org.reactivestreams (the default) or java.util.concurrent.Flow",
+        help="the interfaces that the Java TCK tests: org.reactivestreams (the default) or java.util.concurrent.Flow",
     )
-    tck.add_argument("--junit", metavar="FILE", type=Path, help="write the verdicts as JUnit XML, too")
+    tck.add_argument("--junit", metavar="FILE", type=Path, help="also write the results as JUnit XML")
     tck.set_defaults(run=run_tck)
     jars = commands.add_parser(
         "jars",
         help="fetch jars by Maven coordinates, and print the class path",
-        description="Resolves packages with all that they need, as jvm.launch(packages=...) and spark.jars.packages "
+        description="Resolves packages with their dependencies, as jvm.launch(packages=...) and spark.jars.packages "
         "do, keeps the jars in the cache, and prints the class path.",
     )
     jars.add_argument("packages", nargs="+", metavar="GROUP:ARTIFACT:VERSION", help="a Maven coordinate")
-    jars.add_argument("--repository", action="append", default=[], metavar="ADDRESS", help="asked after Maven Central")
-    jars.add_argument("--exclude", action="append", default=[], metavar="GROUP:ARTIFACT", help="left out")
+    jars.add_argument(
+        "--repository",
+        action="append",
+        default=[],
+        metavar="ADDRESS",
+        help="search this repository after Maven Central",
+    )
+    jars.add_argument(
+        "--exclude", action="append", default=[], metavar="GROUP:ARTIFACT", help="leave this dependency out"
+    )
     jars.set_defaults(run=run_jars)
-    version = commands.add_parser("version", help="show the version, and what of the bridge is installed")
+    version = commands.add_parser("version", help="show the version and which parts of the bridge are installed")
     version.set_defaults(run=run_version)
     parser.add_argument("--version", action="version", version=f"pyrs {__version__}")
     return parser
 
 
 def run_demo(arguments: argparse.Namespace) -> int:
-    """Runs the demo; its exit status is the demo's own."""
+    """Run the demo and return its exit status."""
     missing = [package for package in ("pyspark", "pyarrow", "msgpack") if not is_installed(package)]
     if missing:
         print(f"pyrs demo: {missing[0]} is not installed: pip install 'pyrs-streams[spark]'", file=sys.stderr)
@@ -89,12 +97,12 @@ def run_demo(arguments: argparse.Namespace) -> int:
 
 
 def run_tck(arguments: argparse.Namespace) -> int:
-    """Judges what the user names; the exit status is the verdict."""
+    """Run the TCK; the exit status is the result."""
     return int(import_module("pyrs.tck.command").run(arguments))
 
 
 def run_jars(arguments: argparse.Namespace) -> int:
-    """Prints the class path of what the user names."""
+    """Print the class path of the named packages."""
     from pyrs.errors import PyrsError
 
     try:
@@ -112,7 +120,7 @@ def run_jars(arguments: argparse.Namespace) -> int:
 
 
 def run_version(arguments: argparse.Namespace) -> int:
-    """Prints the version, then one line for each part of the bridge."""
+    """Print the version, then one line for each part of the bridge."""
     jars = resources.files("pyrs") / "jvm" / "jars" / "pyrs.jar"
     print(f"pyrs {__version__}")
     print(f"jar: {'present' if jars.is_file() else 'missing (in a checkout: make setup)'}")
@@ -122,12 +130,12 @@ def run_version(arguments: argparse.Namespace) -> int:
 
 
 def is_installed(package: str) -> bool:
-    """Says whether a package could be imported, without importing it."""
+    """Return whether a package is installed, without importing it."""
     return util.find_spec(package) is not None
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Parses the command line and runs the command; returns the exit status."""
+    """Parse the command line, run the command and return its exit status."""
     parser = build_parser()
     parsed = parser.parse_args(arguments)
     if not hasattr(parsed, "run"):

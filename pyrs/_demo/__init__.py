@@ -1,4 +1,4 @@
-"""The demo, ``python -m pyrs demo``: MovieLens ratings through a Spark driver's JVM and Python, with back pressure."""
+"""Stream MovieLens ratings through a Spark driver's JVM and Python: ``python -m pyrs demo``."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["Size", "main"]
 
 
 def main(size: Size | None = None) -> int:
-    """Runs the demo and returns its exit status: 0 only if every count is Spark's own."""
+    """Run the demo; return 0 only if every count equals the count by Spark SQL."""
     screen = Screen()
     try:
         wrong = [check for check in show(screen, size or Size()) if not check.right]

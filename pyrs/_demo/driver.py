@@ -1,4 +1,7 @@
-"""The JVMs of the demo: a local Spark driver, quiet and on loopback only, and one more JVM for the naive rival."""
+"""Start the demo's JVMs: a local Spark driver, and one for the naive proxy.
+
+Both bind to the loopback interface and log errors only.
+"""
 
 from __future__ import annotations
 
@@ -36,14 +39,16 @@ _QUIET = {
 
 
 class DemoError(Exception):
-    """What the demo needs is not there; the message says what and where to look."""
+    """The demo cannot run; the message names the missing part and how to get it."""
 
 
 def ratings_file() -> Path:
-    """The MovieLens ratings inside the installed pyspark package: lines of ``user::movie::stars``.
+    """Return the path of the MovieLens ratings that the pyspark package ships.
+
+    Each line is ``user::movie::stars``.
 
     Raises:
-        DemoError: This PySpark does not ship them.
+        DemoError: this PySpark does not ship them.
     """
     path = Path(pyspark.__file__).parent / RATINGS
     if not path.is_file():
@@ -53,14 +58,14 @@ def ratings_file() -> Path:
 
 @dataclass(frozen=True)
 class _Jvm:
-    """A JVM with Spark's Py4J gateway, and what it was started with."""
+    """A JVM with Spark's Py4J gateway, its configuration and its output."""
 
     gateway: Any
     conf: SparkConf
     output: IO[bytes]
 
     def failure(self, what: str, error: Exception) -> DemoError:
-        """An error that ends with the last lines that the JVM printed."""
+        """Return an error whose message ends with the last lines that the JVM printed."""
         self.output.seek(0)
         printed = self.output.read().decode(errors="replace").splitlines()[-_LAST_LINES:]
         return DemoError("\n".join([f"{what} did not start: {error}", *printed]))
@@ -68,10 +73,10 @@ class _Jvm:
 
 @contextmanager
 def spark_driver() -> Iterator[SparkSession]:
-    """A local Spark session as a user has it: Reactor came by ``spark.jars.packages``, and nobody has heard of pyrs.
+    """Start a local Spark session with Reactor on its class path and without pyrs.
 
     Raises:
-        DemoError: it did not start; the message has what the JVM printed.
+        DemoError: the session did not start; the message quotes the JVM's output.
     """
     with _started({"spark.master": "local[2]", "spark.jars.packages": REACTOR}) as jvm:
         try:
@@ -86,9 +91,9 @@ def spark_driver() -> Iterator[SparkSession]:
 
 @contextmanager
 def naive_jvm(spark: SparkSession) -> Iterator[Any]:
-    """A JVM for the naive rival alone, with the driver's jars.
+    """Start a separate JVM for the naive proxy, with the driver's jars.
 
-    The callback server that the rival needs is started here, and not in the user's driver.
+    The proxy needs Py4J's callback server, which must not be started in the user's driver.
     """
     with _started({"spark.jars": str(spark.sparkContext.getConf().get("spark.jars"))}) as jvm:
         logging.getLogger("py4j").setLevel(logging.ERROR)
@@ -98,8 +103,8 @@ def naive_jvm(spark: SparkSession) -> Iterator[Any]:
 
 @contextmanager
 def _started(settings: dict[str, str]) -> Iterator[_Jvm]:
-    """Starts a JVM as PySpark does, and ends it. What it prints is kept for the day it fails."""
-    # Without this Spark looks up the machine's own name, which not every machine can resolve.
+    """Start a JVM as PySpark does, stop it at the end, and keep its output for errors."""
+    # Otherwise Spark resolves the machine's host name, which fails on some machines.
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     conf = SparkConf(loadDefaults=False).setAppName("pyrs demo").setAll([*_QUIET.items(), *settings.items()])
     with tempfile.TemporaryFile(prefix="pyrs-demo-") as output, ExitStack() as end:
@@ -114,11 +119,11 @@ def _started(settings: dict[str, str]) -> Iterator[_Jvm]:
 
 def _end(gateway: Any) -> None:
     process = gateway.proc
-    # Py4J's own thread may be giving objects back just now, and would print that nobody takes them.
+    # Py4J's finalizer thread may be releasing objects and would log that the connection is closed.
     logging.disable(logging.ERROR)
     try:
         gateway.shutdown()
-        process.stdin.close()  # the JVM takes this for the end of its Python process
+        process.stdin.close()  # the JVM exits when its standard input is closed
         process.wait(_END_SECONDS)
     except subprocess.TimeoutExpired:
         process.kill()
@@ -129,7 +134,7 @@ def _end(gateway: Any) -> None:
 
 @contextmanager
 def _uninterrupted() -> Iterator[None]:
-    """Holds a first Ctrl-C back until the end of the block: PySpark forgets a JVM that it was starting."""
+    """Delay a first Ctrl-C until the block ends: an interrupted PySpark leaks the JVM that it starts."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -1,4 +1,4 @@
-"""What Spark itself says about the ratings, and the comparison that decides the demo's exit status."""
+"""Compare the demo's counts with Spark SQL's; the result is the exit status."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pyrs._demo.stages import KEEP_FROM
 
 @dataclass(frozen=True)
 class Expected:
-    """Counts and sums of one lap, by Spark's SQL over the same file."""
+    """Counts and sums of one pass over the file, computed by Spark SQL."""
 
     lines: int
     stars: float
@@ -20,7 +20,7 @@ class Expected:
 
 @dataclass(frozen=True)
 class Check:
-    """One number of the demo and what it must be."""
+    """One measured number and its expected value."""
 
     what: str
     got: float
@@ -28,7 +28,7 @@ class Check:
 
     @property
     def right(self) -> bool:
-        """Whether they are the same."""
+        """Whether the measured number equals the expected one."""
         return self.got == self.expected
 
     def __str__(self) -> str:
@@ -36,7 +36,7 @@ class Check:
 
 
 def expected_of(table: Any) -> Expected:
-    """Has Spark count and add up the lines, in the DataFrame's one column ``value``."""
+    """Let Spark count and sum the lines in the DataFrame's column ``value``."""
     stars = "double(split(value, '::')[2])"
     kept = f"{stars} >= {KEEP_FROM}"
     row = table.selectExpr("count(*)", f"sum({stars})", f"count_if({kept})", f"sum(if({kept}, {stars}, 0))").first()

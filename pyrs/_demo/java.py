@@ -1,4 +1,4 @@
-"""Java objects made of Java objects, by plain Py4J calls: the demo needs no Java code of its own."""
+"""Build Java objects with plain Py4J calls, so that the demo needs no Java code."""
 
 from __future__ import annotations
 
@@ -6,29 +6,29 @@ from pathlib import Path
 from typing import Any
 
 Java = Any
-"""Py4J's ``jvm`` view, or an object of the JVM. Py4J has no types to offer."""
+"""Py4J's ``jvm`` view, or an object of the JVM: Py4J has no static types."""
 
 
 def java_lines(jvm: Java, table: Any) -> Java:
-    """The one text column of a DataFrame as a ``java.util.List<String>``; it stays in the JVM."""
-    # `as` is a keyword of Python.
+    """Return a DataFrame's only text column as a ``java.util.List<String>`` in the JVM."""
+    # `as` is a Python keyword.
     return getattr(table._jdf, "as")(jvm.org.apache.spark.sql.Encoders.STRING()).collectAsList()
 
 
 def lines_of(jvm: Java, file: Path) -> Java:
-    """The lines of a file as a ``java.util.List<String>``, read by that JVM."""
+    """Read a file's lines in that JVM as a ``java.util.List<String>``."""
     return jvm.java.nio.file.Files.readAllLines(jvm.java.io.File(str(file)).toPath())
 
 
 def flux_of(jvm: Java, lines: Java, laps: int) -> Java:
-    """A Reactor Flux that gives out the lines so many times over."""
+    """Return a Reactor Flux that emits the lines ``laps`` times."""
     return jvm.reactor.core.publisher.Flux.fromIterable(lines).repeat(laps - 1)
 
 
 def method_as(jvm: Java, interface: str, target: Java, name: str, result: Java, *arguments: Java) -> Java:
-    """What Java writes as ``target::name``, as an object of an interface such as ``java.util.function.Consumer``.
+    """Return Java's ``target::name`` as an object of a functional interface.
 
-    Java calls it without leaving the JVM.
+    A call of it stays inside the JVM.
     """
     invoke = jvm.java.lang.invoke
     shape = invoke.MethodType.methodType(result, list(arguments))
@@ -37,5 +37,5 @@ def method_as(jvm: Java, interface: str, target: Java, name: str, result: Java, 
 
 
 def class_named(jvm: Java, name: str) -> Java:
-    """The class of that name."""
+    """Return the ``java.lang.Class`` of that name."""
     return jvm.java.lang.Class.forName(name)

@@ -1,4 +1,4 @@
-"""The pipeline: Reactor -> Python Processor -> SubmissionPublisher -> Python Subscriber, without a line of Java."""
+"""Connect Reactor, a Python Processor, SubmissionPublisher and a Python Subscriber."""
 
 from __future__ import annotations
 
@@ -9,29 +9,32 @@ from pyrs._demo.stages import PatientSubscriber, RatingProcessor
 from pyrs.jvm import Bridge
 
 BUFFER = 16
-"""How many elements the SubmissionPublisher holds before it makes its caller wait."""
+"""The number of elements that the SubmissionPublisher buffers before ``submit`` blocks."""
 
 
 @dataclass(frozen=True)
 class Progress:
-    """How far each stage has come, now."""
+    """The elements that each stage has processed so far."""
 
     published: int
     seen: int
     kept: int
     submitted: int
     taken: int
-    asked: int
+    requested: int
 
 
 class Pipeline:
-    """One run of the four stages over one bridge: `start` it, look at its `progress`, wait for ``subscriber.ended``."""
+    """One run of the four stages over one bridge.
+
+    Call ``start``, read ``progress``, and wait for ``subscriber.ended``.
+    """
 
     def __init__(self, bridge: Bridge, jvm: Java, processor: RatingProcessor, subscriber: PatientSubscriber) -> None:
         self.processor = processor
         self.subscriber = subscriber
-        # Java objects that note what happens in the JVM: two lists of what passed, and a LongConsumer that adds up
-        # what was requested of Reactor.
+        # Java objects that record what happens in the JVM: two lists of elements, and a LongConsumer that sums the
+        # demand that Reactor receives.
         self.published = jvm.java.util.Vector()
         self.submitted = jvm.java.util.Vector()
         self.requests = jvm.java.util.LongSummaryStatistics()
@@ -39,18 +42,18 @@ class Pipeline:
         self._jvm = jvm
 
     def start(self, lines: Java, laps: int) -> None:
-        """Joins the stages from the last to the first: nothing flows before all are there."""
+        """Connect the stages from last to first, so that nothing flows before all are connected."""
         jvm, bridge = self._jvm, self._bridge
         concurrent, flux = jvm.java.util.concurrent, jvm.reactor.core.publisher.Flux
         consumer, runnable = "java.util.function.Consumer", "java.lang.Runnable"
         anything, throwable = class_named(jvm, "java.lang.Object"), class_named(jvm, "java.lang.Throwable")
         no_value, integer, boolean = jvm.java.lang.Void.TYPE, jvm.java.lang.Integer.TYPE, jvm.java.lang.Boolean.TYPE
 
-        # 4. The Python Subscriber takes the JDK's Flow.Publisher for a Python stream.
+        # 4. The Python Subscriber subscribes to the JDK's Flow.Publisher.
         submission = concurrent.SubmissionPublisher(concurrent.ForkJoinPool.commonPool(), BUFFER)
         bridge.from_jvm(submission).subscribe(self.subscriber)
 
-        # 3. What the Processor publishes is submitted to it. While it is full submit() waits: that holds all back.
+        # 3. The Processor's elements are submitted to it. While its buffer is full, submit() blocks: back pressure.
         processor = bridge.to_jvm(self.processor)
         getattr(flux, "from")(processor).limitRate(BUFFER).doOnNext(
             method_as(jvm, consumer, self.submitted, "add", boolean, anything)
@@ -60,14 +63,17 @@ class Pipeline:
             method_as(jvm, runnable, submission, "close", no_value),
         )
 
-        # 2. The Processor, a Python object, is a Subscriber that Reactor can have. 1. And Reactor begins.
+        # 2. The Python Processor becomes a Java Subscriber. 1. Reactor's Flux subscribes it and starts.
         flux_of(jvm, lines, laps).doOnRequest(self.requests).doOnNext(
             method_as(jvm, consumer, self.published, "add", boolean, anything)
         ).subscribe(processor)
 
     def progress(self) -> Progress:
-        """What each stage has seen so far, the last one first: so no stage seems to be ahead of the one before it."""
-        asked, taken = self.subscriber.demand, self.subscriber.taken.count
+        """Read the counters from the last stage to the first.
+
+        In this order no stage appears to be ahead of its upstream.
+        """
+        requested, taken = self.subscriber.demand, self.subscriber.taken.count
         submitted = self.submitted.size()
         kept, seen = self.processor.kept.count, self.processor.seen.count
-        return Progress(self.published.size(), seen, kept, submitted, taken, asked)
+        return Progress(self.published.size(), seen, kept, submitted, taken, requested)

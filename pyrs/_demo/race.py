@@ -1,4 +1,4 @@
-"""The race: the same lines of a Flux into the same Python Subscriber, over the bridge and by a naive proxy."""
+"""Measure the same Flux into the same Subscriber, by the bridge and by a naive proxy."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _DEADLINE_SECONDS = 60.0
 
 
 class Racer(Subscriber[str]):
-    """Adds up the stars, and asks for 64 lines at a time."""
+    """Sum the stars, and request 64 lines at a time."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -30,14 +30,14 @@ class Racer(Subscriber[str]):
 
     def on_subscribe(self, subscription: Subscription, /) -> None:
         self._subscription = subscription
-        self._ask()
+        self._request_batch()
 
     def on_next(self, line: str, /) -> None:
         self.count += 1
         self.stars += int(line[-1])
         self._left -= 1
         if not self._left:
-            self._ask()
+            self._request_batch()
 
     def on_error(self, error: BaseException, /) -> None:
         self._error = error
@@ -48,20 +48,22 @@ class Racer(Subscriber[str]):
         self._ended.set()
 
     def elements_per_second(self) -> float:
-        """Waits for the end, then says how fast it was."""
+        """Wait for the terminal signal and return the throughput."""
         if not self._ended.wait(_DEADLINE_SECONDS):
-            raise DemoError(f"the race did not end within {_DEADLINE_SECONDS:.0f} seconds; {self.count} elements came")
+            raise DemoError(
+                f"the race did not end within {_DEADLINE_SECONDS:.0f} seconds; {self.count} elements arrived"
+            )
         if self._error is not None:
             raise DemoError(f"the race failed after {self.count} elements: {self._error}")
         return self.count / self._seconds
 
-    def _ask(self) -> None:
+    def _request_batch(self) -> None:
         self._left = DEMAND
         self._subscription.request(DEMAND)
 
 
 class NaiveSubscriber:
-    """What PySpark users write today: a Python object that Py4J passes off as a Java one, one callback a signal."""
+    """A Py4J proxy, as PySpark users write it today: one callback per signal."""
 
     def __init__(self, racer: Racer) -> None:
         self._racer = racer
@@ -79,13 +81,13 @@ class NaiveSubscriber:
         self._racer.on_complete()
 
     class Java:
-        """What Py4J reads."""
+        """The interfaces that Py4J's proxy implements."""
 
         implements = ("org.reactivestreams.Subscriber",)
 
 
 def race_bridge(bridge: Bridge, jvm: Java, lines: Java, laps: int) -> Racer:
-    """The lines, so many times over, across the bridge."""
+    """Send the lines ``laps`` times across the bridge."""
     stream = bridge.from_jvm(flux_of(jvm, lines, laps))
     racer = Racer()
     stream.subscribe(racer)
@@ -93,7 +95,7 @@ def race_bridge(bridge: Bridge, jvm: Java, lines: Java, laps: int) -> Racer:
 
 
 def race_naive(jvm: Java, lines: Java, laps: int) -> Racer:
-    """The same by a callback for each line. ``jvm`` has a callback server."""
+    """Send the lines with one callback per signal; ``jvm`` needs a callback server."""
     flux = flux_of(jvm, lines, laps)
     racer = Racer()
     flux.subscribe(NaiveSubscriber(racer))

@@ -1,4 +1,7 @@
-"""What the demo shows: plain text, also fine in a file; at a terminal the line of progress is written over itself."""
+"""Print the demo's output as plain text.
+
+At a terminal the progress line is overwritten in place; elsewhere each update is a line.
+"""
 
 from __future__ import annotations
 
@@ -14,16 +17,16 @@ DIAGRAM = """\
   | of ratings     |     | parse, keep 3+  |    | java.util.concurrent  |    | {batch:>3} at a time,    |
   |                |     | stars, enrich   |    | .Flow, holds {buffer:>3}      |    | then a rest       |
   +----------------+     +-----------------+    +-----------------------+    +-------------------+
-          <------------ request(n): how many more each one can take ---------------
+          <------------------ request(n): the demand of each stage -----------------
 """
 
-_COLUMNS = ("seconds", "published", "seen", "kept", "submitted", "taken", "asked for")
+_COLUMNS = ("seconds", "published", "seen", "kept", "submitted", "taken", "requested")
 _OWNERS = ("", "Reactor", "Processor", "Processor", "Submission", "Subscriber", "Subscriber")
 _WIDTH = 12
 
 
 class Screen:
-    """Prints in the order in which things happen, at once."""
+    """Print and flush each line at once."""
 
     def __init__(self, out: TextIO | None = None) -> None:
         self._out = out or sys.stdout
@@ -31,33 +34,33 @@ class Screen:
         self._unfinished = False
 
     def finish_line(self) -> None:
-        """Ends the line of progress, if it is one that is written over."""
+        """End the progress line if it is one that is overwritten in place."""
         if self._unfinished:
             self._out.write("\n")
             self._out.flush()
             self._unfinished = False
 
     def say(self, text: str = "") -> None:
-        """A line, or several."""
+        """Print one or more lines."""
         self.finish_line()
         print(text, file=self._out, flush=True)
 
     def title(self, text: str) -> None:
-        """The beginning of a part."""
+        """Print an underlined heading."""
         self.say(f"\n{text}\n{'-' * len(text)}")
 
     def fact(self, label: str, text: str) -> None:
-        """One thing to know; what it is about stands on the left."""
+        """Print a label and its value."""
         self.say(f"  {label:<30} {text}")
 
     def progress_head(self) -> None:
-        """What the columns of `progress` are."""
+        """Print the column headings of ``progress``."""
         self.say("".join(name.rjust(_WIDTH) for name in _OWNERS))
         self.say("".join(name.rjust(_WIDTH) for name in _COLUMNS))
 
     def progress(self, seconds: float, now: Progress) -> None:
-        """One line of the live table; a terminal sees it move."""
-        numbers = (now.published, now.seen, now.kept, now.submitted, now.taken, now.asked)
+        """Print one row of the live table."""
+        numbers = (now.published, now.seen, now.kept, now.submitted, now.taken, now.requested)
         row = f"{seconds:{_WIDTH}.1f}" + "".join(f"{number:{_WIDTH},}" for number in numbers)
         if self._terminal:
             self._out.write("\r" + row)

@@ -1,4 +1,4 @@
-"""The demo from its first line to its last: the driver, the pipeline, the race, the counts."""
+"""Run the demo: the driver, the pipeline, the comparison of speed, the counts."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ _WINDOW = 64
 
 @dataclass(frozen=True)
 class Size:
-    """How much the demo does.
+    """The amount of data in the demo.
 
     Args:
-        laps: how often the ratings go through the pipeline.
-        batch: how many the Subscriber at its end asks for at a time.
-        rest_seconds: how long it rests after each batch.
-        race_laps: how often the ratings go across in the race.
-        naive_laps: the same for the naive rival, which is slower.
+        laps: the number of passes of the ratings through the pipeline.
+        batch: the number of elements that the Subscriber requests at a time.
+        rest_seconds: the pause of the Subscriber after each batch.
+        race_laps: the number of passes over the bridge in the race.
+        naive_laps: the number of passes by the naive proxy, which is slower.
     """
 
     laps: int = 4
@@ -43,11 +43,11 @@ class Size:
 
 
 def show(screen: Screen, size: Size) -> list[Check]:
-    """Runs it all and returns the counts, right and wrong.
+    """Run the demo and return every count with its expected value.
 
     Raises:
-        DemoError: something is missing, or a stream did not end well.
-        PyrsError: the bridge says so.
+        DemoError: something is missing, or a stream failed.
+        PyrsError: the bridge failed.
     """
     screen.say(f"pyrs {__version__}: Reactive Streams across Python and the JVM\n")
     screen.say("Starting a local Spark driver (the first time it fetches Reactor from Maven Central) ...")
@@ -58,20 +58,20 @@ def show(screen: Screen, size: Size) -> list[Check]:
         lines = java_lines(spark._jvm, table)
         screen.say(f"Spark {spark.version} is running, with {REACTOR} and without pyrs.")
         screen.say(f"It has read the {expected.lines:,} MovieLens ratings that the pyspark package ships, {file.name}.")
-        # A small window, so that back pressure can be seen on as little data as this.
+        # A small window makes back pressure visible on this little data.
         with connect(spark, max_prefetch=_WINDOW, name="pipeline") as bridge:
             screen.say(
-                f"pyrs has connected to that driver, nothing restarted, {_WINDOW} elements ahead at most:\n  {bridge!r}"
+                f"pyrs has connected to that running driver and prefetches at most {_WINDOW} elements:\n  {bridge!r}"
             )
             checks = _pipeline(screen, bridge, spark._jvm, lines, expected, size)
-        with connect(spark, name="race") as bridge:  # as it is by default
+        with connect(spark, name="race") as bridge:
             checks += _race(screen, bridge, spark, lines, expected, size)
     verdict(screen, checks)
     return checks
 
 
 def _pipeline(screen: Screen, bridge: Bridge, jvm: Java, lines: Java, expected: Expected, size: Size) -> list[Check]:
-    screen.title(f"1. The pipeline: {size.laps} x {expected.lines:,} ratings, and a Subscriber that takes its time")
+    screen.title(f"1. The pipeline: {size.laps} x {expected.lines:,} ratings to a slow Subscriber")
     screen.say(DIAGRAM.format(batch=size.batch, buffer=BUFFER))
     processor = RatingProcessor()
     subscriber = PatientSubscriber(size.batch, size.rest_seconds, processor)
@@ -96,25 +96,23 @@ def _pipeline(screen: Screen, bridge: Bridge, jvm: Java, lines: Java, expected: 
 def _race(
     screen: Screen, bridge: Bridge, spark: SparkSession, lines: Java, expected: Expected, size: Size
 ) -> list[Check]:
-    screen.title("2. The race: the same Flux into the same Python Subscriber, which now does not rest")
+    screen.title("2. The race: the same Flux into the same Python Subscriber, without pauses")
     screen.say(
-        f"Both ask for {DEMAND} lines at a time. The naive rival is a Python object that Py4J passes off as a Java"
+        f"Both request {DEMAND} lines at a time. The naive proxy is a Python object behind Py4J's callback server,"
     )
-    screen.say(
-        "one, a callback for each signal. It needs a callback server, so it has a JVM of its own: pyrs needs none"
-    )
-    screen.say("and leaves the driver as it is.\n")
+    screen.say("with one callback per signal. It runs in a JVM of its own, because pyrs starts no callback server in")
+    screen.say("the driver.\n")
     jvm = spark._jvm
-    race_bridge(bridge, jvm, lines, size.naive_laps).elements_per_second()  # the first laps warm both up
+    race_bridge(bridge, jvm, lines, size.naive_laps).elements_per_second()  # warm-up
     ours = race_bridge(bridge, jvm, lines, size.race_laps)
     rate = ours.elements_per_second()
-    screen.fact("pyrs", f"{rate:>11,.0f} elements a second  ({ours.count:,} lines)")
+    screen.fact("pyrs", f"{rate:>11,.0f} elements per second  ({ours.count:,} lines)")
     with naive_jvm(spark) as rival:
         copies = lines_of(rival, ratings_file())
         race_naive(rival, copies, size.naive_laps).elements_per_second()
         naive = race_naive(rival, copies, size.naive_laps)
         naive_rate = naive.elements_per_second()
-    screen.fact("naive Py4J proxy", f"{naive_rate:>11,.0f} elements a second  ({naive.count:,} lines)")
+    screen.fact("naive Py4J proxy", f"{naive_rate:>11,.0f} elements per second  ({naive.count:,} lines)")
     screen.fact("", f"{rate / naive_rate:>11,.0f} times as fast")
     return [
         Check("lines in the race, pyrs", ours.count, size.race_laps * expected.lines),

@@ -1,4 +1,4 @@
-"""The two Python stages of the pipeline, written out as the four interfaces have them: no operator, no helper."""
+"""The pipeline's two Python stages, written against the four interfaces without operators."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ KEEP_FROM = 3.0
 
 
 def parsed(line: str) -> Rating:
-    """``"0::2::3"`` as ``{"user": 0, "movie": 2, "stars": 3.0}``."""
+    """Parse ``"0::2::3"`` to ``{"user": 0, "movie": 2, "stars": 3.0}``."""
     user, movie, stars = line.split("::")
     return {"user": int(user), "movie": int(movie), "stars": float(stars)}
 
 
 class Tally:
-    """What one stage saw: how many, how many stars in all, and the first few."""
+    """The count, the sum of stars and the first elements of one stage."""
 
     def __init__(self, samples: int = 3) -> None:
         self.count = 0
@@ -29,7 +29,7 @@ class Tally:
         self._wanted = samples
 
     def add(self, element: object, stars: float) -> None:
-        """Counts one element."""
+        """Count one element."""
         self.count += 1
         self.stars += stars
         if len(self.samples) < self._wanted:
@@ -37,10 +37,12 @@ class Tally:
 
 
 class RatingProcessor(Processor[str, Rating]):
-    """Parses each line, adds the movie's mean so far, and keeps the good ratings. For one Subscriber, that comes first.
+    """Parse each line, add the movie's mean so far, and keep the good ratings.
 
-    Demand: what downstream requests goes upstream as it is, and one more for each rating that is not kept. So it never
-    holds an element, and it never asks for one that nobody wants.
+    It accepts one Subscriber.
+
+    Demand: requests go upstream unchanged, and each rejected rating requests one more. So the Processor buffers
+    nothing and never requests more than downstream demands.
     """
 
     def __init__(self) -> None:
@@ -81,7 +83,7 @@ class RatingProcessor(Processor[str, Rating]):
             downstream.on_subscribe(_Demand(self))
 
     def on_next(self, line: str, /) -> None:
-        assert self._upstream is not None and self._downstream is not None, "nothing was requested yet"
+        assert self._upstream is not None and self._downstream is not None, "on_next before any request"
         rating = parsed(line)
         self.seen.add(line, rating["stars"])
         if rating["stars"] < KEEP_FROM:
@@ -103,19 +105,19 @@ class RatingProcessor(Processor[str, Rating]):
             self._downstream.on_complete()
 
     def requested(self, n: int) -> None:
-        """Downstream asked for n more."""
+        """Forward a request from downstream."""
         self.demand += n
         if self._upstream is not None:
             self._upstream.request(n)
 
     def cancelled(self) -> None:
-        """Downstream wants no more."""
+        """Forward a cancellation from downstream."""
         if self._upstream is not None:
             self._upstream.cancel()
 
 
 class _Demand(Subscription):
-    """What downstream holds of the Processor."""
+    """The Subscription that downstream receives."""
 
     def __init__(self, processor: RatingProcessor) -> None:
         self._processor = processor
@@ -128,9 +130,9 @@ class _Demand(Subscription):
 
 
 class PatientSubscriber(Subscriber[Rating]):
-    """Takes a few at a time, rests after each few, and only then asks for as many again.
+    """Request a batch, process it, pause, and request the next.
 
-    It watches the Processor's count too, to see how many ratings are on their way from there to here.
+    It also reads the Processor's count, to measure the number of ratings in flight between the two.
     """
 
     def __init__(self, batch: int, rest_seconds: float, processor: RatingProcessor) -> None:
@@ -150,17 +152,17 @@ class PatientSubscriber(Subscriber[Rating]):
             subscription.cancel()
             return
         self._subscription = subscription
-        self._ask()
+        self._request_batch()
 
     def on_next(self, rating: Rating, /) -> None:
-        # What is under way grows until an element arrives, so that is when its largest number can be read.
+        # The number in flight grows until an element arrives, so its maximum is read here.
         self.largest_in_flight = max(self.largest_in_flight, self._processor.kept.count - self.taken.count)
         self.taken.add(rating, rating["stars"])
         self._left -= 1
         if not self._left:
-            # The work that makes it slow. It may block: this thread belongs to this stream alone.
+            # This simulates slow work. It may block: the thread serves this stream only.
             self.ended.wait(self._rest_seconds)
-            self._ask()
+            self._request_batch()
 
     def on_error(self, error: BaseException, /) -> None:
         self.error = error
@@ -169,7 +171,7 @@ class PatientSubscriber(Subscriber[Rating]):
     def on_complete(self) -> None:
         self.ended.set()
 
-    def _ask(self) -> None:
+    def _request_batch(self) -> None:
         assert self._subscription is not None
         self._left = self._batch
         self.demand += self._batch

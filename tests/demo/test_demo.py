@@ -1,4 +1,4 @@
-"""The demo in a process of its own, on little data: what a person sees of it, and that a wrong count is found."""
+"""The demo in a process of its own, on little data: its output, its exit status and its shutdown."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(SECONDS + 60)]
 
 
 def run(program: str) -> subprocess.CompletedProcess[str]:
-    """Runs it with the output of a plain file, as CI and `| less` have it."""
+    """Run a program with its output captured, so not at a terminal."""
     return subprocess.run(
         [sys.executable, "-c", textwrap.dedent(program)],
         env={**os.environ, "PYTHONPATH": str(ROOT)},
@@ -43,17 +43,17 @@ def shown() -> subprocess.CompletedProcess[str]:
     """)
 
 
-def test_it_succeeds_and_is_quiet(shown: subprocess.CompletedProcess[str]) -> None:
+def test_demo_succeeds_and_writes_nothing_to_stderr(shown: subprocess.CompletedProcess[str]) -> None:
     assert shown.returncode == 0, shown.stdout + shown.stderr
     assert shown.stderr == ""
 
 
-def test_it_shows_every_stage_with_samples(shown: subprocess.CompletedProcess[str]) -> None:
+def test_demo_shows_the_count_and_samples_of_each_stage(shown: subprocess.CompletedProcess[str]) -> None:
     for stage, count in [
         ("Reactor Flux (JVM)", "published 1,501 lines"),
         ("RatingProcessor (Python)", "saw 1,501 lines, kept 353 ratings"),
-        ("SubmissionPublisher (JVM)", "was given 353 Java objects"),
-        ("PatientSubscriber (Python)", "took 353 ratings"),
+        ("SubmissionPublisher (JVM)", "received 353 Java objects"),
+        ("PatientSubscriber (Python)", "received 353 ratings"),
     ]:
         assert re.search(rf"^ *{re.escape(stage)} +{re.escape(count)}$", shown.stdout, re.MULTILINE), shown.stdout
     assert "java.lang.String  0::2::3" in shown.stdout
@@ -66,34 +66,33 @@ def number_after(label: str, output: str) -> int:
     return int(found[1].replace(",", ""))
 
 
-def test_demand_was_never_exceeded(shown: subprocess.CompletedProcess[str]) -> None:
-    """Reactor was asked for what it published or more, and it was not asked for all that there is at once."""
-    assert number_after("Reactor was asked for", shown.stdout) >= 1501
-    assert number_after("RatingProcessor was asked for", shown.stdout) >= 353
-    assert number_after("PatientSubscriber asked for", shown.stdout) % 64 == 0
+def test_demand_covers_the_elements_and_is_bounded(shown: subprocess.CompletedProcess[str]) -> None:
+    assert number_after("Reactor received", shown.stdout) >= 1501
+    assert number_after("RatingProcessor received", shown.stdout) >= 353
+    assert number_after("PatientSubscriber requested", shown.stdout) % 64 == 0
     assert 0 < number_after("one stream across the link", shown.stdout) < 1501
     assert 0 < number_after("Processor to Subscriber", shown.stdout) < 353
 
 
-def test_the_race_names_two_rates(shown: subprocess.CompletedProcess[str]) -> None:
+def test_race_shows_both_rates(shown: subprocess.CompletedProcess[str]) -> None:
     assert number_after("pyrs", shown.stdout.partition("The race")[2]) > 0
     assert number_after("naive Py4J proxy", shown.stdout) > 0
     assert "times as fast" in shown.stdout
 
 
-def test_every_count_is_shown_beside_sparks(shown: subprocess.CompletedProcess[str]) -> None:
+def test_every_count_equals_the_count_by_spark(shown: subprocess.CompletedProcess[str]) -> None:
     assert len(re.findall(r"^  right  ", shown.stdout, re.MULTILINE)) == 12
     assert "WRONG" not in shown.stdout
 
 
-def test_it_is_plain_text(shown: subprocess.CompletedProcess[str]) -> None:
+def test_output_is_plain_text(shown: subprocess.CompletedProcess[str]) -> None:
     assert shown.stdout.isascii()
     assert "\x1b" not in shown.stdout
     assert "\r" not in shown.stdout
 
 
-def test_a_stage_that_loses_elements_fails_it() -> None:
-    """Spark was asked for three stars and more, and the Processor keeps four and more."""
+def test_demo_fails_if_a_stage_loses_elements() -> None:
+    """Spark counts ratings of three stars or more; this Processor keeps four or more."""
     lossy = run(f"""
         import sys
         from pyrs import _demo
@@ -104,23 +103,25 @@ def test_a_stage_that_loses_elements_fails_it() -> None:
     assert lossy.returncode == 1, lossy.stdout
     expected = r"pyrs demo: FAILED: 5 of the counts are wrong; .*: 174, and Spark says 353\n"
     assert re.fullmatch(expected, lossy.stderr), lossy.stderr
-    assert "WRONG  ratings that the Subscriber took: 174, and Spark says 353" in lossy.stdout
+    assert "WRONG  ratings that the Subscriber received: 174, and Spark says 353" in lossy.stdout
 
 
 def running_in_group(group: int) -> list[str]:
-    """The processes of a group that run, by name; a zombie does not."""
-    left = []
+    """Return the names of a group's running processes, without zombies."""
+    found = []
     for stat in Path("/proc").glob("[0-9]*/stat"):
-        with contextlib.suppress(OSError):  # it has just ended
+        with contextlib.suppress(OSError):  # the process has exited meanwhile
             name, _, rest = stat.read_text().partition("(")[2].rpartition(")")
             state, _, process_group = rest.split()[:3]
             if int(process_group) == group and state != "Z":
-                left.append(name)
-    return left
+                found.append(name)
+    return found
 
 
-@pytest.mark.parametrize("moment", ["Starting a local Spark driver", "asked for"])
-def test_ctrl_c_ends_it_and_leaves_no_jvm(moment: str) -> None:
+@pytest.mark.parametrize(
+    "moment", ["Starting a local Spark driver", pytest.param("requested", marks=pytest.mark.campaign)]
+)
+def test_ctrl_c_stops_the_demo_and_its_jvm(moment: str) -> None:
     program = "import sys; from pyrs._demo import main; sys.exit(main())"
     demo = subprocess.Popen(
         [sys.executable, "-c", program],
@@ -128,7 +129,7 @@ def test_ctrl_c_ends_it_and_leaves_no_jvm(moment: str) -> None:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        start_new_session=True,  # a terminal's foreground group, and a way to find what is left of it
+        start_new_session=True,  # one process group, as in a terminal
     )
     try:
         assert demo.stdout is not None
@@ -137,14 +138,14 @@ def test_ctrl_c_ends_it_and_leaves_no_jvm(moment: str) -> None:
         _, errors = demo.communicate(timeout=SECONDS)
         assert demo.returncode == 130, errors
         assert errors.endswith("pyrs demo: interrupted\n")
-        # A JVM that was told to end may take a moment for it, and what has ended may wait to be reaped.
+        # The JVM needs a moment to exit.
         eventually(lambda: not running_in_group(demo.pid), lambda: f"left: {running_in_group(demo.pid)}")
     finally:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(demo.pid, signal.SIGKILL)
 
 
-def test_without_the_ratings_it_says_what_is_missing() -> None:
+def test_missing_ratings_are_reported() -> None:
     missing = run("""
         import sys
         from pyrs import _demo
