@@ -139,7 +139,7 @@ def test_ctrl_c_stops_the_demo_and_its_jvm(moment: str) -> None:
         assert demo.returncode == 130, errors
         assert errors.endswith("pyrs demo: interrupted\n")
         # The JVM needs a moment to exit.
-        eventually(lambda: not running_in_group(demo.pid), lambda: f"left: {running_in_group(demo.pid)}")
+        eventually(lambda: not running_in_group(demo.pid), lambda: f"still running: {running_in_group(demo.pid)}")
     finally:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(demo.pid, signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""Every example runs as it is, in a process and a folder of its own, and prints what it is there to show."""
+"""Every example runs unchanged in its own process and folder and prints the expected output."""
 
 from __future__ import annotations
 
@@ -90,17 +90,17 @@ status 200
 WITH_OPTIONS = {"r2dbc_to_spark", "spark_to_sse"}  # in test_spark_examples.py
 
 
-def test_every_example_is_tested() -> None:
+def test_every_example_has_an_expected_output() -> None:
     assert {file.stem for file in EXAMPLES.glob("*.py")} == set(OUTPUT) | WITH_OPTIONS
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(SECONDS + 60)
 @pytest.mark.parametrize("name", OUTPUT)
-def test_it_prints(name: str, tmp_path: Path) -> None:
+def test_example_prints(name: str, tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, EXAMPLES / f"{name}.py"],
-        cwd=tmp_path,  # Spark leaves things where it is started
+        cwd=tmp_path,  # Spark writes files to its working directory
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,

@@ -1,4 +1,4 @@
-"""The examples that take options: a database into Spark, and Spark to clients of HTTP. Each as its user starts it."""
+"""The examples with options: a database into Spark, and Spark to HTTP clients."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def run(folder: Path, name: str, *options: object) -> subprocess.CompletedProces
 
 
 def only(folder: Path, *names: str) -> Path:
-    """A folder with some of the jars."""
+    """Create a folder with the jars whose names start so."""
     folder.mkdir()
     for jar in library_jars():
         if jar.name.startswith(names):
@@ -58,15 +58,15 @@ def only(folder: Path, *names: str) -> Path:
     return folder
 
 
-# A database to Spark.
+# A database into Spark.
 
 
-def test_a_table_is_in_spark_and_the_database_was_slowed(tmp_path: Path) -> None:
+def test_table_reaches_spark_with_bounded_demand(tmp_path: Path) -> None:
     done = run(tmp_path, "r2dbc_to_spark", "--rows", 4_000, "--frame", 500, "--window", 64, "--jars", LIBRARIES)
     assert done.returncode == 0, done.stderr[-4000:]
     copied, demand, *means = done.stdout.splitlines()
     assert re.fullmatch(r"3600 rows in \d+ DataFrames of 500 rows at most", copied)
-    # One frame is written and one gathered; a tenth of the rows are in none; the rest is on the bridge.
+    # One frame is being written and one filled, a tenth of the rows are filtered out, the rest is on the bridge.
     ahead = re.fullmatch(r"never more than (\d+) rows were asked for and not in Spark yet", demand)
     assert ahead is not None
     assert 500 < int(ahead[1]) <= 2 * 500 + 2 * 64
@@ -74,7 +74,7 @@ def test_a_table_is_in_spark_and_the_database_was_slowed(tmp_path: Path) -> None
     assert list(tmp_path.glob("readings*")) == []
 
 
-def test_a_driver_without_r2dbc_says_so(tmp_path: Path) -> None:
+def test_missing_r2dbc_is_reported(tmp_path: Path) -> None:
     done = run(tmp_path, "r2dbc_to_spark", "--jars", only(tmp_path / "jars", "reactor-core", "reactive-streams-1"))
     assert done.returncode == 1
     assert done.stderr.splitlines()[-1] == (
@@ -83,56 +83,56 @@ def test_a_driver_without_r2dbc_says_so(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["r2dbc_to_spark", "spark_to_sse"])
-def test_a_folder_without_jars_is_refused_before_spark_starts(tmp_path: Path, name: str) -> None:
+def test_folder_without_jars_is_rejected_before_spark_starts(tmp_path: Path, name: str) -> None:
     done = run(tmp_path, name, "--jars", tmp_path)
     assert done.returncode == 2
     assert "there is no jar in" in done.stderr
 
 
 @pytest.mark.parametrize("name", ["r2dbc_to_spark", "spark_to_sse"])
-def test_help_says_what_it_is_for(tmp_path: Path, name: str) -> None:
+def test_help_names_the_options(tmp_path: Path, name: str) -> None:
     done = run(tmp_path, name, "--help")
     assert done.returncode == 0
     assert "--packages" in done.stdout
     assert "Run it: python examples/" in done.stdout
 
 
-# Spark to clients.
+# Spark to HTTP clients.
 
 
 class Server:
-    """spark_to_sse in a process of its own: what it prints, and where it listens."""
+    """spark_to_sse in its own process, with its output and its URL."""
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self.process = process
         self.url = ""
         self.lines: list[str] = []
-        self._news = threading.Condition()
-        self._over = False
+        self._changed = threading.Condition()
+        self._exited = False
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
 
     def _read(self) -> None:
         assert self.process.stdout is not None
         for line in self.process.stdout:
-            with self._news:
+            with self._changed:
                 self.lines.append(line.rstrip("\n"))
-                self._news.notify_all()
-        with self._news:
-            self._over = True
-            self._news.notify_all()
+                self._changed.notify_all()
+        with self._changed:
+            self._exited = True
+            self._changed.notify_all()
 
     def wait_for(self, start: str) -> str:
         def found() -> list[str]:
             return [line for line in self.lines if line.startswith(start)]
 
-        with self._news:
-            assert self._news.wait_for(lambda: found() or self._over, SECONDS), self.lines
-            assert found(), f"it is over, and said {self.lines}"
+        with self._changed:
+            assert self._changed.wait_for(lambda: found() or self._exited, SECONDS), self.lines
+            assert found(), f"the process exited after {self.lines}"
             return found()[0]
 
     def batches(self, client: int) -> int:
-        with self._news:
+        with self._changed:
             return sum(line.startswith(f"client {client}: batch") for line in self.lines)
 
     def stop(self) -> None:
@@ -170,7 +170,7 @@ def serving(folder: Path, *options: object) -> Iterator[Server]:
 
 
 def events_in(response: Any) -> Iterator[dict[str, str]]:
-    """What an EventSource would make of it."""
+    """Parse a text/event-stream as an EventSource does."""
     event: dict[str, str] = {}
     for line in response:
         name, _, value = line.decode().rstrip("\n").partition(": ")
@@ -187,8 +187,8 @@ def get(url: str) -> list[dict[str, str]]:
         return list(events_in(response))
 
 
-def unhurried(url: str) -> http.client.HTTPConnection:
-    """A client whose socket holds little of what it has not read."""
+def slow_client(url: str) -> http.client.HTTPConnection:
+    """Connect a client with a small receive buffer."""
     connection = http.client.HTTPConnection(url.split("/")[2], timeout=SECONDS)
     connection.sock = socket.socket()
     connection.sock.settimeout(SECONDS)
@@ -199,7 +199,7 @@ def unhurried(url: str) -> http.client.HTTPConnection:
 
 
 def folder_of(folder: Path, texts: list[str]) -> Path:
-    """A file for each text, in this order."""
+    """Write each text to a file, with ascending modification times."""
     folder.mkdir()
     for at, text in enumerate(texts):
         file = folder / f"{at:03}.json"
@@ -212,11 +212,11 @@ def ids(events: list[dict[str, str]]) -> list[int]:
     return [int(event["id"]) for event in events if "id" in event]
 
 
-def test_a_slow_client_slows_its_query_alone_one_that_goes_ends_it_and_ctrl_c_ends_all(tmp_path: Path) -> None:
+def test_slow_client_slows_its_own_query_only_and_a_disconnect_stops_it(tmp_path: Path) -> None:
     large = folder_of(tmp_path / "in", ["x" * 2_000_000] * 16)
     options = (large, "--schema", "n long, text string", "--once", "--clients", 2)
     with serving(tmp_path, *options) as server:
-        slow, leaving = unhurried(server.url), unhurried(server.url)
+        slow, leaving = slow_client(server.url), slow_client(server.url)
         slowly = events_in(slow.getresponse())
         assert next(slowly)["id"] == "0"
         server.wait_for("client 2: batch 0")
@@ -226,7 +226,7 @@ def test_a_slow_client_slows_its_query_alone_one_that_goes_ends_it_and_ctrl_c_en
 
         leaving.close()
         server.wait_for("client 2: its query is over")
-        # While this one read all, nothing but the want of demand held up the query of the slow one.
+        # This client reads everything; the slow client's query waits for demand only.
         every = get(server.url)
         assert ids(every) == list(range(16))
         assert every[-1] == {"event": "end", "data": "{}"}
@@ -239,7 +239,7 @@ def test_a_slow_client_slows_its_query_alone_one_that_goes_ends_it_and_ctrl_c_en
         assert [row["n"] for event in rest[:-1] for row in json.loads(event["data"])] == list(range(1, 16))
         assert rest[-1]["event"] == "end"
 
-        last = unhurried(server.url)
+        last = slow_client(server.url)
         assert next(events_in(last.getresponse()))["id"] == "0"
         server.stop()
         last.close()
@@ -247,12 +247,12 @@ def test_a_slow_client_slows_its_query_alone_one_that_goes_ends_it_and_ctrl_c_en
         assert not re.search("Exception|Error|Traceback", errors), errors
 
 
-def test_a_client_goes_on_where_the_one_before_was_and_a_failure_is_the_last_event(tmp_path: Path) -> None:
+def test_next_client_resumes_and_a_failure_is_the_last_event(tmp_path: Path) -> None:
     small = folder_of(tmp_path / "in", ["a", "b", "c"])
     (small / "003.json.gz").write_bytes(b"\x1f\x8b this is no gzip")
     options = (small, "--schema", "n long, text string", "--checkpoint", tmp_path / "checkpoint", "--most", 2)
     with serving(tmp_path, *options) as server:
-        # Two batches each: the second was not acknowledged by a request for a third, so it comes again.
+        # Two batches each: without a request for a third the second was not acknowledged, so it is repeated.
         first, second, third = get(server.url), get(server.url), get(server.url)
         assert (ids(first), first[-1]["event"]) == ([0, 1], "end")
         assert (ids(second), second[-1]["event"]) == ([1, 2], "end")
@@ -260,7 +260,7 @@ def test_a_client_goes_on_where_the_one_before_was_and_a_failure_is_the_last_eve
         assert json.loads(third[-1]["data"])
 
 
-def test_a_driver_without_reactor_says_so(tmp_path: Path) -> None:
+def test_missing_reactor_is_reported(tmp_path: Path) -> None:
     done = run(tmp_path, "spark_to_sse", "--jars", only(tmp_path / "jars", "reactive-streams-1"))
     assert done.returncode == 1
     assert done.stderr.splitlines()[-1] == (

@@ -1,4 +1,4 @@
-"""The demo's Python stages without a JVM, and its screen."""
+"""The demo's Python stages and its screen, without a JVM."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pyrs.testing import TestSubscriber
 LINES = ["0::2::3", "1::2::1", "1::7::5", "2::2::4"]
 
 
-def test_the_processor_keeps_good_ratings_and_adds_the_mean_so_far() -> None:
+def test_processor_keeps_good_ratings_and_adds_the_mean_so_far() -> None:
     processor, subscriber = RatingProcessor(), TestSubscriber[dict[str, object]](request=None)
     processor.subscribe(subscriber)
     pyrs.from_iterable(LINES).subscribe(processor)
@@ -28,7 +28,7 @@ def test_the_processor_keeps_good_ratings_and_adds_the_mean_so_far() -> None:
     assert (processor.kept.count, processor.kept.stars) == (3, 12.0)
 
 
-def test_the_processor_asks_for_what_is_wanted_and_for_what_it_did_not_keep() -> None:
+def test_processor_requests_the_demand_and_one_per_rejected_rating() -> None:
     pulled: list[str] = []
     processor, subscriber = RatingProcessor(), TestSubscriber[dict[str, object]]()
     processor.subscribe(subscriber)
@@ -41,14 +41,14 @@ def test_the_processor_asks_for_what_is_wanted_and_for_what_it_did_not_keep() ->
     assert processor.demand == 2
 
 
-def test_a_second_subscriber_is_refused() -> None:
+def test_second_subscriber_is_rejected() -> None:
     processor, second = RatingProcessor(), TestSubscriber[dict[str, object]]()
     processor.subscribe(TestSubscriber())
     processor.subscribe(second)
     assert isinstance(second.error, RuntimeError)
 
 
-def test_cancel_goes_upstream() -> None:
+def test_cancel_is_forwarded_upstream() -> None:
     processor, subscriber = RatingProcessor(), TestSubscriber[dict[str, object]]()
     processor.subscribe(subscriber)
     pyrs.from_iterable(LINES).subscribe(processor)
@@ -59,7 +59,7 @@ def test_cancel_goes_upstream() -> None:
     assert processor.seen.count == 1
 
 
-def test_an_error_goes_downstream() -> None:
+def test_error_is_forwarded_downstream() -> None:
     processor, subscriber = RatingProcessor(), TestSubscriber[dict[str, object]](request=None)
     processor.subscribe(subscriber)
     failure = OSError("the disk is gone")
@@ -67,7 +67,7 @@ def test_an_error_goes_downstream() -> None:
     assert subscriber.error is failure
 
 
-def test_the_patient_subscriber_asks_for_a_batch_when_it_has_used_one() -> None:
+def test_patient_subscriber_requests_a_batch_after_each_batch() -> None:
     processor = RatingProcessor()
     subscriber = PatientSubscriber(2, 0, processor)
     processor.subscribe(subscriber)
@@ -82,7 +82,7 @@ class Terminal(io.StringIO):
         return True
 
 
-def test_progress_is_a_line_each_time_unless_there_is_a_terminal() -> None:
+def test_progress_is_overwritten_at_a_terminal_and_a_line_elsewhere() -> None:
     plain, terminal = io.StringIO(), Terminal()
     for out in (plain, terminal):
         screen = Screen(out)

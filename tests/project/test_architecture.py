@@ -1,6 +1,6 @@
-"""The order of the rooms: who may import whom, how long a file may grow, what the front door shows.
+"""Import layers, file lengths and public names, checked from the source.
 
-Read from the source, so that nothing has to be installed but pytest.
+Only pytest has to be installed.
 """
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "pyrs"
 
-# A room may import its own floor and those below it. What is not listed fails the first test: every room has a floor.
-FLOORS: tuple[frozenset[str], ...] = (
+# A package may import from its own layer and the layers below it. Every package must be listed.
+LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"api"}),
     frozenset({"rules", "errors"}),
     frozenset({"_core"}),
     frozenset({"stream", "operators", "publishers", "sinks", "schedulers", "aio", "testing", "adapters", "strictness"}),
-    frozenset({""}),  # pyrs/__init__.py: the front door opens on the core alone
+    frozenset({""}),  # pyrs/__init__.py exports the core only
     frozenset({"jvm"}),
     frozenset({"spark", "tck"}),
     frozenset({"_demo", "__main__", "pytest_plugin"}),
 )
-FLOOR_OF = {room: height for height, floor in enumerate(FLOORS) for room in floor}
+LAYER_OF = {package: height for height, layer in enumerate(LAYERS) for package in layer}
 
-CORE = frozenset().union(*FLOORS[:4])
+CORE = frozenset().union(*LAYERS[:4])
 
 LONGEST_FILE = 600
 
-# Third-party packages, and the places (a file, or a folder and all in it) that may import them.
+# Third-party packages, and the files or folders that may import them.
 PLACES = {
     "msgpack": ("jvm/",),
     "py4j": ("jvm/gateways/",),
@@ -50,14 +50,14 @@ PLACES = {
     "reactivestreams": ("adapters/rsocket.py",),
     "rsocket": ("adapters/rsocket.py",),
 }
-# What the core uses where it is there. It is imported inside functions: importing the core loads none of it, see below.
-WHERE_INSTALLED = frozenset({"tqdm"})
-# These have one file each: whoever changes the library's version has one file to read.
+# Optional packages of the core. They are imported inside functions, so importing the core loads none of them.
+OPTIONAL = frozenset({"tqdm"})
+# One file each may import these, so a new version of the library affects one file.
 ONE_FILE = ("py4j", "jpype")
 
 
 class Import(NamedTuple):
-    """One imported module, with where it is imported."""
+    """One imported module with the file and line of the import."""
 
     file: Path
     line: int
@@ -76,12 +76,12 @@ def module_name(file: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-def room_of(module: str) -> str:
+def package_of(module: str) -> str:
     return module.partition(".")[2].partition(".")[0]
 
 
 def resolve(module: str, names: list[str]) -> Iterator[str]:
-    """`from pyrs import jvm` imports the module pyrs.jvm; `from pyrs.api import Publisher` imports pyrs.api."""
+    """Yield the modules: ``from pyrs import jvm`` is pyrs.jvm, ``from pyrs.api import Publisher`` is pyrs.api."""
     folder = ROOT.joinpath(*module.split("."))
     for name in names:
         is_module = (folder / name).is_dir() or (folder / f"{name}.py").is_file()
@@ -111,18 +111,18 @@ def is_in(file: Path, places: tuple[str, ...]) -> bool:
     return file.relative_to(PACKAGE).as_posix().startswith(places)
 
 
-def test_every_room_has_a_floor() -> None:
-    rooms = {room_of(module_name(file)) for file in python_files()}
-    assert rooms, "no module found: is the checkout complete?"
-    assert rooms - set(FLOOR_OF) == set()
+def test_every_package_is_in_a_layer() -> None:
+    packages = {package_of(module_name(file)) for file in python_files()}
+    assert packages, "no module found: is the checkout complete?"
+    assert packages - set(LAYER_OF) == set()
 
 
-def test_no_room_imports_one_above_it() -> None:
+def test_no_package_imports_from_a_higher_layer() -> None:
     wrong = [
         str(each)
         for each in every_import()
         if each.module.split(".")[0] == "pyrs"
-        and FLOOR_OF[room_of(module_name(each.file))] < FLOOR_OF[room_of(each.module)]
+        and LAYER_OF[package_of(module_name(each.file))] < LAYER_OF[package_of(each.module)]
     ]
     assert wrong == []
 
@@ -131,23 +131,22 @@ def test_the_core_imports_the_standard_library_only() -> None:
     wrong = [
         str(each)
         for each in every_import()
-        if room_of(module_name(each.file))
-        in CORE - {"adapters"}  # each adapter imports its library, when it is imported
-        and each.module.split(".")[0] not in sys.stdlib_module_names | {"pyrs"} | WHERE_INSTALLED
+        if package_of(module_name(each.file)) in CORE - {"adapters"}  # an adapter imports its library
+        and each.module.split(".")[0] not in sys.stdlib_module_names | {"pyrs"} | OPTIONAL
     ]
     assert wrong == []
 
 
-def test_the_machinery_knows_neither_asyncio_nor_the_jvm() -> None:
+def test_core_machinery_imports_neither_asyncio_nor_sockets() -> None:
     wrong = [
         str(each)
         for each in every_import()
-        if room_of(module_name(each.file)) == "_core" and each.module.split(".")[0] in {"asyncio", "socket"}
+        if package_of(module_name(each.file)) == "_core" and each.module.split(".")[0] in {"asyncio", "socket"}
     ]
     assert wrong == []
 
 
-def test_third_party_packages_stay_in_their_places() -> None:
+def test_third_party_packages_are_imported_in_their_places_only() -> None:
     wrong = []
     for each in every_import():
         top = each.module.split(".")[0]
@@ -157,12 +156,12 @@ def test_third_party_packages_stay_in_their_places() -> None:
 
 
 @pytest.mark.parametrize("package", ONE_FILE)
-def test_is_imported_in_one_file(package: str) -> None:
+def test_gateway_library_is_imported_in_one_file(package: str) -> None:
     files = {each.file for each in every_import() if each.module.split(".")[0] == package}
     assert len(files) <= 1, files
 
 
-def test_pyspark_is_imported_by_the_py4j_gateway_and_no_other() -> None:
+def test_pyspark_is_imported_by_the_py4j_gateway_only() -> None:
     gateways = {each.file for each in every_import() if each.module.split(".")[0] == "py4j"}
     users = {
         each.file for each in every_import() if each.module.split(".")[0] == "pyspark" and is_in(each.file, ("jvm/",))
@@ -171,7 +170,7 @@ def test_pyspark_is_imported_by_the_py4j_gateway_and_no_other() -> None:
 
 
 def test_the_protocol_does_no_input_or_output() -> None:
-    """Frames, window and the stream table are sans I/O: only the connection may open a socket."""
+    """Frames, window and stream table are sans-I/O; only the connection opens a socket."""
     wrong = [
         str(each)
         for each in every_import()
@@ -182,69 +181,71 @@ def test_the_protocol_does_no_input_or_output() -> None:
     assert wrong == []
 
 
-def test_the_python_referee_shares_no_code_with_the_accused() -> None:
-    """The port of the TCK imports the interfaces, the rules and the errors; the Java kit's runner uses the bridge."""
+def test_the_python_tck_shares_no_code_with_the_implementations() -> None:
+    """It imports the interfaces, the rules and the errors; the runner of the Java TCK uses the bridge."""
     wrong = [
         str(each)
         for each in every_import()
         if is_in(each.file, ("tck/",))
         and not is_in(each.file, ("tck/_java/",))
         and each.module.startswith("pyrs.")
-        and room_of(each.module) not in {"api", "rules", "errors", "tck"}
+        and package_of(each.module) not in {"api", "rules", "errors", "tck"}
     ]
     assert wrong == []
 
 
-def test_no_file_is_too_long() -> None:
+def test_no_file_exceeds_600_lines() -> None:
     sources = [*PACKAGE.rglob("*.py"), *(ROOT / "tests").rglob("*.py"), *(ROOT / "benchmarks").rglob("*.py")]
     sources += [*(ROOT / "examples").rglob("*.py"), *(ROOT / "jvm" / "src").rglob("*.java")]
     lengths = {file.relative_to(ROOT): len(file.read_text(encoding="utf-8").splitlines()) for file in sources}
     assert {str(file): lines for file, lines in lengths.items() if lines > LONGEST_FILE} == {}
 
 
-# What these hold is taken from pyrs itself.
-INSIDE = frozenset({"operators", "publishers", "stream"})
+# Users import the names of these packages from pyrs.
+INTERNAL = frozenset({"operators", "publishers", "stream"})
 
 
-def doors() -> list[str]:
-    """The packages a user imports from: pyrs itself and every public package in it."""
+def public_packages() -> list[str]:
+    """Return pyrs and the packages in it that users import from."""
     packages = [folder.parent for folder in PACKAGE.glob("*/__init__.py") if not folder.parent.name.startswith("_")]
-    named = {"pyrs", *(f"pyrs.{folder.name}" for folder in packages if folder.name not in INSIDE)}
+    named = {"pyrs", *(f"pyrs.{folder.name}" for folder in packages if folder.name not in INTERNAL)}
     return sorted(named)
 
 
-def test_every_public_name_has_one_door() -> None:
+def test_every_public_name_is_exported_once() -> None:
     seen: dict[str, str] = {}
     problems = []
-    for door in doors():
-        module = importlib.import_module(door)
+    for package in public_packages():
+        module = importlib.import_module(package)
         names: list[str] = list(module.__all__)
-        problems += [f"{door}.{name} does not exist" for name in names if not hasattr(module, name)]
+        problems += [f"{package}.{name} does not exist" for name in names if not hasattr(module, name)]
         for name in names:
             if name in seen:
-                problems.append(f"{name} is exported by {seen[name]} and by {door}")
-            seen[name] = door
+                problems.append(f"{name} is exported by {seen[name]} and by {package}")
+            seen[name] = package
     assert problems == []
 
 
 def test_every_public_name_is_documented() -> None:
-    """Classes, functions, and the public methods of classes, whose words may stand in the interface they keep."""
-    silent = []
-    for door in doors():
-        module = importlib.import_module(door)
+    """Classes, functions and public methods; a method may inherit its docstring."""
+    undocumented = []
+    for package in public_packages():
+        module = importlib.import_module(package)
         for name in module.__all__:
             thing = getattr(module, name)
             if callable(thing) and not inspect.getdoc(thing):
-                silent.append(f"{door}.{name}")
+                undocumented.append(f"{package}.{name}")
             if inspect.isclass(thing):
                 methods = inspect.getmembers(thing, inspect.isfunction)
-                silent += [
-                    f"{door}.{name}.{method}" for method, function in methods if is_silent(thing, method, function)
+                undocumented += [
+                    f"{package}.{name}.{method}"
+                    for method, function in methods
+                    if is_undocumented(thing, method, function)
                 ]
-    assert silent == []
+    assert undocumented == []
 
 
-def is_silent(owner: type, method: str, function: Callable[..., object]) -> bool:
+def is_undocumented(owner: type, method: str, function: Callable[..., object]) -> bool:
     return (
         not method.startswith("_")
         and function.__module__.startswith("pyrs")
@@ -253,10 +254,10 @@ def is_silent(owner: type, method: str, function: Callable[..., object]) -> bool
 
 
 def test_importing_the_core_loads_no_third_party_module() -> None:
-    """In a process of its own, so that what other tests imported does not hide it; -S leaves site-packages out."""
+    """In a new process, so that imports by other tests do not hide it; -S leaves site-packages out."""
     program = f"import sys; sys.path.insert(0, {str(ROOT)!r}); import pyrs; print(*sorted(sys.modules))"
     run = subprocess.run([sys.executable, "-S", "-c", program], capture_output=True, text=True, timeout=60, check=False)
     assert run.returncode == 0, run.stderr
     loaded = {name.split(".")[0] for name in run.stdout.split()}
     assert loaded - sys.stdlib_module_names - {"pyrs", "__main__"} == set()
-    assert "asyncio" not in loaded, "import pyrs should not pay for asyncio"
+    assert "asyncio" not in loaded, "import pyrs must not import asyncio"

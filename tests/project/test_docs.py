@@ -1,4 +1,4 @@
-"""What the documentation claims: links lead somewhere, and what it says of the Makefile is there."""
+"""Links, code blocks, make targets and lists of names in the documentation."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ def anchors_of(page: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
-def test_links_lead_somewhere(page: Path) -> None:
-    lost = []
+def test_links_resolve(page: Path) -> None:
+    broken = []
     for target in LINK.findall(page.read_text(encoding="utf-8")):
         if re.match(r"[a-z]+:", target):
             continue
         path, _, anchor = target.partition("#")
         file = (page.parent / path).resolve() if path else page
         if not file.exists() or (anchor and anchor not in anchors_of(file)):
-            lost.append(target)
-    assert lost == []
+            broken.append(target)
+    assert broken == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
-def test_python_examples_are_python(page: Path) -> None:
+def test_python_examples_compile(page: Path) -> None:
     for number, block in enumerate(PYTHON_BLOCK.findall(page.read_text(encoding="utf-8")), start=1):
         try:
             compile(block, f"{name_of(page)}, block {number}", "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
@@ -47,8 +47,8 @@ def test_python_examples_are_python(page: Path) -> None:
             pytest.fail(f"{name_of(page)}, block {number}: {error}")
 
 
-def test_the_pages_stay_inside_the_docs() -> None:
-    """`make docs` is strict: a link out of docs/ is one that the site does not have."""
+def test_pages_link_only_inside_docs() -> None:
+    """The site contains docs/ only, and `make docs` is strict."""
     wrong = []
     for page in (ROOT / "docs").rglob("*.md"):
         for target in LINK.findall(page.read_text(encoding="utf-8")):
@@ -58,17 +58,17 @@ def test_the_pages_stay_inside_the_docs() -> None:
     assert wrong == []
 
 
-def test_make_targets_that_are_named_exist() -> None:
-    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+def test_named_make_targets_exist() -> None:
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
     named = set()
     for page in PAGES:
         text = page.read_text(encoding="utf-8")
-        named |= set(re.findall(r"`make ([a-z]+)`", text)) | set(re.findall(r"^make ([a-z]+)", text, re.MULTILINE))
-    assert named, "nobody says make"
+        named |= set(re.findall(r"`make ([a-z-]+)`", text)) | set(re.findall(r"^make ([a-z-]+)", text, re.MULTILINE))
+    assert named, "no page names a make target"
     assert named - targets == set()
 
 
-def test_the_operator_that_contributing_shows_is_the_real_one() -> None:
+def test_the_operator_in_contributing_is_the_real_one() -> None:
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     blocks = PYTHON_BLOCK.findall(text[text.index("## Adding an operator") :])
     places = [
@@ -83,20 +83,20 @@ def test_the_operator_that_contributing_shows_is_the_real_one() -> None:
 
 
 @pytest.mark.parametrize("package", ["", "_core", "operators", "publishers", "aio", "adapters"])
-def test_the_map_of_a_package_names_all_that_is_in_it(package: str) -> None:
+def test_a_package_docstring_lists_all_its_modules(package: str) -> None:
     folder = ROOT / "pyrs" / package
-    said = ast.get_docstring(ast.parse((folder / "__init__.py").read_text(encoding="utf-8"))) or ""
-    there = {file.stem for file in folder.glob("*.py")} | {file.parent.name for file in folder.glob("*/__init__.py")}
-    missing = {name for name in there - {"__init__", "__main__", "_demo"} if not re.search(rf"\b{name}\b", said)}
-    named = set(re.findall(r"^ *(?:pyrs\.)?(\w+)  +\w", said, re.MULTILINE))
+    text = ast.get_docstring(ast.parse((folder / "__init__.py").read_text(encoding="utf-8"))) or ""
+    modules = {file.stem for file in folder.glob("*.py")} | {file.parent.name for file in folder.glob("*/__init__.py")}
+    missing = {name for name in modules - {"__init__", "__main__", "_demo"} if not re.search(rf"\b{name}\b", text)}
+    named = set(re.findall(r"^ *(?:pyrs\.)?(\w+)  +\w", text, re.MULTILINE))
     assert missing == set()
-    assert named - there == set()
+    assert named - modules == set()
 
 
 @pytest.mark.parametrize(
-    "door", ["pyrs", "pyrs.sinks", "pyrs.schedulers", "pyrs.testing", "pyrs.aio", "pyrs.jvm", "pyrs.errors"]
+    "package", ["pyrs", "pyrs.sinks", "pyrs.schedulers", "pyrs.testing", "pyrs.aio", "pyrs.jvm", "pyrs.errors"]
 )
-def test_the_interface_of_a_package_is_shown(door: str) -> None:
+def test_api_page_shows_every_public_name(package: str) -> None:
     page = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
     shown = set()
     for identifier, options in re.findall(r"^::: (\S+)\n((?:    .*\n)*)", page, re.MULTILINE):
@@ -105,7 +105,7 @@ def test_the_interface_of_a_package_is_shown(door: str) -> None:
             shown |= {identifier, f"{identifier}.*"}
         else:
             shown |= {identifier} | {f"{identifier}.{name}" for name in re.findall(r"\w+", members[1])}
-    package = importlib.import_module(door)
-    for name in package.__all__:
-        module = getattr(getattr(package, name), "__module__", door)
-        assert shown & {f"{door}.{name}", f"{door}.*", f"{module}.{name}", f"{module}.*"}, name
+    imported = importlib.import_module(package)
+    for name in imported.__all__:
+        module = getattr(getattr(imported, name), "__module__", package)
+        assert shown & {f"{package}.{name}", f"{package}.*", f"{module}.{name}", f"{module}.*"}, name

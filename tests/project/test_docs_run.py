@@ -1,9 +1,9 @@
-"""Every Python example of the documentation runs as it stands, and prints what the page shows.
+"""Every Python example of the documentation runs unchanged and prints the output on the page.
 
-What it prints is shown in one of two ways: in a `text` block that follows, or in the comment behind the statement that
-prints it, several lines with commas between them. A comment may go on after `: `. An example that cannot run here has
-`<!-- needs ... -->` above it. The referee's page, the debugging page and docs/recipes have tests of their own:
-tests/tck, tests/core, tests/interop/systems.
+The page shows the output in the ``text`` block after the example, or in the comment after the printing statement, with
+lines separated by commas. A comment may continue after ``: ``. An example that needs a JVM or a server has
+``<!-- needs ... -->`` above it. Other tests cover the TCK page (tests/tck), the debugging page (tests/core) and
+docs/recipes (tests/interop/systems).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ BLOCK = re.compile(
 
 
 class Example(NamedTuple):
-    """One block of a page."""
+    """One code block of a page."""
 
     page: str
     line: int
@@ -52,14 +52,14 @@ EXAMPLES = list(examples())
 
 
 class Printed(NamedTuple):
-    """A line of output, and the lines of the example that were on the stack."""
+    """A line of output, with the example's lines that were on the stack."""
 
     text: str
     lines: frozenset[int]
 
 
 class Recorder(io.TextIOBase):
-    """Standard output that knows which statement of the example prints."""
+    """Standard output that records which statement of the example prints."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -82,7 +82,7 @@ class Recorder(io.TextIOBase):
 
 
 def statements_of(code: str) -> dict[int, int]:
-    """The first line of the simple statement that each line belongs to."""
+    """Map each line to the first line of its simple statement."""
     first = {}
     for node in ast.walk(ast.parse(code)):
         if isinstance(node, ast.stmt) and not hasattr(node, "body"):
@@ -91,7 +91,7 @@ def statements_of(code: str) -> dict[int, int]:
 
 
 def comments_of(code: str) -> dict[int, str]:
-    """What is said behind each simple statement, or right below it, by the statement's first line."""
+    """Map each simple statement's first line to the comments after or below it."""
     first, lines = statements_of(code), code.splitlines()
     said: dict[int, list[str]] = {}
     at = 0
@@ -104,8 +104,8 @@ def comments_of(code: str) -> dict[int, str]:
     return {line: ", ".join(texts) for line, texts in said.items()}
 
 
-def shown(code: str, printed: list[Printed]) -> list[str]:
-    """What the comments of an example have wrong."""
+def differences(code: str, printed: list[Printed]) -> list[str]:
+    """Return the differences between an example's comments and its output."""
     first, said = statements_of(code), comments_of(code)
     left = dict(said)
     wrong = []
@@ -115,29 +115,29 @@ def shown(code: str, printed: list[Printed]) -> list[str]:
         if claims:
             left[claims[0]] = left[claims[0]][len(text) :].removeprefix(", ")
         elif where:
-            wrong.append(f"{text!r} was printed, and line {where[0]} says {said[where[0]]!r}")
+            wrong.append(f"{text!r} was printed, but line {where[0]} shows {said[where[0]]!r}")
     for line, rest in left.items():
         if rest and not rest.startswith(":") and rest != said[line]:
-            wrong.append(f"line {line} says {rest!r} too, which was not printed")
+            wrong.append(f"line {line} also shows {rest!r}, which was not printed")
         elif rest == said[line] and code.splitlines()[line - 1].lstrip().startswith("print("):
-            wrong.append(f"line {line} says {rest!r}, and printed something else")
+            wrong.append(f"line {line} shows {rest!r}, which was not printed")
     return wrong
 
 
-def test_there_are_examples() -> None:
+def test_examples_are_found() -> None:
     assert len(EXAMPLES) > 40
     assert {example.page for example in EXAMPLES} > {"README.md", "docs/core.md", "docs/quickstart.md"}
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: f"{example.page}:{example.line}")
-def test_it_prints_what_the_page_shows(example: Example) -> None:
+def test_example_prints_the_output_on_the_page(example: Example) -> None:
     name = f"{example.page}:{example.line}"
     recorder = Recorder(name)
     with redirect_stdout(recorder):
         exec(compile(example.code, name, "exec"), {"__name__": "__main__"})
     if example.output is not None:
         assert [each.text for each in recorder.printed] == example.output.splitlines()
-    assert shown(example.code, recorder.printed) == []
+    assert differences(example.code, recorder.printed) == []
 
 
 @pytest.mark.parametrize(
@@ -154,8 +154,8 @@ def test_it_prints_what_the_page_shows(example: Example) -> None:
         ("print(1)", 0),
     ],
 )
-def test_what_is_wrong_is_found(code: str, wrong: int) -> None:
+def test_wrong_comments_are_detected(code: str, wrong: int) -> None:
     recorder = Recorder("here")
     with redirect_stdout(recorder):
         exec(compile(code, "here", "exec"), {})
-    assert len(shown(code, recorder.printed)) == wrong
+    assert len(differences(code, recorder.printed)) == wrong

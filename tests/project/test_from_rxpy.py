@@ -1,4 +1,4 @@
-"""The table for users of RxPY names what there is, on either side."""
+"""The page for users of RxPY names existing operators of both libraries."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("reactivex")  # there is none for Python 3.10
+pytest.importorskip("reactivex")  # RxPY 6 needs Python 3.11
 
 import reactivex
 from reactivex import operators, subject
@@ -23,13 +23,13 @@ ROWS = [
 ]
 
 
-def test_the_left_side_is_of_rxpy() -> None:
+def test_left_column_names_exist_in_rxpy() -> None:
     assert len(ROWS) > 30
     for theirs, _ in ROWS:
         assert [name for name in theirs if not any(hasattr(at, name) for at in (reactivex, operators, subject))] == []
 
 
-def test_the_right_side_is_of_pyrs() -> None:
+def test_right_column_names_exist_in_pyrs() -> None:
     places = (pyrs, pyrs.Stream, ConnectableStream, sinks, schedulers, adapters)
     for theirs, ours in ROWS:
         named = [name.rpartition(".")[2] for name in ours if name not in ("lambda", "adapters.futures.to_future")]

@@ -1,4 +1,4 @@
-"""docs/interop.md and docs/recipes: each system that is tested has a page, and each page is tested."""
+"""docs/interop.md and docs/recipes: every tested system has a page, and every page is tested."""
 
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ from tests.interop.systems.system import load, names
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def test_every_recipe_is_code_under_test() -> None:
+def test_every_recipe_has_tests_and_every_tested_system_a_recipe() -> None:
     assert sorted(file.stem for file in RECIPES.glob("*.md")) == names()
 
 
-def test_the_page_is_what_the_tests_declare() -> None:
+def test_interop_page_is_generated_from_the_tests() -> None:
     assert page.PAGE.read_text(encoding="utf-8") == page.text(), "run `python -m tests.interop.systems --page`"
 
 
-def test_the_site_shows_every_recipe() -> None:
+def test_site_navigation_lists_every_recipe() -> None:
     shown = (ROOT / ".mkdocs.yml").read_text(encoding="utf-8")
     assert [name for name in names() if f": recipes/{name}.md" not in shown] == []
 
 
-def test_a_recipe_names_the_versions_that_are_tested() -> None:
+def test_recipes_use_the_tested_versions() -> None:
     for name in names():
         recipe, system = load_recipe(name), load(name)
         assert getattr(recipe, "PACKAGES", []) == list(system.packages), name
         assert getattr(recipe, "OPTIONS", []) == list(system.jvm_options), name
 
 
-@pytest.mark.timeout(600)  # mypy reads all of the library first, where nothing of it is cached
-def test_the_recipes_are_typed(tmp_path: Path) -> None:
-    """A user copies them into a project that may run mypy --strict."""
+@pytest.mark.timeout(600)  # without a cache mypy checks all of pyrs first
+def test_recipes_pass_mypy_strict(tmp_path: Path) -> None:
+    """Users copy them into projects that run mypy --strict."""
     for name in names():
         (tmp_path / f"recipe_{name}.py").write_text(code_of(RECIPES / f"{name}.md"), encoding="utf-8")
     files = sorted(map(str, tmp_path.glob("*.py")))
@@ -46,7 +46,7 @@ def test_the_recipes_are_typed(tmp_path: Path) -> None:
     assert checked.returncode == 0, checked.stdout + checked.stderr
 
 
-def test_a_recipe_keeps_its_line_numbers() -> None:
+def test_tracebacks_show_the_line_numbers_of_the_recipe() -> None:
     for name in names():
         lines = (RECIPES / f"{name}.md").read_text(encoding="utf-8").splitlines()
         for value in vars(load_recipe(name)).values():

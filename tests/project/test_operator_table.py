@@ -1,4 +1,4 @@
-"""The table of all operators in docs/operators/index.md: it has them all, and what it says of demand is measured."""
+"""The operator table in docs/operators/index.md is complete, and its demand column is measured."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ALL = pyrs.UNBOUNDED
 
 
 def names(rows: list[list[str]]) -> set[str]:
-    """What the first cells name: the first code word, or several with commas between them."""
+    """Return the names in the first cells: one code word, or several separated by commas."""
     named = set()
     for row in rows:
         listed = re.match(r"(`\w+`(, )?)+", row[0])
@@ -32,13 +32,13 @@ def names(rows: list[list[str]]) -> set[str]:
     return named
 
 
-def test_every_method_of_a_stream_is_there() -> None:
+def test_every_method_of_stream_is_listed() -> None:
     methods = {name for name, value in inspect.getmembers(pyrs.Stream, inspect.isfunction) if not name.startswith("_")}
     assert names(OPERATORS) | names(ENDINGS) - {"block"} == methods
     assert names(OPERATORS) & names(ENDINGS) == set()
 
 
-def test_every_source_is_there() -> None:
+def test_every_source_is_listed() -> None:
     exported = {name: getattr(pyrs, name) for name in dir(pyrs)}
     sources = {
         name
@@ -48,21 +48,21 @@ def test_every_source_is_there() -> None:
     assert names(SOURCES) == sources
 
 
-def test_every_row_is_whole() -> None:
+def test_every_row_has_five_cells() -> None:
     assert all(len(row) == 5 for row in OPERATORS + ENDINGS + SOURCES)
 
 
-class Asked(pyrs.Publisher[Any]):
-    """Emits nothing, and notes what is requested."""
+class DemandRecorder(pyrs.Publisher[Any]):
+    """Emits nothing and records the requests."""
 
     def __init__(self) -> None:
         self.requests: list[int] = []
 
     def subscribe(self, subscriber: pyrs.Subscriber[Any], /) -> None:
-        subscriber.on_subscribe(_Noting(self.requests))
+        subscriber.on_subscribe(_RecordingSubscription(self.requests))
 
 
-class _Noting(pyrs.Subscription):
+class _RecordingSubscription(pyrs.Subscription):
     def __init__(self, requests: list[int]) -> None:
         self._requests = requests
 
@@ -78,7 +78,7 @@ async def coroutine(element: Any) -> Any:
 
 
 Apply = Callable[[pyrs.Stream[Any]], pyrs.Publisher[Any]]
-# How each row is called, where that is not by its name alone. Defaults are what the table shows.
+# How to call the operators that need arguments or have other names than their rows.
 CALLS: dict[str, Apply] = {
     "`map`": lambda s: s.map(str),
     "`map` of a coroutine function": lambda s: s.map(coroutine),
@@ -133,31 +133,31 @@ CALLS: dict[str, Apply] = {
 
 
 @pytest.mark.parametrize("row", OPERATORS, ids=lambda row: row[0])
-def test_what_it_says_of_demand_is_so(row: list[str]) -> None:
-    name, said = row[0], row[1]
+def test_demand_is_as_the_table_says(row: list[str]) -> None:
+    name, claim = row[0], row[1]
     first = name.split("`")[1]
     apply = CALLS.get(name) or (
         lambda s: getattr(s, first)(*(() if not first.startswith(("do_", "final")) else (str,)))
     )
-    source, subscriber = Asked(), TestSubscriber[Any](0)
+    source, subscriber = DemandRecorder(), TestSubscriber[Any](0)
     with schedulers.use(schedulers.VirtualTime()) as time:
         apply(pyrs.Stream(source)).subscribe(subscriber)
     time.advance_by(1)
     ahead, source.requests[:] = list(source.requests), []
     subscriber.request(1)
     for ends in ("exact", "everything", "ahead"):
-        if said.startswith(ends):
+        if claim.startswith(ends):
             break
     else:
         ends = "so many"
     if ends == "exact":
-        more = 5 if "`count` more" in said else 0
+        more = 5 if "`count` more" in claim else 0
         assert (ahead, source.requests) == ([], [1 + more])
     elif ends == "everything":
         assert (ahead or source.requests) == [ALL]
-        assert ("with the first demand" in said) == (not ahead)
+        assert ("with the first demand" in claim) == (not ahead)
     elif ends == "ahead":
-        shown = re.search(r"\((\d+)\)", said)
+        shown = re.search(r"\((\d+)\)", claim)
         assert (ahead, source.requests) == ([int(shown[1]) if shown else 8], [])
     else:
         assert not ahead

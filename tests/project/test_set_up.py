@@ -1,4 +1,4 @@
-"""The scripts under `make`: one line where a machine lacks something; a count that never calls nothing a success."""
+"""The scripts behind ``make``: messages for missing tools, and the count of the test suites."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def runner() -> ModuleType:
     spec = importlib.util.spec_from_file_location("suite_runner", ROOT / ".ci" / "test.py")
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # dataclasses look their module up
+    sys.modules[spec.name] = module  # dataclasses look up their module
     spec.loader.exec_module(module)
     return module
 
@@ -45,12 +45,12 @@ def suite(folder: Path, status: int, tests: int, failures: int = 0, skipped: int
     [
         (0, 5, 0, 1, (4, 0, 1)),
         (1, 5, 2, 0, (3, 2, 0)),
-        (1, 5, 0, 0, (5, 1, 0)),  # the process failed without a failed test: a crash at exit
-        (0, 0, 0, 0, (0, 1, 0)),  # nothing ran
-        (0, 3, 0, 3, (0, 1, 3)),  # everything was skipped
+        (1, 5, 0, 0, (5, 1, 0)),  # a crash at exit: the process failed and no test did
+        (0, 0, 0, 0, (0, 1, 0)),  # no test ran
+        (0, 3, 0, 3, (0, 1, 3)),  # every test was skipped
     ],
 )
-def test_counting(
+def test_suite_counts(
     runner: ModuleType,
     tmp_path: Path,
     status: int,
@@ -64,13 +64,13 @@ def test_counting(
     assert (counted.passed, counted.failed, counted.skipped) == expected
 
 
-def test_a_process_that_dies_without_a_report_is_a_failure(runner: ModuleType, tmp_path: Path) -> None:
+def test_process_killed_before_its_report_is_a_failure(runner: ModuleType, tmp_path: Path) -> None:
     command = [sys.executable, "-c", "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"]
     counted = runner.run("suite", command, tmp_path / "reports", "*.xml")
     assert (counted.passed, counted.failed) == (0, 1)
 
 
-def test_an_old_report_does_not_count(runner: ModuleType, tmp_path: Path) -> None:
+def test_report_of_an_earlier_run_is_not_counted(runner: ModuleType, tmp_path: Path) -> None:
     reports = tmp_path / "reports"
     runner.run("suite", suite(reports, 0, 7), reports, "*.xml")
     counted = runner.run("suite", [sys.executable, "-c", "raise SystemExit(1)"], reports, "*.xml")
@@ -78,7 +78,7 @@ def test_an_old_report_does_not_count(runner: ModuleType, tmp_path: Path) -> Non
 
 
 def system_packages(folder: Path, tools: list[str]) -> subprocess.CompletedProcess[str]:
-    """Runs the script on a machine that has these tools only."""
+    """Run the script with only these tools on PATH."""
     for tool in tools:
         found = shutil.which(tool)
         assert found, tool
@@ -93,15 +93,15 @@ def system_packages(folder: Path, tools: list[str]) -> subprocess.CompletedProce
     )
 
 
-def test_a_machine_without_apt_is_told_in_one_line_what_to_install(tmp_path: Path) -> None:
+def test_missing_tools_are_listed_in_one_line_without_apt(tmp_path: Path) -> None:
     (tmp_path / "python3").symlink_to(sys.executable)
-    told = system_packages(tmp_path, ["sed", "id"])
-    assert told.returncode == 1
-    assert told.stderr.count("\n") == 1
-    assert "a JDK, 17 or later; Gradle" in told.stderr
+    done = system_packages(tmp_path, ["sed", "id"])
+    assert done.returncode == 1
+    assert done.stderr.count("\n") == 1
+    assert "a JDK, 17 or later; Gradle" in done.stderr
 
 
-def test_a_machine_that_has_all_hears_nothing(tmp_path: Path) -> None:
+def test_complete_machine_prints_nothing(tmp_path: Path) -> None:
     (tmp_path / "python3").symlink_to(sys.executable)
-    told = system_packages(tmp_path, ["sed", "id", "javac", "gradle"])
-    assert (told.returncode, told.stdout, told.stderr) == (0, "", "")
+    done = system_packages(tmp_path, ["sed", "id", "javac", "gradle"])
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

@@ -1,6 +1,6 @@
-"""The wheel, away from the checkout: what it holds, what it brings, and a stream through it.
+"""The wheel outside the checkout: its files, its dependencies, and a stream through it.
 
-In a checkout a jar that the wheel forgot would be found all the same.
+Inside the checkout a jar missing from the wheel would still be found.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 
-pytestmark = pytest.mark.timeout(900)  # the first one builds the wheel, the last one installs it
+pytestmark = pytest.mark.timeout(900)  # building and installing the wheel takes time
 
 STREAM = """
 from jpype import JClass
@@ -32,7 +32,7 @@ print(sum(map(len, chunks)), b"".join(chunks) == bytes(range(256)) * 400)
 
 
 def run(*command: str | Path, where: Path) -> str:
-    """Runs a command that must not find the checkout by the environment."""
+    """Run a command without PYTHON* variables, which could point to the checkout."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
     done = subprocess.run(
         [str(word) for word in command],
@@ -57,7 +57,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return built
 
 
-def test_it_holds_the_jars_and_the_package_alone(wheel: Path) -> None:
+def test_wheel_holds_the_package_and_the_jars_only(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
     assert "pyrs/jvm/jars/pyrs.jar" in names
     assert "pyrs/jvm/jars/pyrs-tck.jar" in names
@@ -66,13 +66,13 @@ def test_it_holds_the_jars_and_the_package_alone(wheel: Path) -> None:
     assert {name.split("/")[0] for name in names if ".dist-info/" not in name} == {"pyrs"}
 
 
-def test_the_jar_has_the_packages_version(wheel: Path) -> None:
+def test_jar_has_the_version_of_the_package(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as outer, outer.open("pyrs/jvm/jars/pyrs.jar") as jar:
         manifest = Parser().parsestr(zipfile.ZipFile(jar).read("META-INF/MANIFEST.MF").decode())
     assert f"-{manifest['Implementation-Version']}-" in wheel.name
 
 
-def test_neither_jar_has_the_java_kit_in_it(wheel: Path) -> None:
+def test_jars_do_not_contain_the_java_tck(wheel: Path) -> None:
     for name, own in (("pyrs.jar", "io/pyrs/"), ("pyrs-tck.jar", "io/pyrs/tck/")):
         with zipfile.ZipFile(wheel) as outer, outer.open(f"pyrs/jvm/jars/{name}") as jar:
             classes = [entry for entry in zipfile.ZipFile(jar).namelist() if entry.endswith(".class")]
@@ -81,15 +81,15 @@ def test_neither_jar_has_the_java_kit_in_it(wheel: Path) -> None:
         assert name == "pyrs-tck.jar" or not any(entry.startswith("io/pyrs/tck/") for entry in classes)
 
 
-def test_the_core_brings_no_other_package(wheel: Path) -> None:
+def test_core_has_no_dependencies(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         (metadata,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
         required = Parser().parsestr(archive.read(metadata).decode()).get_all("Requires-Dist") or []
-    assert required, "the extras are gone"
+    assert required, "the extras are missing"
     assert [line for line in required if "extra ==" not in line] == []
 
 
-def test_a_stream_runs_in_a_clean_environment(wheel: Path, tmp_path: Path) -> None:
+def test_stream_runs_from_the_installed_wheel(wheel: Path, tmp_path: Path) -> None:
     run(sys.executable, "-m", "venv", tmp_path / "venv", where=tmp_path)
     python = tmp_path / "venv" / "bin" / "python"
     run(python, "-m", "pip", "install", "--quiet", f"{wheel}[jpype]", where=tmp_path)
