@@ -14,7 +14,6 @@ from socketserver import BaseServer
 from typing import Any, Protocol, TypeVar
 
 from pyrs import Processor, Publisher, Subscriber, Subscription
-from pyrs.errors import JavaError
 from pyrs.jvm import JavaObject
 
 HERE = Path(__file__).parent
@@ -129,87 +128,6 @@ def serving(server: Server) -> Iterator[Server]:
         finally:
             server.shutdown()
             thread.join(DEADLINE)
-
-
-class Recorder(Subscriber[Any]):
-    """Keeps all that it gets, and lets a test wait for it."""
-
-    def __init__(self, initial: int = 0, on_next: Callable[[Any], object] | None = None) -> None:
-        self.elements: list[Any] = []
-        self.error: BaseException | None = None
-        self.ending: str | None = None
-        self.subscription: Subscription | None = None
-        self._initial = initial
-        self._on_next = on_next
-        self._changed = threading.Condition()
-
-    def on_subscribe(self, subscription: Subscription, /) -> None:
-        with self._changed:
-            self.subscription = subscription
-            self._changed.notify_all()
-        if self._initial:
-            subscription.request(self._initial)
-
-    def on_next(self, element: Any, /) -> None:
-        with self._changed:
-            if self.ending is not None:
-                self.ending = f"an element after {self.ending}"
-            self.elements.append(element)
-            self._changed.notify_all()
-        if self._on_next is not None:
-            self._on_next(element)
-
-    def on_error(self, error: BaseException, /) -> None:
-        self.error = error
-        self._end("error")
-
-    def on_complete(self) -> None:
-        self._end("complete")
-
-    def _end(self, how: str) -> None:
-        with self._changed:
-            self.ending = how if self.ending is None else f"two endings: {self.ending} and {how}"
-            self._changed.notify_all()
-
-    def _wait(self, what: str, condition: Callable[[], object]) -> None:
-        with self._changed:
-            if not self._changed.wait_for(condition, DEADLINE):
-                raise AssertionError(
-                    f"no {what} within {DEADLINE} s; {len(self.elements)} elements, ending {self.ending}"
-                )
-
-    def subscribed(self) -> Subscription:
-        self._wait("on_subscribe", lambda: self.subscription is not None)
-        assert self.subscription is not None
-        return self.subscription
-
-    def wait_elements(self, count: int) -> list[Any]:
-        """Waits for at least so many elements."""
-        self._wait(f"{count} elements", lambda: len(self.elements) >= count or self.ending is not None)
-        assert len(self.elements) >= count, f"{self.ending} after {len(self.elements)} elements: {self.error!r}"
-        return self.elements
-
-    def wait_end(self) -> str:
-        self._wait("end", lambda: self.ending is not None)
-        assert self.ending is not None
-        return self.ending
-
-    def completed(self) -> list[Any]:
-        """Waits for the completion and returns the elements."""
-        assert self.wait_end() == "complete", repr(self.error)
-        return self.elements
-
-    def failed(self) -> BaseException:
-        """Waits for the error and returns it."""
-        assert self.wait_end() == "error", f"ended with {self.ending}"
-        assert self.error is not None
-        return self.error
-
-    def java_failure(self) -> JavaError:
-        """The same of an error that has to be Java's."""
-        error = self.failed()
-        assert isinstance(error, JavaError)
-        return error
 
 
 class Watched(Publisher[Any]):

@@ -11,7 +11,8 @@ import pyrs
 from pyrs.errors import ConversionError, JavaError
 from pyrs.jvm import Bridge, JavaFuture, JavaObject, JavaProcessor
 from pyrs.jvm.mirrors import LinkEnd, java_object_class
-from tests.interop.harness import DEADLINE, Java, Recorder
+from pyrs.testing import TestSubscriber
+from tests.interop.harness import DEADLINE, Java
 
 FLUX = "reactor.core.publisher.Flux"
 FUTURE = "java.util.concurrent.CompletableFuture"
@@ -20,9 +21,9 @@ FUTURE = "java.util.concurrent.CompletableFuture"
 class TestErrors:
     def test_one_that_a_stream_ended_with(self, bridge: Bridge) -> None:
         throwable = bridge.java_class("java.lang.IllegalStateException")("sorry")
-        received = Recorder(initial=1)
+        received = TestSubscriber(1, timeout=DEADLINE)
         bridge.from_jvm(bridge.java_class(FLUX).error(throwable)).subscribe(received)
-        error = received.java_failure()
+        error = received.await_error(JavaError)
         held = bridge.java_class("java.util.ArrayList")([error, 1])
         assert held.get(0) == throwable
         assert bridge.java_class("interop.Functions").same(error, throwable)
@@ -120,12 +121,12 @@ class TestNewOptions:
         requested: list[int] = []
         note = bridge.to_jvm_callable(requested.append, "java.util.function.LongConsumer")
         stream = argument(bridge.java_class(FLUX).range(1, 100).doOnRequest(note))
-        received = Recorder(initial=3)
+        received = TestSubscriber(3, timeout=DEADLINE)
         bridge.from_jvm(stream, exact=True).subscribe(received)
-        received.wait_elements(3)
-        received.subscribed().request(2)
-        assert received.wait_elements(5) == [1, 2, 3, 4, 5]
-        received.subscribed().cancel()
+        received.await_count(3)
+        received.request(2)
+        assert received.await_count(5) == [1, 2, 3, 4, 5]
+        received.cancel()
         assert requested == [3, 2]
 
     def test_of_a_processor(self, bridge: Bridge, argument: Any) -> None:
@@ -144,11 +145,11 @@ class TestNewOptions:
 
     def test_what_is_known_of_a_hot_one_stays(self, bridge: Bridge) -> None:
         publisher = bridge.java_class("java.util.concurrent.SubmissionPublisher")()
-        received = Recorder(initial=1)
+        received = TestSubscriber(1, timeout=DEADLINE)
         bridge.from_jvm(bridge.from_jvm(publisher), exact=True).subscribe(received)
         assert publisher.hasSubscribers(), "subscribe returns when Java's has"
         publisher.close()
-        assert received.completed() == []
+        assert received.await_complete() == []
 
     def test_what_python_has_made_of_it_is_refused(self, bridge: Bridge) -> None:
         stream = bridge.from_jvm(bridge.java_class(FLUX).range(1, 3))

@@ -12,7 +12,8 @@ import pytest
 
 from pyrs import Subscription
 from pyrs.jvm import Bridge
-from tests.interop.harness import DEADLINE, MILLISECONDS, Java, MapProcessor, Recorder, Watched
+from pyrs.testing import TestSubscriber
+from tests.interop.harness import DEADLINE, MILLISECONDS, Java, MapProcessor, Watched
 
 
 class RecordingProcessor(MapProcessor):
@@ -20,7 +21,7 @@ class RecordingProcessor(MapProcessor):
 
     def __init__(self) -> None:
         super().__init__(lambda element: element)
-        self.received = Recorder()
+        self.received = TestSubscriber(timeout=DEADLINE)
 
     def on_subscribe(self, subscription: Subscription, /) -> None:
         self.received.on_subscribe(subscription)
@@ -43,14 +44,14 @@ def test_a_python_party_fed_by_java(bridge: Bridge, java: Java, kind: str, exact
     flux, watch = watched_flux(java)
     java.static("interop.Functions", "subscribe", flux, bridge.to_jvm(party, exact=exact))
     received = processor.received
-    received.subscribed().request(2)
-    received.wait_elements(2)
+    received.request(2)
+    received.await_count(2)
     assert (java.call(watch, "requested") == 2) is exact
-    received.subscribed().request(3)
-    assert received.wait_elements(5) == [1, 2, 3, 4, 5]
+    received.request(3)
+    assert received.await_count(5) == [1, 2, 3, 4, 5]
     if exact:
         assert java.call(watch, "requested") == 5
-    received.subscribed().cancel()
+    received.cancel()
     assert java.call(watch, "awaitCancelled", MILLISECONDS)
     assert len(received.elements) == 5
 
@@ -74,13 +75,13 @@ def test_a_java_processor_between_two_of_python(bridge: Bridge, java: Java) -> N
     """Its own window of one is what the Python Publisher is asked for, and its Subscriber asks it one to one."""
     source = Watched(lambda: iter(range(10)))
     processor = bridge.from_jvm(java.static("interop.Gated", "oneByOne"), exact=True)
-    received = Recorder(initial=3)
+    received = TestSubscriber(3, timeout=DEADLINE)
     processor.subscribe(received)
     source.subscribe(processor)
-    assert received.wait_elements(3) == [0, 1, 2]
+    assert received.await_count(3) == [0, 1, 2]
     assert source.requested == source.emitted == 3
-    received.subscribed().request(8)  # one more: it is with the next request that the source looks for an end
-    assert received.completed() == list(range(10))
+    received.request(8)  # one more: it is with the next request that the source looks for an end
+    assert received.await_complete() == list(range(10))
     assert source.requested == 11
 
 

@@ -12,7 +12,8 @@ import pytest
 import pyrs
 from pyrs.errors import CallTimeout, JavaError
 from pyrs.jvm import Bridge, JavaFuture
-from tests.interop.harness import DEADLINE, MILLISECONDS, Java, Recorder
+from pyrs.testing import TestSubscriber
+from tests.interop.harness import DEADLINE, MILLISECONDS, Java
 from tests.waiting import collected
 
 FUNCTION = "java.util.function.Function"
@@ -129,16 +130,16 @@ class TestCallables:
         def fails(x: int) -> int:
             raise error
 
-        received = Recorder(initial=1)
+        received = TestSubscriber(1, timeout=DEADLINE)
         failing = bridge.to_jvm_callable(fails, FUNCTION)
         bridge.from_jvm(java.call(java.static(FLUX, "range", 1, 5), "map", failing)).subscribe(received)
-        assert received.failed() is error
+        assert received.await_error() is error
 
     def test_a_java_error_that_the_function_raises_again(self, bridge: Bridge, java: Java, recorder: Any) -> None:
         throwable = java.static("interop.Sources", "failure", "again")
-        received = Recorder(initial=1)
+        received = TestSubscriber(1, timeout=DEADLINE)
         bridge.from_jvm(java.static("interop.Sources", "failing", throwable)).subscribe(received)
-        error = received.failed()
+        error = received.await_error()
 
         def raises(x: int) -> int:
             raise error

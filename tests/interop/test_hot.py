@@ -10,7 +10,8 @@ import pytest
 
 import pyrs
 from pyrs.jvm import Bridge
-from tests.interop.harness import DEADLINE, MILLISECONDS, Java, Recorder
+from pyrs.testing import TestSubscriber
+from tests.interop.harness import DEADLINE, MILLISECONDS, Java
 
 ROUNDS = 200
 SUBMISSIONS = "java.util.concurrent.SubmissionPublisher"
@@ -29,11 +30,11 @@ def sink_of(java: Java) -> Any:
 def test_submission_publisher(bridge: Bridge, java: Java, told: bool | None) -> None:
     for n in range(ROUNDS):
         publisher = java.new(SUBMISSIONS)
-        received = Recorder(pyrs.UNBOUNDED)
+        received = TestSubscriber(None, timeout=DEADLINE)
         bridge.from_jvm(publisher, hot=told).subscribe(received)
         assert java.call(publisher, "submit", n) >= 0
         java.call(publisher, "close")
-        assert received.completed() == [n]
+        assert received.await_complete() == [n]
 
 
 def test_a_sink_behind_an_operator(bridge: Bridge, java: Java) -> None:
@@ -42,48 +43,48 @@ def test_a_sink_behind_an_operator(bridge: Bridge, java: Java) -> None:
         # A new one each time: while it emits on another thread, Reactor's own loop overlooks who has just subscribed.
         sink = sink_of(java)
         doubled = java.call(java.call(sink, "asFlux"), "map", double)
-        received = Recorder(pyrs.UNBOUNDED)
+        received = TestSubscriber(None, timeout=DEADLINE)
         bridge.from_jvm(doubled).subscribe(received)
         java.call(sink, "tryEmitNext", java.static("java.lang.Integer", "valueOf", n))
         java.call(sink, "tryEmitComplete")
-        assert received.completed() == [2 * n]
+        assert received.await_complete() == [2 * n]
 
 
 def test_a_sink_without_an_operator_and_a_stage_over_it(bridge: Bridge, java: Java) -> None:
     sink = sink_of(java)
     flux = java.call(sink, "asFlux")
-    whole, staged = Recorder(pyrs.UNBOUNDED), Recorder(pyrs.UNBOUNDED)
+    whole, staged = TestSubscriber(None, timeout=DEADLINE), TestSubscriber(None, timeout=DEADLINE)
     bridge.from_jvm(flux).subscribe(whole)
     bridge.from_jvm(flux).map(lambda n: n + 1).filter(lambda n: n % 2).subscribe(staged)
     for n in range(ROUNDS):
         java.call(sink, "tryEmitNext", n)
     java.call(sink, "tryEmitComplete")
-    assert whole.completed() == list(range(ROUNDS))
-    assert staged.completed() == list(range(1, ROUNDS + 1, 2))
+    assert whole.await_complete() == list(range(ROUNDS))
+    assert staged.await_complete() == list(range(1, ROUNDS + 1, 2))
 
 
 def test_a_connectable(bridge: Bridge, java: Java) -> None:
     for n in range(20):
         connectable = java.call(java.static("reactor.core.publisher.Flux", "range", n, 5), "publish")
-        received = Recorder(pyrs.UNBOUNDED)
+        received = TestSubscriber(None, timeout=DEADLINE)
         bridge.from_jvm(connectable).subscribe(received)
         java.call(connectable, "connect")
-        assert received.completed() == list(range(n, n + 5))
+        assert received.await_complete() == list(range(n, n + 5))
 
 
 def test_a_processor(bridge: Bridge, java: Java) -> None:
     for n in range(20):
         processor = java.static("interop.Submissions", "processor")
-        received = Recorder(pyrs.UNBOUNDED)
+        received = TestSubscriber(None, timeout=DEADLINE)
         both = bridge.from_jvm(processor)
         both.subscribe(received)
         pyrs.range(n).subscribe(both)
-        assert received.completed() == list(range(n))
+        assert received.await_complete() == list(range(n))
 
 
 def test_what_is_told_to_be_hot_is_waited_for(bridge: Bridge, java: Java) -> None:
     gated = java.new("interop.Gated")
-    received = Recorder()
+    received = TestSubscriber(timeout=DEADLINE)
     returned = threading.Event()
     stream = bridge.from_jvm(gated, hot=True)
     thread = threading.Thread(target=lambda: (stream.subscribe(received), returned.set()), daemon=True)
@@ -94,27 +95,27 @@ def test_what_is_told_to_be_hot_is_waited_for(bridge: Bridge, java: Java) -> Non
     assert returned.wait(DEADLINE)
     assert java.call(gated, "count") == 1
     java.call(gated, "complete")
-    assert received.completed() == []
+    assert received.await_complete() == []
 
 
 @pytest.mark.parametrize("told", [None, False], ids=["by default", "told"])
 def test_any_other_is_not_waited_for(bridge: Bridge, java: Java, told: bool | None) -> None:
     gated = java.new("interop.Gated")
-    received = Recorder()
+    received = TestSubscriber(timeout=DEADLINE)
     bridge.from_jvm(gated, hot=told).subscribe(received)
     assert java.call(gated, "count") == 0, "the gate is closed"
-    received.subscribed().cancel()
+    received.cancel()
     java.call(gated, "open")
 
 
 def test_an_event_loop_is_never_held_up(bridge: Bridge, java: Java) -> None:
     gated = java.new("interop.Gated")
-    received = Recorder()
+    received = TestSubscriber(timeout=DEADLINE)
 
     async def subscribe() -> None:
         bridge.from_jvm(gated, hot=True).subscribe(received)
 
     asyncio.run(subscribe())
     assert java.call(gated, "count") == 0, "the gate is closed"
-    received.subscribed().cancel()
+    received.cancel()
     java.call(gated, "open")

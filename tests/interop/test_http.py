@@ -13,8 +13,10 @@ from typing import Any
 import pytest
 
 import pyrs
+from pyrs.errors import JavaError
 from pyrs.jvm import Bridge
-from tests.interop.harness import DEADLINE, MILLISECONDS, Java, Recorder, Watched, serving
+from pyrs.testing import TestSubscriber
+from tests.interop.harness import DEADLINE, MILLISECONDS, Java, Watched, serving
 
 CHUNK = bytes(range(256)) * 64  # 16 KiB
 LARGE = 1280  # chunks: 20 MiB
@@ -119,9 +121,9 @@ def test_python_publisher_as_request_body(bridge: Bridge, java: Java, http: Any,
 
 @pytest.mark.parametrize("chunks", [0, 1, 3, LARGE])
 def test_python_subscriber_as_response_body(bridge: Bridge, java: Java, http: Any, server: Server, chunks: int) -> None:
-    received = Recorder(initial=pyrs.UNBOUNDED)
+    received = TestSubscriber(None, timeout=DEADLINE)
     java.call(http, "get", server.url(f"/{chunks}"), bridge.to_jvm(received))
-    elements = received.completed()
+    elements = received.await_complete()
     assert all(type(element) is list and all(type(part) is bytes for part in element) for element in elements)
     assert b"".join(part for element in elements for part in element) == CHUNK * chunks
     assert java.call(http, "status", MILLISECONDS) == 200
@@ -133,10 +135,10 @@ def test_response_body_as_a_publisher(bridge: Bridge, java: Java, http: Any, ser
 
 
 def test_both_at_once(bridge: Bridge, java: Java, http: Any, server: Server) -> None:
-    received = Recorder(initial=pyrs.UNBOUNDED)
+    received = TestSubscriber(None, timeout=DEADLINE)
     body = body_of(bridge, pyrs.from_iterable([CHUNK] * 50))
     java.call(http, "exchange", server.url("/echo"), body, bridge.to_jvm(received))
-    assert b"".join(part for element in received.completed() for part in element) == CHUNK * 50
+    assert b"".join(part for element in received.await_complete() for part in element) == CHUNK * 50
 
 
 def test_a_body_that_python_fails(bridge: Bridge, java: Java, http: Any, server: Server) -> None:
@@ -144,11 +146,9 @@ def test_a_body_that_python_fails(bridge: Bridge, java: Java, http: Any, server:
     java.call(http, "post", server.url("/"), body_of(bridge, Watched(lambda: iter([CHUNK]), error)))
     failure = java.call(http, "failure", MILLISECONDS)
     assert "no more bytes" in java.call(failure, "getMessage")
-    # As an element of a stream it is the Python exception that it was.
-    assert (
-        bridge.from_jvm(java.static("interop.Sources", "failing", failure)).subscribe(received := Recorder(1)) is None
-    )
-    assert received.failed() is error
+    received = TestSubscriber(1, timeout=DEADLINE)
+    bridge.from_jvm(java.static("interop.Sources", "failing", failure)).subscribe(received)
+    assert received.await_error() is error
 
 
 def test_an_element_that_is_no_buffer(bridge: Bridge, java: Java, http: Any, server: Server) -> None:
@@ -161,10 +161,10 @@ def test_an_element_that_is_no_buffer(bridge: Bridge, java: Java, http: Any, ser
 
 
 def test_python_cancels_an_endless_response(bridge: Bridge, java: Java, http: Any, server: Server) -> None:
-    received = Recorder(initial=3)
+    received = TestSubscriber(3, timeout=DEADLINE)
     java.call(http, "get", server.url("/endless"), bridge.to_jvm(received))
-    received.wait_elements(3)
-    received.subscribed().cancel()
+    received.await_count(3)
+    received.cancel()
     assert server.client_gone.wait(DEADLINE)
     assert len(received.elements) == 3
 
@@ -177,9 +177,9 @@ def test_a_server_that_hangs_up_cancels_python(bridge: Bridge, java: Java, http:
 
 
 def test_one_element_at_a_time(bridge: Bridge, java: Java, http: Any, server: Server) -> None:
-    received = Recorder(initial=1, on_next=lambda element: received.subscribed().request(1))
+    received = TestSubscriber(1, timeout=DEADLINE, on_element=lambda subscriber, _: subscriber.request(1))
     java.call(http, "get", server.url("/100"), bridge.to_jvm(received))
-    assert sum(len(part) for element in received.completed() for part in element) == 100 * len(CHUNK)
+    assert sum(len(part) for element in received.await_complete() for part in element) == 100 * len(CHUNK)
 
 
 def test_no_server(bridge: Bridge, java: Java, http: Any) -> None:
@@ -188,7 +188,7 @@ def test_no_server(bridge: Bridge, java: Java, http: Any) -> None:
         source = Watched(lambda: iter([CHUNK]))
         java.call(http, "post", f"http://127.0.0.1:{taken.getsockname()[1]}/", body_of(bridge, source))
         failure = java.call(http, "failure", MILLISECONDS)
-    received = Recorder(initial=1)
+    received = TestSubscriber(1, timeout=DEADLINE)
     bridge.from_jvm(java.static("interop.Sources", "failing", failure)).subscribe(received)
-    error = received.java_failure()
+    error = received.await_error(JavaError)
     assert error.java_class.startswith("java.n")

@@ -12,7 +12,8 @@ import pytest
 import pyrs
 from pyrs.errors import ConversionError, JavaError, LinkClosed
 from pyrs.jvm import Bridge, JavaObject
-from tests.interop.harness import DEADLINE, Java, Recorder
+from pyrs.testing import TestSubscriber
+from tests.interop.harness import DEADLINE, Java
 from tests.waiting import collected
 
 FLUX = "reactor.core.publisher.Flux"
@@ -134,9 +135,9 @@ class TestArguments:
             bridge.java_class("java.lang.String").valueOf(None)
 
     def test_publishers_and_subscribers_of_pythons(self, bridge: Bridge) -> None:
-        flux, received = bridge.java_class(FLUX), Recorder(initial=10)
+        flux, received = bridge.java_class(FLUX), TestSubscriber(10, timeout=DEADLINE)
         flux.from_(pyrs.from_iterable([3, 1, 2])).sort().subscribe(received)
-        assert received.completed() == [1, 2, 3]
+        assert received.await_complete() == [1, 2, 3]
 
 
 class TestMethods:
@@ -162,10 +163,10 @@ class TestMethods:
 
     def test_a_hot_publisher_is_known(self, bridge: Bridge) -> None:
         publisher = bridge.java_class("java.util.concurrent.SubmissionPublisher")()
-        received = Recorder(initial=1)
+        received = TestSubscriber(1, timeout=DEADLINE)
         bridge.from_jvm(publisher).subscribe(received)
         publisher.submit("at once")
-        assert received.wait_elements(1) == ["at once"]
+        assert received.await_count(1) == ["at once"]
         publisher.close()
 
     def test_what_java_throws(self, bridge: Bridge) -> None:

@@ -12,7 +12,8 @@ import pyrs
 from pyrs.errors import JavaError
 from pyrs.jvm import Bridge
 from pyrs.jvm.link.window import DEFAULT_MAX_PREFETCH as WINDOW
-from tests.interop.harness import DEADLINE, MILLISECONDS, Java, MapProcessor, Recorder, Watched
+from pyrs.testing import TestSubscriber
+from tests.interop.harness import DEADLINE, MILLISECONDS, Java, MapProcessor, Watched
 from tests.interop.libraries import LIBRARIES, Reactor
 
 MANY = 5_000
@@ -50,21 +51,21 @@ class TestAsSource:
     def test_one_requested_is_one_delivered_and_a_window_fetched(
         self, library: Reactor, bridge: Bridge, java: Java, watch: Any
     ) -> None:
-        received = Recorder(initial=1)
+        received = TestSubscriber(1, timeout=DEADLINE)
         bridge.from_jvm(library.publisher(library.numbers(ENDLESS, watch))).subscribe(received)
-        received.wait_elements(1)
+        received.await_count(1)
         another_stream_passes(bridge, java)
         assert received.elements == [1]
         assert java.call(watch, "elements") <= 16 + OWN_BUFFERS
         assert java.call(watch, "requested") <= 16 + OWN_BUFFERS
-        received.subscribed().cancel()
+        received.cancel()
         assert java.call(watch, "awaitCancelled", MILLISECONDS)
 
     def test_unbounded_demand_never_crosses(self, library: Reactor, bridge: Bridge, java: Java, watch: Any) -> None:
         stream = bridge.from_jvm(library.publisher(library.numbers(MANY, watch)))
-        received = Recorder(initial=pyrs.UNBOUNDED)
+        received = TestSubscriber(None, timeout=DEADLINE)
         stream.subscribe(received)
-        assert sum(received.completed()) == MANY * (MANY + 1) // 2
+        assert sum(received.await_complete()) == MANY * (MANY + 1) // 2
         assert java.call(watch, "largest") <= WINDOW
         assert java.call(watch, "requested") <= MANY + WINDOW
 
@@ -75,9 +76,9 @@ class TestAsSource:
 
     def test_error(self, library: Reactor, bridge: Bridge, java: Java) -> None:
         throwable = java.static("interop.Sources", "failure", "broken pipe")
-        received = Recorder(initial=1)
+        received = TestSubscriber(1, timeout=DEADLINE)
         bridge.from_jvm(library.publisher(library.failed(throwable))).subscribe(received)
-        error = received.java_failure()
+        error = received.await_error(JavaError)
         assert error.java_class == "java.lang.IllegalStateException"
         assert error.java_message == "broken pipe"
         assert any(frame[:2] == ("interop.Sources", "failure") for frame in error.java_stack)
@@ -135,10 +136,10 @@ class TestAsSink:
 
     def test_python_error_comes_home_as_itself(self, library: Reactor, bridge: Bridge) -> None:
         error = LookupError("there and back")
-        received = Recorder(initial=10)
+        received = TestSubscriber(10, timeout=DEADLINE)
         source = library.from_publisher(bridge.to_jvm(Watched(lambda: iter([1]), error)))
         bridge.from_jvm(library.publisher(source)).subscribe(received)
-        assert received.failed() is error
+        assert received.await_error() is error
 
 
 class TestPythonInTheMiddle:

@@ -10,7 +10,8 @@ import pytest
 import pyrs
 from pyrs.errors import JavaError
 from pyrs.jvm import Bridge
-from tests.interop.harness import DEADLINE, MILLISECONDS, Java, MapProcessor, Recorder, Watched
+from pyrs.testing import TestSubscriber
+from tests.interop.harness import DEADLINE, MILLISECONDS, Java, MapProcessor, Watched
 
 RS_FIRST = {
     "publisher": "Publisher Flow$Publisher",
@@ -23,7 +24,7 @@ RS_FIRST = {
 def test_both_families(bridge: Bridge, java: Java, kind: str) -> None:
     made: dict[str, Any] = {
         "publisher": pyrs.range(3),
-        "subscriber": Recorder(),
+        "subscriber": TestSubscriber(timeout=DEADLINE),
         "processor": MapProcessor(lambda x: x),
     }
     assert java.static("interop.Functions", "interfaces", bridge.to_jvm(made[kind])) == RS_FIRST[kind]
@@ -38,12 +39,12 @@ def test_publisher(bridge: Bridge, java: Java, recorder: Any, family: str) -> No
 
 @pytest.mark.parametrize("family", ["subscribe", "subscribeFlow"])
 def test_subscriber(bridge: Bridge, java: Java, family: str) -> None:
-    received = Recorder(initial=10)
+    received = TestSubscriber(10, timeout=DEADLINE)
     source = java.static("interop.Sources", "longsOnForeignThreads", 3)
     if family == "subscribeFlow":
         source = java.static("interop.Sources", "asFlow", source)
     java.static("interop.Functions", family, source, bridge.to_jvm(received))
-    assert received.completed() == [0, 1, 2]
+    assert received.await_complete() == [0, 1, 2]
 
 
 def test_flow_publisher(bridge: Bridge, java: Java) -> None:
@@ -52,9 +53,9 @@ def test_flow_publisher(bridge: Bridge, java: Java) -> None:
 
 
 def test_one_mirror_subscribes_to_another(bridge: Bridge, java: Java) -> None:
-    received = Recorder(initial=10)
+    received = TestSubscriber(10, timeout=DEADLINE)
     java.call(bridge.to_jvm(pyrs.range(3)), "subscribe", bridge.to_jvm(received))
-    assert received.completed() == [0, 1, 2]
+    assert received.await_complete() == [0, 1, 2]
 
 
 def test_java_subscriber_fed_by_python(bridge: Bridge, java: Java, recorder: Any) -> None:
@@ -65,10 +66,10 @@ def test_java_subscriber_fed_by_python(bridge: Bridge, java: Java, recorder: Any
 
 def test_java_processor_between_two_of_python(bridge: Bridge, java: Java) -> None:
     processor = bridge.from_jvm(java.static("interop.Submissions", "processor"))
-    received = Recorder(initial=pyrs.UNBOUNDED)
+    received = TestSubscriber(None, timeout=DEADLINE)
     processor.subscribe(received)
     pyrs.range(1000).subscribe(processor)
-    assert received.completed() == list(range(1000))
+    assert received.await_complete() == list(range(1000))
 
 
 def test_null_subscriber(bridge: Bridge, java: Java) -> None:
@@ -95,11 +96,11 @@ def test_non_positive_request_of_python(bridge: Bridge, java: Java) -> None:
     """3.9: the same the other way."""
     watch = java.new("interop.Watch")
     flux = java.call(java.static("reactor.core.publisher.Flux", "range", 1, 100_000), "doOnCancel", watch)
-    received = Recorder(initial=1)
+    received = TestSubscriber(1, timeout=DEADLINE)
     bridge.from_jvm(flux).subscribe(received)
-    received.wait_elements(1)
-    received.subscribed().request(0)
-    error = received.failed()
+    received.await_count(1)
+    received.request(0)
+    error = received.await_error()
     assert isinstance(error, ValueError)
     assert "3.9" in str(error)
     assert java.call(watch, "awaitCancelled", MILLISECONDS)
@@ -108,14 +109,14 @@ def test_non_positive_request_of_python(bridge: Bridge, java: Java) -> None:
 def test_exact_demand(bridge: Bridge, java: Java) -> None:
     watch = java.new("interop.Watch")
     flux = java.call(java.static("reactor.core.publisher.Flux", "range", 1, 100), "doOnRequest", watch)
-    received = Recorder(initial=1)
+    received = TestSubscriber(1, timeout=DEADLINE)
     bridge.from_jvm(flux, exact=True).subscribe(received)
-    received.wait_elements(1)
+    received.await_count(1)
     assert java.call(watch, "requested") == 1
-    received.subscribed().request(4)
-    assert received.wait_elements(5) == [1, 2, 3, 4, 5]
+    received.request(4)
+    assert received.await_count(5) == [1, 2, 3, 4, 5]
     assert java.call(watch, "requested") == 5
-    received.subscribed().cancel()
+    received.cancel()
 
 
 def test_exact_demand_of_java(bridge: Bridge, java: Java) -> None:
@@ -152,9 +153,9 @@ def test_a_stage_that_raises_when_it_is_assembled(bridge: Bridge, java: Java) ->
 
     flux = java.static("reactor.core.publisher.Flux", "range", 1, 3)
     deferred = java.call(flux, "transformDeferred", bridge.to_jvm_stage(fails))
-    received = Recorder(initial=1)
+    received = TestSubscriber(1, timeout=DEADLINE)
     bridge.from_jvm(deferred).subscribe(received)
-    assert received.failed() is error
+    assert received.await_error() is error
 
 
 @pytest.mark.parametrize(
@@ -168,9 +169,9 @@ def test_an_interface_that_is_no_stage(interface: str, bridge: Bridge) -> None:
 def test_a_stage_that_gives_no_publisher(bridge: Bridge, java: Java) -> None:
     flux = java.static("reactor.core.publisher.Flux", "range", 1, 3)
     deferred = java.call(flux, "transformDeferred", bridge.to_jvm_stage(lambda stream: 5))
-    received = Recorder(initial=1)
+    received = TestSubscriber(1, timeout=DEADLINE)
     bridge.from_jvm(deferred).subscribe(received)
-    error = received.failed()
+    error = received.await_error()
     assert isinstance(error, TypeError)
     assert not isinstance(error, JavaError)
     assert "Publisher" in str(error)

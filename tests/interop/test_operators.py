@@ -11,7 +11,8 @@ import pytest
 
 import pyrs
 from pyrs.jvm import Bridge
-from tests.interop.harness import DEADLINE, MILLISECONDS, Java, Recorder, Watched
+from pyrs.testing import TestSubscriber
+from tests.interop.harness import DEADLINE, MILLISECONDS, Java, Watched
 
 FLUX = "reactor.core.publisher.Flux"
 FLOWABLE = "io.reactivex.rxjava3.core.Flowable"
@@ -109,14 +110,14 @@ def test_many_subscribers_of_one_publisher(bridge: Bridge, java: Java) -> None:
 
 def test_a_subscriber_is_for_one_subscription(bridge: Bridge, java: Java) -> None:
     """2.5, 2.12: the second is cancelled, and the first does not notice."""
-    received = Recorder(initial=10)
+    received = TestSubscriber(10, timeout=DEADLINE)
     mirror = bridge.to_jvm(received)
     first, second = java.new("interop.Watch"), java.new("interop.Watch")
     java.call(java.call(java.static(FLUX, "never"), "doOnCancel", first), "subscribe", mirror)
-    received.subscribed()
+    received.await_subscription()
     java.call(java.call(numbers(java, 10), "doOnCancel", second), "subscribe", mirror)
     assert java.call(second, "awaitCancelled", MILLISECONDS)
-    received.subscribed().cancel()
+    received.cancel()
     assert java.call(first, "awaitCancelled", MILLISECONDS)
     assert received.elements == []
 
@@ -153,22 +154,22 @@ def test_a_callback_that_waits_for_another_stream(bridge: Bridge, java: Java) ->
 
 
 def test_many_streams_at_once(bridge: Bridge, java: Java) -> None:
-    received = [Recorder(initial=pyrs.UNBOUNDED) for _ in range(200)]
+    received = [TestSubscriber(None, timeout=DEADLINE) for _ in range(200)]
     for each in received:
         bridge.from_jvm(numbers(java, 500)).subscribe(each)
     for each in received:
-        assert sum(each.completed()) == total(500)
+        assert sum(each.await_complete()) == total(500)
 
 
 def test_a_blocked_subscriber_holds_up_nobody_else(bridge: Bridge, java: Java) -> None:
     released = threading.Event()
-    blocked = Recorder(initial=pyrs.UNBOUNDED, on_next=lambda element: released.wait(DEADLINE))
+    blocked = TestSubscriber(None, timeout=DEADLINE, on_element=lambda *_: released.wait(DEADLINE))
     bridge.from_jvm(numbers(java, 3)).subscribe(blocked)
-    blocked.wait_elements(1)
+    blocked.await_count(1)
     assert sum(bridge.from_jvm(numbers(java, MANY)).collect(timeout=DEADLINE)) == total(MANY)
     assert blocked.elements == [1]
     released.set()
-    assert blocked.completed() == [1, 2, 3]
+    assert blocked.await_complete() == [1, 2, 3]
 
 
 @pytest.mark.parametrize("prefetch", [1, 64])

@@ -6,7 +6,8 @@ from typing import Any
 
 import pyrs
 from pyrs.jvm import Bridge
-from tests.interop.harness import DEADLINE, MILLISECONDS, Java, Recorder
+from pyrs.testing import TestSubscriber
+from tests.interop.harness import DEADLINE, MILLISECONDS, Java
 
 
 def to_python(bridge: Bridge, publisher: Any, convert: object = None) -> Any:
@@ -18,9 +19,9 @@ def to_python(bridge: Bridge, publisher: Any, convert: object = None) -> Any:
 
 def error_in_python(bridge: Bridge, publisher: Any, convert: object = None) -> BaseException:
     """The error with which a Java Publisher's stream ends in Python."""
-    received = Recorder(initial=10)
+    received = TestSubscriber(10, timeout=DEADLINE)
     bridge.from_jvm(publisher, convert=convert).subscribe(received)
-    return received.failed()
+    return received.await_error()
 
 
 def recorded(java: Java, bridge: Bridge, *elements: Any, element_type: str | None = None) -> Any:

@@ -11,7 +11,8 @@ import pytest
 import pyrs
 from pyrs.errors import ConversionError, JavaError, NonPositiveRequest, NullSignal, SubscribedTwice
 from pyrs.jvm import Bridge, JavaObject
-from tests.interop.harness import DEADLINE, MILLISECONDS, Java, Recorder, Watched
+from pyrs.testing import TestSubscriber
+from tests.interop.harness import DEADLINE, MILLISECONDS, Java, Watched
 from tests.values_e2e.support import described, error_in_java, error_in_python, recorded, there_and_back, to_python
 
 LARGE = 50_000_000
@@ -41,20 +42,20 @@ class TestNone:
 
 class TestRudePublishers:
     def test_beyond_demand(self, bridge: Bridge, java: Java) -> None:
-        received = Recorder(initial=1)
+        received = TestSubscriber(1, timeout=DEADLINE)
         # Exact: else what is asked for meanwhile, as elements are taken, may keep pace with what is sent.
         bridge.from_jvm(java.static("interop.Sources", "beyondDemand", 10_000), exact=True).subscribe(received)
-        error = received.failed()
+        error = received.await_error()
         assert received.elements == [0]
         assert "1.1" in str(error)
         assert described(java, bridge, 5) == "Long 5", "the bridge goes on"
 
     def test_two_endings(self, bridge: Bridge, java: Java) -> None:
-        received = Recorder(initial=1)
+        received = TestSubscriber(1, timeout=DEADLINE)
         bridge.from_jvm(java.static("interop.Sources", "twoEndings")).subscribe(received)
-        assert received.completed() == []
+        assert received.await_complete() == []
         assert described(java, bridge, 5) == "Long 5"
-        assert received.ending == "complete"
+        assert received.completed
 
 
 class TestSurrogates:
@@ -89,10 +90,10 @@ class TestLarge:
         assert described(java, bridge, value) == f"byte[] {LARGE} bytes, crc {zlib.crc32(value)}"
 
     def test_another_stream_is_not_held_up(self, bridge: Bridge, java: Java) -> None:
-        received = Recorder(initial=1)
+        received = TestSubscriber(1, timeout=DEADLINE)
         bridge.from_jvm(java.static("interop.Table", "large", LARGE)).subscribe(received)
         assert described(java, bridge, *range(100)) == " | ".join(f"Long {n}" for n in range(100))
-        assert len(received.completed()[0]) == LARGE
+        assert len(received.await_complete()[0]) == LARGE
 
 
 def pattern(size: int) -> bytes:
@@ -166,9 +167,9 @@ class TestReferences:
 
     def test_streams_that_nobody_else_holds(self, bridge: Bridge, java: Java) -> None:
         for _ in range(100):
-            received = Recorder(initial=10)
+            received = TestSubscriber(10, timeout=DEADLINE)
             bridge.from_jvm(java.static("reactor.core.publisher.Flux", "range", 1, 3)).subscribe(received)
-            assert received.completed() == [1, 2, 3]
+            assert received.await_complete() == [1, 2, 3]
 
     def test_the_same_python_object_is_the_same_in_java(self, bridge: Bridge, java: Java) -> None:
         mine = lambda: None  # noqa: E731

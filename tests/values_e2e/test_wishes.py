@@ -13,7 +13,8 @@ import pytest
 import pyrs
 from pyrs.errors import ConversionError
 from pyrs.jvm import Bridge, JavaObject
-from tests.interop.harness import DEADLINE, MILLISECONDS, Java, Recorder, Watched
+from pyrs.testing import TestSubscriber
+from tests.interop.harness import DEADLINE, MILLISECONDS, Java, Watched
 from tests.values_e2e.support import described, error_in_java, error_in_python, to_python
 
 MOMENT = dt.datetime(2024, 1, 2, 3, 4, 5, tzinfo=dt.timezone.utc)
@@ -158,9 +159,9 @@ class TestConvert:
         assert to_python(bridge, java.static("interop.Table", "publisher", "Map"), wishes)["a"] == 1
 
     def test_of_a_subscriber(self, bridge: Bridge, java: Java, points: Any) -> None:
-        received = Recorder(initial=1)
+        received = TestSubscriber(1, timeout=DEADLINE)
         java.static("interop.Functions", "subscribe", points, bridge.to_jvm(received, convert="values"))
-        assert received.completed() == [{"x": 1, "y": 2}]
+        assert received.await_complete() == [{"x": 1, "y": 2}]
 
     def test_of_a_stage(self, bridge: Bridge, java: Java, points: Any, recorder: Any) -> None:
         stage = bridge.to_jvm_stage(lambda s: s.map(lambda point: point["x"] + point["y"]), convert="values")

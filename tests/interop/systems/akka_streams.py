@@ -13,7 +13,8 @@ import pytest
 import pyrs
 from pyrs.errors import JavaError
 from pyrs.jvm import Bridge, JavaClass, JavaObject
-from tests.interop.harness import DEADLINE, MapProcessor, Recorder, Watched
+from pyrs.testing import TestSubscriber
+from tests.interop.harness import DEADLINE, MapProcessor, Watched
 from tests.interop.systems.demand import (
     ENDLESS,
     FIRST_WINDOW,
@@ -73,47 +74,47 @@ class TestSourceIntoPython:
 
     def test_each_subscriber_has_a_run_of_its_own(self, bridge: Bridge, system: JavaObject, recipe: ModuleType) -> None:
         numbers = recipe.numbers(bridge, system, 1000)
-        both = [Recorder(initial=pyrs.UNBOUNDED), Recorder(initial=pyrs.UNBOUNDED)]
+        both = [TestSubscriber(None, timeout=DEADLINE), TestSubscriber(None, timeout=DEADLINE)]
         for received in both:
             numbers.subscribe(received)
         for received in both:
-            assert received.completed() == list(range(1, 1001))
+            assert received.await_complete() == list(range(1, 1001))
 
     def test_a_run_without_a_subscriber_is_given_up(self, bridge: Bridge, source: Any, recipe: ModuleType) -> None:
         own = recipe.actor_system(bridge)
         stream, end = recipe.watched(bridge, own, source.range(1, 3))
         end.result(DEADLINE)
-        received = Recorder(initial=3)
+        received = TestSubscriber(3, timeout=DEADLINE)
         stream.subscribe(received)
-        assert "only supports one subscriber" in str(received.java_failure())
+        assert "only supports one subscriber" in str(received.await_error(JavaError))
         own.terminate()
 
     def test_demand_and_cancel(self, bridge: Bridge, system: JavaObject, source: Any, recipe: ModuleType) -> None:
         seen: list[int] = []
         stream, end = recipe.watched(bridge, system, counted(bridge, recipe, source.range(1, ENDLESS), seen))
-        received = Recorder(initial=3)
+        received = TestSubscriber(3, timeout=DEADLINE)
         stream.subscribe(received)
-        assert received.wait_elements(3) == [1, 2, 3]
-        received.subscribed().cancel()
+        assert received.await_count(3) == [1, 2, 3]
+        received.cancel()
         assert str(end.result(DEADLINE)) == "Done"
         assert len(seen) <= FIRST_WINDOW + 2 * OWN_BUFFER
         assert received.elements == [1, 2, 3]
-        assert received.ending is None
+        assert not received.ended
 
     def test_error(self, bridge: Bridge, system: JavaObject, source: Any, recipe: ModuleType) -> None:
         stream, end = recipe.watched(bridge, system, source.failed(java_failure(bridge)))
-        received = Recorder(initial=1)
+        received = TestSubscriber(1, timeout=DEADLINE)
         stream.subscribe(received)
-        check_java_failure(received.failed())
+        check_java_failure(received.await_error())
         with pytest.raises(JavaError, match="the disk is full"):
             end.result(DEADLINE)
 
     def test_a_stage_that_fails_after_some_elements(
         self, bridge: Bridge, system: JavaObject, source: Any, recipe: ModuleType
     ) -> None:
-        received = Recorder(initial=pyrs.UNBOUNDED)
+        received = TestSubscriber(None, timeout=DEADLINE)
         recipe.stream_of(bridge, system, source.range(1, ENDLESS).limit(2)).subscribe(received)
-        assert "limit of 2 reached" in str(received.java_failure())
+        assert "limit of 2 reached" in str(received.await_error(JavaError))
         assert received.elements == [1, 2]
 
     def test_an_error_overtakes_what_is_in_a_buffer_of_akkas(
@@ -121,9 +122,9 @@ class TestSourceIntoPython:
     ) -> None:
         """The page says so; with a Subscriber that has not asked for the rest it is seen."""
         both = source.range(1, 2).concat(source.failed(java_failure(bridge)))
-        received = Recorder(initial=pyrs.UNBOUNDED)
+        received = TestSubscriber(None, timeout=DEADLINE)
         recipe.stream_of(bridge, system, both).subscribe(received)
-        check_java_failure(received.failed())
+        check_java_failure(received.await_error())
         assert received.elements == []
 
 
@@ -210,24 +211,24 @@ class TestPythonStageInAGraph:
         seen: list[int] = []
         head = counted(bridge, recipe, source.range(1, ENDLESS), seen)
         stream, end = recipe.watched(bridge, system, recipe.through_python(bridge, head, lambda numbers: numbers))
-        received = Recorder(initial=3)
+        received = TestSubscriber(3, timeout=DEADLINE)
         stream.subscribe(received)
-        assert received.wait_elements(3) == [1, 2, 3]
-        received.subscribed().cancel()
+        assert received.await_count(3) == [1, 2, 3]
+        received.cancel()
         end.result(DEADLINE)
         assert len(seen) <= 32 * FIRST_WINDOW
         failing = recipe.through_python(bridge, source.failed(java_failure(bridge)), lambda numbers: numbers)
-        received = Recorder(initial=1)
+        received = TestSubscriber(1, timeout=DEADLINE)
         recipe.stream_of(bridge, system, failing).subscribe(received)
-        check_java_failure(received.failed())
+        check_java_failure(received.await_error())
 
     def test_a_stage_that_fails(self, bridge: Bridge, system: JavaObject, source: Any, recipe: ModuleType) -> None:
         ended = threading.Event()
         head = recipe.as_source(bridge, pyrs.range(1, ENDLESS).do_on_cancel(ended.set))
         failing = recipe.through_python(bridge, head, lambda numbers: numbers.map(no_third))
-        received = Recorder(initial=10)
+        received = TestSubscriber(10, timeout=DEADLINE)
         recipe.stream_of(bridge, system, failing).subscribe(received)
-        assert str(received.failed()) == "no third"
+        assert str(received.await_error()) == "no third"
         assert received.elements == [1, 2][: len(received.elements)], "the error may overtake them in Akka's buffer"
         assert ended.wait(DEADLINE)
 
@@ -245,10 +246,10 @@ class TestPythonProcessorInAGraph:
         head = counted(bridge, recipe, source.range(1, ENDLESS), seen)
         through = recipe.through_processor(bridge, head, lambda: MapProcessor(lambda n: n * 2))
         stream, end = recipe.watched(bridge, system, through)
-        received = Recorder(initial=3)
+        received = TestSubscriber(3, timeout=DEADLINE)
         stream.subscribe(received)
-        assert received.wait_elements(3) == [2, 4, 6]
-        received.subscribed().cancel()
+        assert received.await_count(3) == [2, 4, 6]
+        received.cancel()
         end.result(DEADLINE)
         assert len(seen) <= 32 * FIRST_WINDOW, "two crossings, whose windows have grown once or twice"
 

@@ -9,7 +9,8 @@ import pyrs
 from pyrs.errors import JavaError
 from pyrs.jvm import Bridge, JavaObject
 from pyrs.jvm.link.window import DEFAULT_MAX_PREFETCH
-from tests.interop.harness import DEADLINE, Recorder
+from pyrs.testing import TestSubscriber
+from tests.interop.harness import DEADLINE
 
 WINDOW = DEFAULT_MAX_PREFETCH
 FIRST_WINDOW = 16
@@ -19,29 +20,29 @@ ENDLESS = 2**31 - 2
 
 def check_demand_and_cancel(stream: pyrs.Stream[Any], requested: list[int], cancelled: threading.Event) -> None:
     """Nothing is requested before Python asks; of three that are asked for three come; a cancel reaches the source."""
-    received = Recorder()
+    received = TestSubscriber(timeout=DEADLINE)
     stream.subscribe(received)
-    received.subscribed()
+    received.await_subscription()
     assert requested == []
-    received.subscribed().request(3)
-    assert received.wait_elements(3) == [1, 2, 3]
+    received.request(3)
+    assert received.await_count(3) == [1, 2, 3]
     assert not cancelled.is_set()
-    received.subscribed().cancel()
+    received.cancel()
     assert cancelled.wait(DEADLINE)
     assert received.elements == [1, 2, 3]
-    assert received.ending is None
+    assert not received.ended
     assert requested[0] == FIRST_WINDOW
     assert sum(requested) <= 2 * FIRST_WINDOW
 
 
 def check_exact_demand(stream: pyrs.Stream[Any], requested: list[int], cancelled: threading.Event) -> None:
     """What is asked for with ``exact=True`` is what the source is asked for, and no more."""
-    received = Recorder(initial=3)
+    received = TestSubscriber(3, timeout=DEADLINE)
     stream.subscribe(received)
-    received.wait_elements(3)
-    received.subscribed().request(2)
-    assert received.wait_elements(5) == [1, 2, 3, 4, 5]
-    received.subscribed().cancel()
+    received.await_count(3)
+    received.request(2)
+    assert received.await_count(5) == [1, 2, 3, 4, 5]
+    received.cancel()
     assert cancelled.wait(DEADLINE)
     assert requested == [3, 2]
 
@@ -64,14 +65,14 @@ def check_java_failure(error: BaseException) -> None:
 
 def check_failing_stage(stream: pyrs.Stream[Any], cancelled: threading.Event) -> None:
     """Of a stage with `no_third` in it: two elements, its own exception, once, and a cancel of the source."""
-    received = Recorder(initial=10)
+    received = TestSubscriber(10, timeout=DEADLINE)
     stream.subscribe(received)
-    error = received.failed()
+    error = received.await_error()
     assert isinstance(error, LookupError)
     assert str(error) == "no third"
     assert received.elements == [1, 2]
     assert cancelled.wait(DEADLINE)
-    assert received.ending == "error"
+    assert received.error is not None
 
 
 def no_third(number: int) -> int:

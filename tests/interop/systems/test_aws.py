@@ -16,7 +16,8 @@ import pytest
 import pyrs
 from pyrs.errors import JavaError
 from pyrs.jvm import Bridge, JavaObject
-from tests.interop.harness import DEADLINE, Recorder, Watched
+from pyrs.testing import TestSubscriber
+from tests.interop.harness import DEADLINE, Watched
 from tests.interop.systems.moto_server import install, moto_server
 from tests.interop.systems.relay import Relay, relay_to
 from tests.interop.systems.system import System
@@ -114,37 +115,37 @@ def test_demand_reaches_the_server_and_so_does_a_cancel(
     recipe.write_object(bridge, client, BUCKET, "watched", pyrs.from_iterable([CHUNK] * LARGE)).result(3 * DEADLINE)
     before = relay.downstream
     relay.stalled.clear()
-    received = Recorder(initial=3)
+    received = TestSubscriber(3, timeout=DEADLINE)
     recipe.read_object(bridge, client, BUCKET, "watched").subscribe(received)
-    received.wait_elements(3)
+    received.await_count(3)
     assert relay.stalled.wait(DEADLINE)
     assert relay.downstream - before < 8 * MEBIBYTE  # measured: 0.3, of 32
     relay.client_gone.clear()
-    received.subscribed().cancel()
+    received.cancel()
     assert relay.client_gone.wait(DEADLINE)
     assert len(received.elements) == 3
-    assert received.ending is None
+    assert not received.ended
 
 
 def test_cancel_before_the_response(bridge: Bridge, recipe: ModuleType, client: JavaObject) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         silent.settimeout(DEADLINE)
         asking = recipe.s3_client(bridge, "us-east-1", f"http://127.0.0.1:{silent.getsockname()[1]}")
-        received = Recorder(initial=1)
+        received = TestSubscriber(1, timeout=DEADLINE)
         recipe.read_object(bridge, asking, BUCKET, "key").subscribe(received)
         connection, _ = silent.accept()
         with connection:
             connection.settimeout(DEADLINE)
             assert connection.recv(1 << 16).startswith(b"GET /bucket/key")
-            received.subscribed().cancel()
+            received.cancel()
             assert connection.recv(1 << 16) == b"", "it is still open"
         asking.close()
 
 
 def test_no_such_key(bridge: Bridge, recipe: ModuleType, client: JavaObject) -> None:
-    received = Recorder(initial=1)
+    received = TestSubscriber(1, timeout=DEADLINE)
     recipe.read_object(bridge, client, BUCKET, "none").subscribe(received)
-    error = received.java_failure()
+    error = received.await_error(JavaError)
     assert error.java_class == "software.amazon.awssdk.services.s3.model.NoSuchKeyException"
     assert "does not exist" in str(error)
 
@@ -204,17 +205,17 @@ class TestListing:
         full = all_of_them()
         assert full >= 4
         before = pages()
-        received = Recorder(initial=2)
+        received = TestSubscriber(2, timeout=DEADLINE)
         recipe.objects(bridge, client, BUCKET, page_size=3).subscribe(received)
-        received.wait_elements(2)
+        received.await_count(2)
         all_of_them()  # time enough to fetch ahead, for who would
         assert pages() - before == full + 1
-        received.subscribed().request(2)
-        received.wait_elements(4)
-        received.subscribed().cancel()
+        received.request(2)
+        received.await_count(4)
+        received.cancel()
         all_of_them()
         assert pages() - before == 2 * full + 2
-        assert received.ending is None
+        assert not received.ended
 
     def test_values_and_references(
         self, bridge: Bridge, recipe: ModuleType, client: JavaObject, keys: list[str]
@@ -227,7 +228,7 @@ class TestListing:
         assert [entry["Key"] for entry in first["Contents"]] == keys[:3]
 
     def test_error(self, bridge: Bridge, recipe: ModuleType, client: JavaObject) -> None:
-        received = Recorder(initial=1)
+        received = TestSubscriber(1, timeout=DEADLINE)
         recipe.objects(bridge, client, "nowhere").subscribe(received)
-        error = received.java_failure()
+        error = received.await_error(JavaError)
         assert "NoSuchBucketException: The specified bucket does not exist" in str(error)

@@ -12,8 +12,10 @@ from uuid import UUID
 import pytest
 
 import pyrs
+from pyrs.errors import JavaError
 from pyrs.jvm import Bridge, JavaObject
-from tests.interop.harness import DEADLINE, Recorder, Watched
+from pyrs.testing import TestSubscriber
+from tests.interop.harness import DEADLINE, Watched
 from tests.interop.systems.cassandra_server import DATACENTER, VERSION, cassandra_server, install
 from tests.interop.systems.system import System
 
@@ -80,7 +82,7 @@ class Paged:
         statement = bridge.java_class("com.datastax.oss.driver.api.core.cql.SimpleStatement").newInstance(query)
         result = session.executeReactive(statement.setPageSize(1))
         self.rows: pyrs.Stream[Any] = bridge.from_jvm(result, exact=exact)
-        self.pages = Recorder(UNBOUNDED)
+        self.pages = TestSubscriber(None, timeout=DEADLINE)
         bridge.from_jvm(result.getExecutionInfos()).subscribe(self.pages)
 
 
@@ -127,30 +129,30 @@ class TestQueries:
     @pytest.mark.parametrize("exact", [False, True])
     def test_demand(self, bridge: Bridge, session: JavaObject, numbers: str, recipe: ModuleType, exact: bool) -> None:
         query = Paged(bridge, session, numbers, exact=exact)
-        received = Recorder(initial=3)
+        received = TestSubscriber(3, timeout=DEADLINE)
         query.rows.subscribe(received)
-        received.wait_elements(3)
+        received.await_count(3)
         window = 0 if exact else FIRST_WINDOW
         assert Paged(bridge, session, numbers).rows.count().collect(timeout=DEADLINE) == [MANY]  # time to run ahead
         assert len(received.elements) == 3
         assert 3 <= len(query.pages.elements) <= 3 + window + PAGES_AHEAD
-        received.subscribed().request(MANY)
-        assert len(received.completed()) == MANY
-        assert len(query.pages.completed()) >= MANY
+        received.request(MANY)
+        assert len(received.await_complete()) == MANY
+        assert len(query.pages.await_complete()) >= MANY
 
     def test_cancel(self, bridge: Bridge, session: JavaObject, numbers: str, recipe: ModuleType) -> None:
         query = Paged(bridge, session, numbers, exact=True)
-        cancelling = Recorder(UNBOUNDED, on_next=lambda row: cancelling.subscribed().cancel())
-        query.rows.subscribe(cancelling)
-        cancelling.wait_elements(1)
+        received = TestSubscriber(None, timeout=DEADLINE, on_element=lambda subscriber, _: subscriber.cancel())
+        query.rows.subscribe(received)
+        received.await_count(1)
         assert Paged(bridge, session, numbers).rows.count().collect(timeout=DEADLINE) == [MANY]  # time to run ahead
         assert len(query.pages.elements) < MANY / 2
-        assert len(cancelling.elements) == 1
+        assert len(received.elements) == 1
 
     def test_error(self, bridge: Bridge, session: JavaObject, recipe: ModuleType) -> None:
-        received = Recorder(initial=1)
+        received = TestSubscriber(1, timeout=DEADLINE)
         recipe.rows(bridge, session, "SELECT * FROM shop.nowhere").subscribe(received)
-        error = received.java_failure()
+        error = received.await_error(JavaError)
         assert error.java_class == "com.datastax.oss.driver.api.core.servererrors.InvalidQueryException"
         assert "table nowhere does not exist" in str(error)
 
@@ -158,12 +160,12 @@ class TestQueries:
         numbered = pyrs.range(0, 50).map(row)
         recipe.insert(bridge, session, "shop.gone", numbered).collect(timeout=DEADLINE)
         query = Paged(bridge, session, "SELECT number FROM shop.gone", exact=True)
-        received = Recorder(initial=3)
+        received = TestSubscriber(3, timeout=DEADLINE)
         query.rows.subscribe(received)
-        received.wait_elements(3)
+        received.await_count(3)
         session.execute("DROP TABLE shop.gone")
-        received.subscribed().request(50)
-        error = received.java_failure()
+        received.request(50)
+        error = received.await_error(JavaError)
         assert "table gone does not exist" in str(error)
         assert 3 <= len(received.elements) <= 3 + PAGES_AHEAD
 
@@ -171,10 +173,10 @@ class TestQueries:
 class TestInserts:
     def test_demand_and_cancel(self, bridge: Bridge, session: JavaObject, recipe: ModuleType) -> None:
         source = Watched(lambda: (row(number, part=1) for number in range(10**9)))
-        received = Recorder(initial=100)
+        received = TestSubscriber(100, timeout=DEADLINE)
         recipe.insert(bridge, session, "shop.numbers", pyrs.Stream(source), at_once=8).subscribe(received)
-        received.wait_elements(100)
-        received.subscribed().cancel()
+        received.await_count(100)
+        received.cancel()
         assert source.cancelled.wait(DEADLINE)
         assert 100 <= source.emitted <= 100 + 2 * 8
         written = session.execute("SELECT count(*) FROM shop.numbers WHERE part = 1").one().getLong(0)
@@ -183,9 +185,9 @@ class TestInserts:
     def test_error(self, bridge: Bridge, session: JavaObject, recipe: ModuleType) -> None:
         rows = [{"part": 2, "number": number} for number in [*range(20), "twenty", *range(21, 1000)]]
         source = Watched(lambda: iter(rows))
-        received = Recorder(initial=1000)
+        received = TestSubscriber(1000, timeout=DEADLINE)
         recipe.insert(bridge, session, "shop.numbers", pyrs.Stream(source), at_once=1).subscribe(received)
-        error = received.java_failure()
+        error = received.await_error(JavaError)
         assert "Unable to make int from 'twenty'" in str(error)
         assert received.elements == rows[:20]
         assert source.cancelled.wait(DEADLINE)

@@ -11,7 +11,8 @@ import pytest
 import pyrs
 from pyrs.errors import JavaError
 from pyrs.jvm import Bridge, JavaObject
-from tests.interop.harness import DEADLINE, Recorder, Watched
+from pyrs.testing import TestSubscriber
+from tests.interop.harness import DEADLINE, Watched
 from tests.interop.systems.brokers import eventually
 from tests.interop.systems.elasticsearch_server import Node, elasticsearch, install
 from tests.interop.systems.system import System
@@ -88,13 +89,13 @@ class TestSearches:
         self, bridge: Bridge, recipe: ModuleType, template: JavaObject, books: str, node: Node
     ) -> None:
         before = node.searches()["query_total"]
-        received = Recorder(initial=3)
+        received = TestSubscriber(3, timeout=DEADLINE)
         recipe.search(bridge, template, books, {"match_all": {}}, page_size=10).subscribe(received)
-        received.wait_elements(3)
-        received.subscribed().request(20)
-        assert len(received.wait_elements(23)) == 23
+        received.await_count(3)
+        received.request(20)
+        assert len(received.await_count(23)) == 23
         assert node.searches()["open_contexts"] == 1
-        received.subscribed().cancel()
+        received.cancel()
         assert eventually(lambda: node.searches()["open_contexts"] == 0)
         assert 3 <= node.searches()["query_total"] - before <= 5
 
@@ -102,21 +103,21 @@ class TestSearches:
         self, bridge: Bridge, recipe: ModuleType, template: JavaObject, books: str, node: Node
     ) -> None:
         before = node.searches()["query_total"]
-        received = Recorder(initial=1)
+        received = TestSubscriber(1, timeout=DEADLINE)
         recipe.search_ahead(bridge, template, books, {"match_all": {}}, page_size=5).subscribe(received)
         assert eventually(lambda: node.searches()["query_total"] - before >= 256)
         asked = [node.searches()["query_total"] - before for _ in range(50)]  # of the 400 pages that there are
         assert asked[-1] <= 260
-        received.subscribed().cancel()
+        received.cancel()
         assert eventually(lambda: node.searches()["open_contexts"] == 0)
         assert len(received.elements) == 1
 
     def test_an_error_of_the_server(
         self, bridge: Bridge, recipe: ModuleType, template: JavaObject, books: str, node: Node
     ) -> None:
-        received = Recorder(initial=1)
+        received = TestSubscriber(1, timeout=DEADLINE)
         recipe.search(bridge, template, books, {"matc": {}}).subscribe(received)
-        error = received.java_failure()
+        error = received.await_error(JavaError)
         assert "[parsing_exception] unknown query [matc]" in str(error)
         assert eventually(lambda: node.searches()["open_contexts"] == 0)
 
@@ -126,10 +127,10 @@ class TestDocuments:
         self, bridge: Bridge, recipe: ModuleType, template: JavaObject, node: Node
     ) -> None:
         watched = Watched(lambda: ({"id": str(n), "number": n} for n in range(100_000)))
-        received = Recorder(initial=1)
+        received = TestSubscriber(1, timeout=DEADLINE)
         recipe.save(bridge, template, "numbers", pyrs.Stream(watched), at_once=50).subscribe(received)
-        assert received.wait_elements(1) == [50]
-        received.subscribed().cancel()
+        assert received.await_count(1) == [50]
+        received.cancel()
         assert watched.cancelled.wait(DEADLINE)
         assert watched.requested <= 150
         refresh(bridge, template, "numbers")
@@ -145,9 +146,9 @@ class TestDocuments:
                 yield {"id": "2002", "number": 2002}
 
         watched = Watched(documents)
-        received = Recorder(initial=1)
+        received = TestSubscriber(1, timeout=DEADLINE)
         recipe.save(bridge, template, books, pyrs.Stream(watched), at_once=10).subscribe(received)
-        error = received.java_failure()
+        error = received.await_error(JavaError)
         assert "failed to parse field [number] of type [long] in document with id '2001'" in str(error)
         assert watched.cancelled.wait(DEADLINE)
         refresh(bridge, template, books)

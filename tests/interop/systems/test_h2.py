@@ -15,7 +15,8 @@ import pytest
 import pyrs
 from pyrs.errors import JavaError
 from pyrs.jvm import Bridge, JavaObject
-from tests.interop.harness import DEADLINE, Recorder, Watched
+from pyrs.testing import TestSubscriber
+from tests.interop.harness import DEADLINE, Watched
 from tests.interop.systems.system import System
 
 SYSTEM = System(
@@ -96,20 +97,20 @@ class TestQueries:
 
     def test_demand_and_cancel(self, bridge: Bridge, recipe: ModuleType, connection: JavaObject) -> None:
         ear = Ear(bridge)
-        received = Recorder(initial=3)
+        received = TestSubscriber(3, timeout=DEADLINE)
         recipe.rows(ear, connection, "SELECT x FROM SYSTEM_RANGE(1, 1000000)").subscribe(received)
-        assert received.wait_elements(3) == [{"X": 1}, {"X": 2}, {"X": 3}]
-        received.subscribed().request(100)
-        assert len(received.wait_elements(103)) == 103
-        received.subscribed().cancel()
+        assert received.await_count(3) == [{"X": 1}, {"X": 2}, {"X": 3}]
+        received.request(100)
+        assert len(received.await_count(103)) == 103
+        received.cancel()
         assert ear.cancelled.wait(DEADLINE)
         assert 103 <= sum(ear.requests) < 103 + 2 * 256
         assert count(bridge, recipe, connection) == 0
 
     def test_an_error_of_the_database(self, bridge: Bridge, recipe: ModuleType, connection: JavaObject) -> None:
-        received = Recorder(initial=1)
+        received = TestSubscriber(1, timeout=DEADLINE)
         recipe.rows(bridge, connection, "SELECT 1 / (x - 5) AS n FROM SYSTEM_RANGE(1, 10)").subscribe(received)
-        error = received.java_failure()
+        error = received.await_error(JavaError)
         assert "Division by zero" in str(error)
         with pytest.raises(JavaError, match='Table "NOWHERE" not found'):
             recipe.rows(bridge, connection, "SELECT * FROM nowhere").collect(timeout=DEADLINE)
@@ -135,11 +136,11 @@ class TestInserts:
 
     def test_a_batch_is_asked_for_at_a_time(self, bridge: Bridge, recipe: ModuleType, connection: JavaObject) -> None:
         watched = Watched(lambda: ((n, "name") for n in range(10_000)))
-        received = Recorder(initial=1)
+        received = TestSubscriber(1, timeout=DEADLINE)
         sql = "INSERT INTO readings (id, name) VALUES (?, ?)"
         recipe.insert(bridge, connection, sql, pyrs.Stream(watched), at_once=10).subscribe(received)
-        assert received.wait_elements(1) == [10]
-        received.subscribed().cancel()
+        assert received.await_count(1) == [10]
+        received.cancel()
         assert watched.cancelled.wait(DEADLINE)
         assert watched.requested <= 30
         assert count(bridge, recipe, connection) <= 20

@@ -10,7 +10,8 @@ import pytest
 
 import pyrs
 from pyrs.jvm import Bridge
-from tests.interop.harness import DEADLINE, Recorder, Watched
+from pyrs.testing import TestSubscriber
+from tests.interop.harness import DEADLINE, Watched
 from tests.interop.systems.demand import (
     ENDLESS,
     FIRST_WINDOW,
@@ -54,26 +55,26 @@ class TestMultiIntoPython:
     def test_demand_and_cancel(self, bridge: Bridge, multi: Any, recipe: ModuleType, exact: bool) -> None:
         emitted: list[int] = []
         source, cancelled = recipe.watched(bridge, multi.range(1, ENDLESS), emitted.append)
-        received = Recorder()
+        received = TestSubscriber(timeout=DEADLINE)
         bridge.from_jvm(source, exact=exact).subscribe(received)
-        received.subscribed()
+        received.await_subscription()
         assert emitted == []
-        received.subscribed().request(3)
-        assert received.wait_elements(3) == [1, 2, 3]
+        received.request(3)
+        assert received.await_count(3) == [1, 2, 3]
         assert not cancelled.is_set()
-        received.subscribed().request(2)
-        assert received.wait_elements(5) == [1, 2, 3, 4, 5]
-        received.subscribed().cancel()
+        received.request(2)
+        assert received.await_count(5) == [1, 2, 3, 4, 5]
+        received.cancel()
         assert cancelled.wait(DEADLINE)
         assert received.elements == [1, 2, 3, 4, 5]
-        assert received.ending is None
+        assert not received.ended
         assert len(emitted) == 5 if exact else len(emitted) <= 2 * FIRST_WINDOW
 
     def test_error(self, bridge: Bridge, multi: Any) -> None:
-        received = Recorder(initial=10)
+        received = TestSubscriber(10, timeout=DEADLINE)
         failing = multi.range(1, 2).onCompleteResumeWith(multi.error(java_failure(bridge)))
         bridge.from_jvm(failing).subscribe(received)
-        check_java_failure(received.failed())
+        check_java_failure(received.await_error())
         assert received.elements == [1, 2]
 
 
@@ -91,11 +92,11 @@ class TestPythonIntoMulti:
         assert sum(requested) <= MANY + WINDOW
         requested.clear()
         pool = bridge.java_class("java.util.concurrent.ForkJoinPool").commonPool()
-        received = Recorder(initial=1)
+        received = TestSubscriber(1, timeout=DEADLINE)
         bridge.from_jvm(recipe.as_multi(bridge, numbers).observeOn(pool, 8, False), exact=True).subscribe(received)
-        received.wait_elements(1)
+        received.await_count(1)
         assert sum(requested) <= 16
-        received.subscribed().cancel()
+        received.cancel()
 
     def test_cancel(self, bridge: Bridge, recipe: ModuleType) -> None:
         source = Watched(lambda: itertools.count(1))
@@ -125,7 +126,7 @@ class TestPythonIntoMulti:
             2,
             "io.pyrs.PythonException: LookupError: no third",
         ]
-        received = Recorder(initial=10)
+        received = TestSubscriber(10, timeout=DEADLINE)
         bridge.from_jvm(failing.retry(1)).subscribe(received)
-        assert received.failed() is failure
+        assert received.await_error() is failure
         assert received.elements == [1, 2, 1, 2]

@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
-import pyrs
 from pyrs.errors import JavaError
 from pyrs.jvm import Bridge, JavaObject
 from pyrs.jvm.link.window import BYTE_BUDGET
-from tests.interop.harness import DEADLINE, Recorder, Watched, serving
+from pyrs.testing import TestSubscriber
+from tests.interop.harness import DEADLINE, Watched, serving
 from tests.interop.systems.relay import Relay, relay_to
 from tests.interop.systems.system import System
 from tests.waiting import eventually
@@ -143,29 +143,29 @@ class TestDownload:
     def test_demand_reaches_the_server_and_so_does_a_cancel(
         self, bridge: Bridge, recipe: ModuleType, client: JavaObject, relay: Relay
     ) -> None:
-        received = Recorder(initial=3)
+        received = TestSubscriber(3, timeout=DEADLINE)
         recipe.download(bridge, client, url(relay, f"/{LARGE}")).subscribe(received)
-        received.wait_elements(3)
+        received.await_count(3)
         assert relay.stalled.wait(DEADLINE)
         assert relay.downstream < ON_THE_WAY
-        received.subscribed().cancel()
+        received.cancel()
         assert relay.client_gone.wait(DEADLINE)
         assert len(received.elements) == 3
-        assert received.ending is None
+        assert not received.ended
 
     def test_cancel_before_the_response(
         self, bridge: Bridge, recipe: ModuleType, client: JavaObject, server: Server, relay: Relay
     ) -> None:
-        received = Recorder(initial=3)
+        received = TestSubscriber(3, timeout=DEADLINE)
         recipe.download(bridge, client, url(relay, "/silent")).subscribe(received)
         assert server.asked.wait(DEADLINE)
-        received.subscribed().cancel()
+        received.cancel()
         assert relay.client_gone.wait(DEADLINE)
 
     def test_errors(self, bridge: Bridge, recipe: ModuleType, client: JavaObject, relay: Relay) -> None:
-        broken = Recorder(initial=pyrs.UNBOUNDED)
+        broken = TestSubscriber(None, timeout=DEADLINE)
         recipe.download(bridge, client, url(relay, "/cut")).subscribe(broken)
-        error = broken.java_failure()
+        error = broken.await_error(JavaError)
         assert error.java_class == "java.io.IOException"
         assert b"".join(broken.elements) == b"".join(chunks(3))
 
@@ -249,27 +249,27 @@ class TestSubmissionPublisher:
         return bridge.java_class("java.util.concurrent.SubmissionPublisher")()
 
     def test_what_is_submitted_after_the_subscribe(self, bridge: Bridge, recipe: ModuleType, publisher: Any) -> None:
-        received = Recorder(initial=pyrs.UNBOUNDED)
+        received = TestSubscriber(None, timeout=DEADLINE)
         recipe.events(bridge, publisher).subscribe(received)
         for number in range(10):
             publisher.submit(number)
         publisher.close()
-        assert received.completed() == list(range(10))
+        assert received.await_complete() == list(range(10))
 
     def test_demand_and_cancel(self, bridge: Bridge, recipe: ModuleType, publisher: Any) -> None:
-        received = Recorder(initial=2)
+        received = TestSubscriber(2, timeout=DEADLINE)
         recipe.events(bridge, publisher).subscribe(received)
         lags = [publisher.offer(number, None) for number in range(1000)]
         assert min(lags) < 0, "1000 elements found room, where 2 were asked for"
-        assert received.wait_elements(2) == [0, 1]
-        received.subscribed().cancel()
+        assert received.await_count(2) == [0, 1]
+        received.cancel()
         eventually(lambda: not publisher.hasSubscribers(), "the cancel did not reach it")
         publisher.close()
-        assert received.ending is None
+        assert not received.ended
 
     def test_error(self, bridge: Bridge, recipe: ModuleType, publisher: Any) -> None:
-        received = Recorder(initial=1)
+        received = TestSubscriber(1, timeout=DEADLINE)
         recipe.events(bridge, publisher).subscribe(received)
         publisher.closeExceptionally(bridge.java_class("java.lang.IllegalStateException")("the sensor is gone"))
-        error = received.java_failure()
+        error = received.await_error(JavaError)
         assert error.java_message == "the sensor is gone"

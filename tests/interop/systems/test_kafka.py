@@ -10,8 +10,10 @@ from typing import Any
 import pytest
 
 import pyrs
+from pyrs.errors import JavaError
 from pyrs.jvm import Bridge, JavaObject
-from tests.interop.harness import DEADLINE, Recorder, Watched
+from pyrs.testing import TestSubscriber
+from tests.interop.harness import DEADLINE, Watched
 from tests.interop.systems.brokers import HeardOf, eventually, first_batch, refuse, sent
 from tests.interop.systems.kafka_broker import Cluster, install, kafka_broker
 from tests.interop.systems.system import System
@@ -124,9 +126,9 @@ class TestRecordsIntoPython:
         flux = receiver.receive().doOnRequest(
             bridge.to_jvm_callable(requested.append, "java.util.function.LongConsumer")
         )
-        received = Recorder(initial=7)
+        received = TestSubscriber(7, timeout=DEADLINE)
         bridge.from_jvm(flux, exact=True, convert="references").subscribe(received)
-        received.wait_elements(7)
+        received.await_count(7)
         position = bridge.to_jvm_callable(
             lambda consumer: consumer.position(cluster.partition(full)), "java.util.function.Function"
         )
@@ -134,7 +136,7 @@ class TestRecordsIntoPython:
             assert bridge.from_jvm(receiver.doOnConsumer(position).toFuture()).result(DEADLINE) <= READ_AHEAD
         assert requested == [7]
         assert len(received.elements) == 7
-        received.subscribed().cancel()
+        received.cancel()
         assert eventually(lambda: cluster.members("demand") == 0)
 
     def test_cancel_and_again(
@@ -142,14 +144,14 @@ class TestRecordsIntoPython:
     ) -> None:
         """Seven arrived and five were acknowledged: the next of the group begins with the sixth."""
         before = sent(bridge)
-        received = Recorder(initial=7)
+        received = TestSubscriber(7, timeout=DEADLINE)
         recipe.records(bridge, options(full, "again")).subscribe(received)
-        first = received.wait_elements(7)
+        first = received.await_count(7)
         for record in first[:5]:
             record.receiverOffset().acknowledge()
         assert sent(bridge) - before == 7
         assert cluster.members("again") == 1
-        received.subscribed().cancel()
+        received.cancel()
         assert eventually(lambda: cluster.members("again") == 0)
         assert cluster.committed("again", full) == 5
         assert [record.offset() for record in received.elements] == list(range(7))
@@ -180,9 +182,9 @@ class TestRecordsIntoPython:
     ) -> None:
         topic = cluster.topic()
         cluster.deny(topic)
-        received = Recorder(initial=10)
+        received = TestSubscriber(10, timeout=DEADLINE)
         recipe.records(bridge, options(topic, "denied")).subscribe(received)
-        error = received.java_failure()
+        error = received.await_error(JavaError)
         assert error.java_class == "org.apache.kafka.common.errors.TopicAuthorizationException"
         assert str(error).endswith(f"Not authorized to access topics: [{topic}]")
         assert received.elements == []
@@ -191,9 +193,9 @@ class TestRecordsIntoPython:
         self, bridge: Bridge, recipe: ModuleType, full: str, options: Options, cluster: Cluster
     ) -> None:
         whole = bridge.java_class("org.apache.kafka.common.serialization.IntegerDeserializer")
-        received = Recorder(initial=10)
+        received = TestSubscriber(10, timeout=DEADLINE)
         recipe.records(bridge, options(full, "integers").withValueDeserializer(whole())).subscribe(received)
-        error = received.java_failure()
+        error = received.await_error(JavaError)
         assert error.java_class.endswith("RecordDeserializationException")
         assert "at offset 0" in str(error)
         assert eventually(lambda: cluster.members("integers") == 0)
@@ -205,14 +207,14 @@ class TestPythonIntoATopic:
     ) -> None:
         topic = cluster.topic()
         source = Watched(lambda: ({"topic": topic, "value": f"{number}"} for number in itertools.count()))
-        results = Recorder()
+        results = TestSubscriber(timeout=DEADLINE)
         recipe.send(bridge, sender, source).subscribe(results)
         assert eventually(lambda: cluster.end(topic) == IN_FLIGHT)
-        results.subscribed().request(1)
-        results.wait_elements(1)
+        results.request(1)
+        results.await_count(1)
         assert cluster.end(topic) == IN_FLIGHT
         assert source.requested == 256
-        results.subscribed().cancel()
+        results.cancel()
         assert source.cancelled.wait(DEADLINE)
 
     def test_demand_is_bounded_and_a_cancel_arrives(
@@ -220,10 +222,10 @@ class TestPythonIntoATopic:
     ) -> None:
         topic = cluster.topic()
         source = Watched(lambda: ({"topic": topic, "value": f"{number}"} for number in itertools.count()))
-        results = Recorder(initial=5)
+        results = TestSubscriber(5, timeout=DEADLINE)
         recipe.send(bridge, sender, source).subscribe(results)
-        assert [result["offset"] for result in results.wait_elements(5)] == list(range(5))
-        results.subscribed().cancel()
+        assert [result["offset"] for result in results.await_count(5)] == list(range(5))
+        results.cancel()
         assert source.cancelled.wait(DEADLINE)
         assert len(results.elements) == 5
         assert source.requested <= SENT_AHEAD
@@ -234,14 +236,14 @@ class TestPythonIntoATopic:
         """Reactor Kafka may lose those that come after it."""
         topic = cluster.topic()
         heard = HeardOf(bridge, sender, "send")
-        results = Recorder(initial=2)
+        results = TestSubscriber(2, timeout=DEADLINE)
         recipe.send(bridge, heard, dicts(topic, range(3))).subscribe(results)
-        results.wait_elements(2)
+        results.await_count(2)
         assert eventually(lambda: cluster.end(topic) == 3)
         assert not heard.end.is_set()
-        results.subscribed().request(1)
+        results.request(1)
         assert heard.end.wait(DEADLINE)
-        assert [result["offset"] for result in results.completed()] == [0, 1, 2]
+        assert [result["offset"] for result in results.await_complete()] == [0, 1, 2]
 
     def test_nothing_to_send(self, bridge: Bridge, recipe: ModuleType, sender: JavaObject) -> None:
         assert recipe.send(bridge, sender, pyrs.empty()).collect(timeout=DEADLINE) == []
@@ -252,9 +254,9 @@ class TestPythonIntoATopic:
         """What was sent before is in the topic, though the error overtakes its result."""
         topic = cluster.topic()
         failing = Watched(lambda: iter([{"topic": topic, "value": "first"}]), LookupError("no second"))
-        results = Recorder(initial=10)
+        results = TestSubscriber(10, timeout=DEADLINE)
         recipe.send(bridge, sender, failing).subscribe(results)
-        error = results.failed()
+        error = results.await_error()
         assert isinstance(error, LookupError)
         assert str(error) == "no second"
         assert values(recipe.records(bridge, options(topic, "failed")), 1) == ["first"]
@@ -265,9 +267,9 @@ class TestPythonIntoATopic:
         topic = cluster.topic()
         cluster.deny(topic)
         source = Watched(lambda: itertools.repeat({"topic": topic, "value": "lost"}))
-        results = Recorder(initial=10)
+        results = TestSubscriber(10, timeout=DEADLINE)
         recipe.send(bridge, sender, source).subscribe(results)
-        error = results.java_failure()
+        error = results.await_error(JavaError)
         assert error.java_class == "org.apache.kafka.common.errors.TopicAuthorizationException"
         assert results.elements == []
         assert source.cancelled.wait(DEADLINE)

@@ -13,7 +13,8 @@ import pyrs
 from pyrs.errors import JavaError
 from pyrs.jvm import Bridge, JavaObject
 from pyrs.jvm.link.window import DEFAULT_MAX_PREFETCH
-from tests.interop.harness import DEADLINE, MILLISECONDS, Recorder, Watched
+from pyrs.testing import TestSubscriber
+from tests.interop.harness import DEADLINE, MILLISECONDS, Watched
 from tests.interop.systems.system import System
 
 SYSTEM = System(
@@ -142,20 +143,20 @@ class TestQueries:
     def test_demand_and_cancel(
         self, bridge: Bridge, orders: JavaObject, commands: JavaObject, recipe: ModuleType
     ) -> None:
-        received = Recorder(initial=3)
+        received = TestSubscriber(3, timeout=DEADLINE)
         recipe.find(bridge, orders, {}).subscribe(received)
-        assert [each["_id"] for each in received.wait_elements(3)] == [0, 1, 2]
-        received.subscribed().cancel()
+        assert [each["_id"] for each in received.await_count(3)] == [0, 1, 2]
+        received.cancel()
         assert commands.awaits("killCursors", 1, MILLISECONDS)
         assert taken(commands) == [f"find {FIRST_WINDOW}", "killCursors"]
 
     def test_exact_demand(self, bridge: Bridge, orders: JavaObject, commands: JavaObject) -> None:
-        received = Recorder(initial=3)
+        received = TestSubscriber(3, timeout=DEADLINE)
         bridge.from_jvm(orders.find(), exact=True).subscribe(received)
-        received.wait_elements(3)
-        received.subscribed().request(5)
-        assert len(received.wait_elements(8)) == 8
-        received.subscribed().cancel()
+        received.await_count(3)
+        received.request(5)
+        assert len(received.await_count(8)) == 8
+        received.cancel()
         assert commands.awaits("killCursors", 1, MILLISECONDS)
         assert taken(commands) == ["find 3", "getMore 5", "killCursors"]
 
@@ -168,9 +169,9 @@ class TestQueries:
         assert max(sizes) <= DEFAULT_MAX_PREFETCH
 
     def test_error(self, bridge: Bridge, orders: JavaObject, recipe: ModuleType) -> None:
-        received = Recorder(initial=1)
+        received = TestSubscriber(1, timeout=DEADLINE)
         recipe.find(bridge, orders, {"$nonsense": 1}).subscribe(received)
-        error = received.java_failure()
+        error = received.await_error(JavaError)
         assert error.java_class == "com.mongodb.MongoQueryException"
         assert "unknown top level operator: $nonsense" in str(error)
 
@@ -180,12 +181,12 @@ class TestQueries:
         try:
             collection = recipe.collection(bridge, client, "shop", "goods")
             recipe.insert(bridge, collection, pyrs.range(0, 100).map(lambda n: {"_id": n})).collect(timeout=DEADLINE)
-            received = Recorder(initial=3)
+            received = TestSubscriber(3, timeout=DEADLINE)
             bridge.from_jvm(collection.find(), exact=True).subscribe(received)
-            received.wait_elements(3)
+            received.await_count(3)
             other.shutdownNow()
-            received.subscribed().request(50)
-            assert "com.mongodb.MongoSocket" in str(received.failed())
+            received.request(50)
+            assert "com.mongodb.MongoSocket" in str(received.await_error())
         finally:
             client.close()
             other.shutdownNow()
@@ -204,20 +205,20 @@ class TestInserts:
 
     def test_demand_and_cancel(self, bridge: Bridge, client: JavaObject, recipe: ModuleType, database: str) -> None:
         source = Watched(lambda: iter({"_id": number} for number in range(10**9)))
-        received = Recorder(initial=2)
+        received = TestSubscriber(2, timeout=DEADLINE)
         collection = recipe.collection(bridge, client, database, "endless")
         recipe.insert(bridge, collection, pyrs.Stream(source), at_once=10).subscribe(received)
-        assert received.wait_elements(2)[:2] == [10, 10]
-        received.subscribed().cancel()
+        assert received.await_count(2)[:2] == [10, 10]
+        received.cancel()
         assert source.cancelled.wait(DEADLINE)
         assert source.emitted <= 4 * 10
 
     def test_error(self, bridge: Bridge, client: JavaObject, recipe: ModuleType, database: str) -> None:
         collection = recipe.collection(bridge, client, database, "twice")
         source = Watched(lambda: iter({"_id": number % 25} for number in range(10**9)))
-        received = Recorder(initial=100)
+        received = TestSubscriber(100, timeout=DEADLINE)
         recipe.insert(bridge, collection, pyrs.Stream(source), at_once=10).subscribe(received)
-        error = received.java_failure()
+        error = received.await_error(JavaError)
         assert "E11000 duplicate key error" in str(error)
         assert received.elements == [10, 10]
         assert source.cancelled.wait(DEADLINE)
@@ -236,10 +237,10 @@ class TestFiles:
         self, bridge: Bridge, client: JavaObject, commands: JavaObject, recipe: ModuleType, database: str
     ) -> None:
         source = Watched(lambda: iter(lambda: bytes(CHUNK), b""))
-        received = Recorder(initial=1)
+        received = TestSubscriber(1, timeout=DEADLINE)
         recipe.upload(bridge, client, database, "zeros", source).subscribe(received)
         assert commands.awaits("insert", 10, MILLISECONDS)
-        received.subscribed().cancel()
+        received.cancel()
         assert source.cancelled.wait(DEADLINE)
         assert commands.awaits("delete", 1, MILLISECONDS), "the driver removes what it had stored"
         assert source.emitted <= taken(commands).count("insert") + STORED_AT_ONCE + 2 * FIRST_WINDOW
@@ -250,17 +251,17 @@ class TestFiles:
         source = pyrs.range(0, 50).map(lambda number: bytes(CHUNK))
         recipe.upload(bridge, client, database, "zeros", source).collect(timeout=DEADLINE)
         commands.take()
-        received = Recorder(initial=2)
+        received = TestSubscriber(2, timeout=DEADLINE)
         recipe.download(bridge, client, database, "zeros").subscribe(received)
-        received.wait_elements(2)
-        received.subscribed().cancel()
+        received.await_count(2)
+        received.cancel()
         assert commands.awaits("killCursors", 1, MILLISECONDS)
         assert taken(commands)[1:] == ["find 16", "killCursors"]
 
     def test_error_of_a_download(self, bridge: Bridge, client: JavaObject, recipe: ModuleType) -> None:
-        received = Recorder(initial=1)
+        received = TestSubscriber(1, timeout=DEADLINE)
         recipe.download(bridge, client, "files", "nowhere").subscribe(received)
-        error = received.java_failure()
+        error = received.await_error(JavaError)
         assert str(error).startswith("com.mongodb.MongoGridFSException: File not found")
 
     def test_error_of_what_is_uploaded(
@@ -279,15 +280,15 @@ class TestChanges:
         self, bridge: Bridge, client: JavaObject, commands: JavaObject, recipe: ModuleType, database: str
     ) -> None:
         collection = recipe.collection(bridge, client, database, "news")
-        received = Recorder(initial=2)
+        received = TestSubscriber(2, timeout=DEADLINE)
         recipe.changes(bridge, collection).subscribe(received)
         assert commands.awaits("aggregate", 1, MILLISECONDS)
         numbered = pyrs.range(0, 10).map(lambda number: {"_id": number})
         recipe.insert(bridge, collection, numbered).collect(timeout=DEADLINE)
-        received.wait_elements(2)
-        received.subscribed().request(3)
-        received.wait_elements(5)
-        received.subscribed().cancel()
+        received.await_count(2)
+        received.request(3)
+        received.await_count(5)
+        received.cancel()
         assert commands.awaits("killCursors", 1, MILLISECONDS)
         asked = [int(each.split()[1]) for each in taken(commands) if each.startswith("getMore")]
         assert max(asked) == 3, "never more than was requested, however often the driver has to ask"

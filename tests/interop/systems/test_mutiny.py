@@ -12,7 +12,8 @@ import pytest
 import pyrs
 from pyrs.errors import JavaError
 from pyrs.jvm import Bridge, JavaObject
-from tests.interop.harness import DEADLINE, Recorder, Watched
+from pyrs.testing import TestSubscriber
+from tests.interop.harness import DEADLINE, Watched
 from tests.interop.systems.demand import (
     ENDLESS,
     FIRST_WINDOW,
@@ -84,11 +85,11 @@ class TestMultiIntoPython:
         check_exact_demand(bridge.from_jvm(source, exact=True), requested, cancelled)
 
     def test_error(self, bridge: Bridge, create: Any) -> None:
-        received = Recorder(initial=10)
+        received = TestSubscriber(10, timeout=DEADLINE)
         failure = java_failure(bridge)
         both = bridge.java_class("io.smallrye.mutiny.Multi").createBy().concatenating()
         bridge.from_jvm(both.streams(create.range(1, 3), create.failure(failure))).subscribe(received)
-        check_java_failure(received.failed())
+        check_java_failure(received.await_error())
         assert received.elements == [1, 2]
 
 

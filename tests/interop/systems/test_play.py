@@ -17,8 +17,10 @@ from typing import Any
 import pytest
 
 import pyrs
+from pyrs.errors import JavaError
 from pyrs.jvm import Bridge, JavaObject
-from tests.interop.harness import DEADLINE, Recorder, Watched
+from pyrs.testing import TestSubscriber
+from tests.interop.harness import DEADLINE, Watched
 from tests.interop.systems.system import System
 
 SYSTEM = System(
@@ -204,7 +206,7 @@ class TestARequestIntoPython:
         assert client.getresponse().read() == b"TO BE OR NOT TO BE"
 
     def test_demand_and_cancel(self, port: int, answers: Answers) -> None:
-        received = Recorder(initial=1)
+        received = TestSubscriber(1, timeout=DEADLINE)
         verdict: Future[bytes] = Future()
 
         def answer(request: JavaObject, body: pyrs.Stream[bytes]) -> pyrs.Publisher[bytes]:
@@ -216,14 +218,14 @@ class TestARequestIntoPython:
             body = Body(connection)
             body.rests()
             assert body.sent < BUFFERED, "nobody has asked for it"
-            assert len(received.wait_elements(1)) == 1
-            received.subscribed().request(10)
-            received.wait_elements(11)
-            received.subscribed().cancel()
+            assert len(received.await_count(1)) == 1
+            received.request(10)
+            received.await_count(11)
+            received.cancel()
             verdict.set_result(b"that is enough")
             until_closed(connection)  # Play reads no further; the answer may be lost in the reset, as the page says
         assert len(received.elements) == 11
-        assert received.ending is None
+        assert not received.ended
 
     def test_a_body_that_nobody_subscribes_to_is_given_up(
         self, bridge: Bridge, recipe: ModuleType, patience: None
@@ -242,14 +244,14 @@ class TestARequestIntoPython:
                 with pytest.raises(OSError, match=r"reset|Broken pipe"):
                     while True:
                         connection.sendall(CHUNK)
-            received = Recorder(initial=1)
+            received = TestSubscriber(1, timeout=DEADLINE)
             body.subscribe(received)
-            assert "only supports one subscriber" in str(received.java_failure())
+            assert "only supports one subscriber" in str(received.await_error(JavaError))
         finally:
             server.stop()
 
     def test_error(self, port: int, answers: Answers) -> None:
-        received = Recorder(initial=pyrs.UNBOUNDED)
+        received = TestSubscriber(None, timeout=DEADLINE)
 
         def answer(request: JavaObject, body: pyrs.Stream[bytes]) -> pyrs.Publisher[bytes]:
             shared = body.publish().auto_connect(2)
@@ -260,13 +262,13 @@ class TestARequestIntoPython:
         with socket.create_connection(("127.0.0.1", port), timeout=DEADLINE) as connection:
             connection.sendall(b"POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n")
             connection.sendall(b"3\r\nthe\r\n")
-            assert received.wait_elements(1) == [b"the"]
+            assert received.await_count(1) == [b"the"]
             connection.sendall(b"no chunk\r\n")
-            assert "Illegal character 'n' in chunk start" in str(received.java_failure())
+            assert "Illegal character 'n' in chunk start" in str(received.await_error(JavaError))
             assert b" 200 " not in until_closed(connection), "the answer had not begun"
 
     def test_a_client_that_hangs_up(self, port: int, answers: Answers) -> None:
-        received = Recorder(initial=pyrs.UNBOUNDED)
+        received = TestSubscriber(None, timeout=DEADLINE)
 
         def answer(request: JavaObject, body: pyrs.Stream[bytes]) -> pyrs.Publisher[bytes]:
             body.subscribe(received)
@@ -275,5 +277,5 @@ class TestARequestIntoPython:
         answers.now = answer
         with upload(port) as connection:
             connection.sendall(b"the beginning")
-            assert received.wait_elements(1) == [b"the beginning"]
-        assert "Entity stream truncation" in str(received.java_failure())
+            assert received.await_count(1) == [b"the beginning"]
+        assert "Entity stream truncation" in str(received.await_error(JavaError))

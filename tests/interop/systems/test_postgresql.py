@@ -17,7 +17,8 @@ import pytest
 import pyrs
 from pyrs.errors import JavaError
 from pyrs.jvm import Bridge, JavaObject
-from tests.interop.harness import DEADLINE, Recorder, Watched
+from pyrs.testing import TestSubscriber
+from tests.interop.harness import DEADLINE, Watched
 from tests.interop.systems.postgresql_server import Server, install, postgresql
 from tests.interop.systems.system import System
 
@@ -176,14 +177,14 @@ class TestQueries:
     ) -> None:
         other.changed("DROP SEQUENCE IF EXISTS computed")
         other.changed("CREATE SEQUENCE computed")
-        received = Recorder(initial=3)
+        received = TestSubscriber(3, timeout=DEADLINE)
         sql = "SELECT nextval('computed') AS n FROM generate_series(1, 1000000)"
         recipe.rows(bridge, connection, sql, fetch_size=50).subscribe(received)
-        assert received.wait_elements(3) == [{"n": 1}, {"n": 2}, {"n": 3}]
-        received.subscribed().request(100)
-        received.wait_elements(103)
+        assert received.await_count(3) == [{"n": 1}, {"n": 2}, {"n": 3}]
+        received.request(100)
+        received.await_count(103)
         other.until("active", STATE, pid)
-        received.subscribed().cancel()
+        received.cancel()
         other.until("idle", STATE, pid)
         assert free(bridge, recipe, connection)
         # What was asked for, the link's window, the driver's 256 messages, a fetch on its way and one on the server.
@@ -191,10 +192,10 @@ class TestQueries:
         assert len(received.elements) == 103
 
     def test_an_error_of_the_server(self, bridge: Bridge, recipe: ModuleType, connection: JavaObject) -> None:
-        received = Recorder(initial=2**63 - 1)
+        received = TestSubscriber(2**63 - 1, timeout=DEADLINE)
         sql = "SELECT 1 / (n - 900) AS n FROM generate_series(1, 1000) n"
         recipe.rows(bridge, connection, sql, fetch_size=100).subscribe(received)
-        error = received.java_failure()
+        error = received.await_error(JavaError)
         assert "[22012] division by zero" in str(error)
         assert len(received.elements) <= 899
         with pytest.raises(JavaError, match='syntax error at or near "SELEC"'):
@@ -204,11 +205,11 @@ class TestQueries:
     def test_a_statement_is_stopped(
         self, bridge: Bridge, recipe: ModuleType, connection: JavaObject, other: Database, pid: int
     ) -> None:
-        received = Recorder(initial=1)
+        received = TestSubscriber(1, timeout=DEADLINE)
         recipe.rows(bridge, connection, "SELECT pg_sleep(600)").subscribe(received)
         other.until("PgSleep", "SELECT wait_event FROM pg_stat_activity WHERE pid = $1", pid)
         bridge.from_jvm(connection.cancelRequest()).collect(timeout=DEADLINE)
-        assert "canceling statement due to user request" in str(received.failed())
+        assert "canceling statement due to user request" in str(received.await_error())
         assert free(bridge, recipe, connection)
 
     def test_a_connection_is_refused(self, bridge: Bridge, recipe: ModuleType, server: Server) -> None:
@@ -236,37 +237,37 @@ class TestCopy:
             exhausted.set()
 
         watched = Watched(chunks)
-        received = Recorder(initial=1)
+        received = TestSubscriber(1, timeout=DEADLINE)
         recipe.copy_in(bridge, connection, COPY, watched).subscribe(received)
         other.until("Lock", WAITS_FOR, pid)
         assert not exhausted.wait(2)
         assert 0 < watched.emitted < 1000
         locked.changed("ROLLBACK")
-        assert received.completed() == [1500]
+        assert received.await_complete() == [1500]
         assert exhausted.is_set()
 
     def test_a_cancel_undoes_it(
         self, bridge: Bridge, recipe: ModuleType, connection: JavaObject, other: Database
     ) -> None:
         watched = Endless()
-        received = Recorder(initial=1)
+        received = TestSubscriber(1, timeout=DEADLINE)
         recipe.copy_in(bridge, connection, COPY, watched).subscribe(received)
         assert watched.many.wait(DEADLINE)
-        received.subscribed().cancel()
+        received.cancel()
         assert watched.cancelled.wait(DEADLINE)
         assert free(bridge, recipe, connection)
         assert other.value("SELECT count(*) FROM readings") == 0
-        assert received.ending is None
+        assert not received.ended
 
     def test_a_cancel_while_the_server_waits(
         self, bridge: Bridge, recipe: ModuleType, connection: JavaObject, other: Database, locked: Database, pid: int
     ) -> None:
         watched = Endless()
-        received = Recorder(initial=1)
+        received = TestSubscriber(1, timeout=DEADLINE)
         recipe.copy_in(bridge, connection, COPY, watched).subscribe(received)
         other.until("Lock", WAITS_FOR, pid)
         assert watched.many.wait(DEADLINE)
-        received.subscribed().cancel()
+        received.cancel()
         assert watched.cancelled.wait(DEADLINE)
         locked.changed("ROLLBACK")
         assert free(bridge, recipe, connection)
@@ -282,10 +283,10 @@ class TestCopy:
         assert free(bridge, recipe, connection)
 
     def test_an_error_of_the_server(self, bridge: Bridge, recipe: ModuleType, connection: JavaObject) -> None:
-        received = Recorder(initial=1)
+        received = TestSubscriber(1, timeout=DEADLINE)
         chunks = pyrs.just(b"1,one\n", b"two,two\n", b"3,three\n")
         recipe.copy_in(bridge, connection, COPY, chunks).subscribe(received)
-        assert 'invalid input syntax for type integer: "two"' in str(received.failed())
+        assert 'invalid input syntax for type integer: "two"' in str(received.await_error())
         assert free(bridge, recipe, connection)
 
 
@@ -293,28 +294,28 @@ class TestNotifications:
     def test_they_come(
         self, bridge: Bridge, recipe: ModuleType, connection: JavaObject, other: Database, pid: int
     ) -> None:
-        received = Recorder(initial=1)
+        received = TestSubscriber(1, timeout=DEADLINE)
         recipe.notifications(bridge, connection, "news").subscribe(received)
         other.until("LISTEN news", LAST_STATEMENT, pid)
         for number in range(20):
             other.changed(f"NOTIFY news, 'number {number}'")
-        assert len(received.wait_elements(1)) == 1
-        received.subscribed().request(19)
-        assert [each["parameter"] for each in received.wait_elements(20)] == [f"number {n}" for n in range(20)]
+        assert len(received.await_count(1)) == 1
+        received.request(19)
+        assert [each["parameter"] for each in received.await_count(20)] == [f"number {n}" for n in range(20)]
         assert received.elements[0]["name"] == "news"
-        received.subscribed().cancel()
+        received.cancel()
         assert free(bridge, recipe, connection)
 
     def test_too_many_are_an_error(
         self, bridge: Bridge, recipe: ModuleType, connection: JavaObject, other: Database, pid: int
     ) -> None:
-        received = Recorder()
+        received = TestSubscriber(timeout=DEADLINE)
         recipe.notifications(bridge, connection, "news", most=2).subscribe(received)
         other.until("LISTEN news", LAST_STATEMENT, pid)
         spoken = "SELECT count(pg_notify('news', 'number ' || n)) FROM generate_series(0, 999) n"
         assert other.value(spoken) == 1000
-        received.subscribed().request(1000)
-        assert "overrun" in str(received.failed())
+        received.request(1000)
+        assert "overrun" in str(received.await_error())
         heard = [each["parameter"] for each in received.elements]
         assert heard == [f"number {n}" for n in range(len(heard))]
         assert free(bridge, recipe, connection)

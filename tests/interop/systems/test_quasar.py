@@ -10,7 +10,8 @@ import pytest
 import pyrs
 from pyrs.errors import JavaError
 from pyrs.jvm import Bridge, JavaObject
-from tests.interop.harness import DEADLINE, Recorder, Watched
+from pyrs.testing import TestSubscriber
+from tests.interop.harness import DEADLINE, Watched
 from tests.interop.systems.system import System
 from tests.waiting import eventually
 
@@ -57,39 +58,39 @@ class TestChannelIntoPython:
         assert recipe.from_channel(bridge, channel).collect(timeout=DEADLINE) == list(range(100))
 
     def test_demand_and_cancel(self, bridge: Bridge, channel: JavaObject, recipe: ModuleType) -> None:
-        received = Recorder(initial=3)
+        received = TestSubscriber(3, timeout=DEADLINE)
         recipe.from_channel(bridge, channel).subscribe(received)
         sent(bridge, channel, 0, 3 + CAPACITY)
         assert not channel.trySend(-1), "three were asked for, and the channel is full again"
-        assert received.wait_elements(3) == [0, 1, 2]
-        received.subscribed().request(1)
+        assert received.await_count(3) == [0, 1, 2]
+        received.request(1)
         sent(bridge, channel, 7, 1)
         assert not channel.trySend(-1)
-        assert received.wait_elements(4) == [0, 1, 2, 3]
-        received.subscribed().cancel()
+        assert received.await_count(4) == [0, 1, 2, 3]
+        received.cancel()
         sent(bridge, channel, 8, 1)  # a closed channel takes anything, and throws it away
         assert list(recipe.received(bridge, channel)) == [4, 5, 6, 7]
         assert channel.isClosed()
-        assert received.ending is None
+        assert not received.ended
 
     def test_cancel_while_there_is_nothing_to_receive(
         self, bridge: Bridge, channel: JavaObject, recipe: ModuleType
     ) -> None:
-        received = Recorder(initial=5)
+        received = TestSubscriber(5, timeout=DEADLINE)
         recipe.from_channel(bridge, channel).subscribe(received)
         sent(bridge, channel, 0, 1)
-        received.wait_elements(1)
-        received.subscribed().cancel()
+        received.await_count(1)
+        received.cancel()
         # The fiber waits inside of the channel, which has one receiver at a time, until the cancel has closed it.
         eventually(channel.isClosed, "the cancel has not closed it")
         assert list(recipe.received(bridge, channel)) == []
 
     def test_error(self, bridge: Bridge, channel: JavaObject, recipe: ModuleType) -> None:
-        received = Recorder(initial=5)
+        received = TestSubscriber(5, timeout=DEADLINE)
         recipe.from_channel(bridge, channel).subscribe(received)
         sent(bridge, channel, 0, 2)
         channel.close(bridge.java_class("java.lang.IllegalStateException")("the disk is full"))
-        error = received.java_failure()
+        error = received.await_error(JavaError)
         assert (error.java_class, error.java_message) == ("java.lang.IllegalStateException", "the disk is full")
         assert received.elements == [0, 1]
 

@@ -13,7 +13,8 @@ import pytest
 import pyrs
 from pyrs.errors import JavaError
 from pyrs.jvm import Bridge, JavaObject
-from tests.interop.harness import DEADLINE, Recorder, Watched
+from pyrs.testing import TestSubscriber
+from tests.interop.harness import DEADLINE, Watched
 from tests.interop.systems.brokers import HeardOf, eventually, first_batch, refuse, sent
 from tests.interop.systems.rabbitmq_broker import Broker, Node, install, rabbitmq_broker
 from tests.interop.systems.system import System
@@ -123,14 +124,14 @@ class TestAQueueIntoPython:
         self, bridge: Bridge, recipe: ModuleType, receiver: JavaObject, full: str, broker: Broker
     ) -> None:
         """Three were asked for: the broker has sent as many as qos allows, and keeps the rest."""
-        received = Recorder(initial=3)
+        received = TestSubscriber(3, timeout=DEADLINE)
         recipe.deliveries(bridge, receiver, full, QOS).subscribe(received)
-        assert [delivery.getBody() for delivery in received.wait_elements(3)] == BODIES[:3]
+        assert [delivery.getBody() for delivery in received.await_count(3)] == BODIES[:3]
         assert eventually(lambda: broker.ready(full) == MESSAGES - QOS)
         received.elements[0].ack(False)
         assert eventually(lambda: broker.ready(full) == MESSAGES - QOS - 1)
         assert len(received.elements) == 3
-        received.subscribed().cancel()
+        received.cancel()
         assert eventually(lambda: broker.ready(full) == MESSAGES - 1)
 
     def test_cancel_and_again(
@@ -138,22 +139,22 @@ class TestAQueueIntoPython:
     ) -> None:
         """Seven arrived and five were acknowledged: the rest is there again, in order, and nothing else."""
         before = sent(bridge)
-        received = Recorder(initial=7)
+        received = TestSubscriber(7, timeout=DEADLINE)
         recipe.deliveries(bridge, receiver, full, QOS).subscribe(received)
-        for delivery in received.wait_elements(7)[:5]:
+        for delivery in received.await_count(7)[:5]:
             delivery.ack(False)
         assert sent(bridge) - before == 7
         assert broker.consumers(full) == 1
-        received.subscribed().cancel()
+        received.cancel()
         assert eventually(lambda: broker.consumers(full) == 0)
         assert eventually(lambda: broker.ready(full) == MESSAGES - 5)
-        again = Recorder(initial=MESSAGES - 5, on_next=lambda delivery: delivery.ack(False))
+        again = TestSubscriber(MESSAGES - 5, timeout=DEADLINE, on_element=lambda _, delivery: delivery.ack(False))
         recipe.deliveries(bridge, receiver, full, QOS).subscribe(again)
-        assert [delivery.getBody() for delivery in again.wait_elements(MESSAGES - 5)] == BODIES[5:]
+        assert [delivery.getBody() for delivery in again.await_count(MESSAGES - 5)] == BODIES[5:]
         redelivered = [delivery.getEnvelope().isRedeliver() for delivery in again.elements]
         assert 2 <= sum(redelivered) <= QOS
         assert redelivered == sorted(redelivered, reverse=True)
-        again.subscribed().cancel()
+        again.cancel()
         assert eventually(lambda: broker.consumers(full) == 0)
         assert broker.ready(full) == 0
 
@@ -170,29 +171,29 @@ class TestAQueueIntoPython:
         self, bridge: Bridge, recipe: ModuleType, receiver: JavaObject, full: str, node: Node
     ) -> None:
         """The stream goes on over the next one, with what was not acknowledged again."""
-        received = Recorder(initial=MESSAGES)
+        received = TestSubscriber(MESSAGES, timeout=DEADLINE)
         recipe.deliveries(bridge, receiver, full, QOS).subscribe(received)
-        for delivery in received.wait_elements(QOS)[:5]:
+        for delivery in received.await_count(QOS)[:5]:
             delivery.ack(False)
-        before = len(received.wait_elements(QOS + 5))
+        before = len(received.await_count(QOS + 5))
         node.close_connections()
-        received.wait_elements(before + QOS)
+        received.await_count(before + QOS)
         again = [delivery.getBody() for delivery in received.elements[before:]]
         assert again[:QOS] == BODIES[5 : 5 + QOS]
-        assert received.ending is None
-        received.subscribed().cancel()
+        assert not received.ended
+        received.cancel()
 
     def test_a_queue_that_is_not_there(self, bridge: Bridge, recipe: ModuleType, receiver: JavaObject) -> None:
-        received = Recorder(initial=10)
+        received = TestSubscriber(10, timeout=DEADLINE)
         recipe.deliveries(bridge, receiver, "nowhere", QOS).subscribe(received)
-        assert "NOT_FOUND - no queue 'nowhere'" in said(received.failed())
+        assert "NOT_FOUND - no queue 'nowhere'" in said(received.await_error())
         assert received.elements == []
 
     def test_a_wrong_password(self, bridge: Bridge, recipe: ModuleType, node: Node) -> None:
         with recipe.open_receiver(bridge, recipe.connections(bridge, node.port, password="wrong")) as receiver:
-            received = Recorder(initial=10)
+            received = TestSubscriber(10, timeout=DEADLINE)
             recipe.deliveries(bridge, receiver, "nowhere", QOS).subscribe(received)
-            assert "ACCESS_REFUSED" in said(received.failed())
+            assert "ACCESS_REFUSED" in said(received.await_error())
 
 
 class TestPythonIntoAQueue:
@@ -217,23 +218,23 @@ class TestPythonIntoAQueue:
         self, bridge: Bridge, recipe: ModuleType, sender: JavaObject, queue: str, broker: Broker
     ) -> None:
         source = Watched(lambda: itertools.repeat({"exchange": "", "routing_key": queue, "body": b"again"}))
-        confirms = Recorder()
+        confirms = TestSubscriber(timeout=DEADLINE)
         recipe.send(bridge, sender, source).subscribe(confirms)
         assert eventually(lambda: broker.ready(queue) == IN_FLIGHT)
-        confirms.subscribed().request(1)
-        confirms.wait_elements(1)
+        confirms.request(1)
+        confirms.await_count(1)
         assert broker.ready(queue) == source.requested == IN_FLIGHT
-        confirms.subscribed().cancel()
+        confirms.cancel()
         assert source.cancelled.wait(DEADLINE)
 
     def test_demand_is_bounded_and_a_cancel_arrives(
         self, bridge: Bridge, recipe: ModuleType, sender: JavaObject, queue: str, broker: Broker
     ) -> None:
         source = Watched(lambda: itertools.repeat({"exchange": "", "routing_key": queue, "body": b"again"}))
-        confirms = Recorder(initial=5)
+        confirms = TestSubscriber(5, timeout=DEADLINE)
         recipe.send(bridge, sender, source).subscribe(confirms)
-        confirms.wait_elements(5)
-        confirms.subscribed().cancel()
+        confirms.await_count(5)
+        confirms.cancel()
         assert source.cancelled.wait(DEADLINE)
         assert [confirm["ack"] for confirm in confirms.elements] == [True] * 5
         assert source.requested <= 2 * IN_FLIGHT
@@ -244,14 +245,14 @@ class TestPythonIntoAQueue:
     ) -> None:
         """Reactor RabbitMQ may lose those that come after it."""
         heard = HeardOf(bridge, sender, "sendWithPublishConfirms")
-        confirms = Recorder(initial=2)
+        confirms = TestSubscriber(2, timeout=DEADLINE)
         recipe.send(bridge, heard, messages(queue, BODIES[:3])).subscribe(confirms)
-        confirms.wait_elements(2)
+        confirms.await_count(2)
         assert eventually(lambda: broker.ready(queue) == 3)
         assert not heard.end.is_set()
-        confirms.subscribed().request(1)
+        confirms.request(1)
         assert heard.end.wait(DEADLINE)
-        assert [confirm["ack"] for confirm in confirms.completed()] == [True] * 3
+        assert [confirm["ack"] for confirm in confirms.await_complete()] == [True] * 3
 
     def test_nothing_to_send(self, bridge: Bridge, recipe: ModuleType, sender: JavaObject) -> None:
         assert recipe.send(bridge, sender, pyrs.empty()).collect(timeout=DEADLINE) == []
@@ -261,9 +262,9 @@ class TestPythonIntoAQueue:
     ) -> None:
         first = {"exchange": "", "routing_key": queue, "body": b"first"}
         failing = Watched(lambda: iter([first]), LookupError("no second"))
-        confirms = Recorder(initial=10)
+        confirms = TestSubscriber(10, timeout=DEADLINE)
         recipe.send(bridge, sender, failing).subscribe(confirms)
-        error = confirms.failed()
+        error = confirms.await_error()
         assert isinstance(error, LookupError)
         assert str(error) == "no second"
         assert eventually(lambda: broker.ready(queue) == 1)
@@ -272,9 +273,9 @@ class TestPythonIntoAQueue:
         self, bridge: Bridge, recipe: ModuleType, sender: JavaObject, queue: str
     ) -> None:
         source = Watched(lambda: itertools.repeat({"exchange": "nowhere", "routing_key": queue, "body": b"lost"}))
-        confirms = Recorder(initial=10)
+        confirms = TestSubscriber(10, timeout=DEADLINE)
         recipe.send(bridge, sender, source).subscribe(confirms)
-        assert "NOT_FOUND - no exchange 'nowhere'" in said(confirms.failed())
+        assert "NOT_FOUND - no exchange 'nowhere'" in said(confirms.await_error())
         assert not any(confirm["ack"] for confirm in confirms.elements)
         assert source.cancelled.wait(DEADLINE)
 

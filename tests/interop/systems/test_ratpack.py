@@ -14,7 +14,8 @@ import pytest
 import pyrs
 from pyrs.errors import JavaError
 from pyrs.jvm import Bridge, JavaObject
-from tests.interop.harness import DEADLINE, Recorder, Watched
+from pyrs.testing import TestSubscriber
+from tests.interop.harness import DEADLINE, Watched
 from tests.interop.systems.demand import FIRST_WINDOW, MANY, WINDOW
 from tests.interop.systems.system import System
 
@@ -65,19 +66,19 @@ class TestRatpackIntoPython:
     def test_demand_and_cancel(self, bridge: Bridge, recipe: ModuleType, exact: bool) -> None:
         events = Events()
         source = recipe.watched(bridge, bridge.java_class(recipe.STREAMS).constant("again"), events)
-        received = Recorder()
+        received = TestSubscriber(timeout=DEADLINE)
         bridge.from_jvm(source, exact=exact).subscribe(received)
-        received.subscribed()
+        received.await_subscription()
         assert events.requests == []
-        received.subscribed().request(3)
-        assert received.wait_elements(3) == ["again"] * 3
-        received.subscribed().request(2)
-        received.wait_elements(5)
+        received.request(3)
+        assert received.await_count(3) == ["again"] * 3
+        received.request(2)
+        received.await_count(5)
         assert not events.cancelled.is_set()
-        received.subscribed().cancel()
+        received.cancel()
         assert events.cancelled.wait(DEADLINE)
         assert len(received.elements) == 5
-        assert received.ending is None
+        assert not received.ended
         assert events.requests == [3, 2] if exact else sum(events.requests) <= 2 * FIRST_WINDOW
 
     def test_error(self, bridge: Bridge, recipe: ModuleType, tmp_path: Path) -> None:
@@ -87,9 +88,9 @@ class TestRatpackIntoPython:
         path = bridge.java_class("java.nio.file.Path").of(str(tmp_path))
         names = bridge.java_class("java.nio.file.Files").newDirectoryStream(path)
         names.close()
-        received = Recorder(initial=10)
+        received = TestSubscriber(10, timeout=DEADLINE)
         recipe.from_ratpack(bridge, bridge.java_class(recipe.STREAMS).publish(names)).subscribe(received)
-        error = received.java_failure()
+        error = received.await_error(JavaError)
         assert (error.java_class, error.java_message) == (
             "java.lang.IllegalStateException",
             "Directory stream is closed",
@@ -97,9 +98,9 @@ class TestRatpackIntoPython:
 
     def test_what_needs_an_execution_says_so(self, bridge: Bridge, recipe: ModuleType) -> None:
         promise = bridge.java_class("ratpack.exec.Promise").value([1, 2])
-        received = Recorder(initial=10)
+        received = TestSubscriber(10, timeout=DEADLINE)
         recipe.from_ratpack(bridge, bridge.java_class(recipe.STREAMS).publish(promise)).subscribe(received)
-        error = received.java_failure()
+        error = received.await_error(JavaError)
         assert error.java_class == "ratpack.exec.UnmanagedThreadException"
         with pytest.raises(JavaError) as caught:
             promise.then(bridge.java_class(recipe.ACTION).noop())
@@ -132,6 +133,6 @@ class TestPythonIntoRatpack:
         with pytest.raises(LookupError) as caught:
             recipe.gathered(bridge, controller, failing).result(DEADLINE)
         assert caught.value is failure
-        received = Recorder(initial=10)
+        received = TestSubscriber(10, timeout=DEADLINE)
         recipe.from_ratpack(bridge, failing.batch(1, bridge.java_class(recipe.ACTION).noop())).subscribe(received)
-        assert received.failed() is failure
+        assert received.await_error() is failure

@@ -13,7 +13,8 @@ import pyrs
 from pyrs.errors import JavaError
 from pyrs.jvm import Bridge, JavaClass
 from pyrs.jvm.values.errors import JavaTimeout
-from tests.interop.harness import DEADLINE, Recorder, Watched
+from pyrs.testing import TestSubscriber
+from tests.interop.harness import DEADLINE, Watched
 from tests.interop.systems.demand import (
     ENDLESS,
     FIRST_WINDOW,
@@ -75,9 +76,9 @@ class TestFluxIntoPython:
         check_exact_demand(bridge.from_jvm(source, exact=True), requested, cancelled)
 
     def test_error(self, bridge: Bridge, flux: Any) -> None:
-        received = Recorder(initial=10)
+        received = TestSubscriber(10, timeout=DEADLINE)
         bridge.from_jvm(flux.range(1, 2).concatWith(flux.error(java_failure(bridge)))).subscribe(received)
-        check_java_failure(received.failed())
+        check_java_failure(received.await_error())
         assert received.elements == [1, 2]
 
 
@@ -128,9 +129,9 @@ class TestPythonIntoFlux:
         once = bridge.java_class("reactor.util.retry.Retry").max(1)
         failure = LookupError("no third")
         source = Watched(lambda: iter([1, 2]), failure)
-        received = Recorder(initial=10)
+        received = TestSubscriber(10, timeout=DEADLINE)
         bridge.from_jvm(recipe.as_flux(bridge, source).retry(1)).subscribe(received)
-        assert received.failed() is failure
+        assert received.await_error() is failure
         assert received.elements == [1, 2, 1, 2]
         with pytest.raises(JavaError, match="Retries exhausted: 1/1") as caught:
             bridge.from_jvm(recipe.as_flux(bridge, source).retryWhen(once)).collect(timeout=DEADLINE)

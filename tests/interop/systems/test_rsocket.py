@@ -19,8 +19,10 @@ from rsocket.transports.tcp import TransportTCP
 import pyrs
 from pyrs.adapters.rsocket import Receiver, from_rsocket, to_rsocket
 from pyrs.aio import background_loop
+from pyrs.errors import JavaError
 from pyrs.jvm import Bridge, JavaObject
-from tests.interop.harness import DEADLINE, Recorder, Watched
+from pyrs.testing import TestSubscriber
+from tests.interop.harness import DEADLINE, Watched
 from tests.interop.systems.system import System
 
 SYSTEM = System(
@@ -126,13 +128,13 @@ class TestClient:
         self, bridge: Bridge, recipe: ModuleType, connected_to: Any
     ) -> None:
         client, peer = connected_to(lambda request: Watched(lambda: numbers(10**9)))
-        received = Recorder(initial=2)
+        received = TestSubscriber(2, timeout=DEADLINE)
         recipe.request_stream(bridge, client, b"").subscribe(received)
-        received.wait_elements(2)
-        received.subscribed().request(3)
-        assert received.wait_elements(5) == list(numbers(5))
+        received.await_count(2)
+        received.request(3)
+        assert received.await_count(5) == list(numbers(5))
         assert peer.requested == [2, 3]
-        received.subscribed().cancel()
+        received.cancel()
         assert peer.cancelled.wait(DEADLINE)
         assert received.elements == list(numbers(5))
 
@@ -146,7 +148,7 @@ class TestClient:
     def test_a_channel_asks_python_for_what_the_peer_asks(
         self, bridge: Bridge, recipe: ModuleType, connected_to: Any
     ) -> None:
-        taken = Recorder(initial=3)
+        taken = TestSubscriber(3, timeout=DEADLINE)
 
         def answer(requests: pyrs.Stream[bytes]) -> pyrs.Publisher[bytes]:
             requests.subscribe(taken)
@@ -154,28 +156,28 @@ class TestClient:
 
         client, _ = connected_to(answer)
         sent = Watched(lambda: numbers(10**9))
-        recipe.request_channel(bridge, client, sent).subscribe(Recorder(initial=1))
-        assert taken.wait_elements(3)[:3] == list(numbers(3))
+        recipe.request_channel(bridge, client, sent).subscribe(TestSubscriber(1, timeout=DEADLINE))
+        assert taken.await_count(3)[:3] == list(numbers(3))
         assert sent.requested <= 4  # rsocket-java asks for one to open the channel
-        taken.subscribed().cancel()
+        taken.cancel()
         assert sent.cancelled.wait(DEADLINE)
 
     def test_an_error_of_the_peer(self, bridge: Bridge, recipe: ModuleType, connected_to: Any) -> None:
         client, _ = connected_to(lambda request: Watched(lambda: numbers(1), ValueError("the disk is full")))
-        received = Recorder(initial=5)
+        received = TestSubscriber(5, timeout=DEADLINE)
         recipe.request_stream(bridge, client, b"").subscribe(received)
-        error = received.java_failure()
+        error = received.await_error(JavaError)
         assert error.java_class == "io.rsocket.exceptions.ApplicationErrorException"
         assert "the disk is full" in str(error)
         assert received.elements == [b"0"]
 
     def test_a_lost_connection(self, bridge: Bridge, recipe: ModuleType, connected_to: Any) -> None:
         client, peer = connected_to(lambda request: Watched(lambda: numbers(10**9)))
-        received = Recorder(initial=1)
+        received = TestSubscriber(1, timeout=DEADLINE)
         recipe.request_stream(bridge, client, b"").subscribe(received)
-        received.wait_elements(1)
+        received.await_count(1)
         on_loop(peer.hang_up())
-        error = received.java_failure()
+        error = received.await_error(JavaError)
         assert error.java_class == "java.nio.channels.ClosedChannelException"
 
 
@@ -213,13 +215,13 @@ class TestServer:
     def test_request_n_is_demand_and_a_cancel_arrives(self, bridge: Bridge, recipe: ModuleType, asking: Any) -> None:
         source = Watched(lambda: numbers(10**9))
         client = asking(recipe.serve_stream(bridge, lambda request: source))
-        received = Recorder(initial=2)
+        received = TestSubscriber(2, timeout=DEADLINE)
         self.stream(client, b"").subscribe(received)
-        received.wait_elements(2)
-        received.subscribed().request(3)
-        assert received.wait_elements(5) == list(numbers(5))
+        received.await_count(2)
+        received.request(3)
+        assert received.await_count(5) == list(numbers(5))
         assert source.requested == 5
-        received.subscribed().cancel()
+        received.cancel()
         assert source.cancelled.wait(DEADLINE)
 
     def test_request_channel(self, bridge: Bridge, recipe: ModuleType, asking: Any) -> None:
@@ -236,7 +238,7 @@ class TestServer:
     def test_a_channel_asks_the_peer_for_what_python_asks(
         self, bridge: Bridge, recipe: ModuleType, asking: Any
     ) -> None:
-        taken = Recorder(initial=3)
+        taken = TestSubscriber(3, timeout=DEADLINE)
 
         def answer(requests: pyrs.Stream[bytes]) -> pyrs.Publisher[bytes]:
             requests.subscribe(taken)
@@ -247,26 +249,26 @@ class TestServer:
         channel = from_rsocket(
             lambda: client.request_channel(Payload(b"first"), to_rsocket(sent)), loop=background_loop()
         )
-        channel.subscribe(Recorder(initial=1))
-        assert taken.wait_elements(3) == [b"first", *numbers(2)]
+        channel.subscribe(TestSubscriber(1, timeout=DEADLINE))
+        assert taken.await_count(3) == [b"first", *numbers(2)]
         assert sent.requested <= 3
-        taken.subscribed().cancel()
+        taken.cancel()
         assert sent.cancelled.wait(DEADLINE)
 
     def test_python_fails(self, bridge: Bridge, recipe: ModuleType, asking: Any) -> None:
         failing = Watched(lambda: numbers(1), ValueError("the disk is full"))
         client = asking(recipe.serve_stream(bridge, lambda request: failing))
-        received = Recorder(initial=5)
+        received = TestSubscriber(5, timeout=DEADLINE)
         self.stream(client, b"").subscribe(received)
-        error = received.failed()
+        error = received.await_error()
         assert "ValueError: the disk is full" in str(error)  # a RuntimeError of rsocket-py's
         assert received.elements == [b"0"]
 
     def test_a_client_that_is_gone_cancels_python(self, bridge: Bridge, recipe: ModuleType, asking: Any) -> None:
         source = Watched(lambda: numbers(10**9))
         client = asking(recipe.serve_stream(bridge, lambda request: source))
-        received = Recorder(initial=1)
+        received = TestSubscriber(1, timeout=DEADLINE)
         self.stream(client, b"").subscribe(received)
-        received.wait_elements(1)
+        received.await_count(1)
         on_loop(client.close())
         assert source.cancelled.wait(DEADLINE)

@@ -12,7 +12,8 @@ import pytest
 import pyrs
 from pyrs.jvm import Bridge, JavaClass
 from pyrs.jvm.values.errors import JavaTimeout
-from tests.interop.harness import DEADLINE, Recorder, Watched
+from pyrs.testing import TestSubscriber
+from tests.interop.harness import DEADLINE, Watched
 from tests.interop.systems.demand import (
     ENDLESS,
     FIRST_WINDOW,
@@ -62,12 +63,12 @@ class TestFlowableIntoPython:
         ended = threading.Event()
         observable = bridge.java_class(f"{CORE}.Observable").range(1, MANY)
         observable = observable.doOnComplete(bridge.to_jvm_callable(ended.set, f"{recipe.FUNCTIONS}.Action"))
-        received = Recorder(initial=1)
+        received = TestSubscriber(1, timeout=DEADLINE)
         recipe.observed(bridge, observable).subscribe(received)
-        received.wait_elements(1)
+        received.await_count(1)
         assert ended.wait(DEADLINE), "it does not wait for Python"
-        received.subscribed().request(pyrs.UNBOUNDED)
-        elements = received.completed()
+        received.request(pyrs.UNBOUNDED)
+        elements = received.await_complete()
         assert elements == sorted(elements)
         assert elements[-1] == MANY
         assert len(elements) <= 2 * FIRST_WINDOW
@@ -86,9 +87,9 @@ class TestFlowableIntoPython:
         check_exact_demand(bridge.from_jvm(source, exact=True), requested, cancelled)
 
     def test_error(self, bridge: Bridge, flowable: Any) -> None:
-        received = Recorder(initial=10)
+        received = TestSubscriber(10, timeout=DEADLINE)
         bridge.from_jvm(flowable.range(1, 2).concatWith(flowable.error(java_failure(bridge)))).subscribe(received)
-        check_java_failure(received.failed())
+        check_java_failure(received.await_error())
         assert received.elements == [1, 2]
 
 
@@ -133,9 +134,9 @@ class TestPythonIntoFlowable:
         failure = LookupError("no third")
         failing = recipe.as_flowable(bridge, Watched(lambda: iter([1, 2]), failure))
         assert bridge.from_jvm(failing.onErrorReturnItem(-1)).collect(timeout=DEADLINE) == [1, 2, -1]
-        received = Recorder(initial=10)
+        received = TestSubscriber(10, timeout=DEADLINE)
         bridge.from_jvm(failing.retry(1)).subscribe(received)
-        assert received.failed() is failure
+        assert received.await_error() is failure
         assert received.elements == [1, 2, 1, 2]
         resume = bridge.to_jvm_callable(lambda error: pyrs.just(str(error)), f"{recipe.FUNCTIONS}.Function")
         elements = bridge.from_jvm(failing.onErrorResumeNext(resume)).collect(timeout=DEADLINE)
@@ -145,9 +146,9 @@ class TestPythonIntoFlowable:
         """With `delayError`, that is: without it RxJava drops what waits."""
         failing = recipe.as_flowable(bridge, Watched(lambda: iter(range(1000)), LookupError("no more")))
         io = bridge.java_class("io.reactivex.rxjava3.schedulers.Schedulers").io()
-        received = Recorder(initial=pyrs.UNBOUNDED)
+        received = TestSubscriber(None, timeout=DEADLINE)
         bridge.from_jvm(failing.observeOn(io, True)).subscribe(received)
-        assert str(received.failed()) == "no more"
+        assert str(received.await_error()) == "no more"
         assert received.elements == list(range(1000))
 
 

@@ -16,8 +16,10 @@ from typing import Any
 import pytest
 
 import pyrs
+from pyrs.errors import JavaError
 from pyrs.jvm import Bridge, JavaObject
-from tests.interop.harness import DEADLINE, Recorder, Watched
+from pyrs.testing import TestSubscriber
+from tests.interop.harness import DEADLINE, Watched
 from tests.interop.systems.relay import Relay, relay_to
 from tests.interop.systems.system import System
 from tests.waiting import eventually
@@ -60,7 +62,7 @@ def vertx(connected: tuple[Bridge, Any], recipe: ModuleType) -> Iterator[Any]:
     recipe.awaited(bridge, vertx.close()).result(DEADLINE)
 
 
-def read_by(received: Recorder) -> Callable[[pyrs.Stream[bytes]], pyrs.Publisher[bytes]]:
+def read_by(received: TestSubscriber[bytes]) -> Callable[[pyrs.Stream[bytes]], pyrs.Publisher[bytes]]:
     """Gives the body of a request to a Subscriber, and answers nothing."""
 
     def answer(body: pyrs.Stream[bytes]) -> pyrs.Publisher[bytes]:
@@ -98,18 +100,18 @@ class TestEventLoop:
 
         vertx.getOrCreateContext().runOnContext(bridge.to_jvm_callable(occupy, "io.vertx.core.Handler"))
         assert busy.wait(DEADLINE)
-        content, received = Watched(lambda: iter(range(1000))), Recorder(initial=1000)
+        content, received = Watched(lambda: iter(range(1000))), TestSubscriber(1000, timeout=DEADLINE)
         try:
             loop = recipe.on_event_loop(bridge, vertx, bridge.to_jvm(content))
             bridge.from_jvm(loop).subscribe(received)
-            received.subscribed()
+            received.await_subscription()
             elsewhere = bridge.java_class(f"{recipe.RXJAVA}.core.Flowable").range(1, 1000)
             assert len(bridge.from_jvm(elsewhere).collect(timeout=DEADLINE)) == 1000
             assert received.elements == []
             assert content.requested < 100
         finally:
             released.set()
-        assert received.completed() == list(range(1000))
+        assert received.await_complete() == list(range(1000))
 
 
 class TestFile:
@@ -134,20 +136,20 @@ class TestFile:
     ) -> None:
         file = tmp_path / "file"
         file.write_bytes(b"".join(chunks(100)))
-        received = Recorder(initial=1, on_next=lambda part: received.subscribed().request(1))
+        received = TestSubscriber(1, timeout=DEADLINE, on_element=lambda subscriber, _: subscriber.request(1))
         recipe.read_file(bridge, vertx, str(file)).subscribe(received)
-        assert b"".join(received.completed()) == b"".join(chunks(100))
+        assert b"".join(received.await_complete()) == b"".join(chunks(100))
 
     def test_cancel_closes_it(
         self, bridge: Bridge, vertx: JavaObject, recipe: ModuleType, open_files: Any, tmp_path: Path
     ) -> None:
         file = tmp_path / "file"
         file.write_bytes(b"".join(chunks(LARGE)))
-        received = Recorder(initial=3)
+        received = TestSubscriber(3, timeout=DEADLINE)
         recipe.read_file(bridge, vertx, str(file)).subscribe(received)
-        received.wait_elements(3)
+        received.await_count(3)
         assert str(file) in open_files()
-        received.subscribed().cancel()
+        received.cancel()
         eventually(lambda: str(file) not in open_files(), "it is still open")
         assert len(received.elements) == 3
 
@@ -164,9 +166,9 @@ class TestFile:
         assert _digest([file.read_bytes()]) == _digest(chunks(count))
 
     def test_no_such_file(self, bridge: Bridge, vertx: JavaObject, recipe: ModuleType, tmp_path: Path) -> None:
-        received = Recorder(initial=1)
+        received = TestSubscriber(1, timeout=DEADLINE)
         recipe.read_file(bridge, vertx, str(tmp_path / "none")).subscribe(received)
-        error = received.java_failure()
+        error = received.await_error(JavaError)
         assert error.java_class == "io.vertx.core.file.FileSystemException"
         assert "none" in str(error)
 
@@ -210,41 +212,43 @@ class TestServer:
         assert content.cancelled.wait(DEADLINE)
 
     def test_a_subscriber_that_does_not_ask_slows_the_client(self, serve: Any) -> None:
-        received = Recorder(initial=3)
+        received = TestSubscriber(3, timeout=DEADLINE)
         with self._stalled_by(received, serve) as (client, sending):
-            received.subscribed().cancel()
+            received.cancel()
             client.shutdown(socket.SHUT_RDWR)
             sending.join(DEADLINE)
         assert len(received.elements) == 3
-        assert received.ending is None
+        assert not received.ended
 
     @pytest.mark.parametrize("asked", [LARGE * SIZE, pyrs.UNBOUNDED])
     def test_a_subscriber_that_asks_again_gets_the_rest(self, serve: Any, asked: int) -> None:
-        received = Recorder(initial=3)
+        received = TestSubscriber(3, timeout=DEADLINE)
         with self._stalled_by(received, serve) as (_, sending):
             assert len(received.elements) == 3
-            received.subscribed().request(asked)
-            parts = received.completed()
+            received.request(asked)
+            parts = received.await_complete()
             sending.join(DEADLINE)
         assert _digest(parts) == _digest(chunks(LARGE))
 
     def test_a_client_that_hangs_up_is_an_error(self, serve: Any) -> None:
-        received = Recorder(initial=pyrs.UNBOUNDED)
+        received = TestSubscriber(None, timeout=DEADLINE)
         sent = b"".join(chunks(4))
         with socket.create_connection(("127.0.0.1", serve(read_by(received)).port)) as client:
             client.sendall(b"POST / HTTP/1.1\r\nHost: here\r\nContent-Length: %d\r\n\r\n" % (2 * len(sent)) + sent)
-            received.wait_elements(1)
-        error = received.java_failure()
+            received.await_count(1)
+        error = received.await_error(JavaError)
         assert "closed" in str(error)
         assert sent.startswith(b"".join(received.elements))
 
     @contextlib.contextmanager
-    def _stalled_by(self, received: Recorder, serve: Any) -> Iterator[tuple[socket.socket, threading.Thread]]:
+    def _stalled_by(
+        self, received: TestSubscriber[bytes], serve: Any
+    ) -> Iterator[tuple[socket.socket, threading.Thread]]:
         """A client, and the thread that sends its body: it stands still, as three parts of it were asked for."""
         relay = serve(read_by(received))
         with socket.create_connection(("127.0.0.1", relay.port)) as client:
             sending = self._sending(client, LARGE)
-            received.wait_elements(3)
+            received.await_count(3)
             assert relay.stalled.wait(DEADLINE)
             assert relay.upstream < ON_THE_WAY
             yield client, sending

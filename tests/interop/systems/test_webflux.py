@@ -16,7 +16,8 @@ import pytest
 import pyrs
 from pyrs.errors import JavaError
 from pyrs.jvm import Bridge
-from tests.interop.harness import DEADLINE, Recorder, Watched, serving
+from pyrs.testing import TestSubscriber
+from tests.interop.harness import DEADLINE, Watched, serving
 from tests.interop.systems.system import System
 
 SYSTEM = System(
@@ -144,11 +145,11 @@ class TestWebClient:
             asked.set()
             return pyrs.just("first", "second")
 
-        received = Recorder()
+        received = TestSubscriber(timeout=DEADLINE)
         recipe.events(bridge, f"http://127.0.0.1:{serve(answer)}/events").subscribe(received)
         assert asked.wait(DEADLINE)
-        received.subscribed().request(2)
-        assert received.completed() == ["first", "second"]
+        received.request(2)
+        assert received.await_complete() == ["first", "second"]
 
     def test_pooled_buffers_are_bytes_and_released(self, bridge: Bridge, serve: Serve, recipe: ModuleType) -> None:
         url = f"http://127.0.0.1:{serve(lambda request: pyrs.range(1000).map(str))}/events"
@@ -167,36 +168,36 @@ class TestWebClient:
         idle, read = (Watched(lambda: itertools.repeat(EVENT, MANY)) for _ in range(2))
         slow = f"http://127.0.0.1:{serve(lambda request: idle)}/events"
         fast = f"http://127.0.0.1:{serve(lambda request: read)}/events"
-        received = Recorder(initial=3)
+        received = TestSubscriber(3, timeout=DEADLINE)
         recipe.events(bridge, slow).subscribe(received)
-        received.wait_elements(3)
+        received.await_count(3)
         assert len(recipe.events(bridge, fast).collect(timeout=LONG)) == MANY
         assert idle.emitted <= HELD
         assert len(received.elements) == 3
         assert not idle.cancelled.is_set()
-        received.subscribed().cancel()
+        received.cancel()
         assert idle.cancelled.wait(DEADLINE)
 
     def test_a_status_is_an_error(self, bridge: Bridge, serve: Serve, recipe: ModuleType) -> None:
-        received = Recorder(initial=1)
+        received = TestSubscriber(1, timeout=DEADLINE)
         port = serve(lambda request: pyrs.empty())
         recipe.events(bridge, f"http://127.0.0.1:{port}/none").subscribe(received)
-        error = received.java_failure()
+        error = received.await_error(JavaError)
         assert error.java_class.endswith("WebClientResponseException$NotFound")
         assert "404 Not Found from GET" in str(error)
 
     def test_nobody_listens(self, bridge: Bridge, recipe: ModuleType) -> None:
         with socket.socket() as taken:
             taken.bind(("127.0.0.1", 0))
-            received = Recorder(initial=1)
+            received = TestSubscriber(1, timeout=DEADLINE)
             recipe.events(bridge, f"http://127.0.0.1:{taken.getsockname()[1]}/").subscribe(received)
-            assert "Connection refused" in str(received.failed())
+            assert "Connection refused" in str(received.await_error())
 
     def test_a_connection_that_breaks(self, bridge: Bridge, serve: Serve, recipe: ModuleType) -> None:
         port = serve(lambda request: Watched(lambda: iter(["a", "b"]), LookupError("no third")))
-        received = Recorder(initial=10)
+        received = TestSubscriber(10, timeout=DEADLINE)
         recipe.events(bridge, f"http://127.0.0.1:{port}/events").subscribe(received)
-        assert "prematurely closed" in str(received.failed())
+        assert "prematurely closed" in str(received.await_error())
         assert received.elements == ["a", "b"]
 
 
