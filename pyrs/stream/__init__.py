@@ -1,6 +1,8 @@
-"""Stream: a Publisher with operators. Thin: a method an operator, a file a family; what they do is in pyrs/operators.
+"""Stream: a Publisher with operators, in one module per operator family.
 
-family      what each family stands on
-stream      Stream itself: all families, and the endings: subscribe, for_each, collect, to_iterable, async for
-single      Single: a Stream of one element, which can be awaited
+The modules hold the public methods; ``pyrs/operators`` implements the operators. The other modules:
+
+    family      the base class of all families
+    stream      Stream, which combines all families and has the terminal operations: subscribe, collect ...
+    single      Single: a Stream of one element, which can be awaited
 """

@@ -1,4 +1,4 @@
-"""What a Subscriber of coroutines looks like to a type checker."""
+"""AsyncSubscriber: the type of a Subscriber with coroutine methods."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ T_contra = TypeVar("T_contra", contravariant=True)
 
 
 class AsyncSubscriber(Protocol[T_contra]):
-    """A Subscriber whose methods are coroutine functions, or some of them. ``Stream.subscribe`` takes it.
+    """A Subscriber whose methods may be coroutine functions.
 
-    One signal is awaited after the other, on one asyncio loop. Otherwise it is as any ``Subscriber``.
+    ``Stream.subscribe`` accepts it. Signals are awaited sequentially, on one asyncio loop. All other rules are those of
+    ``Subscriber``.
 
     Examples:
         >>> import asyncio, pyrs
@@ -43,16 +44,16 @@ class AsyncSubscriber(Protocol[T_contra]):
 
     @abstractmethod
     def on_subscribe(self, subscription: Subscription, /) -> Awaitable[None] | None:
-        """See ``Subscriber``."""
+        """Receive the Subscription; see ``Subscriber.on_subscribe``."""
 
     @abstractmethod
     def on_next(self, element: T_contra, /) -> Awaitable[None] | None:
-        """See ``Subscriber``."""
+        """Receive an element; see ``Subscriber.on_next``."""
 
     @abstractmethod
     def on_error(self, error: BaseException, /) -> Awaitable[None] | None:
-        """See ``Subscriber``."""
+        """Receive the error; see ``Subscriber.on_error``."""
 
     @abstractmethod
     def on_complete(self) -> Awaitable[None] | None:
-        """See ``Subscriber``."""
+        """Receive the completion; see ``Subscriber.on_complete``."""

@@ -1,4 +1,4 @@
-"""The backpressure operators of a stream; what they do is in ``pyrs/operators/backpressure.py``."""
+"""Backpressure operators of Stream, implemented in ``pyrs/operators``."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class Backpressure(Family[T_co]):
-    """Operators that shape demand, or live without it."""
+    """Operators that change demand, or handle sources that ignore it."""
 
     __slots__ = ()
 
     def prefetch(self, count: int) -> Stream[T_co]:
-        """Request ``count`` elements ahead of demand.
+        """Request up to ``count`` elements ahead of demand.
 
-            request(1) request(1) ...         from below
+            request(1) request(1) ...         from downstream
             prefetch(4)
-            request(4) ...... request(3) ...  above, where 3 were taken
+            request(4) ...... request(3) ...  to upstream, after 3 were consumed
 
-        It holds at most ``count`` elements, and requests more when three quarters of them were taken. Nothing is
-        dropped; a slow Subscriber slows the source. The same as ``limit_rate(count)``, said of what it holds.
+        Buffers up to ``count`` elements and replenishes when 75 % of them have been consumed. Drops nothing; a slow
+        Subscriber slows the source. Same as ``limit_rate(count)``.
 
         Args:
-            count: the most elements that are requested and held.
+            count: the maximum number of elements requested and buffered.
 
         Raises:
-            TypeError: count is not an integer.
-            ValueError: it is less than 1.
+            TypeError: ``count`` is not an integer.
+            ValueError: ``count`` is less than 1.
 
         Examples:
             >>> import pyrs
@@ -47,22 +47,23 @@ class Backpressure(Family[T_co]):
         return self._over(operators.backpressure.LimitRate(self.source, count, None, f"prefetch({count})", "count"))
 
     def limit_rate(self, high: int, low: int | None = None) -> Stream[T_co]:
-        """Request at most ``high`` elements at a time, whatever is demanded, and ``low`` more when as many were taken.
+        """Request ``high`` elements, then ``low`` more each time ``low`` are consumed.
 
-            request(unbounded)                      from below
+            request(unbounded)                      from downstream
             limit_rate(100, 50)
-            request(100) ..... request(50) .....    above
+            request(100) ..... request(50) .....    to upstream
 
-        It requests ahead, holds at most ``high`` elements, and drops nothing. Use it where a source does much for
-        each request, or must not be asked for everything at once.
+        Requests in batches, whatever the downstream demand is, and buffers up to ``high`` elements. Drops nothing; a
+        slow Subscriber slows the source. Use it for a source that has a high cost per request, or that must not receive
+        unbounded demand.
 
         Args:
-            high: the most elements that are requested and not yet taken.
-            low: how many are requested again, each time when so many were taken; three quarters of ``high`` when None.
+            high: the maximum number of elements requested and not yet consumed.
+            low: the number of elements to request each time; None for 75 % of ``high``.
 
         Raises:
-            TypeError: one of them is not an integer.
-            ValueError: one of them is less than 1, or low is more than high.
+            TypeError: an argument is not an integer.
+            ValueError: an argument is less than 1, or ``low`` is greater than ``high``.
 
         Examples:
             >>> import pyrs
@@ -78,26 +79,26 @@ class Backpressure(Family[T_co]):
         overflow: Overflow | str = "error",
         on_overflow: Callable[[T_co], object] | None = None,
     ) -> Stream[T_co]:
-        """Hold what is not demanded, and say what becomes of an element for which there is no room.
+        """Buffer elements that exceed demand, up to ``capacity``.
 
             ---1-2-3-4-5---------|
-            on_backpressure_buffer(2, "drop_oldest")     one is demanded, then three
+            on_backpressure_buffer(2, "drop_oldest")     request(1), then request(3)
             ---1---------4-5-----|
 
-        Requests everything at once, and holds up to ``capacity`` elements. The end comes after them, and so does an
-        error, also the one of an overflow: with ``"error"`` upstream is cancelled, what is held is still signalled as
-        it is demanded, and then ``BufferOverflow``. Dropped elements are counted for the hook, unless ``on_overflow``
-        is told of each.
+        Requests unbounded demand. A terminal signal is emitted after the buffered elements. With ``"error"``, an
+        overflow cancels upstream; the stream emits the buffered elements on demand and then fails with
+        ``BufferOverflow``. Dropped elements are reported to the dropped-elements hook, unless ``on_overflow`` is given.
 
         Args:
-            capacity: the most elements that are held.
+            capacity: the maximum number of buffered elements.
             overflow: ``"error"``, ``"drop_oldest"`` or ``"drop_latest"``; see ``pyrs.Overflow``.
-            on_overflow: called, on the source's thread, with each element that is dropped, or did not fit. What it
-                raises ends the stream, after what is held.
+            on_overflow: called on the source's thread with each element that is dropped or rejected. If it raises,
+                upstream is cancelled and the stream fails with that error after the buffered elements.
 
         Raises:
-            TypeError: the capacity is not an integer, overflow no Overflow or string, on_overflow not callable.
-            ValueError: the capacity is less than 1, or overflow none of the three.
+            TypeError: ``capacity`` is not an integer, ``overflow`` is neither an Overflow nor a string, or
+                ``on_overflow`` is not callable.
+            ValueError: ``capacity`` is less than 1, or ``overflow`` is not one of the three.
 
         Examples:
             >>> import pyrs
@@ -114,21 +115,22 @@ class Backpressure(Family[T_co]):
         return self._over(operators.backpressure.BackpressureBuffer(self.source, capacity, overflow, on_overflow))
 
     def on_backpressure_drop(self, on_dropped: Callable[[T_co], object] | None = None) -> Stream[T_co]:
-        """Drop what is not demanded.
+        """Drop elements that exceed demand.
 
             ---1-2-3-4-5---|
-            on_backpressure_drop()     one is demanded, and one more after 3
+            on_backpressure_drop()     request(1), and request(1) after 3
             ---1-----4-----|
 
-        Requests everything at once and holds nothing. Dropped elements are counted for the hook, unless ``on_dropped``
-        is told of each. An iterable drops most of its elements at once: this is for sources that cannot wait.
+        Requests unbounded demand and buffers nothing. Dropped elements are reported to the dropped-elements hook,
+        unless ``on_dropped`` is given. Use it for sources that cannot wait; an iterable would lose all elements beyond
+        the demand.
 
         Args:
-            on_dropped: called, on the source's thread, with each element that is dropped. What it raises ends the
-                stream.
+            on_dropped: called on the source's thread with each dropped element. If it raises, upstream is cancelled and
+                the stream fails with that error.
 
         Raises:
-            TypeError: on_dropped is not callable.
+            TypeError: ``on_dropped`` is not callable.
 
         Examples:
             >>> import pyrs
@@ -141,14 +143,14 @@ class Backpressure(Family[T_co]):
         return self._then(operators.backpressure.BackpressureDrop(on_dropped))
 
     def on_backpressure_latest(self) -> Stream[T_co]:
-        """Hold the latest element that was not demanded; the one before it is dropped.
+        """Keep only the latest element that exceeds demand, and drop older ones.
 
             ---1-2-3-4-5---|
-            on_backpressure_latest()     one is demanded, and one more after 3
-            ---1-----3-----5---|         one more after the end
+            on_backpressure_latest()     request(1), request(1) after 3,
+            ---1-----3-----5---|         request(1) after completion
 
-        Requests everything at once and holds one element. Dropped elements are counted for the hook. The end comes
-        after the element that is held.
+        Requests unbounded demand and buffers one element. Dropped elements are reported to the dropped-elements hook. A
+        terminal signal is emitted after the buffered element.
 
         Examples:
             >>> import pyrs
@@ -163,13 +165,13 @@ class Backpressure(Family[T_co]):
         return self._over(operators.backpressure.BackpressureBuffer(self.source, 1, Overflow.DROP_OLDEST, None, call))
 
     def on_backpressure_error(self) -> Stream[T_co]:
-        """Fail with ``BufferOverflow`` when an element comes that is not demanded.
+        """Fail with ``BufferOverflow`` when an element exceeds demand.
 
             ---1-2---
-            on_backpressure_error()     one is demanded
+            on_backpressure_error()     request(1)
             ---1-X
 
-        Requests everything at once and holds nothing. Upstream is cancelled when the stream fails.
+        Requests unbounded demand and buffers nothing. The failure cancels upstream.
 
         Examples:
             >>> import pyrs

@@ -1,4 +1,4 @@
-"""The combining operators of a stream; ``pyrs/operators`` has what they do: combining, merging, latest and until."""
+"""Combining operators of Stream, implemented in ``pyrs/operators``."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ R = TypeVar("R")
 
 
 class Combining(Family[T_co]):
-    """Operators that make one stream of several."""
+    """Operators that combine several streams into one."""
 
     __slots__ = ()
 
@@ -38,32 +38,33 @@ class Combining(Family[T_co]):
         prefetch: int = 256,
         delay_errors: bool = False,
     ) -> Stream[T_co | R]:
-        """Let the elements of several streams pass as they come.
+        """Interleave the elements of several streams as they arrive.
 
             ---1-------2---|
             -----a---b-----|
             merge(letters)
             ---1-a---b-2---|
 
-        Subscribes to all at once, requests ``prefetch`` elements of each and holds them until they are demanded; one
-        over an iterable is pulled from exactly as demanded. Slow Subscribers slow all sources, and nothing is dropped.
-        Sources that have something take turns, of ``prefetch`` elements at most. Completes when all have; the first
-        error ends the stream after what that source gave before, cancels the others and lets go of what is held of
-        them.
+        Subscribes to all sources sequentially, then requests ``prefetch`` elements of each and buffers them until they
+        are demanded. A source over an iterable is pulled on demand instead. Slow Subscribers slow all sources; nothing
+        is dropped. Sources with buffered elements are served in turns of at most ``prefetch`` elements.
 
-        They are subscribed to one after the other. One whose ``subscribe`` returns only when it is done, such as a
-        ``create`` with a loop, keeps those behind it from beginning; ``subscribe_on`` gives it a thread of its own.
+        Completes when all sources have completed. The first error is emitted after the elements its source emitted
+        before it; the other sources are cancelled and their buffered elements are discarded.
+
+        A source whose ``subscribe`` blocks, such as a ``create`` with a loop, delays the subscription to the sources
+        after it. Use ``subscribe_on`` to run it on its own thread.
 
         Args:
             others: the other Publishers.
-            concurrency: the most sources that are subscribed to at the same time; None for all.
-            prefetch: the most elements that are held of each.
-            delay_errors: whether the others are finished before an error ends the stream. Errors that follow the first
-                go to the hook for dropped errors.
+            concurrency: the maximum number of sources subscribed at the same time; None for no limit.
+            prefetch: the maximum number of buffered elements per source.
+            delay_errors: whether the remaining sources run to their end before an error is emitted. Later errors are
+                reported to the dropped-errors hook.
 
         Raises:
-            TypeError: one of the others is no Publisher.
-            ValueError: concurrency or prefetch is less than 1.
+            TypeError: one of the others is not a Publisher.
+            ValueError: ``concurrency`` or ``prefetch`` is less than 1.
 
         Examples:
             >>> import pyrs
@@ -76,18 +77,18 @@ class Combining(Family[T_co]):
         return self._over(operators.merging.Merge(self._and(others), concurrency, prefetch, delay_errors))
 
     def concat(self, *others: Publisher[R]) -> Stream[T_co | R]:
-        """Go on with the others, one after the other, when this stream has completed.
+        """Emit this stream, then each of the other streams, sequentially.
 
             ---1---2---|
                        --a---b---|
             concat(letters)
             ---1---2-----a---b---|
 
-        Each is subscribed to when its turn comes, and is asked for what is still demanded. Nothing is held or dropped.
-        An error ends the stream: those that follow are not subscribed to.
+        Each source is subscribed to when the previous one has completed, and receives the remaining demand. Buffers and
+        drops nothing. An error fails the stream; the sources after it are not subscribed to.
 
         Raises:
-            TypeError: one of the others is no Publisher.
+            TypeError: one of the others is not a Publisher.
 
         Examples:
             >>> import pyrs
@@ -117,26 +118,27 @@ class Combining(Family[T_co]):
     def zip(
         self, *others: Publisher[Any], combine: Callable[..., Any] | None = None, prefetch: int = 32
     ) -> Stream[Any]:
-        """Put the first elements of all streams together, then the second ones, and so on.
+        """Combine the n-th elements of all streams.
 
             ---1------2---3----|
             -----a--b----------c---|
             zip(letters)
             -----1a---2b-------3c|
 
-        Subscribes to all at once, requests ``prefetch`` elements of each and holds them until there is one of each and
-        it is demanded. The slowest source slows the others; nothing is dropped before the end. Completes as soon as one
-        source has ended and its elements are used up: the others are cancelled, and what was prefetched of them is
-        let go. A source's error comes in the same place, after what it gave before.
+        Subscribes to all sources, requests ``prefetch`` elements of each and buffers them until every source has an
+        element and one is demanded. The slowest source slows the others; nothing is dropped before completion.
+        Completes as soon as a source has completed and its buffered elements are used; the other sources are then
+        cancelled and their buffered elements are discarded. An error of a source is emitted after the elements that the
+        source emitted before it.
 
         Args:
             others: the other Publishers.
-            combine: called with one element of each; None for a tuple of them.
-            prefetch: the most elements that are held of each.
+            combine: called with one element of each source; None for a tuple.
+            prefetch: the maximum number of buffered elements per source.
 
         Raises:
-            TypeError: one of the others is no Publisher, or combine is not callable.
-            ValueError: prefetch is less than 1.
+            TypeError: one of the others is not a Publisher, or ``combine`` is not callable.
+            ValueError: ``prefetch`` is less than 1.
 
         Examples:
             >>> import pyrs
@@ -166,30 +168,30 @@ class Combining(Family[T_co]):
     def combine_latest(
         self, *others: Publisher[Any], combine: Callable[..., Any] | None = None, prefetch: int = 32
     ) -> Stream[Any]:
-        """At each element of any stream, put the latest of all together, as soon as all have given one.
+        """Combine the latest elements of all streams, each time one of them emits.
 
             ---1-----2---------|
             -----a-------b-----|
             combine_latest(letters)
             -----1a--2a--2b----|
 
-        Subscribes to all at once, requests ``prefetch`` elements of each and holds them, in the order in which they
-        came, until they are demanded: slow Subscribers slow all sources. Only the latest counts: an element that is
-        followed by another of its source before all sources have given one is dropped, and is not reported; every later
-        one is seen in at least one combination.
+        Emits nothing until every source has emitted. Subscribes to all sources, requests ``prefetch`` elements of each
+        and buffers them in order of arrival until they are demanded; slow Subscribers slow all sources. Until every
+        source has emitted, only the latest element of each source is kept; older ones are dropped without a report.
+        After that, every element appears in at least one combination.
 
-        Completes when all have, or when one has ended without an element. The first error ends the stream, after what
-        came before it. A source whose ``subscribe`` returns only when it is done belongs behind ``subscribe_on``, as in
-        ``merge``.
+        Completes when all sources have completed, or when one completes without an element. The first error is emitted
+        after the combinations of the elements that arrived before it. As with ``merge``, use ``subscribe_on`` for a
+        source whose ``subscribe`` blocks.
 
         Args:
             others: the other Publishers.
-            combine: called with the latest of each; None for a tuple of them.
-            prefetch: the most elements that are held of each.
+            combine: called with the latest element of each source; None for a tuple.
+            prefetch: the maximum number of buffered elements per source.
 
         Raises:
-            TypeError: one of the others is no Publisher, or combine is not callable.
-            ValueError: prefetch is less than 1.
+            TypeError: one of the others is not a Publisher, or ``combine`` is not callable.
+            ValueError: ``prefetch`` is less than 1.
 
         Examples:
             >>> import pyrs
@@ -204,25 +206,26 @@ class Combining(Family[T_co]):
     @overload
     def with_latest_from(self, other: Publisher[A], combine: Callable[[T_co, A], R]) -> Stream[R]: ...
     def with_latest_from(self, other: Publisher[Any], combine: Callable[..., Any] | None = None) -> Stream[Any]:
-        """Put each element together with the latest of another stream.
+        """Combine each element with the latest element of another stream.
 
             ---1---2-----3---|
             -----a-----b-----|
             with_latest_from(letters)
             -------2a----3b--|
 
-        This stream is asked for exactly what is demanded, and for one more in place of each element that comes before
-        the other has given one: such an element is dropped, and is not reported. Everything is requested of the other
-        stream, and only its latest element is held.
+        Forwards demand to this stream. An element that arrives before the first element of ``other`` is dropped without
+        a report, and one more element is requested in its place. Requests unbounded demand of ``other`` and keeps its
+        latest element.
 
-        Completes with this stream, or when the other has ended without an element. The first error ends the stream.
+        Completes with this stream, or when ``other`` completes without an element. The first error of either fails the
+        stream.
 
         Args:
-            other: the Publisher whose latest counts.
-            combine: called with the element and the latest of the other; None for a tuple of both.
+            other: the Publisher whose latest element is used.
+            combine: called with the element and the latest element of ``other``; None for a tuple.
 
         Raises:
-            TypeError: other is no Publisher, or combine is not callable.
+            TypeError: ``other`` is not a Publisher, or ``combine`` is not callable.
 
         Examples:
             >>> import pyrs
@@ -232,13 +235,14 @@ class Combining(Family[T_co]):
         return self._over(operators.latest.WithLatestFrom(self.source, other, combine))
 
     def start_with(self, *elements: R) -> Stream[T_co | R]:
-        """Give these elements first.
+        """Emit the given elements before those of this stream.
 
             ---1---2---|
             start_with(0)
             0---1---2---|
 
-        This stream is subscribed to when they were taken, and is asked for what is still demanded. Nothing is dropped.
+        Subscribes to this stream after the given elements have been emitted, and forwards the remaining demand. Drops
+        nothing.
 
         Raises:
             NullSignal: one of the elements is None.
@@ -251,18 +255,18 @@ class Combining(Family[T_co]):
         return self._over(operators.combining.StartWith(self.source, elements))
 
     def switch_if_empty(self, other: Publisher[R]) -> Stream[T_co | R]:
-        """Go on with another stream if this one completes without an element.
+        """Switch to another stream if this one completes without an element.
 
             -------|
                    --a---b---|
             switch_if_empty(letters)
             ---------a---b---|
 
-        Whichever is on is asked for exactly what is demanded; the other is not subscribed to unless it is needed.
-        Nothing is held or dropped. An error is an error: the other is not for that.
+        Forwards demand to the active source; ``other`` is subscribed to only if this stream is empty. Buffers and drops
+        nothing. An error of this stream fails the stream; use ``on_error_resume`` to recover from it.
 
         Raises:
-            TypeError: other is no Publisher.
+            TypeError: ``other`` is not a Publisher.
 
         Examples:
             >>> import pyrs
@@ -272,18 +276,18 @@ class Combining(Family[T_co]):
         return self._over(operators.combining.SwitchIfEmpty(self.source, other))
 
     def take_until(self, other: Publisher[Any]) -> Stream[T_co]:
-        """Let elements pass until another stream gives its first element, or completes: that is the end.
+        """Emit elements until another stream emits its first element or completes.
 
             ---1---2---3---4---|
             -------------x
             take_until(stop)
             ---1---2---3-|
 
-        The other is subscribed to first, and asked for one element. This stream is asked for exactly what is demanded;
-        at the end it is cancelled. An error of either ends the stream.
+        Subscribes to ``other`` first and requests one element of it. Forwards demand to this stream. When ``other``
+        emits or completes, this stream is cancelled and the result completes. An error of either fails the stream.
 
         Raises:
-            TypeError: other is no Publisher.
+            TypeError: ``other`` is not a Publisher.
 
         Examples:
             >>> import pyrs
@@ -293,19 +297,18 @@ class Combining(Family[T_co]):
         return self._over(operators.until.TakeUntil(self.source, other))
 
     def skip_until(self, other: Publisher[Any]) -> Stream[T_co]:
-        """Drop elements until another stream gives its first element, or completes; then let them pass.
+        """Drop elements until another stream emits its first element or completes.
 
             ---1---2---3---4---|
             -------------x
             skip_until(go)
             ---------------4---|
 
-        The other is subscribed to first, and asked for one element. This stream is asked for what is demanded, and for
-        one more in place of each element that is dropped; such drops are not reported. An error of either ends the
-        stream.
+        Subscribes to ``other`` first and requests one element of it. Forwards demand to this stream, and requests one
+        more element for each that is dropped. Drops are not reported. An error of either fails the stream.
 
         Raises:
-            TypeError: other is no Publisher.
+            TypeError: ``other`` is not a Publisher.
 
         Examples:
             >>> import pyrs

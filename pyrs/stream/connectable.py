@@ -1,4 +1,4 @@
-"""ConnectableStream: a Stream that begins when it is told to, for all its Subscribers at once."""
+"""ConnectableStream: a shared Stream that starts on ``connect()``."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class ConnectableStream(Stream[T_co]):
-    """What ``publish`` and ``replay`` return: its Subscribers wait until ``connect`` subscribes to the source for all.
+    """A shared stream that subscribes to its source on ``connect()``.
 
-    ``auto_connect`` and ``ref_count`` connect by themselves. Operators that are called on it give ordinary streams.
+    ``publish`` and ``replay`` return it. Its Subscribers receive nothing before ``connect``. ``auto_connect`` and
+    ``ref_count`` connect automatically. Operators applied to it return ordinary streams.
     """
 
     __slots__ = ("_shared",)
@@ -34,13 +35,13 @@ class ConnectableStream(Stream[T_co]):
         self._shared = shared
 
     def connect(self) -> Connection:
-        """Subscribe to the source, unless that was done.
+        """Subscribe to the source, unless already connected.
 
-        A synchronous source signals before this returns.
+        A synchronous source emits before this method returns.
 
         Returns:
-            The connection. Its ``cancel()`` cancels the source: Subscribers that are there fail with ``Disconnected``,
-            and those who come later wait for the next ``connect``.
+            The connection. ``cancel()`` on it cancels the source: current Subscribers fail with ``Disconnected``, and
+            later ones wait for the next ``connect``.
 
         Examples:
             >>> import pyrs
@@ -60,19 +61,19 @@ class ConnectableStream(Stream[T_co]):
     def auto_connect(
         self, subscribers: int = 1, on_connect: Callable[[Connection], object] | None = None
     ) -> Stream[T_co]:
-        """Connect when so many Subscribers have come, and never again.
+        """Connect once, when the given number of Subscribers have subscribed.
 
-        It stays connected when they have gone. After the end of a ``publish`` nothing connects anew: a Subscriber that
-        comes then waits for ever; use ``ref_count`` or ``replay`` where some come late. Demand is that of the stream
-        that is connected.
+        The connection remains when all Subscribers have cancelled. After a ``publish`` has completed it never
+        reconnects, so a later Subscriber receives no signal; use ``ref_count`` or ``replay`` for late Subscribers.
+        Demand is that of the connected stream.
 
         Args:
-            subscribers: how many; 0 connects now.
-            on_connect: called with the connection just before it is connected: it can be cancelled later.
+            subscribers: the number of Subscribers to wait for; 0 connects immediately.
+            on_connect: called with the connection just before it is connected, so that it can be cancelled later.
 
         Raises:
-            TypeError: the number is not an integer, or on_connect not callable.
-            ValueError: the number is negative.
+            TypeError: ``subscribers`` is not an integer, or ``on_connect`` is not callable.
+            ValueError: ``subscribers`` is negative.
 
         Examples:
             >>> import pyrs
@@ -90,19 +91,20 @@ class ConnectableStream(Stream[T_co]):
         *,
         scheduler: Scheduler | None = None,
     ) -> Stream[T_co]:
-        """Connect when so many Subscribers have come, and disconnect when the last has cancelled.
+        """Connect while there are Subscribers: disconnect when the last one cancels.
 
-        A Subscriber that comes after a disconnect, or after the end of a ``publish``, begins a new connection; again as
-        many are needed. Demand is that of the stream that is connected.
+        Connects when ``subscribers`` Subscribers have subscribed. After a disconnect, or after a ``publish`` has
+        completed, the same number is needed again for a new connection. Demand is that of the connected stream.
 
         Args:
-            subscribers: how many connect it.
-            seconds: how long it stays connected when the last has cancelled, for one who may come; None for not at all.
-            scheduler: where that time passes; the current one when None.
+            subscribers: the number of Subscribers that connects it.
+            seconds: the grace period before it disconnects; a new Subscriber within it keeps the connection. None for
+                no grace period.
+            scheduler: the scheduler of the grace period; None for the current one.
 
         Raises:
-            TypeError: an argument is not what it should be.
-            ValueError: subscribers is less than 1, or the seconds are negative or not finite.
+            TypeError: an argument has the wrong type.
+            ValueError: ``subscribers`` is less than 1, or ``seconds`` is negative or not finite.
 
         Examples:
             >>> import pyrs

@@ -1,4 +1,4 @@
-"""What every family of operators stands on."""
+"""Family: the base class of the operator families."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ R = TypeVar("R")
 
 
 class Family(Publisher[T_co]):
-    """A part of ``pyrs.Stream``: the methods of one family of operators.
+    """The methods of one operator family, mixed into ``pyrs.Stream``.
 
-    A method checks nothing and does nothing by itself: it makes the operator and puts it behind ``source``.
+    Each method only builds the operator over ``source``; validation and behaviour are in the operator.
     """
 
     __slots__ = ()
@@ -31,12 +31,12 @@ class Family(Publisher[T_co]):
 
     @abstractmethod
     def _then(self, stage: Stage) -> Stream[Any]:
-        """Return the stream with one more synchronous stage."""
+        """Return this stream followed by a synchronous stage."""
 
     @abstractmethod
     def _over(self, operator: Operator[R]) -> Stream[R]:
-        """Return the stream of an operator that was made over ``source``."""
+        """Return the stream of an operator that was built over ``source``."""
 
     @abstractmethod
     def _folded(self, stage: Stage) -> Single[Any]:
-        """Return the stream of the one element that the stage makes of all, or picks."""
+        """Return the Single of a stage that reduces all elements to one."""

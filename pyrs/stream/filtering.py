@@ -1,4 +1,4 @@
-"""The filtering operators of a stream; what they do is in ``pyrs/operators/filtering.py``."""
+"""Filtering operators of Stream, implemented in ``pyrs/operators``."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ R = TypeVar("R")
 
 
 class Filtering(Family[T_co]):
-    """Operators that let some elements pass and others not."""
+    """Operators that emit a subset of the elements."""
 
     __slots__ = ()
 
     def filter(self, predicate: Callable[[T_co], object]) -> Stream[T_co]:
-        """Let the elements pass for which the predicate is true.
+        """Emit the elements for which the predicate returns true.
 
             ---1---2---3---4---|
             filter(is_even)
             -------2-------4---|
 
-        Demand counts the elements that pass: upstream is asked for one more in place of each that does not. What the
-        predicate raises ends the stream with that error and cancels upstream.
+        Requests one more element for each that is dropped. Buffers nothing. If the predicate raises, upstream is
+        cancelled and the stream fails with that error.
 
         Raises:
-            TypeError: the predicate cannot be called.
+            TypeError: ``predicate`` is not callable.
 
         Examples:
             >>> import pyrs
@@ -44,18 +44,18 @@ class Filtering(Family[T_co]):
         return self._then(operators.filtering.Filter(predicate))
 
     def take(self, count: int) -> Stream[T_co]:
-        """Let the first elements pass, then complete and cancel upstream.
+        """Emit the first ``count`` elements, then complete and cancel upstream.
 
             ---1---2---3---4---
             take(2)
             ---1---2|
 
-        Never requests more than ``count`` from upstream, completes with the last element without being asked again, and
-        ``take(0)`` completes at once.
+        Never requests more than ``count`` elements. Completes with the last element, without further demand;
+        ``take(0)`` completes immediately. Buffers nothing.
 
         Raises:
-            TypeError: the count is not an integer.
-            ValueError: it is negative.
+            TypeError: ``count`` is not an integer.
+            ValueError: ``count`` is negative.
 
         Examples:
             >>> import pyrs
@@ -66,19 +66,19 @@ class Filtering(Family[T_co]):
         return self._then(operators.filtering.Take(count))
 
     def of_type(self, cls: type[R]) -> Stream[R]:
-        """Let the instances of a class pass.
+        """Emit the elements that are instances of a class.
 
             ---1---"a"---2---|
             of_type(str)
             -------"a"-------|
 
-        Demand counts the elements that pass, as with ``filter``. Nothing is held.
+        Requests one more element for each that is dropped. Buffers nothing.
 
         Args:
-            cls: what ``isinstance`` takes.
+            cls: the class, as for ``isinstance``.
 
         Raises:
-            TypeError: it is not a class.
+            TypeError: ``cls`` is not a class.
 
         Examples:
             >>> import pyrs
@@ -88,21 +88,21 @@ class Filtering(Family[T_co]):
         return self._then(operators.filtering.OfType(cls))
 
     def take_while(self, predicate: Callable[[T_co], object], *, inclusive: bool = False) -> Stream[T_co]:
-        """Let elements pass as long as the predicate is true, then complete and cancel upstream.
+        """Emit elements while the predicate returns true, then complete.
 
             ---1---2---3---4---
             take_while(is_below_3)
             ---1---2---|
 
-        Demand goes through unchanged: the element that ends the stream was demanded too. Nothing is held. What the
-        predicate raises ends the stream with that error and cancels upstream.
+        Cancels upstream on completion. Forwards demand unchanged; the element that completes the stream uses one unit
+        of demand. Buffers nothing. If the predicate raises, upstream is cancelled and the stream fails with that error.
 
         Args:
             predicate: called with each element.
-            inclusive: whether the first element for which it is false passes as well, as the last one.
+            inclusive: whether the first element for which the predicate returns false is also emitted.
 
         Raises:
-            TypeError: the predicate cannot be called.
+            TypeError: ``predicate`` is not callable.
 
         Examples:
             >>> import pyrs
@@ -114,19 +114,19 @@ class Filtering(Family[T_co]):
         return self._then(operators.filtering.TakeWhile(predicate, inclusive))
 
     def take_last(self, count: int) -> Stream[T_co]:
-        """Let the last elements pass, when upstream has completed.
+        """Emit the last ``count`` elements when upstream completes.
 
             ---1---2---3---4---|
             take_last(2)
             -------------------3---4|
 
-        Requests everything as soon as anything is demanded, holds up to ``count`` elements, and emits them as they are
-        demanded. The others are passed over, which is the purpose. An error of upstream ends the stream at once: nobody
-        knows which would have been the last.
+        Requests unbounded demand at the first request, buffers the last ``count`` elements, and emits them on demand.
+        Earlier elements are dropped without a report. An upstream error fails the stream at once and discards the
+        buffer.
 
         Raises:
-            TypeError: the count is not an integer.
-            ValueError: it is negative.
+            TypeError: ``count`` is not an integer.
+            ValueError: ``count`` is negative.
 
         Examples:
             >>> import pyrs
@@ -136,18 +136,17 @@ class Filtering(Family[T_co]):
         return self._then(operators.filtering.TakeLast(count))
 
     def skip(self, count: int) -> Stream[T_co]:
-        """Pass over the first elements.
+        """Drop the first ``count`` elements and emit the rest.
 
             ---1---2---3---4---|
             skip(2)
             -----------3---4---|
 
-        With the first demand ``count`` elements more are requested; after that demand goes through unchanged. Nothing
-        is held.
+        Adds ``count`` to the first request; later demand is forwarded unchanged. Buffers nothing.
 
         Raises:
-            TypeError: the count is not an integer.
-            ValueError: it is negative.
+            TypeError: ``count`` is not an integer.
+            ValueError: ``count`` is negative.
 
         Examples:
             >>> import pyrs
@@ -157,17 +156,17 @@ class Filtering(Family[T_co]):
         return self._then(operators.filtering.Skip(count))
 
     def skip_while(self, predicate: Callable[[T_co], object]) -> Stream[T_co]:
-        """Pass over elements as long as the predicate is true. After that it is not asked any more.
+        """Drop elements while the predicate returns true, then emit all that follow.
 
             ---1---2---3---1---|
             skip_while(is_below_3)
             -----------3---1---|
 
-        Demand counts the elements that pass, as with ``filter``. Nothing is held. What the predicate raises ends the
-        stream with that error and cancels upstream.
+        The predicate is not called after it has returned false. Requests one more element for each that is dropped.
+        Buffers nothing. If the predicate raises, upstream is cancelled and the stream fails with that error.
 
         Raises:
-            TypeError: the predicate cannot be called.
+            TypeError: ``predicate`` is not callable.
 
         Examples:
             >>> import pyrs
@@ -177,13 +176,13 @@ class Filtering(Family[T_co]):
         return self._then(operators.filtering.SkipWhile(predicate))
 
     def ignore_elements(self) -> Stream[NoReturn]:
-        """Let the end pass, or the error, and no element.
+        """Drop all elements and forward only the terminal signal.
 
             ---1---2---3---|
             ignore_elements()
             ---------------|
 
-        Requests everything as soon as anything is demanded, and holds nothing.
+        Requests unbounded demand at the first request. Buffers nothing.
 
         Examples:
             >>> import pyrs
@@ -193,21 +192,21 @@ class Filtering(Family[T_co]):
         return self._then(operators.filtering.IgnoreElements())
 
     def distinct(self, key: Callable[[T_co], object] | None = None) -> Stream[T_co]:
-        """Let each element pass the first time that it comes.
+        """Emit each element only the first time it occurs.
 
             ---1---2---1---3---|
             distinct()
             ---1---2-------3---|
 
-        Demand counts the elements that pass, as with ``filter``. Grows: it remembers every element, or its key, that
-        it has let pass, by its hash. One that cannot be hashed ends the stream with a TypeError, and what the key
-        function raises with that; upstream is cancelled.
+        Requests one more element for each that is dropped. Memory **grows**: every emitted element, or its key, is kept
+        in a set. If an element or key is not hashable, or ``key`` raises, upstream is cancelled and the stream fails
+        with that error.
 
         Args:
-            key: what to compare of an element; None compares elements.
+            key: returns the value to compare; None compares the elements.
 
         Raises:
-            TypeError: the key cannot be called.
+            TypeError: ``key`` is not callable.
 
         Examples:
             >>> import pyrs
@@ -219,21 +218,22 @@ class Filtering(Family[T_co]):
     def distinct_until_changed(
         self, key: Callable[[T_co], K] | None = None, *, comparer: Callable[[K, K], object] | None = None
     ) -> Stream[T_co]:
-        """Let the elements pass that differ from the one that passed before.
+        """Drop elements that are equal to the previously emitted element.
 
             ---1---1---2---1---|
             distinct_until_changed()
             ---1-------2---1---|
 
-        Demand counts the elements that pass, as with ``filter``. Holds one element, or its key. What a function raises
-        ends the stream with that error and cancels upstream.
+        Requests one more element for each that is dropped. Keeps one element, or its key. If a function raises,
+        upstream is cancelled and the stream fails with that error.
 
         Args:
-            key: what to compare of an element; None compares elements.
-            comparer: called with the key that passed last and this one; whether they are the same. None asks ``==``.
+            key: returns the value to compare; None compares the elements.
+            comparer: called with the last emitted key and the current one; returns whether they are equal. None uses
+                ``==``.
 
         Raises:
-            TypeError: one of them cannot be called.
+            TypeError: ``key`` or ``comparer`` is not callable.
 
         Examples:
             >>> import pyrs

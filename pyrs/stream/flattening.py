@@ -1,4 +1,4 @@
-"""The flattening operators of a stream; what they do is in ``pyrs/operators/flattening.py`` and ``merging.py``."""
+"""Flattening operators of Stream, implemented in ``pyrs/operators``."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ T_co = TypeVar("T_co", covariant=True)
 R = TypeVar("R")
 
 Inner: TypeAlias = Publisher[R] | Awaitable[R] | AsyncIterable[R]
-"""What a function may make of an element."""
+"""The result of a flattening function for one element."""
 
 
 class Flattening(Family[T_co]):
-    """Operators that make a stream of each element, and one stream of those."""
+    """Operators that map elements to inner streams and flatten those."""
 
     __slots__ = ()
 
@@ -35,36 +35,37 @@ class Flattening(Family[T_co]):
         prefetch: int = 32,
         delay_errors: bool = False,
     ) -> Stream[R]:
-        """Make a stream of each element, and let the elements of all those pass as they come.
+        """Map each element to a stream and interleave the elements of those streams.
 
             ---1-------2-------|
             flat_map(lambda n: two elements, 10 n and 10 n + 1)
             ---10---11-20---21-|
 
-        Requests ``concurrency`` elements of this stream, and one more whenever an inner stream has ended. Of each inner
-        stream ``prefetch`` elements are requested and held until they are demanded, and more when three quarters of
-        them were; one over an iterable is pulled from exactly as demanded. Slow Subscribers slow all streams; nothing
-        is dropped, and what is held is bounded by ``concurrency * prefetch``. Inner streams that have something take
-        turns, of ``prefetch`` elements at most; the order within each is kept, the order between them is not defined.
+        Requests ``concurrency`` elements, and one more each time an inner stream terminates. Requests ``prefetch``
+        elements of each inner stream, buffers them until they are demanded, and replenishes at 75 %; an inner stream
+        over an iterable is pulled on demand instead. Slow Subscribers slow all streams; nothing is dropped. Buffers at
+        most ``concurrency * prefetch`` elements. Inner streams with buffered elements are served in turns of at most
+        ``prefetch`` elements. Order is kept within each inner stream and is undefined between them.
 
-        Completes when this stream and all inner streams have. An inner stream's error ends the stream after what that
-        inner stream gave before; an error of this stream or of the function ends it at once. The others are cancelled,
-        and what is held of them is let go.
+        Completes when this stream and all inner streams have completed. An error of an inner stream is emitted after
+        the elements it emitted before; an error of this stream or of ``function`` is emitted at once. All other streams
+        are then cancelled and their buffered elements are discarded.
 
         Args:
-            function: called with each element, on the thread that brings it; returns a Publisher. It may be a coroutine
-                function, whose result is the one element, or an asynchronous generator function: they are awaited on
-                the asyncio loop that runs where somebody subscribes, else on one in the background.
-            concurrency: the most inner streams that are subscribed to at the same time.
-            prefetch: the most elements that are held of each.
-            delay_errors: whether the other inner streams are finished before an error ends the stream. Errors that
-                follow the first go to the hook for dropped errors.
+            function: called with each element, on the thread that delivers it; returns a Publisher. A coroutine
+                function (its result is the single inner element) or an asynchronous generator function is also
+                accepted: it runs on the asyncio loop that is running at ``subscribe``, else on a background loop.
+            concurrency: the maximum number of inner streams subscribed at the same time.
+            prefetch: the maximum number of buffered elements per inner stream.
+            delay_errors: whether the other inner streams run to their end before an error is emitted. Later errors are
+                reported to the dropped-errors hook.
 
         Raises:
-            TypeError: function is not callable.
-            ValueError: concurrency or prefetch is less than 1.
+            TypeError: ``function`` is not callable.
+            ValueError: ``concurrency`` or ``prefetch`` is less than 1.
 
-        Rules: 1.1, 1.3, 1.4; what the function returns is no Publisher: the stream fails with a TypeError.
+        Rules: 1.1, 1.3, 1.4. If ``function`` returns something else than a Publisher, the stream fails with a
+        TypeError.
 
         Examples:
             >>> import pyrs
@@ -76,28 +77,29 @@ class Flattening(Family[T_co]):
         return self._over(operators.merging.FlatMap(self.source, function, concurrency, prefetch, delay_errors))
 
     def concat_map(self, function: Callable[[T_co], Inner[R]], *, prefetch: int = 32) -> Stream[R]:
-        """Make a stream of each element, and pass those on one after the other.
+        """Map each element to a stream and emit those streams sequentially.
 
             ---1-2-----------------|
             concat_map(lambda n: two elements, 10 n and 10 n + 1)
             ---10---11-20---21-----|
 
-        Requests ``prefetch`` elements of this stream, and more when the turn of three quarters of them has come. The
-        inner stream that is on is asked for exactly what is demanded. Slow Subscribers slow both; nothing is dropped,
-        and at most ``prefetch`` elements of this stream are held. 1 asks for an element when the one before has begun.
+        Requests ``prefetch`` elements of this stream, buffers them, and replenishes at 75 %. Forwards the exact demand
+        to the active inner stream. Slow Subscribers slow both; nothing is dropped. With ``prefetch=1`` an element is
+        requested only when the inner stream of the previous one has been subscribed to.
 
-        An error of an inner stream, or of the function, ends the stream at once. An error of this stream has its turn
-        as an element would: after the inner streams of the elements before it.
+        An error of an inner stream or of ``function`` fails the stream at once. An error of this stream is emitted
+        after the inner streams of the elements before it.
 
         Args:
-            function: called with an element when its turn has come; returns a Publisher.
-            prefetch: the most elements of this stream that wait for their turn.
+            function: called with an element when its inner stream is next; returns a Publisher.
+            prefetch: the maximum number of buffered elements of this stream.
 
         Raises:
-            TypeError: function is not callable.
-            ValueError: prefetch is less than 1.
+            TypeError: ``function`` is not callable.
+            ValueError: ``prefetch`` is less than 1.
 
-        Rules: 1.1, 1.3, 1.4; what the function returns is no Publisher: the stream fails with a TypeError.
+        Rules: 1.1, 1.3, 1.4. If ``function`` returns something else than a Publisher, the stream fails with a
+        TypeError.
 
         Examples:
             >>> import pyrs
@@ -109,30 +111,30 @@ class Flattening(Family[T_co]):
         )
 
     def switch_map(self, function: Callable[[T_co], Inner[R]], *, prefetch: int = 32) -> Stream[R]:
-        """Make a stream of each element and pass that on until the next element comes.
+        """Map each element to a stream, and switch to it from the previous one.
 
             ---1---------2---------|
             switch_map(lambda n: three elements, 10 n to 10 n + 2)
             ---10---11---20---21---22|
 
-        Requests everything of this stream and holds its newest element alone: an element that is overtaken before the
-        Subscriber's thread came to look at it is dropped, and its stream is never made. An inner stream that is
-        replaced is cancelled; up to ``prefetch`` elements of it that were held, waiting for demand, are dropped too.
-        Such drops are what the operator is for, and are not reported. A slow Subscriber slows the inner stream, never
-        this one.
+        Requests unbounded demand of this stream and keeps its latest element: an element that is replaced before it is
+        processed is dropped and ``function`` is not called with it. A replaced inner stream is cancelled, and its
+        buffered elements (at most ``prefetch``) are discarded. These drops are not reported. A slow Subscriber slows
+        the inner stream, never this one.
 
-        Completes when this stream and the last inner stream have. An error of this stream, or of the function, ends it
-        at once; that of the inner stream that is on, after the elements before it.
+        Completes when this stream and the last inner stream have completed. An error of this stream or of ``function``
+        fails the stream at once; an error of the active inner stream is emitted after its elements.
 
         Args:
             function: called with an element; returns a Publisher.
-            prefetch: the most elements that are held of the inner stream.
+            prefetch: the maximum number of buffered elements of the inner stream.
 
         Raises:
-            TypeError: function is not callable.
-            ValueError: prefetch is less than 1.
+            TypeError: ``function`` is not callable.
+            ValueError: ``prefetch`` is less than 1.
 
-        Rules: 1.1, 1.3, 1.4; what the function returns is no Publisher: the stream fails with a TypeError.
+        Rules: 1.1, 1.3, 1.4. If ``function`` returns something else than a Publisher, the stream fails with a
+        TypeError.
 
         Examples:
             >>> import pyrs

@@ -1,4 +1,4 @@
-"""The folding operators of a stream; what they do is in ``pyrs/operators/folding.py``."""
+"""Aggregating operators of Stream, implemented in ``pyrs/operators``."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ R = TypeVar("R")
 
 
 class Folding(Family[T_co]):
-    """Operators that make one element of all, or pick one."""
+    """Operators that reduce all elements to one value, or select one element."""
 
     __slots__ = ()
 
     def to_list(self) -> Single[list[T_co]]:
-        """Gather all elements in a list.
+        """Collect all elements into a list, as a ``Single``.
 
             ---1---2---3---|
             to_list()
             ---------------[1, 2, 3]|
 
-        Requests everything; the list grows with the stream. ``collect()`` returns the list itself.
+        Requests unbounded demand; the list **grows** with the stream. ``collect()`` returns the list itself.
 
         Examples:
             >>> import pyrs
@@ -49,7 +49,7 @@ class Folding(Family[T_co]):
             count()
             ---------------3|
 
-        Requests everything and holds nothing.
+        Requests unbounded demand. Buffers nothing.
 
         Examples:
             >>> import pyrs
@@ -63,23 +63,23 @@ class Folding(Family[T_co]):
     @overload
     def reduce(self, function: Callable[[R, T_co], R], initial: R) -> Single[R]: ...
     def reduce(self, function: Callable[[Any, Any], Any], initial: Any = MISSING) -> Single[Any]:
-        """Fold all elements to one value, as ``functools.reduce`` does.
+        """Reduce all elements to one value, like ``functools.reduce``.
 
             ---1---2---3---|
             reduce(add)
             ---------------6|
 
-        Requests everything and holds the value. What the function raises ends the stream with that error and cancels
-        upstream.
+        Requests unbounded demand and keeps the current value. If ``function`` raises, upstream is cancelled and the
+        stream fails with that error.
 
         Args:
-            function: called with the value before and the element; returns the next value.
-            initial: the value to begin with. Without one the first element is that, and an empty stream fails with
+            function: called with the current value and the element; returns the next value.
+            initial: the first value. Without it the first element is used, and an empty stream fails with
                 ``pyrs.NoElement``.
 
         Raises:
-            TypeError: the function cannot be called.
-            NullSignal: the initial value is None.
+            TypeError: ``function`` is not callable.
+            NullSignal: ``initial`` is None.
 
         Examples:
             >>> import pyrs
@@ -92,14 +92,14 @@ class Folding(Family[T_co]):
         return self._folded(operators.folding.Reduce(function, initial))
 
     def to_set(self) -> Single[set[T_co]]:
-        """Gather all elements in a set.
+        """Collect all elements into a set, as a ``Single``.
 
             ---1---2---1---|
             to_set()
             ---------------{1, 2}|
 
-        Requests everything; the set grows with the stream. An element that cannot be hashed ends the stream with a
-        TypeError.
+        Requests unbounded demand; the set **grows** with the stream. An element that is not hashable fails the stream
+        with a TypeError.
 
         Examples:
             >>> import pyrs
@@ -113,21 +113,21 @@ class Folding(Family[T_co]):
     @overload
     def to_dict(self, key: Callable[[T_co], K], value: Callable[[T_co], V]) -> Single[dict[K, V]]: ...
     def to_dict(self, key: Callable[[T_co], Any], value: Callable[[T_co], Any] | None = None) -> Single[dict[Any, Any]]:
-        """Gather all elements in a dict. Of several with the same key the last one stays.
+        """Collect all elements into a dict, as a ``Single``.
 
             ---"a"---"bc"---|
             to_dict(len)
             ----------------{1: "a", 2: "bc"}|
 
-        Requests everything; the dict grows with the keys. What a function raises ends the stream with that error and
-        cancels upstream.
+        Requests unbounded demand; the dict **grows** with the number of keys. The last element of each key is kept. If
+        a function raises, upstream is cancelled and the stream fails with that error.
 
         Args:
-            key: what an element is to be found by.
-            value: what is to be found there; None for the element itself.
+            key: returns the key of an element.
+            value: returns the value of an element; None for the element itself.
 
         Raises:
-            TypeError: one of them cannot be called.
+            TypeError: ``key`` or ``value`` is not callable.
 
         Examples:
             >>> import pyrs
@@ -141,19 +141,19 @@ class Folding(Family[T_co]):
     @overload
     def first(self, *, default: R) -> Single[T_co | R]: ...
     def first(self, *, default: Any = MISSING) -> Single[Any]:
-        """Pick the first element, and cancel upstream.
+        """Emit the first element and cancel upstream.
 
             ---1---2---
             first()
             ---1|
 
-        Requests 1 from upstream, and never more.
+        Requests exactly 1.
 
         Args:
-            default: what an empty stream gives. Without one it fails with ``pyrs.NoElement``.
+            default: the element to emit for an empty stream. Without it an empty stream fails with ``pyrs.NoElement``.
 
         Raises:
-            NullSignal: the default is None, which is not an element.
+            NullSignal: ``default`` is None.
 
         Examples:
             >>> import pyrs
@@ -169,19 +169,19 @@ class Folding(Family[T_co]):
     @overload
     def last(self, *, default: R) -> Single[T_co | R]: ...
     def last(self, *, default: Any = MISSING) -> Single[Any]:
-        """Pick the last element.
+        """Emit the last element.
 
             ---1---2---|
             last()
             -----------2|
 
-        Requests everything and holds one element.
+        Requests unbounded demand and keeps one element.
 
         Args:
-            default: what an empty stream gives. Without one it fails with ``pyrs.NoElement``.
+            default: the element to emit for an empty stream. Without it an empty stream fails with ``pyrs.NoElement``.
 
         Raises:
-            NullSignal: the default is None, which is not an element.
+            NullSignal: ``default`` is None.
 
         Examples:
             >>> import pyrs
@@ -195,22 +195,23 @@ class Folding(Family[T_co]):
     @overload
     def element_at(self, index: int, *, default: R) -> Single[T_co | R]: ...
     def element_at(self, index: int, *, default: Any = MISSING) -> Single[Any]:
-        """Pick the element of this number, counted from 0, and cancel upstream.
+        """Emit the element at an index, counted from 0, and cancel upstream.
 
             ---1---2---3---
             element_at(1)
             -------2|
 
-        Requests ``index + 1`` from upstream, and never more. Those before are passed over.
+        Requests exactly ``index + 1``. Elements before the index are dropped.
 
         Args:
-            index: the number of the element.
-            default: what a shorter stream gives. Without one it fails with ``pyrs.NoElement``.
+            index: the index of the element.
+            default: the element to emit for a shorter stream. Without it a shorter stream fails with
+                ``pyrs.NoElement``.
 
         Raises:
-            TypeError: the index is not an integer.
-            ValueError: it is negative.
-            NullSignal: the default is None, which is not an element.
+            TypeError: ``index`` is not an integer.
+            ValueError: ``index`` is negative.
+            NullSignal: ``default`` is None.
 
         Examples:
             >>> import pyrs
@@ -220,17 +221,17 @@ class Folding(Family[T_co]):
         return self._folded(operators.folding.ElementAt(index, default))
 
     def default_if_empty(self, value: R) -> Stream[T_co | R]:
-        """Pass all elements on, or the value if there are none.
+        """Emit all elements, or the given value if there are none.
 
             ---|
             default_if_empty(0)
             ---0|
 
-        Demand goes through unchanged; the value waits until it is demanded. Nothing is held. To go on with another
-        stream there is ``switch_if_empty``.
+        Forwards demand unchanged; the value is emitted on demand. Buffers nothing. Use ``switch_if_empty`` to continue
+        with a stream instead of a value.
 
         Raises:
-            NullSignal: the value is None.
+            NullSignal: ``value`` is None.
 
         Examples:
             >>> import pyrs
@@ -240,17 +241,18 @@ class Folding(Family[T_co]):
         return self._then(operators.folding.DefaultIfEmpty(value))
 
     def any(self, predicate: Callable[[T_co], object]) -> Single[bool]:
-        """Say whether the predicate is true of an element. The first one decides, and upstream is cancelled.
+        """Emit whether the predicate returns true for at least one element.
 
             ---1---2---3---
             any(is_even)
             -------True|
 
-        Requests everything and holds nothing; False for an empty stream. What the predicate raises ends the stream with
-        that error and cancels upstream.
+        Requests unbounded demand and buffers nothing. The first element for which the predicate returns true decides,
+        and cancels upstream. Emits False for an empty stream. If the predicate raises, upstream is cancelled and the
+        stream fails with that error.
 
         Raises:
-            TypeError: the predicate cannot be called.
+            TypeError: ``predicate`` is not callable.
 
         Examples:
             >>> import pyrs
@@ -260,17 +262,18 @@ class Folding(Family[T_co]):
         return self._folded(operators.folding.Match(predicate, True))
 
     def all(self, predicate: Callable[[T_co], object]) -> Single[bool]:
-        """Say whether the predicate is true of every element. The first of which it is not decides.
+        """Emit whether the predicate returns true for every element.
 
             ---1---2---3---
             all(is_odd)
             -------False|
 
-        Requests everything and holds nothing; True for an empty stream. Upstream is cancelled as soon as it is decided,
-        or when the predicate raises, which ends the stream with that error.
+        Requests unbounded demand and buffers nothing. The first element for which the predicate returns false decides,
+        and cancels upstream. Emits True for an empty stream. If the predicate raises, upstream is cancelled and the
+        stream fails with that error.
 
         Raises:
-            TypeError: the predicate cannot be called.
+            TypeError: ``predicate`` is not callable.
 
         Examples:
             >>> import pyrs

@@ -14,10 +14,12 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class GroupedStream(Stream[T_co], Generic[K, T_co]):
-    """A stream of the elements that have one key; ``Stream.group_by`` makes them. It can be subscribed to once.
+    """A stream of the elements with one key, emitted by ``Stream.group_by``.
+
+    It accepts one Subscriber.
 
     Attributes:
-        key: what the elements have in common.
+        key: the key of all its elements.
     """
 
     __slots__ = ("key",)

@@ -1,4 +1,4 @@
-"""The grouping operators of a stream; what they do is in ``pyrs/operators``: buffering, windowing and grouping."""
+"""Grouping operators of Stream, implemented in ``pyrs/operators``."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ V = TypeVar("V")
 
 
 class Grouping(Family[T_co]):
-    """Operators that gather elements in lists, windows or groups."""
+    """Operators that collect elements into lists, windows or groups."""
 
     __slots__ = ()
 
@@ -48,7 +48,7 @@ class Grouping(Family[T_co]):
         prefetch: int = 256,
         scheduler: Scheduler | None = None,
     ) -> Stream[list[T_co]]:
-        """Gather elements in lists: so many, or what comes in a time, or whichever is reached first.
+        """Collect elements into lists, by count, by time, or by whichever comes first.
 
             ---1---2---3---4---5---|
             buffer(2)
@@ -58,28 +58,30 @@ class Grouping(Family[T_co]):
             buffer(seconds=...)
             --------[1,2]----[3]---|
 
-        The last list is what was there at the end. At an error that is emitted too, when it is demanded, and then the
-        error: nothing is dropped.
+        When upstream completes, the incomplete list is emitted. When upstream fails, the incomplete list is emitted on
+        demand before the error. Nothing is dropped.
 
-        By count, a demand for ``n`` lists requests ``n * count`` elements. With ``skip`` a list begins every so many
-        elements: fewer than ``count`` make lists that overlap, of which the last ones are shorter; more leave out those
-        in between.
+        By count, demand for ``n`` lists requests ``n * count`` elements. With ``skip``, a list starts every ``skip``
+        elements: lists overlap if ``skip`` is less than ``count`` (the last lists are then shorter), and elements
+        between lists are dropped if it is greater.
 
-        By time, a list begins with its first element, so that none is empty, and is due so many seconds later. A list
-        that is due and not demanded goes on filling until it is. Held while nothing is demanded: up to ``count`` and as
-        many as are prefetched, or without a count the prefetched ones alone; after that upstream waits. While a list is
-        demanded, and there is no count, it grows with what comes in that time.
+        By time, a list starts with its first element, so no list is empty, and is due ``seconds`` later. A list that is
+        due but not demanded continues to fill. Without demand, the operator buffers up to ``count`` elements plus the
+        prefetched ones, or without a count only the prefetched ones; after that upstream is slowed. While a list is
+        demanded and there is no count, the list grows with the elements that arrive in ``seconds``.
 
         Args:
-            count: how many elements make a list.
-            skip: after how many elements the next list begins; None for ``count``. Not together with ``seconds``.
-            seconds: how long a list is filled, from its first element on: a number or a timedelta.
-            prefetch: by time, the most elements that are requested ahead; never more than ``count``.
-            scheduler: what the time is told by; see ``pyrs.schedulers``.
+            count: the number of elements per list.
+            skip: the number of elements from the start of one list to the start of the next; None for ``count``.
+                Excludes ``seconds``.
+            seconds: the time a list is filled, from its first element: a number or a timedelta.
+            prefetch: by time, the maximum number of elements requested ahead; never more than ``count``.
+            scheduler: the scheduler whose clock measures ``seconds``; see ``pyrs.schedulers``.
 
         Raises:
-            TypeError: there is neither a count nor a time, or both ``skip`` and ``seconds``, or one of a wrong type.
-            ValueError: one of them is less than 1, or the time is not positive and finite.
+            TypeError: neither ``count`` nor ``seconds`` is given, both ``skip`` and ``seconds`` are, or an argument has
+                the wrong type.
+            ValueError: ``count``, ``skip`` or ``prefetch`` is less than 1, or ``seconds`` is not positive and finite.
 
         Examples:
             >>> import pyrs
@@ -92,10 +94,10 @@ class Grouping(Family[T_co]):
         """
         if seconds is None:
             if count is None:
-                raise TypeError("buffer needs a count, or seconds, or both")
+                raise TypeError("buffer requires count, seconds, or both")
             return self._then(operators.buffering.BufferCount(count, skip))
         if skip is not None:
-            raise TypeError("skip goes with count alone, not with seconds")
+            raise TypeError("skip cannot be combined with seconds; use count and skip")
         return self._over(operators.buffering.BufferTime(self.source, count, seconds, prefetch, scheduler))
 
     @overload
@@ -118,7 +120,7 @@ class Grouping(Family[T_co]):
         prefetch: int = 256,
         scheduler: Scheduler | None = None,
     ) -> Stream[Stream[T_co]]:
-        """Cut the stream in streams: of so many elements each, or of what comes in a time, or whichever is first.
+        """Split the stream into inner streams, by count, by time, or both.
 
             ---1---2---3---4---5---|
             window(2)
@@ -127,34 +129,37 @@ class Grouping(Family[T_co]):
                |       3---4|
                1---2|
 
-        As ``buffer``, but the elements can be read while they come. A window is emitted with its first element. It can
-        be subscribed to once, at any time; a second Subscriber is given an error. An error of upstream ends the windows
-        that are open, and then the stream of windows.
+        Like ``buffer``, but the elements can be consumed while they arrive. A window is emitted with its first element.
+        It accepts one Subscriber, at any time; a second one receives an error. An upstream error fails the open windows
+        and then the stream of windows.
 
-        By count, a demand for ``n`` windows requests ``n * count`` elements, whether the windows are read or not. A
-        window that nobody reads holds its elements, ``count`` at most, until it is let go, and holds up nothing. With
-        ``skip`` a window begins every so many elements; windows that overlap those demanded wait until they are
-        demanded too.
+        By count, demand for ``n`` windows requests ``n * count`` elements, whether the windows are consumed or not. A
+        window without a Subscriber buffers its elements, at most ``count``, until it is released; it blocks nothing.
+        With ``skip``, a window starts every ``skip`` elements; a window that overlaps demanded ones is emitted when it
+        is demanded too.
 
-        By time, a window is closed so many seconds after its first element, if the next one is demanded by then; else
-        it stays open until that is, so that nothing is dropped. With a count, what a window has room for is requested.
-        Without one, a window holds up to ``prefetch`` elements that were not read; after that upstream waits for
-        whoever reads it, or for the next window. One that is cancelled drops its elements until it is closed.
+        By time, a window closes ``seconds`` after its first element if the next window is demanded by then; otherwise
+        it stays open until the next one is demanded, so that nothing is dropped. With a count, the remaining capacity
+        of the window is requested. Without a count, a window buffers up to ``prefetch`` unconsumed elements; after that
+        upstream is slowed until the window is consumed or the next one is demanded. A cancelled window drops its
+        elements until it closes.
 
-        Whoever cancels the stream of windows still gets the rest of those that he was given: upstream is cancelled when
-        the last of them was closed or cancelled. One that nobody has read and nobody holds any more counts as
-        cancelled.
+        After a cancel of the stream of windows, the windows already emitted continue: upstream is cancelled when the
+        last of them has closed or been cancelled. A window that was never subscribed to and is no longer referenced
+        counts as cancelled.
 
         Args:
-            count: how many elements make a window.
-            skip: after how many elements the next window begins; None for ``count``. Not together with ``seconds``.
-            seconds: how long a window is open, from its first element on: a number or a timedelta.
-            prefetch: by time alone, the most elements of a window that are held.
-            scheduler: what the time is told by; see ``pyrs.schedulers``.
+            count: the number of elements per window.
+            skip: the number of elements from the start of one window to the start of the next; None for ``count``.
+                Excludes ``seconds``.
+            seconds: the time a window is open, from its first element: a number or a timedelta.
+            prefetch: by time without a count, the maximum number of buffered elements of a window.
+            scheduler: the scheduler whose clock measures ``seconds``; see ``pyrs.schedulers``.
 
         Raises:
-            TypeError: there is neither a count nor a time, or both ``skip`` and ``seconds``, or one of a wrong type.
-            ValueError: one of them is less than 1, or the time is not positive and finite.
+            TypeError: neither ``count`` nor ``seconds`` is given, both ``skip`` and ``seconds`` are, or an argument has
+                the wrong type.
+            ValueError: ``count``, ``skip`` or ``prefetch`` is less than 1, or ``seconds`` is not positive and finite.
 
         Examples:
             >>> import pyrs
@@ -165,10 +170,10 @@ class Grouping(Family[T_co]):
 
         if seconds is None:
             if count is None:
-                raise TypeError("window needs a count, or seconds, or both")
+                raise TypeError("window requires count, seconds, or both")
             return self._over(operators.windowing.WindowCount(self.source, count, skip, Stream))
         if skip is not None:
-            raise TypeError("skip goes with count alone, not with seconds")
+            raise TypeError("skip cannot be combined with seconds; use count and skip")
         return self._over(operators.windowing.WindowTime(self.source, count, seconds, prefetch, scheduler, Stream))
 
     @overload
@@ -187,7 +192,7 @@ class Grouping(Family[T_co]):
         prefetch: int = 256,
         max_groups: int = 256,
     ) -> Stream[GroupedStream[Any, Any]]:
-        """Deal the elements out to streams, one for each key.
+        """Split the stream into one inner stream per key.
 
             ---1---2---3---4---|
             group_by(is_even)
@@ -195,30 +200,29 @@ class Grouping(Family[T_co]):
                |   2-------4---|
                1-------3-------|
 
-        A group is emitted with its first element, and ends with the stream. It can be subscribed to once; a second
-        Subscriber is given an error. Requests ``prefetch`` elements when it is subscribed to, and more as they are
-        read.
+        A group is emitted with its first element and terminates with the stream. It accepts one Subscriber; a second
+        one receives an error. Requests ``prefetch`` elements on subscribe, and replenishes as the groups are consumed.
 
-        So it holds ``prefetch`` elements at most, all groups together: **a group that is not read holds up the others**
-        when it has as many. Read all groups at once (``flat_map`` with a ``concurrency`` of at least as many as there
-        are), or cancel those that you do not want. A group that was cancelled drops what it holds, and the next element
-        of its key begins another. Nothing else is dropped.
+        All groups together buffer at most ``prefetch`` elements: **a group that is not consumed blocks the others**
+        when it has filled that buffer. Consume all groups concurrently (``flat_map`` with a ``concurrency`` of at least
+        the number of groups), or cancel the groups that are not needed. A cancelled group drops its buffered elements,
+        and the next element of its key starts a new group. Nothing else is dropped.
 
-        More groups at a time than ``max_groups`` end the stream with ``pyrs.errors.BufferOverflow``; it is as many
-        as ``flat_map`` reads at once by default. An error of upstream or of a function ends the groups, and then the
-        stream of groups. Whoever cancels the stream of groups still gets the rest of those that he was given: upstream
-        is cancelled when the last of them was. A group that nobody has read and nobody holds any more keeps nothing
-        alive and holds up nothing: it drops its elements, and its key is not begun again, but counts among
-        ``max_groups``.
+        More than ``max_groups`` concurrent groups fail the stream with ``pyrs.errors.BufferOverflow``; the default
+        equals the default ``concurrency`` of ``flat_map``. An error of upstream or of a function fails the groups and
+        then the stream of groups. After a cancel of the stream of groups, the groups already emitted continue: upstream
+        is cancelled when the last of them has been cancelled. A group that was never subscribed to and is no longer
+        referenced drops its elements and blocks nothing; its key does not start a new group, and it still counts
+        towards ``max_groups``.
 
         Args:
-            key: what an element is grouped by; it has to be hashable.
-            value: what of an element goes to its group; None for the element itself.
-            prefetch: the most elements that are held.
-            max_groups: the most groups at a time.
+            key: returns the key of an element; it must be hashable.
+            value: returns the value to emit in the group; None for the element itself.
+            prefetch: the maximum number of buffered elements.
+            max_groups: the maximum number of concurrent groups.
 
         Raises:
-            TypeError: a function cannot be called, or a number is not an integer.
+            TypeError: a function is not callable, or a number is not an integer.
             ValueError: a number is less than 1.
 
         Examples:

@@ -1,4 +1,4 @@
-"""The observing operators of a stream; what they do is in ``pyrs/operators/observing.py`` and its neighbours."""
+"""Observing operators of Stream, implemented in ``pyrs/operators``."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class Observing(Family[T_co]):
-    """Operators that look on, and change nothing."""
+    """Operators that observe signals and do not change them."""
 
     __slots__ = ()
 
     def do_on_next(self, action: Callable[[T_co], object]) -> Stream[T_co]:
-        """Call the action with each element, before it is handed on.
+        """Call the action with each element, before the element is emitted.
 
             ---1---2---3---|
             do_on_next(print)
             ---1---2---3---|
 
-        Demand goes through unchanged. What the action raises ends the stream with that error and cancels upstream.
+        Forwards demand unchanged. If the action raises, upstream is cancelled and the stream fails with that error.
 
         Raises:
-            TypeError: the action cannot be called.
+            TypeError: ``action`` is not callable.
 
         Examples:
             >>> import pyrs
@@ -52,10 +52,10 @@ class Observing(Family[T_co]):
             do_on_subscribe(action)
             subscribe -> action() ---1---2---|
 
-        Demand goes through unchanged. What the action raises is the stream's error, and upstream is cancelled.
+        Forwards demand unchanged. If the action raises, upstream is cancelled and the stream fails with that error.
 
         Raises:
-            TypeError: the action cannot be called.
+            TypeError: ``action`` is not callable.
 
         Examples:
             >>> import pyrs
@@ -66,16 +66,16 @@ class Observing(Family[T_co]):
         return self._then(operators.observing.DoOnSubscribe(action))
 
     def do_on_request(self, action: Callable[[int], object]) -> Stream[T_co]:
-        """Call the action with each demand, before it is handed on.
+        """Call the action with each requested number, before it is forwarded upstream.
 
             do_on_request(print)
             request(2) -> print(2) ---1---2
 
-        It runs on whichever thread requests, and may run on several at once. What the action raises goes to the hook
-        for dropped errors; the demand is handed on all the same. ``pyrs.UNBOUNDED`` stands for no limit.
+        Runs on the thread that requests, and possibly on several threads at once. ``pyrs.UNBOUNDED`` means no limit. An
+        exception from the action is reported to the dropped-errors hook; the request is forwarded anyway.
 
         Raises:
-            TypeError: the action cannot be called.
+            TypeError: ``action`` is not callable.
 
         Examples:
             >>> import pyrs
@@ -87,16 +87,16 @@ class Observing(Family[T_co]):
         return self._then(operators.observing.DoOnRequest(action))
 
     def do_on_complete(self, action: Callable[[], object]) -> Stream[T_co]:
-        """Call the action when the stream completes, before the Subscriber is told.
+        """Call the action when the stream completes, before ``on_complete`` is emitted.
 
             ---1---2---|
             do_on_complete(action)
             ---1---2---|    action()
 
-        Demand goes through unchanged. What the action raises is the stream's error, in place of the end.
+        Forwards demand unchanged. If the action raises, the stream fails with that error instead of completing.
 
         Raises:
-            TypeError: the action cannot be called.
+            TypeError: ``action`` is not callable.
 
         Examples:
             >>> import pyrs
@@ -107,17 +107,17 @@ class Observing(Family[T_co]):
         return self._then(operators.observing.DoOnComplete(action))
 
     def do_on_error(self, action: Callable[[BaseException], object]) -> Stream[T_co]:
-        """Call the action with the error when the stream fails, before the Subscriber is told.
+        """Call the action with the error when the stream fails, before it is emitted.
 
             ---1---X
             do_on_error(print)
             ---1---X        print(X)
 
-        Demand goes through unchanged. What the action raises does not take the error's place: the error says so in a
-        note, and the hook for dropped errors is told the other.
+        Forwards demand unchanged. An exception from the action does not replace the error: it is added to the error as
+        a note and reported to the dropped-errors hook.
 
         Raises:
-            TypeError: the action cannot be called.
+            TypeError: ``action`` is not callable.
 
         Examples:
             >>> import pyrs
@@ -128,16 +128,17 @@ class Observing(Family[T_co]):
         return self._then(operators.observing.DoOnError(action))
 
     def do_on_terminate(self, action: Callable[[], object]) -> Stream[T_co]:
-        """Call the action when the stream completes or fails, before the Subscriber is told. Not after a cancel.
+        """Call the action when the stream completes or fails, before that is emitted.
 
             ---1---2---|
             do_on_terminate(action)
             ---1---2---|    action()
 
-        Demand goes through unchanged. An action that raises is treated as in ``do_on_complete`` and ``do_on_error``.
+        Not called on cancel. Forwards demand unchanged. An exception from the action is handled as in
+        ``do_on_complete`` and ``do_on_error``.
 
         Raises:
-            TypeError: the action cannot be called.
+            TypeError: ``action`` is not callable.
 
         Examples:
             >>> import pyrs
@@ -148,18 +149,18 @@ class Observing(Family[T_co]):
         return self._then(operators.observing.DoOnTerminate(action))
 
     def do_on_cancel(self, action: Callable[[], object]) -> Stream[T_co]:
-        """Call the action when the Subscriber, or an operator behind this one, cancels; before upstream is told.
+        """Call the action when downstream cancels, before the cancel is forwarded.
 
             ---1---2---3---
             do_on_cancel(action)
             take(2)         cancel -> action()
             ---1---2|
 
-        It runs on whichever thread cancels, once at most. What the action raises goes to the hook for dropped errors;
-        the cancel is handed on all the same.
+        Runs at most once, on the thread that cancels; operators downstream cancel as well. An exception from the action
+        is reported to the dropped-errors hook; the cancel is forwarded anyway.
 
         Raises:
-            TypeError: the action cannot be called.
+            TypeError: ``action`` is not callable.
 
         Examples:
             >>> import pyrs
@@ -170,19 +171,19 @@ class Observing(Family[T_co]):
         return self._then(operators.observing.DoOnCancel(action))
 
     def finally_do(self, action: Callable[[], object]) -> Stream[T_co]:
-        """Call the action once when it is over: after the end, the error or the cancel, whichever is first.
+        """Call the action once after completion, error or cancel, whichever is first.
 
             ---1---2---|
             finally_do(action)
             ---1---2---|
                        action()
 
-        It runs exactly once for each Subscriber, also when the Subscriber raises, after the signal or the cancel was
-        handed on. What the action raises goes to the hook for dropped errors. For what has to be opened too see
-        ``pyrs.using``.
+        Runs exactly once per Subscriber, after the terminal signal or the cancel was forwarded, and also if the
+        Subscriber raises. An exception from the action is reported to the dropped-errors hook. Use ``pyrs.using`` to
+        open and close a resource.
 
         Raises:
-            TypeError: the action cannot be called.
+            TypeError: ``action`` is not callable.
 
         Examples:
             >>> import pyrs
@@ -193,16 +194,16 @@ class Observing(Family[T_co]):
         return self._then(operators.observing.FinallyDo(action))
 
     def checkpoint(self, name: str | None = None) -> Stream[T_co]:
-        """Have every error that passes here say so, in a note that is printed below its traceback.
+        """Add a note with this call's file and line to every error that passes.
 
             ---1---X
             checkpoint("orders")
             ---1---X    passed checkpoint 'orders' at shop.py:12
 
-        Costs nothing as long as nothing fails. The note has this call's file and line.
+        The note is printed below the traceback. There is no cost unless the stream fails.
 
         Raises:
-            TypeError: the name is not a string.
+            TypeError: ``name`` is not a string.
 
         Examples:
             >>> import pyrs
@@ -220,16 +221,16 @@ class Observing(Family[T_co]):
             log("numbers")
             ---1---2---|    numbers: on_next(1) ... numbers: on_complete()
 
-        Demand goes through unchanged. Elements are shown in a line's length.
+        Forwards demand unchanged. The repr of an element is shortened to one line.
 
         Args:
-            name: what the records begin with; None for the stream as it was written.
-            logger: None for the one of the name ``pyrs.stream``.
-            level: that of the records. 20 is ``logging.INFO``, which Python shows only where logging was set up, such
-                as by ``logging.basicConfig(level=logging.INFO)``.
+            name: the prefix of the records; None for the stream's repr.
+            logger: the logger; None for ``pyrs.stream``.
+            level: the level of the records. The default 20 is ``logging.INFO``, which Python shows only after logging
+                is configured, for example by ``logging.basicConfig(level=logging.INFO)``.
 
         Raises:
-            TypeError: an argument is of the wrong type.
+            TypeError: an argument has the wrong type.
 
         Examples:
             >>> import logging, sys
@@ -250,24 +251,24 @@ class Observing(Family[T_co]):
     def progress(
         self, total: int | None = None, description: str | None = None, *, file: TextIO | None = None
     ) -> Stream[T_co]:
-        """Show how far the stream has come: by tqdm where that is installed, else in lines on stderr.
+        """Show the stream's progress, with tqdm if installed, else as lines on stderr.
 
             ---1---2---3---|
             progress(total=3)
             ---1---2---3---|    3/3 [00:00<00:00, 512.00 elements/s]
 
-        A bar for each Subscriber, from its subscription to the end, the error or the cancel; in a notebook a widget.
-        Without tqdm there is a line every half second at most, and one at the end. Demand goes through unchanged. What
-        cannot be shown goes to the hook for dropped errors, and the stream goes on.
+        Each Subscriber has its own bar, from subscription to completion, error or cancel; in a notebook it is a widget.
+        Without tqdm a line is written at most every half second, and one at the end. Forwards demand unchanged. An
+        error while writing is reported to the dropped-errors hook, and the stream continues.
 
         Args:
-            total: how many elements there will be, if that is known.
-            description: what the line begins with.
-            file: where to write; None for stderr.
+            total: the expected number of elements, if known.
+            description: the prefix of the line.
+            file: the file to write to; None for stderr.
 
         Raises:
-            TypeError: an argument is of the wrong type.
-            ValueError: total is negative.
+            TypeError: an argument has the wrong type.
+            ValueError: ``total`` is negative.
 
         Examples:
             >>> import io, pyrs
@@ -280,19 +281,19 @@ class Observing(Family[T_co]):
         return self._then(operators.progress.Progress(total, description, file))
 
     def metrics(self, metrics: Metrics) -> Stream[T_co]:
-        """Count subscriptions, demand, elements and ends.
+        """Count subscriptions, demand, elements and terminal signals.
 
             ---1---2---|
             metrics(counters)
             ---1---2---|    counters.elements == 2
 
-        Demand goes through unchanged. The counters may be shared by several streams and be read at any time.
+        Forwards demand unchanged. Several streams may share the counters, which can be read at any time.
 
         Args:
-            metrics: the counters, see ``pyrs.Metrics``.
+            metrics: the counters; see ``pyrs.Metrics``.
 
         Raises:
-            TypeError: they are none.
+            TypeError: ``metrics`` is not a ``pyrs.Metrics``.
 
         Examples:
             >>> import pyrs

@@ -1,4 +1,4 @@
-"""The recovering operators of a stream; what they do is in ``pyrs/operators/recovering.py`` and ``retrying.py``."""
+"""Error recovery and repetition of Stream, implemented in ``pyrs/operators``."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ R = TypeVar("R")
 
 
 class Recovering(Family[T_co]):
-    """Operators that go on after an error or after the end."""
+    """Operators that continue after an error, or repeat after completion."""
 
     __slots__ = ()
 
@@ -34,26 +34,26 @@ class Recovering(Family[T_co]):
         backoff: Backoff | None = None,
         scheduler: Scheduler | None = None,
     ) -> Stream[T_co]:
-        """Subscribe to this stream once more when it has failed.
+        """Subscribe to this stream again when it fails.
 
             ---1---X
                    ---1---2---|
             retry(1)
             ---1------1---2---|
 
-        What came before the error stays: the Subscriber sees those elements again if the source gives them again.
-        Demand that was not met is asked of the next attempt; nothing is held or dropped. The error that ends it says
-        how many attempts were made. KeyboardInterrupt and SystemExit are never retried.
+        Elements emitted before the error are not withdrawn: the Subscriber receives them again if the source repeats
+        them. Remaining demand is requested from the next attempt. Buffers and drops nothing. The final error has a note
+        with the number of attempts. KeyboardInterrupt and SystemExit are never retried.
 
         Args:
-            times: how often it is subscribed to again, so that there are ``times + 1`` attempts; None for no limit.
-            when: which errors are retried: a type, a tuple of types, or a predicate. Others end the stream.
-            backoff: how long to wait before each further attempt; None for not at all.
-            scheduler: where it waits, and on whose thread it subscribes after that; see ``pyrs.schedulers``.
+            times: the number of further attempts, so that there are at most ``times + 1``; None for no limit.
+            when: the errors to retry: a type, a tuple of types, or a predicate. Other errors fail the stream.
+            backoff: the delay before each further attempt; None for no delay.
+            scheduler: the scheduler that delays and then subscribes; see ``pyrs.schedulers``.
 
         Raises:
-            TypeError: an argument is of the wrong type.
-            ValueError: times is negative.
+            TypeError: an argument has the wrong type.
+            ValueError: ``times`` is negative.
 
         Examples:
             >>> import pyrs
@@ -69,7 +69,7 @@ class Recovering(Family[T_co]):
         return self._over(operators.retrying.Retry(self.source, times, when, backoff, scheduler))
 
     def retry_when(self, function: Callable[[Stream[BaseException]], Publisher[Any]]) -> Stream[T_co]:
-        """Subscribe to this stream once more whenever another Publisher says so.
+        """Subscribe to this stream again each time another Publisher emits.
 
             ---1---X               X
                       ---1---2---X
@@ -77,13 +77,14 @@ class Recovering(Family[T_co]):
                    ...s|
             ---1------1---2------|
 
-        For each Subscriber the function is called once, with the stream of the errors. Of the Publisher that it returns
-        one signal is requested for each error, and each signal, whatever it is, starts the next attempt. When that
-        Publisher completes or fails, so does this stream; if an attempt is on, when that attempt fails. Demand that was
-        not met is asked of the next attempt. An error that was answered before it was taken is not kept.
+        Calls ``function`` once per Subscriber, with the stream of errors. One element of the returned Publisher is
+        requested for each error; any element it emits starts the next attempt. When that Publisher completes or fails,
+        this stream does the same; if an attempt is running, when that attempt fails. Remaining demand is requested from
+        the next attempt. At most one error is buffered: an error that was not consumed before the next attempt starts
+        is discarded.
 
         Raises:
-            TypeError: the function cannot be called. At subscribe time: it returned no Publisher.
+            TypeError: ``function`` is not callable. On subscribe: it did not return a Publisher.
 
         Examples:
             >>> import pyrs
@@ -94,23 +95,23 @@ class Recovering(Family[T_co]):
         return self._over(operators.retrying.RetryWhen(self.source, function))
 
     def repeat(self, times: int | None = None, *, until: Callable[[], object] | None = None) -> Stream[T_co]:
-        """Subscribe to this stream once more when it has completed.
+        """Subscribe to this stream again when it completes.
 
             ---1---2---|
                        ---1---2---|
             repeat(1)
             ---1---2------1---2---|
 
-        Demand that was not met is asked of the next round; nothing is held or dropped. An error ends it. A source
-        without elements needs no demand, so without a limit its rounds only end with a cancel from another thread.
+        Remaining demand is requested from the next round. Buffers and drops nothing. An error fails the stream. An
+        empty source needs no demand: repeated without a limit, it runs until another thread cancels.
 
         Args:
-            times: how often it is subscribed to again, so that there are ``times + 1`` rounds; None for no limit.
-            until: called after each round; a true answer completes the stream.
+            times: the number of further rounds, so that there are at most ``times + 1``; None for no limit.
+            until: called after each round; a true result completes the stream.
 
         Raises:
-            TypeError: times is not an integer, or until cannot be called.
-            ValueError: times is negative.
+            TypeError: ``times`` is not an integer, or ``until`` is not callable.
+            ValueError: ``times`` is negative.
 
         Examples:
             >>> import pyrs
@@ -122,23 +123,23 @@ class Recovering(Family[T_co]):
     def on_error_resume(
         self, fallback: Publisher[R] | Callable[[Any], Publisher[R]], kind: Kind = Exception
     ) -> Stream[T_co | R]:
-        """Go on with another Publisher where this stream fails.
+        """Continue with another Publisher when this stream fails.
 
             ---1---X
                    ---8---9---|
             on_error_resume(fallback)
             ---1------8---9---|
 
-        Demand that was not met is asked of the fallback; nothing is held or dropped. An error of the fallback ends the
-        stream, and so does what the function raises. KeyboardInterrupt and SystemExit are never answered.
+        Remaining demand is requested from the fallback. Buffers and drops nothing. An error of the fallback, or an
+        exception from the function, fails the stream. KeyboardInterrupt and SystemExit are never handled.
 
         Args:
-            fallback: the Publisher, or a function that is given the error and returns it. To let an error pass after
-                all, the function raises it again.
-            kind: which errors are answered: a type, a tuple of types, or a predicate. Others pass.
+            fallback: the Publisher, or a function that receives the error and returns the Publisher. The function may
+                re-raise the error to propagate it.
+            kind: the errors to handle: a type, a tuple of types, or a predicate. Other errors fail the stream.
 
         Raises:
-            TypeError: fallback is neither a Publisher nor callable, or kind is neither of the three.
+            TypeError: ``fallback`` is neither a Publisher nor callable, or ``kind`` is none of the three.
 
         Examples:
             >>> import pyrs
@@ -152,21 +153,21 @@ class Recovering(Family[T_co]):
     @overload
     def on_error_return(self, value: R, kind: Kind = Exception) -> Stream[T_co | R]: ...
     def on_error_return(self, value: Any, kind: Kind = Exception) -> Stream[Any]:
-        """Give one last element where this stream fails, and complete.
+        """Emit one last element when this stream fails, and complete.
 
             ---1---X
             on_error_return(0)
             ---1---0|
 
-        The element waits until it is demanded. KeyboardInterrupt and SystemExit are never answered.
+        The element is emitted on demand. KeyboardInterrupt and SystemExit are never handled.
 
         Args:
-            value: the element, or a function that is given the error and returns it.
-            kind: which errors are answered: a type, a tuple of types, or a predicate. Others pass.
+            value: the element, or a function that receives the error and returns the element.
+            kind: the errors to handle: a type, a tuple of types, or a predicate. Other errors fail the stream.
 
         Raises:
-            NullSignal: the value is None. What the function returns is looked at when it comes.
-            TypeError: kind is neither of the three.
+            NullSignal: ``value`` is None. If the function returns None, the stream fails with NullSignal.
+            TypeError: ``kind`` is none of the three.
 
         Examples:
             >>> import pyrs
@@ -176,20 +177,21 @@ class Recovering(Family[T_co]):
         return self._over(operators.recovering.returning(self.source, value, kind))
 
     def on_error_map(self, function: Callable[[Any], BaseException], kind: Kind = Exception) -> Stream[T_co]:
-        """Change the error that ends this stream into the one that the function returns for it.
+        """Replace the error of this stream by the one that the function returns.
 
             ---1---X
             on_error_map(function)
             ---1---Y
 
-        The first error is the cause of the second, as with ``raise ... from``. Demand goes through unchanged.
+        The original error becomes the ``__cause__`` of the new one, as with ``raise ... from``. Forwards demand
+        unchanged.
 
         Args:
-            function: is given the error and returns the other.
-            kind: which errors are changed: a type, a tuple of types, or a predicate. Others pass.
+            function: receives the error and returns the new one.
+            kind: the errors to replace: a type, a tuple of types, or a predicate. Other errors pass unchanged.
 
         Raises:
-            TypeError: the function cannot be called, or kind is neither of the three.
+            TypeError: ``function`` is not callable, or ``kind`` is none of the three.
 
         Examples:
             >>> import pyrs

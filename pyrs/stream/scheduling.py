@@ -1,4 +1,4 @@
-"""The scheduling operators of a stream; what they do is in ``pyrs/operators/scheduling.py``."""
+"""Scheduling operators of Stream, implemented in ``pyrs/operators``."""
 
 from __future__ import annotations
 
@@ -17,36 +17,37 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class Scheduling(Family[T_co]):
-    """Operators that change the thread."""
+    """Operators that change the thread on which signals or requests run."""
 
     __slots__ = ()
 
     def publish_on(self, scheduler: Scheduler, prefetch: int = 256) -> Stream[T_co]:
-        """Signal everything behind this operator on the scheduler.
+        """Emit all signals downstream of this operator on the scheduler.
 
             ---1---2---3---|     on the source's thread
             publish_on(schedulers.single())
             ----1---2---3---|    on the scheduler's
 
-        Requests ``prefetch`` elements, holds them in a queue, and requests more from the scheduler's thread when three
-        quarters were taken: a slow Subscriber slows the source, and nothing is dropped. Elements keep their order,
-        and an error or the end comes after them. After 256 elements other tasks get the thread in between.
+        Requests ``prefetch`` elements, buffers them in a queue, and replenishes from the scheduler's thread at 75 %: a
+        slow Subscriber slows the source, and nothing is dropped. Order is preserved; a terminal signal follows the
+        buffered elements. The scheduler's thread is yielded to other tasks after every 256 elements.
 
-        A source that is pulled, such as an iterable, runs on whichever thread requests: the first ``prefetch`` elements
-        are pulled where you subscribe, the others on the scheduler, where each goes to the Subscriber as soon as it is
-        there. With ``subscribe_on`` all of it runs on the scheduler. ``on_subscribe`` comes on the subscribing thread.
+        A pulled source, such as an iterable, runs on the thread that requests: the first ``prefetch`` elements are
+        pulled on the subscribing thread and later ones on the scheduler, where each element is emitted as soon as it is
+        available. Use ``subscribe_on`` to run all of it on the scheduler. ``on_subscribe`` runs on the subscribing
+        thread.
+
+        If the scheduler is closed, the stream fails with ``SchedulerClosed`` on the thread that detects it, and
+        buffered elements are reported to the dropped-elements hook. A closed asyncio loop discards its pending tasks,
+        and the stream emits no further signal.
 
         Args:
-            scheduler: where ``on_next``, ``on_error`` and ``on_complete`` run, one at a time. It stays yours to close.
-            prefetch: the most elements that are held.
+            scheduler: runs ``on_next``, ``on_error`` and ``on_complete``, one at a time. The caller closes it.
+            prefetch: the maximum number of buffered elements.
 
         Raises:
-            TypeError: the scheduler is none.
-            ValueError: prefetch is less than 1.
-
-        A scheduler that is closed meanwhile fails the stream with ``SchedulerClosed``, on the thread that noticed; what
-        was held then goes to the hook for dropped elements. An asyncio loop that is closed takes the tasks that wait
-        in it along, and the stream falls silent with it.
+            TypeError: ``scheduler`` is not a Scheduler.
+            ValueError: ``prefetch`` is less than 1.
 
         Rules: 1.3, 1.7, 2.2, 3.4.
 
@@ -63,29 +64,32 @@ class Scheduling(Family[T_co]):
         return self._over(operators.scheduling.PublishOn(self.source, scheduler, prefetch))
 
     def subscribe_on(self, scheduler: Scheduler) -> Stream[T_co]:
-        """Subscribe to what is before this operator, and request from it, on the scheduler.
+        """Subscribe to the source, and request from it, on the scheduler.
 
             subscribe, request(n)                on any thread
             subscribe_on(schedulers.pool())
             subscribe, request(n) ---1---2---|   on the scheduler's
 
-        A source that is pulled, and every function before this operator, runs on the scheduler then, and its signals
-        come from there. A source with a thread of its own still signals on that; ``publish_on`` moves signals.
-        Demand is handed on as it is; nothing is held or dropped. A request from inside ``on_next`` of a source that
-        runs on the scheduler takes no task. A cancel is not moved. ``on_subscribe`` comes on the subscribing
-        thread. Where ``create`` is before this operator, its function runs on the scheduler and demand reaches it at
-        once, from whichever thread requests: it may push for as long as it likes. The same holds for any other source
-        that is not pulled, while its ``subscribe`` runs.
+        A pulled source and every function upstream of this operator run on the scheduler, and signals are emitted
+        there. A source with its own thread still emits on that thread; use ``publish_on`` to move its signals. Forwards
+        demand unchanged; buffers and drops nothing. A request made inside ``on_next`` of a source that runs on the
+        scheduler needs no further task. A cancel is not moved to the scheduler. ``on_subscribe`` runs on the
+        subscribing thread.
 
-        Do not pull a long or slow source on an asyncio loop: it holds the loop until the demand is met.
+        With a source that is not pulled, such as ``create``, the scheduler runs ``subscribe``; while it runs, demand is
+        forwarded directly from the requesting thread, so that the function of ``create`` may emit for any length of
+        time.
+
+        A pulled source occupies the scheduler until the demand is met: do not run a long or slow one on an asyncio
+        loop.
+
+        If the scheduler is closed, the stream fails with ``SchedulerClosed`` at the next request.
 
         Args:
-            scheduler: where it subscribes and requests, one at a time. It stays yours to close.
+            scheduler: runs ``subscribe`` and ``request``, one at a time. The caller closes it.
 
         Raises:
-            TypeError: the scheduler is none.
-
-        A scheduler that is closed meanwhile fails the stream with ``SchedulerClosed`` at the next request.
+            TypeError: ``scheduler`` is not a Scheduler.
 
         Rules: 1.3, 1.7, 3.4.
 

@@ -1,4 +1,4 @@
-"""The sharing operators of a stream; what they do is in ``pyrs/operators/sharing.py``."""
+"""Sharing operators of Stream, implemented in ``pyrs/operators``."""
 
 from __future__ import annotations
 
@@ -22,32 +22,33 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class Sharing(Family[T_co]):
-    """Operators that let several Subscribers share one subscription."""
+    """Operators that share one subscription among several Subscribers."""
 
     __slots__ = ()
 
     def publish(self, prefetch: int = 256) -> ConnectableStream[T_co]:
-        """Let several Subscribers share one subscription, which begins with ``connect()``.
+        """Share one subscription, started by ``connect()``, among several Subscribers.
 
             ---1---2---3---|
             publish()
             ---1---2---3---|
-                 --2---3---|    who came after the first element
+                 --2---3---|    subscribed after the first element
 
-        All Subscribers get the same elements at the same time: an element goes out when every one of them has demand,
-        so the slowest **slows** all. Up to ``prefetch`` elements are requested ahead and held. Nothing is dropped:
-        without a Subscriber the source is asked for no more. (Reactor's drops until the first one comes.) One that
-        comes later gets what goes out from then on; one that comes after the end, or after the connection was
-        cancelled, waits for the next ``connect()``.
+        An element is emitted to all Subscribers when every one of them has demand, so the slowest Subscriber **slows**
+        all. Requests and buffers up to ``prefetch`` elements ahead and replenishes at 75 %. Drops nothing: without a
+        Subscriber nothing more is requested (Reactor drops elements until the first one subscribes). A later Subscriber
+        receives the elements emitted from then on; one that subscribes after the terminal signal, or after the
+        connection was cancelled, waits for the next ``connect()``.
 
-        An error reaches every Subscriber after what is held; where there is none, the hook for dropped errors is told.
+        An error is emitted to every Subscriber after the buffered elements; without a Subscriber it is reported to the
+        dropped-errors hook.
 
         Args:
-            prefetch: the most elements held; again requested when three quarters have gone out.
+            prefetch: the maximum number of buffered elements.
 
         Raises:
-            TypeError: the prefetch is not an integer.
-            ValueError: it is less than 1.
+            TypeError: ``prefetch`` is not an integer.
+            ValueError: ``prefetch`` is less than 1.
 
         Examples:
             >>> import pyrs
@@ -62,16 +63,16 @@ class Sharing(Family[T_co]):
         return _connectable(operators.sharing.Publish(self.source, "publish()", prefetch))
 
     def share(self) -> Stream[T_co]:
-        """Share one subscription as long as there is a Subscriber: ``publish().ref_count()``.
+        """Share one subscription while there are Subscribers: ``publish().ref_count()``.
 
             ---1---2---3---|
             share()
             ---1---2---3---|
-                 --2---3---|    who came after the first element
+                 --2---3---|    subscribed after the first element
 
-        The first Subscriber subscribes to the source, the last one that cancels cancels it, and the next one begins
-        anew, also after the end. Demand is that of ``publish``: the slowest Subscriber **slows** all. Over a
-        synchronous source the first Subscriber may have had everything before the second comes.
+        The first Subscriber connects to the source, the cancel of the last one disconnects, and the next Subscriber
+        connects again, also after the terminal signal. Demand is that of ``publish``: the slowest Subscriber **slows**
+        all. A synchronous source may emit everything to the first Subscriber before a second one subscribes.
 
         Examples:
             >>> import pyrs
@@ -100,32 +101,33 @@ class Sharing(Family[T_co]):
         prefetch: int = 256,
         scheduler: Scheduler | None = None,
     ) -> ConnectableStream[T_co]:
-        """Share one subscription, and give each Subscriber first what came before it.
+        """Share one subscription, and replay earlier elements to each new Subscriber.
 
             ---1---2---3---|
             replay(1)
             ---1---2---3---|
-                     2-3---|    who came after the second element
+                     2-3---|    subscribed after the second element
 
-        It begins with ``connect()``. Each Subscriber gets the history, then what comes, at its own pace, then the end;
-        also one that comes after the end.
+        Starts on ``connect()``. Each Subscriber receives the history, then new elements, at its own pace, then the
+        terminal signal, even if it subscribes after that.
 
-        Without a limit it **grows**: everything is requested and kept. With one it holds the last ``limit`` elements,
-        and what slower Subscribers have not taken: the source is asked for at most ``prefetch`` elements ahead of the
-        slowest, who so **slows** all. Without a Subscriber it goes on, and the history moves on.
+        Without a limit, requests unbounded demand and keeps all elements: memory **grows**. With a limit, keeps the
+        last ``limit`` elements and those that the slowest Subscriber has not consumed, and requests at most
+        ``prefetch`` elements ahead of it: the slowest Subscriber **slows** all. Without Subscribers, the source
+        continues and the history moves on.
 
-        No timer looks after ``seconds``: nobody is given what is too old, but it is let go of when the next element or
-        Subscriber comes, and the last element when another follows it.
+        Elements older than ``seconds`` are not replayed. No timer removes them: they are released when the next element
+        or Subscriber arrives, and the last element when another one follows it.
 
         Args:
-            limit: the most elements of the history, None for all.
-            seconds: how long an element belongs to the history, None for ever.
-            prefetch: how far the source may be ahead of the slowest Subscriber. Without a limit it means nothing.
-            scheduler: whose clock ``seconds`` goes by; the current one when None.
+            limit: the maximum number of replayed elements; None for no limit.
+            seconds: the maximum age of a replayed element; None for no limit.
+            prefetch: the maximum number of elements requested ahead of the slowest Subscriber. Ignored without a limit.
+            scheduler: the scheduler whose clock measures ``seconds``; None for the current one.
 
         Raises:
-            TypeError: an argument is not what it should be.
-            ValueError: the limit or the prefetch is less than 1, or the seconds are not positive and finite.
+            TypeError: an argument has the wrong type.
+            ValueError: ``limit`` or ``prefetch`` is less than 1, or ``seconds`` is not positive and finite.
 
         Examples:
             >>> import pyrs
@@ -144,25 +146,26 @@ class Sharing(Family[T_co]):
         prefetch: int = 256,
         scheduler: Scheduler | None = None,
     ) -> Stream[T_co]:
-        """Run the stream once, for the first Subscriber, and give later ones what it gave: ``replay().auto_connect()``.
+        """Run the stream once and replay it to every Subscriber.
 
             ---1---2---3---|
             cache()
             ---1---2---3---|
-                             123|    who came after the end
+                             123|    subscribed after completion
 
-        Demand and memory are those of ``replay``: without a limit it **grows**. It goes on when all have cancelled. An
-        error is kept as well: later Subscribers get it after the elements.
+        Same as ``replay().auto_connect()``: the first Subscriber starts it. Demand and memory are those of ``replay``:
+        without a limit memory **grows**. It continues when all Subscribers have cancelled. An error is replayed after
+        the elements.
 
         Args:
-            limit: the most elements kept, None for all.
-            seconds: how long an element is given to those who come, as by ``replay``; None for ever.
-            prefetch: how far the source may be ahead of the slowest Subscriber. Without a limit it means nothing.
-            scheduler: whose clock ``seconds`` goes by; the current one when None.
+            limit: the maximum number of replayed elements; None for no limit.
+            seconds: the maximum age of a replayed element; None for no limit.
+            prefetch: the maximum number of elements requested ahead of the slowest Subscriber. Ignored without a limit.
+            scheduler: the scheduler whose clock measures ``seconds``; None for the current one.
 
         Raises:
-            TypeError: an argument is not what it should be.
-            ValueError: the limit or the prefetch is less than 1, or the seconds are not positive and finite.
+            TypeError: an argument has the wrong type.
+            ValueError: ``limit`` or ``prefetch`` is less than 1, or ``seconds`` is not positive and finite.
 
         Examples:
             >>> import pyrs
@@ -195,6 +198,6 @@ class Sharing(Family[T_co]):
 
 
 def _connectable(shared: operators.sharing.Shared) -> ConnectableStream[T_co]:
-    from pyrs.stream.connectable import ConnectableStream  # which is a Stream, so neither module can come first
+    from pyrs.stream.connectable import ConnectableStream  # imports Stream, which inherits this module's class
 
     return ConnectableStream(shared)

@@ -14,25 +14,28 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class Single(Stream[T_co]):
-    """A stream of exactly one element, or an error: what ``first``, ``reduce``, ``count``, ``to_list`` ... return.
+    """A stream of exactly one element, or an error.
 
-    It is a Publisher as any other, and begins when it is subscribed to. For its element, ``await`` it on an asyncio
-    loop, or call ``block`` on a thread that may wait. Each await and each ``block`` runs the stream anew.
+    ``first``, ``reduce``, ``count``, ``to_list`` and others return it. It is a Publisher like any other and starts on
+    subscribe. To get the element, ``await`` the Single on an asyncio loop, or call ``block``. Each ``await`` and each
+    ``block`` subscribes again.
     """
 
     __slots__ = ()
 
     def block(self, timeout: float | None = None) -> T_co:
-        """Wait on the calling thread and return the element. A loop there would stand still: ``await`` on one.
+        """Block the calling thread until the element arrives, and return it.
+
+        On an asyncio loop, use ``await`` instead: ``block`` stalls the loop.
 
         Args:
-            timeout: the most seconds to wait, None for as long as it takes.
+            timeout: the maximum number of seconds to wait; None for no limit.
 
         Raises:
-            TimeoutError: there was no element in time. The stream was cancelled.
-            TypeError: timeout is no number.
-            ValueError: timeout is negative or not finite.
-            BaseException: what the stream failed with.
+            TimeoutError: no element arrived in time. The stream was cancelled.
+            TypeError: ``timeout`` is not a number.
+            ValueError: ``timeout`` is negative or not finite.
+            BaseException: the error of the stream.
 
         Examples:
             >>> import pyrs
@@ -42,7 +45,10 @@ class Single(Stream[T_co]):
         return operators.terminal.single(self.source, timeout)
 
     def __await__(self) -> Generator[Any, None, T_co]:
-        """Wait on the running asyncio loop and return the element; a cancelled task cancels the stream."""
+        """Wait on the running asyncio loop and return the element.
+
+        Cancelling the task cancels the stream.
+        """
         from pyrs.aio import iteration
 
         return iteration.single(self.source).__await__()

@@ -1,4 +1,4 @@
-"""Stream: all the families of operators in one, and the endings."""
+"""Stream: all operator families in one class, and the terminal operations."""
 
 from __future__ import annotations
 
@@ -55,16 +55,16 @@ class Stream(
     Backpressure[T_co],
     Sharing[T_co],
 ):
-    """A Publisher with operators; nothing happens until somebody subscribes.
+    """A Publisher with operators. Nothing runs before ``subscribe``.
 
     Args:
-        source: any Publisher. What it signals is passed on as it is; demand and cancels reach it unchanged.
+        source: any Publisher. Its signals, demand and cancels pass unchanged.
 
     Attributes:
         source: that Publisher.
 
-    None is not an element. It may pass between the synchronous stages of one chain (``map`` to ``filter``), but where
-    it would reach a Subscriber the stream fails with ``NullSignal``.
+    None is not an element. It may pass between the synchronous stages of one chain (``map`` to ``filter``), but the
+    stream fails with ``NullSignal`` instead of emitting it to a Subscriber.
     """
 
     __slots__ = ("source",)
@@ -77,19 +77,19 @@ class Stream(
         self.source: Publisher[T_co] = checked_publisher(source, "source")
 
     def __repr__(self) -> str:
-        source = getattr(self, "source", None)  # there is none where the __init__ of a subclass has failed
+        source = getattr(self, "source", None)  # missing if the __init__ of a subclass failed
         return super().__repr__() if source is None else repr(source)
 
-    if not TYPE_CHECKING:  # a checker knows by itself that a Stream is not iterable
+    if not TYPE_CHECKING:  # type checkers already reject iteration and indexing
 
         def __getitem__(self, place: object) -> object:
-            """Not there: it says what to do where Python comes to look, in ``for x in stream`` and ``stream[0]``."""
+            """Reject ``for x in stream`` and ``stream[0]``, and name the alternatives."""
             raise TypeError(
-                f"a {type(self).__name__} is neither iterable nor a sequence: for x in stream.to_iterable(), "
+                f"a {type(self).__name__} is neither iterable nor a sequence: use for x in stream.to_iterable(), "
                 "stream.collect(), stream.element_at(n), or async for on an asyncio loop"
             )
 
-    # Subscribing.
+    # Subscribing
 
     @overload
     def subscribe(self, subscriber: Subscriber[T_co] | AsyncSubscriber[T_co], /) -> None: ...
@@ -111,23 +111,23 @@ class Stream(
         on_complete: Callable[[], object] | None = None,
         request: int | None = None,
     ) -> Subscription | None:
-        """Start streaming, to a Subscriber or to callables.
+        """Subscribe a Subscriber, or callables, and start the stream.
 
         Args:
-            subscriber: receives ``on_subscribe`` and then what it requests. Its methods may be coroutine functions:
-                then they are awaited, one after the other, on the asyncio loop that runs where ``subscribe`` is called,
-                else on one in the background.
+            subscriber: receives ``on_subscribe``, then the elements it requests. Its methods may be coroutine
+                functions: they are awaited sequentially on the asyncio loop that is running at ``subscribe``, else on a
+                background loop.
             on_next: called with each element, in place of a Subscriber.
-            on_error: called with the error; an error without it is reported as dropped.
-            on_complete: called at the end.
-            request: how much the callables ask for at first; None means all there is.
+            on_error: called with the error; without it, an error is reported as dropped.
+            on_complete: called on completion.
+            request: the initial demand of the callables; None for unbounded.
 
         Returns:
-            With callables, the Subscription: to request more, or to cancel.
+            The Subscription if callables were given, to request more or to cancel; otherwise None.
 
         Raises:
-            NullSignal: there is neither a Subscriber nor a callable (1.9).
-            TypeError: there are both, or one of them is not what it should be.
+            NullSignal: neither a Subscriber nor a callable is given (§1.9).
+            TypeError: both are given, or an argument has the wrong type.
 
         Examples:
             >>> import pyrs
@@ -138,7 +138,7 @@ class Stream(
         given = on_next is not None or on_error is not None or on_complete is not None
         if subscriber is not None or not given:
             if given or request is not None:
-                raise TypeError("give a Subscriber or callables, not both; request goes with callables")
+                raise TypeError("subscribe: pass a Subscriber or callables, not both; request requires callables")
             plain = checked_subscriber(cast("Subscriber[T_co]", subscriber))
             signals = (plain.on_next, plain.on_subscribe, plain.on_error, plain.on_complete)
             if any(map(is_coroutine_function, signals)):
@@ -164,11 +164,11 @@ class Stream(
         return Stream(operator)
 
     def _folded(self, stage: Stage) -> Single[Any]:
-        from pyrs.stream.single import Single  # a Single is a Stream, so neither module can come first
+        from pyrs.stream.single import Single  # imports this module
 
         return Single(self._then(stage))
 
-    # Endings on the calling thread.
+    # Terminal operations on the calling thread
 
     @overload
     def for_each(  # type: ignore[overload-overlap]
@@ -179,23 +179,25 @@ class Stream(
     def for_each(
         self, action: Callable[[T_co], Any], *, timeout: float | None = None, concurrency: int | None = None
     ) -> Awaitable[None] | None:
-        """Call the action with each element and return when the stream completes; await it with a coroutine function.
+        """Call the action with each element and return when the stream completes.
 
-        With a plain function this blocks the calling thread and requests everything: the action itself is what holds a
-        synchronous source back. A loop that runs on that thread stands still. With a coroutine function it returns an
-        awaitable: elements are requested one by one, or ``concurrency`` ahead, as the action is done with them.
+        With a plain function this blocks the calling thread and requests unbounded demand; a synchronous source is
+        slowed by the action itself. An asyncio loop on that thread is stalled. With a coroutine function it returns an
+        awaitable, which requests elements one by one, or ``concurrency`` ahead, as the actions finish.
 
         Args:
-            action: called with one element after the other. What it raises cancels the stream and is raised here.
-            timeout: the most seconds to wait, None for as long as it takes. It cannot interrupt a source that runs on
-                this thread. Of a plain function only; around an ``await`` put ``asyncio.wait_for``.
-            concurrency: how many actions are awaited at a time, by default 1. Of a coroutine function only.
+            action: called with the elements, sequentially. If it raises, the stream is cancelled and the error is
+                raised here.
+            timeout: the maximum number of seconds to wait; None for no limit. It cannot interrupt a source that runs on
+                this thread. For a plain function only; use ``asyncio.wait_for`` around an ``await``.
+            concurrency: the maximum number of concurrent actions, by default 1. For a coroutine function only.
 
         Raises:
-            TimeoutError: the stream did not end in time. It was cancelled.
-            TypeError: timeout is no number, or the action is no coroutine function and returned a coroutine.
-            ValueError: timeout is negative or not finite.
-            BaseException: what the stream failed with.
+            TimeoutError: the stream did not terminate in time. It was cancelled.
+            TypeError: ``timeout`` is not a number, or the action returned a coroutine without being a coroutine
+                function.
+            ValueError: ``timeout`` is negative or not finite.
+            BaseException: the error of the stream.
 
         Examples:
             >>> import asyncio, pyrs
@@ -212,24 +214,29 @@ class Stream(
         """
         if is_coroutine_function(action):
             if timeout is not None:
-                raise TypeError("timeout goes with a plain function; put asyncio.wait_for around the await")
+                raise TypeError("for_each: timeout requires a plain function; use asyncio.wait_for around the await")
             from pyrs.aio import iteration
 
-            at_a_time = 1 if concurrency is None else checked_natural(concurrency, "concurrency", 1)
-            return iteration.for_each(self.source, action, at_a_time)
+            limit = 1 if concurrency is None else checked_natural(concurrency, "concurrency", 1)
+            return iteration.for_each(self.source, action, limit)
         if concurrency is not None:
-            raise TypeError("concurrency goes with a coroutine function, and action is none")
+            raise TypeError("for_each: concurrency requires a coroutine function as action")
         operators.terminal.for_each(self.source, checked_callable(action, "action"), timeout)
         return None
 
     def collect(self, *, timeout: float | None = None) -> list[T_co]:
-        """Return all the elements as a list. Requests everything, and grows with the stream.
+        """Block until the stream completes, and return all its elements as a list.
+
+        Requests unbounded demand; the list **grows** with the stream.
+
+        Args:
+            timeout: the maximum number of seconds to wait; None for no limit.
 
         Raises:
-            TimeoutError: the stream did not end in time. It was cancelled.
-            TypeError: timeout is no number.
-            ValueError: timeout is negative or not finite.
-            BaseException: what the stream failed with.
+            TimeoutError: the stream did not terminate in time. It was cancelled.
+            TypeError: ``timeout`` is not a number.
+            ValueError: ``timeout`` is negative or not finite.
+            BaseException: the error of the stream.
 
         Examples:
             >>> import pyrs
@@ -239,20 +246,21 @@ class Stream(
         return operators.terminal.collect(self.source, timeout)
 
     def to_iterable(self, *, prefetch: int = 256, timeout: float | None = None) -> Iterator[T_co]:
-        """Return an iterator of the elements. Closing it, or letting go of it, cancels the stream.
+        """Return an iterator over the elements, which blocks the thread that iterates.
 
-        A chain over an iterable is iterated on the calling thread: each ``next`` demands one element. Of any other
-        Publisher up to ``prefetch`` elements are requested ahead, and again when three quarters of them were used.
+        Closing or releasing the iterator cancels the stream. A chain over an iterable runs on the calling thread, and
+        each ``next`` requests one element. From any other Publisher up to ``prefetch`` elements are requested ahead,
+        and replenished at 75 %.
 
         Args:
-            prefetch: the most elements held; 1 demands each element as it is wanted.
-            timeout: the most seconds to wait for one element of another thread; None for as long as it takes.
+            prefetch: the maximum number of buffered elements; 1 requests each element when it is needed.
+            timeout: the maximum number of seconds to wait for an element of another thread; None for no limit.
 
         Raises:
-            TimeoutError: no element came in time. The stream was cancelled.
-            TypeError: timeout is no number.
-            ValueError: timeout is negative or not finite, or prefetch is less than 1.
-            BaseException: what the stream failed with.
+            TimeoutError: no element arrived in time. The stream was cancelled.
+            TypeError: ``timeout`` is not a number.
+            ValueError: ``timeout`` is negative or not finite, or ``prefetch`` is less than 1.
+            BaseException: the error of the stream.
 
         Examples:
             >>> import pyrs
@@ -263,24 +271,26 @@ class Stream(
         """
         return operators.terminal.to_iterable(self.source, checked_natural(prefetch, "prefetch", 1), timeout)
 
-    # Endings on an asyncio loop.
+    # Terminal operations on an asyncio loop
 
     def __aiter__(self) -> AsyncIterator[T_co]:
-        """Iterate on the running asyncio loop: an element is requested when the loop asks for it, and not before.
+        """Iterate on the running asyncio loop, and request one element per iteration.
 
-        An ``async for`` that is left early cancels the stream when Python finalises the iterator; ``iterate`` does so
-        at once, and requests ahead where that is wanted.
+        Leaving an ``async for`` early cancels the stream only when Python finalizes the iterator. ``iterate`` cancels
+        at once, and can request ahead.
         """
-        from pyrs.aio import iteration  # asyncio is a slow import, and most streams never see a loop
+        from pyrs.aio import iteration  # asyncio is a slow import that most streams do not need
 
         return iteration.elements(self.source, 1)
 
     def iterate(self, *, prefetch: int = 1) -> aclosing[AsyncGenerator[T_co, None]]:
-        """Return a context manager whose value is an asynchronous iterator; leaving the block cancels the stream.
+        """Return a context manager that yields an asynchronous iterator of the elements.
+
+        Leaving the block cancels the stream.
 
         Args:
-            prefetch: how many elements are requested ahead of the loop; again when three quarters of them were used.
-                More than 1 pays where elements come from other threads: the loop is woken once for a batch.
+            prefetch: the maximum number of elements requested ahead; replenished at 75 %. A value above 1 is faster if
+                elements arrive from other threads: the loop is woken once per batch.
 
         Examples:
             >>> import asyncio, pyrs

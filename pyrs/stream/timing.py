@@ -1,4 +1,4 @@
-"""The timing operators of a stream; what they do is in ``pyrs/operators/timing.py``."""
+"""Time-based operators of Stream, implemented in ``pyrs/operators``."""
 
 from __future__ import annotations
 
@@ -23,33 +23,33 @@ R = TypeVar("R")
 
 
 class Timing(Family[T_co]):
-    """Operators on time.
+    """Time-based operators.
 
-    Each takes a ``scheduler``: its clock counts, and signals that wait for a time come from it. Without one it is that
-    of ``with schedulers.use(...)`` around ``subscribe``, else the default pool. Durations are seconds or timedeltas. A
-    scheduler that is closed meanwhile fails the stream with ``SchedulerClosed`` when a timer is needed again.
+    Each accepts a ``scheduler``: its clock measures time, and delayed signals are emitted on it. The default is the
+    scheduler of ``with schedulers.use(...)`` around ``subscribe``, else the default pool. Durations are seconds or
+    timedeltas. If the scheduler is closed, the stream fails with ``SchedulerClosed`` when it next needs a timer.
     """
 
     __slots__ = ()
 
     def sample(self, seconds: Seconds, *, scheduler: Scheduler | None = None) -> Stream[T_co]:
-        """Let the latest element of each period pass: throttling by the last one.
+        """Emit the latest element of each period.
 
             --1-2----3-4-5--------6-|
             sample(5)
             -----2----5----------6|       a period without an element gives none
 
-        Requests everything and drops all but the latest element of a period: drops are its job, and no hook hears of
-        them. Without demand at the end of a period its element waits, until that of the next one takes its place. The
-        element that is held when the stream completes is the last one; an error waits for no demand, and drops it.
+        Requests unbounded demand and keeps one element; the other elements of a period are dropped without a report.
+        Without demand at the end of a period, its element waits until it is demanded or the next period's element
+        replaces it. On completion the kept element is emitted last; an error is emitted at once and discards it.
 
         Args:
-            seconds: the period. The first begins with ``subscribe``.
+            seconds: the period. The first one starts with ``subscribe``.
             scheduler: see ``Timing``.
 
         Raises:
-            TypeError: seconds is no duration, or the scheduler none.
-            ValueError: seconds is not finite and greater than 0.
+            TypeError: ``seconds`` is not a duration, or ``scheduler`` is not a Scheduler.
+            ValueError: ``seconds`` is not finite and greater than 0.
 
         Examples:
             >>> import pyrs
@@ -59,22 +59,21 @@ class Timing(Family[T_co]):
         return self._over(operators.timing.Sample(self.source, seconds, scheduler))
 
     def throttle(self, seconds: Seconds, *, scheduler: Scheduler | None = None) -> Stream[T_co]:
-        """Let an element pass, and then none for so long: throttling by the first one.
+        """Emit an element, then drop all elements for the given time.
 
             --1-2----3-4-5----6-|
             throttle(5)
             --1------3--------6-|
 
-        Counts what passes: one more is requested for each element that is dropped. Drops are its job, and no hook hears
-        of them. It only reads the clock: nothing waits, and nothing is late.
+        Requests one more element for each that is dropped. Drops are not reported. Buffers nothing and starts no timer.
 
         Args:
-            seconds: for so long nothing passes after an element did.
-            scheduler: whose clock counts; see ``Timing``.
+            seconds: the time after an emitted element during which elements are dropped.
+            scheduler: the scheduler whose clock is used; see ``Timing``.
 
         Raises:
-            TypeError: seconds is no duration, or the scheduler none.
-            ValueError: seconds is not finite and greater than 0.
+            TypeError: ``seconds`` is not a duration, or ``scheduler`` is not a Scheduler.
+            ValueError: ``seconds`` is not finite and greater than 0.
 
         Examples:
             >>> import pyrs
@@ -84,23 +83,23 @@ class Timing(Family[T_co]):
         return self._then(operators.timing.Throttle(seconds, scheduler))
 
     def debounce(self, seconds: Seconds, *, scheduler: Scheduler | None = None) -> Stream[T_co]:
-        """Let an element pass when no other has followed it for so long.
+        """Emit an element when no other element follows it within the given time.
 
             --1-2-3-----------4-----|
             debounce(5)
             -----------3-----------4|
 
-        Requests everything, and drops each element that another one follows too soon: drops are its job, and no hook
-        hears of them. Without demand an element whose time has come waits, until another one takes its place. The last
-        element passes when the stream completes; an error waits for no demand, and drops what was not signalled.
+        Requests unbounded demand and keeps one element. An element that another one follows too soon is dropped without
+        a report. Without demand, an element that is due waits until it is demanded or another one replaces it. On
+        completion the last element is emitted; an error is emitted at once and discards it.
 
         Args:
-            seconds: how long it has to be quiet.
+            seconds: the time without a further element.
             scheduler: see ``Timing``.
 
         Raises:
-            TypeError: seconds is no duration, or the scheduler none.
-            ValueError: seconds is not finite and greater than 0.
+            TypeError: ``seconds`` is not a duration, or ``scheduler`` is not a Scheduler.
+            ValueError: ``seconds`` is not finite and greater than 0.
 
         Examples:
             >>> import pyrs
@@ -110,23 +109,23 @@ class Timing(Family[T_co]):
         return self._over(operators.timing.Debounce(self.source, seconds, scheduler))
 
     def delay(self, seconds: Seconds, *, prefetch: int = 256, scheduler: Scheduler | None = None) -> Stream[T_co]:
-        """Shift every signal by so long: elements, the end, and an error, all in their order.
+        """Delay every signal: elements, completion and error, in order.
 
             --1-2---3|
             delay(4)
             ------1-2---3|
 
-        What was demanded is asked for and held until its time comes, ``prefetch`` elements at most: a source that gives
-        more than that in the time of the delay is slowed. Nothing is dropped.
+        Forwards demand, but requests and buffers at most ``prefetch`` elements: a source that emits more than that
+        during the delay is slowed. Drops nothing.
 
         Args:
-            seconds: by how much.
-            prefetch: the most elements that are held; more are asked for when three quarters were handed on.
-            scheduler: where the signals come from; see ``Timing``.
+            seconds: the delay.
+            prefetch: the maximum number of buffered elements; replenished at 75 %.
+            scheduler: the scheduler that emits the signals; see ``Timing``.
 
         Raises:
-            TypeError: seconds is no duration, or the scheduler none.
-            ValueError: seconds is negative or not finite, or prefetch less than 1.
+            TypeError: ``seconds`` is not a duration, or ``scheduler`` is not a Scheduler.
+            ValueError: ``seconds`` is negative or not finite, or ``prefetch`` is less than 1.
 
         Examples:
             >>> import pyrs
@@ -136,21 +135,21 @@ class Timing(Family[T_co]):
         return self._over(operators.timing.Delay(self.source, seconds, prefetch, scheduler))
 
     def delay_subscription(self, seconds: Seconds, *, scheduler: Scheduler | None = None) -> Stream[T_co]:
-        """Subscribe to what is before this operator so much later.
+        """Delay the subscription to the source.
 
             --1-2---3|               from when it is subscribed to
             delay_subscription(4)
             ------1-2---3|
 
-        Demand is kept until then, and handed on as it is. Nothing is held or dropped.
+        Demand is kept until then, and forwarded unchanged. Buffers and drops nothing.
 
         Args:
-            seconds: how long it waits.
-            scheduler: where it subscribes; see ``Timing``.
+            seconds: the delay.
+            scheduler: the scheduler that subscribes; see ``Timing``.
 
         Raises:
-            TypeError: seconds is no duration, or the scheduler none.
-            ValueError: seconds is negative or not finite.
+            TypeError: ``seconds`` is not a duration, or ``scheduler`` is not a Scheduler.
+            ValueError: ``seconds`` is negative or not finite.
 
         Examples:
             >>> import pyrs
@@ -167,7 +166,7 @@ class Timing(Family[T_co]):
         fallback: Publisher[R] | None = None,
         scheduler: Scheduler | None = None,
     ) -> Stream[T_co | R]:
-        """Fail, or go on with another stream, when the next element or the end does not come in time.
+        """Fail, or switch to a fallback, when the next signal does not arrive in time.
 
             --1-2-----------3---|
             timeout(5)
@@ -175,19 +174,20 @@ class Timing(Family[T_co]):
             timeout(5, fallback=letters)
             --1-2----a-b-|
 
-        Demand is handed on as it is, and nothing is held or dropped. Upstream is cancelled when the time is over. The
-        clock starts with ``subscribe``, and again when the Subscriber has dealt with an element; it runs whether or
-        not more is demanded, so a Subscriber that asks late may see a timeout. One timer serves all elements.
+        Forwards demand unchanged; buffers and drops nothing. A timeout cancels upstream. The clock starts with
+        ``subscribe``, and restarts when the Subscriber returns from ``on_next``. It runs whether or not there is
+        demand, so a Subscriber that requests late may cause a timeout.
 
         Args:
-            seconds: how long an element may take.
-            first: how long the first one may take; ``seconds`` when None.
-            fallback: subscribed to in place of the error, without a timeout, for what is still demanded.
+            seconds: the maximum time to the next signal.
+            first: the maximum time to the first signal; None for ``seconds``.
+            fallback: subscribed to instead of failing, without a timeout; receives the remaining demand.
             scheduler: see ``Timing``.
 
         Raises:
-            TypeError: seconds or first is no duration, the fallback no Publisher, or the scheduler none.
-            ValueError: seconds or first is not finite and greater than 0.
+            TypeError: ``seconds`` or ``first`` is not a duration, ``fallback`` is not a Publisher, or ``scheduler`` is
+                not a Scheduler.
+            ValueError: ``seconds`` or ``first`` is not finite and greater than 0.
 
         Examples:
             >>> import pyrs

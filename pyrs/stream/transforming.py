@@ -1,4 +1,4 @@
-"""The transforming operators of a stream; what they do is in ``pyrs/operators/transforming.py``."""
+"""Transforming operators of Stream, implemented in ``pyrs/operators``."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ R = TypeVar("R")
 
 
 class Transforming(Family[T_co]):
-    """Operators that change elements."""
+    """Operators that transform elements or signals."""
 
     __slots__ = ()
 
@@ -36,29 +36,30 @@ class Transforming(Family[T_co]):
     def map(
         self, function: Callable[[T_co], Any], *, concurrency: int | None = None, ordered: bool = True
     ) -> Stream[Any]:
-        """Change each element into what the function returns for it; a coroutine function is awaited.
+        """Apply the function to each element; a coroutine function is awaited.
 
             ---1---2---3---|
             map(str)
             --"1"-"2"-"3"--|
 
-        Demand goes through unchanged. What the function raises ends the stream with that error and cancels upstream;
-        StopIteration arrives as a RuntimeError where upstream is an iterable.
+        Forwards demand unchanged. If the function raises, upstream is cancelled and the stream fails with that error;
+        over an iterable, StopIteration becomes a RuntimeError.
 
-        A coroutine function (one made by ``async def``) is called on the asyncio loop that runs where somebody
-        subscribes, else on one in the background, for ``concurrency`` elements at a time. So many are requested ahead,
-        whatever the demand is, and no more than those are running or done and not yet demanded: the stream slows. The
-        Subscriber is signalled on the loop. A cancel cancels the tasks. A plain function that returns a coroutine, such
-        as a lambda around a coroutine function, fails the stream with a TypeError at the first element.
+        A coroutine function (``async def``) runs on the asyncio loop that is running at ``subscribe``, else on a
+        background loop, for up to ``concurrency`` elements at a time. ``concurrency`` elements are requested ahead,
+        whatever the demand is; a slow Subscriber slows the source. Signals are emitted on the loop, or on the
+        requesting thread if a result is ready. A cancel cancels the tasks. A plain function that returns a coroutine,
+        such as a lambda around a coroutine function, fails the stream with a TypeError at the first element.
 
         Args:
-            function: takes an element.
-            concurrency: how many elements are awaited at a time; of a coroutine function only, by default 1.
-            ordered: whether results come in the order of their elements; if not, as they are done.
+            function: called with each element.
+            concurrency: the maximum number of elements awaited at a time, by default 1. For a coroutine function only.
+            ordered: whether results are emitted in the order of their elements; if not, in the order of completion.
 
         Raises:
-            TypeError: the function cannot be called, or a concurrency was given and it is no coroutine function.
-            ValueError: the concurrency is less than 1.
+            TypeError: ``function`` is not callable, or ``concurrency`` or ``ordered`` is given and it is not a
+                coroutine function.
+            ValueError: ``concurrency`` is less than 1.
 
         Examples:
             >>> import pyrs
@@ -72,10 +73,10 @@ class Transforming(Family[T_co]):
         if is_coroutine_function(function):
             from pyrs.operators.coroutines import AsyncMap  # asyncio is a slow import
 
-            at_a_time = 1 if concurrency is None else checked_natural(concurrency, "concurrency", 1)
-            return self._over(AsyncMap(self.source, function, at_a_time, ordered))
+            limit = 1 if concurrency is None else checked_natural(concurrency, "concurrency", 1)
+            return self._over(AsyncMap(self.source, function, limit, ordered))
         if concurrency is not None or not ordered:
-            raise TypeError("concurrency and ordered go with a coroutine function, and function is none")
+            raise TypeError("map: concurrency and ordered require a coroutine function")
         return self._then(operators.transforming.Map(function))
 
     @overload
@@ -83,7 +84,7 @@ class Transforming(Family[T_co]):
     @overload
     def scan(self, function: Callable[[R, T_co], R], initial: R) -> Stream[R]: ...
     def scan(self, function: Callable[[Any, Any], Any], initial: Any = MISSING) -> Stream[Any]:
-        """Emit for each element what the function makes of all so far.
+        """Emit each intermediate result of a reduction.
 
             ---1---2---3---|
             scan(add)
@@ -93,18 +94,18 @@ class Transforming(Family[T_co]):
             scan(add, 10)
             10-11--13--16--|
 
-        Without an initial value the first element is the first value. With one, that is emitted before any element,
-        also if there is none, as in Reactor's ``scan`` and ``itertools.accumulate``. Demand goes through unchanged, but
-        for the initial value, which uses one. Holds the last value. What the function raises ends the stream with that
-        error and cancels upstream.
+        Without ``initial``, the first element is the first result. With ``initial``, that value is emitted before any
+        element, also for an empty stream, as in Reactor's ``scan`` and ``itertools.accumulate``. Forwards demand
+        unchanged, except that the initial value uses one unit of demand. Keeps the last result. If the function raises,
+        upstream is cancelled and the stream fails with that error.
 
         Args:
-            function: called with the value before and the element; returns the value for this element.
-            initial: the first value.
+            function: called with the previous result and the element; returns the next result.
+            initial: the first result.
 
         Raises:
-            TypeError: the function cannot be called.
-            NullSignal: the initial value is None.
+            TypeError: ``function`` is not callable.
+            NullSignal: ``initial`` is None.
 
         Examples:
             >>> import pyrs
@@ -117,20 +118,20 @@ class Transforming(Family[T_co]):
         return self._then(operators.transforming.Scan(function, initial))
 
     def with_index(self, start: int = 0) -> Stream[tuple[int, T_co]]:
-        """Pair each element with its number, as ``enumerate`` does.
+        """Pair each element with its index, like ``enumerate``.
 
             ---a------b------c------|
             with_index()
             ---(0,a)--(1,b)--(2,c)--|
 
-        Demand goes through unchanged. Nothing is held.
+        Forwards demand unchanged. Buffers nothing.
 
         Args:
-            start: the number of the first.
+            start: the index of the first element.
 
         Raises:
-            TypeError: it is not an integer.
-            ValueError: it is negative.
+            TypeError: ``start`` is not an integer.
+            ValueError: ``start`` is negative.
 
         Examples:
             >>> import pyrs
@@ -140,14 +141,14 @@ class Transforming(Family[T_co]):
         return self._then(operators.transforming.WithIndex(start))
 
     def materialize(self) -> Stream[Notification[T_co]]:
-        """Make an element of each signal: of elements, of the end, and of an error, after which the stream completes.
+        """Emit each signal as a ``pyrs.Notification``, then complete.
 
             ---1---2---X
             materialize()
             ---1---2---X|    (Notifications)
 
-        Demand goes through unchanged; the last notification waits until it is demanded. Only that one is held. For
-        ``pyrs.Notification`` see there.
+        Completion and error also become elements. Forwards demand unchanged; the last notification is buffered until it
+        is demanded.
 
         Examples:
             >>> import pyrs
@@ -157,14 +158,14 @@ class Transforming(Family[T_co]):
         return self._then(operators.transforming.Materialize())
 
     def dematerialize(self: Transforming[Notification[R]]) -> Stream[R]:
-        """Make the signals again of which ``materialize`` made elements, and cancel upstream at the end.
+        """Convert Notifications back to signals: the inverse of ``materialize``.
 
             ---1---2---X|    (Notifications)
             dematerialize()
             ---1---2---X
 
-        Demand goes through unchanged: the end comes with the demand after the last element. Nothing is held. An element
-        that is no Notification ends the stream with a TypeError.
+        A completion or error Notification cancels upstream. Forwards demand unchanged: that Notification uses one unit
+        of demand. Buffers nothing. An element that is not a Notification fails the stream with a TypeError.
 
         Examples:
             >>> import pyrs
@@ -178,20 +179,21 @@ class Transforming(Family[T_co]):
     @overload
     def transform(self, function: Callable[[Stream[T_co]], Publisher[R]]) -> Stream[R]: ...
     def transform(self, function: Callable[[Stream[T_co]], Publisher[Any]]) -> Stream[Any]:
-        """Apply an operator of your own: a function that makes a Publisher of this stream.
+        """Apply a function that builds a Publisher from this stream.
 
             ---1---2---3---|
             transform(lambda stream: stream.map(str).take(2))
             --"1"-"2"|
 
-        The function is called once, now, and not for each Subscriber; what it raises is raised here. Demand, and what
-        is held, are those of what it returns: a Stream as it is, or any other Publisher, which becomes one.
+        Use it for custom operators. The function is called once, immediately, and not per Subscriber; its exceptions
+        are raised here. Demand and buffering are those of the returned Publisher. A Stream is returned unchanged; any
+        other Publisher is wrapped in one.
 
         Args:
-            function: takes this stream and returns a Publisher.
+            function: receives this stream and returns a Publisher.
 
         Raises:
-            TypeError: the function cannot be called, or returned no Publisher.
+            TypeError: ``function`` is not callable, or did not return a Publisher.
 
         Examples:
             >>> import pyrs
@@ -200,7 +202,7 @@ class Transforming(Family[T_co]):
             >>> pyrs.just(1, 2, 6, 4).transform(average_of(2)).collect()
             [1.5, 5.0]
         """
-        from pyrs.stream.stream import Stream  # a Stream is of this family, so neither module can come first
+        from pyrs.stream.stream import Stream  # imports this module
 
-        made = checked_callable(function, "function")(cast("Stream[T_co]", self))
-        return made if isinstance(made, Stream) else Stream(checked_publisher(made, "what the function returns"))
+        result = checked_callable(function, "function")(cast("Stream[T_co]", self))
+        return result if isinstance(result, Stream) else Stream(checked_publisher(result, "the result of function"))

@@ -283,11 +283,11 @@ def test_shown_as_written() -> None:
 @pytest.mark.parametrize(
     ("wrong", "error", "message"),
     [
-        (lambda s: s.buffer(), TypeError, "buffer needs a count, or seconds, or both"),
+        (lambda s: s.buffer(), TypeError, "buffer requires count, seconds, or both"),
         (lambda s: s.buffer(0), ValueError, "count must be at least 1, not 0"),
         (lambda s: s.buffer("1"), TypeError, "count must be an integer, not str"),
         (lambda s: s.buffer(1, skip=0), ValueError, "skip must be at least 1, not 0"),
-        (lambda s: s.buffer(1, skip=1, seconds=1), TypeError, "skip goes with count alone"),
+        (lambda s: s.buffer(1, skip=1, seconds=1), TypeError, "skip cannot be combined with seconds"),
         (lambda s: s.buffer(seconds=0), ValueError, "seconds must be finite and greater than 0"),
         (lambda s: s.buffer(seconds="1"), TypeError, "seconds must be a number of seconds or a timedelta"),
         (lambda s: s.buffer(0, seconds=1), ValueError, "count must be at least 1, not 0"),

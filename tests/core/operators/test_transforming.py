@@ -295,7 +295,7 @@ class TestTransform:
 
         with pytest.raises(KeyError, match="broken"):
             pyrs.range(3).transform(broken)
-        with pytest.raises(TypeError, match="what the function returns must be a Publisher: list has no subscribe"):
+        with pytest.raises(TypeError, match="the result of function must be a Publisher: list has no subscribe"):
             pyrs.range(3).transform(lambda stream: [stream])  # type: ignore[arg-type,return-value]
         with pytest.raises(TypeError, match="function must be callable, not int"):
             pyrs.range(3).transform(3)  # type: ignore[call-overload]

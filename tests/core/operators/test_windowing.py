@@ -381,10 +381,10 @@ def test_nothing_is_kept_of_windows_that_were_read() -> None:
 @pytest.mark.parametrize(
     ("wrong", "error", "message"),
     [
-        (lambda s: s.window(), TypeError, "window needs a count, or seconds, or both"),
+        (lambda s: s.window(), TypeError, "window requires count, seconds, or both"),
         (lambda s: s.window(0), ValueError, "count must be at least 1, not 0"),
         (lambda s: s.window(1, skip=0), ValueError, "skip must be at least 1, not 0"),
-        (lambda s: s.window(1, skip=1, seconds=1), TypeError, "skip goes with count alone"),
+        (lambda s: s.window(1, skip=1, seconds=1), TypeError, "skip cannot be combined with seconds"),
         (lambda s: s.window(seconds=-1), ValueError, "seconds must be finite and greater than 0"),
         (lambda s: s.window(seconds=1, prefetch=0), ValueError, "prefetch must be at least 1, not 0"),
         (lambda s: s.window(seconds=1, scheduler=3), TypeError, "scheduler must be a Scheduler, not int"),
