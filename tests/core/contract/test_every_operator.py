@@ -186,7 +186,7 @@ WITHOUT_ELEMENTS = {"pyrs.never", "pyrs.empty", "pyrs.error", ".ignore_elements"
 """These streams emit no element."""
 
 HOT = {"pyrs.multicast", "pyrs.multicast_best_effort", "pyrs.multicast_all_or_nothing"}
-"""These streams emit only elements that are filled into their sinks."""
+"""These streams emit only elements that are pushed into their sinks."""
 
 every = pytest.mark.parametrize("name", sorted(CATALOGUE))
 emitting = pytest.mark.parametrize("name", sorted(set(CATALOGUE) - WITHOUT_ELEMENTS - HOT))

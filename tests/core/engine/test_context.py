@@ -1,4 +1,4 @@
-"""Context variables of whoever subscribed are seen in every callback, whichever thread calls."""
+"""Every callback runs in the subscriber's context (context variables), on whichever thread it is called."""
 
 # mypy: disable-error-code="func-returns-value"
 
@@ -33,7 +33,7 @@ def context() -> Context:
     return Context().run(make)
 
 
-def test_an_empty_context_is_none_and_costs_nothing() -> None:
+def test_empty_context_adds_no_wrapper() -> None:
     assert Context().run(capture) is None
     scheduler = schedulers.inline()
     assert bound(print, None) is print
@@ -42,23 +42,23 @@ def test_an_empty_context_is_none_and_costs_nothing() -> None:
     assert Context().run(in_context, subscriber) is subscriber
 
 
-def test_a_bound_task_sees_it_again_and_again_and_inside_itself(context: Context) -> None:
+def test_bound_task_sees_the_context_on_every_call_and_when_nested(context: Context) -> None:
     seen: list[str] = []
 
     def task() -> None:
         seen.append(variable.get())
         variable.set("changed")
         if len(seen) < 3:
-            again()
+            bound_task()
 
-    again = bound(task, context)
-    again()
-    again()
+    bound_task = bound(task, context)
+    bound_task()
+    bound_task()
     assert seen == ["mine"] * 4
     assert variable.get() == "nothing"
 
 
-def test_bound_tasks_run_at_the_same_time(context: Context) -> None:
+def test_bound_task_can_run_on_several_threads_concurrently(context: Context) -> None:
     barrier = threading.Barrier(3)
     seen: list[str] = []
     task = bound(lambda: (barrier.wait(DEADLINE), seen.append(variable.get())), context)
@@ -72,7 +72,7 @@ def test_bound_tasks_run_at_the_same_time(context: Context) -> None:
 
 
 @pytest.mark.parametrize("make", [schedulers.inline, schedulers.single, schedulers.pool, schedulers.default])
-def test_a_bound_executor_takes_it_to_the_scheduler_s_thread(
+def test_bound_executor_runs_tasks_in_the_context_on_the_scheduler(
     make: Callable[[], schedulers.Scheduler], context: Context
 ) -> None:
     execute = bound_executor(make(), context)
@@ -84,14 +84,14 @@ def test_a_bound_executor_takes_it_to_the_scheduler_s_thread(
         variable.set("changed")
         done.release()
 
-    # Whoever brings the task, here a thread that has another context, does not matter.
+    # The context of the submitting thread must not matter.
     threading.Thread(target=lambda: (variable.set("theirs"), execute(task), execute(task))).start()
     assert done.acquire(timeout=DEADLINE)
     assert done.acquire(timeout=DEADLINE)
     assert seen == ["mine", "mine"]
 
 
-def test_a_bound_executor_takes_it_to_a_loop(context: Context) -> None:
+def test_bound_executor_runs_tasks_in_the_context_on_a_loop(context: Context) -> None:
     async def main() -> list[str]:
         seen: list[str] = []
         done = asyncio.Event()
@@ -105,7 +105,7 @@ def test_a_bound_executor_takes_it_to_a_loop(context: Context) -> None:
     assert asyncio.run(main()) == ["mine"]
 
 
-def test_the_scheduler_of_use_is_carried_too() -> None:
+def test_context_contains_the_scheduler_set_by_use() -> None:
     seen: list[schedulers.Scheduler] = []
     done = threading.Event()
     with schedulers.use(schedulers.VirtualTime()) as time:
@@ -115,12 +115,12 @@ def test_the_scheduler_of_use_is_carried_too() -> None:
 
 
 class Recorder(pyrs.Subscriber[Any]):
-    """Notes each signal with what it sees in the variable; requests one element after the other."""
+    """Record each signal with the value of the context variable, and request elements one at a time."""
 
     def __init__(self) -> None:
         self.seen: list[tuple[str, str]] = []
         self.subscription: pyrs.Subscription | None = None
-        self.over = threading.Event()
+        self.terminated = threading.Event()
 
     def note(self, signal: str) -> None:
         self.seen.append((signal, variable.get()))
@@ -138,14 +138,14 @@ class Recorder(pyrs.Subscriber[Any]):
 
     def on_error(self, error: BaseException, /) -> None:
         self.note("on_error")
-        self.over.set()
+        self.terminated.set()
 
     def on_complete(self) -> None:
         self.note("on_complete")
-        self.over.set()
+        self.terminated.set()
 
 
-class Consumer(Recorder, IteratorConsumer[Any]):
+class ConsumingRecorder(Recorder, IteratorConsumer[Any]):
     steady_only = True
 
     def consume(self, iterator: Iterator[Any], limit: int) -> int:
@@ -162,33 +162,35 @@ class Consumer(Recorder, IteratorConsumer[Any]):
         return taken
 
 
-def subscribed(source: pyrs.Publisher[Any], subscriber: Recorder) -> None:
+def subscribe_in_context(source: pyrs.Publisher[Any], subscriber: Recorder) -> None:
     def subscribe() -> None:
         variable.set("mine")
         source.subscribe(in_context(subscriber))
 
     Context().run(subscribe)
-    assert subscriber.over.wait(DEADLINE)
+    assert subscriber.terminated.wait(DEADLINE)
 
 
-@pytest.mark.parametrize("far", [False, True])
-def test_each_signal_sees_it(far: bool, elsewhere: Callable[[pyrs.Publisher[Any]], pyrs.Stream[Any]]) -> None:
-    class Plain(pyrs.Publisher[int]):
+@pytest.mark.parametrize("other_thread", [False, True])
+def test_each_signal_sees_the_context(
+    other_thread: bool, elsewhere: Callable[[pyrs.Publisher[Any]], pyrs.Stream[Any]]
+) -> None:
+    class PlainPublisher(pyrs.Publisher[int]):
         def subscribe(self, subscriber: pyrs.Subscriber[int], /) -> None:
             pyrs.range(2).subscribe(subscriber)
 
-    source: pyrs.Publisher[int] = elsewhere(Plain()) if far else Plain()
+    source: pyrs.Publisher[int] = elsewhere(PlainPublisher()) if other_thread else PlainPublisher()
     subscriber = Recorder()
-    subscribed(source, subscriber)
+    subscribe_in_context(source, subscriber)
     assert subscriber.seen == [(signal, "mine") for signal in ("on_subscribe", "on_next 0", "on_next 1", "on_complete")]
     failed = Recorder()
-    subscribed(pyrs.error(ValueError()), failed)
+    subscribe_in_context(pyrs.error(ValueError()), failed)
     assert failed.seen[-1] == ("on_error", "mine")
 
 
-def test_signals_that_nest_can_each_enter() -> None:
-    class Nesting(pyrs.Publisher[int], pyrs.Subscription):
-        """Signals inside of request, as deep as asked: legal (3.3), if not nice."""
+def test_nested_signals_each_enter_the_context() -> None:
+    class RecursivePublisher(pyrs.Publisher[int], pyrs.Subscription):
+        """Signal inside request without a bound on recursion, which 3.3 allows up to a limit."""
 
         left = 3
 
@@ -206,14 +208,14 @@ def test_signals_that_nest_can_each_enter() -> None:
         def cancel(self) -> None: ...
 
     subscriber = Recorder()
-    publisher = Nesting()
-    subscribed(publisher, subscriber)
+    publisher = RecursivePublisher()
+    subscribe_in_context(publisher, subscriber)
     assert [signal for signal, _ in subscriber.seen] == ["on_subscribe", "on_next 2", "on_next 1", "on_complete"]
-    assert subscriber.subscription is publisher  # the one that came, not one of ours
+    assert subscriber.subscription is publisher  # not wrapped
 
 
-def test_the_seam_for_many_at_a_time_is_kept() -> None:
-    consumer = Consumer()
+def test_context_wrapper_keeps_the_iterator_consumer_interface() -> None:
+    consumer = ConsumingRecorder()
     wrapped = copy_context().run(lambda: (variable.set("mine"), in_context(consumer))[1])
     assert wrapped is not consumer
     assert isinstance(wrapped, IteratorConsumer)
@@ -223,26 +225,26 @@ def test_the_seam_for_many_at_a_time_is_kept() -> None:
     )
 
     functions: list[str] = []
-    subscriber = Consumer()
+    subscriber = ConsumingRecorder()
     subscriber.steady_only = False
-    subscribed(pyrs.range(2).map(lambda n: (functions.append(variable.get()), n)[1]), subscriber)
+    subscribe_in_context(pyrs.range(2).map(lambda n: (functions.append(variable.get()), n)[1]), subscriber)
     assert subscriber.seen[:3] == [("on_subscribe", "mine"), ("consume", "mine"), ("on_next 0", "changed")]
     assert subscriber.seen[-1] == ("on_complete", "mine")
-    assert functions[0] == "changed"  # inside of consume, so in its copy
+    assert functions[0] == "changed"  # runs inside consume, in the same copy of the context
 
 
-def test_what_the_subscriber_raises_goes_through() -> None:
-    class Raises(Recorder):
+def test_exception_of_the_subscriber_propagates() -> None:
+    class RaisingRecorder(Recorder):
         def on_next(self, element: Any, /) -> None:
             raise LookupError
 
-    wrapped = copy_context().run(lambda: (variable.set("mine"), in_context(Raises()))[1])
+    wrapped = copy_context().run(lambda: (variable.set("mine"), in_context(RaisingRecorder()))[1])
     with pytest.raises(LookupError):
         wrapped.on_next(1)
 
 
-class Elsewhere(pyrs.Publisher[int]):
-    """A stranger's Publisher that signals on a thread of its own, which knows no context."""
+class ForeignPublisher(pyrs.Publisher[int]):
+    """A foreign Publisher that signals on its own thread, with an empty context."""
 
     def subscribe(self, subscriber: pyrs.Subscriber[int], /) -> None:
         def signal() -> None:
@@ -254,22 +256,22 @@ class Elsewhere(pyrs.Publisher[int]):
 
 
 @pytest.mark.parametrize(
-    "through",
+    "apply",
     [
         lambda stream: stream,
         lambda stream: stream.filter(lambda n: True),
         lambda stream: stream.concat(pyrs.empty()),
         lambda stream: stream.merge(pyrs.empty()),
         lambda stream: stream.publish_on(pyrs.schedulers.default()),
-        lambda stream: pyrs.just(1).flat_map(lambda _: Elsewhere()),
+        lambda stream: pyrs.just(1).flat_map(lambda _: ForeignPublisher()),
     ],
     ids=["stream", "staged", "relay", "coordinator", "publish_on", "inner"],
 )
-def test_a_strangers_publisher_signals_in_the_context_of_whoever_subscribed(through: Any) -> None:
+def test_signals_of_a_foreign_publisher_run_in_the_subscribers_context(apply: Any) -> None:
     seen: list[str] = []
     token = variable.set("mine")
     try:
-        through(pyrs.Stream(Elsewhere())).map(lambda n: seen.append(variable.get()) or n).collect(timeout=DEADLINE)
+        apply(pyrs.Stream(ForeignPublisher())).map(lambda n: seen.append(variable.get()) or n).collect(timeout=DEADLINE)
     finally:
         variable.reset(token)
     assert seen == ["mine"] * 3
@@ -288,7 +290,7 @@ def test_a_strangers_publisher_signals_in_the_context_of_whoever_subscribed(thro
     ],
     ids=["range", "relay", "fold", "create", "timer", "buffer", "merge"],
 )
-def test_a_request_from_elsewhere_signals_in_the_context_of_whoever_subscribed(make: Any) -> None:
+def test_request_from_another_thread_signals_in_the_subscribers_context(make: Any) -> None:
     seen: list[str] = []
     ended = threading.Event()
     token = variable.set("mine")
@@ -307,7 +309,7 @@ def test_a_request_from_elsewhere_signals_in_the_context_of_whoever_subscribed(m
     assert set(seen) == {"mine"}
 
 
-def test_whoever_completes_a_future_elsewhere_signals_in_the_context_of_whoever_subscribed() -> None:
+def test_future_completed_on_another_thread_signals_in_the_subscribers_context() -> None:
     future: Future[int] = Future()
     seen: list[str] = []
     token = variable.set("mine")
@@ -332,7 +334,9 @@ def test_whoever_completes_a_future_elsewhere_signals_in_the_context_of_whoever_
     ],
     ids=["map", "merge", "concat", "delay_subscription", "retry"],
 )
-def test_the_answer_to_a_wrong_request_is_seen_in_it_too(build: Callable[[Any], pyrs.Stream[Any]]) -> None:
+def test_error_of_a_zero_request_is_signalled_in_the_subscribers_context(
+    build: Callable[[Any], pyrs.Stream[Any]],
+) -> None:
     seen: list[str] = []
     with schedulers.use(schedulers.VirtualTime()):
         subscription = Context().run(
@@ -341,5 +345,5 @@ def test_the_answer_to_a_wrong_request_is_seen_in_it_too(build: Callable[[Any], 
                 build(pyrs.never()).subscribe(request=0, on_error=lambda error: seen.append(variable.get())),
             )
         )[1]
-    Context().run(lambda: (variable.set("another's"), subscription.request(0)))
+    Context().run(lambda: (variable.set("other"), subscription.request(0)))
     assert seen == ["mine"]

@@ -1,4 +1,4 @@
-"""Where an error says it comes from: the operator or the source, and the line of user code that assembled it."""
+"""Error notes name the operator or source that failed and the line of user code that assembled it."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def fail(*_: object) -> NoReturn:
     raise KeyError("mine")
 
 
-class Fails:
+class FailingCallable:
     def __call__(self, element: object) -> NoReturn:
         raise KeyError("mine")
 
@@ -59,8 +59,8 @@ FUNCTIONS: dict[str, tuple[Callable[[Any], Any], str]] = {
     "method of a built-in": ("abc".index, "str.index"),
     "partial": (functools.partial(fail, 1), "functools.partial("),
     "partial of a built-in": (functools.partial(int, base=10), "functools.partial("),
-    "callable object": (Fails(), "<tests.core."),
-    "bound method": (Fails().method, "Fails.method"),
+    "callable object": (FailingCallable(), "<tests.core."),
+    "bound method": (FailingCallable().method, "FailingCallable.method"),
     "wrapped": (functools.lru_cache(fail), "fail"),
     "decorated": (functools.wraps(fail)(lambda element: fail()), "fail"),
 }
@@ -74,7 +74,7 @@ def wrap(request: pytest.FixtureRequest, hidden: Wrap, elsewhere: Wrap) -> Wrap:
 
 @pytest.mark.parametrize("kind", FUNCTIONS)
 @pytest.mark.parametrize("operator", ["map", "filter", "do_on_next"])
-def test_a_function_that_raises(kind: str, operator: str, wrap: Wrap) -> None:
+def test_note_names_operator_and_function(kind: str, operator: str, wrap: Wrap) -> None:
     function, name = FUNCTIONS[kind]
     stream = getattr(wrap(pyrs.just("x").map(lambda text: text)), operator)(function).map(lambda text: text)
     (note,) = notes_of(error_of(stream))
@@ -82,7 +82,7 @@ def test_a_function_that_raises(kind: str, operator: str, wrap: Wrap) -> None:
     assert note.endswith(f", assembled at {here(-3)}")
 
 
-def test_each_of_several_functions_is_told_from_the_others() -> None:
+def test_note_names_the_function_that_raised() -> None:
     def first(text: str) -> str:
         return text.upper() if text else fail()
 
@@ -95,19 +95,19 @@ def test_each_of_several_functions_is_told_from_the_others() -> None:
     assert notes_of(error_of(stream))[0].startswith("in map(first), assembled at")
 
 
-def test_what_is_written_in_c_leaves_a_choice() -> None:
+def test_note_lists_the_candidates_for_functions_in_c() -> None:
     line = here(1)
     stream = pyrs.just("x").map(str.strip).map(lambda text: text).map(int)
     assert notes_of(error_of(stream)) == [f"in one of map(str.strip) ({line}), map(int) ({line})"]
 
 
-def test_the_same_function_twice_leaves_a_choice() -> None:
+def test_note_lists_the_candidates_for_a_function_used_twice() -> None:
     stream: pyrs.Stream[Any] = pyrs.just("x").map(fail).map(fail)
     assert notes_of(error_of(stream)) == [f"in one of map(fail) ({here(-1)}), map(fail) ({here(-1)})"]
 
 
 class TestSources:
-    def test_a_generator(self) -> None:
+    def test_note_names_a_generator(self) -> None:
         def numbers() -> Iterator[int]:
             yield 1
             fail()
@@ -117,7 +117,7 @@ class TestSources:
         assert note.startswith("in from_iterable(<generator object")
         assert note.endswith(f"assembled at {here(-3)}")
 
-    def test_an_iterator_of_a_class_and_an_iterable_that_cannot_begin(self) -> None:
+    def test_note_names_an_iterator_and_an_iterable_that_fails_to_start(self) -> None:
         class Numbers:
             def __iter__(self) -> Iterator[int]:
                 return self
@@ -125,57 +125,57 @@ class TestSources:
             def __next__(self) -> int:
                 raise KeyError("mine")
 
-        class Refuses:
+        class FailingIterable:
             def __iter__(self) -> Iterator[int]:
                 raise KeyError("mine")
 
-        for each in (Numbers(), Refuses()):
+        for each in (Numbers(), FailingIterable()):
             (note,) = notes_of(error_of(pyrs.from_iterable(each).map(int)))
             assert note.startswith("in from_iterable(<tests.core.")
             assert note.endswith(f"assembled at {here(-2)}")
 
-    def test_an_iterator_in_c(self) -> None:
+    def test_note_names_an_iterator_in_c(self) -> None:
         (note,) = notes_of(error_of(pyrs.from_iterable(map(int, "1x")).map(lambda n: n)))
         assert note.startswith("in from_iterable(<map object")
 
-    def test_a_generator_that_a_function_in_c_may_have_called(self) -> None:
+    def test_note_names_a_function_in_c_instead_of_the_generator(self) -> None:
         def numbers() -> Iterator[str]:
             yield "x"
 
         (note,) = notes_of(error_of(pyrs.from_iterable(numbers()).map(int)))
         assert note.startswith("in map(int), ")
 
-    def test_on_the_calling_thread(self) -> None:
+    def test_note_and_checkpoint_in_to_iterable(self) -> None:
         with pytest.raises(ValueError, match="invalid") as caught:
             list(pyrs.just("x").map(int).checkpoint("numbers").to_iterable())
         notes = notes_of(caught.value)
         assert notes == [f"in map(int), assembled at {here(-2)}", f"passed checkpoint 'numbers' at {here(-2)}"]
 
 
-class TestOperatorsOfOtherKinds:
-    def test_a_coordinator_names_itself(self) -> None:
+class TestOperatorKinds:
+    def test_zip_names_itself(self) -> None:
         (note,) = notes_of(error_of(pyrs.just(1).zip(pyrs.just(2), combine=fail)))
         assert note.startswith("in zip(")
         assert note.endswith(f"assembled at {here(-2)}")
 
-    def test_a_relay_names_itself(self) -> None:
+    def test_repeat_names_itself(self) -> None:
         (note,) = notes_of(error_of(pyrs.just(1).repeat(until=fail)))
         assert note == f"in repeat(until=fail), assembled at {here(-1)}"
 
-    def test_an_error_from_upstream_is_not_theirs(self) -> None:
+    def test_combining_operators_do_not_claim_upstream_errors(self) -> None:
         failing = pyrs.just("x").map(int)
         for stream in (failing.merge(pyrs.never()), failing.concat(pyrs.never()), failing.retry(0)):
             assert [note.partition(",")[0] for note in notes_of(error_of(stream))] == ["in map(int)"]
 
-    def test_inner_streams(self) -> None:
-        """The operator in the inner stream is named; the outer one only for what its own function raises."""
+    def test_flat_map_names_the_failing_operator(self) -> None:
+        """The operator of the inner stream is named; flat_map itself only if its own function raises."""
         (note,) = notes_of(error_of(pyrs.just("x").flat_map(lambda text: pyrs.just(text).map(int))))
         assert note == f"in map(int), assembled at {here(-1)}"
         (note,) = notes_of(error_of(pyrs.just("x").flat_map(fail)))
         assert note.startswith("in flat_map(fail")
         assert note.endswith(f"assembled at {here(-2)}")
 
-    def test_a_fold(self) -> None:
+    def test_reduce_names_itself(self) -> None:
         notes = notes_of(error_of(pyrs.just(1, 2).reduce(fail)))
         assert len(notes) == 1
         assert notes[0].startswith("in reduce(fail")
@@ -188,7 +188,7 @@ class TestOperatorsOfOtherKinds:
             "reduce", "scan", "skip_while", "switch_map", "take_while", "to_dict",
         ],
     )  # fmt: skip
-    def test_every_operator_names_itself_once(self, operator: str, hide: bool, hidden: Wrap) -> None:
+    def test_operator_names_itself_once(self, operator: str, hide: bool, hidden: Wrap) -> None:
         source = hidden(pyrs.just(1, 2, 3)) if hide else pyrs.just(1, 2, 3)
         (note,) = notes_of(error_of(getattr(source, operator)(fail)))
         assert note.startswith(f"in {operator}(")
@@ -203,12 +203,12 @@ class TestOperatorsOfOtherKinds:
             ("from_callable", lambda: pyrs.from_callable(fail)),
         ],
     )
-    def test_every_source_names_itself_once(self, name: str, make: Callable[[], pyrs.Stream[Any]]) -> None:
+    def test_source_names_itself_once(self, name: str, make: Callable[[], pyrs.Stream[Any]]) -> None:
         (note,) = notes_of(error_of(make()))
         assert note.startswith(f"in {name}(")
         assert __file__ in note
 
-    def test_a_source_in_an_inner_stream(self) -> None:
+    def test_note_names_the_source_of_an_inner_stream(self) -> None:
         def numbers() -> Iterator[int]:
             yield 1
             fail()
@@ -219,35 +219,35 @@ class TestOperatorsOfOtherKinds:
 
 
 class TestCheckpoint:
-    def test_marks_errors_of_any_upstream(self, wrap: Wrap) -> None:
+    def test_checkpoint_marks_errors_of_any_upstream(self, wrap: Wrap) -> None:
         stream = wrap(pyrs.just("x").map(int)).checkpoint("orders").filter(lambda n: n).checkpoint()
         assert notes_of(error_of(stream))[1:] == [
             f"passed checkpoint 'orders' at {here(-2)}",
             f"passed a checkpoint at {here(-3)}",
         ]
 
-    def test_marks_a_foreign_error(self) -> None:
+    def test_checkpoint_marks_errors_of_a_foreign_publisher(self) -> None:
         source: TestPublisher[int] = TestPublisher()
         subscriber: TestSubscriber[int] = TestSubscriber(1)
         source.stream().checkpoint("orders").subscribe(subscriber)
         source.error(OSError())
         assert notes_of(subscriber.await_error()) == [f"passed checkpoint 'orders' at {here(-2)}"]
 
-    def test_only_what_passed_is_marked(self, wrap: Wrap) -> None:
-        stream: pyrs.Stream[Any] = wrap(pyrs.just("x")).checkpoint("before").map(fail).checkpoint("behind")
+    def test_checkpoint_marks_only_errors_that_pass_it(self, wrap: Wrap) -> None:
+        stream: pyrs.Stream[Any] = wrap(pyrs.just("x")).checkpoint("before").map(fail).checkpoint("after")
         assert [note.partition(" at ")[0] for note in notes_of(error_of(stream))] == [
             "in map(fail), assembled",
-            "passed checkpoint 'behind'",
+            "passed checkpoint 'after'",
         ]
 
-    def test_the_error_that_another_replaced_is_not_marked_behind(self, hidden: Wrap) -> None:
+    def test_checkpoint_after_on_error_map_marks_the_new_error_only(self, hidden: Wrap) -> None:
         failure, other = OSError(), KeyError()
         stream = pyrs.error(failure).checkpoint("a").on_error_map(lambda error: other).checkpoint("b")
         assert error_of(stream) is other
         assert [note.partition(" at ")[0] for note in notes_of(failure)] == ["passed checkpoint 'a'"]
         assert [note.partition(" at ")[0] for note in notes_of(other)][-1] == "passed checkpoint 'b'"
 
-    def test_is_out_of_the_way_of_elements(self) -> None:
+    def test_checkpoint_adds_no_frame_to_on_next(self) -> None:
         whole = pyrs.range(3).checkpoint("a")
         assert whole.collect() == [0, 1, 2]
         frames: list[int] = []
@@ -263,7 +263,7 @@ class TestCheckpoint:
 
 
 class TestNotes:
-    def test_a_retried_error_has_each_once(self) -> None:
+    def test_retried_error_has_each_note_once(self) -> None:
         failure = KeyError("always the same")
 
         def function(element: object) -> NoReturn:
@@ -276,7 +276,7 @@ class TestNotes:
             "after 21 attempts in retry(20)",
         ]
 
-    def test_the_same_error_in_two_streams_has_both(self) -> None:
+    def test_error_shared_by_two_streams_has_the_notes_of_both(self) -> None:
         failure = KeyError("shared")
 
         def function(element: object) -> NoReturn:
@@ -288,13 +288,13 @@ class TestNotes:
             f"in filter(function), assembled at {here(-2)}",
         ]
 
-    def test_one_that_is_kept_for_ever_does_not_grow(self) -> None:
+    def test_number_of_notes_is_bounded(self) -> None:
         failure = KeyError("kept")
         for number in range(1_000):
             error_of(pyrs.error(failure).checkpoint(str(number)))
         assert len(notes_of(failure)) == 32
 
-    def test_a_frozen_error(self) -> None:
+    def test_frozen_dataclass_error_receives_a_note(self) -> None:
         @dataclasses.dataclass(frozen=True)
         class Frozen(Exception):
             code: int
@@ -307,26 +307,26 @@ class TestNotes:
         assert error.code == 7
         assert notes_of(error) == [f"in map(function), assembled at {here(-3)}"]
 
-    def test_an_error_with_slots_and_one_with_notes_of_its_own(self) -> None:
+    def test_errors_that_reject_notes_pass_unchanged(self) -> None:
         class Slots(Exception):
             __slots__ = ("code",)
 
         class Odd(Exception):
             __notes__ = 3
 
-        class Refuses(Exception):
+        class RejectsNotes(Exception):
             @property
             def __notes__(self) -> NoReturn:
                 raise RuntimeError("no")
 
-        for kind in (Slots, Odd, Refuses):
+        for kind in (Slots, Odd, RejectsNotes):
 
             def function(element: int, kind: type[Exception] = kind) -> NoReturn:
                 raise kind
 
             assert isinstance(error_of(pyrs.just(7).map(function)), kind)
 
-    def test_notes_that_were_there_stay(self) -> None:
+    def test_add_note_keeps_existing_notes_and_adds_no_duplicate(self) -> None:
         error = KeyError("mine")
         add_note(error, "first")
         add_note(error, "second")
@@ -334,19 +334,19 @@ class TestNotes:
         assert notes_of(error) == ["first", "second"]
 
     @pytest.mark.skipif(sys.version_info < (3, 11), reason="3.10 keeps notes but does not print them")
-    def test_they_are_printed_below_the_traceback(self) -> None:
+    def test_notes_are_printed_below_the_traceback(self) -> None:
         lines = "".join(traceback.format_exception(error_of(pyrs.just("x").map(int)))).splitlines()
         assert lines[-2:] == [
             "ValueError: invalid literal for int() with base 10: 'x'",
             f"in map(int), assembled at {here(-3)}",
         ]
 
-    def test_none_is_blamed_on_where_it_came_out(self, wrap: Wrap) -> None:
+    def test_null_signal_names_the_operator_that_returned_none(self, wrap: Wrap) -> None:
         error = error_of(wrap(pyrs.just(1)).map(lambda n: None))
         assert isinstance(error, pyrs.NullSignal)
         assert notes_of(error) == [f"in map(<lambda>), assembled at {here(-2)}"]
 
-    def test_a_false_end_is_blamed_too(self) -> None:
+    def test_stop_iteration_names_the_operator_that_raised_it(self) -> None:
         def function(element: int) -> NoReturn:
             raise StopIteration
 
@@ -356,7 +356,7 @@ class TestNotes:
 
 
 class TestSites:
-    def test_in_a_loop_a_comprehension_and_a_function_that_builds(self) -> None:
+    def test_site_in_a_loop_a_comprehension_and_a_function(self) -> None:
         stream: pyrs.Stream[Any] = pyrs.just("x")
         for function in (str, fail):
             stream = stream.map(function)
@@ -370,8 +370,8 @@ class TestSites:
 
         assert notes_of(error_of(build())) == [f"in map(fail), assembled at {here(-2)}"]
 
-    def test_in_a_library(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        """The line is the one that called the operator, whoever's it is."""
+    def test_site_in_a_library(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """The site is the line that called the operator, also in third-party code."""
         library = tmp_path / "some_library.py"
         library.write_text("def numbers(stream):\n    return stream.map(int)\n", encoding="utf-8")
         monkeypatch.syspath_prepend(tmp_path)
@@ -380,7 +380,7 @@ class TestSites:
         error = error_of(some_library.numbers(pyrs.just("x")))
         assert notes_of(error) == [f"in map(int), assembled at {library}:2"]
 
-    def test_at_module_level(self, tmp_path: Path) -> None:
+    def test_site_at_module_level(self, tmp_path: Path) -> None:
         script = tmp_path / "script.py"
         script.write_text("import pyrs\n\npyrs.just('x').map(\n    int\n).collect()\n", encoding="utf-8")
         done = subprocess.run(
@@ -391,7 +391,7 @@ class TestSites:
         if sys.version_info >= (3, 11):
             assert f"in map(int), assembled at {script}:3" in done.stderr
 
-    def test_where_there_is_no_user_code(self) -> None:
+    def test_site_without_user_code_is_the_nearest_caller(self) -> None:
         assert assembly_site() is not None
         code = compile("site = assembly_site()", pyrs.__file__, "exec")
         names: dict[str, Any] = {"assembly_site": assembly_site}
@@ -400,8 +400,8 @@ class TestSites:
 
 
 class TestHooks:
-    def test_what_is_dropped_reaches_a_user_who_set_nothing_up(self) -> None:
-        """Logging's last resort prints warnings and errors on stderr."""
+    def test_drops_are_printed_without_logging_configuration(self) -> None:
+        """The last-resort handler of ``logging`` prints warnings and errors on stderr."""
         program = (
             "import pyrs\n"
             "from pyrs._core import hooks\n"
@@ -418,7 +418,7 @@ class TestHooks:
         if sys.version_info >= (3, 11):
             assert "in map(int), assembled at <string>:3" in done.stderr
 
-    def test_importing_logging_waits_until_something_is_dropped(self) -> None:
+    def test_logging_is_imported_only_on_a_drop(self) -> None:
         program = "import sys, pyrs; pyrs.range(3).map(str).collect(); print('logging' in sys.modules)"
         done = subprocess.run(
             [sys.executable, "-S", "-c", program], capture_output=True, text=True, timeout=100, check=False, cwd=ROOT
@@ -432,7 +432,7 @@ EXAMPLES = EXAMPLE.findall((ROOT / "docs" / "debugging.md").read_text(encoding="
 
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="3.10 keeps notes but does not print them")
 @pytest.mark.parametrize("number", range(len(EXAMPLES)))
-def test_the_page_shows_what_is_printed(number: int, tmp_path: Path) -> None:
+def test_example_on_the_debugging_page_prints_the_shown_output(number: int, tmp_path: Path) -> None:
     program, expected = EXAMPLES[number]
     script = tmp_path / "orders.py"
     script.write_text(program, encoding="utf-8")
@@ -448,12 +448,12 @@ def test_the_page_shows_what_is_printed(number: int, tmp_path: Path) -> None:
     assert printed.endswith(expected)
 
 
-def test_the_page_has_its_examples() -> None:
+def test_debugging_page_has_six_examples() -> None:
     assert len(EXAMPLES) == 6
 
 
-def test_assembly_is_quick() -> None:
-    """A look at a few frames, and not at the source: far from what would be felt where streams are built often."""
+def test_assembly_site_runs_few_lines() -> None:
+    """Finding the site inspects a few frames and reads no source, so that frequent assembly stays cheap."""
     steps: list[str] = []
 
     def follow(frame: object, event: str, argument: object) -> Any:
@@ -461,7 +461,7 @@ def test_assembly_is_quick() -> None:
         return follow
 
     before = sys.gettrace()
-    with uncollected():  # the steps of finalizers are no part of it
+    with uncollected():  # finalizers would add steps
         sys.settrace(follow)
         try:
             site = assembly_site()
@@ -471,26 +471,26 @@ def test_assembly_is_quick() -> None:
     assert len(steps) < 20
 
 
-class TestSourcesThatPassAnErrorOn:
-    """It did not arise here, but who reads it wants to know by which stream it came."""
+class TestSourcesThatForwardAnError:
+    """The error did not arise in the source, but its note names the stream that delivered it."""
 
-    def test_a_future(self) -> None:
+    def test_note_names_from_future(self) -> None:
         future: Future[int] = Future()
         future.set_exception(ValueError("planned"))
         (note,) = notes_of(error_of(pyrs.from_future(future)))
         assert note.startswith("in from_future(<Future at ") and note.endswith(f"assembled at {here(-1)}")
 
-    def test_what_create_was_told(self) -> None:
-        (note,) = notes_of(error_of(pyrs.create(fail_by)))
-        assert note == f"in create(fail_by, overflow='buffer'), assembled at {here(-1)}"
+    def test_note_names_create(self) -> None:
+        (note,) = notes_of(error_of(pyrs.create(push_error)))
+        assert note == f"in create(push_error, overflow='buffer'), assembled at {here(-1)}"
 
-    def test_each_subscriber_finds_one_note(self) -> None:
+    def test_shared_error_has_one_note_for_all_subscribers(self) -> None:
         error = ValueError("planned")
         stream = pyrs.create(lambda emitter: emitter.error(error))
         assert [len(notes_of(error_of(stream))) for _ in range(3)] == [1, 1, 1]
 
 
-def fail_by(emitter: pyrs.Emitter[int]) -> None:
+def push_error(emitter: pyrs.Emitter[int]) -> None:
     emitter.error(ValueError("planned"))
 
 
@@ -511,9 +511,7 @@ class TestRepr:
             ),
         ],
     )
-    def test_a_subscription_says_whether_it_is_live_and_what_is_demanded(
-        self, stream: pyrs.Stream[Any], live: str
-    ) -> None:
+    def test_repr_of_a_subscription_shows_state_and_demand(self, stream: pyrs.Stream[Any], live: str) -> None:
         subscription = stream.subscribe(on_next=lambda n: None, request=3)
         assert repr(subscription) == live
         subscription.request(pyrs.UNBOUNDED)
@@ -521,11 +519,11 @@ class TestRepr:
         subscription.cancel()
         assert repr(subscription) == "<CallbackSubscriber: over>"
 
-    def test_a_task_that_was_scheduled(self) -> None:
+    def test_repr_of_a_scheduled_task(self) -> None:
         task = schedulers.single().schedule(print, 1000)
         assert repr(task) == "<Delayed print>"
         task.cancel()
         assert repr(task) == "<Delayed over>"
 
-    def test_a_stream_whose_init_has_failed_can_be_looked_at(self) -> None:
+    def test_repr_of_an_uninitialized_stream(self) -> None:
         assert repr(pyrs.Stream.__new__(pyrs.Stream)).startswith("<pyrs.stream.stream.Stream object at ")

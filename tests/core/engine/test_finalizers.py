@@ -1,7 +1,7 @@
-"""A finalizer that cancels or requests, run by the collector while its own thread holds a lock: no deadlock.
+"""A finalizer that cancels or requests while its thread holds a lock causes no deadlock.
 
-The collector runs wherever something is allocated, and a handler of signals wherever a function is called. Here every
-lock of the library's stands for that: whoever takes it finds a finalizer run before the next line.
+The garbage collector may run at any allocation, and a signal handler at any call. These tests replace every lock of the
+library by one that runs a finalizer right after it is acquired.
 """
 
 from __future__ import annotations
@@ -28,26 +28,26 @@ MAKERS = {"Lock": threading.Lock, "RLock": threading.RLock}
 
 
 class Collector:
-    """Runs a finalizer when a lock was taken for the so-manieth time, on the thread that took it."""
+    """Run a finalizer at the nth acquisition of a lock, on the thread that acquired it."""
 
     def __init__(self) -> None:
         self.at = -1
-        self.taken = 0
+        self.acquired = 0
         self.finalizer: Callable[[], object] | None = None
-        self.stuck: list[str] = []
+        self.deadlocks: list[str] = []
 
     def arm(self, at: int, finalizer: Callable[[], object] | None) -> None:
-        self.taken, self.at, self.finalizer = 0, at, finalizer
+        self.acquired, self.at, self.finalizer = 0, at, finalizer
 
-    def strike(self) -> None:
-        number, self.taken = self.taken, self.taken + 1
-        finalizer = self.finalizer  # looked at once: the test may disarm it while another thread is here
+    def lock_acquired(self) -> None:
+        number, self.acquired = self.acquired, self.acquired + 1
+        finalizer = self.finalizer  # read once: the test may disarm it while another thread is here
         if number == self.at and finalizer is not None:
             finalizer()
 
 
-class Struck:
-    """A lock whose holder finds the collector run."""
+class FinalizingLock:
+    """A lock that runs the armed finalizer after it is acquired."""
 
     def __init__(self, lock: Any, collector: Collector) -> None:
         self.lock = lock
@@ -55,13 +55,13 @@ class Struck:
 
     def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
         if not blocking or timeout >= 0:
-            taken: bool = self.lock.acquire(blocking, timeout)
-            return taken
+            acquired: bool = self.lock.acquire(blocking, timeout)
+            return acquired
         if not self.lock.acquire(timeout=DEADLINE):
             caller = sys._getframe(2)
-            self.collector.stuck.append(f"{caller.f_code.co_filename}:{caller.f_lineno}")
+            self.collector.deadlocks.append(f"{caller.f_code.co_filename}:{caller.f_lineno}")
             raise RuntimeError("a deadlock")
-        self.collector.strike()
+        self.collector.lock_acquired()
         return True
 
     def release(self) -> None:
@@ -82,20 +82,20 @@ def collector(monkeypatch: pytest.MonkeyPatch) -> Iterator[Collector]:
             module = import_module(found.name)
             for maker, make in MAKERS.items():
                 if getattr(module, maker, None) is make:
-                    monkeypatch.setattr(module, maker, lambda make=make: Struck(make(), collector))
+                    monkeypatch.setattr(module, maker, lambda make=make: FinalizingLock(make(), collector))
     yield collector
     collector.arm(-1, None)
-    assert collector.stuck == []
+    assert collector.deadlocks == []
 
 
 @pytest.fixture(autouse=True)
-def whatever_is_dropped(dropped: Any) -> Any:
+def ignore_dropped_errors(dropped: Any) -> Any:
     yield
     dropped.take()
 
 
 @every
-def test_a_finalizer_cancels_or_requests_under_any_lock(name: str, collector: Collector) -> None:
+def test_finalizer_under_any_lock_can_cancel_and_request(name: str, collector: Collector) -> None:
     finalizers: list[Callable[[TestSubscriber[Any]], object]] = [
         lambda subscriber: subscriber.cancel(),
         lambda subscriber: subscriber.request(1),
@@ -116,16 +116,16 @@ def test_a_finalizer_cancels_or_requests_under_any_lock(name: str, collector: Co
             subscriber.request(2)
             subscriber.request(-1)
             subscriber.cancel()
-            taken = collector.taken
+            acquired = collector.acquired
             collector.arm(-1, None)
             subscriber.assert_rules()
-            if taken <= at:
+            if acquired <= at:
                 break
 
 
-def test_the_collector_itself_strikes() -> None:
+def test_garbage_collector_can_cancel_and_request_at_any_allocation() -> None:
     class Canceller:
-        """Is let go of by the collector alone, for it holds itself."""
+        """Reference itself, so that only the garbage collector can free it."""
 
         def __init__(self, subscription: pyrs.Subscription) -> None:
             self.itself = self
@@ -155,65 +155,65 @@ def test_the_collector_itself_strikes() -> None:
         gc.set_threshold(*before)
 
 
-# What is let go of, and who is called, under no lock.
+# Elements are released, and schedulers called, with no lock held.
 
 
-def kept_by(sink: Any, free: list[bool]) -> Element:
-    """An element that notes whether the sink's lock is free when it is let go of."""
+def element_for(sink: Any, free: list[bool]) -> Element:
+    """Return an element that records whether the sink's lock is free when it is released."""
     lock = sink._lock
     return Element(lambda: free.append(is_free(lock)))
 
 
-def test_a_history_lets_go_of_its_elements_under_no_lock() -> None:
+def test_replay_history_releases_elements_with_no_lock_held() -> None:
     free: list[bool] = []
     sink = sinks.replay(1)
-    sink.emit(kept_by(sink, free))
+    sink.emit(element_for(sink, free))
     sink.emit(1)
     assert free == [True]
     time = VirtualTime()
     sink = sinks.replay(seconds=1.0, scheduler=time)
-    sink.emit(kept_by(sink, free))
+    sink.emit(element_for(sink, free))
     sink.emit(1)
     time.advance_by(2.0)
     sink.stream.subscribe(TestSubscriber(0))
     assert free == [True, True]
 
 
-def test_what_one_alone_held_is_let_go_of_under_no_lock() -> None:
+def test_cancel_releases_buffered_elements_with_no_lock_held() -> None:
     free: list[bool] = []
     sink = sinks.replay(1)
     slow: TestSubscriber[Any] = TestSubscriber(0)
     sink.stream.subscribe(slow)
-    sink.emit(kept_by(sink, free))
+    sink.emit(element_for(sink, free))
     sink.emit(1)
     assert free == []
     slow.cancel()
     assert free == [True]
 
 
-def test_what_has_to_make_room_is_let_go_of_under_no_lock(dropped: Any) -> None:
+def test_drop_oldest_releases_elements_with_no_lock_held(dropped: Any) -> None:
     free: list[bool] = []
     sink = sinks.unicast(1, "drop_oldest")
-    sink.emit(kept_by(sink, free))
+    sink.emit(element_for(sink, free))
     sink.emit(1)
     assert free == [True]
     assert (dropped.elements, sink.dropped) == (1, 1)
 
 
-def test_a_shared_stream_calls_its_scheduler_under_no_lock() -> None:
+def test_ref_count_calls_its_scheduler_with_no_lock_held() -> None:
     scheduler = Watching()
     source: TestPublisher[int] = TestPublisher()
     shared: Any = source.stream().publish().ref_count(1, seconds=1.0, scheduler=scheduler)
     scheduler.lock = shared.source._lock
 
-    def visit() -> None:
+    def subscribe_and_cancel() -> None:
         subscriber: TestSubscriber[int] = TestSubscriber(1)
         shared.subscribe(subscriber)
         subscriber.cancel()
 
-    visit()
+    subscribe_and_cancel()
     scheduler.time.advance_by(0.6)
-    visit()  # in time: one timer is cancelled, and another one armed
+    subscribe_and_cancel()  # within the grace period: the timer is cancelled and a new one armed
     assert scheduler.free == [True, True, True]
     scheduler.time.advance_by(0.6)
     source.assert_not_cancelled()
@@ -222,94 +222,94 @@ def test_a_shared_stream_calls_its_scheduler_under_no_lock() -> None:
     assert scheduler.time.pending == 0
 
 
-def test_somebody_comes_and_goes_while_the_timer_of_a_shared_stream_is_being_set() -> None:
+def test_ref_count_accepts_a_subscriber_while_its_timer_is_being_armed() -> None:
     source: TestPublisher[int] = TestPublisher()
-    visits = 2
+    remaining = 2
 
-    class Visited(Watching):
+    class ReentrantScheduler(Watching):
         def schedule(self, task: Callable[[], object], delay: float = 0.0) -> Any:
-            nonlocal visits
+            nonlocal remaining
             handle = super().schedule(task, delay)
-            visits -= 1
-            if visits:
-                visit()
+            remaining -= 1
+            if remaining:
+                subscribe_and_cancel()
                 self.time.advance_by(0.5)
             return handle
 
-    scheduler = Visited()
+    scheduler = ReentrantScheduler()
     shared: Any = source.stream().publish().ref_count(1, seconds=1.0, scheduler=scheduler)
 
-    def visit() -> None:
+    def subscribe_and_cancel() -> None:
         subscriber: TestSubscriber[int] = TestSubscriber(1)
         shared.subscribe(subscriber)
         subscriber.cancel()
 
-    visit()
+    subscribe_and_cancel()
     assert scheduler.time.pending == 1
     source.assert_not_cancelled()
     scheduler.time.advance_by(0.5)
     source.assert_cancelled(1)
 
 
-# A finalizer between two lines that change the same thing.
+# Finalizers that run between two lines that update the same state.
 
 
-class Striking(tuple[Any, ...]):
-    """Runs a finalizer when it is first looked through."""
+class FinalizingTuple(tuple[Any, ...]):
+    """Run a finalizer at the first iteration."""
 
     finalizer: Callable[[], object] | None = None
 
     def __iter__(self) -> Iterator[Any]:
-        finalizer, Striking.finalizer = Striking.finalizer, None
+        finalizer, FinalizingTuple.finalizer = FinalizingTuple.finalizer, None
         if finalizer is not None:
             finalizer()
         return super().__iter__()
 
 
 @pytest.mark.parametrize("make", [sinks.multicast, sinks.multicast_best_effort, sinks.replay])
-def test_subscribers_that_a_finalizer_cancels_while_others_come_and_go(make: Any) -> None:
+def test_finalizer_can_cancel_subscribers_while_a_sink_updates_them(make: Any) -> None:
     sink = make()
     first, second, third, fourth, fifth = (TestSubscriber[Any](9) for _ in range(5))
     for subscriber in (first, second, third):
         sink.stream.subscribe(subscriber)
-    sink._taps = Striking(sink._taps)
-    Striking.finalizer = first.cancel
+    sink._taps = FinalizingTuple(sink._taps)
+    FinalizingTuple.finalizer = first.cancel
     sink.stream.subscribe(fourth)
     assert sink.subscriber_count == 3
-    sink._taps = Striking(sink._taps)
-    Striking.finalizer = second.cancel
+    sink._taps = FinalizingTuple(sink._taps)
+    FinalizingTuple.finalizer = second.cancel
     third.cancel()
     assert sink.subscriber_count == 1
-    sink._taps = Striking(sink._taps)
-    Striking.finalizer = fifth.cancel
+    sink._taps = FinalizingTuple(sink._taps)
+    FinalizingTuple.finalizer = fifth.cancel
     sink.stream.subscribe(fifth)
     assert sink.subscriber_count == 1
     sink.emit(1)
     assert [each.elements for each in (first, second, third, fourth, fifth)] == [[], [], [], [1], []]
 
 
-def test_subscribers_of_a_submission_publisher_that_a_finalizer_cancels() -> None:
+def test_finalizer_can_cancel_subscribers_while_a_submission_publisher_updates_them() -> None:
     publisher = sinks.SubmissionPublisher[int](schedulers.inline())
     first, second, third, fourth = (TestSubscriber[int](9) for _ in range(4))
     for subscriber in (first, second, third):
         publisher.subscribe(subscriber)
     core = publisher._core
 
-    def next_strike(finalizer: Callable[[], object]) -> None:
-        # The first look is for whoever subscribes twice.
-        core.lines = Striking(core.lines)
-        Striking.finalizer = finalizer
+    def finalize_at_next_iteration(finalizer: Callable[[], object]) -> None:
+        # The first iteration looks for a duplicate subscription.
+        core.lines = FinalizingTuple(core.lines)
+        FinalizingTuple.finalizer = finalizer
 
-    next_strike(first.cancel)
+    finalize_at_next_iteration(first.cancel)
     second.cancel()
     assert publisher.number_of_subscribers == 1
-    next_strike(lambda: next_strike(third.cancel))
+    finalize_at_next_iteration(lambda: finalize_at_next_iteration(third.cancel))
     publisher.subscribe(fourth)
     assert publisher.subscribers == (fourth,)
     publisher.close()
 
 
-def test_a_finalizer_that_has_more_requested_while_room_is_counted() -> None:
+def test_finalizer_that_refills_while_capacity_is_counted_requests_no_more() -> None:
     source: TestPublisher[int] = TestPublisher()
     shared: Any = source.stream().publish(4)
     subscriber: TestSubscriber[int] = TestSubscriber(0)
@@ -317,13 +317,13 @@ def test_a_finalizer_that_has_more_requested_while_room_is_counted() -> None:
     shared.connect()
     source.next(1, 2, 3, 4)
     feed: Any = shared.source._current.hub.feed
-    count, strikes = feed._hub.backlog, 1
+    count, remaining = feed._hub.backlog, 1
 
     def backlog() -> int:
-        nonlocal strikes
+        nonlocal remaining
         held: int = count()
-        if strikes and not held and feed._guard._is_owned():
-            strikes -= 1
+        if remaining and not held and feed._guard._is_owned():
+            remaining -= 1
             feed.refill()
         return held
 

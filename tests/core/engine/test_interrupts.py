@@ -1,4 +1,4 @@
-"""An interrupt on the thread that pushes: whatever it strikes, nothing stays locked."""
+"""An interrupt at any moment of an emit call leaves no lock held and no drain loop blocked."""
 
 from __future__ import annotations
 
@@ -28,43 +28,43 @@ OPERATORS: dict[str, Callable[[pyrs.Stream[int]], pyrs.Stream[int]]] = {
 pytestmark = [
     pytest.mark.skipif(
         not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread(),
-        reason="the system has no timer that interrupts",
+        reason="this system has no interval timer",
     ),
-    pytest.mark.timeout(method="thread"),  # the other way wants the timer that these tests have
+    pytest.mark.timeout(method="thread"),  # the default method needs the timer that these tests use
 ]
 
 
-class Struck(KeyboardInterrupt):
-    """The interrupt of this test."""
+class TimerInterrupt(KeyboardInterrupt):
+    """The interrupt that the interval timer raises."""
 
 
 @pytest.fixture(autouse=True)
 def interrupts(dropped: Any) -> Iterator[None]:
-    def strike(number: int, frame: object) -> None:
-        raise Struck
+    def interrupt(number: int, frame: object) -> None:
+        raise TimerInterrupt
 
-    before = signal.signal(signal.SIGALRM, strike)
+    before = signal.signal(signal.SIGALRM, interrupt)
     yield
     signal.setitimer(signal.ITIMER_REAL, 0)
     signal.signal(signal.SIGALRM, before)
     dropped.take()
 
 
-def push_until_struck(push: Callable[[int], object]) -> None:
-    with uncollected(), pytest.raises(Struck):
+def push_until_interrupted(push: Callable[[int], object]) -> None:
+    with uncollected(), pytest.raises(TimerInterrupt):
         signal.setitimer(signal.ITIMER_REAL, random.uniform(0.00002, 0.0006))
         while True:
             push(1)
 
 
 @pytest.mark.parametrize("name", sorted(OPERATORS))
-def test_a_stream_that_lives_on_goes_on(name: str) -> None:
+def test_live_stream_continues_after_an_interrupted_emit(name: str) -> None:
     for _ in range(ROUNDS):
         emitters: list[Any] = []
         seen: list[int] = []
         subscription = OPERATORS[name](pyrs.create(emitters.append)).subscribe(on_next=seen.append)
         emitter = emitters[0]
-        push_until_struck(emitter.next)
+        push_until_interrupted(emitter.next)
         before = len(seen)
         for _ in range(3):
             emitter.next(2)
@@ -73,11 +73,11 @@ def test_a_stream_that_lives_on_goes_on(name: str) -> None:
 
 
 @pytest.mark.parametrize("make", [sinks.multicast, sinks.multicast_best_effort, sinks.replay])
-def test_a_sink_serves_who_comes_next(make: Callable[[], Any]) -> None:
+def test_sink_serves_a_new_subscriber_after_an_interrupted_emit(make: Callable[[], Any]) -> None:
     for _ in range(ROUNDS):
         sink = make()
         sink.stream.subscribe(on_next=lambda element: None)
-        push_until_struck(sink.try_emit)
+        push_until_interrupted(sink.try_emit)
         seen: list[int] = []
         sink.stream.subscribe(on_next=seen.append)
         for _ in range(3):

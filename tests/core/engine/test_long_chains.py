@@ -1,4 +1,4 @@
-"""How many operators one chain over an iterable may have: iterators written in C nest on the C stack, unguarded."""
+"""The length limit of a fused chain over an iterable: nested C iterators use the C stack without a check."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ import pyrs
 from pyrs._core.iterating import MOST_STAGES
 from tests.waiting import uncollected
 
-# Run in a process of its own, for what it finds would be a crash. A thread's stack is the smallest that is usual:
-# Python asks for more where the system's default, as that of macOS, is so small.
+# Runs in a separate process, because a failure would be a crash. The thread has the smallest usual stack. Python
+# requests a larger one on systems whose default is that small, such as macOS.
 PROGRAM = f"""
 import sys, threading
 import pyrs
@@ -54,16 +54,16 @@ thread.join()
 
 
 @pytest.mark.parametrize("kind", ["map", "map and filter", "filter", "take", "skip", "scan"])
-def test_the_longest_chain_runs_on_a_small_stack(kind: str) -> None:
-    assert printed(kind) == ["True"] * 3
+def test_longest_chain_runs_on_a_small_stack(kind: str) -> None:
+    assert output_of(kind) == ["True"] * 3
 
 
 @pytest.mark.parametrize("kind", ["take_while", "reduce", "buffer"])
-def test_the_longest_chain_of_generators_ends_no_process(kind: str) -> None:
-    assert set(printed(kind)) <= {"True", "False", "RecursionError"}
+def test_longest_chain_of_generators_does_not_crash(kind: str) -> None:
+    assert set(output_of(kind)) <= {"True", "False", "RecursionError"}
 
 
-def printed(kind: str) -> list[str]:
+def output_of(kind: str) -> list[str]:
     done = subprocess.run([sys.executable, "-c", PROGRAM, kind], capture_output=True, text=True, timeout=100)
     assert done.returncode == 0, (done.returncode, done.stderr)
     return done.stdout.splitlines()
@@ -73,7 +73,7 @@ def printed(kind: str) -> list[str]:
     "add",
     [lambda stream: stream.map(str), lambda stream: stream.take(3), lambda stream: stream.reduce(max)],
 )
-def test_a_longer_one_is_an_error_where_it_is_made(add: Callable[[Any], Any]) -> None:
+def test_chain_beyond_the_limit_raises_at_assembly(add: Callable[[Any], Any]) -> None:
     stream: Any = pyrs.from_iterable([3, 4, 5])
     for _ in range(MOST_STAGES):
         stream = add(stream)
@@ -81,7 +81,7 @@ def test_a_longer_one_is_an_error_where_it_is_made(add: Callable[[Any], Any]) ->
         add(stream)
 
 
-def test_what_is_begun_anew_counts_anew() -> None:
+def test_asynchronous_boundary_starts_a_new_chain() -> None:
     stream = pyrs.range(3)
     for n in range(MOST_STAGES + 100):
         stream = (stream.prefetch(2) if n == MOST_STAGES // 2 else stream).filter(lambda n: True)
@@ -96,22 +96,22 @@ def test_what_is_begun_anew_counts_anew() -> None:
         lambda stream: stream.merge(pyrs.just(1)),
     ],
 )
-@pytest.mark.parametrize("height", [70, 90, 150])
-def test_a_tower_that_is_too_high_for_the_stack_raises_and_keeps_nobody_waiting(
-    add: Callable[[Any], Any], height: int, dropped: Any
+@pytest.mark.parametrize("depth", [70, 90, 150])
+def test_nesting_too_deep_for_the_stack_raises_and_does_not_hang(
+    add: Callable[[Any], Any], depth: int, dropped: Any
 ) -> None:
     stream: Any = pyrs.just(1)
-    for _ in range(height):
+    for _ in range(depth):
         stream = add(stream)
     before = sys.getrecursionlimit()
-    sys.setrecursionlimit(1000)  # what Python begins with; others in this process may have raised it
+    sys.setrecursionlimit(1000)  # Python's default; other tests in this process may have raised it
     try:
         with uncollected():
             stream.collect(timeout=30)
     except RecursionError:
-        pass  # where the stack is enough, all is well too
+        pass  # a stack that suffices is also correct
     else:
-        assert height < 150
+        assert depth < 150
     finally:
         sys.setrecursionlimit(before)
-    dropped.errors.clear()  # on the way out it may leave what takes it for a Subscriber's error
+    dropped.errors.clear()  # the RecursionError may also be reported as an error of a Subscriber

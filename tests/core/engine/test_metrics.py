@@ -1,4 +1,4 @@
-"""Metrics: what is counted, also from many threads, and who is told."""
+"""Metrics: the counters, also under concurrency, and the observer."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pyrs
 from pyrs.testing import TestPublisher, TestSubscriber
 
 
-def test_each_kind_of_end() -> None:
+def test_every_kind_of_termination_is_counted() -> None:
     metrics = pyrs.Metrics("numbers")
     pyrs.range(3).metrics(metrics).collect()
     subscriber: TestSubscriber[Any] = TestSubscriber(None)
@@ -25,7 +25,7 @@ def test_each_kind_of_end() -> None:
     assert metrics.demand == 0
 
 
-def test_while_it_runs() -> None:
+def test_counters_of_live_streams() -> None:
     now = 10.0
     metrics = pyrs.Metrics("orders", clock=lambda: now)
     source: TestPublisher[int] = TestPublisher()
@@ -49,7 +49,7 @@ def test_while_it_runs() -> None:
     assert (metrics.active, metrics.demand, metrics.completed) == (0, 0, 1)
 
 
-def test_illegal_requests_count_as_nothing_but_the_failure() -> None:
+def test_illegal_request_counts_only_as_a_failure() -> None:
     metrics = pyrs.Metrics("numbers")
     subscriber: TestSubscriber[int] = TestSubscriber()
     pyrs.range(3).metrics(metrics).subscribe(subscriber)
@@ -57,7 +57,7 @@ def test_illegal_requests_count_as_nothing_but_the_failure() -> None:
     assert (metrics.requested, metrics.demand, metrics.failed) == (0, 0, 1)
 
 
-def test_shown_in_a_notebook() -> None:
+def test_notebook_representation() -> None:
     metrics = pyrs.Metrics("<orders>")
     subscriber: TestSubscriber[int] = TestSubscriber(None)
     pyrs.never().metrics(metrics).subscribe(subscriber)
@@ -68,15 +68,15 @@ def test_shown_in_a_notebook() -> None:
     assert "first element" in metrics._repr_html_()
 
 
-def test_the_observer_is_told_what_grew() -> None:
-    told: list[tuple[str, float]] = []
+def test_observer_receives_every_increment() -> None:
+    increments: list[tuple[str, float]] = []
     now = 0.0
-    metrics = pyrs.Metrics("numbers", observer=lambda what, by: told.append((what, by)), clock=lambda: now)
+    metrics = pyrs.Metrics("numbers", observer=lambda counter, by: increments.append((counter, by)), clock=lambda: now)
     subscriber: TestSubscriber[int] = TestSubscriber()
     pyrs.range(2).metrics(metrics).subscribe(subscriber)
     now = 1.5
     subscriber.request(2)
-    assert told == [
+    assert increments == [
         ("subscribed", 1),
         ("requested", 2),
         ("first_element_seconds", 1.5),
@@ -87,15 +87,15 @@ def test_the_observer_is_told_what_grew() -> None:
     ]
 
 
-def test_an_observer_that_raises_changes_nothing(dropped: Any) -> None:
-    def observer(what: str, by: float) -> None:
-        raise KeyError(what)
+def test_exception_of_the_observer_does_not_change_the_stream(dropped: Any) -> None:
+    def observer(counter: str, by: float) -> None:
+        raise KeyError(counter)
 
     assert pyrs.range(2).metrics(pyrs.Metrics("numbers", observer=observer)).collect() == [0, 1]
     assert {type(error) for error in dropped.take()} == {KeyError}
 
 
-def test_many_threads_lose_no_count() -> None:
+def test_concurrent_streams_lose_no_count() -> None:
     metrics = pyrs.Metrics("numbers")
     start = threading.Barrier(4)
 
@@ -113,13 +113,13 @@ def test_many_threads_lose_no_count() -> None:
     assert (metrics.requested, metrics.demand, metrics.active) == (8_000, 0, 0)
 
 
-def test_an_element_that_comes_with_a_cancel_counts_but_met_no_demand() -> None:
+def test_element_after_cancel_is_counted_without_demand() -> None:
     subscriber: TestSubscriber[int] = TestSubscriber()
     seconds = iter([0.0, 1.0, 2.0])
 
     def clock() -> float:
         now = next(seconds)
-        if now == 1.0:  # asked at the first element
+        if now == 1.0:  # the clock is read at the first element
             subscriber.cancel()
         return now
 
@@ -129,7 +129,7 @@ def test_an_element_that_comes_with_a_cancel_counts_but_met_no_demand() -> None:
     assert (metrics.demand, metrics.elements, metrics.cancelled) == (0, 1, 1)
 
 
-def test_a_cancel_while_elements_come_leaves_no_demand() -> None:
+def test_cancel_during_emission_leaves_no_demand() -> None:
     for _ in range(300):
         metrics = pyrs.Metrics("numbers")
         start = threading.Barrier(2)
@@ -146,7 +146,7 @@ def test_a_cancel_while_elements_come_leaves_no_demand() -> None:
         subscriber.request(50)
         thread.join(30)
         assert metrics.demand == 0
-        # One was perhaps counted and then not handed on, for the cancel came in between.
+        # One element may be counted but not delivered, if the cancel comes between the two.
         assert metrics.elements - len(subscriber.elements) in (0, 1)
         assert (metrics.cancelled, metrics.active) == (1, 0)
 
@@ -159,6 +159,6 @@ def test_a_cancel_while_elements_come_leaves_no_demand() -> None:
         (lambda: pyrs.Metrics("a", clock=3), "clock must be callable"),  # type: ignore[arg-type]
     ],
 )
-def test_bad_arguments_are_refused_where_they_enter(wrong: Callable[[], object], message: str) -> None:
+def test_wrong_arguments_raise_type_error(wrong: Callable[[], object], message: str) -> None:
     with pytest.raises(TypeError, match=message):
         wrong()

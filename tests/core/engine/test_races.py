@@ -1,4 +1,4 @@
-"""Requests, cancels and ends from many threads, interrupts between any two lines: nothing lost, doubled or stuck."""
+"""Concurrent requests and cancels, and interrupts at any line: no element is lost or duplicated, no stream blocks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.waiting import uncollected
 
 
 @pytest.mark.parametrize("way", ["list", "generator", "staged"])
-def test_requests_cancels_and_illegal_requests_at_once(
+def test_concurrent_requests_cancels_and_illegal_requests_lose_no_element(
     way: str, hidden: Callable[[Any], pyrs.Stream[Any]], dropped: Any
 ) -> None:
     random = Random(7)
@@ -30,10 +30,10 @@ def test_requests_cancels_and_illegal_requests_at_once(
         cancel, illegal = random.random() < 0.3, random.random() < 0.2
         start = threading.Barrier(3 + cancel + illegal)
 
-        def work(act: Callable[[], object], times: int, start: threading.Barrier = start) -> None:
+        def work(call: Callable[[], object], times: int, start: threading.Barrier = start) -> None:
             start.wait(30)
             for _ in range(times):
-                act()
+                call()
 
         jobs: list[tuple[Callable[[], object], int]] = [(lambda s=subscriber: s.request(1), count)] * 3
         jobs += [(subscriber.cancel, 1)] * cancel + [(lambda s=subscriber: s.request(0), 1)] * illegal
@@ -48,12 +48,12 @@ def test_requests_cancels_and_illegal_requests_at_once(
             subscriber.await_end()
         if not cancel and not illegal:
             assert len(subscriber.assert_complete().elements) == count
-    # The answer to an illegal request may be overtaken by a cancel.
+    # A cancel may overtake the error of an illegal request, which is then dropped.
     assert {type(error) for error in dropped.take()} <= {pyrs.NonPositiveRequest}
 
 
 @pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="no signals to a thread on this system")
-def test_an_interrupt_at_any_moment_leaves_no_stream_stuck(dropped: Any) -> None:
+def test_interrupt_at_any_moment_blocks_no_stream(dropped: Any) -> None:
     class OneByOne(pyrs.Subscriber[int]):
         seen = 0
         subscription: pyrs.Subscription | None = None
@@ -92,7 +92,7 @@ def test_an_interrupt_at_any_moment_leaves_no_stream_stuck(dropped: Any) -> None
         thread.join(30)
         subscription, seen = subscriber.subscription, subscriber.seen
         assert subscription is not None
-        subscription.request(1)  # neither waits for a lock nor starts what was interrupted
+        subscription.request(1)  # must neither wait for a lock nor resume the interrupted drain loop
         subscription.cancel()
         assert subscriber.seen == seen
         assert "over" in repr(subscription)

@@ -1,4 +1,4 @@
-"""An error object that is signalled again and again: what is kept with it is bounded."""
+"""An error object that is raised repeatedly does not accumulate traceback entries."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ async def _iterate(stream: pyrs.Stream[Any]) -> None:
         pass
 
 
-async def _awaited(stream: pyrs.Stream[Any]) -> None:
+async def _await_list(stream: pyrs.Stream[Any]) -> None:
     await stream.to_list()
 
 
-ENDINGS: dict[str, Callable[[pyrs.Stream[Any]], object]] = {
+TERMINAL_OPERATIONS: dict[str, Callable[[pyrs.Stream[Any]], object]] = {
     "collect": lambda stream: stream.collect(),
     "block": lambda stream: stream.first().block(),
     "for_each": lambda stream: stream.for_each(print),
     "to_iterable": lambda stream: list(stream.to_iterable()),
     "async for": lambda stream: asyncio.run(_iterate(stream)),
-    "await": lambda stream: asyncio.run(_awaited(stream)),
+    "await": lambda stream: asyncio.run(_await_list(stream)),
 }
 
 
@@ -47,22 +47,22 @@ def _hidden(error: BaseException) -> pyrs.Stream[Any]:
 
 
 @pytest.mark.parametrize("build", [pyrs.error, _replayed, _hidden, _dematerialized])
-@pytest.mark.parametrize("end", ENDINGS.values(), ids=ENDINGS)
-def test_the_traceback_does_not_grow(
-    build: Callable[[BaseException], pyrs.Stream[Any]], end: Callable[[pyrs.Stream[Any]], object]
+@pytest.mark.parametrize("run", TERMINAL_OPERATIONS.values(), ids=TERMINAL_OPERATIONS)
+def test_traceback_of_a_repeated_error_does_not_grow(
+    build: Callable[[BaseException], pyrs.Stream[Any]], run: Callable[[pyrs.Stream[Any]], object]
 ) -> None:
     error = ValueError("down")
     stream = build(error)
     lengths = []
     for _ in range(100):
         with pytest.raises(ValueError, match="down") as raised:
-            end(stream)
+            run(stream)
         assert raised.value is error
         lengths.append(sum(1 for _ in traceback.walk_tb(error.__traceback__)))
     assert max(lengths[20:]) <= max(lengths[:20])
 
 
-def test_an_error_that_comes_up_through_streams_tells_of_them_all() -> None:
+def test_traceback_contains_the_frames_of_nested_streams() -> None:
     def innermost(n: int) -> int:
         raise ValueError("deep")
 

@@ -1,4 +1,4 @@
-"""What every operator with one source at a time keeps: a wrong request is answered also while no source is on (3.9)."""
+"""Operators with one source at a time answer a non-positive request also between two sources (3.9)."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ HOUR = 3600.0
 HOURLY = pyrs.Backoff(first=HOUR, most=HOUR, jitter=0)
 
 
-class Silent(pyrs.Publisher[Any]):
-    """Signals nothing, not even on_subscribe, until it is told to."""
+class ManualPublisher(pyrs.Publisher[Any]):
+    """Keep each Subscriber and signal nothing, not even on_subscribe."""
 
     def __init__(self) -> None:
         self.subscribers: list[pyrs.Subscriber[Any]] = []
@@ -26,8 +26,8 @@ class Silent(pyrs.Publisher[Any]):
         self.subscribers.append(subscriber)
 
 
-class Link(pyrs.Subscription):
-    """What a Publisher by hand gives: notes what is asked of it, and does what it is told to by the way."""
+class RecordingSubscription(pyrs.Subscription):
+    """Record requests and cancels, and call a function of the test for each request."""
 
     def __init__(self, on_request: Callable[[], object] = lambda: None) -> None:
         self.requests: list[int] = []
@@ -51,7 +51,9 @@ class Link(pyrs.Subscription):
     ],
     ids=["retry", "delay_subscription"],
 )
-def test_a_wrong_request_is_answered_at_once_while_a_timer_waits(build: Callable[[], pyrs.Stream[Any]], n: int) -> None:
+def test_non_positive_request_while_a_timer_is_pending_signals_on_error(
+    build: Callable[[], pyrs.Stream[Any]], n: int
+) -> None:
     subscriber: TestSubscriber[Any] = TestSubscriber()
     with schedulers.use(schedulers.VirtualTime()) as time:
         build().subscribe(subscriber)
@@ -61,7 +63,7 @@ def test_a_wrong_request_is_answered_at_once_while_a_timer_waits(build: Callable
     assert time.pending == 0
 
 
-def test_a_wrong_request_is_answered_at_once_while_a_signal_to_retry_is_awaited() -> None:
+def test_non_positive_request_while_retry_when_waits_signals_on_error() -> None:
     signals: TestPublisher[Any] = TestPublisher()
     subscriber: TestSubscriber[Any] = TestSubscriber(1)
     pyrs.error(OSError("planned")).retry_when(lambda failures: signals.stream()).subscribe(subscriber)
@@ -70,7 +72,7 @@ def test_a_wrong_request_is_answered_at_once_while_a_signal_to_retry_is_awaited(
     assert signals.cancel_count == 1
 
 
-def test_a_wrong_request_is_answered_while_concat_map_waits_for_an_outer_element() -> None:
+def test_non_positive_request_while_concat_map_waits_for_an_outer_element_signals_on_error() -> None:
     outer: TestPublisher[int] = TestPublisher()
     subscriber: TestSubscriber[Any] = TestSubscriber(5)
     outer.stream().concat_map(pyrs.just).subscribe(subscriber)
@@ -80,7 +82,7 @@ def test_a_wrong_request_is_answered_while_concat_map_waits_for_an_outer_element
     assert outer.cancel_count == 1
 
 
-def test_a_wrong_request_between_two_sources_ends_the_stream_without_the_second() -> None:
+def test_non_positive_request_between_two_sources_prevents_the_second() -> None:
     source: TestPublisher[int] = TestPublisher()
     subscriber: TestSubscriber[int] = TestSubscriber(5)
     source.stream().repeat(until=lambda: subscriber.request(0)).subscribe(subscriber)
@@ -89,31 +91,31 @@ def test_a_wrong_request_between_two_sources_ends_the_stream_without_the_second(
     assert source.subscribe_count == 1
 
 
-def test_a_source_that_has_not_come_yet_is_not_waited_for_and_let_in_no_more() -> None:
-    source = Silent()
+def test_source_that_calls_on_subscribe_after_the_error_is_cancelled() -> None:
+    source = ManualPublisher()
     subscriber: TestSubscriber[int] = TestSubscriber(5)
     pyrs.Stream(source).repeat().subscribe(subscriber)
     subscriber.request(0)
     subscriber.assert_elements().assert_error(NonPositiveRequest)
-    link = Link()
-    source.subscribers[0].on_subscribe(link)
-    assert (link.requests, link.cancelled) == ([], True)
+    subscription = RecordingSubscription()
+    source.subscribers[0].on_subscribe(subscription)
+    assert (subscription.requests, subscription.cancelled) == ([], True)
 
 
-def test_a_source_that_completes_instead_of_answering_is_not_followed_by_another() -> None:
-    source = Silent()
+def test_source_that_completes_on_a_non_positive_request_is_not_followed_by_the_next() -> None:
+    source = ManualPublisher()
     subscriber: TestSubscriber[int] = TestSubscriber()
     pyrs.Stream(source).concat(pyrs.just(1)).subscribe(subscriber)
-    source.subscribers[0].on_subscribe(Link(source.subscribers[0].on_complete))
+    source.subscribers[0].on_subscribe(RecordingSubscription(source.subscribers[0].on_complete))
     subscriber.request(0)
     subscriber.assert_elements().assert_error(NonPositiveRequest)
 
 
-def test_a_wrong_request_inside_on_subscribe_is_answered_when_that_has_returned() -> None:
+def test_non_positive_request_in_on_subscribe_is_answered_after_it_returns() -> None:
     source: TestPublisher[int] = TestPublisher()
     signals: list[str] = []
 
-    class Wrong(pyrs.Subscriber[int]):
+    class WrongSubscriber(pyrs.Subscriber[int]):
         def on_subscribe(self, subscription: pyrs.Subscription, /) -> None:
             subscription.request(0)
             signals.append("on_subscribe returns")
@@ -127,6 +129,6 @@ def test_a_wrong_request_inside_on_subscribe_is_answered_when_that_has_returned(
         def on_complete(self) -> None:
             raise AssertionError("complete")
 
-    source.stream().concat(pyrs.just(1)).subscribe(Wrong())
+    source.stream().concat(pyrs.just(1)).subscribe(WrongSubscriber())
     assert signals == ["on_subscribe returns", "NonPositiveRequest"]
     assert source.subscribe_count == 0

@@ -1,4 +1,4 @@
-"""Threads are started with no lock held: the collector may run finalizers on them before they have begun."""
+"""Threads are started with no lock held, because a new thread may run finalizers before its start is complete."""
 
 from __future__ import annotations
 
@@ -16,74 +16,74 @@ from pyrs.schedulers.delays import Timer
 from pyrs.schedulers.threads import Single
 from tests.waiting import DEADLINE
 
-Do = Callable[[Callable[[], object]], object]
+Execute = Callable[[Callable[[], object]], object]
 
 
 @contextmanager
-def an_executor() -> Iterator[Do]:
-    executor = DaemonExecutor("begun")
+def open_executor() -> Iterator[Execute]:
+    executor = DaemonExecutor("started")
     yield executor.execute
     assert executor.shutdown(DEADLINE)
 
 
 @contextmanager
-def a_single() -> Iterator[Do]:
-    single = Single("begun")
+def open_single() -> Iterator[Execute]:
+    single = Single("started")
     yield single.execute
     assert single.close(DEADLINE)
 
 
 @contextmanager
-def a_timer() -> Iterator[Do]:
+def open_timer() -> Iterator[Execute]:
     timer = Timer()
     yield lambda task: timer.arm(task, 0.001, lambda due: due())
 
 
 @contextmanager
-def a_background_loop() -> Iterator[Do]:
+def open_background_loop() -> Iterator[Execute]:
     before, loops._loop = loops._loop, None
     yield lambda task: loops.background_loop().call_soon_threadsafe(task)
-    loops._loop = before  # the other one is nobody's, and its thread a daemon
+    loops._loop = before  # the new loop is no longer referenced, and its thread is a daemon
 
 
-@pytest.mark.parametrize("make", [an_executor, a_single, a_timer, a_background_loop])
-def test_what_a_finalizer_brings_on_a_thread_that_begins(make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    begin = threading.Thread._bootstrap_inner  # type: ignore[attr-defined]
-    brought, finalized = threading.Event(), threading.Event()
+@pytest.mark.parametrize("make", [open_executor, open_single, open_timer, open_background_loop])
+def test_finalizer_on_a_starting_thread_can_schedule_a_task(make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    bootstrap = threading.Thread._bootstrap_inner  # type: ignore[attr-defined]
+    scheduled, finalized = threading.Event(), threading.Event()
 
-    def finalizing(thread: threading.Thread) -> None:
+    def bootstrap_with_finalizer(thread: threading.Thread) -> None:
         if thread.name.startswith("pyrs-") and not finalized.is_set():
             finalized.set()
-            do(brought.set)
-        begin(thread)
+            execute(scheduled.set)
+        bootstrap(thread)
 
-    with make() as do:
-        monkeypatch.setattr(threading.Thread, "_bootstrap_inner", finalizing)
+    with make() as execute:
+        monkeypatch.setattr(threading.Thread, "_bootstrap_inner", bootstrap_with_finalizer)
         done = threading.Event()
-        threading.Thread(target=do, args=(done.set,), daemon=True).start()
-        assert done.wait(DEADLINE), "the thread waited for its own beginning"
-        assert brought.wait(DEADLINE)
+        threading.Thread(target=execute, args=(done.set,), daemon=True).start()
+        assert done.wait(DEADLINE), "the thread waited for its own start"
+        assert scheduled.wait(DEADLINE)
 
 
-def no_more_threads(thread: threading.Thread) -> None:
+def fail_to_start(thread: threading.Thread) -> None:
     raise RuntimeError("can't start new thread")
 
 
-@pytest.mark.parametrize("make", [an_executor, a_single, a_timer])
-def test_what_was_refused_for_want_of_a_thread_is_not_run_later(make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("make", [open_executor, open_single, open_timer])
+def test_task_rejected_for_lack_of_threads_never_runs(make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     ran: list[str] = []
-    with make() as do:
+    with make() as execute:
         with monkeypatch.context() as patch:
-            patch.setattr(threading.Thread, "start", no_more_threads)
+            patch.setattr(threading.Thread, "start", fail_to_start)
             with pytest.raises(RuntimeError, match="can't start new thread"):
-                do(lambda: ran.append("refused"))
+                execute(lambda: ran.append("rejected"))
         done = threading.Event()
-        do(lambda: (ran.append("taken"), done.set()))
+        execute(lambda: (ran.append("accepted"), done.set()))
         assert done.wait(DEADLINE)
-    assert ran == ["taken"]
+    assert ran == ["accepted"]
 
 
-def test_who_waits_for_the_end_of_a_thread_waits_for_its_beginning_too() -> None:
+def test_wait_for_the_end_of_a_thread_includes_its_start() -> None:
     run, leave = threading.Event(), threading.Event()
     late = threading.Thread(target=lambda: (run.set(), leave.wait(DEADLINE)), daemon=True)
     assert not ended(late, 0.0)
@@ -98,7 +98,7 @@ def test_who_waits_for_the_end_of_a_thread_waits_for_its_beginning_too() -> None
     assert seen == [True]
 
 
-def test_the_loop_of_whoever_comes_first_is_everybodys() -> None:
+def test_background_loop_is_shared() -> None:
     async def here() -> Any:
         return loops.background_loop()
 

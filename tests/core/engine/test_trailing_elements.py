@@ -1,4 +1,4 @@
-"""Stages that emit something after their source has ended: serial signals, and nothing kept when all is over."""
+"""Stages that emit elements after their source has completed: serial signals, and no references after termination."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.waiting import collected
 
 Build = Callable[[pyrs.Stream[Any]], pyrs.Stream[Any]]
 
-TAILS: dict[str, Build] = {
+TRAILING: dict[str, Build] = {
     "take_last": lambda stream: stream.take_last(5),
     "buffer": lambda stream: stream.buffer(5, skip=1),
     "to_list": lambda stream: stream.to_list(),
@@ -27,14 +27,14 @@ TAILS: dict[str, Build] = {
 }
 
 
-class Slow(pyrs.Subscriber[Any]):
-    """Stays in its first on_next until it is told to leave."""
+class BlockingSubscriber(pyrs.Subscriber[Any]):
+    """Block in on_next until the test sets ``leave``."""
 
     def __init__(self) -> None:
         self.entered = Event()
         self.leave = Event()
         self.signals: list[str] = []
-        self.over = Event()
+        self.terminated = Event()
         self.subscription: Any = None
 
     def on_subscribe(self, subscription: pyrs.Subscription) -> None:
@@ -48,49 +48,49 @@ class Slow(pyrs.Subscriber[Any]):
 
     def on_error(self, error: BaseException) -> None:
         self.signals.append(type(error).__name__)
-        self.over.set()
+        self.terminated.set()
 
     def on_complete(self) -> None:
         self.signals.append("complete")
-        self.over.set()
+        self.terminated.set()
 
 
 @pytest.mark.parametrize("n", [0, -1])
-@pytest.mark.parametrize("name", TAILS)
-def test_rule_1_3_the_answer_to_a_wrong_request_waits_for_the_element_of_the_tail(name: str, n: int) -> None:
-    source, slow = TestPublisher[int](), Slow()
-    TAILS[name](source.stream()).subscribe(slow)
+@pytest.mark.parametrize("name", TRAILING)
+def test_rule_1_3_error_of_a_non_positive_request_waits_for_the_trailing_element(name: str, n: int) -> None:
+    source, subscriber = TestPublisher[int](), BlockingSubscriber()
+    TRAILING[name](source.stream()).subscribe(subscriber)
     if name == "scan":
-        source.complete()  # its first element waits for demand, and the end for that
+        source.complete()  # the initial element waits for demand, and on_complete waits for that element
     else:
-        slow.subscription.request(9)
+        subscriber.subscription.request(9)
         source.next(1, 2)
-    thread = Thread(target=lambda: slow.subscription.request(9) if name == "scan" else source.complete())
+    thread = Thread(target=lambda: subscriber.subscription.request(9) if name == "scan" else source.complete())
     thread.start()
-    assert slow.entered.wait(30)
-    slow.subscription.request(n)
-    assert slow.signals == ["next"]
-    slow.leave.set()
+    assert subscriber.entered.wait(30)
+    subscriber.subscription.request(n)
+    assert subscriber.signals == ["next"]
+    subscriber.leave.set()
     thread.join(30)
-    assert slow.signals == ["next", "returned", "NonPositiveRequest"]
+    assert subscriber.signals == ["next", "returned", "NonPositiveRequest"]
 
 
-@pytest.mark.parametrize("name", TAILS)
-def test_rule_3_9_where_the_source_has_ended_and_nothing_was_demanded(name: str) -> None:
+@pytest.mark.parametrize("name", TRAILING)
+def test_rule_3_9_zero_request_after_the_source_completed_signals_on_error(name: str) -> None:
     source, subscriber = TestPublisher[int](), TestSubscriber[Any](0)
-    TAILS[name](source.stream()).subscribe(subscriber)
+    TRAILING[name](source.stream()).subscribe(subscriber)
     source.complete()
-    if name not in ("take_last", "buffer"):  # of nothing they make nothing
+    if name not in ("take_last", "buffer"):  # these emit nothing for an empty source
         subscriber.request(0)
         assert isinstance(subscriber.error, pyrs.NonPositiveRequest)
         assert subscriber.elements == []
 
 
-class Thing:
-    """What is gathered, and can be seen to go."""
+class Element:
+    """An element that can be weakly referenced."""
 
 
-GATHERERS: dict[str, Build] = {
+COLLECTING: dict[str, Build] = {
     "to_list": lambda stream: stream.to_list(),
     "to_set": lambda stream: stream.to_set(),
     "to_dict": lambda stream: stream.to_dict(id),
@@ -99,25 +99,25 @@ GATHERERS: dict[str, Build] = {
     "last": lambda stream: stream.last(),
     "buffer": lambda stream: stream.buffer(3),
     "scan": lambda stream: stream.scan(lambda _, element: element),
-    "scan from": lambda stream: stream.scan(lambda _, element: element, Thing()),
+    "scan from": lambda stream: stream.scan(lambda _, element: element, Element()),
     "distinct": lambda stream: stream.distinct(),
     "distinct_until_changed": lambda stream: stream.distinct_until_changed(),
 }
 
 
 @pytest.mark.parametrize("end", ["cancel", "complete", "error"])
-@pytest.mark.parametrize("name", GATHERERS)
-def test_rule_3_13_what_was_gathered_is_let_go_though_the_subscription_is_kept(name: str, end: str) -> None:
-    class Forgetful(TestSubscriber[Any]):
+@pytest.mark.parametrize("name", COLLECTING)
+def test_rule_3_13_collected_elements_are_released_while_the_subscription_is_referenced(name: str, end: str) -> None:
+    class DiscardingSubscriber(TestSubscriber[Any]):
         def on_next(self, element: Any) -> None:
             pass
 
-    source, subscriber = sinks.multicast_best_effort(), Forgetful(None)
-    GATHERERS[name](source.stream).subscribe(subscriber)
-    things = [Thing() for _ in range(4)]
-    watches = [weakref.ref(thing) for thing in things]
-    while things:
-        source.emit(things.pop())
+    source, subscriber = sinks.multicast_best_effort(), DiscardingSubscriber(None)
+    COLLECTING[name](source.stream).subscribe(subscriber)
+    elements = [Element() for _ in range(4)]
+    references = [weakref.ref(element) for element in elements]
+    while elements:
+        source.emit(elements.pop())
     kept = subscriber.subscription
     if end == "cancel":
         kept.cancel()
@@ -125,5 +125,5 @@ def test_rule_3_13_what_was_gathered_is_let_go_though_the_subscription_is_kept(n
         source.emit_complete()
     else:
         source.emit_error(OSError("x"))
-    collected(lambda: [watch() for watch in watches] == [None] * 4)
+    collected(lambda: [reference() for reference in references] == [None] * 4)
     assert kept is not None

@@ -1,4 +1,4 @@
-"""Blocking endings where an asyncio loop runs on the thread, as in a notebook's cell: they must not wait for it."""
+"""Blocking terminal operations on a thread with a running asyncio loop, as in a notebook, do not deadlock on it."""
 
 from __future__ import annotations
 
@@ -43,22 +43,22 @@ STREAMS: dict[str, Callable[[], pyrs.Stream[int]]] = {
     "create": lambda: pyrs.create(push),
     "defer": lambda: pyrs.defer(lambda: pyrs.range(3).map(double)),
 }
-ENDINGS: dict[str, Callable[[pyrs.Stream[int]], list[int]]] = {
+TERMINAL_OPERATIONS: dict[str, Callable[[pyrs.Stream[int]], list[int]]] = {
     "collect": lambda stream: stream.collect(timeout=DEADLINE),
     "block": lambda stream: stream.to_list().block(DEADLINE),
     "to_iterable": lambda stream: list(stream.to_iterable(timeout=DEADLINE)),
-    "to_iterable, one by one": lambda stream: list(stream.to_iterable(prefetch=1, timeout=DEADLINE)),
-    "for_each": lambda stream: _each(stream),
+    "to_iterable with prefetch=1": lambda stream: list(stream.to_iterable(prefetch=1, timeout=DEADLINE)),
+    "for_each": lambda stream: _for_each(stream),
 }
 
 
-def _each(stream: pyrs.Stream[int]) -> list[int]:
+def _for_each(stream: pyrs.Stream[int]) -> list[int]:
     seen: list[int] = []
     stream.for_each(seen.append, timeout=DEADLINE)
     return seen
 
 
-def in_a_cell(function: Callable[[], Any]) -> Any:
+def in_running_loop(function: Callable[[], Any]) -> Any:
     async def cell() -> Any:
         return function()
 
@@ -66,25 +66,25 @@ def in_a_cell(function: Callable[[], Any]) -> Any:
 
 
 @pytest.mark.parametrize("build", STREAMS.values(), ids=STREAMS)
-@pytest.mark.parametrize("end", ENDINGS.values(), ids=ENDINGS)
-def test_it_ends_where_a_loop_runs(
-    build: Callable[[], pyrs.Stream[int]], end: Callable[[pyrs.Stream[int]], list[int]]
+@pytest.mark.parametrize("run", TERMINAL_OPERATIONS.values(), ids=TERMINAL_OPERATIONS)
+def test_terminal_operation_returns_on_a_thread_with_a_running_loop(
+    build: Callable[[], pyrs.Stream[int]], run: Callable[[pyrs.Stream[int]], list[int]]
 ) -> None:
-    assert sorted(in_a_cell(lambda: end(build()))) == [0, 2, 4]
+    assert sorted(in_running_loop(lambda: run(build()))) == [0, 2, 4]
 
 
-def test_what_is_started_afterwards_is_on_the_loop_again() -> None:
-    async def where(_: int) -> asyncio.AbstractEventLoop:
+def test_coroutines_started_after_a_blocking_operation_run_on_the_loop() -> None:
+    async def get_loop(_: int) -> asyncio.AbstractEventLoop:
         return asyncio.get_running_loop()
 
     async def cell() -> None:
-        [waited_for] = pyrs.just(1).map(where).collect(timeout=DEADLINE)
+        [background] = pyrs.just(1).map(get_loop).collect(timeout=DEADLINE)
         here = asyncio.get_running_loop()
-        assert waited_for is not here
-        iterator = pyrs.just(1, 2).map(where).to_iterable(prefetch=1, timeout=DEADLINE)
-        assert next(iterator) is waited_for
-        assert await pyrs.just(1).map(where).first() is here  # while the iterator is open, too
-        assert next(iterator) is waited_for
+        assert background is not here
+        iterator = pyrs.just(1, 2).map(get_loop).to_iterable(prefetch=1, timeout=DEADLINE)
+        assert next(iterator) is background
+        assert await pyrs.just(1).map(get_loop).first() is here  # also while the iterator is open
+        assert next(iterator) is background
 
     asyncio.run(cell())
 
@@ -103,7 +103,9 @@ async def _queue() -> pyrs.Stream[int]:
 
 
 @pytest.mark.parametrize("build", [_future, _loop, _queue])
-def test_what_needs_the_loop_that_waits_is_refused(build: Callable[[], Coroutine[Any, Any, pyrs.Stream[int]]]) -> None:
+def test_blocking_on_a_source_of_the_blocked_loop_raises(
+    build: Callable[[], Coroutine[Any, Any, pyrs.Stream[int]]],
+) -> None:
     async def cell() -> None:
         stream = await build()
         with pytest.raises(RuntimeError, match="await the stream there"):
@@ -112,7 +114,7 @@ def test_what_needs_the_loop_that_waits_is_refused(build: Callable[[], Coroutine
     asyncio.run(cell())
 
 
-def test_a_future_of_the_loop_that_is_done_is_not() -> None:
+def test_blocking_on_a_completed_future_of_the_loop_is_allowed() -> None:
     async def cell() -> None:
         future = asyncio.get_running_loop().create_future()
         future.set_result(5)
@@ -121,7 +123,7 @@ def test_a_future_of_the_loop_that_is_done_is_not() -> None:
     asyncio.run(cell())
 
 
-def test_nor_does_the_background_loop_wait_for_itself() -> None:
+def test_blocking_on_the_background_loop_raises() -> None:
     async def nested(n: int) -> int:
         with pytest.raises(RuntimeError, match="await the stream there"):
             pyrs.just(n).map(double).collect(timeout=DEADLINE)
@@ -130,5 +132,9 @@ def test_nor_does_the_background_loop_wait_for_itself() -> None:
     assert pyrs.just(1).map(nested).collect(timeout=DEADLINE) == [1]
 
 
-def test_a_publisher_of_others_that_signals_where_it_is_asked() -> None:
-    assert in_a_cell(lambda: pyrs.Stream(Hidden(pyrs.range(3))).flat_map(double).collect(timeout=DEADLINE)) == [0, 2, 4]
+def test_blocking_on_a_foreign_synchronous_publisher_is_allowed() -> None:
+    assert in_running_loop(lambda: pyrs.Stream(Hidden(pyrs.range(3))).flat_map(double).collect(timeout=DEADLINE)) == [
+        0,
+        2,
+        4,
+    ]

@@ -1,4 +1,4 @@
-"""for_each, collect and to_iterable: they wait, with deadlines, and cancel what they leave."""
+"""for_each, collect and to_iterable: waiting, deadlines, errors and cancellation."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Wrap = Callable[[Any], pyrs.Stream[Any]]
 
 
 class Watched(pyrs.Publisher[Any]):
-    """Notes what is requested and when it is cancelled."""
+    """Record requests and the cancel."""
 
     def __init__(self, source: pyrs.Publisher[Any]) -> None:
         self.source = source
@@ -41,7 +41,7 @@ class Watched(pyrs.Publisher[Any]):
                 watched.cancelled.set()
                 self.inner.cancel()
 
-        class Between(pyrs.Subscriber[Any]):
+        class Forwarding(pyrs.Subscriber[Any]):
             def on_subscribe(self, subscription: pyrs.Subscription, /) -> None:
                 subscriber.on_subscribe(Subscription(subscription))
 
@@ -54,10 +54,10 @@ class Watched(pyrs.Publisher[Any]):
             def on_complete(self) -> None:
                 subscriber.on_complete()
 
-        self.source.subscribe(Between())
+        self.source.subscribe(Forwarding())
 
 
-def test_collect_and_for_each(source: Source, elsewhere: Wrap) -> None:
+def test_collect_and_for_each_return_all_elements(source: Source, elsewhere: Wrap) -> None:
     for stream in (source(range(100)), elsewhere(source(range(100)))):
         assert stream.collect(timeout=DEADLINE) == list(range(100))
         seen: list[int] = []
@@ -66,7 +66,7 @@ def test_collect_and_for_each(source: Source, elsewhere: Wrap) -> None:
         assert seen == list(range(10))
 
 
-def test_what_the_stream_failed_with_is_raised(source: Source) -> None:
+def test_error_of_the_stream_is_raised(source: Source) -> None:
     with pytest.raises(ZeroDivisionError):
         source(range(3)).map(lambda n: 1 // (n - 1)).collect()
     with pytest.raises(pyrs.NullSignal):
@@ -78,7 +78,7 @@ def test_what_the_stream_failed_with_is_raised(source: Source) -> None:
 
 
 @pytest.mark.parametrize("kind", [ValueError, KeyboardInterrupt])
-def test_what_the_action_raises_cancels_and_is_raised(source: Source, kind: type[BaseException]) -> None:
+def test_exception_of_the_action_cancels_and_is_raised(source: Source, kind: type[BaseException]) -> None:
     seen: list[int] = []
 
     def action(n: int) -> None:
@@ -95,7 +95,7 @@ def test_what_the_action_raises_cancels_and_is_raised(source: Source, kind: type
     assert watched.cancelled.is_set()
 
 
-def test_deadlines_cancel() -> None:
+def test_timeout_cancels() -> None:
     watched = Watched(pyrs.never())
     with pytest.raises(TimeoutError, match=r"did not end within 0\.01 seconds"):
         pyrs.Stream(watched).collect(timeout=0.01)
@@ -108,47 +108,47 @@ def test_deadlines_cancel() -> None:
 
 @contextmanager
 def interrupted_where_it_waits(begun: Callable[[], object]) -> Iterator[None]:
-    """Interrupts the main thread once it has begun and a second signal finds it just where the first one did."""
+    """Interrupt the main thread when ``begun`` is true and two signals in a row find it at the same place."""
     main = threading.main_thread().ident
     assert main is not None
-    over = threading.Event()
+    finished = threading.Event()
     last: tuple[int, int] | None = None
 
-    def strike(number: int, frame: FrameType | None) -> None:
+    def handle(number: int, frame: FrameType | None) -> None:
         nonlocal last
         here = (id(frame), frame.f_lasti if frame else 0)
         waits, last = here == last, here
-        if waits and begun() and not over.is_set():
-            over.set()
+        if waits and begun() and not finished.is_set():
+            finished.set()
             raise KeyboardInterrupt
 
-    def signals() -> None:
-        while not over.wait(0.01):
+    def send_signals() -> None:
+        while not finished.wait(0.01):
             signal.pthread_kill(main, signal.SIGINT)
 
-    before = signal.signal(signal.SIGINT, strike)
-    thread = threading.Thread(target=signals)
+    before = signal.signal(signal.SIGINT, handle)
+    thread = threading.Thread(target=send_signals)
     thread.start()
     try:
         yield
     finally:
-        over.set()
+        finished.set()
         thread.join(DEADLINE)
         signal.signal(signal.SIGINT, before)
 
 
-@pytest.mark.parametrize("ending", ["collect", "to_iterable"])
-def test_an_interrupt_while_waiting_cancels(ending: str) -> None:
+@pytest.mark.parametrize("operation", ["collect", "to_iterable"])
+def test_interrupt_while_waiting_cancels(operation: str) -> None:
     watched = Watched(pyrs.never())
     with pytest.raises(KeyboardInterrupt), interrupted_where_it_waits(lambda: watched.requested):
-        if ending == "collect":
+        if operation == "collect":
             pyrs.Stream(watched).collect()
         else:
             list(pyrs.Stream(watched).to_iterable())
     assert watched.cancelled.is_set()
 
 
-def test_to_iterable_demands_each_element_of_a_chain_as_it_is_wanted() -> None:
+def test_to_iterable_pulls_each_element_on_demand() -> None:
     pulled: list[int] = []
     stream = pyrs.from_iterable(pulled.append(n) or n for n in range(10)).map(str)  # type: ignore[func-returns-value]
     iterator = stream.to_iterable()
@@ -157,7 +157,7 @@ def test_to_iterable_demands_each_element_of_a_chain_as_it_is_wanted() -> None:
     assert list(iterator) == [str(n) for n in range(1, 10)]
 
 
-def test_to_iterable_requests_a_bounded_number_ahead_of_any_other(elsewhere: Wrap) -> None:
+def test_to_iterable_prefetches_a_bounded_number(elsewhere: Wrap) -> None:
     watched = Watched(elsewhere(pyrs.range(100)))
     iterator = pyrs.Stream(watched).to_iterable(prefetch=8, timeout=DEADLINE)
     assert watched.requested == []
@@ -167,7 +167,7 @@ def test_to_iterable_requests_a_bounded_number_ahead_of_any_other(elsewhere: Wra
     assert sum(watched.requested) < 100 + 8
 
 
-def test_leaving_to_iterable_cancels(elsewhere: Wrap) -> None:
+def test_breaking_out_of_to_iterable_cancels(elsewhere: Wrap) -> None:
     watched = Watched(elsewhere(pyrs.range(10**9)))
     for n in pyrs.Stream(watched).to_iterable(prefetch=1, timeout=DEADLINE):
         if n == 3:

@@ -1,4 +1,4 @@
-"""Endings on the calling thread: what they take for a timeout."""
+"""The timeout argument of blocking terminal operations."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 import pyrs
 from pyrs.testing import TestPublisher
 
-ENDINGS: list[Any] = [
+TERMINAL_OPERATIONS: list[Any] = [
     pytest.param(lambda stream, timeout: stream.collect(timeout=timeout), id="collect"),
     pytest.param(lambda stream, timeout: stream.for_each(print, timeout=timeout), id="for_each"),
     pytest.param(lambda stream, timeout: stream.to_iterable(timeout=timeout), id="to_iterable"),
@@ -19,20 +19,20 @@ ENDINGS: list[Any] = [
 ]
 
 
-@pytest.mark.parametrize("end", ENDINGS)
+@pytest.mark.parametrize("run", TERMINAL_OPERATIONS)
 @pytest.mark.parametrize(
     ("timeout", "error"), [("1", TypeError), (nan, ValueError), (-1, ValueError), (inf, ValueError)]
 )
-def test_a_wrong_timeout_is_refused_before_anything_is_subscribed_to(
-    end: Callable[[Any, Any], Any], timeout: Any, error: type[Exception]
+def test_wrong_timeout_raises_before_subscribing(
+    run: Callable[[Any, Any], Any], timeout: Any, error: type[Exception]
 ) -> None:
     source = TestPublisher[int](cold=True).emit(1)
     with pytest.raises(error, match="timeout must be"):
-        end(source.stream(), timeout)
+        run(source.stream(), timeout)
     source.assert_was_not_subscribed()
 
 
-def test_a_timeout_may_be_longer_than_a_lock_can_wait() -> None:
+def test_timeout_may_exceed_the_maximum_of_a_lock() -> None:
     assert pyrs.timer(0.001).collect(timeout=1e10) == [0]
     assert list(pyrs.timer(0.001).to_iterable(timeout=1e10)) == [0]
     assert pyrs.timer(0.001).block(1e10) == 0

@@ -1,4 +1,4 @@
-"""The machinery by itself: demand, lane, executor, guard, hooks, errors, the transition table."""
+"""The parts of the engine in isolation: demand, drain loop, executor, guard, hooks, errors, transition table."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from pyrs.testing import TestSubscriber
 from tests.waiting import collected, eventually
 
 
-def test_demand_saturates() -> None:
+def test_demand_saturates_at_unbounded() -> None:
     assert add_demand(2, 3) == 5
     assert add_demand(UNBOUNDED, 1) == UNBOUNDED == add_demand(UNBOUNDED, UNBOUNDED) == 2**63 - 1
 
 
-class BodyLane(DrainLoop):
+class FunctionDrainLoop(DrainLoop):
     def __init__(self, execute: Callable[[Callable[[], None]], object] | None, body: Callable[[], object]) -> None:
         super().__init__(execute)
         self.body = body
@@ -47,8 +47,8 @@ class BodyLane(DrainLoop):
         super().schedule()
 
 
-class TestLane:
-    def test_a_call_inside_the_body_runs_it_once_more_and_does_not_nest(self) -> None:
+class TestDrainLoop:
+    def test_schedule_during_work_runs_again_without_recursion(self) -> None:
         depth = runs = deepest = 0
 
         def body() -> None:
@@ -56,16 +56,16 @@ class TestLane:
             depth, runs = depth + 1, runs + 1
             deepest = max(deepest, depth)
             if runs < 1_000:
-                lane.schedule()
-                lane.schedule()
+                drain.schedule()
+                drain.schedule()
             depth -= 1
 
-        lane = BodyLane(None, body)
-        lane.schedule()
+        drain = FunctionDrainLoop(None, body)
+        drain.schedule()
         assert (runs, deepest) == (1_000, 1)
 
-    def test_never_two_bodies_at_once_and_none_is_lost(self) -> None:
-        executor = DaemonExecutor("lane-test")
+    def test_work_runs_on_one_thread_at_a_time_and_none_is_lost(self) -> None:
+        executor = DaemonExecutor("drain-test")
         inside = threading.Lock()
         pending: list[int] = []
         seen: list[int] = []
@@ -80,12 +80,12 @@ class TestLane:
                 seen.append(pending.pop())
             inside.release()
 
-        lane = BodyLane(executor.execute, body)
+        drain = FunctionDrainLoop(executor.execute, body)
 
         def work() -> None:
             for n in range(500):
                 pending.append(n)
-                lane.schedule()
+                drain.schedule()
 
         threads = [threading.Thread(target=work) for _ in range(4)]
         for thread in threads:
@@ -95,22 +95,22 @@ class TestLane:
         assert executor.shutdown(30)
         assert (len(seen), overlaps) == (2_000, 0)
 
-    def test_a_body_that_raises_leaves_the_lane_usable(self) -> None:
+    def test_exception_in_work_does_not_block_the_drain_loop(self) -> None:
         runs: list[int] = []
 
         def body() -> None:
             runs.append(1)
             if len(runs) == 1:
-                lane.schedule()  # must not be lost either
+                drain.schedule()  # the exception must not lose this call
                 raise KeyboardInterrupt
 
-        lane = BodyLane(None, body)
+        drain = FunctionDrainLoop(None, body)
         with pytest.raises(KeyboardInterrupt):
-            lane.schedule()
-        lane.schedule()
+            drain.schedule()
+        drain.schedule()
         assert len(runs) == 3
 
-    def test_a_refused_task_leaves_the_lane_usable(self) -> None:
+    def test_rejected_task_does_not_block_the_drain_loop(self) -> None:
         refuse = True
         runs: list[int] = []
 
@@ -119,16 +119,16 @@ class TestLane:
                 raise RuntimeError("no more tasks")
             task()
 
-        lane = BodyLane(execute, lambda: runs.append(1))
+        drain = FunctionDrainLoop(execute, lambda: runs.append(1))
         with pytest.raises(RuntimeError):
-            lane.schedule()
+            drain.schedule()
         refuse = False
-        lane.schedule()
+        drain.schedule()
         assert runs == [1]
 
 
 class TestExecutor:
-    def test_blocked_tasks_hold_up_nobody(self) -> None:
+    def test_blocked_tasks_do_not_delay_other_tasks(self) -> None:
         executor = DaemonExecutor("grow", idle_seconds=60)
         release = threading.Event()
         for _ in range(64):
@@ -141,7 +141,7 @@ class TestExecutor:
         assert executor.shutdown(30)
         assert executor.threads == 0
 
-    def test_an_idle_thread_is_used_again(self) -> None:
+    def test_idle_thread_is_reused(self) -> None:
         executor = DaemonExecutor("idle", idle_seconds=60)
         threads: list[threading.Thread] = []
         for _ in range(20):
@@ -150,15 +150,15 @@ class TestExecutor:
         assert [(thread.name, thread.daemon) for thread in threads] == [("pyrs-idle-1", True)] * 20
         assert executor.shutdown(30)
 
-    def test_a_task_that_is_done_is_let_go_while_its_thread_is_idle(self) -> None:
+    def test_idle_thread_releases_its_finished_task(self) -> None:
         executor = DaemonExecutor("idle", idle_seconds=600)
-        for _ in range(2):  # the one that the thread began with, and the one that it was handed
+        for _ in range(2):  # the task that started the thread, then a task that an idle thread received
             task = self.Task()
-            done, gone = task.done, weakref.ref(task)
+            done, reference = task.done, weakref.ref(task)
             executor.execute(task)
             del task
             assert done.wait(30)
-            collected(lambda gone=gone: gone() is None)  # type: ignore[misc]
+            collected(lambda reference=reference: reference() is None)  # type: ignore[misc]
             eventually(lambda: "1 idle" in repr(executor))
         assert executor.shutdown(30)
 
@@ -169,7 +169,7 @@ class TestExecutor:
         def __call__(self) -> None:
             self.done.set()
 
-    def test_a_thread_that_was_idle_for_long_ends(self) -> None:
+    def test_idle_thread_terminates_after_idle_seconds(self) -> None:
         executor = DaemonExecutor("idle", idle_seconds=0.01)
         threads: list[threading.Thread] = []
         executor.execute(lambda: threads.append(threading.current_thread()))
@@ -177,20 +177,20 @@ class TestExecutor:
         threads[0].join(30)
         assert executor.threads == 0
 
-    def test_at_the_bound_it_warns_once_and_queues(self) -> None:
+    def test_executor_at_its_thread_limit_warns_once_and_queues(self) -> None:
         executor = DaemonExecutor("bound", max_threads=2)
         release = threading.Event()
         order: list[int] = []
         warned = threading.Event()
         levels: list[str] = []
 
-        class Noticing(logging.Handler):
+        class WarningHandler(logging.Handler):
             def emit(self, record: logging.LogRecord) -> None:
                 if "threads of bound are busy" in record.getMessage():
                     levels.append(record.levelname)
                     warned.set()
 
-        handler = Noticing()
+        handler = WarningHandler()
         logging.getLogger("pyrs").addHandler(handler)
         for _ in range(2):
             executor.execute(lambda: release.wait(30) and None)
@@ -204,7 +204,7 @@ class TestExecutor:
         assert executor.shutdown(30)
         assert sorted(order) == list(range(10))
 
-    def test_what_a_task_raises_is_reported_and_its_thread_goes_on(self, dropped: Any) -> None:
+    def test_exception_of_a_task_is_reported_and_the_thread_continues(self, dropped: Any) -> None:
         executor = DaemonExecutor("raise", max_threads=1)
 
         def fail() -> None:
@@ -219,7 +219,7 @@ class TestExecutor:
         with pytest.raises(RuntimeError, match="was shut down"):
             executor.execute(fail)
 
-    def test_many_hands(self) -> None:
+    def test_tasks_from_several_threads_all_run(self) -> None:
         executor = DaemonExecutor("many", max_threads=8, idle_seconds=0.001)
         lock, count = threading.Lock(), 0
 
@@ -238,7 +238,7 @@ class TestExecutor:
 
 
 class Wire(pyrs.Subscription):
-    """The upstream end of a guard."""
+    """Record the calls that a guard forwards upstream."""
 
     def __init__(self) -> None:
         self.requested: list[int] = []
@@ -257,7 +257,7 @@ class TestGuard:
         guard: GuardedSubscriber[Any] = GuardedSubscriber(subscriber)
         return guard, subscriber, Wire()
 
-    def test_more_than_requested(self) -> None:
+    def test_element_without_demand_signals_demand_exceeded(self) -> None:
         guard, subscriber, wire = self.guarded(request=1)
         guard.on_subscribe(wire)
         guard.on_next(1)
@@ -266,7 +266,7 @@ class TestGuard:
         assert isinstance(error, errors.SpecViolation)
         assert (error.rule, error.party, wire.cancelled) == ("1.1", "Publisher", 1)
 
-    def test_signals_after_the_end(self, dropped: Any) -> None:
+    def test_signals_after_on_complete_are_dropped(self, dropped: Any) -> None:
         guard, subscriber, wire = self.guarded()
         guard.on_subscribe(wire)
         guard.on_complete()
@@ -276,7 +276,7 @@ class TestGuard:
         assert [type(error) for error in dropped.take()] == [errors.SignalAfterTerminal] * 2
 
     @pytest.mark.parametrize("signal", ["on_next", "on_error", "on_complete"])
-    def test_a_signal_before_on_subscribe(self, signal: str) -> None:
+    def test_signal_before_on_subscribe_violates_1_9(self, signal: str) -> None:
         guard, subscriber, _ = self.guarded(request=0)
         if signal == "on_complete":
             guard.on_complete()
@@ -287,7 +287,7 @@ class TestGuard:
         assert error.rule == "1.9"
         assert subscriber.subscription is not None
 
-    def test_none(self) -> None:
+    def test_none_raises_and_signals_null_signal(self) -> None:
         guard, subscriber, wire = self.guarded()
         guard.on_subscribe(wire)
         with pytest.raises(errors.NullSignal):
@@ -295,7 +295,7 @@ class TestGuard:
         subscriber.assert_error(errors.NullSignal)
         assert wire.cancelled == 1
 
-    def test_two_threads_at_once(self) -> None:
+    def test_concurrent_signals_are_reported_after_the_current_signal(self) -> None:
         entered, leave = threading.Event(), threading.Event()
 
         def slow(subscriber: TestSubscriber[int], element: int) -> None:
@@ -311,52 +311,52 @@ class TestGuard:
         assert entered.wait(30)
         guard.on_next(2)
         assert wire.cancelled == 1
-        subscriber.assert_live()  # the error has to wait until the first signal is through (1.3)
+        subscriber.assert_live()  # the error waits until the first signal returns (1.3)
         leave.set()
         first.join(30)
         subscriber.assert_elements(1).assert_error(errors.ConcurrentSignals)
 
-    def test_request_that_is_not_positive_is_answered_here(self) -> None:
+    def test_guard_answers_a_non_positive_request(self) -> None:
         guard, subscriber, wire = self.guarded()
         guard.on_subscribe(wire)
         subscriber.request(0)
         subscriber.assert_error(errors.NonPositiveRequest)
         assert (wire.requested, wire.cancelled) == ([5], 1)
 
-    def test_a_publisher_that_raises_or_whose_subscription_raises(self) -> None:
-        class Raises(pyrs.Publisher[int]):
+    def test_exceptions_of_publisher_and_subscription_signal_violations(self) -> None:
+        class RaisingPublisher(pyrs.Publisher[int]):
             def subscribe(self, subscriber: pyrs.Subscriber[int], /) -> None:
                 raise OSError("no")
 
         subscriber: TestSubscriber[int] = TestSubscriber()
-        GuardedPublisher(Raises()).subscribe(subscriber)
+        GuardedPublisher(RaisingPublisher()).subscribe(subscriber)
         raised = subscriber.assert_error(errors.SpecViolation)
         assert (raised.rule, type(raised.__cause__)) == ("1.9", OSError)  # type: ignore[attr-defined]
 
-        class Faulty(Wire):
+        class RaisingWire(Wire):
             def request(self, n: int, /) -> None:
                 raise OSError("no")
 
         guard, other, _ = self.guarded()
-        guard.on_subscribe(Faulty())
+        guard.on_subscribe(RaisingWire())
         error = other.assert_error(errors.SpecViolation)
         assert isinstance(error, errors.SpecViolation)
         assert error.rule == "3.16"
 
 
-def test_the_table_is_complete_and_the_core_agrees_with_it() -> None:
+def test_transition_table_is_complete_and_matches_the_engine() -> None:
     assert set(TRANSITIONS) == {(state, signal) for state in State for signal in Signal}
     end: dict[State, Callable[[TestSubscriber[int]], object]] = {
         State.CANCELLED: TestSubscriber.cancel,
         State.ENDED: lambda subscriber: subscriber.request(100),
     }
-    for state, bring in end.items():
+    for state, terminate in end.items():
         for signal in (Signal.REQUEST, Signal.CANCEL):
             step = TRANSITIONS[state, signal]
             assert (step.state, step.passes, step.violation) == (state, False, False)
             subscriber: TestSubscriber[int] = TestSubscriber(1)
             pyrs.range(5).subscribe(subscriber)
-            bring(subscriber)
+            terminate(subscriber)
             seen = len(subscriber.elements)
             subscription = subscriber.await_subscription()
             subscription.request(1) if signal is Signal.REQUEST else subscription.cancel()
@@ -364,7 +364,7 @@ def test_the_table_is_complete_and_the_core_agrees_with_it() -> None:
 
 
 class TestHooks:
-    def test_dropped_things_are_logged_by_default(self, caplog: pytest.LogCaptureFixture) -> None:
+    def test_drops_are_logged_by_default(self, caplog: pytest.LogCaptureFixture) -> None:
         before = pyrs.set_error_hook(None), pyrs.set_element_hook(None)
         try:
             with caplog.at_level(logging.WARNING, logger="pyrs"):
@@ -379,7 +379,7 @@ class TestHooks:
             "dropped 3 element(s) (here, too)",
         ]
 
-    def test_a_hook_that_raises_loses_nothing(self, caplog: pytest.LogCaptureFixture) -> None:
+    def test_exception_of_a_hook_is_logged_with_the_dropped_error(self, caplog: pytest.LogCaptureFixture) -> None:
         def broken(*_: object) -> None:
             raise RuntimeError("broken hook")
 
@@ -391,7 +391,7 @@ class TestHooks:
         assert "lost" in caplog.text
 
 
-def test_errors_survive_copies() -> None:
+def test_errors_survive_copy_and_pickle() -> None:
     violation = errors.DemandExceeded("too many")
     for twin in (copy.copy(violation), pickle.loads(pickle.dumps(violation))):
         assert (str(twin), twin.rule, twin.party) == ("too many (rule 1.1)", "1.1", "Publisher")
@@ -400,7 +400,7 @@ def test_errors_survive_copies() -> None:
     assert pickle.loads(pickle.dumps(java)).java_stack == java.java_stack
 
 
-def test_the_tree_is_drawn_as_it_is() -> None:
+def test_docstring_shows_every_error_class() -> None:
     for name in errors.__all__:
         assert f" {name}" in f" {errors.__doc__}", name
     for error in (errors.NonPositiveRequest, errors.NullSignal, errors.CallTimeout, errors.ConversionError):
