@@ -1,28 +1,28 @@
 """Reactive Streams for Python.
 
-The house, room by room:
+The packages and modules:
 
     pyrs.api          Publisher, Subscriber, Subscription, Processor: the four interfaces
     pyrs.rules        the 43 rules of the specification as data
-    pyrs.errors       every error, drawn as a tree
+    pyrs.errors       the exception tree
     pyrs.publishers   sources: from_iterable, range, just, create, interval, ...
-    pyrs.stream       Stream: a Publisher with operators, a file per family; Single, ConnectableStream
-    pyrs.operators    what the operators do, a file per family
-    pyrs.sinks        what you push elements into: unicast, multicast, replay, SubmissionPublisher
-    pyrs.schedulers   on which thread a task runs, and when; virtual time
-    pyrs.aio          the asyncio edge
+    pyrs.stream       Stream: a Publisher with operators; Single, ConnectableStream
+    pyrs.operators    the implementations of the operators
+    pyrs.sinks        hot Publishers to push elements into: unicast, multicast, replay, SubmissionPublisher
+    pyrs.schedulers   threads, asyncio loops and clocks that run tasks; virtual time
+    pyrs.aio          the boundary to asyncio and trio
     pyrs.adapters     futures, queues, RxPY, rsocket-py
-    pyrs.strictness   strict: a guard around somebody else's Publisher or Subscriber
-    pyrs.testing      TestPublisher, TestSubscriber, StepVerifier, for your tests and ours
-    pyrs.tck          the referee: does my Publisher keep the rules?
-    pyrs.pytest_plugin  lets the referee into pytest
+    pyrs.strictness   strict: a guard around a third-party Publisher or Subscriber
+    pyrs.testing      TestPublisher, TestSubscriber, StepVerifier
+    pyrs.tck          the referee: the Reactive Streams TCK for Python code
+    pyrs.pytest_plugin  the referee's pytest plugin
     pyrs.jvm          the bridge to the JVM
-    pyrs.spark        Spark's DataFrames and streaming queries as Publishers
-    pyrs._core        the machinery that keeps the rules
+    pyrs.spark        Spark DataFrames and streaming queries as Publishers
+    pyrs._core        the engine that enforces the rules
 
-``import pyrs`` shows what most programs need, and loads no more than they use. Sinks, schedulers and adapters are there
-as ``pyrs.sinks`` and so on; testing, tck, jvm and spark are imported by their names, for they bring more with them.
-``from pyrs import *`` leaves ``range`` and ``zip`` out: those names are Python's.
+``import pyrs`` defines the names that most programs need and imports modules on first use. ``pyrs.adapters``,
+``pyrs.schedulers`` and ``pyrs.sinks`` are imported on first access; import ``pyrs.testing``, ``pyrs.tck``, ``pyrs.jvm``
+and ``pyrs.spark`` explicitly. ``from pyrs import *`` excludes ``range`` and ``zip``, which would hide the built-ins.
 
 Examples:
     >>> import pyrs
@@ -108,8 +108,8 @@ __all__ = [
     "using",
 ]
 
-# Most programs use a few of these, and every module costs part of a millisecond: they are imported when they are used.
-_FOUND_IN = {
+# Imported on first access: each module costs a part of a millisecond, and most programs use few of them.
+_LAZY_NAMES = {
     "Backoff": "pyrs.operators.backoff",
     "Metrics": "pyrs.operators.metrics",
     "Notification": "pyrs.operators.notification",
@@ -133,25 +133,25 @@ _FOUND_IN = {
     "GroupedStream": "pyrs.stream.grouped",
     "strict": "pyrs.strictness",
 }
-_ROOMS = ("adapters", "schedulers", "sinks")  # that are asked for by their names
-_ROOMS_TO_IMPORT = ("aio", "jvm", "rules", "spark", "tck", "testing")
+_LAZY_MODULES = ("adapters", "schedulers", "sinks")
+_EXPLICIT_MODULES = ("aio", "jvm", "rules", "spark", "tck", "testing")
 
 
-if not TYPE_CHECKING:  # to a type checker it would say that there is every name
+if not TYPE_CHECKING:  # a type checker would accept every attribute
 
     def __getattr__(name: str) -> Any:
         from importlib import import_module
 
-        module = _FOUND_IN.get(name)
+        module = _LAZY_NAMES.get(name)
         if module is None:
-            if name in _ROOMS:
+            if name in _LAZY_MODULES:
                 return import_module(f"{__name__}.{name}")
-            what_to_do = f": import pyrs.{name} first" if name in _ROOMS_TO_IMPORT else ""
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}{what_to_do}")
+            advice = f": import pyrs.{name} first" if name in _EXPLICIT_MODULES else ""
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}{advice}")
         value = getattr(import_module(module), name)
-        globals()[name] = value  # the next time it is found at once
+        globals()[name] = value  # later accesses bypass this function
         return value
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_FOUND_IN, *_ROOMS} - {"Any", "TYPE_CHECKING", "annotations"})
+    return sorted({*globals(), *_LAZY_NAMES, *_LAZY_MODULES} - {"Any", "TYPE_CHECKING", "annotations"})

@@ -1,30 +1,30 @@
-"""The errors of pyrs, one tree.
+"""The exceptions of pyrs.
 
 All derive from ``PyrsError``:
 
     PyrsError
-    ├── SpecViolation                 a rule of the specification was broken: .rule and .party say which and by whom
+    ├── SpecViolation                 a rule of the specification was violated; see .rule and .party
     │   ├── NonPositiveRequest        also ValueError    request(n) with n <= 0                        (3.9)
     │   ├── NullSignal                also TypeError     None for an element, error or Subscriber      (1.9, 2.13)
-    │   ├── DemandExceeded                               more elements than were requested             (1.1)
-    │   ├── SubscribedTwice                              on_subscribe on a Subscriber that has had one (2.5, 2.12)
-    │   ├── ConcurrentSignals                            two signals at the same time                  (1.3)
+    │   ├── DemandExceeded                               more elements than requested                  (1.1)
+    │   ├── SubscribedTwice                              on_subscribe called more than once            (2.5, 2.12)
+    │   ├── ConcurrentSignals                            two signals concurrently                      (1.3)
     │   └── SignalAfterTerminal                          a signal after on_error or on_complete        (1.7)
-    ├── SchedulerClosed               also RuntimeError  a scheduler was given a task after its end
-    ├── NoElement                     also LookupError   the stream ended before the element that was asked for
-    ├── BufferOverflow                                   an element came for which there was no room
-    ├── EmitFailed                                       a sink did not take what was pushed: .result says why
+    ├── SchedulerClosed               also RuntimeError  a task was submitted to a closed scheduler
+    ├── NoElement                     also LookupError   the stream completed before the required element
+    ├── BufferOverflow                                   an element exceeded demand and the buffer capacity
+    ├── EmitFailed                                       a sink rejected a signal; .result is the reason
     ├── Disconnected                                     a shared stream's connection to its source was cancelled
-    ├── PublisherClosed           also RuntimeError  an element was submitted to a publisher that is closed
-    ├── StreamTimeout                 also TimeoutError  an element, or the end, did not come in time
-    └── JvmError                      everything that concerns the bridge
-        ├── JvmUnavailable                               no gateway is installed, or no JVM can be reached
+    ├── PublisherClosed               also RuntimeError  an element was submitted to a closed publisher
+    ├── StreamTimeout                 also TimeoutError  a signal did not arrive in time
+    └── JvmError                      the errors of the bridge
+        ├── JvmUnavailable                               no gateway is installed, or it cannot reach a JVM
         ├── VersionMismatch                              the jar in the JVM is not this package's
-        ├── LinkClosed                                   we closed the link
-        ├── LinkBroken                                   the other side went
-        ├── ProtocolError                                a frame that the link protocol does not allow
+        ├── LinkClosed                                   this side closed the link
+        ├── LinkBroken                                   the other side disconnected
+        ├── ProtocolError                                a frame violated the link protocol
         ├── CallTimeout               also TimeoutError  the other side did not answer in time
-        ├── ConversionError           also TypeError     a value that has no form on the other side
+        ├── ConversionError           also TypeError     a value cannot be represented on the other side
         └── JavaError                                    a Throwable: .java_class, .java_message, .java_stack
 """
 
@@ -61,27 +61,27 @@ __all__ = [
 
 
 class PyrsError(Exception):
-    """The root of every error that pyrs raises or signals by itself."""
+    """The base class of every error that pyrs raises or emits."""
 
 
 class SchedulerClosed(PyrsError, RuntimeError):
-    """A scheduler was given a task after it, or the asyncio loop that it stands for, was closed."""
+    """A task was submitted to a closed scheduler, or to a closed asyncio loop."""
 
 
 class NoElement(PyrsError, LookupError):
-    """A stream ended before the element that was asked for: it was empty, or too short."""
+    """The stream completed before the required element: it was empty or too short."""
 
 
 class BufferOverflow(PyrsError):
-    """An element came that was not demanded, and there was no room to hold it, or no more."""
+    """An element exceeded demand, and the buffer was full or absent."""
 
 
 class StreamTimeout(PyrsError, TimeoutError):
-    """An element, or the end, did not come in time."""
+    """An element or a terminal signal did not arrive in time."""
 
 
 class EmitFailed(PyrsError):
-    """A sink did not take what was pushed into it.
+    """A sink rejected a signal.
 
     Attributes:
         result: the value of the ``pyrs.sinks.EmitResult``, such as ``"overflow"``.
@@ -97,19 +97,19 @@ class EmitFailed(PyrsError):
 
 
 class Disconnected(PyrsError):
-    """The connection of a shared stream to its source was cancelled, and with it the stream of this Subscriber."""
+    """The connection of a shared stream to its source was cancelled."""
 
 
 class PublisherClosed(PyrsError, RuntimeError):
-    """An element was submitted to a publisher that is closed."""
+    """An element was submitted to a closed publisher."""
 
 
 class SpecViolation(PyrsError):
-    """A rule of the Reactive Streams specification was broken.
+    """A rule of the Reactive Streams specification was violated.
 
     Attributes:
         rule: the rule's number, such as ``"1.1"``; a key of ``pyrs.rules.RULES``.
-        party: who broke it: ``"Publisher"``, ``"Subscriber"``, ``"Subscription"`` or ``"Processor"``.
+        party: the party that violated it: ``"Publisher"``, ``"Subscriber"``, ``"Subscription"`` or ``"Processor"``.
     """
 
     default_rule = ""
@@ -125,62 +125,62 @@ class SpecViolation(PyrsError):
         return f"{self.message} (rule {self.rule})" if self.rule else self.message
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Keyword arguments are not part of args, so the default would lose them when the error is copied or pickled.
+        # ``args`` has no keyword arguments, so the default would lose them when the error is copied or pickled.
         return (type(self), (self.message,), {"rule": self.rule, "party": self.party})
 
 
 class NonPositiveRequest(SpecViolation, ValueError):
-    """``request(n)`` was called with n <= 0. Rules: 3.9."""
+    """``request(n)`` was called with ``n <= 0``. Rules: 3.9."""
 
     default_rule = "3.9"
     default_party = "Subscriber"
 
 
 class NullSignal(SpecViolation, TypeError):
-    """None stood where an element, an error or a Subscriber is due. Rules: 1.9, 2.13."""
+    """None was passed as an element, an error or a Subscriber. Rules: 1.9, 2.13."""
 
     default_rule = "2.13"
     default_party = "Publisher"
 
 
 class DemandExceeded(SpecViolation):
-    """A Publisher signalled more elements than were requested. Rules: 1.1."""
+    """A Publisher emitted more elements than were requested. Rules: 1.1."""
 
     default_rule = "1.1"
     default_party = "Publisher"
 
 
 class SubscribedTwice(SpecViolation):
-    """``on_subscribe`` reached a Subscriber that has had a Subscription. Rules: 2.5, 2.12."""
+    """A Subscriber received ``on_subscribe`` more than once. Rules: 2.5, 2.12."""
 
     default_rule = "2.12"
     default_party = "Publisher"
 
 
 class ConcurrentSignals(SpecViolation):
-    """Two signals reached a Subscriber at the same time. Rules: 1.3."""
+    """A Subscriber received two signals concurrently. Rules: 1.3."""
 
     default_rule = "1.3"
     default_party = "Publisher"
 
 
 class SignalAfterTerminal(SpecViolation):
-    """A signal came after ``on_error`` or ``on_complete``. Rules: 1.7."""
+    """A signal followed ``on_error`` or ``on_complete``. Rules: 1.7."""
 
     default_rule = "1.7"
     default_party = "Publisher"
 
 
 class JvmError(PyrsError):
-    """The root of every error that concerns the bridge."""
+    """The base class of every error of the bridge."""
 
 
 class JvmUnavailable(JvmError):
-    """No gateway to a JVM is installed, or there is no JVM that it could reach."""
+    """No gateway is installed, or it cannot reach a JVM."""
 
 
 class VersionMismatch(JvmError):
-    """The jar that the JVM has loaded is not the one that this package ships."""
+    """The jar that the JVM has loaded is not the one of this package."""
 
 
 class LinkClosed(JvmError):
@@ -188,11 +188,11 @@ class LinkClosed(JvmError):
 
 
 class LinkBroken(JvmError):
-    """The other side of the link went away."""
+    """The other side of the link disconnected."""
 
 
 class ProtocolError(JvmError):
-    """A frame that the link protocol does not allow."""
+    """A frame violated the link protocol."""
 
 
 class CallTimeout(JvmError, TimeoutError):
@@ -200,17 +200,19 @@ class CallTimeout(JvmError, TimeoutError):
 
 
 class ConversionError(JvmError, TypeError):
-    """A value has no form on the other side."""
+    """A value cannot be represented on the other side."""
 
 
 class JavaError(JvmError):
-    """A Java Throwable that crossed the link. Its Java cause, where it has one, is ``__cause__``.
+    """A Java Throwable that crossed the link.
+
+    ``__cause__`` is its Java cause, if any.
 
     Attributes:
-        java_class: the Throwable's class name.
+        java_class: the class name of the Throwable.
         java_message: its message, or None.
         java_stack: its stack trace: (class, method, file or None, line) for each frame, innermost first.
-        java_original: what the bridge needs to hand the original back to Java, or None.
+        java_original: the bridge's reference for returning the original Throwable to Java, or None.
     """
 
     def __init__(

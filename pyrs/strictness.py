@@ -1,4 +1,4 @@
-"""strict: a Publisher, Subscriber or Processor of somebody else's, with a guard that names the rules it breaks."""
+"""strict: a guard that reports rule violations of a third-party object."""
 
 from __future__ import annotations
 
@@ -23,32 +23,32 @@ def strict(party: Publisher[T], /) -> Stream[T]: ...
 @overload
 def strict(party: Subscriber[T], /) -> Subscriber[T]: ...
 def strict(party: Any, /) -> Any:
-    """Return the party with a guard that passes on what the rules allow, and reports what they do not.
+    """Guard a Publisher, Subscriber or Processor and report its rule violations.
 
-    A report is a ``SpecViolation`` with the rule's number, who broke it (``party``, and the class by name)
-    and what happened. What a Publisher or its Subscription breaks cancels the stream and ends it with ``on_error``.
-    What cannot be told to the Subscriber goes to the hook for dropped errors (``pyrs.set_error_hook``): violations
-    after the end, and what the Subscriber breaks.
+    The guard forwards legal signals. It reports a violation as a ``SpecViolation`` with the rule's number, the party
+    and the name of its class, and what happened. A violation by a Publisher or its Subscription cancels the stream and
+    fails it with ``on_error``. A violation that cannot be emitted to the Subscriber is reported to the dropped-errors
+    hook (``pyrs.set_error_hook``): those after termination, and those of the Subscriber itself.
 
     - For a Publisher: 1.1, 1.3, 1.4 (no exception in ``on_error``), 1.7, 1.9, 1.10, 2.12, 2.13 (None), 3.3, 3.15, 3.16,
       and 2.13 and 3.9 of its Subscribers.
     - For a Subscriber: 2.3 (calls on the Subscription), 2.7, 2.13, 3.1, 3.9, and violations of its Publisher.
     - For a Processor: both.
 
-    No guard can see the rules that say "eventually" (1.5, 1.8, 2.6, 3.12, 3.13), "should" (2.2, 3.4), or that something
-    is got ready for (2.8 to 2.11). A request that emits before it returns (3.10) does not count for 2.7: nobody could
-    cancel a synchronous stream otherwise.
+    A guard cannot check the rules that require something "eventually" (1.5, 1.8, 2.6, 3.12, 3.13), that only recommend
+    (2.2, 3.4), or that require a Subscriber to be prepared for a signal (2.8 to 2.11). A request that emits before it
+    returns (§3.10) is exempt from 2.7; otherwise a Subscriber could not cancel a synchronous stream.
 
-    Demand: unchanged. Nothing is buffered; elements that break a rule are dropped.
+    Forwards demand unchanged. Buffers nothing. Drops elements that violate a rule.
 
     Args:
-        party: whom to guard. Who is guarded already is returned as it is.
+        party: the party to guard. A guarded party is returned unchanged.
 
     Returns:
-        A Stream over a Publisher; a Subscriber or Processor otherwise. Guard the Subscriber once for each subscription.
+        A Stream for a Publisher; otherwise a Subscriber or a Processor. Guard a Subscriber once for each subscription.
 
     Raises:
-        TypeError: it is none of the three.
+        TypeError: ``party`` is none of the three.
 
     Rules: 1.1, 1.3, 1.4, 1.7, 1.9, 1.10, 2.3, 2.5, 2.7, 2.12, 2.13, 3.1, 3.3, 3.9, 3.15, 3.16, 4.1.
 

@@ -1,11 +1,13 @@
-"""The edge between streams and event loops. asyncio is imported when somebody comes here, not by ``import pyrs``.
+"""The boundary between streams and asyncio or trio.
 
-loops         which loop runs a coroutine: the one that is running, or one of our own in the background
-waking        how a task waits for other threads: on asyncio, and on trio
-iteration     a Publisher as an asynchronous iterator; the endings that can be awaited
-sources       an asynchronous iterable as a Publisher
-subscribers   a Subscriber whose methods are coroutines
-tasks         a coroutine function that runs as a task, for a stream
+``import pyrs`` does not import it. The modules:
+
+    loops         selects the asyncio loop that runs a coroutine: the running one or the background loop
+    waking        lets a task wait for other threads, on asyncio and on trio
+    iteration     a Publisher as an asynchronous iterator; the terminal operations that are awaited
+    sources       an asynchronous iterable as a Publisher
+    subscribers   a Subscriber whose methods are coroutines
+    tasks         a coroutine function that runs as a task of a stream
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""A Publisher as an asynchronous iterator with exact, bounded demand, and the endings that can be awaited.
+"""Iterate over a Publisher asynchronously, and await terminal operations.
 
-The loop is never blocked: elements from other threads wake it once for a batch, and a synchronous source is pulled in
-turns, so that other tasks run as well.
+Demand is exact and bounded. The loop is never blocked: elements of other threads wake it once per batch, and a
+synchronous source yields to other tasks at intervals.
 """
 
 from __future__ import annotations
@@ -29,20 +29,19 @@ T = TypeVar("T")
 
 _PREFETCH = 256
 _TURN = 128
-"""So many elements of a source that is always ready are delivered before other tasks get their turn."""
+"""The number of elements delivered in a row before other tasks run."""
 
 
 async def elements(source: Publisher[T], prefetch: int) -> AsyncGenerator[T, None]:
     """Iterate over a Publisher on the running loop.
 
-    Demand: ``prefetch`` elements, the first time that the loop asks for one, and again when three quarters of them were
-    used; with 1 that is each element as it is wanted. A chain over an iterable is pulled on the loop itself, as a plain
-    generator would be, and lets other tasks run every 128 elements. Signals may come from any thread. Ending the
-    iteration, however that happens (``aclose``, an error, a cancelled task), cancels upstream; so does a loop that was
-    closed.
+    Requests ``prefetch`` elements at the first iteration and replenishes at 75 %; 1 requests each element when it is
+    needed. A chain over an iterable is pulled on the loop itself, like a plain generator, and yields to other tasks
+    every 128 elements. Signals may arrive on any thread. The end of the iteration (``aclose``, an error, a cancelled
+    task) cancels upstream, and so does a closed loop.
 
     Raises:
-        BaseException: what the stream failed with.
+        BaseException: the error of the stream.
     """
     waker = current_waker()
     if isinstance(source, IterablePublisher):
@@ -74,17 +73,16 @@ async def elements(source: Publisher[T], prefetch: int) -> AsyncGenerator[T, Non
         while True:
             if not arrived:
                 if inbox.ended:
-                    # Read in this order: what came before the end is in the deque by the time that ended is set.
+                    # Checked after ended: elements are in the deque before ended is set.
                     if arrived:
                         continue
                     if inbox.error is not None:
                         raise_again(inbox.error)
                     return
-                await waker.wait(inbox.is_ready)  # it counts on: where there is something already, nobody had a turn
+                await waker.wait(inbox.is_ready)  # keeps turn: without an actual wait no other task has run
                 continue
             yield arrived.popleft()
-            # Only now: the element before was used up when the loop asks for this one.
-            refill.taken()
+            refill.taken()  # after the yield: the element has been consumed when the next one is requested
             turn += 1
             if turn == _TURN:
                 turn = 0
@@ -94,10 +92,11 @@ async def elements(source: Publisher[T], prefetch: int) -> AsyncGenerator[T, Non
 
 
 class _Paced(Subscriber[Any], Subscription):
-    """Pulls from an iterable and pushes what comes through the stages, so that it can pause between two elements.
+    """Pulls from an iterable and pushes through the stages, one element at a time.
 
-    A stage may take any number of elements before it gives one: a filter that lets nothing pass, over a source without
-    an end, would hold the loop for ever if the chain were asked for its next element.
+    It yields to other tasks between two elements. A stage may consume any number of elements before it emits one: a
+    filter that drops everything, over an infinite source, would block the loop if the chain were pulled for its next
+    element.
     """
 
     def __init__(self, source: IterablePublisher[Any]) -> None:
@@ -108,7 +107,7 @@ class _Paced(Subscriber[Any], Subscription):
         self._stages = PushedChainSubscriber(self, source.stages)
 
     async def elements(self, waker: Waker) -> AsyncGenerator[Any, None]:
-        """Iterate over what comes through; an element is pulled when one is wanted and there is none."""
+        """Iterate over the emitted elements, and pull when none is buffered."""
         turn = 0
         try:
             self._stages.on_subscribe(self)
@@ -144,7 +143,7 @@ class _Paced(Subscriber[Any], Subscription):
         else:
             self._stages.on_next(element)
 
-    # What the stages ask for is pulled anyway, one by one.
+    # The Subscription of the stages: elements are pulled one by one, whatever they request.
 
     def request(self, n: int, /) -> None:
         pass
@@ -152,7 +151,7 @@ class _Paced(Subscriber[Any], Subscription):
     def cancel(self) -> None:
         pass
 
-    # What comes through the stages.
+    # The Subscriber of the stages
 
     def on_subscribe(self, subscription: Subscription, /) -> None:
         subscription.request(UNBOUNDED)
@@ -168,7 +167,7 @@ class _Paced(Subscriber[Any], Subscription):
 
 
 class _Inbox(Subscriber[T]):
-    """Holds at most ``prefetch`` elements for the loop and wakes it once for all that gathered meanwhile.
+    """Buffers at most ``prefetch`` elements for the loop and wakes it once per batch.
 
     Rules: 2.1, 2.2, 2.4, 2.5, 2.6, 2.7, 2.11, 2.13.
     """
@@ -202,28 +201,28 @@ class _Inbox(Subscriber[T]):
         self._wake()
 
     def is_ready(self) -> bool:
-        """Whether there is something to look at."""
+        """Return whether there is an element or a terminal signal."""
         return bool(self.arrived) or self.ended
 
     def close(self) -> None:
-        """Cancel, unless the stream is over."""
+        """Cancel, unless the stream has terminated."""
         self.ended = True
         self.arrived.clear()
         self.refill.cancel()
 
     def _wake(self) -> None:
         if not self._waker.wake():
-            self.close()  # the loop was closed: nobody will ever take an element
+            self.close()  # the loop is closed, so no element will be consumed
 
 
 async def single(source: Publisher[T]) -> T:
-    """Return the one element of a Publisher that gives exactly one.
+    """Return the element of a Publisher that emits exactly one.
 
-    Where the last stage folds, the elements before it are taken as the loop has time for them, so that a long
-    synchronous source does not hold the loop.
+    If the last stage reduces the stream, the elements before it are iterated, so that a long synchronous source does
+    not block the loop.
 
     Raises:
-        BaseException: what the stream failed with.
+        BaseException: the error of the stream.
     """
     if isinstance(source, (IterablePublisher, PushedChainPublisher)) and isinstance(source.stages[-1], FoldStage):
         fold = source.stages[-1]
@@ -250,19 +249,19 @@ async def single(source: Publisher[T]) -> T:
         async for only in arriving:
             return only
     finally:
-        await arriving.aclose()  # not when Python finds the time: a cancelled task cancels upstream now
-    raise SpecViolation("a Single must give one element, and gave none", party="Publisher")
+        await arriving.aclose()  # explicitly, so that a cancelled task cancels upstream now and not on finalization
+    raise SpecViolation("a Single completed without an element; it must emit exactly one", party="Publisher")
 
 
 async def for_each(source: Publisher[T], action: Callable[[T], Awaitable[object]], concurrency: int) -> None:
-    """Await the action for each element, so many at a time at most.
+    """Await the action for each element, at most ``concurrency`` at a time.
 
     Raises:
-        BaseException: what the stream, or an action, failed with.
+        BaseException: the error of the stream or of an action.
     """
     if concurrency > 1:
         if is_trio():
-            raise RuntimeError("for_each runs one action at a time under trio: concurrency needs an asyncio loop")
+            raise RuntimeError("for_each: concurrency needs an asyncio loop; under trio use concurrency=1")
         from pyrs.operators.coroutines import AsyncMap
 
         async def act(element: T) -> bool:

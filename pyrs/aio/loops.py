@@ -1,4 +1,4 @@
-"""Which asyncio loop runs a coroutine."""
+"""Select the asyncio loop that runs a coroutine."""
 
 from __future__ import annotations
 
@@ -13,12 +13,14 @@ from pyrs._core.blocking import is_blocked
 
 __all__ = ["background_loop", "call_on", "check_turning", "is_here", "loop_for", "run_on"]
 
-_lock = RLock()  # a finalizer, run by the collector while it is held, may want the loop
+_lock = RLock()  # reentrant: a finalizer may run under it, and need the loop
 _loop: asyncio.AbstractEventLoop | None = None
 
 
 def background_loop() -> asyncio.AbstractEventLoop:
-    """Return the loop that runs coroutines where no other does: on a daemon thread, one a process, made on first use.
+    """Return the background asyncio loop, which runs coroutines outside any loop.
+
+    There is one per process. It runs on a daemon thread and is created on first use.
 
     Examples:
         >>> background_loop().is_running()
@@ -31,7 +33,7 @@ def background_loop() -> asyncio.AbstractEventLoop:
         loop, ready = asyncio.new_event_loop(), Event()
         loop.call_soon(ready.set)
         _loop = loop
-    # Not under the lock: the thread may run a finalizer that wants the loop, which takes calls before it runs.
+    # Not under the lock: the new thread may run a finalizer that needs the loop. The loop accepts calls before it runs.
     Thread(target=_run, args=(loop,), name="pyrs-asyncio", daemon=True).start()
     if not ready.wait(30):
         raise RuntimeError("the background loop did not start within 30 seconds")
@@ -39,7 +41,7 @@ def background_loop() -> asyncio.AbstractEventLoop:
 
 
 def _run(loop: asyncio.AbstractEventLoop) -> None:
-    """Run the loop until it is closed: one SystemExit of a coroutine must not leave all the others without a loop."""
+    """Run the loop until it is closed, even if a coroutine raises SystemExit."""
     while not loop.is_closed():
         try:
             loop.run_forever()
@@ -48,14 +50,13 @@ def _run(loop: asyncio.AbstractEventLoop) -> None:
 
 
 def loop_for(given: asyncio.AbstractEventLoop | None = None) -> asyncio.AbstractEventLoop:
-    """Return the loop that is given, else the one that runs on this thread, else the one in the background.
+    """Return the given loop, else this thread's running loop, else the background's.
 
-    A loop on this thread does not run while the thread waits for the stream, as ``collect`` does: then it is the one in
-    the background.
+    While this thread blocks on a stream, as ``collect`` does, its loop is stalled: the background loop is used instead.
 
     Raises:
-        TypeError: what is given is no loop.
-        RuntimeError: the stream needs the loop that waits for it.
+        TypeError: ``given`` is not an event loop.
+        RuntimeError: the stream needs the loop that it blocks.
     """
     if given is not None and not isinstance(given, asyncio.AbstractEventLoop):
         raise TypeError(f"loop must be an asyncio event loop, not {type(given).__name__}")
@@ -68,22 +69,22 @@ def loop_for(given: asyncio.AbstractEventLoop | None = None) -> asyncio.Abstract
 
 
 def check_turning(loop: asyncio.AbstractEventLoop) -> None:
-    """Refuse a loop that waits for the stream which it would have to run.
+    """Reject a loop that is blocked by the stream that needs it.
 
     Raises:
-        RuntimeError: it does.
+        RuntimeError: the loop is blocked by this stream.
     """
     if is_blocked() and is_here(loop):
-        raise RuntimeError("this would wait for the loop that it blocks: await the stream there, such as its to_list()")
+        raise RuntimeError("this would block the loop that it needs: await the stream there, such as its to_list()")
 
 
 def is_here(loop: asyncio.AbstractEventLoop) -> bool:
-    """Return whether the calling thread is the one on which the loop runs."""
+    """Return whether the loop runs on the calling thread."""
     return asyncio._get_running_loop() is loop
 
 
 def call_on(loop: asyncio.AbstractEventLoop, context: Context | None, function: Any, *arguments: Any) -> None:
-    """Have the loop call the function, in a copy of the context.
+    """Schedule a call on the loop, in a copy of the context.
 
     Raises:
         RuntimeError: the loop is closed.
@@ -96,9 +97,10 @@ def call_on(loop: asyncio.AbstractEventLoop, context: Context | None, function: 
 
 
 def run_on(loop: asyncio.AbstractEventLoop, context: Context | None, function: Any, *arguments: Any) -> None:
-    """Call the function at once where the loop runs here, else have the loop call it; in a copy of the context.
+    """Call the function on the loop, in a copy of the context.
 
-    What is started so is known to the loop at once: ``asyncio.run`` cancels it, also if it ends in this very turn.
+    The call is immediate if the loop runs here. An immediate call creates its task at once: ``asyncio.run`` then
+    cancels the task even if it finishes in this iteration of the loop.
 
     Raises:
         RuntimeError: the loop is closed.
@@ -111,7 +113,7 @@ def run_on(loop: asyncio.AbstractEventLoop, context: Context | None, function: A
 
 def _after_fork() -> None:
     global _loop, _lock
-    _loop, _lock = None, RLock()  # the thread stayed with the parent
+    _loop, _lock = None, RLock()  # the loop's thread exists only in the parent
 
 
 if hasattr(os, "register_at_fork"):

@@ -1,4 +1,4 @@
-"""An asynchronous iterable as a Publisher: a task on a loop that asks for the next element when it is demanded."""
+"""An asynchronous iterable as a Publisher: a task awaits each element on demand."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ __all__ = ["AsyncIterablePublisher", "Once"]
 T = TypeVar("T")
 
 _TURN = 128
-"""So many elements of an iterator that never waits are delivered before other tasks get their turn."""
+"""The number of elements delivered in a row before other tasks run."""
 
 
 class AsyncIterablePublisher(Operator[T]):
-    """The elements of an asynchronous iterable, asked for one by one as they are demanded.
+    """The elements of an asynchronous iterable, awaited one by one on demand.
 
     Args:
-        iterable: each Subscriber iterates anew, where it can be.
-        call: what the user wrote.
-        loop: where it is iterated; None for the loop that runs where somebody subscribes, else the background's.
-        only: whether its first element is the last one, so that the end need not be asked for.
+        iterable: iterated once per Subscriber, if it supports that.
+        call: the user's call, for messages.
+        loop: the loop that iterates; None for the loop that is running at ``subscribe``, else the background loop.
+        only: whether the first element is the last one, so that the iterator is not awaited again.
     """
 
     def __init__(
@@ -44,20 +44,20 @@ class AsyncIterablePublisher(Operator[T]):
         return _Iteration(subscriber, self)
 
     def discard(self) -> None:
-        """Close what was to be awaited, unless it is: nobody wants it any more."""
+        """Close the coroutine if it was not awaited and will not be."""
         if isinstance(self.iterable, Once):
             self.iterable.discard()
 
 
 class Once(AsyncIterable[T]):
-    """The result of an awaitable, or of what a function returns for each iteration anew, as an iterable of one."""
+    """An iterable of one element: the result of an awaitable, or of a function's."""
 
     def __init__(self, source: Awaitable[T] | Callable[[], Awaitable[T]]) -> None:
         self._source = source
         self._begun = False
 
     def discard(self) -> None:
-        """Nobody will await it: a coroutine that was never awaited would be complained of."""
+        """Close a coroutine that will not be awaited, which avoids Python's warning."""
         if not self._begun and asyncio.iscoroutine(self._source):
             self._source.close()
 
@@ -68,7 +68,7 @@ class Once(AsyncIterable[T]):
 
 
 class _Iteration(Coordinator[Any]):
-    """One Subscriber's iteration: the task on the loop asks, the lane signals."""
+    """One Subscriber's iteration: a task awaits elements, the drain loop emits them."""
 
     def __init__(self, subscriber: Subscriber[Any], operator: AsyncIterablePublisher[Any]) -> None:
         super().__init__(subscriber, operator)
@@ -79,7 +79,7 @@ class _Iteration(Coordinator[Any]):
         self._loop: asyncio.AbstractEventLoop | None = None
         self._task: asyncio.Task[None] | None = None
         self._demanded = asyncio.Event()
-        self._asked = 0  # how many elements the task has asked for, on the loop
+        self._awaited = 0  # elements requested from the iterator; changed on the loop
 
     def _begin(self) -> None:
         self._loop = loop_for(self._given_loop)
@@ -87,10 +87,10 @@ class _Iteration(Coordinator[Any]):
 
     def _requested_more(self, n: int) -> None:
         loop = self._loop
-        if loop is not None and self._task is not None:  # otherwise it sees the demand when it begins
+        if loop is not None and self._task is not None:  # otherwise the task reads the demand when it starts
             try:
                 run_on(loop, None, self._demanded.set)
-            except RuntimeError as error:  # the loop was closed
+            except RuntimeError as error:  # the loop is closed
                 self.post(self._fail, error)
 
     def _release(self) -> None:
@@ -99,11 +99,11 @@ class _Iteration(Coordinator[Any]):
             if loop is not None and not loop.is_closed():
                 run_on(loop, None, self._stop)
                 return
-        except RuntimeError:  # the loop was closed, and its tasks with it
+        except RuntimeError:  # the loop is closed and has discarded its tasks
             pass
         self._stop()
 
-    # On the loop.
+    # The methods below run on the loop.
 
     def _launch(self) -> None:
         if self._live:
@@ -119,13 +119,13 @@ class _Iteration(Coordinator[Any]):
 
     def _task_done(self, task: asyncio.Task[None]) -> None:
         if not task.cancelled():
-            task.exception()  # an exit that travelled on; otherwise asyncio says that nobody looked at it
-        elif self._live:  # before it began: otherwise it says so itself
+            task.exception()  # retrieve a propagated SystemExit, which asyncio would log as never retrieved
+        elif self._live:  # cancelled before it started; otherwise _iterate reports it
             self._cancelled_by_others(None)
 
     def _cancelled_by_others(self, error: BaseException | None) -> None:
         cancelled = RuntimeError(f"the task of {self._operator.call} was cancelled")
-        cancelled.__cause__ = error  # not itself: it would look like the consumer's own
+        cancelled.__cause__ = error  # a CancelledError itself would look like a cancel of the consumer's task
         self.post(self._fail, cancelled)
 
     async def _iterate(self) -> None:
@@ -135,13 +135,13 @@ class _Iteration(Coordinator[Any]):
                 await self._pull(iterator)
             finally:
                 close = getattr(iterator, "aclose", None)
-                if close is not None and iterator is not self._iterable:  # one that was passed in is the caller's
+                if close is not None and iterator is not self._iterable:  # the caller closes its own iterator
                     await close()
         except BaseException as error:
-            stopped = isinstance(error, (asyncio.CancelledError, GeneratorExit))  # the latter: the loop was closed
+            stopped = isinstance(error, (asyncio.CancelledError, GeneratorExit))  # GeneratorExit: the loop was closed
             if not self._live:
                 if not stopped:
-                    hooks.on_error_dropped(error, f"{self._operator.call}: the stream was over")
+                    hooks.on_error_dropped(error, f"{self._operator.call}: the stream has terminated")
             elif stopped:
                 self._cancelled_by_others(error)
             else:
@@ -152,30 +152,30 @@ class _Iteration(Coordinator[Any]):
 
     async def _pull(self, iterator: AsyncIterator[Any]) -> None:
         while self._live:
-            while self._asked == self._requested:
+            while self._awaited == self._requested:
                 self._demanded.clear()
-                # Whoever requests after this line sets the event; what was requested before is seen here.
-                if self._asked == self._requested:
+                # A request after this line sets the event; an earlier one is seen by this check.
+                if self._awaited == self._requested:
                     await self._demanded.wait()
-            self._asked += 1
+            self._awaited += 1
             try:
                 element = await anext(iterator)
             except StopAsyncIteration:
-                self.post(self._end_well)
+                self.post(self._end_normally)
                 return
             if element is None:
                 raise null_element()
             if not self._live:
                 hooks.on_next_dropped(  # type: ignore[unreachable]  # a cancel may come while it is awaited
-                    1, f"{self._operator.call}: asked for before the cancel", cancelled=True
+                    1, f"{self._operator.call}: awaited before the cancel", cancelled=True
                 )
                 return
             self.post(self._emit, element)
             if self._only:
-                self.post(self._end_well)
+                self.post(self._end_normally)
                 return
-            if self._asked % _TURN == 0:
+            if self._awaited % _TURN == 0:
                 await asyncio.sleep(0)
 
-    def _end_well(self, _: object) -> None:
+    def _end_normally(self, _: object) -> None:
         self._complete()

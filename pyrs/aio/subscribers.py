@@ -1,4 +1,4 @@
-"""A Subscriber whose methods are coroutines, on its loop, one signal awaited after the other."""
+"""A Subscriber whose methods are coroutines, awaited sequentially on its loop."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ __all__ = ["CoroutineSubscriber"]
 
 
 class CoroutineSubscriber(Subscriber[Any], Subscription):
-    """Hands the signals of a Publisher to a Subscriber whose methods are coroutine functions, or some of them.
+    """Delivers signals to a Subscriber whose methods may be coroutine functions.
 
-    Signals may come from any thread; they are awaited in their order by one task, on the loop that ran where
-    ``subscribe`` was called, else on the background's. What waits is bounded by what was requested. A method that
-    raises broke 2.13: the Subscription is cancelled and the hook told. A task that is cancelled cancels the
-    Subscription, and so does a loop that is closed. It is the Subscription that the Subscriber gets, so that a cancel
-    ends the task.
+    Signals may arrive on any thread; one task awaits them in order, on the loop that is running at ``subscribe``, else
+    on the background loop. The queue is bounded by the demand. A method that raises violates §2.13: the Subscription is
+    cancelled and the error is reported to the dropped-errors hook. A cancelled task cancels the Subscription, and so
+    does a closed loop. This object is also the Subscription that the Subscriber receives, so that a cancel ends the
+    task.
 
     Rules: 2.4, 2.5, 2.6, 2.8, 2.11, 2.13.
     """
@@ -65,12 +65,12 @@ class CoroutineSubscriber(Subscriber[Any], Subscription):
     def request(self, n: int, /) -> None:
         subscription = self._subscription
         if subscription is not None:
-            subscription.request(min(checked_count(n), UNBOUNDED))  # 3.17: a stranger's long holds no more
+            subscription.request(min(checked_count(n), UNBOUNDED))  # §3.17: a Java long holds no more
 
     def cancel(self) -> None:
         if not self._over:
             self._cancel()
-            self._call(self._arrived.set)  # the task has nothing to wait for any more
+            self._call(self._arrived.set)  # wakes the task, which then ends
 
     def _put(self, name: str, *arguments: Any) -> None:
         if not self._over:
@@ -80,7 +80,7 @@ class CoroutineSubscriber(Subscriber[Any], Subscription):
     def _call(self, function: Callable[[], object]) -> None:
         try:
             run_on(self._loop, self._context, function)
-        except RuntimeError:  # the loop was closed: nobody will ever take a signal
+        except RuntimeError:  # the loop is closed, so no signal will be consumed
             self._cancel()
 
     def _cancel(self) -> None:
@@ -90,7 +90,7 @@ class CoroutineSubscriber(Subscriber[Any], Subscription):
         if subscription is not None:
             subscription.cancel()
 
-    # On the loop.
+    # The methods below run on the loop.
 
     def _launch(self) -> None:
         self._task = self._loop.create_task(self._run())
@@ -98,10 +98,10 @@ class CoroutineSubscriber(Subscriber[Any], Subscription):
 
     def _task_done(self, task: asyncio.Task[None]) -> None:
         self._task = None
-        if task.cancelled():  # perhaps before it began
+        if task.cancelled():  # possibly before it started
             self._cancel()
         else:
-            task.exception()  # an exit that travelled on; otherwise asyncio says that nobody looked at it
+            task.exception()  # retrieve a propagated SystemExit, which asyncio would log as never retrieved
 
     async def _run(self) -> None:
         name = "on_subscribe"
@@ -118,10 +118,10 @@ class CoroutineSubscriber(Subscriber[Any], Subscription):
                 if self._over:
                     return
                 self._arrived.clear()
-                # Whoever signals after this line sets the event; what came before is seen here.
+                # A signal after this line sets the event; an earlier one is seen by this check.
                 if not self._signals:
                     await self._arrived.wait()
-        except (asyncio.CancelledError, GeneratorExit):  # the latter: the loop was closed
+        except (asyncio.CancelledError, GeneratorExit):  # GeneratorExit: the loop was closed
             self._cancel()
             raise
         except BaseException as error:

@@ -1,4 +1,4 @@
-"""A coroutine function that runs as a task on a loop, for a stream."""
+"""A coroutine function that runs as a task of a stream."""
 
 from __future__ import annotations
 
@@ -17,15 +17,17 @@ def start_task(
     context: Context | None,
     on_failure: Callable[[BaseException], object],
 ) -> Callable[[], None]:
-    """Run the function as a task, on the loop that runs here, else on the background's.
+    """Run the function as a task, on the running loop or else the background loop.
 
     Args:
-        function: called on the loop; what it returns is awaited.
-        context: the context variables that it sees.
-        on_failure: called on the loop with what it raised; with a RuntimeError when others cancelled the task.
+        function: called on the loop; its result is awaited.
+        context: the context variables of the call.
+        on_failure: called on the loop with the task's exception, or with a RuntimeError if the task was cancelled
+            externally.
 
     Returns:
-        What cancels the task, from any thread. After that nothing is reported but what it raises of its own.
+        A function that cancels the task, from any thread. After that only exceptions that the task raises itself are
+        reported.
     """
     started = _Started(loop_for(), function, on_failure)
     run_on(started.loop, context, started.launch)
@@ -57,7 +59,7 @@ class _Started:
         self._task = None
         if task.cancelled():
             if not self._cancelled:
-                self._on_failure(RuntimeError("the task was cancelled by others"))
+                self._on_failure(RuntimeError("the task was cancelled externally"))
         elif (error := task.exception()) is not None:
             self._on_failure(error)
 
@@ -65,7 +67,7 @@ class _Started:
         self._cancelled = True
         try:
             run_on(self.loop, None, self._stop)
-        except RuntimeError:  # the loop was closed, and its tasks with it
+        except RuntimeError:  # the loop is closed and has discarded its tasks
             pass
 
     def _stop(self) -> None:

@@ -1,4 +1,4 @@
-"""How a task waits for what other threads bring: a flag that wakes it, on asyncio and on trio."""
+"""Let a task wait for other threads, on asyncio and on trio."""
 
 from __future__ import annotations
 
@@ -12,43 +12,43 @@ __all__ = ["AsyncioWaker", "Waker", "current_waker", "is_trio"]
 
 
 class Waker(Protocol):
-    """Lets one task wait until another thread, or the same one, wakes it."""
+    """Lets one task wait until any thread wakes it."""
 
     waiting: bool
-    """Whether the task waits: who signals need not wake it otherwise."""
+    """True while the task waits; otherwise it needs no wake-up."""
 
     async def wait(self, is_ready: Callable[[], object]) -> None:
-        """Wait, unless there is something already; look again on return."""
+        """Wait unless ``is_ready`` returns true; check again on return."""
 
     def wake(self) -> bool:
-        """Wake the task if it waits, from any thread; False if its loop is gone."""
+        """Wake the task if it waits, from any thread; return False if its loop is closed."""
 
     async def pause(self) -> None:
-        """Let other tasks have their turn."""
+        """Let other tasks run."""
 
 
 def current_waker() -> Waker:
-    """Return the waker for the task that is running.
+    """Return the waker for the running task.
 
     Raises:
-        RuntimeError: no loop that we know is running.
+        RuntimeError: neither asyncio nor trio is running.
     """
     return _TrioWaker() if is_trio() else AsyncioWaker(asyncio.get_running_loop())
 
 
 def is_trio() -> bool:
-    """Return whether the task that is running is one of trio's, which may be a guest on an asyncio loop."""
+    """Return whether a trio task is running, possibly as a guest on an asyncio loop."""
     trio: Any = sys.modules.get("trio")
     return trio is not None and bool(trio.lowlevel.in_trio_task())
 
 
 class AsyncioWaker:
-    """For a task on an asyncio loop."""
+    """A waker for a task on an asyncio loop."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.waiting = False
         self._loop = loop
-        self._lock = RLock()  # a finalizer, run by the collector while it is held, may cancel or request
+        self._lock = RLock()  # reentrant: a finalizer may run under it, and cancel or request
         self._waiter: asyncio.Future[None] | None = None
 
     async def wait(self, is_ready: Callable[[], object]) -> None:
@@ -56,7 +56,7 @@ class AsyncioWaker:
         with self._lock:
             self._waiter = waiter
             self.waiting = True
-        # Whoever signals after this line sees the waiter; whoever signalled before it is seen here.
+        # A signal after this line sees the waiter; an earlier one is seen by is_ready.
         try:
             if not is_ready():
                 await waiter
@@ -67,7 +67,7 @@ class AsyncioWaker:
 
     def wake(self) -> bool:
         with self._lock:
-            waiter, self._waiter = self._waiter, None  # the first of a batch takes it
+            waiter, self._waiter = self._waiter, None  # only the first signal of a batch wakes the task
             self.waiting = False
         if waiter is None:
             return True
@@ -76,7 +76,7 @@ class AsyncioWaker:
                 _set(waiter)
             else:
                 self._loop.call_soon_threadsafe(_set, waiter)
-        except RuntimeError:  # the loop was closed: nobody will ever look again
+        except RuntimeError:  # the loop is closed
             return False
         return True
 
@@ -90,13 +90,13 @@ def _set(waiter: asyncio.Future[Any]) -> None:
 
 
 class _TrioWaker:
-    """For a task of trio's, under anyio for example. Whoever comes here has imported trio."""
+    """A waker for a trio task, for example under anyio. trio is already imported."""
 
     def __init__(self) -> None:
         self._trio: Any = sys.modules["trio"]
         self._token = self._trio.lowlevel.current_trio_token()
         self.waiting = False
-        self._lock = RLock()  # a finalizer, run by the collector while it is held, may cancel or request
+        self._lock = RLock()  # reentrant: a finalizer may run under it, and cancel or request
         self._event: Any = None
 
     async def wait(self, is_ready: Callable[[], object]) -> None:

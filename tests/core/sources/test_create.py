@@ -498,7 +498,7 @@ def test_what_a_coroutine_function_raises_is_the_error() -> None:
     pyrs.create(fail).subscribe(subscriber)
     assert "in create(" in subscriber.await_error(ValueError).__notes__[0]
     subscriber.assert_elements(1)
-    with pytest.raises(RuntimeError, match="cancelled by others"):
+    with pytest.raises(RuntimeError, match="cancelled externally"):
         pyrs.create(give_up).collect(timeout=DEADLINE)
 
 
