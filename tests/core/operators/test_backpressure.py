@@ -1,4 +1,4 @@
-"""Operators that request ahead, and those for sources that cannot be slowed: buffer, drop, latest, error."""
+"""Prefetching operators, and the on_backpressure operators for sources without back pressure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.waiting import DEADLINE
 Wrap = Callable[[Any], pyrs.Stream[Any]]
 Operate = Callable[[pyrs.Stream[Any]], pyrs.Stream[Any]]
 
-AHEAD: dict[str, Operate] = {
+PREFETCHING: dict[str, Operate] = {
     "prefetch(1)": lambda stream: stream.prefetch(1),
     "prefetch(8)": lambda stream: stream.prefetch(8),
     "limit_rate(8)": lambda stream: stream.limit_rate(8),
@@ -34,7 +34,7 @@ UNBOUNDED: dict[str, Operate] = {
     "on_backpressure_error()": lambda stream: stream.on_backpressure_error(),
 }
 
-EVERY = AHEAD | UNBOUNDED
+EVERY = PREFETCHING | UNBOUNDED
 
 
 @pytest.fixture(params=list(EVERY))
@@ -47,11 +47,11 @@ def unbounded(request: pytest.FixtureRequest) -> Operate:
     return UNBOUNDED[request.param]
 
 
-class TestEvery:
-    def test_with_unbounded_demand_every_element_passes(self, source: Wrap, every: Operate) -> None:
+class TestAllBackpressureOperators:
+    def test_unbounded_demand_passes_every_element(self, source: Wrap, every: Operate) -> None:
         assert every(source(range(1000))).collect(timeout=DEADLINE) == list(range(1000))
 
-    def test_take_behind_it_cancels_upstream(self, every: Operate) -> None:
+    def test_take_cancels_upstream(self, every: Operate) -> None:
         publisher: TestPublisher[int] = TestPublisher()
         subscriber: TestSubscriber[int] = TestSubscriber(None)
         every(publisher.stream()).take(2).subscribe(subscriber)
@@ -68,7 +68,7 @@ class TestEvery:
         subscriber.cancel()
         publisher.assert_cancelled(1)
 
-    def test_an_error_comes_after_what_is_held(self, every: Operate) -> None:
+    def test_error_follows_buffered_elements(self, every: Operate) -> None:
         publisher: TestPublisher[int] = TestPublisher()
         subscriber: TestSubscriber[int] = TestSubscriber(1)
         every(publisher.stream()).subscribe(subscriber)
@@ -76,28 +76,28 @@ class TestEvery:
         publisher.error(KeyError("late"))
         subscriber.assert_elements(1).assert_error(KeyError)
 
-    def test_none_is_refused(self, every: Operate) -> None:
+    def test_none_element_signals_null_signal(self, every: Operate) -> None:
         subscriber: TestSubscriber[Any] = TestSubscriber(None)
         every(pyrs.from_iterable([1, None])).subscribe(subscriber)
         subscriber.assert_elements(1).assert_error(pyrs.NullSignal)
 
-    def test_a_demand_of_nothing(self, every: Operate) -> None:
+    def test_negative_request_signals_on_error(self, every: Operate) -> None:
         subscriber: TestSubscriber[Any] = TestSubscriber()
         every(pyrs.never()).subscribe(subscriber)
         assert subscriber.subscription is not None
         subscriber.subscription.request(-1)
         subscriber.assert_error(NonPositiveRequest)
 
-    def test_how_it_is_shown(self) -> None:
+    def test_repr_shows_the_call(self) -> None:
         for text, operate in EVERY.items():
             assert repr(operate(pyrs.just(1))) == f"just(1).{text}"
 
 
-class TestAhead:
+class TestPrefetching:
     @pytest.mark.parametrize(
         ("text", "refill"), [("limit_rate(8)", 6), ("limit_rate(8, low=8)", 8), ("prefetch(1)", 1)]
     )
-    def test_requests_above(self, text: str, refill: int) -> None:
+    def test_refill_is_requested_at_the_low_mark(self, text: str, refill: int) -> None:
         publisher: TestPublisher[int] = TestPublisher()
         subscriber: TestSubscriber[int] = TestSubscriber(None)
         EVERY[text](publisher.stream()).subscribe(subscriber)
@@ -107,7 +107,7 @@ class TestAhead:
             publisher.next(n)
         assert publisher.requests == [first, refill]
 
-    def test_it_holds_no_more_than_it_says(self, source: Wrap) -> None:
+    def test_prefetch_is_the_buffer_limit(self, source: Wrap) -> None:
         pulled: list[int] = []
         subscriber: TestSubscriber[int] = TestSubscriber()
         source(range(1000)).map(lambda n: (pulled.append(n), n)[1]).prefetch(8).subscribe(subscriber)
@@ -117,37 +117,39 @@ class TestAhead:
             assert len(subscriber.elements) == n
             assert len(pulled) <= n + 8
 
-    @pytest.mark.parametrize("text", list(AHEAD))
-    def test_more_taken_than_the_low_tide_and_more_held(self, text: str, source: Wrap) -> None:
+    @pytest.mark.parametrize("text", list(PREFETCHING))
+    def test_any_pattern_of_requests_delivers_every_element(self, text: str, source: Wrap) -> None:
         subscriber: TestSubscriber[int] = TestSubscriber(5)
-        AHEAD[text](source(range(100))).subscribe(subscriber)
+        PREFETCHING[text](source(range(100))).subscribe(subscriber)
         subscriber.assert_elements(*range(5))
         for n in (7, 1, 40, 48, 1):
             subscriber.request(n)
         assert subscriber.await_complete() == list(range(100))
 
-    @pytest.mark.parametrize("text", list(AHEAD))
-    def test_requests_from_two_threads_lose_nothing(self, text: str, source: Wrap) -> None:
+    @pytest.mark.parametrize("text", list(PREFETCHING))
+    def test_concurrent_requests_lose_no_element(self, text: str, source: Wrap) -> None:
         pool = schedulers.pool(2)
         for _ in range(100):
             subscriber: TestSubscriber[int] = TestSubscriber()
-            AHEAD[text](source(range(40))).subscribe(subscriber)
+            PREFETCHING[text](source(range(40))).subscribe(subscriber)
             barrier = threading.Barrier(3)
 
-            def ask(barrier: threading.Barrier = barrier, who: TestSubscriber[int] = subscriber) -> None:
+            def request_repeatedly(
+                barrier: threading.Barrier = barrier, subscriber: TestSubscriber[int] = subscriber
+            ) -> None:
                 barrier.wait(DEADLINE)
                 for _ in range(20):
-                    who.request(1)
+                    subscriber.request(1)
 
-            pool.execute(ask)
-            pool.execute(ask)
+            pool.execute(request_repeatedly)
+            pool.execute(request_repeatedly)
             barrier.wait(DEADLINE)
             subscriber.request(1)
             assert subscriber.await_complete() == list(range(40))
             subscriber.assert_rules()
         assert pool.close(DEADLINE)
 
-    def test_what_it_refuses(self) -> None:
+    def test_prefetch_and_limit_rate_reject_wrong_arguments(self) -> None:
         stream = pyrs.just(1)
         with pytest.raises(ValueError, match="count"):
             stream.prefetch(0)
@@ -159,8 +161,8 @@ class TestAhead:
             stream.limit_rate(4, 0)
 
 
-class TestUnbounded:
-    def test_everything_is_requested_at_once(self, unbounded: Operate) -> None:
+class TestOnBackpressure:
+    def test_unbounded_demand_is_requested_upstream(self, unbounded: Operate) -> None:
         publisher: TestPublisher[int] = TestPublisher()
         subscriber: TestSubscriber[int] = TestSubscriber()
         unbounded(publisher.stream()).subscribe(subscriber)
@@ -176,7 +178,7 @@ class TestUnbounded:
             ("on_backpressure_latest()", [0, 5], 4),
         ],
     )
-    def test_which_elements_are_dropped(
+    def test_overflow_strategy_drops_the_documented_elements(
         self, text: str, expected: list[int], lost: int, source: Wrap, dropped: Any
     ) -> None:
         subscriber: TestSubscriber[int] = TestSubscriber(1)
@@ -186,7 +188,7 @@ class TestUnbounded:
         subscriber.assert_elements(*expected).assert_complete()
         assert dropped.elements == lost
 
-    def test_the_callback_is_told_in_place_of_the_hook(self, dropped: Any) -> None:
+    def test_callback_replaces_the_element_hook(self, dropped: Any) -> None:
         lost: list[int] = []
         for stream in (
             pyrs.range(6).on_backpressure_buffer(2, "drop_oldest", lost.append),
@@ -197,7 +199,7 @@ class TestUnbounded:
         assert lost == [1, 2, 3, 3, 4, 5, 1, 2, 3, 4, 5]
         assert dropped.elements == 0
 
-    def test_the_hook_is_told_when_the_dropping_is_over(self, dropped: Any) -> None:
+    def test_element_hook_is_called_at_the_end_of_a_series_of_drops(self, dropped: Any) -> None:
         publisher: TestPublisher[int] = TestPublisher()
         subscriber: TestSubscriber[int] = TestSubscriber()
         publisher.stream().on_backpressure_drop().subscribe(subscriber)
@@ -211,28 +213,28 @@ class TestUnbounded:
         assert dropped.elements == 12
         subscriber.assert_elements(10)
 
-    def test_what_is_held_comes_before_the_error_of_an_overflow(self) -> None:
+    def test_buffered_elements_precede_the_overflow_error(self) -> None:
         publisher: TestPublisher[int] = TestPublisher()
         subscriber: TestSubscriber[int] = TestSubscriber(1)
-        refused: list[int] = []
-        publisher.stream().on_backpressure_buffer(2, "error", refused.append).subscribe(subscriber)
+        rejected: list[int] = []
+        publisher.stream().on_backpressure_buffer(2, "error", rejected.append).subscribe(subscriber)
         publisher.next(1, 2, 3)
         publisher.assert_not_cancelled()
         publisher.next(4)
         publisher.assert_cancelled(1)
-        assert refused == [4]
+        assert rejected == [4]
         subscriber.assert_elements(1).assert_live()
         subscriber.request(2)
         subscriber.assert_elements(1, 2, 3)
         error = subscriber.assert_error(BufferOverflow)
         assert "on_backpressure_buffer(2, 'error')" in error.__notes__[0]  # type: ignore[attr-defined]
 
-    def test_an_error_without_a_buffer_comes_at_once(self, source: Wrap) -> None:
+    def test_on_backpressure_error_fails_at_the_first_element_without_demand(self, source: Wrap) -> None:
         subscriber: TestSubscriber[int] = TestSubscriber(2)
         source(range(5)).on_backpressure_error().subscribe(subscriber)
         subscriber.assert_elements(0, 1).assert_error(BufferOverflow)
 
-    def test_callbacks_that_raise(self) -> None:
+    def test_exception_of_a_callback_signals_on_error(self) -> None:
         def broken(element: int) -> None:
             raise OSError(element)
 
@@ -252,7 +254,7 @@ class TestUnbounded:
             subscriber.request(2)
             subscriber.assert_error(OSError)
 
-    def test_what_they_refuse(self) -> None:
+    def test_on_backpressure_operators_reject_wrong_arguments(self) -> None:
         stream = pyrs.just(1)
         with pytest.raises(ValueError, match="capacity"):
             stream.on_backpressure_buffer(0)
@@ -266,7 +268,7 @@ class TestUnbounded:
             stream.on_backpressure_drop(1)  # type: ignore[arg-type]
 
     @pytest.mark.parametrize("text", list(UNBOUNDED))
-    def test_elements_and_requests_from_two_threads(self, text: str, dropped: Any) -> None:
+    def test_concurrent_elements_and_requests_lose_no_element(self, text: str, dropped: Any) -> None:
         rounds, count = 400, 40
         pool = schedulers.pool(2)
         for _ in range(rounds):
@@ -275,7 +277,7 @@ class TestUnbounded:
             UNBOUNDED[text](publisher.stream()).subscribe(subscriber)
             barrier, done = threading.Barrier(2), threading.Event()
 
-            def ask(
+            def request_repeatedly(
                 barrier: threading.Barrier = barrier,
                 done: threading.Event = done,
                 subscriber: TestSubscriber[int] = subscriber,
@@ -285,7 +287,7 @@ class TestUnbounded:
                     subscriber.request(1)
                 done.set()
 
-            pool.execute(ask)
+            pool.execute(request_repeatedly)
             barrier.wait(DEADLINE)
             dropped.counts.clear()
             for n in range(count):

@@ -1,4 +1,4 @@
-"""map, filter, take, and the sources: what they do, what they ask for, how they are shown, and what they refuse."""
+"""map, filter, take and simple sources: results, demand, reprs, argument checks, and subscription by callbacks."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def numbers(request: pytest.FixtureRequest, hidden: Wrap, elsewhere: Wrap) -> Ca
     return lambda count: wrap(pyrs.range(count))
 
 
-def test_random_chains_and_demands_against_plain_iterators(numbers: Callable[[int], pyrs.Stream[int]]) -> None:
+def test_random_chain_matches_plain_iterators_under_random_demand(numbers: Callable[[int], pyrs.Stream[int]]) -> None:
     random = Random(1)
     for _ in range(150):
         count = random.choice([0, 1, 2, 7, 50])
@@ -47,31 +47,31 @@ def test_random_chains_and_demands_against_plain_iterators(numbers: Callable[[in
         assert subscriber.await_complete() == expected, repr(stream)
 
 
-def test_take_asks_for_no_more_than_it_lets_pass(hidden: Wrap) -> None:
-    asked: list[int] = []
+def test_take_requests_no_more_than_its_count(hidden: Wrap) -> None:
+    requested: list[int] = []
 
-    class Asked(pyrs.Publisher[int]):
+    class RecordingPublisher(pyrs.Publisher[int]):
         def subscribe(self, subscriber: pyrs.Subscriber[int], /) -> None:
             class Subscription(pyrs.Subscription):
                 def request(self, n: int, /) -> None:
-                    asked.append(n)
+                    requested.append(n)
 
                 def cancel(self) -> None:
-                    asked.append(-1)
+                    requested.append(-1)
 
             subscriber.on_subscribe(Subscription())
 
     subscriber: TestSubscriber[int] = TestSubscriber()
-    pyrs.Stream(Asked()).take(5).map(str).subscribe(subscriber)
+    pyrs.Stream(RecordingPublisher()).take(5).map(str).subscribe(subscriber)
     subscriber.request(2)
     subscriber.request(pyrs.UNBOUNDED)
     subscriber.request(10)
-    assert asked == [2, 3]
+    assert requested == [2, 3]
     subscriber.cancel()
-    assert asked == [2, 3, -1]
+    assert requested == [2, 3, -1]
 
 
-def test_filter_asks_for_one_more_in_place_of_each_that_does_not_pass(hidden: Wrap) -> None:
+def test_filter_requests_a_replacement_for_each_rejected_element(hidden: Wrap) -> None:
     subscriber: TestSubscriber[int] = TestSubscriber()
     hidden(pyrs.range(100)).filter(lambda n: n % 10 == 9).subscribe(subscriber)
     subscriber.request(1)
@@ -86,29 +86,29 @@ def test_take_completes_with_its_last_element_and_cancels(numbers: Callable[[int
     assert subscriber.await_complete() == [0, 1, 2]
 
 
-def test_take_nothing_completes_at_once(numbers: Callable[[int], pyrs.Stream[int]]) -> None:
+def test_take_zero_completes_without_demand(numbers: Callable[[int], pyrs.Stream[int]]) -> None:
     subscriber: TestSubscriber[int] = TestSubscriber()
     numbers(10).take(0).subscribe(subscriber)
     assert subscriber.await_complete() == []
 
 
-def test_take_nothing_behind_a_stage_that_holds_the_end_back(numbers: Callable[[int], pyrs.Stream[int]]) -> None:
+def test_take_zero_after_a_delayed_completion_completes(numbers: Callable[[int], pyrs.Stream[int]]) -> None:
     subscriber: TestSubscriber[int] = TestSubscriber()
     numbers(10).take(0).count().take(0).subscribe(subscriber)
     assert subscriber.await_complete() == []
 
 
-def test_take_nothing_twice_ends_what_is_behind_once(numbers: Callable[[int], pyrs.Stream[int]]) -> None:
+def test_take_zero_twice_completes_downstream_once(numbers: Callable[[int], pyrs.Stream[int]]) -> None:
     subscriber: TestSubscriber[list[int]] = TestSubscriber(1)
     numbers(10).take(0).take(0).to_list().subscribe(subscriber)
     assert subscriber.await_complete() == [[]]
 
 
-def test_take_as_many_as_a_long_can_count() -> None:
+def test_take_accepts_a_count_beyond_the_largest_long() -> None:
     assert pyrs.range(3).take(2**80).collect() == [0, 1, 2]
 
 
-def test_stages_are_one_chain_and_shown_as_written(hidden: Wrap) -> None:
+def test_repr_shows_the_chain_as_written(hidden: Wrap) -> None:
     def is_even(n: int) -> bool:
         return n % 2 == 0
 
@@ -122,7 +122,7 @@ def test_stages_are_one_chain_and_shown_as_written(hidden: Wrap) -> None:
     assert len(repr(pyrs.from_iterable(list(range(10_000))))) < 100
 
 
-def test_a_stream_of_a_stream_is_that_stream() -> None:
+def test_stream_of_a_stream_has_the_same_source() -> None:
     stream = pyrs.range(3)
     assert pyrs.Stream(stream).source is stream.source
 
@@ -147,55 +147,55 @@ def test_a_stream_of_a_stream_is_that_stream() -> None:
         (lambda: pyrs.range(3).subscribe(on_next=print, request=-1), ValueError, "request must be at least 0"),
     ],
 )
-def test_bad_arguments_are_refused_where_they_enter(
-    wrong: Callable[[], object], error: type[Exception], message: str
-) -> None:
+def test_wrong_arguments_raise(wrong: Callable[[], object], error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         wrong()
 
 
-def test_a_subscriber_and_callables_are_too_much() -> None:
+def test_subscribe_rejects_a_subscriber_with_callbacks() -> None:
     with pytest.raises(TypeError, match="not both"):
         pyrs.range(3).subscribe(TestSubscriber(), on_next=print)  # type: ignore[call-overload]
 
 
-class TestCallables:
-    def test_they_see_everything_and_the_subscription_comes_back(self) -> None:
-        story: list[Any] = []
-        subscription = pyrs.range(4).subscribe(on_next=story.append, on_complete=lambda: story.append("end"), request=2)
-        assert story == [0, 1]
+class TestCallbacks:
+    def test_callbacks_receive_all_signals_and_subscribe_returns_the_subscription(self) -> None:
+        received: list[Any] = []
+        subscription = pyrs.range(4).subscribe(
+            on_next=received.append, on_complete=lambda: received.append("end"), request=2
+        )
+        assert received == [0, 1]
         subscription.request(5)
-        assert story == [0, 1, 2, 3, "end"]
+        assert received == [0, 1, 2, 3, "end"]
 
-    def test_cancel(self) -> None:
-        story: list[int] = []
-        subscription = pyrs.range(9).subscribe(on_next=story.append, request=2)
+    def test_cancel_stops_the_callbacks(self) -> None:
+        received: list[int] = []
+        subscription = pyrs.range(9).subscribe(on_next=received.append, request=2)
         subscription.cancel()
         subscription.request(5)
-        assert story == [0, 1]
+        assert received == [0, 1]
 
-    def test_an_error_goes_to_on_error_or_to_the_hook(self, dropped: Any) -> None:
+    def test_error_goes_to_on_error_or_to_the_error_hook(self, dropped: Any) -> None:
         failure = ValueError("no")
-        story: list[BaseException] = []
-        pyrs.error(failure).subscribe(on_error=story.append)
-        assert story == [failure]
+        received: list[BaseException] = []
+        pyrs.error(failure).subscribe(on_error=received.append)
+        assert received == [failure]
         pyrs.error(failure).subscribe(on_next=print)
         assert dropped.take() == [failure]
 
-    def test_one_that_raises_cancels(self, dropped: Any) -> None:
-        story: list[int] = []
+    def test_exception_of_on_next_cancels(self, dropped: Any) -> None:
+        received: list[int] = []
 
         def next_(n: int) -> None:
-            story.append(n)
+            received.append(n)
             raise ValueError("mine")
 
         pyrs.range(9).subscribe(on_next=next_)
-        assert story == [0]
+        assert received == [0]
         assert [str(error) for error in dropped.take()] == ["mine"]
 
 
-def test_an_iterator_is_shared_by_its_subscribers() -> None:
-    rest: Iterator[int] = iter(range(6))
-    stream = pyrs.from_iterable(rest)
+def test_subscribers_share_an_iterator() -> None:
+    iterator: Iterator[int] = iter(range(6))
+    stream = pyrs.from_iterable(iterator)
     assert stream.take(2).collect() == [0, 1]
     assert stream.collect() == [2, 3, 4, 5]

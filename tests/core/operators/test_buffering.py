@@ -1,4 +1,4 @@
-"""buffer: by count against lists, by time in virtual time; what is held, what is asked for, and nothing dropped."""
+"""buffer: by count against a list model, by time in virtual time; demand, buffering and errors."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def pieces(elements: list[int], count: int, skip: int | None) -> list[list[int]]
     skip=st.none() | st.integers(1, 7),
     taken=st.integers(0, 5),
 )
-def test_by_count_against_lists(
+def test_by_count_matches_the_list_model(
     numbers: list[int], demands: list[int], count: int, skip: int | None, taken: int
 ) -> None:
     expected = pieces(numbers, count, skip)
@@ -40,7 +40,7 @@ def test_by_count_against_lists(
 
 @quick
 @given(count=st.integers(1, 5), skip=st.integers(1, 7), wanted=st.integers(1, 5))
-def test_by_count_no_more_is_requested_than_it_takes(count: int, skip: int, wanted: int) -> None:
+def test_by_count_requests_no_more_than_needed(count: int, skip: int, wanted: int) -> None:
     numbers = list(range(50))
     source = Counting(numbers)
     subscriber: TestSubscriber[list[int]] = TestSubscriber()
@@ -58,7 +58,7 @@ def test_by_count_no_more_is_requested_than_it_takes(count: int, skip: int, want
 
 
 @pytest.mark.parametrize("pushed", [False, True])
-def test_the_end_comes_with_the_last_list(pushed: bool) -> None:
+def test_completion_comes_with_the_last_list(pushed: bool) -> None:
     for count, skip in ((2, None), (3, None), (3, 1), (4, 3)):
         expected = pieces([1, 2, 3, 4], count, skip)
         subscriber: TestSubscriber[list[int]] = TestSubscriber(len(expected))
@@ -69,40 +69,40 @@ def test_the_end_comes_with_the_last_list(pushed: bool) -> None:
 
 @pytest.mark.parametrize("pushed", [False, True])
 @pytest.mark.parametrize(("skip", "expected"), [(None, [[0, 1, 2], [3, 4]]), (2, [[0, 1, 2], [2, 3, 4], [4]])])
-def test_what_came_before_an_error_comes_before_it(pushed: bool, skip: int | None, expected: list[list[int]]) -> None:
+def test_partial_lists_precede_the_error(pushed: bool, skip: int | None, expected: list[list[int]]) -> None:
     failure = ValueError("no")
 
-    def fails(n: int) -> int:
+    def fail_at_five(n: int) -> int:
         if n == 5:
             raise failure
         return n
 
     source = Counting(range(9)).stream() if pushed else pyrs.range(9)
     subscriber: TestSubscriber[list[int]] = TestSubscriber(len(expected) - 1)
-    source.map(fails).buffer(3, skip=skip).subscribe(subscriber)
+    source.map(fail_at_five).buffer(3, skip=skip).subscribe(subscriber)
     subscriber.assert_live()
     subscriber.request(1)
     subscriber.assert_elements(*expected)
     if not pushed:
-        subscriber.request(1)  # an iterator tells of its error when it is asked again
+        subscriber.request(1)  # an iterator raises its error at the next pull
     assert subscriber.await_error() is failure
-    assert any("in map(fails)" in note for note in failure.__notes__)
+    assert any("in map(fail_at_five)" in note for note in failure.__notes__)
 
 
-def test_a_function_that_raises_stop_iteration_ends_no_buffer_quietly() -> None:
-    def stops(n: int) -> int:
+def test_stop_iteration_of_a_function_signals_on_error() -> None:
+    def raise_stop_iteration(n: int) -> int:
         if n == 4:
             raise StopIteration
         return n
 
     subscriber: TestSubscriber[list[int]] = TestSubscriber(None)
-    pyrs.range(9).map(stops).buffer(3).subscribe(subscriber)
+    pyrs.range(9).map(raise_stop_iteration).buffer(3).subscribe(subscriber)
     subscriber.await_error(RuntimeError)
     assert subscriber.elements == [[0, 1, 2], [3]]
 
 
-class Timed:
-    """A buffer over a publisher of the test's, in virtual time."""
+class TimedBuffer:
+    """A time-based buffer over a TestPublisher, in virtual time."""
 
     def __init__(self, count: int | None, request: int = 0, prefetch: int = 256) -> None:
         self.time = VirtualTime()
@@ -118,101 +118,101 @@ class Timed:
         return sum(self.source.requests)
 
 
-def test_by_time_a_list_begins_with_its_first_element() -> None:
-    at = Timed(None, request=9)
-    at.time.advance_by(5)
-    assert at.time.pending == 0
-    at.source.next(1)
-    at.time.advance_by(0.5)
-    at.source.next(2)
-    at.subscriber.assert_elements()
-    at.time.advance_by(0.5)
-    at.subscriber.assert_elements([1, 2])
-    at.time.advance_by(9)
-    at.source.next(3).complete()
-    assert at.subscriber.await_complete() == [[1, 2], [3]]
-    assert at.time.pending == 0
+def test_by_time_the_timer_starts_with_the_first_element() -> None:
+    buffer = TimedBuffer(None, request=9)
+    buffer.time.advance_by(5)
+    assert buffer.time.pending == 0
+    buffer.source.next(1)
+    buffer.time.advance_by(0.5)
+    buffer.source.next(2)
+    buffer.subscriber.assert_elements()
+    buffer.time.advance_by(0.5)
+    buffer.subscriber.assert_elements([1, 2])
+    buffer.time.advance_by(9)
+    buffer.source.next(3).complete()
+    assert buffer.subscriber.await_complete() == [[1, 2], [3]]
+    assert buffer.time.pending == 0
 
 
-def test_by_both_whichever_comes_first() -> None:
-    at = Timed(3, request=9)
-    at.source.next(1, 2, 3)
-    at.subscriber.assert_elements([1, 2, 3])
-    assert at.time.pending == 0
-    at.source.next(4)
-    at.time.advance_by(0.9)
-    at.source.next(5)
-    at.time.advance_by(0.1)
-    at.subscriber.assert_elements([1, 2, 3], [4, 5])
-    at.source.next(6)
-    at.time.advance_by(0.9)
-    at.subscriber.assert_elements([1, 2, 3], [4, 5])
-    at.time.advance_by(0.1)
-    at.subscriber.assert_elements([1, 2, 3], [4, 5], [6])
+def test_by_count_and_time_the_first_limit_applies() -> None:
+    buffer = TimedBuffer(3, request=9)
+    buffer.source.next(1, 2, 3)
+    buffer.subscriber.assert_elements([1, 2, 3])
+    assert buffer.time.pending == 0
+    buffer.source.next(4)
+    buffer.time.advance_by(0.9)
+    buffer.source.next(5)
+    buffer.time.advance_by(0.1)
+    buffer.subscriber.assert_elements([1, 2, 3], [4, 5])
+    buffer.source.next(6)
+    buffer.time.advance_by(0.9)
+    buffer.subscriber.assert_elements([1, 2, 3], [4, 5])
+    buffer.time.advance_by(0.1)
+    buffer.subscriber.assert_elements([1, 2, 3], [4, 5], [6])
 
 
-def test_a_list_that_is_due_and_not_demanded_goes_on_filling_and_nothing_is_dropped() -> None:
-    at = Timed(None, prefetch=4)
-    at.source.next(1)
-    at.time.advance_by(1)
-    at.source.next(2, 3)
-    at.time.advance_by(5)
-    at.source.next(4)
-    assert at.requested == 4  # upstream waits
-    at.subscriber.assert_elements().assert_live()
-    at.subscriber.request(1)
-    at.subscriber.assert_elements([1, 2, 3, 4])
-    assert at.requested == 8
-    at.source.next(5)
-    at.time.advance_by(1)
-    at.subscriber.request(1)
-    at.subscriber.assert_elements([1, 2, 3, 4], [5])
+def test_due_list_without_demand_keeps_filling() -> None:
+    buffer = TimedBuffer(None, prefetch=4)
+    buffer.source.next(1)
+    buffer.time.advance_by(1)
+    buffer.source.next(2, 3)
+    buffer.time.advance_by(5)
+    buffer.source.next(4)
+    assert buffer.requested == 4
+    buffer.subscriber.assert_elements().assert_live()
+    buffer.subscriber.request(1)
+    buffer.subscriber.assert_elements([1, 2, 3, 4])
+    assert buffer.requested == 8
+    buffer.source.next(5)
+    buffer.time.advance_by(1)
+    buffer.subscriber.request(1)
+    buffer.subscriber.assert_elements([1, 2, 3, 4], [5])
 
 
-def test_without_demand_the_ends_wait_behind_what_there_is() -> None:
+def test_terminal_signal_waits_for_demand_for_the_last_list() -> None:
     for count in (None, 3):
         for failure in (None, ValueError("no")):
-            at = Timed(count)
-            at.source.next(1, 2)
-            at.source.complete() if failure is None else at.source.error(failure)
-            at.subscriber.assert_elements().assert_live()
-            at.subscriber.request(1)
-            at.subscriber.assert_elements([1, 2])
-            assert at.subscriber.await_end().error is failure
-            assert at.time.pending == 0
+            buffer = TimedBuffer(count)
+            buffer.source.next(1, 2)
+            buffer.source.complete() if failure is None else buffer.source.error(failure)
+            buffer.subscriber.assert_elements().assert_live()
+            buffer.subscriber.request(1)
+            buffer.subscriber.assert_elements([1, 2])
+            assert buffer.subscriber.await_end().error is failure
+            assert buffer.time.pending == 0
 
 
-def test_with_a_count_no_list_is_longer_and_what_is_held_is_bounded() -> None:
-    at = Timed(3, prefetch=4)
+def test_count_bounds_lists_and_buffered_elements() -> None:
+    buffer = TimedBuffer(3, prefetch=4)
     sent = 0
-    while sent < at.requested:
-        at.source.next(sent)
+    while sent < buffer.requested:
+        buffer.source.next(sent)
         sent += 1
-    assert sent == 6  # a list, and as many ahead
-    at.time.advance_by(9)
-    at.subscriber.request(1)
-    at.subscriber.assert_elements([0, 1, 2])
-    assert at.requested == 9
-    at.subscriber.request(1)
-    at.subscriber.assert_elements([0, 1, 2], [3, 4, 5])
+    assert sent == 6  # one full list and the next one
+    buffer.time.advance_by(9)
+    buffer.subscriber.request(1)
+    buffer.subscriber.assert_elements([0, 1, 2])
+    assert buffer.requested == 9
+    buffer.subscriber.request(1)
+    buffer.subscriber.assert_elements([0, 1, 2], [3, 4, 5])
 
 
-def test_a_cancel_goes_up_and_stops_the_clock() -> None:
-    at = Timed(None, request=1)
-    at.source.next(1)
-    assert at.time.pending == 1
-    at.subscriber.cancel()
-    at.source.assert_cancelled()
-    assert at.time.pending == 0
-    assert at.subscriber.elements == []
+def test_cancel_cancels_upstream_and_the_timer() -> None:
+    buffer = TimedBuffer(None, request=1)
+    buffer.source.next(1)
+    assert buffer.time.pending == 1
+    buffer.subscriber.cancel()
+    buffer.source.assert_cancelled()
+    assert buffer.time.pending == 0
+    assert buffer.subscriber.elements == []
 
 
-def test_a_closed_scheduler_is_an_error() -> None:
-    at = Timed(None, request=1)
-    at.time.close()
-    at.source.next(1)
-    at.subscriber.await_error(schedulers.SchedulerClosed)
-    at.source.assert_cancelled()
+def test_closed_scheduler_signals_on_error() -> None:
+    buffer = TimedBuffer(None, request=1)
+    buffer.time.close()
+    buffer.source.next(1)
+    buffer.subscriber.await_error(schedulers.SchedulerClosed)
+    buffer.source.assert_cancelled()
 
 
 @quick
@@ -220,32 +220,32 @@ def test_a_closed_scheduler_is_an_error() -> None:
     steps=st.lists(st.sampled_from(["next", "request", "short", "long"]), max_size=40),
     count=st.none() | st.integers(1, 4),
 )
-def test_whatever_happens_when_everything_comes_once_and_in_order(steps: list[str], count: int | None) -> None:
-    at = Timed(count, prefetch=3)
+def test_every_element_is_emitted_once_and_in_order(steps: list[str], count: int | None) -> None:
+    buffer = TimedBuffer(count, prefetch=3)
     sent = 0
     for step in steps:
-        if step == "next" and sent < at.requested:
-            at.source.next(sent)
+        if step == "next" and sent < buffer.requested:
+            buffer.source.next(sent)
             sent += 1
         elif step == "request":
-            at.subscriber.request(1)
+            buffer.subscriber.request(1)
         elif step in ("short", "long"):
-            at.time.advance_by(0.25 if step == "short" else 1)
-        assert at.requested - sent <= 3 + (count or 0)
-        gathered = sum(map(len, at.subscriber.elements))
-        if not at.subscriber.elements or len(at.subscriber.elements) < steps.count("request"):
+            buffer.time.advance_by(0.25 if step == "short" else 1)
+        assert buffer.requested - sent <= 3 + (count or 0)
+        gathered = sum(map(len, buffer.subscriber.elements))
+        if not buffer.subscriber.elements or len(buffer.subscriber.elements) < steps.count("request"):
             continue
         assert sent - gathered <= 3 + (count or 0)
-    at.source.complete()
-    at.subscriber.request(pyrs.UNBOUNDED)
-    lists = at.subscriber.await_complete()
+    buffer.source.complete()
+    buffer.subscriber.request(pyrs.UNBOUNDED)
+    lists = buffer.subscriber.await_complete()
     assert [n for each in lists for n in each] == list(range(sent))
     assert all(lists)
     assert count is None or max(map(len, lists), default=0) <= count
 
 
 @pytest.mark.parametrize("count", [None, 7])
-def test_time_elements_and_requests_race(count: int | None) -> None:
+def test_concurrent_timer_elements_and_requests_lose_no_element(count: int | None) -> None:
     total = 20_000
     subscriber: TestSubscriber[list[int]] = TestSubscriber(1, on_element=lambda self, _: self.request(1), timeout=60)
     worker = threading.Thread(
@@ -258,11 +258,11 @@ def test_time_elements_and_requests_race(count: int | None) -> None:
     assert [n for each in lists for n in each] == list(range(total))
 
 
-def test_an_error_that_nobody_waits_for_any_more_goes_to_the_hook(dropped: Any) -> None:
+def test_pending_error_is_dropped_on_cancel(dropped: Any) -> None:
     failure = ValueError("no")
-    at = Timed(None)
-    at.source.next(1).error(failure)
-    at.subscriber.cancel()
+    buffer = TimedBuffer(None)
+    buffer.source.next(1).error(failure)
+    buffer.subscriber.cancel()
     assert dropped.take() == [failure]
     subscriber: TestSubscriber[list[int]] = TestSubscriber(1)
     source: TestPublisher[int] = TestPublisher()
@@ -273,7 +273,7 @@ def test_an_error_that_nobody_waits_for_any_more_goes_to_the_hook(dropped: Any) 
     assert subscriber.elements == [[1, 2]]
 
 
-def test_shown_as_written() -> None:
+def test_repr_shows_the_call() -> None:
     numbers = pyrs.range(3)
     assert repr(numbers.buffer(2).buffer(2, skip=1)) == "range(0, 3).buffer(2).buffer(2, skip=1)"
     assert repr(numbers.buffer(seconds=1)) == "range(0, 3).buffer(seconds=1.0)"
@@ -295,16 +295,14 @@ def test_shown_as_written() -> None:
         (lambda s: s.buffer(seconds=1, scheduler=3), TypeError, "scheduler must be a Scheduler, not int"),
     ],
 )
-def test_bad_arguments_are_refused_where_they_enter(
-    wrong: Callable[[Any], object], error: type[Exception], message: str
-) -> None:
+def test_wrong_arguments_raise(wrong: Callable[[Any], object], error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         wrong(pyrs.range(3))
 
 
-@pytest.mark.parametrize("how", ["fused", "pushed"])
-def test_a_count_or_skip_may_be_larger_than_what_is_counted_in(how: str) -> None:
-    numbers = pyrs.range(3) if how == "fused" else pyrs.range(3).concat(pyrs.empty())
+@pytest.mark.parametrize("way", ["fused", "pushed"])
+def test_count_and_skip_may_exceed_the_largest_long(way: str) -> None:
+    numbers = pyrs.range(3) if way == "fused" else pyrs.range(3).concat(pyrs.empty())
     assert numbers.buffer(2**70).collect() == [[0, 1, 2]]
     assert numbers.buffer(1, skip=2**70).collect() == [[0]]
     assert numbers.buffer(2, skip=2**63 + 1).collect() == [[0, 1]]

@@ -1,4 +1,4 @@
-"""merge, concat, zip, the latest of others, start_with, switch_if_empty, until: what they give, ask for and refuse."""
+"""merge, concat, zip, combine_latest, with_latest_from, start_with, switch_if_empty, take_until, skip_until."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ OPERATORS: dict[str, Combine] = {
     "take_until": lambda a, b: pyrs.Stream(a).take_until(b),
     "skip_until": lambda a, b: pyrs.Stream(a).skip_until(b),
 }
-SIDE_BY_SIDE = [name for name in OPERATORS if name not in ("concat", "switch_if_empty")]
+CONCURRENT = [name for name in OPERATORS if name not in ("concat", "switch_if_empty")]
 
 
 @pytest.fixture(params=OPERATORS)
@@ -32,8 +32,8 @@ def operator(request: pytest.FixtureRequest) -> Combine:
     return OPERATORS[request.param]
 
 
-@pytest.fixture(params=SIDE_BY_SIDE)
-def side_by_side(request: pytest.FixtureRequest) -> Combine:
+@pytest.fixture(params=CONCURRENT)
+def concurrent(request: pytest.FixtureRequest) -> Combine:
     return OPERATORS[request.param]
 
 
@@ -42,13 +42,13 @@ def wrap(request: pytest.FixtureRequest, hidden: Wrap) -> Wrap:
     return hidden if request.param == "pushed" else lambda stream: stream
 
 
-# What they have in common.
+# Properties of every combining operator.
 
 
-def test_cancel_reaches_every_source(side_by_side: Combine) -> None:
+def test_cancel_reaches_every_source(concurrent: Combine) -> None:
     a, b = TestPublisher[int](), TestPublisher[int]()
     subscriber: TestSubscriber[Any] = TestSubscriber(1)
-    side_by_side(a, b).subscribe(subscriber)
+    concurrent(a, b).subscribe(subscriber)
     a.assert_subscribers(1)
     b.assert_subscribers(1)
     subscriber.cancel()
@@ -56,18 +56,18 @@ def test_cancel_reaches_every_source(side_by_side: Combine) -> None:
     b.assert_cancelled(1)
 
 
-@pytest.mark.parametrize("fails", [0, 1])
-def test_an_error_of_either_fails_the_stream_and_cancels_the_other(side_by_side: Combine, fails: int) -> None:
+@pytest.mark.parametrize("failing", [0, 1])
+def test_error_of_one_source_fails_the_stream_and_cancels_the_other(concurrent: Combine, failing: int) -> None:
     sources = [TestPublisher[int](), TestPublisher[int]()]
     failure = ValueError("no")
     subscriber: TestSubscriber[Any] = TestSubscriber(1)
-    side_by_side(*sources).subscribe(subscriber)
-    sources[fails].error(failure)
+    concurrent(*sources).subscribe(subscriber)
+    sources[failing].error(failure)
     assert subscriber.await_error() is failure
-    sources[1 - fails].assert_cancelled(1)
+    sources[1 - failing].assert_cancelled(1)
 
 
-def test_an_illegal_request_is_answered(operator: Combine, wrap: Wrap) -> None:
+def test_illegal_request_signals_on_error(operator: Combine, wrap: Wrap) -> None:
     for a, b in ((pyrs.never(), pyrs.never()), (wrap(pyrs.just(1, 2)), pyrs.never())):
         subscriber: TestSubscriber[Any] = TestSubscriber()
         operator(a, b).subscribe(subscriber)
@@ -75,12 +75,12 @@ def test_an_illegal_request_is_answered(operator: Combine, wrap: Wrap) -> None:
         assert "3.9" in str(subscriber.await_error(pyrs.NonPositiveRequest))
 
 
-def test_what_is_no_publisher_is_refused_at_once(operator: Combine) -> None:
+def test_non_publisher_raises_type_error(operator: Combine) -> None:
     with pytest.raises(TypeError, match="must be a Publisher: int has no subscribe"):
         operator(pyrs.just(1), 5)
 
 
-def test_a_subscriber_that_raises_is_told_no_more(operator: Combine, wrap: Wrap, dropped: Any) -> None:
+def test_subscriber_that_raises_receives_no_more_signals(operator: Combine, wrap: Wrap, dropped: Any) -> None:
     def fail(subscriber: TestSubscriber[Any], element: Any) -> None:
         raise ValueError("mine")
 
@@ -92,7 +92,7 @@ def test_a_subscriber_that_raises_is_told_no_more(operator: Combine, wrap: Wrap,
 
 
 @pytest.mark.parametrize("name", ["merge", "concat", "zip", "combine_latest"])
-def test_an_iterable_of_sources_or_none_at_all(name: str, wrap: Wrap) -> None:
+def test_sources_may_be_an_iterable_and_may_be_empty(name: str, wrap: Wrap) -> None:
     operator = OPERATORS[name]
     sources = [wrap(pyrs.just(1)), wrap(pyrs.just(2))]
     assert operator(sources).collect() == operator(*sources).collect() == operator(iter(sources)).collect()
@@ -100,7 +100,7 @@ def test_an_iterable_of_sources_or_none_at_all(name: str, wrap: Wrap) -> None:
     assert list(itertools.chain(operator(wrap(pyrs.just(3))).collect())) in ([3], [(3,)])
 
 
-def test_shown_as_written() -> None:
+def test_repr_shows_the_call() -> None:
     a, b = pyrs.range(3), pyrs.just("x")
     assert repr(a.merge(b)) == "merge(range(0, 3), just('x'))"
     assert repr(a.concat(b)) == "concat(range(0, 3), just('x'))"
@@ -130,23 +130,21 @@ def test_shown_as_written() -> None:
         (lambda s: pyrs.merge([s, 5]), TypeError, r"sources\[1\] must be a Publisher: int"),  # type: ignore[list-item]
     ],
 )
-def test_bad_arguments_are_refused_where_they_enter(
-    wrong: Callable[[Any], object], error: type[Exception], message: str
-) -> None:
+def test_wrong_arguments_raise(wrong: Callable[[Any], object], error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         wrong(pyrs.range(3))
 
 
 @pytest.mark.parametrize("name", ["zip", "combine_latest", "with_latest_from"])
-def test_a_combine_that_raises_or_gives_none(name: str, wrap: Wrap) -> None:
-    def gives_none(*elements: Any) -> None:
+def test_combine_that_raises_or_returns_none_signals_on_error(name: str, wrap: Wrap) -> None:
+    def return_none(*elements: Any) -> None:
         return None
 
-    def raises(*elements: Any) -> None:
+    def raise_error(*elements: Any) -> None:
         raise ValueError(elements)
 
     source = wrap(pyrs.just(1))
-    for combine, kind in ((gives_none, pyrs.NullSignal), (raises, ValueError)):
+    for combine, kind in ((return_none, pyrs.NullSignal), (raise_error, ValueError)):
         with pytest.raises(kind) as raised:
             getattr(source, name)(pyrs.just(2), combine=combine).collect()
         assert f"{name}(" in "".join(getattr(raised.value, "__notes__", ()))
@@ -157,7 +155,7 @@ def test_a_combine_that_raises_or_gives_none(name: str, wrap: Wrap) -> None:
 
 
 class TestMerge:
-    def test_elements_pass_as_they_come(self) -> None:
+    def test_elements_are_merged_in_order_of_arrival(self) -> None:
         a, b = TestPublisher[int](), TestPublisher[int]()
         subscriber: TestSubscriber[int] = TestSubscriber(None)
         a.stream().merge(b, prefetch=4).subscribe(subscriber)
@@ -171,7 +169,7 @@ class TestMerge:
         b.complete()
         subscriber.assert_complete()
 
-    def test_what_is_not_demanded_is_held_and_no_more_is_asked_for(self) -> None:
+    def test_elements_without_demand_are_buffered_and_not_requested_again(self) -> None:
         a, b = TestPublisher[int](), TestPublisher[int]()
         subscriber: TestSubscriber[int] = TestSubscriber()
         a.stream().merge(b, prefetch=4).subscribe(subscriber)
@@ -183,12 +181,12 @@ class TestMerge:
         subscriber.request(2)
         assert sorted(subscriber.elements) == [1, 2, 3, 4, 5]
 
-    def test_endless_iterables_take_turns(self) -> None:
+    def test_infinite_iterables_alternate(self) -> None:
         subscriber: TestSubscriber[int] = TestSubscriber(8)
         pyrs.merge([pyrs.from_iterable(itertools.repeat(n)) for n in (1, 2)], prefetch=2).subscribe(subscriber)
         subscriber.assert_elements(1, 1, 2, 2, 1, 1, 2, 2).cancel()
 
-    def test_concurrency(self) -> None:
+    def test_concurrency_limits_the_subscribed_sources(self) -> None:
         sources = [TestPublisher[int](cold=True) for _ in range(3)]
         subscriber: TestSubscriber[int] = TestSubscriber(None)
         pyrs.merge(sources, concurrency=2).subscribe(subscriber)
@@ -198,16 +196,16 @@ class TestMerge:
         sources[0].complete()
         subscriber.await_complete()
 
-    def test_delayed_errors(self) -> None:
+    def test_delay_errors_signals_the_error_after_the_other_sources(self) -> None:
         a, b = TestPublisher[int](), TestPublisher[int]()
         subscriber: TestSubscriber[int] = TestSubscriber(None)
         a.stream().merge(b, delay_errors=True).subscribe(subscriber)
-        a.error(ValueError("late"))
+        a.error(ValueError("other"))
         b.emit(1)
-        assert str(subscriber.await_error()) == "late"
+        assert str(subscriber.await_error()) == "other"
         subscriber.assert_elements(1)
 
-    def test_one_that_fails_while_the_others_are_being_subscribed(self) -> None:
+    def test_error_during_subscription_skips_the_remaining_sources(self) -> None:
         last = TestPublisher[int]()
         subscriber: TestSubscriber[int] = TestSubscriber()
         pyrs.merge(pyrs.error(ValueError("no")), last).subscribe(subscriber)
@@ -221,8 +219,8 @@ class TestMerge:
 # concat, start_with, switch_if_empty.
 
 
-class TestOneAfterTheOther:
-    def test_left_over_demand_goes_to_the_next(self) -> None:
+class TestSequentialSources:
+    def test_remaining_demand_goes_to_the_next_source(self) -> None:
         a, b = TestPublisher[int](), TestPublisher[int]()
         subscriber: TestSubscriber[int] = TestSubscriber(5)
         pyrs.concat(a, b).subscribe(subscriber)
@@ -233,21 +231,21 @@ class TestOneAfterTheOther:
         b.emit(3)
         assert subscriber.await_complete() == [1, 2, 3]
 
-    def test_an_error_keeps_the_next_from_being_subscribed_to(self) -> None:
+    def test_error_prevents_subscription_to_the_next_source(self) -> None:
         b = TestPublisher[int]()
         subscriber: TestSubscriber[int] = TestSubscriber(5)
         pyrs.concat(pyrs.error(ValueError("no")), b).subscribe(subscriber)
         subscriber.await_error(ValueError)
         b.assert_was_not_subscribed()
 
-    def test_ten_thousand_sources_in_constant_stack(self, wrap: Wrap) -> None:
+    def test_ten_thousand_sources_use_constant_stack_depth(self, wrap: Wrap) -> None:
         stream = pyrs.concat(wrap(pyrs.just(n)) for n in range(10_000))
         assert stream.collect() == list(range(10_000))
         subscriber: TestSubscriber[int] = TestSubscriber(1, on_element=lambda me, n: me.request(1))
         stream.subscribe(subscriber)
         assert len(subscriber.await_complete()) == 10_000
 
-    def test_start_with(self, wrap: Wrap) -> None:
+    def test_start_with_emits_its_elements_before_subscribing(self, wrap: Wrap) -> None:
         source = TestPublisher[int](cold=True).emit(3, 4)
         subscriber: TestSubscriber[int] = TestSubscriber(1)
         wrap(source.stream()).start_with(1, 2).subscribe(subscriber)
@@ -260,7 +258,7 @@ class TestOneAfterTheOther:
         subscriber.assert_elements(1, 2, 3, 4).assert_complete()
         assert wrap(pyrs.just(1)).start_with().collect() == [1]
 
-    def test_switch_if_empty(self, wrap: Wrap) -> None:
+    def test_switch_if_empty_subscribes_only_if_the_source_is_empty(self, wrap: Wrap) -> None:
         other = TestPublisher[int](cold=True).emit(7, 8)
         assert wrap(pyrs.just(1)).switch_if_empty(other).collect() == [1]
         other.assert_was_not_subscribed()
@@ -272,12 +270,12 @@ class TestOneAfterTheOther:
         subscriber.assert_elements(7, 8).assert_complete()
         assert wrap(pyrs.empty()).switch_if_empty(pyrs.empty()).collect() == []
 
-    def test_switch_if_empty_is_not_for_errors(self) -> None:
+    def test_switch_if_empty_propagates_an_error(self) -> None:
         with pytest.raises(ValueError, match="no"):
             pyrs.error(ValueError("no")).switch_if_empty(pyrs.just(1)).collect()
 
     @pytest.mark.parametrize("second", [False, True])
-    def test_cancel_reaches_the_one_that_is_on(self, second: bool) -> None:
+    def test_cancel_reaches_the_current_source(self, second: bool) -> None:
         for operator in (pyrs.concat, OPERATORS["switch_if_empty"]):
             a, b = TestPublisher[int](), TestPublisher[int]()
             subscriber: TestSubscriber[int] = TestSubscriber(1)
@@ -292,13 +290,13 @@ class TestOneAfterTheOther:
 
 
 class TestZip:
-    def test_the_shortest_ends_it(self, wrap: Wrap) -> None:
+    def test_zip_completes_with_the_shortest_source(self, wrap: Wrap) -> None:
         subscriber: TestSubscriber[Any] = TestSubscriber()
         wrap(pyrs.range(100)).zip(wrap(pyrs.just("a", "b"))).subscribe(subscriber)
         subscriber.request(2)
         subscriber.assert_elements((0, "a"), (1, "b")).assert_complete()
 
-    def test_one_that_is_used_up_ends_it_without_demand_and_cancels_the_others(self) -> None:
+    def test_zip_completes_without_demand_if_a_source_is_exhausted(self) -> None:
         a, b = TestPublisher[int](), TestPublisher[int]()
         subscriber: TestSubscriber[Any] = TestSubscriber()
         pyrs.zip(a, b).subscribe(subscriber)
@@ -306,21 +304,21 @@ class TestZip:
         b.complete()
         subscriber.assert_complete()
         a.assert_cancelled(1)
-        late = TestPublisher[int]()
-        assert pyrs.zip(pyrs.empty(), late).collect() == []
-        late.assert_was_not_subscribed()
+        other = TestPublisher[int]()
+        assert pyrs.zip(pyrs.empty(), other).collect() == []
+        other.assert_was_not_subscribed()
 
-    def test_a_slow_subscriber_does_not_keep_it_from_asking_at_three_quarters(self) -> None:
+    def test_zip_refills_during_a_slow_on_next(self) -> None:
         a, b = TestPublisher[int](), TestPublisher[int]()
-        asked: list[int] = []
-        subscriber: TestSubscriber[Any] = TestSubscriber(on_element=lambda *_: asked.append(sum(a.requests)))
+        requested: list[int] = []
+        subscriber: TestSubscriber[Any] = TestSubscriber(on_element=lambda *_: requested.append(sum(a.requests)))
         pyrs.zip(a, b, prefetch=4).subscribe(subscriber)
         a.next(1, 2, 3, 4)
         b.next(1, 2, 3, 4)
         subscriber.request(4)
-        assert asked == [4, 4, 4, 7]
+        assert requested == [4, 4, 4, 7]
 
-    def test_it_asks_for_prefetch_and_again_at_three_quarters(self) -> None:
+    def test_zip_requests_prefetch_and_refills_at_three_quarters(self) -> None:
         a, b = TestPublisher[int](), TestPublisher[int]()
         subscriber: TestSubscriber[Any] = TestSubscriber(None)
         pyrs.zip(a, b, prefetch=4).subscribe(subscriber)
@@ -331,7 +329,7 @@ class TestZip:
         assert a.requests == b.requests == [4, 3]
         assert subscriber.elements == [(1, 1), (2, 2), (3, 3)]
 
-    def test_an_error_comes_after_what_its_source_gave(self) -> None:
+    def test_error_follows_the_elements_of_its_source(self) -> None:
         a, b = TestPublisher[int](), TestPublisher[int]()
         subscriber: TestSubscriber[Any] = TestSubscriber(None)
         pyrs.zip(a, b).subscribe(subscriber)
@@ -341,7 +339,7 @@ class TestZip:
         subscriber.await_error(ValueError)
         subscriber.assert_elements((1, 1))
 
-    def test_an_error_that_was_held_when_another_source_was_used_up_goes_to_the_hook(self, dropped: Any) -> None:
+    def test_buffered_error_is_dropped_if_another_source_is_exhausted(self, dropped: Any) -> None:
         a, b = TestPublisher[int](), TestPublisher[int]()
         subscriber: TestSubscriber[Any] = TestSubscriber(None)
         pyrs.zip(a, b).subscribe(subscriber)
@@ -350,7 +348,7 @@ class TestZip:
         subscriber.assert_complete()
         assert [str(error) for error in dropped.take()] == ["held"]
 
-    def test_cancel_in_on_next(self, wrap: Wrap) -> None:
+    def test_cancel_during_on_next_stops_after_current_element(self, wrap: Wrap) -> None:
         def cancel(subscriber: TestSubscriber[Any], row: Any) -> None:
             if row[0] == 1:
                 subscriber.cancel()
@@ -360,7 +358,7 @@ class TestZip:
         subscriber.assert_elements((0, 0, 0), (1, 1, 1)).assert_live()
 
 
-def test_zip_gives_what_it_holds_of_a_source_that_has_ended_also_a_few_at_a_time() -> None:
+def test_zip_emits_buffered_elements_of_a_completed_source_in_several_requests() -> None:
     source = TestPublisher[int]()
     subscriber: TestSubscriber[Any] = TestSubscriber()
     pyrs.zip(source, prefetch=4).subscribe(subscriber)
@@ -374,7 +372,7 @@ def test_zip_gives_what_it_holds_of_a_source_that_has_ended_also_a_few_at_a_time
 
 
 class TestLatest:
-    def test_each_element_counts_once_all_have_given_one(self) -> None:
+    def test_combine_latest_emits_for_each_element_after_every_source_has_one(self) -> None:
         a, b = TestPublisher[int](), TestPublisher[str]()
         subscriber: TestSubscriber[Any] = TestSubscriber(None)
         a.stream().combine_latest(b).subscribe(subscriber)
@@ -385,7 +383,7 @@ class TestLatest:
         a.next(4).complete()
         subscriber.assert_elements((2, "a"), (3, "a"), (3, "b"), (4, "b")).assert_complete()
 
-    def test_the_order_is_kept_while_there_is_no_demand(self) -> None:
+    def test_combine_latest_keeps_the_order_of_arrival_without_demand(self) -> None:
         a, b = TestPublisher[int](), TestPublisher[str]()
         subscriber: TestSubscriber[Any] = TestSubscriber()
         a.stream().combine_latest(b, prefetch=4).subscribe(subscriber)
@@ -401,13 +399,13 @@ class TestLatest:
         subscriber.request(9)
         subscriber.assert_elements((1, "a"), (2, "a"), (2, "b"), (3, "b"), (4, "b"))
 
-    def test_what_comes_before_all_have_given_one_makes_room_at_once(self) -> None:
+    def test_combine_latest_refills_for_elements_that_are_not_combined(self) -> None:
         a, b = TestPublisher[int](), TestPublisher[str]()
         pyrs.combine_latest(a, b, prefetch=4).subscribe(TestSubscriber())
         a.next(1, 2, 3)
         assert a.requests == [4, 3]
 
-    def test_one_without_an_element_ends_it(self) -> None:
+    def test_combine_latest_completes_if_a_source_is_empty(self) -> None:
         a, b = TestPublisher[int](), TestPublisher[str]()
         subscriber: TestSubscriber[Any] = TestSubscriber()
         pyrs.combine_latest(a, b).subscribe(subscriber)
@@ -416,10 +414,10 @@ class TestLatest:
         subscriber.assert_complete()
         a.assert_cancelled(1)
 
-    def test_all_begin_before_one_that_never_ends_is_drained(self, wrap: Wrap) -> None:
+    def test_combine_latest_subscribes_to_all_sources_before_draining_one(self, wrap: Wrap) -> None:
         def endless() -> Iterator[int]:
             for n in range(1_000_000):
-                assert n < 10_000, "it is drained before the others have begun"
+                assert n < 10_000, "the source is drained before the others are subscribed"
                 yield n
 
         subscriber: TestSubscriber[Any] = TestSubscriber(None)
@@ -428,7 +426,7 @@ class TestLatest:
         )
         subscriber.assert_elements((3, "a"), (4, "a"), (5, "a")).assert_complete()
 
-    def test_the_last_one_may_give_its_elements_before_its_subscribe_returns(self) -> None:
+    def test_combine_latest_accepts_elements_during_subscribe(self) -> None:
         def emit(emitter: Any) -> None:
             while not emitter.cancelled:
                 emitter.next("a")
@@ -440,14 +438,14 @@ class TestLatest:
     @pytest.mark.parametrize(
         "first", [pyrs.empty(), pyrs.error(OSError("planned")), pyrs.just(1).concat(pyrs.error(OSError()))]
     )
-    def test_where_one_has_ended_it_already_the_others_are_not_begun(self, first: pyrs.Stream[Any]) -> None:
+    def test_combine_latest_skips_remaining_sources_after_termination(self, first: pyrs.Stream[Any]) -> None:
         second = TestPublisher[int]()
         subscriber: TestSubscriber[Any] = TestSubscriber(None)
         pyrs.combine_latest(first, second).subscribe(subscriber)
         assert subscriber.completed or isinstance(subscriber.error, OSError)
         assert second.subscribe_count == 0
 
-    def test_an_error_comes_after_what_came_before_it(self, dropped: Any) -> None:
+    def test_combine_latest_signals_the_first_error_after_preceding_elements(self, dropped: Any) -> None:
         a, b = TestPublisher[int](), TestPublisher[str]()
         subscriber: TestSubscriber[Any] = TestSubscriber()
         pyrs.combine_latest(a, b).subscribe(subscriber)
@@ -459,7 +457,7 @@ class TestLatest:
         subscriber.assert_elements((1, "a"))
         assert [str(error) for error in dropped.take()] == ["second"]
 
-    def test_with_latest_from(self) -> None:
+    def test_with_latest_from_combines_with_the_latest_element(self) -> None:
         a, b = TestPublisher[int](), TestPublisher[str]()
         subscriber: TestSubscriber[Any] = TestSubscriber(2)
         a.stream().with_latest_from(b).subscribe(subscriber)
@@ -475,7 +473,7 @@ class TestLatest:
         a.complete()
         subscriber.assert_complete()
 
-    def test_with_latest_from_nothing_ends_at_once(self) -> None:
+    def test_with_latest_from_an_empty_source_completes(self) -> None:
         a = TestPublisher[int]()
         subscriber: TestSubscriber[Any] = TestSubscriber()
         a.stream().with_latest_from(pyrs.empty()).subscribe(subscriber)
@@ -488,7 +486,7 @@ class TestLatest:
         subscriber.assert_complete()
         a.assert_cancelled()
 
-    def test_with_latest_from_one_by_one(self, wrap: Wrap) -> None:
+    def test_with_latest_from_with_single_requests(self, wrap: Wrap) -> None:
         subscriber: TestSubscriber[Any] = TestSubscriber(1, on_element=lambda me, _: me.request(1))
         wrap(pyrs.range(5_000)).with_latest_from(pyrs.just(0)).subscribe(subscriber)
         assert len(subscriber.await_complete()) == 5_000
@@ -498,54 +496,54 @@ class TestLatest:
 
 
 class TestUntil:
-    @pytest.mark.parametrize("sign", [lambda other: other.next(0), lambda other: other.complete()])
-    def test_take_until_a_sign(self, sign: Callable[[Any], object]) -> None:
+    @pytest.mark.parametrize("trigger", [lambda other: other.next(0), lambda other: other.complete()])
+    def test_take_until_completes_on_the_first_signal(self, trigger: Callable[[Any], object]) -> None:
         main, other = TestPublisher[int](), TestPublisher[int]()
         subscriber: TestSubscriber[int] = TestSubscriber(5)
         main.stream().take_until(other).subscribe(subscriber)
         assert (main.requests, other.requests) == ([5], [1])
         main.next(1, 2)
         subscriber.assert_elements(1, 2).assert_live()
-        sign(other)
+        trigger(other)
         subscriber.assert_elements(1, 2).assert_complete()
         main.assert_cancelled(1)
 
-    def test_take_until_ends_with_its_source_and_cancels_the_other(self, wrap: Wrap) -> None:
+    def test_take_until_completes_with_its_source_and_cancels_the_other(self, wrap: Wrap) -> None:
         other = TestPublisher[int]()
         assert wrap(pyrs.range(5_000)).take_until(other).collect() == list(range(5_000))
         other.assert_cancelled(1)
 
-    def test_a_sign_before_the_beginning(self) -> None:
+    def test_take_until_with_an_immediate_signal_does_not_subscribe(self) -> None:
         main = TestPublisher[int]()
         assert main.stream().take_until(pyrs.just(1)).collect() == []
         main.assert_was_not_subscribed()
 
-    @pytest.mark.parametrize("sign", [lambda other: other.next(0), lambda other: other.complete()])
-    def test_skip_until_a_sign(self, sign: Callable[[Any], object]) -> None:
+    @pytest.mark.parametrize("trigger", [lambda other: other.next(0), lambda other: other.complete()])
+    def test_skip_until_emits_after_the_first_signal(self, trigger: Callable[[Any], object]) -> None:
         main, other = TestPublisher[int](), TestPublisher[int]()
         subscriber: TestSubscriber[int] = TestSubscriber(2)
         main.stream().skip_until(other).subscribe(subscriber)
         main.next(1, 2, 3)
         assert main.requests == [2, 1, 1, 1]
-        sign(other)
+        trigger(other)
         main.next(4, 5).complete()
         subscriber.assert_elements(4, 5).assert_complete()
 
-    def test_skip_until_ends_with_its_source(self, wrap: Wrap) -> None:
+    def test_skip_until_completes_with_its_source(self, wrap: Wrap) -> None:
         other = TestPublisher[int]()
         assert wrap(pyrs.range(5_000)).skip_until(other).collect() == []
         other.assert_cancelled(1)
         assert wrap(pyrs.range(3)).skip_until(pyrs.empty()).collect() == [0, 1, 2]
 
     @pytest.mark.parametrize("name", ["take_until", "skip_until"])
-    def test_one_by_one(self, name: str, wrap: Wrap) -> None:
+    def test_take_until_and_skip_until_with_single_requests(self, name: str, wrap: Wrap) -> None:
         other = pyrs.never() if name == "take_until" else pyrs.just(0)
         subscriber: TestSubscriber[int] = TestSubscriber(1, on_element=lambda me, _: me.request(1))
         getattr(wrap(pyrs.range(5_000)), name)(other).subscribe(subscriber)
         assert len(subscriber.await_complete()) == 5_000
 
 
-def test_page_after_page_is_one_concat_and_names_stay_short() -> None:
+def test_repeated_concat_is_flattened_and_reprs_stay_short() -> None:
     pages: pyrs.Stream[int] = pyrs.just(0)
     for n in range(1, 2_000):
         pages = pages.concat(pyrs.just(n))

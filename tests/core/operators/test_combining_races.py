@@ -1,4 +1,4 @@
-"""Several sources on several threads, requests and cancels at once: nothing lost, doubled, out of order or stuck."""
+"""Combining operators under concurrency: no element is lost, duplicated or out of order, and no stream blocks."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SOURCES = 4
 
 
 class Emitter(pyrs.Publisher[Any]):
-    """Emits (name, 0), (name, 1), ... as they are demanded, on a thread of its own."""
+    """Emit (name, 0), (name, 1), ... on demand, on its own thread."""
 
     def __init__(self, name: int, count: int, executor: DaemonExecutor) -> None:
         self.name = name
@@ -62,20 +62,20 @@ class _Emission(pyrs.Subscription):
 
 
 def emitters_of(emitters: list[Emitter]) -> pyrs.Stream[Emitter]:
-    """Return a stream of the emitters, from a thread too."""
+    """Return a stream of the emitters that emits on another thread."""
     return pyrs.Stream(Emitter(0, len(emitters), emitters[0].executor)).map(lambda pair: emitters[pair[1]])
 
 
-Making = Callable[[list[Emitter]], pyrs.Stream[Any]]
-MERGING: dict[str, Making] = {
+Build = Callable[[list[Emitter]], pyrs.Stream[Any]]
+MERGING: dict[str, Build] = {
     "merge": lambda emitters: pyrs.merge(emitters, prefetch=3),
     "flat_map": lambda emitters: pyrs.from_iterable(emitters).flat_map(lambda each: each, prefetch=2),
-    "flat_map, 2 at once": lambda emitters: pyrs.from_iterable(emitters).flat_map(lambda each: each, concurrency=2),
+    "flat_map, concurrency=2": lambda emitters: pyrs.from_iterable(emitters).flat_map(lambda each: each, concurrency=2),
 }
 
 
-@pytest.mark.parametrize("way", MERGING)
-def test_requests_and_cancels_race_with_four_threads_that_emit(way: str, executor: DaemonExecutor) -> None:
+@pytest.mark.parametrize("operator", MERGING)
+def test_concurrent_requests_and_cancels_lose_no_element(operator: str, executor: DaemonExecutor) -> None:
     random = Random(4)
     for _ in range(1_000):
         count = random.choice([1, 4, 12])
@@ -83,7 +83,7 @@ def test_requests_and_cancels_race_with_four_threads_that_emit(way: str, executo
         subscriber: TestSubscriber[Any] = TestSubscriber(random.choice([0, 1, SOURCES * count]))
         start = threading.Barrier(3 + cancels)
 
-        def ask(subscriber: TestSubscriber[Any], start: threading.Barrier, times: int) -> None:
+        def request_repeatedly(subscriber: TestSubscriber[Any], start: threading.Barrier, times: int) -> None:
             start.wait(DEADLINE)
             for _ in range(times):
                 subscriber.request(1)
@@ -94,11 +94,11 @@ def test_requests_and_cancels_race_with_four_threads_that_emit(way: str, executo
 
         threads = [
             threading.Thread(target=target, args=(subscriber, start, SOURCES * count))
-            for target in [ask, ask, *([cancel] * cancels)]
+            for target in [request_repeatedly, request_repeatedly, *([cancel] * cancels)]
         ]
         for thread in threads:
             thread.start()
-        MERGING[way]([Emitter(name, count, executor) for name in range(SOURCES)]).subscribe(subscriber)
+        MERGING[operator]([Emitter(name, count, executor) for name in range(SOURCES)]).subscribe(subscriber)
         start.wait(DEADLINE)
         for thread in threads:
             thread.join(DEADLINE)
@@ -111,7 +111,7 @@ def test_requests_and_cancels_race_with_four_threads_that_emit(way: str, executo
             assert numbers == list(range(len(numbers)))
 
 
-EXACT: dict[str, tuple[Making, Callable[[int], list[Any]]]] = {
+EXACT: dict[str, tuple[Build, Callable[[int], list[Any]]]] = {
     "zip": (
         lambda emitters: pyrs.zip(emitters, prefetch=2),
         lambda count: [tuple((name, n) for name in range(SOURCES)) for n in range(count)],
@@ -124,20 +124,20 @@ EXACT: dict[str, tuple[Making, Callable[[int], list[Any]]]] = {
 }
 
 
-@pytest.mark.parametrize("way", EXACT)
-def test_what_has_an_order_keeps_it_whatever_the_threads_do(way: str, executor: DaemonExecutor) -> None:
-    making, model = EXACT[way]
+@pytest.mark.parametrize("operator", EXACT)
+def test_ordered_operators_keep_the_order_under_concurrency(operator: str, executor: DaemonExecutor) -> None:
+    build, model = EXACT[operator]
     random = Random(5)
     for _ in range(500):
         count = random.choice([0, 1, 5, 12])
         subscriber: TestSubscriber[Any] = TestSubscriber(1, on_element=lambda me, _: me.request(1))
-        making([Emitter(name, count, executor) for name in range(SOURCES)]).subscribe(subscriber)
-        if way != "zip" and not count:
+        build([Emitter(name, count, executor) for name in range(SOURCES)]).subscribe(subscriber)
+        if operator != "zip" and not count:
             subscriber.request(1)
         assert subscriber.await_complete() == model(count)
 
 
-def test_the_last_combination_is_that_of_the_last_elements(executor: DaemonExecutor) -> None:
+def test_combine_latest_ends_with_the_last_elements(executor: DaemonExecutor) -> None:
     for _ in range(500):
         subscriber: TestSubscriber[Any] = TestSubscriber(1, on_element=lambda me, _: me.request(1))
         pyrs.combine_latest([Emitter(name, 9, executor) for name in range(SOURCES)], prefetch=2).subscribe(subscriber)
@@ -148,7 +148,7 @@ def test_the_last_combination_is_that_of_the_last_elements(executor: DaemonExecu
             assert all(old <= new for old, new in zip(before, after, strict=True))
 
 
-def test_switching_never_lets_an_old_stream_follow_a_new_one(executor: DaemonExecutor) -> None:
+def test_switch_map_emits_no_element_of_a_replaced_stream(executor: DaemonExecutor) -> None:
     for _ in range(500):
         subscriber: TestSubscriber[Any] = TestSubscriber(None)
         inners = [Emitter(name, 20, executor) for name in range(SOURCES)]
@@ -159,7 +159,7 @@ def test_switching_never_lets_an_old_stream_follow_a_new_one(executor: DaemonExe
 
 
 @pytest.mark.parametrize("name", ["take_until", "skip_until", "with_latest_from"])
-def test_a_sign_at_any_moment(name: str, executor: DaemonExecutor) -> None:
+def test_signal_of_the_other_source_at_any_moment(name: str, executor: DaemonExecutor) -> None:
     for _ in range(400):
         subscriber: TestSubscriber[Any] = TestSubscriber(1, on_element=lambda me, _: me.request(1))
         main = pyrs.Stream(Emitter(0, 10, executor))
@@ -171,21 +171,21 @@ def test_a_sign_at_any_moment(name: str, executor: DaemonExecutor) -> None:
             assert elements == [(0, n) for n in range(10 - len(elements), 10)]
 
 
-@pytest.mark.parametrize("way", [*MERGING, *EXACT])
-def test_no_lock_is_held_while_the_subscriber_runs(way: str, executor: DaemonExecutor) -> None:
-    """Another thread may request and look while on_next runs, and returns."""
+@pytest.mark.parametrize("operator", [*MERGING, *EXACT])
+def test_no_lock_is_held_during_on_next(operator: str, executor: DaemonExecutor) -> None:
+    """Another thread can call request and repr during on_next."""
 
-    def ask_elsewhere(subscriber: TestSubscriber[Any], element: Any) -> None:
-        def ask() -> None:
+    def request_on_another_thread(subscriber: TestSubscriber[Any], element: Any) -> None:
+        def request_repeatedly() -> None:
             subscriber.request(1)
-            assert "demand" in repr(subscriber.subscription) or way.startswith("concat")
+            assert "demand" in repr(subscriber.subscription) or operator.startswith("concat")
 
-        helper = threading.Thread(target=ask)
+        helper = threading.Thread(target=request_repeatedly)
         helper.start()
         helper.join(DEADLINE)
         assert not helper.is_alive()
 
-    making = MERGING[way] if way in MERGING else EXACT[way][0]
-    subscriber: TestSubscriber[Any] = TestSubscriber(1, on_element=ask_elsewhere)
-    making([Emitter(name, 5, executor) for name in range(SOURCES)]).subscribe(subscriber)
-    assert len(subscriber.await_complete()) == (5 if way == "zip" else 20)
+    build = MERGING[operator] if operator in MERGING else EXACT[operator][0]
+    subscriber: TestSubscriber[Any] = TestSubscriber(1, on_element=request_on_another_thread)
+    build([Emitter(name, 5, executor) for name in range(SOURCES)]).subscribe(subscriber)
+    assert len(subscriber.await_complete()) == (5 if operator == "zip" else 20)

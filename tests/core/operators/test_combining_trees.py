@@ -1,4 +1,4 @@
-"""Random trees of merge, concat, zip, flat_map and concat_map over small lists, any demand, against plain lists."""
+"""Compare random trees of merge, concat, zip, flat_map and concat_map with a list model, under any demand."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ import pyrs
 from pyrs.testing import TestSubscriber
 
 Wrap = Callable[[Any], pyrs.Stream[Any]]
-Ways = dict[str, Wrap]
+Sources = dict[str, Wrap]
 
 
 class Tree(NamedTuple):
-    """What is done, to which trees, with which bounds; a leaf has its elements and the way in which they come."""
+    """An operator with its inputs and limits; a leaf holds its elements, and ``kind`` is its kind of source."""
 
     kind: str
     parts: tuple[Any, ...]
@@ -47,22 +47,22 @@ def model(tree: Tree) -> list[Any]:
     return list(tree.parts)
 
 
-def stream_of(tree: Tree, ways: Ways, leaf: Callable[[Tree], pyrs.Stream[Any]] | None = None) -> pyrs.Stream[Any]:
-    if tree.kind in ways:
-        return ways[tree.kind](pyrs.from_iterable(tree.parts))
+def stream_of(tree: Tree, sources: Sources, leaf: Callable[[Tree], pyrs.Stream[Any]] | None = None) -> pyrs.Stream[Any]:
+    if tree.kind in sources:
+        return sources[tree.kind](pyrs.from_iterable(tree.parts))
     if leaf is not None and tree.kind not in ("merge", "flat_map", "join"):
         return leaf(tree)
-    parts = [stream_of(part, ways, leaf) for part in tree.parts]
+    parts = [stream_of(part, sources, leaf) for part in tree.parts]
     if tree.kind == "zip":
         return pyrs.zip(parts, prefetch=tree.prefetch)
     if tree.kind in ("concat", "join"):
         return pyrs.concat(parts)
     if tree.kind == "merge":
         return pyrs.merge(parts, prefetch=tree.prefetch, concurrency=tree.concurrency)
-    places = pyrs.range(len(parts))
+    indexes = pyrs.range(len(parts))
     if tree.kind == "concat_map":
-        return places.concat_map(parts.__getitem__, prefetch=tree.prefetch)
-    return places.flat_map(parts.__getitem__, prefetch=tree.prefetch, concurrency=tree.concurrency)
+        return indexes.concat_map(parts.__getitem__, prefetch=tree.prefetch)
+    return indexes.flat_map(parts.__getitem__, prefetch=tree.prefetch, concurrency=tree.concurrency)
 
 
 def received(stream: pyrs.Stream[Any], pattern: list[int]) -> list[Any]:
@@ -75,7 +75,7 @@ def received(stream: pyrs.Stream[Any], pattern: list[int]) -> list[Any]:
     return subscriber.await_complete()
 
 
-def ways_of(hidden: Wrap, elsewhere: Wrap) -> Ways:
+def sources_of(hidden: Wrap, elsewhere: Wrap) -> Sources:
     return {
         "fused": lambda stream: stream,
         "hidden": hidden,
@@ -89,37 +89,35 @@ many = settings(max_examples=150, suppress_health_check=[HealthCheck.function_sc
 
 @many
 @given(ordered, demands)
-def test_what_has_an_order_gives_just_what_the_lists_give(
-    hidden: Wrap, elsewhere: Wrap, tree: Tree, pattern: list[int]
-) -> None:
-    assert received(stream_of(tree, ways_of(hidden, elsewhere)), pattern) == model(tree)
+def test_ordered_tree_matches_the_list_model(hidden: Wrap, elsewhere: Wrap, tree: Tree, pattern: list[int]) -> None:
+    assert received(stream_of(tree, sources_of(hidden, elsewhere)), pattern) == model(tree)
 
 
 @many
 @given(trees(["merge", "flat_map", "join"], ordered), demands)
-def test_what_comes_as_it_comes_loses_and_doubles_nothing_and_keeps_each_order(
+def test_unordered_tree_keeps_every_element_and_the_order_of_each_source(
     hidden: Wrap, elsewhere: Wrap, tree: Tree, pattern: list[int]
 ) -> None:
-    ways = ways_of(hidden, elsewhere)
+    sources = sources_of(hidden, elsewhere)
     expected: list[list[Any]] = []
 
     def numbered(part: Tree) -> pyrs.Stream[Any]:
         number = len(expected)
         expected.append(model(part))
-        return stream_of(part, ways).map(lambda element: (number, element))
+        return stream_of(part, sources).map(lambda element: (number, element))
 
-    if tree.kind in ways:
+    if tree.kind in sources:
         tree = Tree("merge", (tree,))
 
     def number_leaves(part: Tree) -> Tree:
-        """Put each leaf of the unordered part into a tree of its own, so that it is numbered."""
-        if part.kind in ways:
+        """Wrap each leaf of the unordered part in its own tree, so that it receives a number."""
+        if part.kind in sources:
             return Tree("concat", (part,))
         if part.kind in ("merge", "flat_map", "join"):
             return part._replace(parts=tuple(map(number_leaves, part.parts)))
         return part
 
-    elements = received(stream_of(number_leaves(tree), ways, numbered), pattern)
+    elements = received(stream_of(number_leaves(tree), sources, numbered), pattern)
     assert len(elements) == sum(map(len, expected))
-    for number, its_own in enumerate(expected):
-        assert [element for which, element in elements if which == number] == its_own
+    for number, source_elements in enumerate(expected):
+        assert [element for which, element in elements if which == number] == source_elements

@@ -1,4 +1,4 @@
-"""Coroutine functions where nothing awaits them: refused at assembly, not taken for true."""
+"""Operators that do not await a function reject coroutine functions at assembly."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ async def coroutine(*_: Any) -> Any:
     return False
 
 
-class Called:
+class AsyncCallable:
     async def __call__(self, *_: Any) -> bool:
         return False
 
@@ -24,7 +24,7 @@ def three() -> pyrs.Stream[int]:
     return pyrs.range(3)
 
 
-REFUSED: dict[str, Callable[[Any], object]] = {
+REJECTING: dict[str, Callable[[Any], object]] = {
     "filter": lambda f: three().filter(f),
     "take_while": lambda f: three().take_while(f),
     "skip_while": lambda f: three().skip_while(f),
@@ -45,7 +45,7 @@ REFUSED: dict[str, Callable[[Any], object]] = {
     "retry": lambda f: three().retry(2, when=f),
     "retry_when": lambda f: three().retry_when(f),
     "on_error_resume": lambda f: three().on_error_resume(f),
-    "on_error_resume, on which": lambda f: three().on_error_resume(three(), f),
+    "on_error_resume with a predicate": lambda f: three().on_error_resume(three(), f),
     "on_error_return": lambda f: three().on_error_return(f),
     "on_error_map": lambda f: three().on_error_map(f),
     "do_on_next": lambda f: three().do_on_next(f),
@@ -64,20 +64,20 @@ REFUSED: dict[str, Callable[[Any], object]] = {
 }
 
 
-@pytest.mark.parametrize("build", REFUSED.values(), ids=REFUSED)
-def test_a_coroutine_function_is_refused_where_nothing_awaits_it(build: Callable[[Any], object]) -> None:
+@pytest.mark.parametrize("build", REJECTING.values(), ids=REJECTING)
+def test_operator_rejects_a_coroutine_function(build: Callable[[Any], object]) -> None:
     with pytest.raises(TypeError, match=r"must be a plain function: .* map, flat_map and for_each take coroutine"):
         build(coroutine)
 
 
-@pytest.mark.parametrize("function", [Called(), Called().__call__, partial(coroutine, 1)])
-def test_whatever_shape_it_has(function: Any) -> None:
+@pytest.mark.parametrize("function", [AsyncCallable(), AsyncCallable().__call__, partial(coroutine, 1)])
+def test_every_kind_of_coroutine_function_is_rejected(function: Any) -> None:
     with pytest.raises(TypeError, match="predicate must be a plain function"):
         three().filter(function)
 
 
 @pytest.mark.parametrize("name", ["flat_map", "concat_map", "switch_map"])
-def test_those_that_await_take_it(name: str) -> None:
+def test_flattening_operators_await_a_coroutine_function(name: str) -> None:
     async def same(n: int) -> int:
         return n
 

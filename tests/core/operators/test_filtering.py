@@ -1,4 +1,4 @@
-"""What passes and what does not: against lists, with exact demand, prompt cancels, and errors in their place."""
+"""Filtering operators against a list model: demand, cancellation and errors."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def is_small(n: int) -> bool:
     return n < 4
 
 
-def up_to_first_big(numbers: list[int]) -> list[int]:
+def up_to_first_large(numbers: list[int]) -> list[int]:
     small = list(itertools.takewhile(is_small, numbers))
     return numbers[: len(small) + 1]
 
@@ -35,7 +35,7 @@ def first_of_each(numbers: list[int], key: Callable[[int], int]) -> list[int]:
 
 MODELS: dict[str, tuple[Callable[[Numbers], Numbers], Callable[[list[int]], list[int]]]] = {
     "take_while": (lambda s: s.take_while(is_small), lambda x: list(itertools.takewhile(is_small, x))),
-    "take_while inclusive": (lambda s: s.take_while(is_small, inclusive=True), up_to_first_big),
+    "take_while inclusive": (lambda s: s.take_while(is_small, inclusive=True), up_to_first_large),
     "take_last(0)": (lambda s: s.take_last(0), lambda x: []),
     "take_last(3)": (lambda s: s.take_last(3), lambda x: x[-3:]),
     "skip(0)": (lambda s: s.skip(0), lambda x: x),
@@ -57,14 +57,14 @@ MODELS: dict[str, tuple[Callable[[Numbers], Numbers], Callable[[list[int]], list
 @pytest.mark.parametrize("name", MODELS)
 @quick
 @given(numbers=NUMBERS, demands=DEMANDS)
-def test_against_lists(name: str, numbers: list[int], demands: list[int]) -> None:
+def test_matches_the_list_model(name: str, numbers: list[int], demands: list[int]) -> None:
     operator, model = MODELS[name]
     agrees(operator, numbers, model(numbers), demands)
 
 
 @quick
 @given(numbers=NUMBERS, demands=DEMANDS, names=st.lists(st.sampled_from(sorted(MODELS)), max_size=4))
-def test_chains_against_lists(numbers: list[int], demands: list[int], names: list[str]) -> None:
+def test_chain_matches_the_list_model(numbers: list[int], demands: list[int], names: list[str]) -> None:
     expected, chosen = numbers, [MODELS[name] for name in names if name != "of_type"]
     for _, model in chosen:
         expected = model(expected)
@@ -79,7 +79,7 @@ def test_chains_against_lists(numbers: list[int], demands: list[int], names: lis
 
 @quick
 @given(numbers=NUMBERS, within=st.integers(0, 4))
-def test_a_comparer_is_asked_about_what_passed_last(numbers: list[int], within: int) -> None:
+def test_comparer_receives_the_last_emitted_element(numbers: list[int], within: int) -> None:
     expected: list[int] = []
     for n in numbers:
         if not expected or abs(expected[-1] - n) > within:
@@ -101,9 +101,7 @@ def test_a_comparer_is_asked_about_what_passed_last(numbers: list[int], within: 
         (lambda s: s.distinct(lambda n: 0), [pyrs.UNBOUNDED], [pyrs.UNBOUNDED]),
     ],
 )
-def test_what_is_requested_upstream(
-    operator: Callable[[Numbers], Numbers], demands: list[int], requests: list[int]
-) -> None:
+def test_requests_to_upstream(operator: Callable[[Numbers], Numbers], demands: list[int], requests: list[int]) -> None:
     source = Counting(range(10))
     subscriber: TestSubscriber[int] = TestSubscriber()
     operator(source.stream()).subscribe(subscriber)
@@ -115,7 +113,7 @@ def test_what_is_requested_upstream(
 
 
 @pytest.mark.parametrize("inclusive", [False, True])
-def test_take_while_cancels_at_its_end_and_pulls_nothing_more(inclusive: bool) -> None:
+def test_take_while_cancels_and_pulls_no_more(inclusive: bool) -> None:
     source = Counting(range(100))
     expected = [0, 1, 2, 3, 4] if inclusive else [0, 1, 2, 3]
     assert source.stream().take_while(is_small, inclusive=inclusive).collect() == expected
@@ -127,7 +125,7 @@ def test_take_while_cancels_at_its_end_and_pulls_nothing_more(inclusive: bool) -
 
 
 @pytest.mark.parametrize("way", ["fused", "pushed"])
-def test_the_last_element_and_the_end_come_together(way: str) -> None:
+def test_completion_comes_with_the_last_element(way: str) -> None:
     for operator, demand, expected in [
         (lambda s: s.take_while(is_small, inclusive=True), 5, [0, 1, 2, 3, 4]),
         (lambda s: s.take_last(2), 2, [8, 9]),
@@ -154,7 +152,7 @@ def test_the_last_element_and_the_end_come_together(way: str) -> None:
     ],
 )
 @pytest.mark.parametrize("error", [ValueError, StopIteration])
-def test_a_function_that_raises_ends_the_stream(
+def test_exception_of_the_function_signals_on_error(
     operator: Callable[[Any, Any], Numbers], name: str, way: str, error: type[Exception]
 ) -> None:
     def raises(*arguments: int) -> bool:
@@ -169,12 +167,12 @@ def test_a_function_that_raises_ends_the_stream(
         assert isinstance(caught, error)
         assert any(note.startswith(f"in {name}") and __file__ in note for note in caught.__notes__)
     else:
-        assert isinstance(caught, RuntimeError)  # a StopIteration is no quiet end
+        assert isinstance(caught, RuntimeError)  # StopIteration must not complete the stream
     assert way == "fused" or source.cancels == 1
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_an_error_of_upstream_comes_through_and_a_cancel_goes_up(name: str) -> None:
+def test_upstream_error_and_downstream_cancel_are_propagated(name: str) -> None:
     failure = ValueError("no")
     operator, _ = MODELS[name]
     source = Counting([1, 2, 5], failure)
@@ -191,7 +189,7 @@ def test_an_error_of_upstream_comes_through_and_a_cancel_goes_up(name: str) -> N
     assert source.cancels == 1
 
 
-def test_what_take_last_holds_is_dropped_by_a_cancel() -> None:
+def test_cancel_discards_the_elements_of_take_last() -> None:
     seen: list[int] = []
     subscriber: TestSubscriber[int] = TestSubscriber(1)
     source = Counting(range(10))
@@ -202,20 +200,20 @@ def test_what_take_last_holds_is_dropped_by_a_cancel() -> None:
     assert source.stream().take_last(5).take(2).collect() == [5, 6]
 
 
-def test_a_key_that_cannot_be_hashed_is_an_error() -> None:
+def test_unhashable_key_signals_on_error() -> None:
     subscriber: TestSubscriber[list[int]] = TestSubscriber(None)
     pyrs.just(1, [2], 3).distinct().subscribe(subscriber)
     subscriber.await_error(TypeError)
     assert subscriber.elements == [1]
 
 
-def test_none_from_upstream_of_the_chain_is_not_an_element() -> None:
+def test_none_element_signals_null_signal() -> None:
     for operator in (lambda s: s.take_last(1), lambda s: s.distinct(), lambda s: s.skip(1)):
         with pytest.raises(pyrs.NullSignal):
             operator(pyrs.range(3).map(lambda n: None)).collect()
 
 
-def test_shown_as_written() -> None:
+def test_repr_shows_the_call() -> None:
     stream = pyrs.range(9).take_while(is_small).take_last(2).skip(1).skip_while(len).ignore_elements()
     assert repr(stream) == "range(0, 9).take_while(is_small).take_last(2).skip(1).skip_while(len).ignore_elements()"
     assert repr(pyrs.range(2).distinct().distinct(abs)) == "range(0, 2).distinct().distinct(abs)"
@@ -238,8 +236,6 @@ def test_shown_as_written() -> None:
         (lambda s: s.of_type("x"), TypeError, "cls must be a class, not str"),
     ],
 )
-def test_bad_arguments_are_refused_where_they_enter(
-    wrong: Callable[[Any], object], error: type[Exception], message: str
-) -> None:
+def test_wrong_arguments_raise(wrong: Callable[[Any], object], error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         wrong(pyrs.range(3))

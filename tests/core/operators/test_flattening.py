@@ -1,4 +1,4 @@
-"""flat_map, concat_map, switch_map: what they give, what they ask for, how they end, and how deep the stack grows."""
+"""flat_map, concat_map and switch_map: results, demand, termination, errors and stack depth."""
 
 from __future__ import annotations
 
@@ -34,30 +34,30 @@ def wrap(request: pytest.FixtureRequest, hidden: Wrap) -> Wrap:
     return hidden if request.param == "pushed" else lambda stream: stream
 
 
-def tens(n: int) -> list[int]:
+def two_elements(n: int) -> list[int]:
     return [10 * n, 10 * n + 1]
 
 
-# What they have in common.
+# Properties of every flattening operator.
 
 
-def test_a_synchronous_stream_is_flattened_in_order(operator: Operator, wrap: Wrap) -> None:
-    stream = operator(wrap(pyrs.just(1, 2, 3)), lambda n: wrap(pyrs.from_iterable(tens(n))))
+def test_synchronous_inner_streams_are_flattened_in_order(operator: Operator, wrap: Wrap) -> None:
+    stream = operator(wrap(pyrs.just(1, 2, 3)), lambda n: wrap(pyrs.from_iterable(two_elements(n))))
     assert stream.collect() == [10, 11, 20, 21, 30, 31]
     assert stream.collect() == [10, 11, 20, 21, 30, 31]
 
 
-def test_one_by_one(wrap: Wrap) -> None:
+def test_single_requests_deliver_every_element(wrap: Wrap) -> None:
     for operator in (OPERATORS["flat_map"], OPERATORS["concat_map"]):
         subscriber: TestSubscriber[int] = TestSubscriber()
-        operator(wrap(pyrs.just(1, 2)), lambda n: wrap(pyrs.from_iterable(tens(n)))).subscribe(subscriber)
+        operator(wrap(pyrs.just(1, 2)), lambda n: wrap(pyrs.from_iterable(two_elements(n)))).subscribe(subscriber)
         for count in range(1, 5):
             subscriber.request(1)
             assert len(subscriber.await_count(count)) == count
         assert sorted(subscriber.await_complete()) == [10, 11, 20, 21]
 
 
-def test_nothing_in_gives_nothing_out(operator: Operator, wrap: Wrap) -> None:
+def test_empty_outer_stream_completes(operator: Operator, wrap: Wrap) -> None:
     subscriber: TestSubscriber[int] = TestSubscriber()
     operator(wrap(pyrs.empty()), lambda n: pyrs.just(n)).subscribe(subscriber)
     assert subscriber.await_complete() == []
@@ -83,17 +83,17 @@ def test_cancel_reaches_the_outer_and_the_inner_streams(operator: Operator) -> N
     inner.assert_cancelled(1)
 
 
-def test_cancel_in_on_next_stops_at_once(operator: Operator, wrap: Wrap) -> None:
+def test_cancel_during_on_next_stops_after_current_element(operator: Operator, wrap: Wrap) -> None:
     def cancel(subscriber: TestSubscriber[int], element: int) -> None:
         if element == 11:
             subscriber.cancel()
 
     subscriber: TestSubscriber[int] = TestSubscriber(None, on_element=cancel)
-    operator(wrap(pyrs.just(1, 2)), lambda n: wrap(pyrs.from_iterable(tens(n)))).subscribe(subscriber)
+    operator(wrap(pyrs.just(1, 2)), lambda n: wrap(pyrs.from_iterable(two_elements(n)))).subscribe(subscriber)
     subscriber.assert_elements(10, 11).assert_live()
 
 
-def test_an_inner_iterator_is_closed_at_a_cancel(operator: Operator) -> None:
+def test_cancel_closes_the_inner_iterator(operator: Operator) -> None:
     closed: list[int] = []
 
     class Numbers:
@@ -110,7 +110,7 @@ def test_an_inner_iterator_is_closed_at_a_cancel(operator: Operator) -> None:
     assert closed == [1]
 
 
-def test_an_error_of_the_outer_stream(operator: Operator) -> None:
+def test_outer_error_is_propagated(operator: Operator) -> None:
     failure = ValueError("outer")
     subscriber: TestSubscriber[int] = TestSubscriber(None)
     operator(pyrs.just(1).concat(pyrs.error(failure)), pyrs.just).subscribe(subscriber)
@@ -118,7 +118,7 @@ def test_an_error_of_the_outer_stream(operator: Operator) -> None:
     assert subscriber.elements == [1]
 
 
-def test_an_error_of_an_inner_stream_comes_after_its_elements_and_cancels(operator: Operator, wrap: Wrap) -> None:
+def test_inner_error_follows_its_elements_and_cancels_the_outer_stream(operator: Operator, wrap: Wrap) -> None:
     failure, outer = ValueError("inner"), TestPublisher[int]()
     subscriber: TestSubscriber[int] = TestSubscriber()
     operator(outer.stream(), lambda n: wrap(pyrs.just(n)).concat(pyrs.error(failure))).subscribe(subscriber)
@@ -135,75 +135,75 @@ def failing(n: int) -> Iterator[int]:
     raise ValueError("in the iterable")
 
 
-def test_an_iterable_that_fails(operator: Operator, wrap: Wrap) -> None:
+def test_exception_of_an_inner_iterable_signals_on_error(operator: Operator, wrap: Wrap) -> None:
     subscriber: TestSubscriber[int] = TestSubscriber(None)
     operator(pyrs.just(7), lambda n: wrap(pyrs.from_iterable(failing(n)))).subscribe(subscriber)
     assert str(subscriber.await_error(ValueError)) == "in the iterable"
     assert subscriber.elements == [7]
 
 
-def test_an_inner_element_that_is_none(operator: Operator, wrap: Wrap) -> None:
+def test_inner_none_element_signals_null_signal(operator: Operator, wrap: Wrap) -> None:
     subscriber: TestSubscriber[int] = TestSubscriber(None)
     operator(pyrs.just(7), lambda n: wrap(pyrs.from_iterable([n, None]))).subscribe(subscriber)
     subscriber.await_error(pyrs.NullSignal)
     assert subscriber.elements == [7]
 
 
-def test_a_function_that_raises_names_the_operator_and_cancels(operator: Operator) -> None:
-    def raises(n: int) -> pyrs.Stream[int]:
+def test_exception_of_the_function_names_the_operator_and_cancels(operator: Operator) -> None:
+    def raise_error(n: int) -> pyrs.Stream[int]:
         raise ValueError(n)
 
     outer = TestPublisher[int]()
     subscriber: TestSubscriber[int] = TestSubscriber(1)
-    operator(outer.stream(), raises).subscribe(subscriber)
+    operator(outer.stream(), raise_error).subscribe(subscriber)
     outer.next(3)
     error = subscriber.await_error(ValueError)
     assert error.args == (3,)
-    assert "_map(raises), assembled at" in "".join(getattr(error, "__notes__", ()))
+    assert "_map(raise_error), assembled at" in "".join(getattr(error, "__notes__", ()))
     outer.assert_cancelled(1)
 
 
-def test_what_is_no_publisher_fails_and_says_what_to_do(operator: Operator) -> None:
+def test_function_that_returns_no_publisher_fails_with_a_hint(operator: Operator) -> None:
     with pytest.raises(TypeError, match=r"must return a Publisher, not list; pyrs.from_iterable makes"):
-        operator(pyrs.just(1), tens).collect()
+        operator(pyrs.just(1), two_elements).collect()
     with pytest.raises(TypeError, match=r"must return a Publisher, not NoneType"):
         operator(pyrs.just(1), lambda n: None).collect()
 
 
-def test_an_interrupt_in_the_function_is_raised_where_it_struck(operator: Operator) -> None:
-    def interrupted(n: int) -> pyrs.Stream[int]:
+def test_interrupt_in_the_function_propagates(operator: Operator) -> None:
+    def interrupt(n: int) -> pyrs.Stream[int]:
         raise KeyboardInterrupt
 
     subscriber: TestSubscriber[int] = TestSubscriber(None)
     with pytest.raises(KeyboardInterrupt):
-        operator(pyrs.just(1), interrupted).subscribe(subscriber)
+        operator(pyrs.just(1), interrupt).subscribe(subscriber)
     subscriber.assert_rules()
 
 
-def test_an_interrupt_in_an_inner_iterable_is_raised_where_it_struck(operator: Operator, wrap: Wrap) -> None:
-    def interrupted() -> Iterator[int]:
+def test_interrupt_in_an_inner_iterable_propagates(operator: Operator, wrap: Wrap) -> None:
+    def interrupt() -> Iterator[int]:
         yield 1
         raise KeyboardInterrupt
 
     subscriber: TestSubscriber[int] = TestSubscriber(None)
     with pytest.raises(KeyboardInterrupt):
-        operator(pyrs.just(1), lambda n: wrap(pyrs.from_iterable(interrupted()))).subscribe(subscriber)
+        operator(pyrs.just(1), lambda n: wrap(pyrs.from_iterable(interrupt()))).subscribe(subscriber)
     subscriber.assert_rules()
-    assert subscriber.elements in ([1], [])  # it does not wait for what is held
+    assert subscriber.elements in ([1], [])  # the interrupt may discard buffered elements
 
 
-def test_a_subscriber_that_raises_is_told_no_more(operator: Operator, wrap: Wrap, dropped: Any) -> None:
+def test_subscriber_that_raises_receives_no_more_signals(operator: Operator, wrap: Wrap, dropped: Any) -> None:
     def fail(subscriber: TestSubscriber[int], element: int) -> None:
         raise ValueError("mine")
 
     subscriber: TestSubscriber[int] = TestSubscriber(None, on_element=fail)
-    operator(wrap(pyrs.just(1, 2)), lambda n: wrap(pyrs.from_iterable(tens(n)))).subscribe(subscriber)
+    operator(wrap(pyrs.just(1, 2)), lambda n: wrap(pyrs.from_iterable(two_elements(n)))).subscribe(subscriber)
     subscriber.assert_elements(10).assert_live()
     assert [str(error) for error in dropped.take()] == ["mine"]
 
 
 @pytest.mark.parametrize("n", [0, -1])
-def test_an_illegal_request_is_answered(operator: Operator, wrap: Wrap, n: int) -> None:
+def test_illegal_request_signals_on_error(operator: Operator, wrap: Wrap, n: int) -> None:
     for inner in (pyrs.never(), pyrs.just(1)):
         for outer in (pyrs.never(), wrap(pyrs.just(1))):
             subscriber: TestSubscriber[int] = TestSubscriber()
@@ -212,8 +212,7 @@ def test_an_illegal_request_is_answered(operator: Operator, wrap: Wrap, n: int) 
             assert "3.9" in str(subscriber.await_error(pyrs.NonPositiveRequest))
 
 
-def test_synchronous_inner_streams_do_not_nest(operator: Operator, wrap: Wrap) -> None:
-    """Synchronous inner streams, one after the other, in constant stack: 3.3."""
+def test_rule_3_3_synchronous_inner_streams_use_constant_stack_depth(operator: Operator, wrap: Wrap) -> None:
     count = 5_000
     inners: list[Callable[[int], pyrs.Stream[int]]] = [
         lambda n: wrap(pyrs.empty()),
@@ -228,7 +227,7 @@ def test_synchronous_inner_streams_do_not_nest(operator: Operator, wrap: Wrap) -
         assert subscriber.await_complete() == elements
 
 
-def test_shown_as_written(operator: Operator) -> None:
+def test_repr_shows_the_call(operator: Operator) -> None:
     assert repr(operator(pyrs.range(3), pyrs.just)).endswith("_map(just)")
     assert repr(pyrs.range(3).flat_map(pyrs.just)) == "range(0, 3).flat_map(just)"
 
@@ -245,9 +244,7 @@ def test_shown_as_written(operator: Operator) -> None:
         (lambda s: s.switch_map(pyrs.just, prefetch=-1), ValueError, "prefetch must be at least 1, not -1"),
     ],
 )
-def test_bad_arguments_are_refused_where_they_enter(
-    wrong: Callable[[Any], object], error: type[Exception], message: str
-) -> None:
+def test_wrong_arguments_raise(wrong: Callable[[Any], object], error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         wrong(pyrs.range(3))
 
@@ -255,8 +252,8 @@ def test_bad_arguments_are_refused_where_they_enter(
 # flat_map.
 
 
-class Batches(TestSubscriber[Any], IteratorConsumer[Any]):
-    """Takes batches, and records them one by one, so that the rules are looked at."""
+class BatchSubscriber(TestSubscriber[Any], IteratorConsumer[Any]):
+    """Consume elements in batches, and record them one at a time so that the rules are checked."""
 
     def consume(self, iterator: Iterator[Any], limit: int) -> int:
         taken = 0
@@ -271,7 +268,7 @@ class Batches(TestSubscriber[Any], IteratorConsumer[Any]):
 
 
 class TestFlatMap:
-    def test_asks_for_concurrency_and_one_more_for_each_end(self) -> None:
+    def test_outer_demand_is_concurrency_plus_one_per_completed_inner_stream(self) -> None:
         outer, inners = TestPublisher[int](), [TestPublisher[str]() for _ in range(4)]
         subscriber: TestSubscriber[str] = TestSubscriber(None)
         outer.stream().flat_map(inners.__getitem__, concurrency=2, prefetch=8).subscribe(subscriber)
@@ -286,7 +283,7 @@ class TestFlatMap:
         inners[2].emit("b")
         assert subscriber.await_complete() == ["a", "b"]
 
-    def test_an_inner_stream_is_asked_again_when_three_quarters_were_taken(self) -> None:
+    def test_inner_stream_is_refilled_at_three_quarters(self) -> None:
         inner = TestPublisher[int]()
         subscriber: TestSubscriber[int] = TestSubscriber()
         pyrs.just(1).flat_map(lambda _: inner, prefetch=8).subscribe(subscriber)
@@ -296,7 +293,7 @@ class TestFlatMap:
         subscriber.request(1)
         assert inner.requests == [8, 6]
 
-    def test_an_iterable_is_pulled_from_as_demanded(self) -> None:
+    def test_inner_iterable_is_pulled_on_demand(self) -> None:
         pulled: list[int] = []
 
         def note(n: int) -> int:
@@ -310,13 +307,13 @@ class TestFlatMap:
         subscriber.request(3)
         assert pulled == [0, 1, 2]
 
-    def test_inner_streams_take_turns(self) -> None:
+    def test_inner_streams_alternate(self) -> None:
         subscriber: TestSubscriber[int] = TestSubscriber()
         pyrs.just(1, 2, 3).flat_map(lambda n: pyrs.from_iterable(itertools.repeat(n)), prefetch=2).subscribe(subscriber)
         subscriber.request(12)
         subscriber.assert_elements(1, 1, 2, 2, 3, 3, 1, 1, 2, 2, 3, 3).cancel()
 
-    def test_an_error_of_one_lets_go_of_the_others(self, dropped: Any) -> None:
+    def test_inner_error_cancels_the_other_inner_streams(self, dropped: Any) -> None:
         good, bad, outer = TestPublisher[int](), TestPublisher[int](), TestPublisher[Any]()
         subscriber: TestSubscriber[int] = TestSubscriber(1)
         outer.stream().flat_map(lambda inner: inner).subscribe(subscriber)
@@ -329,7 +326,7 @@ class TestFlatMap:
         outer.assert_cancelled(1)
         assert dropped.take() == []
 
-    def test_an_error_that_was_held_when_another_ended_the_stream_goes_to_the_hook(self, dropped: Any) -> None:
+    def test_buffered_error_is_dropped_if_another_error_terminates_the_stream(self, dropped: Any) -> None:
         first, second = TestPublisher[int](), TestPublisher[int]()
         subscriber: TestSubscriber[int] = TestSubscriber(1)
         pyrs.just(first, second).flat_map(lambda inner: inner).subscribe(subscriber)
@@ -338,7 +335,7 @@ class TestFlatMap:
         assert str(subscriber.await_error()) == "first"
         assert [str(error) for error in dropped.take()] == ["held"]
 
-    def test_delayed_errors_come_when_all_are_finished(self, dropped: Any) -> None:
+    def test_delay_errors_signals_the_error_after_all_inner_streams(self, dropped: Any) -> None:
         def inner(n: int) -> pyrs.Stream[int]:
             return pyrs.from_iterable(failing(n)) if n % 2 else pyrs.just(n, n)
 
@@ -350,8 +347,8 @@ class TestFlatMap:
         assert sorted(subscriber.elements) == [0, 0, 1, 2, 2, 3, 4, 4]
         assert len(dropped.take()) == 1
 
-    def test_a_delayed_error_does_not_miscount_what_a_batch_gave(self, dropped: Any) -> None:
-        subscriber = Batches(4)
+    def test_delayed_error_keeps_the_demand_of_a_batch_exact(self, dropped: Any) -> None:
+        subscriber = BatchSubscriber(4)
         stream = pyrs.range(9).flat_map(lambda n: pyrs.from_iterable([n, n, None]), delay_errors=True)
         stream.subscribe(subscriber)
         subscriber.assert_elements(0, 0, 1, 1)
@@ -360,16 +357,16 @@ class TestFlatMap:
         assert len(subscriber.elements) == 18
         assert len(dropped.take()) == 8
 
-    def test_batches_are_counted(self) -> None:
+    def test_batches_respect_demand(self) -> None:
         inner = TestPublisher[int]()
-        subscriber = Batches(0)
+        subscriber = BatchSubscriber(0)
         pyrs.just(1, 2).flat_map(lambda n: inner if n == 1 else pyrs.range(9)).subscribe(subscriber)
         inner.next(*range(10, 30))
         for _ in range(10):
             subscriber.request(2)
         assert len(subscriber.assert_rules().elements) == 20
 
-    def test_a_function_that_cancels_begins_nothing(self) -> None:
+    def test_cancel_in_the_function_skips_the_inner_stream(self) -> None:
         inner, closed = TestPublisher[int](), list[int]()
 
         class Numbers:
@@ -382,11 +379,11 @@ class TestFlatMap:
             def close(self) -> None:
                 closed.append(1)
 
-        class Opening:
+        class NumbersIterable:
             def __iter__(self) -> Iterator[int]:
                 return Numbers()
 
-        for publisher in (inner, pyrs.from_iterable(Opening())):
+        for publisher in (inner, pyrs.from_iterable(NumbersIterable())):
             subscriber: TestSubscriber[int] = TestSubscriber(None)
 
             def function(n: int, publisher: Any = publisher, subscriber: Any = subscriber) -> Any:
@@ -398,7 +395,7 @@ class TestFlatMap:
         inner.assert_was_not_subscribed()
         assert closed == [1]
 
-    def test_a_function_that_fails_later_lets_delayed_ones_finish(self) -> None:
+    def test_exception_of_the_function_is_delayed_with_delay_errors(self) -> None:
         inner = TestPublisher[int]()
 
         def function(n: int) -> pyrs.Publisher[int]:
@@ -410,14 +407,14 @@ class TestFlatMap:
         subscriber.await_error(IndexError)
         assert subscriber.elements == [5]
 
-    def test_its_batches_reach_what_is_behind_it(self) -> None:
+    def test_batches_are_forwarded_to_downstream_operators(self) -> None:
         twice = pyrs.range(50).flat_map(lambda n: pyrs.range(50)).flat_map(pyrs.just)
         assert twice.collect() == list(range(50)) * 50
         assert pyrs.range(50).flat_map(lambda n: pyrs.range(50)).count().block() == 2_500
         merged = pyrs.range(50).flat_map(lambda n: pyrs.range(50)).merge(pyrs.range(10))
         assert sorted(merged.collect()) == sorted([*list(range(50)) * 50, *range(10)])
 
-    def test_a_function_is_called_without_a_lock(self) -> None:
+    def test_no_lock_is_held_during_the_function(self) -> None:
         subscriber: TestSubscriber[int] = TestSubscriber()
 
         def function(n: int) -> pyrs.Stream[int]:
@@ -435,7 +432,7 @@ class TestFlatMap:
 
 
 class TestConcatMap:
-    def test_the_order_is_kept_whatever_comes_first(self) -> None:
+    def test_inner_streams_are_concatenated_in_order(self) -> None:
         inners = [TestPublisher[str](cold=True), TestPublisher[str](cold=True)]
         subscriber: TestSubscriber[str] = TestSubscriber(None)
         pyrs.just(0, 1).concat_map(inners.__getitem__).subscribe(subscriber)
@@ -444,7 +441,7 @@ class TestConcatMap:
         inners[0].emit("first")
         assert subscriber.await_complete() == ["first", "second"]
 
-    def test_inner_streams_are_asked_for_what_is_demanded(self) -> None:
+    def test_inner_demand_is_the_outstanding_demand(self) -> None:
         outer, inner = TestPublisher[int](), TestPublisher[int]()
         subscriber: TestSubscriber[int] = TestSubscriber(3)
         outer.stream().concat_map(lambda _: inner, prefetch=4).subscribe(subscriber)
@@ -458,7 +455,7 @@ class TestConcatMap:
         outer.next(2, 3)
         assert outer.requests == [4, 3]
 
-    def test_an_outer_error_has_its_turn(self, dropped: Any) -> None:
+    def test_outer_error_waits_for_the_current_inner_stream(self, dropped: Any) -> None:
         outer, inner = TestPublisher[int](), TestPublisher[int]()
         subscriber: TestSubscriber[int] = TestSubscriber(None)
         outer.stream().concat_map(lambda _: inner).subscribe(subscriber)
@@ -468,7 +465,7 @@ class TestConcatMap:
         assert str(subscriber.await_error()) == "outer"
         assert subscriber.elements == [5]
 
-    def test_an_outer_error_whose_turn_never_comes_goes_to_the_hook(self, dropped: Any) -> None:
+    def test_pending_outer_error_is_dropped_if_the_inner_stream_fails(self, dropped: Any) -> None:
         outer, inner = TestPublisher[int](), TestPublisher[int]()
         subscriber: TestSubscriber[int] = TestSubscriber(None)
         outer.stream().concat_map(lambda _: inner).subscribe(subscriber)
@@ -482,7 +479,7 @@ class TestConcatMap:
 
 
 class TestSwitchMap:
-    def test_the_newest_counts(self) -> None:
+    def test_new_inner_stream_replaces_the_previous_one(self) -> None:
         outer, inners = TestPublisher[int](), [TestPublisher[str](), TestPublisher[str]()]
         subscriber: TestSubscriber[str] = TestSubscriber(None)
         outer.stream().switch_map(inners.__getitem__).subscribe(subscriber)
@@ -497,21 +494,21 @@ class TestSwitchMap:
         inners[1].complete()
         subscriber.await_complete()
 
-    def test_held_elements_of_a_replaced_stream_are_dropped(self, dropped: Any) -> None:
+    def test_buffered_elements_of_a_replaced_stream_are_discarded(self, dropped: Any) -> None:
         outer, inners = TestPublisher[int](), [TestPublisher[str](), TestPublisher[str]()]
         subscriber: TestSubscriber[str] = TestSubscriber()
         outer.stream().switch_map(inners.__getitem__, prefetch=4).subscribe(subscriber)
         outer.next(0)
         assert inners[0].requests == [4]
-        inners[0].next("a", "b").error(ValueError("never seen"))
+        inners[0].next("a", "b").error(ValueError("discarded"))
         outer.next(1).complete()
         inners[1].emit("c")
         subscriber.request(5)
         assert subscriber.await_complete() == ["c"]
-        assert [str(error) for error in dropped.take()] == ["never seen"]
+        assert [str(error) for error in dropped.take()] == ["discarded"]
 
-    def test_only_the_newest_element_is_held_while_the_subscriber_is_busy(self) -> None:
-        outer, first, made = TestPublisher[int](), TestPublisher[int](), list[int]()
+    def test_only_the_latest_outer_element_is_kept_while_on_next_blocks(self) -> None:
+        outer, first, mapped = TestPublisher[int](), TestPublisher[int](), list[int]()
         entered, leave = threading.Event(), threading.Event()
 
         def block(subscriber: TestSubscriber[int], element: int) -> None:
@@ -520,17 +517,17 @@ class TestSwitchMap:
                 assert leave.wait(DEADLINE)
 
         def function(n: int) -> pyrs.Publisher[int]:
-            made.append(n)
+            mapped.append(n)
             return pyrs.just(n) if n else first
 
         subscriber: TestSubscriber[int] = TestSubscriber(None, on_element=block)
         outer.stream().switch_map(function).subscribe(subscriber)
         outer.next(0)
-        busy = threading.Thread(target=first.next, args=(-1, -2))
-        busy.start()
+        emitting = threading.Thread(target=first.next, args=(-1, -2))
+        emitting.start()
         assert entered.wait(DEADLINE)
         outer.next(1, 2, 3).complete()
         leave.set()
-        busy.join(DEADLINE)
+        emitting.join(DEADLINE)
         assert subscriber.await_complete() == [-1, 3]
-        assert made == [0, 3]
+        assert mapped == [0, 3]

@@ -1,4 +1,4 @@
-"""One element of all, or one of them: against lists, with exact demand, and NoElement where there is none."""
+"""Operators that emit one element: against a list model, with exact demand, and NoElement for an empty source."""
 
 from __future__ import annotations
 
@@ -46,45 +46,45 @@ WITHOUT_DEFAULT: dict[str, Callable[[Numbers], pyrs.Stream[Any]]] = {
 @pytest.mark.parametrize("name", MODELS)
 @quick
 @given(numbers=NUMBERS, demands=DEMANDS)
-def test_against_lists(name: str, numbers: list[int], demands: list[int]) -> None:
+def test_matches_the_list_model(name: str, numbers: list[int], demands: list[int]) -> None:
     operate, model = MODELS[name]
     agrees(operate, numbers, [model(numbers)], demands)
 
 
 @quick
 @given(numbers=NUMBERS, demands=DEMANDS)
-def test_default_if_empty_against_lists(numbers: list[int], demands: list[int]) -> None:
+def test_default_if_empty_matches_the_list_model(numbers: list[int], demands: list[int]) -> None:
     agrees(lambda s: s.default_if_empty(99), numbers, numbers or [99], demands)
     agrees(lambda s: s.filter(is_even).default_if_empty(99).take(3), numbers, [*filter(is_even, numbers)][:3] or [99])
 
 
 @quick
 @given(numbers=NUMBERS)
-def test_reduce_without_an_initial_value(numbers: list[int]) -> None:
+def test_reduce_without_initial_matches_functools(numbers: list[int]) -> None:
     if numbers:
         agrees(lambda s: s.reduce(operator.sub), numbers, [functools.reduce(operator.sub, numbers)])
 
 
 @pytest.mark.parametrize("pushed", [False, True])
 @pytest.mark.parametrize("name", WITHOUT_DEFAULT)
-def test_a_stream_that_is_too_short_has_no_element(name: str, pushed: bool) -> None:
+def test_too_short_stream_signals_no_element(name: str, pushed: bool) -> None:
     stream = WITHOUT_DEFAULT[name](Counting([]).stream() if pushed else pyrs.empty())
     with pytest.raises(pyrs.NoElement, match=rf"{name}\(.*\): the stream ended before that") as caught:
         stream.collect()
     assert isinstance(caught.value, LookupError)
     assert any(f"in {name}" in note for note in caught.value.__notes__)
-    assert asyncio.run(awaited(pyrs.range(9).element_at(3))) == 3
+    assert asyncio.run(await_single(pyrs.range(9).element_at(3))) == 3
     with pytest.raises(pyrs.NoElement):
-        asyncio.run(awaited(pyrs.range(3).element_at(3)))
+        asyncio.run(await_single(pyrs.range(3).element_at(3)))
 
 
-async def awaited(single: pyrs.Single[int]) -> int:
+async def await_single(single: pyrs.Single[int]) -> int:
     return await single
 
 
 @pytest.mark.parametrize("pushed", [False, True])
 @pytest.mark.parametrize("name", MODELS)
-def test_the_end_comes_with_the_element(name: str, pushed: bool) -> None:
+def test_completion_comes_with_the_element(name: str, pushed: bool) -> None:
     operate, model = MODELS[name]
     subscriber: TestSubscriber[Any] = TestSubscriber(1)
     operate(Counting([1, 3, 5]).stream() if pushed else pyrs.just(1, 3, 5)).subscribe(subscriber)
@@ -92,7 +92,7 @@ def test_the_end_comes_with_the_element(name: str, pushed: bool) -> None:
 
 
 @pytest.mark.parametrize("pushed", [False, True])
-def test_the_end_comes_with_the_default_or_with_the_last_element(pushed: bool) -> None:
+def test_default_if_empty_completes_with_its_last_element(pushed: bool) -> None:
     for elements, expected in (([], [9]), ([1, 2], [1, 2])):
         subscriber: TestSubscriber[int] = TestSubscriber(len(expected))
         source = Counting(elements).stream() if pushed else pyrs.from_iterable(elements)
@@ -113,9 +113,7 @@ def test_the_end_comes_with_the_default_or_with_the_last_element(pushed: bool) -
         (lambda s: s.default_if_empty(0), [pyrs.UNBOUNDED], 10),
     ],
 )
-def test_what_is_requested_upstream(
-    operate: Callable[[Numbers], pyrs.Stream[Any]], requests: list[int], pulled: int
-) -> None:
+def test_requests_to_upstream(operate: Callable[[Numbers], pyrs.Stream[Any]], requests: list[int], pulled: int) -> None:
     source = Counting(range(10))
     subscriber: TestSubscriber[Any] = TestSubscriber()
     operate(source.stream()).subscribe(subscriber)
@@ -144,7 +142,7 @@ def test_what_is_requested_upstream(
         (lambda s, f: s.all(f), "all(raises)"),
     ],
 )
-def test_a_function_that_raises_ends_the_stream(
+def test_exception_of_the_function_signals_on_error(
     operate: Callable[[Any, Any], pyrs.Stream[Any]], name: str, pushed: bool
 ) -> None:
     def raises(*arguments: int) -> int:
@@ -159,7 +157,7 @@ def test_a_function_that_raises_ends_the_stream(
 
 
 @pytest.mark.parametrize("name", [*MODELS, "default_if_empty"])
-def test_an_error_of_upstream_comes_through_and_a_cancel_goes_up(name: str) -> None:
+def test_upstream_error_and_downstream_cancel_are_propagated(name: str) -> None:
     failure = ValueError("no")
     operate = MODELS[name][0] if name in MODELS else (lambda s: s.default_if_empty(9))
     source = Counting([], failure)
@@ -174,7 +172,7 @@ def test_an_error_of_upstream_comes_through_and_a_cancel_goes_up(name: str) -> N
     assert source.cancels == 1
 
 
-def test_a_none_that_reaches_a_subscriber_is_an_error() -> None:
+def test_none_element_signals_null_signal() -> None:
     for source in (pyrs.just(1, 2), Counting([1, 2]).stream()):
         nothing = source.map(lambda n: None)
         for single in (nothing.first(), nothing.last(), nothing.reduce(max, 0).map(lambda n: None)):
@@ -182,9 +180,9 @@ def test_a_none_that_reaches_a_subscriber_is_an_error() -> None:
                 single.collect()
 
 
-def test_shown_as_written() -> None:
+def test_repr_shows_the_call() -> None:
     numbers = pyrs.range(3)
-    shown = {
+    expected = {
         "to_set()": numbers.to_set(),
         "to_dict(abs)": numbers.to_dict(abs),
         "to_dict(abs, str)": numbers.to_dict(abs, str),
@@ -199,7 +197,9 @@ def test_shown_as_written() -> None:
         "any(is_even)": numbers.any(is_even),
         "all(is_even)": numbers.all(is_even),
     }
-    assert {name: f"range(0, 3).{name}" for name in shown} == {name: repr(stream) for name, stream in shown.items()}
+    assert {name: f"range(0, 3).{name}" for name in expected} == {
+        name: repr(stream) for name, stream in expected.items()
+    }
 
 
 @pytest.mark.parametrize(
@@ -218,8 +218,6 @@ def test_shown_as_written() -> None:
         (lambda s: s.all(None), TypeError, "predicate must be callable, not NoneType"),
     ],
 )
-def test_bad_arguments_are_refused_where_they_enter(
-    wrong: Callable[[Any], object], error: type[Exception], message: str
-) -> None:
+def test_wrong_arguments_raise(wrong: Callable[[Any], object], error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         wrong(pyrs.range(3))

@@ -1,4 +1,4 @@
-"""group_by: against dicts, and who holds up whom, what is held, what a cancel does, and where errors go."""
+"""group_by against a dict model: buffering, back pressure between groups, cancellation and errors."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from tests.waiting import collected, uncollected
 Groups = TestSubscriber[Any]
 
 
-def third(n: int) -> int:
+def remainder(n: int) -> int:
     return n % 3
 
 
 def model(numbers: list[int]) -> dict[int, list[int]]:
     groups: dict[int, list[int]] = {}
     for n in numbers:
-        groups.setdefault(third(n), []).append(n)
+        groups.setdefault(remainder(n), []).append(n)
     return groups
 
 
-def listen(group: pyrs.Publisher[Any], request: int | None = None) -> TestSubscriber[Any]:
+def subscribe(group: pyrs.Publisher[Any], request: int | None = None) -> TestSubscriber[Any]:
     subscriber: TestSubscriber[Any] = TestSubscriber(request)
     group.subscribe(subscriber)
     return subscriber
@@ -40,12 +40,12 @@ def listen(group: pyrs.Publisher[Any], request: int | None = None) -> TestSubscr
 
 @quick
 @given(numbers=NUMBERS, prefetch=st.integers(1, 5), step=st.integers(1, 3))
-def test_against_dicts(numbers: list[int], prefetch: int, step: int) -> None:
+def test_matches_the_dict_model(numbers: list[int], prefetch: int, step: int) -> None:
     expected = model(numbers)
     for way, source in WAYS.items():
         read: dict[int, TestSubscriber[int]] = {}
-        groups: Groups = TestSubscriber(None, on_element=lambda _, g, read=read: read.update({g.key: listen(g, 0)}))
-        source(numbers).group_by(third, prefetch=prefetch).subscribe(groups)
+        groups: Groups = TestSubscriber(None, on_element=lambda _, g, read=read: read.update({g.key: subscribe(g, 0)}))
+        source(numbers).group_by(remainder, prefetch=prefetch).subscribe(groups)
         while not all(reader.completed for reader in read.values()) or not groups.completed:
             for reader in list(read.values()):
                 reader.request(step)
@@ -56,12 +56,12 @@ def test_against_dicts(numbers: list[int], prefetch: int, step: int) -> None:
 
 @quick
 @given(numbers=NUMBERS, prefetch=st.integers(1, 9))
-def test_no_more_is_held_than_prefetched_and_all_is_used(numbers: list[int], prefetch: int) -> None:
+def test_buffer_never_exceeds_prefetch_and_is_refilled(numbers: list[int], prefetch: int) -> None:
     source = Counting(numbers * 3)
     groups: Groups = TestSubscriber(None)
-    source.stream().group_by(third, prefetch=prefetch).subscribe(groups)
+    source.stream().group_by(remainder, prefetch=prefetch).subscribe(groups)
     assert source.pulled == min(prefetch, len(numbers * 3))
-    readers = [listen(group, 1) for group in groups.elements]  # of which each but the last will be read no more
+    readers = [subscribe(group, 1) for group in groups.elements]  # only the last one requests more
     for _ in range(len(numbers) * 3):
         if readers:
             readers[-1].request(1)
@@ -71,20 +71,20 @@ def test_no_more_is_held_than_prefetched_and_all_is_used(numbers: list[int], pre
             assert source.pulled - read > prefetch - max(1, prefetch - (prefetch >> 2))
 
 
-def test_a_group_that_is_not_read_holds_up_the_others_and_one_that_is_cancelled_does_not() -> None:
+def test_unread_group_blocks_the_others_until_it_is_cancelled() -> None:
     source = Counting([0, 1, 1, 0, 1, 1, 0, 0, 0, 1])
     groups: Groups = TestSubscriber(None)
     source.stream().group_by(lambda n: n, prefetch=3).subscribe(groups)
-    ones = listen(groups.elements[1])
-    assert (ones.elements, source.pulled) == ([1, 1, 1, 1], 7)  # three 0 are held
-    listen(groups.elements[0], 0).cancel()
+    ones = subscribe(groups.elements[1])
+    assert (ones.elements, source.pulled) == ([1, 1, 1, 1], 7)  # three zeros are buffered
+    subscribe(groups.elements[0], 0).cancel()
     assert ones.await_complete() == [1, 1, 1, 1, 1]
     groups.await_complete()
     assert [group.key for group in groups.elements] == [0, 1, 0]
     assert groups.elements[2].collect() == [0, 0]
 
 
-def test_a_value_of_each_element_and_a_key_that_is_none() -> None:
+def test_value_function_and_none_as_key() -> None:
     words = pyrs.just("a", "bc", "d")
     groups = words.group_by(lambda word: None, str.upper).flat_map(
         lambda group: group.to_list().map(lambda each: (group.key, each))
@@ -92,17 +92,17 @@ def test_a_value_of_each_element_and_a_key_that_is_none() -> None:
     assert groups.collect() == [(None, ["A", "BC", "D"])]
 
 
-def test_groups_that_nobody_demanded_wait() -> None:
+def test_groups_wait_for_demand() -> None:
     source = Counting(range(9))
     groups: Groups = TestSubscriber(1)
     source.stream().group_by(lambda n: n, prefetch=4).subscribe(groups)
     assert ([group.key for group in groups.elements], source.pulled) == ([0], 4)
-    listen(groups.elements[0])
+    subscribe(groups.elements[0])
     groups.request(2)
     assert [group.key for group in groups.elements] == [0, 1, 2]
 
 
-def test_too_many_groups_are_an_error_and_not_a_hang() -> None:
+def test_max_groups_signals_buffer_overflow() -> None:
     source = Counting(range(9))
     groups: Groups = TestSubscriber(None)
     source.stream().group_by(lambda n: n, max_groups=3).subscribe(groups)
@@ -110,79 +110,81 @@ def test_too_many_groups_are_an_error_and_not_a_hang() -> None:
     assert "more than 3 groups" in str(error)
     assert any("in group_by" in note for note in error.__notes__)
     assert (len(groups.elements), source.cancels) == (3, 1)
-    assert [listen(group).await_error() for group in groups.elements] == [error] * 3
-    same: Callable[[Any], Any] = lambda group: group.take(1)  # noqa: E731
-    assert pyrs.range(500).group_by(lambda n: n, max_groups=1).flat_map(same).collect() == list(range(500))
+    assert [subscribe(group).await_error() for group in groups.elements] == [error] * 3
+    take_one: Callable[[Any], Any] = lambda group: group.take(1)  # noqa: E731
+    assert pyrs.range(500).group_by(lambda n: n, max_groups=1).flat_map(take_one).collect() == list(range(500))
 
 
-def test_a_group_has_one_subscriber() -> None:
+def test_group_accepts_one_subscriber() -> None:
     (group,) = pyrs.just(1, 2).group_by(lambda n: "x").collect()
     assert (group.key, repr(group), group.collect()) == ("x", "group('x')", [1, 2])
-    assert str(listen(group).await_error(RuntimeError)) == "group('x') can be subscribed to once"
+    assert str(subscribe(group).await_error(RuntimeError)) == "group('x') can be subscribed to once"
 
 
 @pytest.mark.parametrize("where", ["key", "value"])
 @pytest.mark.parametrize("error", [ValueError, StopIteration])
-def test_a_function_that_raises_ends_the_groups_and_the_stream(where: str, error: type[Exception]) -> None:
-    def fails(n: int) -> int:
+def test_exception_of_a_function_fails_the_groups_and_the_stream(where: str, error: type[Exception]) -> None:
+    def fail_at_four(n: int) -> int:
         if n == 4:
             raise error("no")
-        return third(n)
+        return remainder(n)
 
     source = Counting(range(9))
     groups: Groups = TestSubscriber(None)
     stream: Any = source.stream()
-    (stream.group_by(fails) if where == "key" else stream.group_by(third, fails)).subscribe(groups)
+    (stream.group_by(fail_at_four) if where == "key" else stream.group_by(remainder, fail_at_four)).subscribe(groups)
     failure = groups.await_error(error)
     assert any(note.startswith("in group_by(") and __file__ in note for note in failure.__notes__)
-    readers = [listen(group) for group in groups.elements]
+    readers = [subscribe(group) for group in groups.elements]
     assert [reader.await_error() for reader in readers] == [failure] * 3
     assert [reader.elements for reader in readers][2] == [2]
     assert (source.pulled, source.cancels) == (5, 1)
 
 
-def test_what_is_no_key_or_no_value_is_an_error() -> None:
-    for key, value, kind in ((lambda n: [n], None, TypeError), (third, lambda n: None, pyrs.NullSignal)):
+def test_unhashable_key_and_none_value_signal_on_error() -> None:
+    for key, value, kind in ((lambda n: [n], None, TypeError), (remainder, lambda n: None, pyrs.NullSignal)):
         groups: Groups = TestSubscriber(None)
         stream: Any = pyrs.range(3)
         stream.group_by(key, value).subscribe(groups)
         groups.await_error(kind)
 
 
-def test_an_error_of_upstream_comes_after_what_was_there() -> None:
+def test_upstream_error_follows_the_buffered_elements() -> None:
     failure = ValueError("no")
     groups: Groups = TestSubscriber(0)
-    Counting([0, 3, 1], failure).stream().group_by(third).subscribe(groups)
+    Counting([0, 3, 1], failure).stream().group_by(remainder).subscribe(groups)
     groups.assert_live()
     groups.request(9)
     assert groups.await_error() is failure
-    readers = [listen(group) for group in groups.elements]
+    readers = [subscribe(group) for group in groups.elements]
     assert [(reader.elements, reader.error) for reader in readers] == [([0, 3], failure), ([1], failure)]
 
 
-def test_upstream_is_cancelled_with_the_last_group_that_was_given() -> None:
+def test_upstream_is_cancelled_when_the_last_emitted_group_is_cancelled() -> None:
     source: TestPublisher[int] = TestPublisher()
     groups: Groups = TestSubscriber(2)
-    source.stream().group_by(third).subscribe(groups)
-    source.next(0, 1, 2)  # the last one is not demanded
-    readers = [listen(group) for group in groups.elements]
+    source.stream().group_by(remainder).subscribe(groups)
+    source.next(0, 1, 2)  # there is no demand for the third group
+    readers = [subscribe(group) for group in groups.elements]
     groups.cancel()
     source.assert_not_cancelled()
     source.next(3, 4, 5, 8)
     assert [reader.elements for reader in readers] == [[0, 3], [1, 4]]
     readers[0].cancel()
     source.assert_not_cancelled()
-    source.next(6)  # its group was left, and no other is begun
+    source.next(6)  # its group is cancelled, and no new group is created
     readers[1].cancel()
     source.assert_cancelled(1)
     source = TestPublisher()
-    source.stream().group_by(third).take(1).flat_map(lambda group: group.take(2)).subscribe(groups := TestSubscriber(9))
+    source.stream().group_by(remainder).take(1).flat_map(lambda group: group.take(2)).subscribe(
+        groups := TestSubscriber(9)
+    )
     source.next(1, 2, 4)
     assert groups.await_complete() == [1, 4]
     source.assert_cancelled(1)
 
 
-def test_nothing_is_kept_of_groups_that_were_cancelled() -> None:
+def test_cancelled_groups_are_released() -> None:
     source: TestPublisher[int] = TestPublisher()
     kept: list[weakref.ref[Any]] = []
     source.stream().group_by(lambda n: n).subscribe(
@@ -192,20 +194,20 @@ def test_nothing_is_kept_of_groups_that_were_cancelled() -> None:
         )
     )
     source.next(*range(50))
-    collected(lambda: sum(each() is not None for each in kept) <= 1)  # the last one, until the next element comes
+    collected(lambda: sum(each() is not None for each in kept) <= 1)  # the last one is released with the next element
 
 
-def test_elements_that_nobody_wants_any_more_are_no_demand_lost() -> None:
+def test_elements_of_cancelled_groups_are_replaced_in_demand() -> None:
     groups: Groups = TestSubscriber(1)
     source = Counting([0, *[1] * 50, 0, 3])
-    source.stream().group_by(third, prefetch=2).subscribe(groups)
-    zeros = listen(groups.elements[0])
+    source.stream().group_by(remainder, prefetch=2).subscribe(groups)
+    zeros = subscribe(groups.elements[0])
     groups.cancel()
     assert zeros.await_complete() == [0, 0, 3]
     assert source.pulled == 53
 
 
-def test_readers_on_other_threads_race(elsewhere: Callable[[Any], pyrs.Stream[Any]]) -> None:
+def test_groups_can_be_read_on_several_threads(elsewhere: Callable[[Any], pyrs.Stream[Any]]) -> None:
     total, read = 6_000, []
     done = threading.Semaphore(0)
 
@@ -221,7 +223,7 @@ def test_readers_on_other_threads_race(elsewhere: Callable[[Any], pyrs.Stream[An
         threading.Thread(target=run, daemon=True).start()
 
     groups: Groups = TestSubscriber(None, on_element=on_group, timeout=60)
-    elsewhere(pyrs.range(total)).group_by(third, prefetch=8).subscribe(groups)
+    elsewhere(pyrs.range(total)).group_by(remainder, prefetch=8).subscribe(groups)
     groups.await_complete()
     assert all(done.acquire(timeout=60) for _ in range(3))
     assert {key: reader.elements for key, reader in read} == model(list(range(total)))
@@ -229,10 +231,12 @@ def test_readers_on_other_threads_race(elsewhere: Callable[[Any], pyrs.Stream[An
         reader.assert_rules()
 
 
-def test_groups_that_come_and_go_race_with_their_elements() -> None:
+def test_short_lived_groups_lose_no_element() -> None:
     total = 20_000
     taken = (
-        pyrs.range(total).group_by(third, prefetch=4, max_groups=3).flat_map(lambda group: group.take(2), prefetch=1)
+        pyrs.range(total)
+        .group_by(remainder, prefetch=4, max_groups=3)
+        .flat_map(lambda group: group.take(2), prefetch=1)
     )
     assert sorted(taken.collect()) == list(range(total))
     subscriber: TestSubscriber[int] = TestSubscriber(1, on_element=lambda self, _: self.request(1), timeout=60)
@@ -249,29 +253,27 @@ def test_groups_that_come_and_go_race_with_their_elements() -> None:
         (lambda s: s.group_by(abs, max_groups="1"), TypeError, "max_groups must be an integer, not str"),
     ],
 )
-def test_bad_arguments_are_refused_where_they_enter(
-    wrong: Callable[[Any], object], error: type[Exception], message: str
-) -> None:
+def test_wrong_arguments_raise(wrong: Callable[[Any], object], error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         wrong(pyrs.range(3))
 
 
-def test_an_error_that_nobody_waits_for_any_more_goes_to_the_hook(dropped: Any) -> None:
+def test_pending_error_is_dropped_on_cancel(dropped: Any) -> None:
     failure = ValueError("no")
     groups: Groups = TestSubscriber(0)
-    Counting([0, 1], failure).stream().group_by(third).subscribe(groups)
+    Counting([0, 1], failure).stream().group_by(remainder).subscribe(groups)
     groups.cancel()
     assert dropped.take() == [failure]
 
 
 @pytest.mark.parametrize("error", [None, OSError("planned")])
-def test_the_end_of_many_groups_takes_a_time_for_each_and_not_for_each_two(error: OSError | None) -> None:
+def test_termination_costs_linear_time_in_the_number_of_groups(error: OSError | None) -> None:
     def calls(groups: int) -> int:
-        """Count the calls, and the steps of generators, that the end of so many groups costs."""
+        """Count the calls and generator steps that the terminal signal of this many groups costs."""
         source: TestPublisher[int] = TestPublisher()
-        listeners: list[TestSubscriber[Any]] = []
+        readers: list[TestSubscriber[Any]] = []
         source.stream().group_by(lambda n: n, prefetch=groups, max_groups=groups).subscribe(
-            on_next=lambda group: listeners.append(listen(group, 0)), on_error=lambda error: None
+            on_next=lambda group: readers.append(subscribe(group, 0)), on_error=lambda error: None
         )
         source.next(*range(groups))
         count = 0
@@ -283,19 +285,19 @@ def test_the_end_of_many_groups_takes_a_time_for_each_and_not_for_each_two(error
         before = sys.getprofile()
         sys.setprofile(counting)
         try:
-            with uncollected():  # the calls of finalizers are no part of it
+            with uncollected():  # finalizers would add calls
                 source.complete() if error is None else source.error(error)
-                for each in listeners:
+                for each in readers:
                     each.request(1)
         finally:
             sys.setprofile(before)
-        for each in listeners:
+        for each in readers:
             assert each.completed or each.error is error
         return count
 
     assert calls(800) < 5 * calls(200)
 
 
-def test_shown_as_written() -> None:
+def test_repr_shows_the_call() -> None:
     assert repr(pyrs.range(3).group_by(abs)) == "range(0, 3).group_by(abs)"
     assert repr(pyrs.range(3).group_by(abs, str)) == "range(0, 3).group_by(abs, str)"

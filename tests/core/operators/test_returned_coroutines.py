@@ -1,4 +1,4 @@
-"""Functions that are none of ``async def`` and return a coroutine: refused at the first one, and no element."""
+"""Plain functions that return a coroutine fail at the first call, and the coroutine is no element."""
 
 from __future__ import annotations
 
@@ -69,9 +69,9 @@ SOURCES: dict[str, Callable[..., pyrs.Stream[int]]] = {
     "fused": pyrs.just,
     "generator": lambda *elements: pyrs.from_iterable(n for n in elements),
     "pushed": pushed,
-    "behind flat_map": lambda *elements: pyrs.just(*elements).flat_map(pyrs.just),
-    "behind a stage": lambda *elements: pushed(*elements).with_index().map(lambda pair: pair[1]),
-    "behind a fold": lambda *elements: pushed(*elements).buffer(1).map(lambda pair: pair[0]),
+    "after flat_map": lambda *elements: pyrs.just(*elements).flat_map(pyrs.just),
+    "after a stage": lambda *elements: pushed(*elements).with_index().map(lambda pair: pair[1]),
+    "after a fold": lambda *elements: pushed(*elements).buffer(1).map(lambda pair: pair[0]),
 }
 
 
@@ -82,11 +82,11 @@ SOURCES: dict[str, Callable[..., pyrs.Stream[int]]] = {
 def test_map_fails_at_the_first_coroutine_and_closes_it(source: str, function: str, then: str) -> None:
     given: list[Coroutine[Any, Any, int]] = []
 
-    def remembered(n: int) -> Any:
+    def call_and_record(n: int) -> Any:
         given.append(RETURNS[function](n))
         return given[-1]
 
-    stream: pyrs.Stream[Any] = SOURCES[source](1, 2).map(remembered)
+    stream: pyrs.Stream[Any] = SOURCES[source](1, 2).map(call_and_record)
     if then:
         stream = getattr(stream, then)(str)
     subscriber: TestSubscriber[Any] = TestSubscriber(None)
@@ -101,7 +101,7 @@ def test_map_fails_at_the_first_coroutine_and_closes_it(source: str, function: s
         coroutine.send(None)
 
 
-def test_each_subscriber_is_told_and_upstream_is_cancelled() -> None:
+def test_every_subscriber_receives_the_error_and_upstream_is_cancelled() -> None:
     source: TestPublisher[int] = TestPublisher()
     stream = source.stream().map(lambda n: double(n))
     for _ in range(2):
@@ -113,27 +113,27 @@ def test_each_subscriber_is_told_and_upstream_is_cancelled() -> None:
 
 
 @pytest.mark.parametrize("source", SOURCES)
-def test_what_is_no_coroutine_goes_through_also_none_between_stages(source: str) -> None:
+def test_other_results_pass_including_none_between_stages(source: str) -> None:
     stream = SOURCES[source](1, 2, 3).map(lambda n: None if n == 1 else n).map(str)
     assert stream.collect() == ["None", "2", "3"]
     assert SOURCES[source]().map(str).collect() == []
 
 
-@pytest.mark.parametrize("place", [0, 1])
-def test_a_function_that_raises_stop_iteration_is_no_quiet_end_first_or_later(place: int) -> None:
-    def stops(n: int) -> int:
-        if n == place:
+@pytest.mark.parametrize("index", [0, 1])
+def test_stop_iteration_of_a_function_signals_on_error(index: int) -> None:
+    def raise_stop_iteration(n: int) -> int:
+        if n == index:
             raise StopIteration
         return n
 
     subscriber: TestSubscriber[int] = TestSubscriber(None)
-    pyrs.range(3).map(stops).subscribe(subscriber)
-    error = subscriber.assert_elements(*range(place)).await_error(RuntimeError)
+    pyrs.range(3).map(raise_stop_iteration).subscribe(subscriber)
+    error = subscriber.assert_elements(*range(index)).await_error(RuntimeError)
     assert str(error) == "a function of this stream raised StopIteration"
     assert [note.startswith("in map(") for note in notes_of(error)] == [True]
 
 
-def test_map_pulls_and_calls_no_more_than_is_demanded() -> None:
+def test_map_pulls_and_calls_only_for_demand() -> None:
     calls: list[object] = []
 
     def numbers() -> Any:
@@ -155,7 +155,7 @@ def test_map_pulls_and_calls_no_more_than_is_demanded() -> None:
 
 @pytest.mark.parametrize("source", SOURCES)
 @pytest.mark.parametrize("function", AWAITED)
-def test_whatever_async_def_made_is_awaited_in_map(source: str, function: str) -> None:
+def test_map_awaits_every_kind_of_coroutine_function(source: str, function: str) -> None:
     assert SOURCES[source](1, 2).map(AWAITED[function]).collect(timeout=DEADLINE) == [2, 4]
 
 
@@ -165,17 +165,17 @@ def test_whatever_async_def_made_is_awaited_in_map(source: str, function: str) -
 def test_for_each_raises_at_the_first_coroutine(source: str, function: str) -> None:
     given: list[Any] = []
 
-    def remembered(n: int) -> Any:
+    def call_and_record(n: int) -> Any:
         given.append(RETURNS[function](n))
         return given[-1]
 
     with pytest.raises(TypeError, match="returned a coroutine, and nothing awaits it here: give for_each the"):
-        SOURCES[source](1, 2).for_each(remembered)
+        SOURCES[source](1, 2).for_each(call_and_record)
     assert len(given) == 1
 
 
 @pytest.mark.parametrize("function", AWAITED)
-def test_whatever_async_def_made_is_awaited_in_for_each(function: str) -> None:
+def test_for_each_awaits_every_kind_of_coroutine_function(function: str) -> None:
     async def main() -> None:
         await asyncio.wait_for(pyrs.range(3).for_each(AWAITED[function]), DEADLINE)
 
@@ -183,7 +183,7 @@ def test_whatever_async_def_made_is_awaited_in_for_each(function: str) -> None:
 
 
 @pytest.mark.skipif(sys.version_info < (3, 12), reason="inspect.markcoroutinefunction came with Python 3.12")
-def test_a_function_that_is_marked_is_taken_at_its_word() -> None:
+def test_function_marked_as_coroutine_function_is_awaited() -> None:
     import inspect
 
     marked = inspect.markcoroutinefunction(decorated(double))  # type: ignore[attr-defined,unused-ignore]
@@ -193,9 +193,9 @@ def test_a_function_that_is_marked_is_taken_at_its_word() -> None:
         pyrs.range(3).filter(marked)
 
 
-def test_the_mark_of_older_pythons_counts_too() -> None:
+def test_function_marked_with_the_asyncio_marker_is_awaited() -> None:
     marked = decorated(double)
     marked._is_coroutine = getattr(asyncio.coroutines, "_is_coroutine", None)  # type: ignore[attr-defined]
     if marked._is_coroutine is None:  # type: ignore[attr-defined]
-        pytest.skip("this Python has no such mark")
+        pytest.skip("this Python has no such marker")
     assert pyrs.range(3).map(marked).collect(timeout=DEADLINE) == [0, 2, 4]

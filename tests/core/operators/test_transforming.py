@@ -1,4 +1,4 @@
-"""scan, with_index, materialize, dematerialize: against lists, with exact demand, and errors in their place."""
+"""scan, with_index, materialize, dematerialize and transform against a list model: demand, errors and completion."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ MODELS: dict[str, tuple[Callable[[Any], Any], Callable[[list[int]], list[Any]]]]
 @pytest.mark.parametrize("name", MODELS)
 @quick
 @given(numbers=NUMBERS, demands=DEMANDS)
-def test_against_lists(name: str, numbers: list[int], demands: list[int]) -> None:
+def test_matches_the_list_model(name: str, numbers: list[int], demands: list[int]) -> None:
     operate, model = MODELS[name]
     agrees(operate, numbers, model(numbers), demands)
 
@@ -48,7 +48,7 @@ def test_with_index_numbers_the_elements(numbers: list[int], demands: list[int])
 
 @quick
 @given(numbers=NUMBERS, demands=DEMANDS, initials=st.lists(st.integers(0, 9), max_size=4))
-def test_scans_in_a_row(numbers: list[int], demands: list[int], initials: list[int]) -> None:
+def test_chain_of_scans_matches_the_list_model(numbers: list[int], demands: list[int], initials: list[int]) -> None:
     expected = numbers
     for initial in initials:
         expected = list(itertools.accumulate(expected, initial=initial))
@@ -61,7 +61,7 @@ def test_scans_in_a_row(numbers: list[int], demands: list[int], initials: list[i
     agrees(chain, numbers, expected, demands)
 
 
-def test_the_initial_value_uses_one_demand_and_nothing_of_upstream() -> None:
+def test_initial_value_consumes_one_demand_and_requests_nothing() -> None:
     source = Counting([1, 2])
     subscriber: TestSubscriber[int] = TestSubscriber(1)
     source.stream().scan(add, 10).subscribe(subscriber)
@@ -76,7 +76,7 @@ def test_the_initial_value_uses_one_demand_and_nothing_of_upstream() -> None:
 
 
 @pytest.mark.parametrize("pushed", [False, True])
-def test_the_end_comes_with_the_last_element(pushed: bool) -> None:
+def test_completion_comes_with_the_last_element(pushed: bool) -> None:
     for operate, expected in (
         (lambda s: s.scan(add), [1, 3]),
         (lambda s: s.scan(add, 5), [5, 6, 8]),
@@ -88,7 +88,7 @@ def test_the_end_comes_with_the_last_element(pushed: bool) -> None:
         assert subscriber.await_complete() == expected
 
 
-def test_the_initial_value_comes_before_an_error_that_came_without_demand() -> None:
+def test_initial_value_precedes_an_error() -> None:
     failure = ValueError("no")
     subscriber: TestSubscriber[int] = TestSubscriber()
     pyrs.error(failure).scan(add, 1).subscribe(subscriber)
@@ -97,18 +97,18 @@ def test_the_initial_value_comes_before_an_error_that_came_without_demand() -> N
     assert (subscriber.elements, subscriber.await_error()) == ([1], failure)
 
 
-def test_requests_race_with_the_initial_value() -> None:
+def test_concurrent_requests_for_the_initial_value_lose_no_element() -> None:
     for _ in range(300):
         subscriber: TestSubscriber[int] = TestSubscriber()
         Counting(range(4)).stream().scan(add, 0).subscribe(subscriber)
         start = threading.Barrier(3)
 
-        def ask(start: threading.Barrier = start, subscriber: TestSubscriber[int] = subscriber) -> None:
+        def request_twice(start: threading.Barrier = start, subscriber: TestSubscriber[int] = subscriber) -> None:
             start.wait(30)
             subscriber.request(1)
             subscriber.request(1)
 
-        threads = [threading.Thread(target=ask) for _ in range(3)]
+        threads = [threading.Thread(target=request_twice) for _ in range(3)]
         for thread in threads:
             thread.start()
         for thread in threads:
@@ -117,7 +117,7 @@ def test_requests_race_with_the_initial_value() -> None:
         subscriber.assert_rules()
 
 
-def test_an_error_becomes_an_element_and_an_error_again() -> None:
+def test_materialize_and_dematerialize_round_trip_an_error() -> None:
     failure = ValueError("no")
     source = Counting([1], failure)
     subscriber: TestSubscriber[Any] = TestSubscriber(1)
@@ -130,15 +130,15 @@ def test_an_error_becomes_an_element_and_an_error_again() -> None:
     assert (subscriber.elements, subscriber.await_error()) == ([1], failure)
 
 
-def test_an_error_of_a_stage_before_it_is_an_element_too() -> None:
-    (told,) = pyrs.just(1).map(lambda n: n // 0).materialize().collect()
-    assert isinstance(told.error, ZeroDivisionError)
+def test_materialize_includes_errors_of_preceding_stages() -> None:
+    (notification,) = pyrs.just(1).map(lambda n: n // 0).materialize().collect()
+    assert isinstance(notification.error, ZeroDivisionError)
     source = Counting([1, 2])
     assert len(source.stream().map(lambda n: n // 0).materialize().collect()) == 1
     assert source.cancels == 1
 
 
-def test_dematerialize_cancels_at_the_end_and_takes_nothing_but_notifications() -> None:
+def test_dematerialize_cancels_on_completion_and_rejects_other_elements() -> None:
     source = Counting([Notification.next(1), Notification.completed(), Notification.next(2)])
     assert source.stream().dematerialize().collect() == [1]
     assert (source.pulled, source.cancels) == (2, 1)
@@ -146,7 +146,7 @@ def test_dematerialize_cancels_at_the_end_and_takes_nothing_but_notifications() 
         pyrs.just(1).dematerialize().collect()  # type: ignore[misc]
 
 
-def test_notifications() -> None:
+def test_notification_values() -> None:
     failure = ValueError("no")
     kinds = [Notification.next(1), Notification.failed(failure), Notification.completed()]
     assert list(map(repr, kinds)) == [
@@ -182,7 +182,7 @@ def test_notifications() -> None:
 
 @pytest.mark.parametrize("pushed", [False, True])
 @pytest.mark.parametrize("given", [(), (1,)])
-def test_a_function_that_raises_ends_the_stream(pushed: bool, given: tuple[int, ...]) -> None:
+def test_exception_of_the_function_signals_on_error(pushed: bool, given: tuple[int, ...]) -> None:
     def raises(value: int, element: int) -> int:
         raise ValueError("no")
 
@@ -194,7 +194,7 @@ def test_a_function_that_raises_ends_the_stream(pushed: bool, given: tuple[int, 
     assert (subscriber.elements, source.cancels) == ([1], int(pushed))
 
 
-def test_none_from_the_function_is_not_an_element() -> None:
+def test_none_element_signals_null_signal() -> None:
     for source in (pyrs.just(1, 2), Counting([1, 2]).stream()):
         with pytest.raises(pyrs.NullSignal):
             source.scan(lambda value, element: None).collect()
@@ -203,7 +203,7 @@ def test_none_from_the_function_is_not_an_element() -> None:
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_a_cancel_goes_up(name: str) -> None:
+def test_cancel_is_propagated_upstream(name: str) -> None:
     source = Counting(range(9))
     subscriber: TestSubscriber[Any] = TestSubscriber(2)
     MODELS[name][0](source.stream()).subscribe(subscriber)
@@ -212,7 +212,7 @@ def test_a_cancel_goes_up(name: str) -> None:
     assert (len(subscriber.elements), source.cancels) == (2, 1)
 
 
-def test_shown_as_written_and_bad_arguments_refused() -> None:
+def test_repr_and_wrong_arguments() -> None:
     stream = pyrs.range(3).scan(max).scan(max, 7).with_index().with_index(2).materialize().dematerialize()
     expected = "range(0, 3).scan(max).scan(max, 7).with_index().with_index(2).materialize().dematerialize()"
     assert repr(stream) == expected
@@ -225,7 +225,7 @@ def test_shown_as_written_and_bad_arguments_refused() -> None:
 
 
 @pytest.mark.parametrize("n", [0, -1])
-def test_rule_3_9_materialize_makes_no_data_of_a_wrong_request(n: int) -> None:
+def test_rule_3_9_materialize_signals_an_illegal_request_as_on_error(n: int) -> None:
     subscriber: TestSubscriber[object] = TestSubscriber()
     pyrs.range(5).materialize().subscribe(subscriber)
     subscriber.request(n)
@@ -234,7 +234,7 @@ def test_rule_3_9_materialize_makes_no_data_of_a_wrong_request(n: int) -> None:
 
 
 @pytest.mark.parametrize("n", [0, -1])
-def test_rule_3_9_also_where_the_source_answers_with_an_error_of_its_own(n: int) -> None:
+def test_rule_3_9_materialize_does_not_wrap_the_error_of_the_source(n: int) -> None:
     subscriber: TestSubscriber[Any] = TestSubscriber()
     pyrs.Stream(RightPublisher(5)).materialize().subscribe(subscriber)
     subscriber.request(n)
@@ -243,8 +243,8 @@ def test_rule_3_9_also_where_the_source_answers_with_an_error_of_its_own(n: int)
 
 
 @pytest.mark.parametrize("before", ["source", "take(0)"])
-def test_the_initial_value_comes_after_on_subscribe_has_returned(before: str) -> None:
-    class Eager(TestSubscriber[Any]):
+def test_initial_value_is_emitted_after_on_subscribe_returns(before: str) -> None:
+    class RequestingSubscriber(TestSubscriber[Any]):
         returned = False
 
         def on_subscribe(self, subscription: pyrs.Subscription) -> None:
@@ -257,36 +257,36 @@ def test_the_initial_value_comes_after_on_subscribe_has_returned(before: str) ->
             assert self.returned
             super().on_next(element)
 
-    source, eager = TestPublisher[int](cold=True).emit(1, 2).stream(), Eager()
-    (source if before == "source" else source.take(0)).scan(operator.add, 10).subscribe(eager)
-    eager.assert_elements(*([10, 11, 13] if before == "source" else [10]))
-    eager.assert_complete()
+    source, subscriber = TestPublisher[int](cold=True).emit(1, 2).stream(), RequestingSubscriber()
+    (source if before == "source" else source.take(0)).scan(operator.add, 10).subscribe(subscriber)
+    subscriber.assert_elements(*([10, 11, 13] if before == "source" else [10]))
+    subscriber.assert_complete()
 
 
 class TestTransform:
-    def test_it_applies_the_function_where_it_is_called_and_once(self) -> None:
+    def test_transform_calls_the_function_once_at_assembly(self) -> None:
         given: list[object] = []
 
-        def doubled(stream: pyrs.Stream[int]) -> pyrs.Stream[int]:
+        def double(stream: pyrs.Stream[int]) -> pyrs.Stream[int]:
             given.append(stream)
             return stream.map(lambda n: 2 * n)
 
         source = pyrs.range(3)
-        stream = source.transform(doubled)
+        stream = source.transform(double)
         assert stream.collect() == stream.collect() == [0, 2, 4]
         assert given == [source]
 
-    def test_a_chain_through_it_is_one_chain(self) -> None:
+    def test_transform_continues_the_fused_chain(self) -> None:
         stream = pyrs.range(9).map(str).transform(lambda stream: stream.take(2)).filter(bool)
         assert repr(stream) == "range(0, 9).map(str).take(2).filter(bool)"
 
-    def test_a_single_stays_one(self) -> None:
+    def test_transform_keeps_a_single(self) -> None:
         assert pyrs.range(3).transform(lambda stream: stream.count()).block() == 3
 
-    def test_any_publisher_becomes_a_stream(self) -> None:
+    def test_transform_wraps_a_foreign_publisher(self) -> None:
         assert pyrs.range(3).transform(lambda _: RightPublisher(2)).map(str).collect() == ["1", "2"]
 
-    def test_errors_are_raised_where_it_is_called(self) -> None:
+    def test_transform_raises_errors_at_assembly(self) -> None:
         def broken(stream: pyrs.Stream[int]) -> pyrs.Stream[int]:
             raise KeyError("broken")
 
@@ -302,7 +302,7 @@ class TestTransform:
         with pytest.raises(TypeError, match="function must be a plain function"):
             pyrs.range(3).transform(coroutine)  # type: ignore[arg-type]
 
-    def test_an_error_names_the_operator_in_it_and_its_line(self) -> None:
+    def test_error_note_names_the_operator_inside_transform(self) -> None:
         with pytest.raises(ZeroDivisionError) as raised:
             pyrs.range(1).transform(lambda stream: stream.map(lambda n: 1 // n)).collect()
         notes = "".join(getattr(raised.value, "__notes__", ()))
