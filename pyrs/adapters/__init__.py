@@ -1,9 +1,11 @@
-"""Streams and what other libraries have in their place. Each module imports its library; import the one you use.
+"""Adapters between streams and other libraries.
 
-futures     the element of a Single as a future of concurrent.futures
-queues      queue.Queue, multiprocessing's and asyncio's, read and filled
-reactivex   RxPY's Observables
-rsocket     the publishers and subscribers of rsocket-py
+Each module imports its library when it is imported:
+
+    futures     the element of a Single as a ``concurrent.futures.Future``
+    queues      ``queue``, ``multiprocessing`` and asyncio queues as sources and as targets
+    reactivex   RxPY Observables
+    rsocket     publishers and subscribers of rsocket-py
 
 Examples:
     >>> from pyrs.adapters import futures

@@ -1,4 +1,4 @@
-"""The element of a Single as a future of ``concurrent.futures``. For the other way there is ``pyrs.from_future``."""
+"""Convert a Single to a future; the inverse of ``pyrs.from_future``."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ T = TypeVar("T")
 
 
 def to_future(single: Single[T]) -> Future[T]:
-    """Return a future of the element that the stream gives; it begins at once.
+    """Subscribe to a Single now, and return a future of its element.
 
         ---------7|
         to_future
         future.result() == 7
 
-    Demand: everything, which is one element. The future is completed by the thread that signals the end. Cancelling it
-    cancels the stream; it counts as pending until it is done, so that it can be cancelled all the time. An asyncio
-    future of it makes ``asyncio.wrap_future``.
+    Requests one element. The thread that emits the terminal signal completes the future. Cancelling the future cancels
+    the stream; the future stays pending until then, so it can always be cancelled. Use ``asyncio.wrap_future`` for an
+    asyncio future.
 
     Args:
-        single: what ``first``, ``to_list``, ``count``, ``reduce`` ... return.
+        single: the result of ``first``, ``to_list``, ``count``, ``reduce`` ...
 
     Raises:
-        TypeError: it is not a Single.
+        TypeError: ``single`` is not a Single.
 
     Rules: 2.4, 2.5, 2.6, 2.13.
 
@@ -41,16 +41,18 @@ def to_future(single: Single[T]) -> Future[T]:
         ['a', 'b']
     """
     if not isinstance(single, Single):
-        raise TypeError(f"single must be a Single, such as first() or to_list() returns, not {type(single).__name__}")
+        raise TypeError(
+            f"single must be a Single, such as the result of first() or to_list(), not {type(single).__name__}"
+        )
     subscriber: _Completing[T] = _Completing()
     single.subscribe(subscriber)
-    # Only now: a future that was cancelled inside subscribe() has no Subscription to cancel before it came.
+    # After subscribe(): a future cancelled during it would run on_done before there is a Subscription to cancel.
     subscriber.future.add_done_callback(subscriber.on_done)
     return subscriber.future
 
 
 class _Completing(Subscriber[T]):
-    """Completes a future with the element, when the end shows that it is the only one."""
+    """Completes a future with the element when the stream completes."""
 
     def __init__(self) -> None:
         self.future: Future[T] = Future()
@@ -75,23 +77,25 @@ class _Completing(Subscriber[T]):
         self._subscription = None  # 2.4
         try:
             self.future.set_exception(error)
-        except InvalidStateError:  # it was cancelled meanwhile
+        except InvalidStateError:  # it was cancelled
             hooks.on_error_dropped(error, "to_future(): the future was cancelled")
 
     def on_complete(self) -> None:
         self._subscription = None  # 2.4
         if self._element is MISSING:
-            self.on_error(SpecViolation("a Single must give one element, and gave none", party="Publisher"))
+            self.on_error(
+                SpecViolation("a Single completed without an element; it must emit exactly one", party="Publisher")
+            )
             return
         try:
             self.future.set_result(self._element)
-        except InvalidStateError:  # it was cancelled meanwhile
+        except InvalidStateError:  # it was cancelled
             hooks.on_next_dropped(1, "to_future(): the future was cancelled", cancelled=True)
 
     def on_done(self, future: Future[T]) -> None:
-        """Cancel the stream if the future was, from whichever thread that was."""
+        """Cancel the stream if the future was cancelled, on the thread that cancelled it."""
         subscription, self._subscription = self._subscription, None
         if future.cancelled():
-            future.set_running_or_notify_cancel()  # concurrent.futures.wait does not hear of a cancel otherwise
+            future.set_running_or_notify_cancel()  # otherwise concurrent.futures.wait does not notice the cancel
             if subscription is not None:
                 subscription.cancel()

@@ -1,4 +1,4 @@
-"""Queues of threads, processes and asyncio, as sources of a stream and as its end."""
+"""Queues of threads, processes and asyncio as sources and targets of streams."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ T_co = TypeVar("T_co", covariant=True)
 T_contra = TypeVar("T_contra", contravariant=True)
 
 _WAIT_SECONDS = 0.1
-"""So long a queue is waited for before the thread looks whether the stream was cancelled."""
+"""The interval at which a thread that waits for a queue checks for a cancel."""
 
-# What a queue raises that was shut down: from Python 3.13 on.
+# The errors of a queue that was shut down, from Python 3.13.
 _SHUT_DOWN: tuple[type[Exception], ...] = tuple(
     getattr(module, name)
     for module, name in ((threads, "ShutDown"), (asyncio, "QueueShutDown"))
@@ -41,14 +41,14 @@ _SHUT_DOWN: tuple[type[Exception], ...] = tuple(
 
 
 class Readable(Protocol[T_co]):
-    """``queue.Queue``, ``queue.SimpleQueue``, ``multiprocessing.Queue``, and what is like them."""
+    """A queue to read, such as ``queue.Queue`` or ``multiprocessing.Queue``."""
 
     def get(self, block: bool = ..., timeout: float | None = ...) -> T_co: ...
     def get_nowait(self) -> T_co: ...
 
 
 class Writable(Protocol[T_contra]):
-    """``queue.Queue``, ``queue.SimpleQueue``, ``multiprocessing.Queue``, and what is like them."""
+    """A queue to write, such as ``queue.Queue`` or ``multiprocessing.Queue``."""
 
     def put(self, item: T_contra, block: bool = ..., timeout: float | None = ...) -> None: ...
     def put_nowait(self, item: T_contra) -> None: ...
@@ -57,32 +57,31 @@ class Writable(Protocol[T_contra]):
 def from_queue(
     queue: Readable[T] | asyncio.Queue[T], *, end: object = MISSING, scheduler: Scheduler | None = None
 ) -> Stream[T]:
-    """Return a stream of what is taken out of a queue.
+    """Return a stream of the elements taken from a queue.
 
         put(1)  put(2)     put(end)
         from_queue(queue, end=end)
         ---1-------2----------|
 
-    Exact demand: an element is taken out when it is demanded, and not before. Several Subscribers share what is there.
-    The end is known when it is taken out, which takes demand too. A queue that was shut down (Python 3.13) ends the
-    stream when it is empty.
+    Demand is exact: an element is taken from the queue only when it is demanded. Several Subscribers compete for the
+    elements. Recognizing ``end`` also takes demand. A queue that was shut down (Python 3.13) completes the stream when
+    it is empty.
 
-    A queue of threads or processes is waited for by a thread of the scheduler, as long as there is demand; the
-    Subscriber is signalled there. A cancel is seen within a tenth of a second. A queue of asyncio is awaited by a task
-    on its loop, which a cancel cancels. An element that was just taken out when the cancel came is lost, and the hook
-    for dropped elements told.
+    For a queue of threads or processes, a thread of the scheduler waits while there is demand, and emits there; it
+    detects a cancel within 0.1 seconds. For an asyncio queue, a task on its loop waits; a cancel cancels the task. An
+    element taken just before a cancel is lost and reported to the dropped-elements hook.
 
     Args:
-        queue: of ``queue``, ``multiprocessing`` or asyncio.
-        end: what stands for the end in the queue, by identity or, where the type is the same, by ``==``; it may be
-            None, which is no element. Without one the stream does not complete.
-        scheduler: whose thread waits; the default pool when None. For a queue of asyncio ``schedulers.asyncio(loop)``,
-            or None for the loop that runs where this is called, else where somebody subscribes.
+        queue: a queue of ``queue``, ``multiprocessing`` or asyncio.
+        end: the object in the queue that completes the stream, compared by identity, or by ``==`` for the same type.
+            None is allowed. Without ``end`` the stream does not complete.
+        scheduler: the scheduler whose thread waits; None for the default pool. For an asyncio queue
+            ``schedulers.asyncio(loop)``, or None for the loop that is running at this call, else at ``subscribe``.
 
     Raises:
-        TypeError: it is not a queue that can be waited for with a timeout, or the scheduler does not fit.
+        TypeError: ``queue`` is not a queue with a timed wait, or the scheduler does not fit the queue.
 
-    Rules: 1.1, 1.4, 1.5, 3.5, 3.9; a None that is not the end fails the stream with ``NullSignal``.
+    Rules: 1.1, 1.4, 1.5, 3.5, 3.9. A None that is not ``end`` fails the stream with ``NullSignal``.
 
     Examples:
         >>> from queue import Queue
@@ -95,9 +94,9 @@ def from_queue(
     checked_scheduler(scheduler)
     if isinstance(queue, asyncio.Queue):
         if scheduler is not None and not isinstance(scheduler, LoopScheduler):
-            raise TypeError(f"scheduler must be that of the queue's loop, schedulers.asyncio(loop), not {scheduler!r}")
+            raise TypeError(f"scheduler must be schedulers.asyncio(loop), with the queue's loop, not {scheduler!r}")
         loop = asyncio._get_running_loop() if scheduler is None else scheduler.loop
-        return Stream(AsyncIterablePublisher(_Drained(queue, end), f"from_queue({short(queue)})", loop))
+        return Stream(AsyncIterablePublisher(_AsyncQueueElements(queue, end), f"from_queue({short(queue)})", loop))
     _checked_queue(queue, "get")
     return Stream(_QueuePublisher(queue, end, scheduler))
 
@@ -111,28 +110,28 @@ def to_queue(
 def to_queue(
     stream: Publisher[T], queue: Any, *, end: object = MISSING, timeout: float | None = None
 ) -> Awaitable[None] | None:
-    """Put every element of a stream into a queue and return at the end; with a queue of asyncio, await that.
+    """Put every element of a stream into a queue, and return on completion.
 
         ---1---2---|
         to_queue(stream, queue, end=end)
         put(1)  put(2)  put(end)
 
-    Demand: one element after the other, the next when the one before is in the queue. So a queue with a ``maxsize``
-    slows the stream, and one without grows. A queue of threads or processes is filled by the calling thread, which
-    waits where the queue is full; do not call it so on an asyncio loop.
+    With an asyncio queue, returns an awaitable. Requests one element at a time, the next when the previous one is in
+    the queue: a queue with a ``maxsize`` slows the stream, one without **grows**. A queue of threads or processes is
+    filled on the calling thread, which blocks while the queue is full; do not do that on an asyncio loop.
 
     Args:
         stream: any Publisher.
-        queue: of ``queue``, ``multiprocessing`` or asyncio.
-        end: what to put in when the stream has completed, and also when it has failed, so that nobody waits for ever.
-            It is not put in where there was no room in time, nor after an interrupt or a cancelled task.
-        timeout: the most seconds to wait for room, or for an element of another thread. Around an ``await`` put
-            ``asyncio.wait_for``.
+        queue: a queue of ``queue``, ``multiprocessing`` or asyncio.
+        end: the object to put after completion or failure, so that readers do not wait forever. It is not put after a
+            timeout of the queue, an interrupt or a cancelled task.
+        timeout: the maximum number of seconds to wait for capacity, or for an element of another thread. Use
+            ``asyncio.wait_for`` around an ``await``.
 
     Raises:
-        TypeError: the stream is no Publisher, or the queue no queue.
-        TimeoutError: there was no room, or no element, in time. The stream was cancelled.
-        BaseException: what the stream failed with.
+        TypeError: ``stream`` is not a Publisher, or ``queue`` is not a queue.
+        TimeoutError: the queue stayed full, or no element arrived, in that time. The stream was cancelled.
+        BaseException: the error of the stream.
 
     Examples:
         >>> import pyrs
@@ -146,7 +145,7 @@ def to_queue(
     source = publisher.source if isinstance(publisher, Stream) else publisher
     if isinstance(queue, asyncio.Queue):
         if timeout is not None:
-            raise TypeError("timeout goes with a queue of threads; put asyncio.wait_for around the await")
+            raise TypeError("to_queue: timeout requires a queue of threads; use asyncio.wait_for around the await")
         return _fill_awaiting(source, queue, end)
     _checked_queue(queue, "put")
     _fill(source, queue, end, None if timeout is None else checked_seconds(timeout, "timeout"))
@@ -154,7 +153,7 @@ def to_queue(
 
 
 def _checked_queue(queue: Any, method: str) -> None:
-    for name in (method, f"{method}_nowait"):  # multiprocessing.SimpleQueue cannot wait with a timeout, and lacks it
+    for name in (method, f"{method}_nowait"):  # multiprocessing.SimpleQueue has neither and no timed wait
         if not callable(getattr(queue, name, None)):
             raise TypeError(
                 f"queue must be a queue of threads, processes or asyncio: {type(queue).__name__} has no {name}()"
@@ -162,10 +161,10 @@ def _checked_queue(queue: Any, method: str) -> None:
 
 
 def _is(element: object, end: object) -> bool:
-    return element is end or (type(element) is type(end) and element == end)  # pickled: the same, but not identical
+    return element is end or (type(element) is type(end) and element == end)  # a pickled end is equal, not identical
 
 
-# From a queue of threads or processes.
+# From a queue of threads or processes
 
 
 class _QueuePublisher(Operator[Any]):
@@ -175,21 +174,21 @@ class _QueuePublisher(Operator[Any]):
         self.end = end
         self.scheduler = scheduler
 
-    def run(self, subscriber: Subscriber[Any]) -> _Taking:
-        return _Taking(subscriber, self)
+    def run(self, subscriber: Subscriber[Any]) -> _QueueRun:
+        return _QueueRun(subscriber, self)
 
 
-class _Taking(Coordinator[Any]):
-    """One Subscriber's part of a queue: a thread takes elements out, the lane signals them."""
+class _QueueRun(Coordinator[Any]):
+    """One Subscriber of a queue: a thread takes elements, the drain loop emits them."""
 
     def __init__(self, subscriber: Subscriber[Any], operator: _QueuePublisher) -> None:
         super().__init__(subscriber, operator)
         self._queue = operator.queue
-        self._end_mark = operator.end
-        self._taken = 0  # written by the thread that takes
-        self._begun = self._used_up = False
+        self._end_object = operator.end
+        self._taken = 0  # changed by the thread that takes
+        self._begun = self._exhausted = False
         self._arrived: deque[Any] = deque()
-        self._taker = _Taker(self, bound_executor(current(operator.scheduler), capture()))
+        self._take_loop = _TakeLoop(self, bound_executor(current(operator.scheduler), capture()))
 
     def _begin(self) -> None:
         self._begun = True
@@ -201,29 +200,29 @@ class _Taking(Coordinator[Any]):
     def _take(self) -> None:
         if self.wants_more():
             try:
-                self._taker.schedule()
+                self._take_loop.schedule()
             except RuntimeError as error:  # the scheduler is closed
                 self.post(self._fail, error)
 
     def wants_more(self) -> bool:
-        """Whether there is something to take an element out for."""
-        return self._live and self._begun and not self._used_up and self._taken < self._requested
+        """Return whether another element is to be taken from the queue."""
+        return self._live and self._begun and not self._exhausted and self._taken < self._requested
 
     def take_demanded(self) -> None:
-        """Take out what was demanded, waiting for it. On a thread of the scheduler, one at a time."""
+        """Take and await the demanded elements, on one scheduler thread at a time."""
         while self.wants_more():
             try:
                 element = self._queue.get(timeout=_WAIT_SECONDS)
             except threads.Empty:
                 continue
             except _SHUT_DOWN:
-                self._end_of_queue(self._end_well)
+                self._end_of_queue(self._end_normally)
                 return
             except BaseException as error:
                 self._end_of_queue(self._raised, error)
                 return
-            if _is(element, self._end_mark):
-                self._end_of_queue(self._end_well)
+            if _is(element, self._end_object):
+                self._end_of_queue(self._end_normally)
                 return
             self._taken += 1
             self._arrived.append(element)
@@ -232,7 +231,7 @@ class _Taking(Coordinator[Any]):
             self._drop_arrived()
 
     def _end_of_queue(self, handler: Callable[[Any], object], argument: object = None) -> None:
-        self._used_up = True
+        self._exhausted = True
         self.post(handler, argument)
 
     def _advance(self) -> None:
@@ -244,8 +243,8 @@ class _Taking(Coordinator[Any]):
             else:
                 self._emit(element)
 
-    def _end_well(self, _: object) -> None:
-        self._advance()  # what was taken out before
+    def _end_normally(self, _: object) -> None:
+        self._advance()  # emits the elements taken before the end
         self._complete()
 
     def _release(self) -> None:
@@ -256,18 +255,18 @@ class _Taking(Coordinator[Any]):
         while self._arrived:
             try:
                 self._arrived.popleft()
-            except IndexError:  # the other thread drops them too
+            except IndexError:  # the other thread drops elements as well
                 break
             lost += 1
-        hooks.on_next_dropped(lost, f"{self._operator.call}: taken out when the stream was cancelled", cancelled=True)
+        hooks.on_next_dropped(lost, f"{self._operator.call}: taken from the queue before the cancel", cancelled=True)
 
 
-class _Taker(DrainLoop):
-    """Has one thread at a time take elements out, and none while there is no demand."""
+class _TakeLoop(DrainLoop):
+    """Runs ``take_demanded`` on one thread at a time, and on none without demand."""
 
     __slots__ = ("_owner",)
 
-    def __init__(self, owner: _Taking, execute: Callable[[Callable[[], None]], None]) -> None:
+    def __init__(self, owner: _QueueRun, execute: Callable[[Callable[[], None]], None]) -> None:
         super().__init__(execute)
         self._owner = owner
 
@@ -278,11 +277,11 @@ class _Taker(DrainLoop):
         self._owner.take_demanded()
 
 
-# From a queue of asyncio.
+# From an asyncio queue
 
 
-class _Drained(AsyncIterable[T]):
-    """What is taken out of a queue of asyncio."""
+class _AsyncQueueElements(AsyncIterable[T]):
+    """The elements taken from an asyncio queue."""
 
     def __init__(self, queue: asyncio.Queue[T], end: object) -> None:
         self._queue = queue
@@ -299,7 +298,7 @@ class _Drained(AsyncIterable[T]):
             yield element
 
 
-# Into a queue.
+# Into a queue
 
 
 def _fill(source: Publisher[Any], queue: Writable[Any], end: object, timeout: float | None) -> None:
@@ -307,7 +306,7 @@ def _fill(source: Publisher[Any], queue: Writable[Any], end: object, timeout: fl
         try:
             queue.put(item, timeout=timeout)
         except threads.Full:
-            raise TimeoutError(f"there was no room in the queue within {timeout} seconds") from None
+            raise TimeoutError(f"the queue was full for {timeout} seconds") from None
 
     arriving = terminal.to_iterable(source, 1, timeout)
     close: Callable[[], None] = arriving.close  # type: ignore[attr-defined]  # both are generators
@@ -315,7 +314,7 @@ def _fill(source: Publisher[Any], queue: Writable[Any], end: object, timeout: fl
         while True:
             try:
                 element = next(arriving)
-            except Exception as error:  # the stream's, and not what put() raises: then nobody takes the end either
+            except Exception as error:  # of the stream; after an error of put() the end could not be put either
                 if end is not MISSING:
                     put(end)
                 if isinstance(error, StopIteration):

@@ -1,4 +1,4 @@
-"""RxPY's Observables. They push and know no demand: what comes of that is said here, on either side."""
+"""RxPY Observables, which have no demand, as streams and streams as Observables."""
 
 from __future__ import annotations
 
@@ -28,25 +28,27 @@ T = TypeVar("T")
 def from_observable(
     observable: reactivex.Observable[T], *, overflow: Overflow | str = "buffer", capacity: int = 256
 ) -> Stream[T]:
-    """Return a stream of what an Observable pushes.
+    """Return a stream of the elements that an Observable pushes.
 
         observable ---1---2---3--->
         from_observable(observable)
         ---1---2---3---|
 
-    An Observable cannot be slowed down: it is subscribed to when a Subscriber subscribes, and what it pushes beyond the
-    demand is held, dropped or an error, as ``overflow`` says; by default it is held without a bound. A cancel disposes.
+    Subscribes to the Observable on ``subscribe``. An Observable cannot be slowed: elements that exceed demand are
+    buffered, dropped or an error, as ``overflow`` selects; the default buffer is unbounded and **grows**. A cancel
+    disposes the subscription.
 
     Args:
-        observable: of ``reactivex``.
+        observable: a ``reactivex.Observable``.
         overflow: see ``pyrs.create``.
-        capacity: the most elements that are held beyond the demand, with ``error``, ``drop_oldest``, ``drop_latest``.
+        capacity: the maximum number of elements buffered beyond demand, with ``error``, ``drop_oldest`` and
+            ``drop_latest``.
 
     Raises:
-        TypeError: it is no Observable, or overflow or capacity are not what ``pyrs.create`` takes.
-        ValueError: overflow names no strategy, or capacity is less than 1.
+        TypeError: ``observable`` is not an Observable, or ``pyrs.create`` does not accept ``overflow`` or ``capacity``.
+        ValueError: ``overflow`` names no strategy, or ``capacity`` is less than 1.
 
-    Rules: 1.1, 1.3, 3.5; a None, which is an element to RxPY, fails the stream with ``NullSignal``.
+    Rules: 1.1, 1.3, 3.5. None, which RxPY allows as an element, fails the stream with ``NullSignal``.
 
     Examples:
         >>> from_observable(reactivex.of(1, 2, 3)).map(str).collect()
@@ -69,7 +71,7 @@ def from_observable(
         def subscribe(*_: object) -> None:
             connection.disposable = observable.subscribe(push, emitter.error, emitter.complete)
 
-        # Inside RxPY's trampoline subscribe() returns before anything is pushed, so that there is what can be disposed.
+        # Inside RxPY's trampoline, subscribe() returns before elements are pushed, so that its result can be disposed.
         trampoline = CurrentThreadScheduler.singleton()
         if trampoline.schedule_required():
             trampoline.schedule(subscribe)
@@ -82,26 +84,27 @@ def from_observable(
 def to_observable(
     stream: Publisher[T], *, scheduler: SchedulerBase | None = None, request: int | None = None
 ) -> reactivex.Observable[T]:
-    """Return an Observable of the elements of a stream, subscribed to anew for each observer.
+    """Return an Observable that subscribes to the stream for each observer.
 
         ---1---2---3---|
         to_observable(stream)
         ---1---2---3--->
 
-    An observer demands nothing, so everything is requested; with ``request`` so many elements at a time, and more when
-    ``on_next`` has returned for three quarters of them, so that an observer that does its work in ``on_next`` slows
-    a stream that other threads fill. Disposing cancels. What the observer raises cancels, too, and goes to the hook
-    for dropped errors.
+    An observer has no demand, so unbounded demand is requested. With ``request``, that many elements are requested, and
+    replenished at 75 % when ``on_next`` has returned: an observer that works in ``on_next`` then slows a stream that
+    other threads fill. Disposing cancels. If the observer raises, the stream is cancelled and the error is reported to
+    the dropped-errors hook.
 
     Args:
         stream: any Publisher.
-        scheduler: where to subscribe; None for the one that is given when somebody subscribes, else the current
-            thread's. It is not where the observer is called: that is wherever the stream signals.
-        request: how many elements are requested and not yet handed on, at most; None for everything there is.
+        scheduler: where to subscribe; None for the scheduler passed to ``Observable.subscribe``, else the current
+            thread's. The observer is called on the thread on which the stream emits.
+        request: the maximum number of elements requested and not yet processed; None for unbounded demand.
 
     Raises:
-        TypeError: the stream is no Publisher, the scheduler none of RxPY's, or request no integer.
-        ValueError: request is less than 1.
+        TypeError: ``stream`` is not a Publisher, ``scheduler`` is not an RxPY scheduler, or ``request`` is not an
+            integer.
+        ValueError: ``request`` is less than 1.
 
     Rules: 2.1, 2.4, 2.5, 2.6, 2.7, 2.8, 2.13.
 
@@ -112,12 +115,12 @@ def to_observable(
     """
     publisher = checked_publisher(stream, "stream")
     if scheduler is not None and not isinstance(scheduler, SchedulerBase):
-        raise TypeError(f"scheduler must be a scheduler of reactivex, not {type(scheduler).__name__}")
-    at_a_time = UNBOUNDED if request is None else checked_natural(request, "request", 1)
+        raise TypeError(f"scheduler must be a reactivex scheduler, not {type(scheduler).__name__}")
+    prefetch = UNBOUNDED if request is None else checked_natural(request, "request", 1)
 
     def subscribe(observer: ObserverBase[T], given: SchedulerBase | None = None) -> DisposableBase:
-        observing = _Observing(observer, at_a_time)
-        # Never before this has returned: what it returns is what take() disposes when it has had enough.
+        observing = _Observing(observer, prefetch)
+        # Subscribes after this function has returned, so that take() can dispose the result.
         where = scheduler or given or CurrentThreadScheduler.singleton()
         where.schedule(lambda *_: observing.subscribe_to(publisher))
         return Disposable(observing.dispose)
@@ -126,7 +129,7 @@ def to_observable(
 
 
 class _Observing(Subscriber[T]):
-    """Hands signals to an observer."""
+    """Forwards signals to an observer."""
 
     def __init__(self, observer: ObserverBase[T], request: int) -> None:
         self._observer = observer
@@ -162,7 +165,7 @@ class _Observing(Subscriber[T]):
             raise NullSignal("on_error(None)")
         self._end()
         try:
-            self._observer.on_error(error)  # type: ignore[arg-type]  # one that is no Exception has nowhere else to go
+            self._observer.on_error(error)  # type: ignore[arg-type]  # RxPY has no other channel for a BaseException
         except BaseException as raised:
             self._report(raised, "on_error")
 

@@ -1,7 +1,7 @@
-"""The publishers and subscribers of rsocket-py, with the demand of both sides.
+"""Publishers and subscribers of rsocket-py, with the demand of both sides.
 
-rsocket-py belongs to one asyncio loop and knows no threads. So whatever is handed to it here is called on that loop
-alone, whichever threads a stream signals on.
+rsocket-py runs on one asyncio loop and is not thread-safe: this module calls it on that loop only, whichever threads a
+stream emits on.
 """
 
 from __future__ import annotations
@@ -32,33 +32,33 @@ __all__ = ["Receiver", "from_rsocket", "to_rsocket"]
 
 T = TypeVar("T")
 
-_MOST = 0x7FFFFFFF
-"""The most that a frame can request; RSocket takes it for everything there is."""
+_MAX_DEMAND = 0x7FFFFFFF
+"""The largest demand of one frame; RSocket treats it as unbounded."""
 
 _TURN = 128
-"""So many elements are requested of a stream at a time, so that one that is always ready does not hold the loop."""
+"""The maximum number of elements requested of a stream at a time."""
 
 
 def from_rsocket(publisher: Any | Callable[[], Any], *, loop: asyncio.AbstractEventLoop | None = None) -> Stream[Any]:
-    """Return a stream of what a publisher of rsocket-py gives.
+    """Return a stream of the elements of an rsocket-py publisher.
 
         from_rsocket(lambda: client.request_stream(payload))
         request(2) -> REQUEST_STREAM n=2     ---a---b---
         request(1) -> REQUEST_N n=1          ---c|
 
-    Exact demand: the request goes out with the first demand (``initial_request_n``), and further demand as REQUEST_N.
-    Nothing is held. Signals come on the loop. A cancel becomes a CANCEL frame. A peer that sends more than was
+    Demand is exact: the first demand sends the request (``initial_request_n``), later demand is sent as REQUEST_N.
+    Buffers nothing. Signals are emitted on the loop. A cancel sends a CANCEL frame. A peer that sends more than was
     requested fails the stream with ``DemandExceeded``.
 
     Args:
-        publisher: a function that returns one, called for each Subscriber, on the loop: then each makes a request of
-            its own. Or a publisher; what ``request_stream`` and ``request_channel`` return can be subscribed to once.
-        loop: that of the connection; None for the one that runs where this is called, else where somebody subscribes.
+        publisher: a function that returns a publisher, called on the loop for each Subscriber, so that each sends its
+            own request. Or a publisher; those of ``request_stream`` and ``request_channel`` accept one Subscriber.
+        loop: the loop of the connection; None for the loop that is running at this call, else at ``subscribe``.
 
     Raises:
-        TypeError: it is neither, or the loop is no loop.
+        TypeError: ``publisher`` is neither, or ``loop`` is not an event loop.
 
-    Rules: 1.1, 1.4, 1.5, 2.8, 3.9; an element that is None fails the stream with ``NullSignal``.
+    Rules: 1.1, 1.4, 1.5, 2.8, 3.9. An element that is None fails the stream with ``NullSignal``.
     """
     if not callable(publisher):
         checked_publisher(publisher, "publisher")
@@ -69,47 +69,48 @@ def from_rsocket(publisher: Any | Callable[[], Any], *, loop: asyncio.AbstractEv
 
 
 def to_rsocket(stream: Publisher[Any]) -> Any:
-    """Return a publisher for rsocket-py that gives the elements of a stream, which have to be Payloads.
+    """Return an rsocket-py publisher of the elements of a stream.
 
-    For ``RequestHandler.request_stream`` and ``request_channel``, and as the publisher of ``client.request_channel``.
+    The elements must be Payloads. For ``RequestHandler.request_stream`` and ``request_channel``, and as the publisher
+    of ``client.request_channel``.
 
-    Demand: what the peer requested, asked of the stream in steps of 128 elements at most, so that a stream that is
-    always ready does not keep the loop from others. Nothing is held but what other threads signal until the loop comes
-    to it, which is bounded by that. Frames that wait for the network are held by rsocket-py, without a bound where the
-    peer requests without one. A CANCEL frame and a lost connection cancel the stream.
+    Forwards the peer's demand in steps of at most 128 elements, so that an always-ready stream does not block the loop.
+    Buffers only the elements that other threads emit before the loop runs, at most one step. rsocket-py buffers frames
+    that wait for the network; if the peer requests unbounded demand, that buffer **grows**. A CANCEL frame or a lost
+    connection cancels the stream.
 
     Args:
-        stream: any Publisher. It may signal on any thread.
+        stream: any Publisher. It may emit on any thread.
 
     Raises:
-        TypeError: it is no Publisher.
+        TypeError: ``stream`` is not a Publisher.
     """
     return _Outgoing(checked_publisher(stream, "stream"))
 
 
 class Receiver(reactivestreams.subscriber.Subscriber, reactivestreams.publisher.Publisher):  # type: ignore[misc]
-    """A subscriber of rsocket-py's whose elements are a stream: what the requester of a channel sends.
+    """An rsocket-py subscriber with a stream of the payloads that it receives.
 
-    Return it from ``RequestHandler.request_channel``, beside the publisher of the answers:
+    Return it from ``RequestHandler.request_channel``, after the publisher of the responses:
 
         async def request_channel(self, payload):
             receiver = Receiver()
             return to_rsocket(receiver.stream.map(answer)), receiver
 
     Attributes:
-        stream: for one Subscriber. Nothing is requested of the peer before that demands something.
+        stream: the stream, for one Subscriber. The peer receives no request before this stream has demand.
     """
 
     def __init__(self) -> None:
         self.stream: Stream[Any] = from_rsocket(self)
         self._subscription: Any = None
         self._subscriber: Any = None
-        self._end: Callable[[Any], object] | None = None  # how it ended before there was a Subscriber
+        self._end: Callable[[Any], object] | None = None  # a terminal signal received before there is a Subscriber
 
     def subscribe(self, subscriber: Any) -> None:
-        """Called by the stream, on the loop."""
+        """Connect the stream's Subscriber. The stream calls this on the loop."""
         if self._subscriber is not None:
-            raise RuntimeError("what a Receiver receives can be subscribed to once")
+            raise RuntimeError("the stream of a Receiver accepts one Subscriber; use publish() to share it")
         self._subscriber = subscriber
         if self._subscription is not None:
             subscriber.on_subscribe(self._subscription)
@@ -117,24 +118,24 @@ class Receiver(reactivestreams.subscriber.Subscriber, reactivestreams.publisher.
             self._end(subscriber)
 
     def on_subscribe(self, subscription: Any) -> None:
-        """Called by rsocket-py."""
+        """Receive the Subscription from rsocket-py."""
         self._subscription = subscription
         if self._subscriber is not None:
             self._subscriber.on_subscribe(subscription)
 
     def on_next(self, value: Any, is_complete: bool = False) -> None:
-        """Called by rsocket-py, which has requests from the stream's Subscriber alone."""
+        """Receive a payload from rsocket-py, requested by the stream's Subscriber."""
         if self._subscriber is None:
-            hooks.on_next_dropped(1, "Receiver: nothing was requested of this peer")
+            hooks.on_next_dropped(1, "Receiver: the peer sent an element without a request")
         else:
             self._subscriber.on_next(value, is_complete)
 
     def on_error(self, exception: Exception) -> None:
-        """Called by rsocket-py."""
+        """Receive the error from rsocket-py."""
         self._end_with(lambda subscriber: subscriber.on_error(exception))
 
     def on_complete(self) -> None:
-        """Called by rsocket-py."""
+        """Receive the completion from rsocket-py."""
         self._end_with(lambda subscriber: subscriber.on_complete())
 
     def _end_with(self, end: Callable[[Any], object]) -> None:
@@ -144,7 +145,7 @@ class Receiver(reactivestreams.subscriber.Subscriber, reactivestreams.publisher.
             end(self._subscriber)
 
 
-# What comes in.
+# From rsocket-py
 
 
 class _Incoming(Operator[Any]):
@@ -159,38 +160,38 @@ class _Incoming(Operator[Any]):
 
 
 class _Request(Coordinator[Any]):
-    """One Subscriber's request: for rsocket-py, which calls it on its loop, a subscriber."""
+    """One Subscriber's request, and the subscriber that rsocket-py calls on its loop."""
 
     def __init__(self, subscriber: Subscriber[Any], operator: _Incoming) -> None:
         super().__init__(subscriber, operator)
-        self._made = operator
+        self._incoming = operator
         self._loop: asyncio.AbstractEventLoop | None = None
-        # The rest belongs to the loop.
+        # The attributes below are used on the loop only.
         self._connected = False
         self._subscription: Any = None
-        self._asked = 0
+        self._sent_demand = 0
         self._received = 0
         self._over = False
 
     def _begin(self) -> None:
-        loop = self._made.loop or asyncio._get_running_loop()
+        loop = self._incoming.loop or asyncio._get_running_loop()
         if loop is None:
-            raise RuntimeError("no asyncio loop runs here: give from_rsocket(..., loop=) that of the connection")
+            raise RuntimeError("no asyncio loop is running here: pass the connection's loop, from_rsocket(..., loop=)")
         self._loop = loop_for(loop)
-        self._on_loop(self._look)
+        self._on_loop(self._update)
 
     def _requested_more(self, n: int) -> None:
-        if self._loop is not None:  # before that, it is looked at when it begins
+        if self._loop is not None:  # otherwise _begin reads the demand
             try:
-                self._on_loop(self._look)
-            except RuntimeError as error:  # the loop was closed
+                self._on_loop(self._update)
+            except RuntimeError as error:  # the loop is closed
                 self.post(self._fail, error)
 
     def _release(self) -> None:
         if self._loop is not None:
             try:
                 self._on_loop(self._stop)
-            except RuntimeError:  # the loop was closed, and the connection with it
+            except RuntimeError:  # the loop and its connection are closed
                 pass
 
     def _on_loop(self, function: Callable[[], None]) -> None:
@@ -200,7 +201,7 @@ class _Request(Coordinator[Any]):
         else:
             call_on(self._loop, None, function)
 
-    def _took(self, element: Any) -> None:
+    def _deliver_payload(self, element: Any) -> None:
         try:
             element = checked_element(element, "the publisher")
         except TypeError as error:
@@ -208,19 +209,19 @@ class _Request(Coordinator[Any]):
         else:
             self._emit(element)
 
-    def _end_well(self, _: object) -> None:
+    def _end_normally(self, _: object) -> None:
         self._complete()
 
-    # On the loop.
+    # The methods below run on the loop.
 
-    def _look(self) -> None:
+    def _update(self) -> None:
         if not self._live or self._over:
             return
         if self._connected:
-            self._ask()
+            self._forward_demand()
             return
-        publisher = self._made.publisher
-        # A request carries the first demand with it, so there is none without.
+        publisher = self._incoming.publisher
+        # A request frame carries the first demand, so it is sent only when there is demand.
         if self._requested or not (callable(publisher) or hasattr(publisher, "initial_request_n")):
             try:
                 self._connect(publisher() if callable(publisher) else publisher)
@@ -232,21 +233,21 @@ class _Request(Coordinator[Any]):
         checked_publisher(publisher, "the result of publisher")
         begin = getattr(publisher, "initial_request_n", None)
         if begin is not None:
-            if self._made.used and publisher is self._made.publisher:
-                raise RuntimeError("a request can be subscribed to once: give from_rsocket a function that makes one")
-            self._made.used = True
-            self._asked = min(self._requested, _MOST)
-            begin(self._asked)
+            if self._incoming.used and publisher is self._incoming.publisher:
+                raise RuntimeError("a request accepts one Subscriber: pass from_rsocket a function that returns one")
+            self._incoming.used = True
+            self._sent_demand = min(self._requested, _MAX_DEMAND)
+            begin(self._sent_demand)
         publisher.subscribe(self)
-        self._connected = True  # only now: a REQUEST_N must not go out before the request does
-        self._ask()
+        self._connected = True  # after subscribe: the request frame precedes REQUEST_N
+        self._forward_demand()
 
-    def _ask(self) -> None:
-        outstanding = self._asked - self._received
-        more = min(self._requested - self._asked, _MOST - outstanding)
-        # Of everything there is, a new part is requested when half was received.
-        if more > 0 and outstanding <= _MOST >> 1 and self._subscription is not None:
-            self._asked += more
+    def _forward_demand(self) -> None:
+        outstanding = self._sent_demand - self._received
+        more = min(self._requested - self._sent_demand, _MAX_DEMAND - outstanding)
+        # Unbounded demand exceeds one frame's maximum: more is requested when half of that has been received.
+        if more > 0 and outstanding <= _MAX_DEMAND >> 1 and self._subscription is not None:
+            self._sent_demand += more
             self._subscription.request(more)
 
     def _stop(self) -> None:
@@ -264,39 +265,40 @@ class _Request(Coordinator[Any]):
             return
         self._subscription = subscription
         if self._connected:
-            self._ask()
+            self._forward_demand()
 
     def on_next(self, value: Any, is_complete: bool = False) -> None:
         if self._over or not self._live:
             return  # 2.8
         self._received += 1
-        if self._received > self._asked:
+        if self._received > self._sent_demand:
             self._stop()
-            self.post(self._fail, DemandExceeded(f"{self._operator.call}: {self._asked} elements were requested"))
+            message = f"{self._operator.call}: the peer sent more than the {self._sent_demand} requested elements"
+            self.post(self._fail, DemandExceeded(message))
             return
-        self.post(self._took, value)
+        self.post(self._deliver_payload, value)
         if is_complete:
             self.on_complete()
         elif not self._over:
-            self._ask()
+            self._forward_demand()
 
     def on_error(self, exception: BaseException) -> None:
         if not self._over:
             self._over = True
             self.post(self._fail, exception)
         else:
-            hooks.on_error_dropped(exception, f"{self._operator.call}: the stream was over")
+            hooks.on_error_dropped(exception, f"{self._operator.call}: the stream has terminated")
 
     def on_complete(self) -> None:
         if not self._over:
             self._over = True
-            self.post(self._end_well)
+            self.post(self._end_normally)
 
 
 reactivestreams.subscriber.Subscriber.register(_Request)
 
 
-# What goes out.
+# To rsocket-py
 
 
 class _Outgoing(reactivestreams.publisher.Publisher):  # type: ignore[misc]
@@ -305,7 +307,7 @@ class _Outgoing(reactivestreams.publisher.Publisher):  # type: ignore[misc]
 
     def subscribe(self, subscriber: Any) -> None:
         sending = _Sending(subscriber, asyncio.get_running_loop())
-        subscriber.on_subscribe(sending)  # at once: rsocket-py requests as soon as this returns
+        subscriber.on_subscribe(sending)  # first: rsocket-py requests as soon as this method returns
         try:
             self._stream.subscribe(sending)
         except Exception as error:
@@ -317,7 +319,7 @@ class _Outgoing(reactivestreams.publisher.Publisher):  # type: ignore[misc]
 
 
 class _Sending(Subscriber[Any], Subscription):
-    """Hands what a stream signals, on any thread, to a subscriber of rsocket-py, on its loop.
+    """Forwards the signals of a stream to an rsocket-py subscriber, on its loop.
 
     Rules: 2.1, 2.2, 2.4, 2.5, 2.6, 2.7, 2.8, 2.13.
     """
@@ -327,23 +329,23 @@ class _Sending(Subscriber[Any], Subscription):
         self._loop = loop
         self._upstream: Subscription | None = None
         self._signals: deque[tuple[str, Any]] = deque()
-        self._coming = False  # whether the loop will come to look at the signals
+        self._scheduled = False  # whether the loop will deliver the queued signals
         self._over = False
-        # What is signalled before that waits for the loop's next turn: the frame that opens a channel goes out first.
+        # Signals before that wait for the loop's next iteration, so that the frame that opens a channel is sent first.
         self.subscribed = False
-        # The rest belongs to the loop.
-        self._wanted = 0  # by the peer, and not yet requested
+        # The attributes below are used on the loop only.
+        self._wanted = 0  # the peer's demand that is not yet requested from the stream
         self._outstanding = 0
         self._pumping = False
 
-    # What rsocket-py calls, on the loop.
+    # The Subscription, which rsocket-py calls on the loop
 
     def request(self, n: int, /) -> None:
         if n <= 0:
             self.cancel()
             self._end_with(non_positive(n))  # 3.9
             return
-        self._wanted += n if n < _MOST else UNBOUNDED
+        self._wanted += n if n < _MAX_DEMAND else UNBOUNDED
         self._pump_soon()
 
     def cancel(self) -> None:
@@ -356,7 +358,7 @@ class _Sending(Subscriber[Any], Subscription):
             except Exception as error:
                 hooks.on_error_dropped(error, f"raised by cancel() of {type(upstream).__name__}")
 
-    # What the stream calls, on any thread.
+    # The Subscriber, which the stream calls on any thread
 
     def on_subscribe(self, subscription: Subscription, /) -> None:
         if subscription is None:
@@ -365,7 +367,7 @@ class _Sending(Subscriber[Any], Subscription):
             subscription.cancel()  # 2.5
             return
         self._upstream = subscription
-        if self._over:  # the peer cancelled before, or just now
+        if self._over:  # the peer has cancelled
             self.cancel()
         elif is_here(self._loop):
             self._pump_soon()
@@ -392,20 +394,20 @@ class _Sending(Subscriber[Any], Subscription):
             self._deliver(name, argument)
             return
         self._signals.append((name, argument))
-        if not self._coming:
-            self._coming = True
+        if not self._scheduled:
+            self._scheduled = True
             self._call(self._deliver_all)
 
     def _call(self, function: Callable[[], None]) -> None:
         try:
             self._loop.call_soon_threadsafe(function)
-        except RuntimeError:  # the loop was closed: nobody will ever take a signal
+        except RuntimeError:  # the loop is closed, so no signal will be consumed
             self.cancel()
 
-    # On the loop.
+    # The methods below run on the loop.
 
     def _pump_soon(self) -> None:
-        """Request more in the loop's next turn: never from inside a signal (3.3), and others have theirs."""
+        """Request more in the loop's next iteration: never inside a signal (§3.3)."""
         if not self._pumping and self._wanted and not self._over:
             self._pumping = True
             self._loop.call_soon(self._pump)
@@ -420,11 +422,12 @@ class _Sending(Subscriber[Any], Subscription):
             upstream.request(step)
 
     def _deliver_all(self) -> None:
-        self._coming = False  # before the look: what comes later has the loop come again
+        self._scheduled = False  # before the loop: a later signal schedules another delivery
         while self._signals and not self._over:
             name, argument = self._signals[0]
             self._deliver(name, argument)
-            if self._signals:  # a cancel clears them; until here the place in the line keeps others from overtaking
+            # Removed after delivery: a non-empty queue keeps a later signal from overtaking. A cancel clears the queue.
+            if self._signals:
                 self._signals.popleft()
 
     def _deliver(self, name: str, argument: Any) -> None:
@@ -447,7 +450,7 @@ class _Sending(Subscriber[Any], Subscription):
         self._outstanding -= 1
         if not isinstance(element, Payload):
             self.cancel()
-            self._end_with(TypeError(f"an element for rsocket must be a Payload, not {type(element).__name__}"))
+            self._end_with(TypeError(f"to_rsocket: an element must be a Payload, not {type(element).__name__}"))
             return
         self._subscriber.on_next(element)
         if self._outstanding <= _TURN >> 2:

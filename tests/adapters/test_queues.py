@@ -146,7 +146,7 @@ class TestFromQueue:
     def test_a_none_that_is_not_the_end(self) -> None:
         elements: queue.Queue[Any] = queue.Queue()
         elements.put(None)
-        with pytest.raises(pyrs.NullSignal, match="the queue gave None"):
+        with pytest.raises(pyrs.NullSignal, match="the queue returned None"):
             from_queue(elements).collect(timeout=DEADLINE)
 
     def test_what_the_queue_raises_is_the_error(self) -> None:
@@ -315,7 +315,7 @@ class TestToQueue:
         elements: queue.Queue[int] = queue.Queue(1)
         cancelled = threading.Event()
         stream = pyrs.just(1, 2, 3).concat(pyrs.never()).do_on_cancel(cancelled.set)
-        with pytest.raises(TimeoutError, match="no room in the queue"):
+        with pytest.raises(TimeoutError, match="the queue was full"):
             to_queue(stream, elements, end=None, timeout=0.05)
         assert cancelled.is_set()
         assert (elements.get_nowait(), elements.empty()) == (1, True)

@@ -215,7 +215,7 @@ class TestToObservable:
     def test_bad_arguments(self) -> None:
         with pytest.raises(TypeError, match="stream must be a Publisher"):
             to_observable([1])  # type: ignore[arg-type]
-        with pytest.raises(TypeError, match="scheduler must be a scheduler of reactivex"):
+        with pytest.raises(TypeError, match="scheduler must be a reactivex scheduler"):
             to_observable(pyrs.range(1), scheduler=pyrs.schedulers.inline())  # type: ignore[arg-type]
         with pytest.raises(ValueError, match="request must be at least 1"):
             to_observable(pyrs.range(1), request=0)

@@ -185,7 +185,7 @@ class TestRequestStream:
             async with connected(Handler(lambda request: pyrs.range(3).map(payload))) as client:
                 stream = from_rsocket(client.request_stream(payload(0))).map(number)
                 assert await stream.to_list() == [0, 1, 2]
-                with pytest.raises(RuntimeError, match="subscribed to once"):
+                with pytest.raises(RuntimeError, match="accepts one Subscriber"):
                     await stream.to_list()
 
         run(main)

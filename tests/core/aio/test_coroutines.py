@@ -167,7 +167,7 @@ class TestMap:
         async def nothing(n: int) -> None:
             pass
 
-        with pytest.raises(pyrs.NullSignal, match="the coroutine gave None"):
+        with pytest.raises(pyrs.NullSignal, match="the coroutine returned None"):
             pyrs.just(1).map(nothing).collect(timeout=DEADLINE)
 
     def test_a_cancel_cancels_the_tasks_and_upstream(self) -> None:
