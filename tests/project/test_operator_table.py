@@ -15,9 +15,11 @@ from pyrs import schedulers
 from pyrs.testing import TestSubscriber
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "operators" / "index.md").read_text(encoding="utf-8")
-OPERATORS, ENDINGS, SOURCES = (
+OPERATORS, TERMINALS, SOURCES = (
     [re.split(r" *\| *", row.strip("| ")) for row in re.findall(r"^(\| `.*)$", table, re.MULTILINE)]
-    for table in re.split(r"^\| (?:ending|source) \|.*", PAGE[PAGE.index("| operator |") :], flags=re.MULTILINE)
+    for table in re.split(
+        r"^\| (?:terminal operation|source) \|.*", PAGE[PAGE.index("| operator |") :], flags=re.MULTILINE
+    )
 )
 ALL = pyrs.UNBOUNDED
 
@@ -34,8 +36,8 @@ def names(rows: list[list[str]]) -> set[str]:
 
 def test_every_method_of_stream_is_listed() -> None:
     methods = {name for name, value in inspect.getmembers(pyrs.Stream, inspect.isfunction) if not name.startswith("_")}
-    assert names(OPERATORS) | names(ENDINGS) - {"block"} == methods
-    assert names(OPERATORS) & names(ENDINGS) == set()
+    assert names(OPERATORS) | names(TERMINALS) - {"block"} == methods
+    assert names(OPERATORS) & names(TERMINALS) == set()
 
 
 def test_every_source_is_listed() -> None:
@@ -49,7 +51,7 @@ def test_every_source_is_listed() -> None:
 
 
 def test_every_row_has_five_cells() -> None:
-    assert all(len(row) == 5 for row in OPERATORS + ENDINGS + SOURCES)
+    assert all(len(row) == 5 for row in OPERATORS + TERMINALS + SOURCES)
 
 
 class DemandRecorder(pyrs.Publisher[Any]):
