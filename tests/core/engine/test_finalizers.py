@@ -21,7 +21,7 @@ from pyrs import schedulers, sinks
 from pyrs.schedulers import VirtualTime
 from pyrs.testing import TestPublisher, TestSubscriber
 from tests.core.contract.test_every_operator import CATALOGUE, DEADLINE, every
-from tests.core.operators.test_splitting import Element, Watching, is_free
+from tests.core.operators.test_splitting import Element, LockCheckingScheduler, is_free
 
 PACKAGES = ("pyrs._core", "pyrs.operators", "pyrs.publishers", "pyrs.sinks", "pyrs.aio")
 MAKERS = {"Lock": threading.Lock, "RLock": threading.RLock}
@@ -201,7 +201,7 @@ def test_drop_oldest_releases_elements_with_no_lock_held(dropped: Any) -> None:
 
 
 def test_ref_count_calls_its_scheduler_with_no_lock_held() -> None:
-    scheduler = Watching()
+    scheduler = LockCheckingScheduler()
     source: TestPublisher[int] = TestPublisher()
     shared: Any = source.stream().publish().ref_count(1, seconds=1.0, scheduler=scheduler)
     scheduler.lock = shared.source._lock
@@ -226,7 +226,7 @@ def test_ref_count_accepts_a_subscriber_while_its_timer_is_being_armed() -> None
     source: TestPublisher[int] = TestPublisher()
     remaining = 2
 
-    class ReentrantScheduler(Watching):
+    class ReentrantScheduler(LockCheckingScheduler):
         def schedule(self, task: Callable[[], object], delay: float = 0.0) -> Any:
             nonlocal remaining
             handle = super().schedule(task, delay)

@@ -1,4 +1,4 @@
-"""do_on_*, finally_do, checkpoint, log, progress: what they see, when, and that they change nothing."""
+"""do_on_*, finally_do, checkpoint, log and progress: which signals they observe, and that they change none."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ def wrap(request: pytest.FixtureRequest, hidden: Wrap, elsewhere: Wrap) -> Wrap:
     return ways[request.param]
 
 
-def watched(stream: pyrs.Stream[Any], story: list[Any]) -> pyrs.Stream[Any]:
-    """Return the stream with every operator that looks on behind it."""
+def observe(stream: pyrs.Stream[Any], events: list[Any]) -> pyrs.Stream[Any]:
+    """Return the stream with every observing operator applied."""
     return (
-        stream.do_on_subscribe(lambda: story.append("subscribe"))
-        .do_on_request(lambda n: story.append(f"request {n}"))
-        .do_on_next(story.append)
-        .do_on_complete(lambda: story.append("complete"))
-        .do_on_error(lambda error: story.append(error))
-        .do_on_terminate(lambda: story.append("terminate"))
-        .do_on_cancel(lambda: story.append("cancel"))
-        .finally_do(lambda: story.append("finally"))
+        stream.do_on_subscribe(lambda: events.append("subscribe"))
+        .do_on_request(lambda n: events.append(f"request {n}"))
+        .do_on_next(events.append)
+        .do_on_complete(lambda: events.append("complete"))
+        .do_on_error(lambda error: events.append(error))
+        .do_on_terminate(lambda: events.append("terminate"))
+        .do_on_cancel(lambda: events.append("cancel"))
+        .finally_do(lambda: events.append("finally"))
     )
 
 
@@ -51,56 +51,56 @@ def notes_of(error: BaseException) -> list[str]:
     return list(getattr(error, "__notes__", ()))
 
 
-class TestDo:
-    def test_a_stream_that_completes(self, wrap: Wrap) -> None:
-        story: list[Any] = []
+class TestDoOperators:
+    def test_events_of_a_completed_stream(self, wrap: Wrap) -> None:
+        events: list[Any] = []
         subscriber: TestSubscriber[int] = TestSubscriber()
-        over = threading.Event()
-        watched(wrap(pyrs.from_iterable(n for n in (1, 2))).finally_do(over.set), story).subscribe(subscriber)
+        finished = threading.Event()
+        observe(wrap(pyrs.from_iterable(n for n in (1, 2))).finally_do(finished.set), events).subscribe(subscriber)
         subscriber.await_subscription()
         subscriber.request(2)
         subscriber.await_count(2)
         subscriber.request(1)
         assert subscriber.await_complete() == [1, 2]
-        assert over.wait(30)
-        assert story == ["subscribe", "request 2", 1, 2, "request 1", "complete", "terminate", "finally"]
+        assert finished.wait(30)
+        assert events == ["subscribe", "request 2", 1, 2, "request 1", "complete", "terminate", "finally"]
 
-    def test_a_stream_that_fails(self) -> None:
-        story: list[Any] = []
+    def test_events_of_a_failed_stream(self) -> None:
+        events: list[Any] = []
         failure = OSError("down")
-        assert error_of(watched(pyrs.just(1).concat(pyrs.error(failure)), story)) is failure
-        assert story == ["subscribe", f"request {pyrs.UNBOUNDED}", 1, failure, "terminate", "finally"]
+        assert error_of(observe(pyrs.just(1).concat(pyrs.error(failure)), events)) is failure
+        assert events == ["subscribe", f"request {pyrs.UNBOUNDED}", 1, failure, "terminate", "finally"]
 
-    def test_a_stream_that_is_cancelled(self) -> None:
-        story: list[Any] = []
+    def test_events_of_a_cancelled_stream(self) -> None:
+        events: list[Any] = []
         subscriber: TestSubscriber[int] = TestSubscriber(1)
-        watched(pyrs.range(9), story).subscribe(subscriber)
+        observe(pyrs.range(9), events).subscribe(subscriber)
         subscriber.cancel()
         subscriber.cancel()
-        assert story == ["subscribe", "request 1", 0, "cancel", "finally"]
+        assert events == ["subscribe", "request 1", 0, "cancel", "finally"]
 
-    def test_an_operator_behind_that_ends_the_stream_is_a_cancel(self) -> None:
-        story: list[Any] = []
-        assert watched(pyrs.range(9), story).take(1).map(str).collect() == ["0"]
-        assert story == ["subscribe", "request 1", 0, "cancel", "finally"]
+    def test_downstream_take_is_observed_as_a_cancel(self) -> None:
+        events: list[Any] = []
+        assert observe(pyrs.range(9), events).take(1).map(str).collect() == ["0"]
+        assert events == ["subscribe", "request 1", 0, "cancel", "finally"]
 
-    def test_a_cancel_reaches_upstream_between_do_on_cancel_and_finally_do(self) -> None:
-        story: list[str] = []
+    def test_cancel_runs_do_on_cancel_then_upstream_then_finally_do(self) -> None:
+        events: list[str] = []
         source: TestPublisher[int] = TestPublisher()
         subscriber: TestSubscriber[int] = TestSubscriber(1)
         (
             source.stream()
-            .do_on_cancel(lambda: story.append(f"cancel {source.cancel_count}"))
-            .finally_do(lambda: story.append(f"finally {source.cancel_count}"))
+            .do_on_cancel(lambda: events.append(f"cancel {source.cancel_count}"))
+            .finally_do(lambda: events.append(f"finally {source.cancel_count}"))
             .subscribe(subscriber)
         )
         subscriber.cancel()
-        assert story == ["cancel 0", "finally 1"]
+        assert events == ["cancel 0", "finally 1"]
 
-    def test_a_cancel_after_upstream_has_ended(self) -> None:
-        """The end is held back by an operator in between: those behind it have not seen it."""
+    def test_cancel_after_upstream_completed(self) -> None:
+        """An operator in between delays on_complete, so downstream observers see a cancel instead."""
         before: list[str] = []
-        behind: list[str] = []
+        downstream: list[str] = []
         source: TestPublisher[int] = TestPublisher()
         subscriber: TestSubscriber[Any] = TestSubscriber()
         (
@@ -108,19 +108,19 @@ class TestDo:
             .do_on_cancel(lambda: before.append("cancel"))
             .finally_do(lambda: before.append("finally"))
             .default_if_empty(0)
-            .do_on_cancel(lambda: behind.append("cancel"))
-            .finally_do(lambda: behind.append("finally"))
+            .do_on_cancel(lambda: downstream.append("cancel"))
+            .finally_do(lambda: downstream.append("finally"))
             .subscribe(subscriber)
         )
         source.complete()
         subscriber.assert_live()
         subscriber.cancel()
-        assert (before, behind) == (["finally"], ["cancel", "finally"])
+        assert (before, downstream) == (["finally"], ["cancel", "finally"])
 
-    def test_neither_demand_nor_elements_change(self) -> None:
+    def test_demand_and_elements_are_unchanged(self) -> None:
         source: TestPublisher[int] = TestPublisher()
         subscriber: TestSubscriber[int] = TestSubscriber(2)
-        watched(source.stream(), []).log().checkpoint().progress(file=io.StringIO()).metrics(
+        observe(source.stream(), []).log().checkpoint().progress(file=io.StringIO()).metrics(
             pyrs.Metrics("numbers")
         ).subscribe(subscriber)
         subscriber.request(3)
@@ -128,66 +128,68 @@ class TestDo:
         source.emit(1, 2, 3)
         assert subscriber.await_complete() == [1, 2, 3]
 
-    def test_illegal_requests_pass(self) -> None:
-        story: list[Any] = []
+    def test_illegal_request_is_observed_and_forwarded(self) -> None:
+        events: list[Any] = []
         subscriber: TestSubscriber[int] = TestSubscriber()
-        watched(pyrs.range(3), story).subscribe(subscriber)
+        observe(pyrs.range(3), events).subscribe(subscriber)
         subscriber.request(0)
         error = subscriber.assert_error(pyrs.NonPositiveRequest)
-        assert story == ["subscribe", "request 0", error, "terminate", "finally"]
+        assert events == ["subscribe", "request 0", error, "terminate", "finally"]
 
-    def test_do_on_next_stays_in_the_iterator_chain(self) -> None:
-        story: list[int] = []
-        assert list(pyrs.range(3).do_on_next(story.append).map(str).to_iterable()) == ["0", "1", "2"]
-        assert story == [0, 1, 2]
+    def test_do_on_next_stays_in_the_fused_chain(self) -> None:
+        events: list[int] = []
+        assert list(pyrs.range(3).do_on_next(events.append).map(str).to_iterable()) == ["0", "1", "2"]
+        assert events == [0, 1, 2]
 
     @given(size=st.integers(0, 5), requests=st.lists(st.integers(1, 4), max_size=8), cancel=st.booleans())
-    def test_finally_is_told_once_whatever_comes(self, size: int, requests: list[int], cancel: bool) -> None:
-        story: list[Any] = []
+    def test_finally_do_runs_once_under_any_requests_and_cancel(
+        self, size: int, requests: list[int], cancel: bool
+    ) -> None:
+        events: list[Any] = []
         subscriber: TestSubscriber[int] = TestSubscriber()
-        watched(pyrs.range(size), story).subscribe(subscriber)
+        observe(pyrs.range(size), events).subscribe(subscriber)
         for n in requests:
             subscriber.request(n)
         ended = subscriber.completed
         assert ended == (sum(requests) >= size)
         if cancel:
             subscriber.cancel()
-        assert story.count("finally") == (ended or cancel)
-        assert story.count("cancel") == (cancel and not ended)
-        assert story.count("complete") == story.count("terminate") == ended
-        assert [each for each in story if isinstance(each, int)] == subscriber.elements
+        assert events.count("finally") == (ended or cancel)
+        assert events.count("cancel") == (cancel and not ended)
+        assert events.count("complete") == events.count("terminate") == ended
+        assert [each for each in events if isinstance(each, int)] == subscriber.elements
 
 
 class TestActionsThatRaise:
     def raising(self, *_: object) -> None:
         raise KeyError("mine")
 
-    def test_on_next(self, wrap: Wrap) -> None:
+    def test_exception_of_do_on_next_signals_on_error(self, wrap: Wrap) -> None:
         error = error_of(wrap(pyrs.range(3)).do_on_next(self.raising))
         assert isinstance(error, KeyError)
         assert any("in do_on_next(" in note and __file__ in note for note in notes_of(error))
 
-    def test_on_complete_and_on_terminate(self, wrap: Wrap) -> None:
+    def test_exception_of_do_on_complete_or_do_on_terminate_signals_on_error(self, wrap: Wrap) -> None:
         assert isinstance(error_of(wrap(pyrs.range(3)).do_on_complete(self.raising)), KeyError)
         assert isinstance(error_of(wrap(pyrs.range(3)).do_on_terminate(self.raising)), KeyError)
 
-    def test_on_subscribe_fails_the_stream_before_anything_is_requested(self) -> None:
+    def test_exception_of_do_on_subscribe_fails_the_stream_before_a_request(self) -> None:
         source: TestPublisher[int] = TestPublisher()
-        story: list[str] = []
+        events: list[str] = []
         subscriber: TestSubscriber[int] = TestSubscriber(5)
         (
             source.stream()
-            .do_on_cancel(lambda: story.append("cancel"))
+            .do_on_cancel(lambda: events.append("cancel"))
             .do_on_subscribe(self.raising)
-            .finally_do(lambda: story.append("finally"))
+            .finally_do(lambda: events.append("finally"))
             .subscribe(subscriber)
         )
         error = subscriber.assert_error(KeyError)
         assert any("in do_on_subscribe(" in note for note in notes_of(error))
         source.assert_cancelled(1).assert_was_not_requested()
-        assert story == ["cancel", "finally"]
+        assert events == ["cancel", "finally"]
 
-    def test_on_error_does_not_take_the_place_of_the_error(self, dropped: Any) -> None:
+    def test_exception_of_do_on_error_does_not_replace_the_error(self, dropped: Any) -> None:
         failure = OSError("down")
         for stream in (
             pyrs.error(failure).do_on_error(self.raising),
@@ -200,7 +202,7 @@ class TestActionsThatRaise:
             "do_on_terminate raised KeyError: 'mine'",
         ]
 
-    def test_on_request_and_on_cancel_and_finally_go_to_the_hook(self, dropped: Any) -> None:
+    def test_exceptions_of_do_on_request_do_on_cancel_and_finally_do_go_to_the_error_hook(self, dropped: Any) -> None:
         source: TestPublisher[int] = TestPublisher()
         subscriber: TestSubscriber[int] = TestSubscriber(2)
         stream = source.stream().do_on_request(self.raising).do_on_cancel(self.raising).finally_do(self.raising)
@@ -211,7 +213,7 @@ class TestActionsThatRaise:
         source.assert_cancelled(1)
         assert [type(error) for error in dropped.take()] == [KeyError] * 3
 
-    def test_an_interrupt_travels_on_and_upstream_is_cancelled(self) -> None:
+    def test_interrupt_propagates_and_upstream_is_cancelled(self) -> None:
         def interrupt() -> None:
             raise KeyboardInterrupt
 
@@ -222,46 +224,46 @@ class TestActionsThatRaise:
             subscriber.cancel()
         source.assert_cancelled(1)
 
-    def test_finally_also_when_the_subscriber_raises(self, wrap: Wrap, dropped: Any) -> None:
-        class Raises(pyrs.Subscriber[int]):
+    def test_finally_do_runs_if_the_subscriber_raises(self, wrap: Wrap, dropped: Any) -> None:
+        class RaisingSubscriber(pyrs.Subscriber[int]):
             def __init__(self, signal: str) -> None:
                 self.signal = signal
 
-            def _called(self, signal: str) -> None:
+            def _raise_in(self, signal: str) -> None:
                 if signal == self.signal:
                     raise KeyError("mine")
 
             def on_subscribe(self, subscription: pyrs.Subscription, /) -> None:
                 subscription.request(9)
-                self._called("on_subscribe")
+                self._raise_in("on_subscribe")
 
             def on_next(self, element: int, /) -> None:
-                self._called("on_next")
+                self._raise_in("on_next")
 
             def on_error(self, error: BaseException, /) -> None:
-                self._called("on_error")
+                self._raise_in("on_error")
 
             def on_complete(self) -> None:
-                self._called("on_complete")
+                self._raise_in("on_complete")
 
         for signal in ("on_subscribe", "on_next", "on_complete", "on_error"):
-            over = threading.Event()
-            story: list[str] = []
+            finished = threading.Event()
+            events: list[str] = []
 
-            def action(story: list[str] = story, over: threading.Event = over) -> None:
-                story.append("finally")
-                over.set()
+            def action(events: list[str] = events, finished: threading.Event = finished) -> None:
+                events.append("finally")
+                finished.set()
 
             source = pyrs.range(3).concat(pyrs.error(OSError())) if signal == "on_error" else pyrs.range(3)
-            wrap(source).finally_do(action).subscribe(Raises(signal))
-            assert over.wait(30)
-            assert story == ["finally"]
+            wrap(source).finally_do(action).subscribe(RaisingSubscriber(signal))
+            assert finished.wait(30)
+            assert events == ["finally"]
         eventually(lambda: len(dropped.errors) == 4)
         assert [type(error) for error in dropped.take()] == [KeyError] * 4
 
 
 @pytest.mark.parametrize("end", ["complete", "error"])
-def test_finally_do_once_under_a_race_of_the_end_and_a_cancel(end: str, dropped: Any) -> None:
+def test_finally_do_runs_once_if_cancel_and_termination_race(end: str, dropped: Any) -> None:
     rounds = 3_000
     start = threading.Barrier(2)
     source: TestPublisher[int] = TestPublisher()
@@ -276,49 +278,49 @@ def test_finally_do_once_under_a_race_of_the_end_and_a_cancel(end: str, dropped:
     thread.start()
     seen = {"cancel": 0, "end": 0}
     for _ in range(rounds):
-        story: list[str] = []
+        events: list[str] = []
         source = TestPublisher()
         subscriber: TestSubscriber[int] = TestSubscriber(1)
         (
             source.stream()
-            .do_on_terminate(lambda story=story: story.append("end"))  # type: ignore[misc]
-            .do_on_cancel(lambda story=story: story.append("cancel"))  # type: ignore[misc]
-            .finally_do(lambda story=story: story.append("finally"))  # type: ignore[misc]
+            .do_on_terminate(lambda events=events: events.append("end"))  # type: ignore[misc]
+            .do_on_cancel(lambda events=events: events.append("cancel"))  # type: ignore[misc]
+            .finally_do(lambda events=events: events.append("finally"))  # type: ignore[misc]
             .subscribe(subscriber)
         )
         start.wait(30)
         subscriber.cancel()
         start.wait(30)
-        assert story.count("finally") == 1
-        assert story.count("cancel") + story.count("end") in (1, 2)  # each stage saw one; both if they crossed between
+        assert events.count("finally") == 1
+        assert events.count("cancel") + events.count("end") in (1, 2)  # both, if they cross between two stages
         subscriber.assert_rules()
-        seen["cancel"] += "cancel" in story
-        seen["end"] += "end" in story
+        seen["cancel"] += "cancel" in events
+        seen["end"] += "end" in events
     thread.join(30)
     assert not thread.is_alive()
-    dropped.take()  # an error that came after the cancel
+    dropped.take()  # errors that arrived after the cancel
     assert seen["end"] + seen["cancel"] >= rounds
 
 
-def test_finally_do_once_where_its_action_cancels() -> None:
-    story: list[str] = []
+def test_finally_do_runs_once_if_its_action_cancels() -> None:
+    events: list[str] = []
     source: TestPublisher[int] = TestPublisher()
     subscriber: TestSubscriber[int] = TestSubscriber()
 
     def action() -> None:
-        story.append("finally")
+        events.append("finally")
         subscriber.cancel()
 
     source.stream().finally_do(action).default_if_empty(0).subscribe(subscriber)
     source.complete()
-    assert story == ["finally"]
+    assert events == ["finally"]
 
 
 class TestLog:
     def lines(self, caplog: pytest.LogCaptureFixture) -> list[str]:
         return [record.getMessage() for record in caplog.records if record.name == "pyrs.stream"]
 
-    def test_each_signal_is_a_record(self, caplog: pytest.LogCaptureFixture) -> None:
+    def test_log_writes_a_record_for_each_signal(self, caplog: pytest.LogCaptureFixture) -> None:
         caplog.set_level(logging.INFO, "pyrs.stream")
         subscriber: TestSubscriber[str] = TestSubscriber(None)
         pyrs.just("a").log("letters").subscribe(subscriber)
@@ -329,7 +331,7 @@ class TestLog:
             "letters: on_complete()",
         ]
 
-    def test_errors_cancels_and_long_elements(self, caplog: pytest.LogCaptureFixture) -> None:
+    def test_log_of_errors_cancels_and_long_elements(self, caplog: pytest.LogCaptureFixture) -> None:
         caplog.set_level(logging.INFO, "pyrs.stream")
         subscriber: TestSubscriber[Any] = TestSubscriber(1)
         pyrs.just("x" * 10_000, 2).log("long").subscribe(subscriber)
@@ -348,7 +350,7 @@ class TestLog:
         ]
         assert max(map(len, lines)) < 100
 
-    def test_logger_and_level(self, caplog: pytest.LogCaptureFixture) -> None:
+    def test_log_to_a_given_logger_and_level(self, caplog: pytest.LogCaptureFixture) -> None:
         caplog.set_level(logging.DEBUG, "mine")
         pyrs.just(1).log("a", logger=logging.getLogger("mine"), level=logging.DEBUG).collect()
         assert {(record.name, record.levelname) for record in caplog.records} == {("mine", "DEBUG")}
@@ -356,24 +358,24 @@ class TestLog:
         pyrs.just(1).log("a", level=logging.DEBUG).collect()
         assert self.lines(caplog) == []
 
-    def test_an_element_that_cannot_be_shown(self, caplog: pytest.LogCaptureFixture) -> None:
-        class Sulky:
+    def test_log_ignores_an_exception_of_repr(self, caplog: pytest.LogCaptureFixture) -> None:
+        class RaisingRepr:
             def __repr__(self) -> str:
                 raise KeyError("no")
 
         caplog.set_level(logging.INFO, "pyrs.stream")
-        assert len(pyrs.just(Sulky()).log().collect()) == 1
+        assert len(pyrs.just(RaisingRepr()).log().collect()) == 1
 
 
 class TestProgress:
-    def test_tqdm_where_it_is_installed(self) -> None:
+    def test_progress_uses_tqdm_if_installed(self) -> None:
         pytest.importorskip("tqdm")
         file = io.StringIO()
         assert pyrs.range(3).progress(3, "numbers", file=file).collect() == [0, 1, 2]
         assert "numbers: 100%" in file.getvalue()
         assert "3/3" in file.getvalue()
 
-    def test_plain_lines_where_it_is_not(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_progress_prints_lines_without_tqdm(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(sys.modules, "tqdm.auto", None)
         clock = iter([0.0, 0.1, 0.2, 0.7, 0.8, 1.2, 2.0])
         monkeypatch.setattr(progress, "monotonic", lambda: next(clock))
@@ -386,7 +388,9 @@ class TestProgress:
         ]
 
     @pytest.mark.parametrize("way", ["complete", "fail", "cancel"])
-    def test_closes_however_it_ends(self, way: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_progress_prints_its_last_line_on_every_termination(
+        self, way: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         monkeypatch.setitem(sys.modules, "tqdm.auto", None)
         file = io.StringIO()
         monkeypatch.setattr(sys, "stderr", file)
@@ -397,15 +401,17 @@ class TestProgress:
         {"complete": source.complete, "fail": lambda: source.error(OSError()), "cancel": subscriber.cancel}[way]()
         assert file.getvalue().startswith("2 elements, ")
 
-    def test_what_cannot_be_shown_does_not_end_the_stream(self, dropped: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-        class Gone(io.StringIO):
+    def test_exception_of_the_progress_file_does_not_fail_the_stream(
+        self, dropped: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        class BrokenFile(io.StringIO):
             def write(self, text: str, /) -> int:
                 raise BrokenPipeError("gone")
 
         monkeypatch.setitem(sys.modules, "tqdm.auto", None)
         ticks = iter(range(100))
         monkeypatch.setattr(progress, "monotonic", lambda: float(next(ticks)))
-        assert pyrs.range(9).progress(file=Gone()).collect() == list(range(9))
+        assert pyrs.range(9).progress(file=BrokenFile()).collect() == list(range(9))
         assert [type(error) for error in dropped.take()] == [BrokenPipeError]
 
 
@@ -422,14 +428,14 @@ class TestProgress:
         "finally_do",
     ],
 )
-def test_an_action_is_checked_and_shown(name: str) -> None:
+def test_action_is_validated_and_shown_in_repr(name: str) -> None:
     with pytest.raises(TypeError, match="action must be callable, not int"):
         getattr(pyrs.never(), name)(3)
     assert repr(getattr(pyrs.never(), name)(print)) == f"never().{name}(print)"
 
 
-class LogsOnly:
-    """Cannot say whether it is enabled for a level."""
+class IncompleteLogger:
+    """A logger without isEnabledFor."""
 
     def log(self, level: int, message: str, *arguments: object) -> None:
         raise AssertionError(message)
@@ -440,7 +446,11 @@ class LogsOnly:
     [
         (lambda: pyrs.never().log(3), TypeError, "name must be a string, not int"),  # type: ignore[arg-type]
         (lambda: pyrs.never().log(logger="x"), TypeError, "logger must be a logging.Logger, not str"),  # type: ignore[arg-type]
-        (lambda: pyrs.never().log(logger=LogsOnly()), TypeError, "logger must be a logging.Logger, not LogsOnly"),  # type: ignore[arg-type]
+        (
+            lambda: pyrs.never().log(logger=IncompleteLogger()),
+            TypeError,
+            "logger must be a logging.Logger, not IncompleteLogger",
+        ),  # type: ignore[arg-type]
         (lambda: pyrs.never().log(logger=logging.Logger), TypeError, "logger must be a logging.Logger, not type"),  # type: ignore[arg-type]
         (lambda: pyrs.never().log(level="x"), TypeError, "level must be an integer"),  # type: ignore[arg-type]
         (lambda: pyrs.never().checkpoint(3), TypeError, "name must be a string, not int"),  # type: ignore[arg-type]
@@ -451,14 +461,12 @@ class LogsOnly:
         (lambda: pyrs.never().metrics("x"), TypeError, "metrics must be a Metrics, not str"),  # type: ignore[arg-type]
     ],
 )
-def test_bad_arguments_are_refused_where_they_enter(
-    wrong: Callable[[], object], error: type[Exception], message: str
-) -> None:
+def test_wrong_arguments_raise(wrong: Callable[[], object], error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         wrong()
 
 
-def test_shown_as_written() -> None:
+def test_repr_shows_the_call() -> None:
     never = pyrs.never()
     assert repr(never.log().log("a")) == "never().log().log('a')"
     assert repr(never.checkpoint().checkpoint("a")) == "never().checkpoint().checkpoint('a')"

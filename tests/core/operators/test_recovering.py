@@ -1,4 +1,4 @@
-"""on_error_resume, on_error_return, on_error_map, repeat, and what they say of themselves."""
+"""on_error_resume, on_error_return, on_error_map and repeat: results, demand, errors and reprs."""
 
 from __future__ import annotations
 
@@ -32,20 +32,20 @@ def notes_of(error: BaseException) -> list[str]:
 
 @pytest.fixture(params=["fused", "pushed", "elsewhere"])
 def broken(request: pytest.FixtureRequest, hidden: Wrap, elsewhere: Wrap) -> Callable[..., pyrs.Stream[Any]]:
-    """Return what makes a stream of elements and then a ValueError."""
+    """Return a function that makes a stream of the given elements and then a ValueError."""
     wrap = {"fused": lambda stream: stream, "pushed": hidden, "elsewhere": elsewhere}[request.param]
     return lambda *texts: wrap(pyrs.just(*texts, "x").map(int))
 
 
 class TestOnErrorResume:
-    def test_goes_on_with_the_fallback(self, broken: Callable[..., pyrs.Stream[Any]]) -> None:
+    def test_resume_continues_with_the_fallback(self, broken: Callable[..., pyrs.Stream[Any]]) -> None:
         assert broken("1", "2").on_error_resume(pyrs.just(8, 9)).collect() == [1, 2, 8, 9]
         assert broken("1").on_error_resume(lambda error: pyrs.just(str(error)[:7])).collect() == [1, "invalid"]
 
-    def test_nothing_changes_without_an_error(self) -> None:
+    def test_resume_without_an_error_changes_nothing(self) -> None:
         assert pyrs.range(3).on_error_resume(pyrs.just(9)).collect() == [0, 1, 2]
 
-    def test_asks_the_fallback_for_what_was_not_met(self) -> None:
+    def test_resume_requests_the_outstanding_demand_from_the_fallback(self) -> None:
         first: TestPublisher[int] = TestPublisher()
         second: TestPublisher[int] = TestPublisher()
         subscriber: TestSubscriber[int] = TestSubscriber(5)
@@ -57,7 +57,7 @@ class TestOnErrorResume:
         second.emit(3)
         assert subscriber.await_complete() == [1, 2, 3]
 
-    def test_unbounded_demand_stays_unbounded(self) -> None:
+    def test_resume_requests_unbounded_demand_from_the_fallback(self) -> None:
         second: TestPublisher[int] = TestPublisher()
         subscriber: TestSubscriber[int] = TestSubscriber(None)
         failing(1, 2).on_error_resume(second).subscribe(subscriber)
@@ -65,7 +65,7 @@ class TestOnErrorResume:
         subscriber.cancel()
         second.assert_cancelled(1)
 
-    def test_the_kind_says_which_errors(self) -> None:
+    def test_kind_selects_the_errors(self) -> None:
         kinds: list[Kind] = [OSError, (KeyError, OSError), lambda error: isinstance(error, OSError)]
         for kind in kinds:
             assert failing(1).on_error_resume(pyrs.just(2), kind).collect() == [1, 2]
@@ -73,7 +73,7 @@ class TestOnErrorResume:
         for kind in others:
             assert isinstance(error_of(failing(1).on_error_resume(pyrs.just(2), kind)), OSError)
 
-    def test_an_error_of_the_fallback_is_not_answered_again(self) -> None:
+    def test_error_of_the_fallback_is_not_resumed(self) -> None:
         calls: list[BaseException] = []
 
         def choose(error: BaseException) -> pyrs.Stream[int]:
@@ -83,7 +83,7 @@ class TestOnErrorResume:
         assert isinstance(error_of(failing().on_error_resume(choose)), KeyError)
         assert len(calls) == 1
 
-    def test_a_function_that_raises(self) -> None:
+    def test_exception_of_the_function_replaces_the_error(self) -> None:
         def choose(error: BaseException) -> pyrs.Stream[int]:
             raise KeyError("mine")
 
@@ -92,7 +92,7 @@ class TestOnErrorResume:
         assert isinstance(error.__context__, OSError)
         assert any(note.startswith("in on_error_resume(choose), assembled at") for note in notes_of(error))
 
-    def test_a_function_that_raises_the_same_error_lets_it_pass(self) -> None:
+    def test_function_that_raises_the_same_error_adds_no_note(self) -> None:
         def choose(error: BaseException) -> pyrs.Stream[int]:
             raise error
 
@@ -100,12 +100,12 @@ class TestOnErrorResume:
         assert isinstance(error, OSError)
         assert notes_of(error) == []
 
-    def test_a_function_that_returns_no_publisher(self) -> None:
+    def test_function_that_returns_no_publisher_signals_type_error(self) -> None:
         error = error_of(failing().on_error_resume(lambda error: [1]))  # type: ignore[arg-type, return-value]
         assert isinstance(error, TypeError)
         assert "the result of fallback must be a Publisher: list has no subscribe()" in str(error)
 
-    def test_cancel_reaches_the_one_that_is_on(self) -> None:
+    def test_cancel_reaches_the_current_source(self) -> None:
         first: TestPublisher[int] = TestPublisher()
         second: TestPublisher[int] = TestPublisher()
         subscriber: TestSubscriber[int] = TestSubscriber(5)
@@ -117,40 +117,40 @@ class TestOnErrorResume:
 
 
 class TestOnErrorReturn:
-    def test_a_value_or_a_function(self, broken: Callable[..., pyrs.Stream[Any]]) -> None:
+    def test_return_accepts_a_value_or_a_function(self, broken: Callable[..., pyrs.Stream[Any]]) -> None:
         assert broken("1").on_error_return(0).collect() == [1, 0]
         assert broken("1").on_error_return(lambda error: type(error).__name__).collect() == [1, "ValueError"]
 
-    def test_waits_for_demand(self) -> None:
+    def test_returned_value_waits_for_demand(self) -> None:
         subscriber: TestSubscriber[int] = TestSubscriber(1)
         failing(1).on_error_return(0).subscribe(subscriber)
         subscriber.assert_elements(1).assert_live()
         subscriber.request(1)
         assert subscriber.await_complete() == [1, 0]
 
-    def test_none_is_no_element(self) -> None:
+    def test_none_as_value_is_rejected(self) -> None:
         with pytest.raises(pyrs.NullSignal):
             pyrs.just(1).on_error_return(None)
         error = error_of(failing().on_error_return(lambda error: None))
         assert isinstance(error, pyrs.NullSignal)
 
-    def test_other_kinds_pass(self) -> None:
+    def test_return_propagates_errors_of_other_kinds(self) -> None:
         assert isinstance(error_of(failing().on_error_return(0, KeyError)), OSError)
 
 
 class TestOnErrorMap:
-    def test_the_first_is_the_cause(self) -> None:
+    def test_mapped_error_has_the_original_as_cause(self) -> None:
         error = error_of(failing(1).on_error_map(lambda error: KeyError(str(error))))
         assert isinstance(error, KeyError)
         assert isinstance(error.__cause__, OSError)
 
-    def test_others_and_the_same_pass(self) -> None:
+    def test_map_propagates_other_errors_and_the_same_error(self) -> None:
         assert isinstance(error_of(failing().on_error_map(lambda error: KeyError(), ValueError)), OSError)
         error = error_of(failing().on_error_map(lambda error: error))
         assert error.__cause__ is None
         assert notes_of(error) == []
 
-    def test_one_that_raises_or_returns_none(self) -> None:
+    def test_function_that_raises_or_returns_no_exception(self) -> None:
         def function(error: BaseException) -> BaseException:
             raise KeyError("mine")
 
@@ -162,29 +162,29 @@ class TestOnErrorMap:
 
 
 class TestRepeat:
-    def test_rounds(self) -> None:
+    def test_repeat_resubscribes_the_given_number_of_times(self) -> None:
         assert pyrs.range(2).repeat(2).collect() == [0, 1] * 3
         assert pyrs.range(2).repeat(0).collect() == [0, 1]
         assert pyrs.range(2).repeat().take(5).collect() == [0, 1, 0, 1, 0]
 
-    def test_until(self) -> None:
+    def test_repeat_until_the_predicate_is_true(self) -> None:
         left = [False, False, True]
         assert pyrs.just(1).repeat(until=lambda: left.pop(0)).collect() == [1, 1, 1]
 
-    def test_until_raising_is_blamed(self) -> None:
+    def test_exception_of_until_names_repeat(self) -> None:
         def until() -> bool:
             raise KeyError("mine")
 
         error = error_of(pyrs.just(1).repeat(until=until))
         assert (
-            notes_of(error)[0].startswith("in repeat(until=TestRepeat.test_until")
+            notes_of(error)[0].startswith("in repeat(until=TestRepeat.test_exception_of_until")
             or "in repeat(until=until)" in (notes_of(error)[0])
         )
 
-    def test_an_error_ends_it(self) -> None:
+    def test_repeat_propagates_an_error(self) -> None:
         assert isinstance(error_of(failing(1).repeat(3)), OSError)
 
-    def test_demand_is_exact(self) -> None:
+    def test_repeat_keeps_demand_exact(self) -> None:
         subscriber: TestSubscriber[int] = TestSubscriber()
         pyrs.range(2).repeat().subscribe(subscriber)
         for count in range(1, 8):
@@ -193,11 +193,11 @@ class TestRepeat:
         subscriber.cancel()
         subscriber.assert_rules()
 
-    def test_an_empty_source_is_repeated_without_a_stack(self) -> None:
+    def test_repeat_of_an_empty_source_uses_constant_stack_depth(self) -> None:
         assert pyrs.empty().repeat(100_000).collect() == []
 
     @given(size=st.integers(0, 4), times=st.integers(0, 4), requests=st.lists(st.integers(1, 5), max_size=12))
-    def test_model(self, size: int, times: int, requests: list[int]) -> None:
+    def test_repeat_matches_the_list_model(self, size: int, times: int, requests: list[int]) -> None:
         model = list(range(size)) * (times + 1)
         subscriber: TestSubscriber[int] = TestSubscriber()
         pyrs.range(size).repeat(times).subscribe(subscriber)
@@ -212,18 +212,18 @@ class TestRepeat:
             subscriber.assert_live()
 
 
-@pytest.mark.parametrize("exit_", [KeyboardInterrupt("stop"), SystemExit(3)])
-def test_interrupts_and_exits_are_never_answered(exit_: BaseException) -> None:
-    stream = pyrs.error(exit_)
-    answered: list[pyrs.Stream[Any]] = [
+@pytest.mark.parametrize("error", [KeyboardInterrupt("stop"), SystemExit(3)])
+def test_interrupts_and_exits_are_never_recovered(error: BaseException) -> None:
+    stream = pyrs.error(error)
+    recovering: list[pyrs.Stream[Any]] = [
         stream.on_error_resume(pyrs.just(1), BaseException),
         stream.on_error_return(1, lambda error: True),
         stream.on_error_map(lambda error: OSError(), BaseException),
         stream.retry(3, when=BaseException),
         stream.retry_when(lambda errors: errors),
     ]
-    for each in answered:
-        assert error_of(each) is exit_
+    for each in recovering:
+        assert error_of(each) is error
 
 
 @pytest.mark.parametrize(
@@ -243,20 +243,18 @@ def test_interrupts_and_exits_are_never_answered(exit_: BaseException) -> None:
         (lambda: pyrs.never().retry_when(3), TypeError, "function must be callable, not int"),  # type: ignore[arg-type]
     ],
 )
-def test_bad_arguments_are_refused_where_they_enter(
-    wrong: Callable[[], object], error: type[Exception], message: str
-) -> None:
+def test_wrong_arguments_raise(wrong: Callable[[], object], error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         wrong()
 
 
-def test_shown_as_written() -> None:
-    def answer(error: BaseException) -> pyrs.Stream[int]:
+def test_repr_shows_the_call() -> None:
+    def resume(error: BaseException) -> pyrs.Stream[int]:
         return pyrs.just(0)
 
     never = pyrs.never()
     assert repr(never.on_error_resume(pyrs.just(1))) == "never().on_error_resume(just(1))"
-    assert repr(never.on_error_resume(answer, OSError)) == "never().on_error_resume(answer, kind=OSError)"
+    assert repr(never.on_error_resume(resume, OSError)) == "never().on_error_resume(resume, kind=OSError)"
     assert repr(never.on_error_return(0, (OSError, KeyError))) == (
         "never().on_error_return(0, kind=(OSError, KeyError))"
     )

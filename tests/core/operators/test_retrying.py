@@ -1,4 +1,4 @@
-"""retry, retry_when and Backoff: how often, how long between, and what is left behind."""
+"""retry, retry_when and Backoff: number of attempts, delays, demand and cleanup."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from pyrs.testing import TestPublisher, TestSubscriber
 
 
 class Attempts:
-    """A source that gives some elements and fails, so often; then it gives them and completes."""
+    """A source that emits its elements and fails a given number of times, then emits them and completes."""
 
     def __init__(self, failures: int, *elements: Any) -> None:
         self.failures = failures
@@ -50,12 +50,12 @@ def notes_of(error: BaseException) -> list[str]:
 
 
 class TestRetry:
-    def test_again_until_it_completes(self) -> None:
+    def test_retry_resubscribes_until_the_source_completes(self) -> None:
         source = Attempts(2, 1, 2)
         assert source.stream().retry().collect() == [1, 2] * 3
         assert source.count == 3
 
-    def test_so_often_and_the_last_error_says_how_often(self) -> None:
+    def test_retry_gives_up_after_times_and_notes_the_attempts(self) -> None:
         source = Attempts(9)
         error = error_of(source.stream().retry(2))
         assert str(error) == "attempt 3"
@@ -65,23 +65,23 @@ class TestRetry:
         assert notes[0].startswith("after 3 attempts in retry(2), assembled at ")
         assert __file__ in notes[0]
 
-    def test_one_attempt_is_not_worth_a_note(self) -> None:
+    def test_single_attempt_adds_no_note(self) -> None:
         assert not any(note.startswith("after") for note in notes_of(error_of(Attempts(9).stream().retry(0))))
 
-    def test_the_same_error_each_time_has_each_note_once(self) -> None:
+    def test_repeated_error_object_has_each_note_once(self) -> None:
         error = error_of(pyrs.error(OSError("always the same")).retry(50).retry(1))
         assert [note.partition(",")[0] for note in notes_of(error)] == [
             "after 51 attempts in retry(50)",
             "after 2 attempts in retry(1)",
         ]
 
-    def test_only_what_is_meant(self) -> None:
+    def test_when_selects_the_errors_to_retry(self) -> None:
         for when in (OSError, (KeyError, OSError), lambda error: "attempt" in str(error)):
             assert Attempts(1, 1).stream().retry(when=when).collect() == [1, 1]
         for other in (KeyError, (), lambda error: False):
             assert str(error_of(Attempts(1, 1).stream().retry(when=other))) == "attempt 1"
 
-    def test_a_predicate_that_raises(self) -> None:
+    def test_exception_of_the_predicate_replaces_the_error(self) -> None:
         def when(error: BaseException) -> bool:
             raise KeyError("mine")
 
@@ -90,7 +90,7 @@ class TestRetry:
         assert isinstance(error.__context__, OSError)
         assert notes_of(error)[0].startswith("in retry(when=when), assembled at")
 
-    def test_demand_is_carried_over_exactly(self) -> None:
+    def test_retry_requests_the_outstanding_demand(self) -> None:
         source: TestPublisher[int] = TestPublisher()
         failing: TestPublisher[int] = TestPublisher()
         publishers = [failing, source]
@@ -110,7 +110,9 @@ class TestRetry:
         size=st.integers(0, 3),
         requests=st.lists(st.integers(1, 5), max_size=12),
     )
-    def test_model(self, failures: int, times: int | None, size: int, requests: list[int]) -> None:
+    def test_retry_matches_the_list_model(
+        self, failures: int, times: int | None, size: int, requests: list[int]
+    ) -> None:
         source = Attempts(failures, *range(size))
         attempts = failures + 1 if times is None else min(failures, times) + 1
         model = list(range(size)) * attempts
@@ -125,10 +127,10 @@ class TestRetry:
             assert subscriber.await_end().completed == (attempts > failures)
             assert source.count == attempts
 
-    def test_a_hundred_thousand_attempts_need_no_stack_and_no_memory(self) -> None:
+    def test_100000_attempts_use_constant_stack_depth(self) -> None:
         deepest = 0
 
-        class Shallow(pyrs.Publisher[Any]):
+        class FailingPublisher(pyrs.Publisher[Any]):
             count = 0
 
             def subscribe(self, subscriber: pyrs.Subscriber[Any], /) -> None:
@@ -145,10 +147,10 @@ class TestRetry:
         depth, frame = 0, sys._getframe()
         while frame.f_back is not None:
             depth, frame = depth + 1, frame.f_back
-        assert pyrs.Stream(Shallow()).retry().collect() == ["done"]
+        assert pyrs.Stream(FailingPublisher()).retry().collect() == ["done"]
         assert deepest < depth + 30
 
-    def test_errors_are_not_chained_to_those_before(self) -> None:
+    def test_errors_of_attempts_are_not_chained(self) -> None:
         source = Attempts(1_000, 1)
         subscriber: TestSubscriber[int] = TestSubscriber()
         source.stream().retry(500).subscribe(subscriber)
@@ -160,7 +162,7 @@ class TestRetry:
             error, length = error.__context__, length + 1
         assert length < 5
 
-    def test_a_subscriber_that_cancels_stops_it(self) -> None:
+    def test_cancel_stops_retrying(self) -> None:
         source = Attempts(10**9, 1)
         subscriber: TestSubscriber[int] = TestSubscriber(
             None, on_element=lambda self, _: self.cancel() if len(self.elements) == 3 else None
@@ -170,7 +172,7 @@ class TestRetry:
 
 
 class TestRetryWithBackoff:
-    def test_waits_on_the_scheduler(self) -> None:
+    def test_backoff_waits_on_the_scheduler(self) -> None:
         source = Attempts(3)
         subscriber: TestSubscriber[int] = TestSubscriber(None)
         with schedulers.use(schedulers.VirtualTime()) as time:
@@ -181,7 +183,7 @@ class TestRetryWithBackoff:
         assert subscriber.await_complete() == []
         assert time.pending == 0
 
-    def test_a_cancel_while_it_waits(self) -> None:
+    def test_cancel_during_backoff_stops_retrying(self) -> None:
         time = schedulers.VirtualTime()
         source = Attempts(9)
         subscriber: TestSubscriber[int] = TestSubscriber(None)
@@ -192,7 +194,7 @@ class TestRetryWithBackoff:
         assert source.count == 1
         subscriber.assert_live()
 
-    def test_requests_while_it_waits_are_kept(self) -> None:
+    def test_requests_during_backoff_are_kept(self) -> None:
         time = schedulers.VirtualTime()
         subscriber: TestSubscriber[int] = TestSubscriber(0)
         Attempts(1, 1, 2).stream().retry(backoff=pyrs.Backoff(), scheduler=time).subscribe(subscriber)
@@ -202,14 +204,14 @@ class TestRetryWithBackoff:
         time.advance_by(60)
         subscriber.assert_elements(1, 2, 1, 2)
 
-    def test_an_illegal_request_while_it_waits_is_answered(self) -> None:
+    def test_illegal_request_during_backoff_signals_on_error(self) -> None:
         time = schedulers.VirtualTime()
         subscriber: TestSubscriber[int] = TestSubscriber(1)
         Attempts(1).stream().retry(backoff=pyrs.Backoff(), scheduler=time).subscribe(subscriber)
         subscriber.request(0)
         subscriber.assert_error(pyrs.NonPositiveRequest)
 
-    def test_an_illegal_request_is_no_failure_to_retry(self) -> None:
+    def test_illegal_request_is_not_retried(self) -> None:
         source = Attempts(0, 1, 2)
         subscriber: TestSubscriber[int] = TestSubscriber(1)
         source.stream().retry().on_error_return(9).subscribe(subscriber)
@@ -217,14 +219,14 @@ class TestRetryWithBackoff:
         subscriber.assert_elements(1).assert_error(pyrs.NonPositiveRequest)
         assert source.count == 1
 
-    def test_a_closed_scheduler_is_the_error(self) -> None:
+    def test_closed_scheduler_signals_on_error(self) -> None:
         time = schedulers.VirtualTime()
         time.close()
         error = error_of(Attempts(1).stream().retry(backoff=pyrs.Backoff(), scheduler=time))
         assert isinstance(error, schedulers.SchedulerClosed)
         assert isinstance(error.__cause__, OSError)
 
-    def test_the_next_attempt_sees_the_variables_of_whoever_subscribed(self) -> None:
+    def test_attempts_run_in_the_subscribers_context(self) -> None:
         variable: ContextVar[str] = ContextVar("variable", default="none")
         seen: list[str] = []
 
@@ -241,23 +243,23 @@ class TestRetryWithBackoff:
         time.advance_by(60)
         assert seen == ["mine"] * 3
 
-    def test_a_cancel_while_the_timer_is_set(self) -> None:
-        """Whoever cancels does not see the timer yet; whoever sets it has to see the cancel."""
+    def test_cancel_while_the_timer_is_armed_leaves_no_timer(self) -> None:
+        """The cancel cannot see the timer yet, so the code that arms the timer must see the cancel."""
         subscriber: TestSubscriber[int] = TestSubscriber(None)
 
-        class Late(schedulers.VirtualTime):
+        class CancellingScheduler(schedulers.VirtualTime):
             def schedule(self, task: Callable[[], object], delay: float = 0.0) -> schedulers.Cancellable:
                 subscriber.cancel()
                 return super().schedule(task, delay)
 
-        time = Late()
+        time = CancellingScheduler()
         Attempts(9).stream().retry(backoff=pyrs.Backoff(), scheduler=time).subscribe(subscriber)
         assert time.pending == 0
 
-    def test_on_real_threads(self) -> None:
+    def test_backoff_on_the_default_scheduler(self) -> None:
         assert Attempts(3, 1).stream().retry(backoff=pyrs.Backoff(0.001)).collect(timeout=30) == [1] * 4
 
-    def test_a_cancel_against_the_timer(self, dropped: Any) -> None:
+    def test_cancel_and_timer_race_leaves_no_timer(self, dropped: Any) -> None:
         for _ in range(300):
             time = schedulers.VirtualTime()
             source = Attempts(10**9, 1)
@@ -279,26 +281,28 @@ class TestRetryWithBackoff:
             assert source.count == count
             assert time.pending == 0
             subscriber.assert_rules()
-        assert all(isinstance(error, OSError) for error in dropped.take())  # of an attempt that was on at the cancel
+        assert all(
+            isinstance(error, OSError) for error in dropped.take()
+        )  # errors of an attempt that was active at the cancel
 
 
 class TestBackoff:
-    def test_grows_to_the_most(self) -> None:
+    def test_delay_grows_to_the_maximum(self) -> None:
         backoff = pyrs.Backoff(first=timedelta(seconds=1), factor=3, most=20, jitter=0)
         assert [backoff.delay(n) for n in (1, 2, 3, 4, 5)] == [1, 3, 9, 20, 20]
         assert backoff.delay(10**9) == 20
         assert pyrs.Backoff(first=0, jitter=0).delay(10**9) == 0
 
     @given(st.floats(0, 1), st.floats(0, 1), st.integers(1, 40))
-    def test_jitter_stays_in_its_bounds(self, jitter: float, random: float, attempt: int) -> None:
+    def test_jitter_stays_within_its_bounds(self, jitter: float, random: float, attempt: int) -> None:
         exact = pyrs.Backoff(jitter=0).delay(attempt)
         delay = pyrs.Backoff(jitter=jitter, random=lambda: random).delay(attempt)
         assert exact * (1 - jitter) * 0.999 <= delay <= min(10.0, exact * (1 + jitter) * 1.001)
 
-    def test_jitter_is_random_by_itself(self) -> None:
+    def test_jitter_is_random_by_default(self) -> None:
         assert len({pyrs.Backoff().delay(3) for _ in range(20)}) > 1
 
-    def test_is_a_value(self) -> None:
+    def test_backoff_is_a_value(self) -> None:
         assert pyrs.Backoff(1) == pyrs.Backoff(1.0)
         assert hash(pyrs.Backoff(1)) == hash(pyrs.Backoff(1.0))
         assert pyrs.Backoff(1) != pyrs.Backoff(2)
@@ -320,13 +324,15 @@ class TestBackoff:
             (lambda: pyrs.Backoff().delay(0), ValueError, "attempt must be at least 1"),
         ],
     )
-    def test_refuses(self, wrong: Callable[[], object], error: type[Exception], message: str) -> None:
+    def test_backoff_rejects_wrong_arguments(
+        self, wrong: Callable[[], object], error: type[Exception], message: str
+    ) -> None:
         with pytest.raises(error, match=message):
             wrong()
 
 
 class TestRetryWhen:
-    def test_a_signal_for_each_error(self) -> None:
+    def test_retry_when_retries_for_each_signal(self) -> None:
         source = Attempts(3, 1)
         seen: list[str] = []
 
@@ -340,7 +346,7 @@ class TestRetryWhen:
         assert source.stream().retry_when(signals).collect() == [1] * 4
         assert seen == ["attempt 1", "attempt 2", "attempt 3"]
 
-    def test_signals_of_another_source_are_asked_for_one_at_a_time(self) -> None:
+    def test_retry_when_requests_signals_one_at_a_time(self) -> None:
         signals: TestPublisher[str] = TestPublisher()
         source = Attempts(3, 1)
         subscriber: TestSubscriber[int] = TestSubscriber(None)
@@ -353,12 +359,12 @@ class TestRetryWhen:
         assert subscriber.await_complete() == [1] * 4
         signals.assert_cancelled(1)
 
-    def test_the_end_of_the_signals_is_the_end(self) -> None:
+    def test_completion_of_the_signals_completes_the_stream(self) -> None:
         assert Attempts(9, 1).stream().retry_when(lambda errors: errors.take(2)).collect() == [1] * 3
         assert Attempts(9, 1).stream().retry_when(lambda errors: pyrs.just("a", "b")).collect() == [1] * 3
         assert Attempts(9, 1).stream().retry_when(lambda errors: pyrs.empty()).collect() == [1]
 
-    def test_a_failure_of_the_signals_is_the_failure(self) -> None:
+    def test_error_of_the_signals_fails_the_stream(self) -> None:
         def signals(errors: pyrs.Stream[BaseException]) -> pyrs.Stream[Any]:
             def give_up(error: BaseException) -> BaseException:
                 raise KeyError("enough") from error
@@ -369,7 +375,7 @@ class TestRetryWhen:
         assert isinstance(error, KeyError)
         assert isinstance(error.__cause__, OSError)
 
-    def test_a_failure_of_the_signals_while_an_attempt_is_on_waits_for_it(self, dropped: Any) -> None:
+    def test_error_of_the_signals_waits_for_the_current_attempt(self, dropped: Any) -> None:
         for completes in (True, False):
             signals: TestPublisher[str] = TestPublisher()
             source: TestPublisher[int] = TestPublisher()
@@ -386,7 +392,7 @@ class TestRetryWhen:
                 source.error(OSError())
                 assert isinstance(subscriber.await_error(), KeyError)
 
-    def test_a_function_that_raises_or_returns_no_publisher(self) -> None:
+    def test_function_that_raises_or_returns_no_publisher_signals_on_error(self) -> None:
         def function(errors: pyrs.Stream[BaseException]) -> pyrs.Stream[int]:
             raise KeyError("mine")
 
@@ -398,20 +404,20 @@ class TestRetryWhen:
         assert "the result of function must be a Publisher" in str(error)
         assert source.count == 0
 
-    def test_several_may_listen_to_the_errors(self) -> None:
+    def test_errors_may_have_several_subscribers(self) -> None:
         seen: list[str] = []
-        stories: list[str] = []
+        events: list[str] = []
 
         def signals(errors: pyrs.Stream[BaseException]) -> pyrs.Stream[BaseException]:
             errors.subscribe(
-                on_next=lambda error: seen.append(str(error)), on_complete=lambda: stories.append("the end")
+                on_next=lambda error: seen.append(str(error)), on_complete=lambda: events.append("the end")
             )
             return errors
 
         assert Attempts(2, 1).stream().retry_when(signals).collect() == [1] * 3
-        assert (seen, stories) == (["attempt 1", "attempt 2"], ["the end"])
+        assert (seen, events) == (["attempt 1", "attempt 2"], ["the end"])
 
-    def test_whoever_listens_late_hears_the_end(self) -> None:
+    def test_late_subscriber_of_the_errors_receives_on_complete(self) -> None:
         kept: list[pyrs.Stream[BaseException]] = []
 
         def signals(errors: pyrs.Stream[BaseException]) -> pyrs.Stream[BaseException]:
@@ -421,7 +427,7 @@ class TestRetryWhen:
         assert Attempts(1, 1).stream().retry_when(signals).collect() == [1, 1]
         assert kept[0].collect(timeout=10) == []
 
-    def test_an_error_that_was_answered_is_not_kept(self) -> None:
+    def test_handled_error_is_not_kept(self) -> None:
         signals: TestPublisher[str] = TestPublisher()
         listener: TestSubscriber[BaseException] = TestSubscriber(0)
 
@@ -437,7 +443,7 @@ class TestRetryWhen:
         subscriber.cancel()
         listener.await_complete()
 
-    def test_nor_is_it_given_to_whoever_asks_for_it_while_the_next_attempt_is_on(self) -> None:
+    def test_handled_error_is_not_delivered_during_the_next_attempt(self) -> None:
         signals: TestPublisher[str] = TestPublisher()
         source: TestPublisher[int] = TestPublisher()
         publishers: list[pyrs.Publisher[int]] = [pyrs.error(OSError("down")), source]
@@ -456,7 +462,7 @@ class TestRetryWhen:
         assert [str(error) for error in listener.elements] == ["again"]
         subscriber.cancel()
 
-    def test_each_subscriber_has_its_own(self) -> None:
+    def test_function_is_called_for_each_subscriber(self) -> None:
         calls: list[int] = []
 
         def function(errors: pyrs.Stream[BaseException]) -> pyrs.Stream[BaseException]:
@@ -469,7 +475,7 @@ class TestRetryWhen:
         assert stream.collect() == [1]
         assert len(calls) == 2
 
-    def test_many_attempts_need_no_stack(self) -> None:
+    def test_20000_attempts_use_constant_stack_depth(self) -> None:
         source = Attempts(20_000)
         assert source.stream().retry_when(lambda errors: errors).collect() == []
         assert source.count == 20_001
@@ -484,13 +490,12 @@ class TestRetryWhen:
         signals.assert_cancelled(1)
 
     @pytest.mark.parametrize("rival", ["cancel", "end"])
-    def test_a_signal_against_a_cancel_and_against_the_end(self, rival: str) -> None:
-        """One of them is first; no attempt begins after a cancel, nothing is signalled twice or at the same time."""
+    def test_signal_races_with_cancel_and_completion(self, rival: str) -> None:
+        """No attempt starts after a cancel, and no signal is duplicated or concurrent."""
         rounds = 1_000
         start = threading.Barrier(3)
         signals: TestPublisher[str] = TestPublisher()
         subscriber: TestSubscriber[int] = TestSubscriber()
-        over = threading.Event()
 
         def signal() -> None:
             for _ in range(rounds):
@@ -498,7 +503,7 @@ class TestRetryWhen:
                 try:
                     signals.next("go")
                 except AssertionError:
-                    pass  # the other was first
+                    pass  # the rival came first
                 start.wait(30)
 
         def end() -> None:
@@ -527,4 +532,3 @@ class TestRetryWhen:
         for thread in threads:
             thread.join(30)
             assert not thread.is_alive()
-        over.set()

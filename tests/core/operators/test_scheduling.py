@@ -1,4 +1,4 @@
-"""publish_on and subscribe_on: on which thread what runs, in which order, how far ahead, and what ends them."""
+"""publish_on and subscribe_on: threads, order, prefetch, demand and termination."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from pyrs.errors import NonPositiveRequest, SchedulerClosed
 from pyrs.testing import TestPublisher, TestSubscriber
 
 Wrap = Callable[[Any], pyrs.Stream[Any]]
-Change = Callable[[pyrs.Stream[Any], schedulers.Scheduler], pyrs.Stream[Any]]
+Switch = Callable[[pyrs.Stream[Any], schedulers.Scheduler], pyrs.Stream[Any]]
 
-CHANGES: dict[str, Change] = {
+SWITCHES: dict[str, Switch] = {
     "publish_on": lambda stream, scheduler: stream.publish_on(scheduler),
-    "publish_on one by one": lambda stream, scheduler: stream.publish_on(scheduler, prefetch=1),
+    "publish_on with prefetch=1": lambda stream, scheduler: stream.publish_on(scheduler, prefetch=1),
     "subscribe_on": lambda stream, scheduler: stream.subscribe_on(scheduler),
     "both": lambda stream, scheduler: stream.subscribe_on(scheduler).publish_on(scheduler),
 }
 
 
-@pytest.fixture(params=list(CHANGES))
-def change(request: pytest.FixtureRequest) -> Change:
-    return CHANGES[request.param]
+@pytest.fixture(params=list(SWITCHES))
+def switch(request: pytest.FixtureRequest) -> Switch:
+    return SWITCHES[request.param]
 
 
 @pytest.fixture(params=["single", "pool", "inline"])
@@ -51,14 +51,14 @@ def thread_name() -> str:
 
 class TestBoth:
     @pytest.mark.parametrize("count", [0, 1, 255, 256, 257, 5000])
-    def test_all_elements_in_their_order(
-        self, count: int, source: Wrap, change: Change, scheduler: schedulers.Scheduler
+    def test_elements_keep_their_order(
+        self, count: int, source: Wrap, switch: Switch, scheduler: schedulers.Scheduler
     ) -> None:
-        assert change(source(range(count)), scheduler).collect(timeout=30) == list(range(count))
+        assert switch(source(range(count)), scheduler).collect(timeout=30) == list(range(count))
 
-    def test_exact_demand_downstream(self, source: Wrap, change: Change, scheduler: schedulers.Scheduler) -> None:
+    def test_downstream_demand_is_exact(self, source: Wrap, switch: Switch, scheduler: schedulers.Scheduler) -> None:
         subscriber: TestSubscriber[int] = TestSubscriber()
-        change(source(range(600)), scheduler).subscribe(subscriber)
+        switch(source(range(600)), scheduler).subscribe(subscriber)
         for n in (1, 2, 300, 297):
             wanted = len(subscriber.elements) + n
             subscriber.request(n)
@@ -66,109 +66,109 @@ class TestBoth:
         subscriber.request(1)
         assert subscriber.await_complete() == list(range(600))
 
-    def test_request_one_by_one_from_on_next(
-        self, source: Wrap, change: Change, scheduler: schedulers.Scheduler
-    ) -> None:
-        subscriber: TestSubscriber[int] = TestSubscriber(1, on_element=lambda who, _: who.request(1))
-        change(source(range(3000)), scheduler).subscribe(subscriber)
+    def test_single_requests_from_on_next(self, source: Wrap, switch: Switch, scheduler: schedulers.Scheduler) -> None:
+        subscriber: TestSubscriber[int] = TestSubscriber(1, on_element=lambda subscriber, _: subscriber.request(1))
+        switch(source(range(3000)), scheduler).subscribe(subscriber)
         assert subscriber.await_complete(30) == list(range(3000))
 
-    def test_signals_come_from_the_scheduler(self, source: Wrap, change: Change, single: schedulers.Scheduler) -> None:
+    def test_signals_run_on_the_scheduler(self, source: Wrap, switch: Switch, single: schedulers.Scheduler) -> None:
         seen: set[str] = set()
-        stream = change(source(range(1000)), single)
+        stream = switch(source(range(1000)), single)
         stream.for_each(lambda _: seen.add(thread_name()), timeout=30)
         (name,) = seen
         assert name.startswith("pyrs-work-")
 
-    def test_an_error_comes_after_the_elements_before_it(
-        self, source: Wrap, change: Change, scheduler: schedulers.Scheduler
+    def test_error_follows_the_preceding_elements(
+        self, source: Wrap, switch: Switch, scheduler: schedulers.Scheduler
     ) -> None:
         subscriber: TestSubscriber[Any] = TestSubscriber(None)
-        change(source(range(400)).concat(pyrs.error(KeyError("late"))), scheduler).subscribe(subscriber)
+        switch(source(range(400)).concat(pyrs.error(KeyError("late"))), scheduler).subscribe(subscriber)
         assert str(subscriber.await_error(KeyError)) == "'late'"
         assert subscriber.elements == list(range(400))
 
-    def test_a_function_that_raises_upstream(self, change: Change, single: schedulers.Scheduler) -> None:
+    def test_exception_of_an_upstream_function_signals_on_error(
+        self, switch: Switch, single: schedulers.Scheduler
+    ) -> None:
         subscriber: TestSubscriber[Any] = TestSubscriber(None)
-        change(pyrs.range(1, 2000).map(lambda n: 1 // (n - 999)), single).subscribe(subscriber)
+        switch(pyrs.range(1, 2000).map(lambda n: 1 // (n - 999)), single).subscribe(subscriber)
         subscriber.await_error(ZeroDivisionError)
         assert len(subscriber.elements) == 998
 
-    def test_none_is_refused(self, change: Change, single: schedulers.Scheduler) -> None:
+    def test_none_element_signals_null_signal(self, switch: Switch, single: schedulers.Scheduler) -> None:
         for stream in (pyrs.from_iterable([1, None]), pyrs.just(1).concat(pyrs.from_iterable([None]))):
             subscriber: TestSubscriber[Any] = TestSubscriber(None)
-            change(stream, single).subscribe(subscriber)
+            switch(stream, single).subscribe(subscriber)
             subscriber.await_error(pyrs.NullSignal)
             assert subscriber.elements == [1]
 
-    def test_a_demand_of_nothing(self, change: Change, single: schedulers.Scheduler) -> None:
+    def test_zero_request_signals_on_error(self, switch: Switch, single: schedulers.Scheduler) -> None:
         subscriber: TestSubscriber[Any] = TestSubscriber(2)
-        change(pyrs.from_iterable(itertools.count()), single).subscribe(subscriber)
+        switch(pyrs.from_iterable(itertools.count()), single).subscribe(subscriber)
         subscriber.await_count(2)
         assert subscriber.subscription is not None
         subscriber.subscription.request(0)
         subscriber.await_error(NonPositiveRequest)
 
     def test_cancel_reaches_upstream_while_the_thread_is_busy(
-        self, change: Change, single: schedulers.Scheduler
+        self, switch: Switch, single: schedulers.Scheduler
     ) -> None:
         publisher: TestPublisher[int] = TestPublisher()
         subscriber: TestSubscriber[int] = TestSubscriber(5)
-        change(publisher.stream(), single).subscribe(subscriber)
+        switch(publisher.stream(), single).subscribe(subscriber)
         publisher.await_requested(1)
         busy, release = threading.Event(), threading.Event()
         single.execute(lambda: (busy.set(), release.wait(30)))
         assert busy.wait(30)
-        publisher.next(1)  # so the lane waits for the thread
+        publisher.next(1)  # its delivery waits for the busy thread
         subscriber.cancel()
         publisher.assert_cancelled(1)
         release.set()
 
-    def test_a_cancel_from_on_next_ends_a_long_source(
-        self, change: Change, scheduler: schedulers.Scheduler, source: Wrap
+    def test_cancel_during_on_next_stops_after_current_element(
+        self, switch: Switch, scheduler: schedulers.Scheduler, source: Wrap
     ) -> None:
         ended = threading.Event()
         subscriber: TestSubscriber[int] = TestSubscriber(
-            None, on_element=lambda who, n: (who.cancel(), ended.set()) if n == 1000 else None
+            None, on_element=lambda subscriber, n: (subscriber.cancel(), ended.set()) if n == 1000 else None
         )
 
         def subscribe() -> None:
-            change(source(range(100_000)), scheduler).subscribe(subscriber)
+            switch(source(range(100_000)), scheduler).subscribe(subscriber)
 
         threading.Thread(target=subscribe, daemon=True).start()
         assert ended.wait(30)
-        assert scheduler.close(30)  # so nothing runs there any more
+        assert scheduler.close(30)  # waits for running tasks
         assert subscriber.elements == list(range(1001))
 
-    def test_take_behind_it(self, source: Wrap, change: Change, single: schedulers.Scheduler) -> None:
-        assert change(source(range(100_000)), single).take(700).collect(timeout=30) == list(range(700))
+    def test_take_stops_a_long_source(self, source: Wrap, switch: Switch, single: schedulers.Scheduler) -> None:
+        assert switch(source(range(100_000)), single).take(700).collect(timeout=30) == list(range(700))
 
-    def test_a_closed_scheduler_is_an_error_and_not_silence(self, change: Change) -> None:
+    def test_closed_scheduler_signals_on_error(self, switch: Switch) -> None:
         closed = schedulers.single()
         closed.close()
         subscriber: TestSubscriber[int] = TestSubscriber(5)
-        change(pyrs.range(10), closed).subscribe(subscriber)
+        switch(pyrs.range(10), closed).subscribe(subscriber)
         subscriber.await_error(SchedulerClosed)
 
-    def test_context_variables_of_whoever_subscribed(self, change: Change, scheduler: schedulers.Scheduler) -> None:
+    def test_signals_run_in_the_subscribers_context(self, switch: Switch, scheduler: schedulers.Scheduler) -> None:
         variable: contextvars.ContextVar[str] = contextvars.ContextVar("variable", default="unset")
         token = variable.set("mine")
         try:
-            seen = change(pyrs.range(500), scheduler).map(lambda _: variable.get()).collect(timeout=30)
+            seen = switch(pyrs.range(500), scheduler).map(lambda _: variable.get()).collect(timeout=30)
         finally:
             variable.reset(token)
         assert set(seen) == {"mine"}
 
-    def test_an_interrupt_leaves_the_lane_usable(self, change: Change, dropped: Any) -> None:
+    def test_interrupt_does_not_block_the_drain_loop(self, switch: Switch, dropped: Any) -> None:
         time = schedulers.VirtualTime()
         calls: list[int] = []
 
-        def interrupted(n: int) -> None:
+        def interrupt(n: int) -> None:
             calls.append(n)
             raise KeyboardInterrupt
 
         publisher: TestPublisher[int] = TestPublisher()
-        change(publisher.stream(), time).subscribe(on_next=interrupted, request=1)
+        switch(publisher.stream(), time).subscribe(on_next=interrupt, request=1)
         time.run()
         with pytest.raises(KeyboardInterrupt):
             publisher.next(1)
@@ -178,7 +178,7 @@ class TestBoth:
         publisher.assert_cancelled(1)
         dropped.take()
 
-    def test_how_it_is_shown_and_what_it_refuses(self) -> None:
+    def test_repr_and_wrong_arguments(self) -> None:
         time = schedulers.VirtualTime()
         assert repr(pyrs.range(3).publish_on(time)) == f"range(0, 3).publish_on({time!r})"
         assert repr(pyrs.range(3).subscribe_on(time)) == f"range(0, 3).subscribe_on({time!r})"
@@ -194,7 +194,7 @@ class TestBoth:
 
 
 class TestPublishOn:
-    def test_it_requests_ahead_and_again_when_three_quarters_were_taken(self) -> None:
+    def test_publish_on_prefetches_and_refills_at_three_quarters(self) -> None:
         time = schedulers.VirtualTime()
         publisher: TestPublisher[int] = TestPublisher()
         subscriber: TestSubscriber[int] = TestSubscriber()
@@ -212,19 +212,19 @@ class TestPublishOn:
         assert publisher.requests == [8, 6]
         subscriber.assert_elements(*range(8))
 
-    def test_the_refill_does_not_wait_until_the_queue_is_empty(self) -> None:
+    def test_refill_does_not_wait_for_an_empty_queue(self) -> None:
         time = schedulers.VirtualTime()
         publisher: TestPublisher[int] = TestPublisher()
-        asked: list[int] = []
+        requested: list[int] = []
         subscriber: TestSubscriber[int] = TestSubscriber(
-            None, on_element=lambda *_: asked.append(sum(publisher.requests))
+            None, on_element=lambda *_: requested.append(sum(publisher.requests))
         )
         publisher.stream().publish_on(time, prefetch=8).subscribe(subscriber)
         publisher.next(*range(8))
         time.run()
-        assert asked == [8] * 6 + [14] * 2
+        assert requested == [8] * 6 + [14] * 2
 
-    def test_a_pulled_source_is_held_back_by_the_prefetch(self, single: schedulers.Scheduler) -> None:
+    def test_prefetch_limits_a_pulled_source(self, single: schedulers.Scheduler) -> None:
         pulled: list[int] = []
         subscriber: TestSubscriber[int] = TestSubscriber()
         stream = pyrs.from_iterable(itertools.count()).map(lambda n: (pulled.append(n), n)[1])
@@ -237,15 +237,18 @@ class TestPublishOn:
         assert single.close(30)
         assert len(pulled) <= 12 + 4
 
-    def test_what_is_pulled_on_the_scheduler_does_not_wait_for_a_batch(self, single: schedulers.Scheduler) -> None:
+    def test_slow_elements_are_delivered_without_waiting_for_a_batch(self, single: schedulers.Scheduler) -> None:
         gate = threading.Semaphore(300)
 
-        def slowly(n: int) -> int:
+        def wait_and_return(n: int) -> int:
             assert gate.acquire(timeout=30)
             return n
 
         subscriber: TestSubscriber[int] = TestSubscriber(None)
-        for stream in (pyrs.range(1000).map(slowly), pyrs.range(1000).map(slowly).concat(pyrs.empty())):
+        for stream in (
+            pyrs.range(1000).map(wait_and_return),
+            pyrs.range(1000).map(wait_and_return).concat(pyrs.empty()),
+        ):
             subscriber = TestSubscriber(None)
             stream.publish_on(single).subscribe(subscriber)
             for count in (300, 301, 302):
@@ -255,27 +258,27 @@ class TestPublishOn:
             assert subscriber.await_complete() == list(range(1000))
             gate = threading.Semaphore(300)
 
-    def test_the_first_element_does_not_wait_for_those_behind_it(self, single: schedulers.Scheduler) -> None:
+    def test_first_element_does_not_wait_for_the_second(self, single: schedulers.Scheduler) -> None:
         arrived = threading.Event()
 
-        def second_waits(n: int) -> int:
+        def wait_unless_first(n: int) -> int:
             assert n == 0 or arrived.wait(30)
             return n
 
-        stream = pyrs.range(3).map(second_waits).publish_on(single)
+        stream = pyrs.range(3).map(wait_unless_first).publish_on(single)
         stream.for_each(lambda _: arrived.set(), timeout=20)
 
-    def test_a_long_stream_lets_other_tasks_have_the_thread(self) -> None:
+    def test_long_stream_yields_to_other_tasks(self) -> None:
         time = schedulers.VirtualTime()
-        at: list[int] = []
+        positions: list[int] = []
         subscriber: TestSubscriber[int] = TestSubscriber(None)
         pyrs.range(1000).publish_on(time).subscribe(subscriber)
-        time.execute(lambda: at.append(len(subscriber.elements)))
+        time.execute(lambda: positions.append(len(subscriber.elements)))
         time.run()
         assert subscriber.completed
-        assert 0 < at[0] < 1000
+        assert 0 < positions[0] < 1000
 
-    def test_a_scheduler_closed_meanwhile_ends_the_stream(self, dropped: Any) -> None:
+    def test_scheduler_closed_during_the_stream_signals_on_error(self, dropped: Any) -> None:
         time = schedulers.VirtualTime()
         publisher: TestPublisher[int] = TestPublisher()
         subscriber: TestSubscriber[int] = TestSubscriber(1)
@@ -289,7 +292,7 @@ class TestPublishOn:
         publisher.assert_cancelled(1)
         assert dropped.elements == 3
 
-    def test_cancels_and_elements_from_two_threads(self) -> None:
+    def test_concurrent_cancel_and_elements(self) -> None:
         pool = schedulers.pool(4)
         for _ in range(1500):
             publisher: TestPublisher[int] = TestPublisher()
@@ -297,23 +300,23 @@ class TestPublishOn:
             publisher.stream().publish_on(pool, prefetch=32).subscribe(subscriber)
             barrier = threading.Barrier(2)
 
-            def cancel(barrier: threading.Barrier = barrier, who: TestSubscriber[int] = subscriber) -> None:
+            def cancel(barrier: threading.Barrier = barrier, subscriber: TestSubscriber[int] = subscriber) -> None:
                 barrier.wait(30)
-                who.cancel()
+                subscriber.cancel()
 
             pool.execute(cancel)
             barrier.wait(30)
             for n in range(20):
                 publisher.next(n) if publisher.cancel_count == 0 else None
             publisher.await_cancelled(1)
-            elements = list(subscriber.elements)  # one may be on its way
+            elements = list(subscriber.elements)  # an element may be in delivery
             assert elements == list(range(len(elements)))
             subscriber.assert_rules()
         assert pool.close(30)
 
 
 class TestSubscribeOn:
-    def test_the_source_runs_on_the_scheduler_whoever_requests(self, single: schedulers.Scheduler) -> None:
+    def test_requests_from_any_thread_run_the_source_on_the_scheduler(self, single: schedulers.Scheduler) -> None:
         seen: set[str] = set()
         subscriber: TestSubscriber[int] = TestSubscriber()
         stream = pyrs.from_iterable(itertools.count()).map(lambda n: (seen.add(thread_name()), n)[1])
@@ -324,7 +327,7 @@ class TestSubscribeOn:
         (name,) = seen
         assert name.startswith("pyrs-work-")
 
-    def test_demand_is_handed_on_as_it_is(self) -> None:
+    def test_demand_is_forwarded_unchanged(self) -> None:
         time = schedulers.VirtualTime()
         publisher: TestPublisher[int] = TestPublisher()
         subscriber: TestSubscriber[int] = TestSubscriber()
@@ -342,7 +345,7 @@ class TestSubscribeOn:
         time.run()
         assert publisher.requests == [5, 1, pyrs.UNBOUNDED]
 
-    def test_a_source_with_its_own_thread_signals_there(self) -> None:
+    def test_source_with_its_own_thread_signals_there(self) -> None:
         time = schedulers.VirtualTime()
         publisher: TestPublisher[int] = TestPublisher()
         subscriber: TestSubscriber[int] = TestSubscriber(3)
@@ -351,10 +354,10 @@ class TestSubscribeOn:
         publisher.emit(1, 2, 3)
         subscriber.assert_elements(1, 2, 3).assert_complete()
 
-    def test_a_request_from_on_next_takes_no_task(self) -> None:
+    def test_request_from_on_next_schedules_no_task(self) -> None:
         time = schedulers.VirtualTime()
         subscriber: TestSubscriber[int] = TestSubscriber(
-            1, on_element=lambda who, _: (who.request(1), pending.add(time.pending))
+            1, on_element=lambda subscriber, _: (subscriber.request(1), pending.add(time.pending))
         )
         pending: set[int] = set()
         pyrs.range(10).subscribe_on(time).subscribe(subscriber)
@@ -362,7 +365,7 @@ class TestSubscribeOn:
         subscriber.assert_elements(*range(10)).assert_complete()
         assert pending == {0}
 
-    def test_one_that_is_cancelled_before_its_turn_never_subscribes(self) -> None:
+    def test_cancel_before_the_task_runs_prevents_the_subscription(self) -> None:
         time = schedulers.VirtualTime()
         publisher: TestPublisher[int] = TestPublisher()
         subscriber: TestSubscriber[int] = TestSubscriber(1)
@@ -371,16 +374,16 @@ class TestSubscribeOn:
         time.run()
         publisher.assert_was_not_subscribed()
 
-    def test_a_source_whose_subscribe_raises(self, single: schedulers.Scheduler) -> None:
-        class Broken(pyrs.Publisher[int]):
+    def test_exception_of_subscribe_signals_on_error(self, single: schedulers.Scheduler) -> None:
+        class RaisingPublisher(pyrs.Publisher[int]):
             def subscribe(self, subscriber: pyrs.Subscriber[int], /) -> None:
                 raise OSError("no source")
 
         subscriber: TestSubscriber[int] = TestSubscriber(1)
-        pyrs.Stream(Broken()).subscribe_on(single).subscribe(subscriber)
+        pyrs.Stream(RaisingPublisher()).subscribe_on(single).subscribe(subscriber)
         subscriber.await_error(OSError)
 
-    def test_a_scheduler_closed_meanwhile_ends_the_stream_at_the_next_request(self) -> None:
+    def test_scheduler_closed_during_the_stream_fails_the_next_request(self) -> None:
         time = schedulers.VirtualTime()
         publisher: TestPublisher[int] = TestPublisher()
         subscriber: TestSubscriber[int] = TestSubscriber(2)
@@ -392,26 +395,28 @@ class TestSubscribeOn:
         subscriber.assert_error(SchedulerClosed)
         publisher.assert_cancelled(1)
 
-    def test_requests_from_many_threads_lose_nothing(self) -> None:
+    def test_concurrent_requests_lose_no_element(self) -> None:
         pool = schedulers.pool(4)
         for _ in range(300):
             subscriber: TestSubscriber[int] = TestSubscriber()
             pyrs.range(40).subscribe_on(pool).subscribe(subscriber)
             barrier = threading.Barrier(4)
 
-            def ask(barrier: threading.Barrier = barrier, who: TestSubscriber[int] = subscriber) -> None:
+            def request_repeatedly(
+                barrier: threading.Barrier = barrier, subscriber: TestSubscriber[int] = subscriber
+            ) -> None:
                 barrier.wait(30)
                 for _ in range(10):
-                    who.request(1)
+                    subscriber.request(1)
 
             for _ in range(4):
-                schedulers.default().execute(ask)
+                schedulers.default().execute(request_repeatedly)
             assert subscriber.await_complete() == list(range(40))
         assert pool.close(30)
 
 
 @pytest.mark.parametrize(
-    "between",
+    "build",
     [
         lambda s: s,
         lambda s: s.map(lambda n: n).filter(lambda n: True),
@@ -419,8 +424,8 @@ class TestSubscribeOn:
         lambda s: pyrs.defer(lambda: s),
     ],
 )
-def test_demand_reaches_a_source_that_pushes_from_inside_subscribe(between: Any) -> None:
-    """`create` may push for as long as it likes: nobody else can run on this scheduler meanwhile."""
+def test_request_reaches_a_source_that_pushes_during_subscribe(build: Any) -> None:
+    """``create`` may push without end, and no other task can run on its single-threaded scheduler meanwhile."""
     scheduler = schedulers.single()
     enough = threading.Event()
     stop = threading.Event()
@@ -439,7 +444,7 @@ def test_demand_reaches_a_source_that_pushes_from_inside_subscribe(between: Any)
     subscriber: TestSubscriber[int] = TestSubscriber(1, on_element=on_element)
     try:
         pushing = pyrs.create(push, overflow="drop_latest", capacity=16)
-        between(pushing).subscribe_on(scheduler).subscribe(subscriber)
+        build(pushing).subscribe_on(scheduler).subscribe(subscriber)
         assert enough.wait(30)
     finally:
         stop.set()

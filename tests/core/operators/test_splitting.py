@@ -1,4 +1,4 @@
-"""What windows and groups have in common: their context, who hears of an error, what runs under no lock."""
+"""Properties shared by window and group_by: context, error reporting, locking, and parts that are never read."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ def split(request: pytest.FixtureRequest) -> Split:
 
 
 def in_context(value: str, action: Callable[[], Any]) -> Any:
-    def act() -> Any:
+    def run_action() -> Any:
         variable.set(value)
         return action()
 
-    return Context().run(act)
+    return Context().run(run_action)
 
 
-def listen(part: pyrs.Publisher[Any], request: int | None = None) -> TestSubscriber[Any]:
+def subscribe(part: pyrs.Publisher[Any], request: int | None = None) -> TestSubscriber[Any]:
     subscriber: TestSubscriber[Any] = TestSubscriber(request)
     part.subscribe(subscriber)
     return subscriber
@@ -49,7 +49,7 @@ def listen(part: pyrs.Publisher[Any], request: int | None = None) -> TestSubscri
 # Context.
 
 
-def test_a_part_is_signalled_in_the_context_of_whoever_subscribed_to_it(split: Split) -> None:
+def test_part_signals_in_the_context_of_its_subscriber(split: Split) -> None:
     source: TestPublisher[int] = TestPublisher()
     parts: TestSubscriber[Any] = TestSubscriber(None)
     seen: list[str] = []
@@ -61,7 +61,7 @@ def test_a_part_is_signalled_in_the_context_of_whoever_subscribed_to_it(split: S
     source.next(1)
     in_context("inner", lambda: parts.elements[0].subscribe(on_next=note, on_complete=note))
     source.next(2)
-    in_context("upstream's", source.complete)
+    in_context("upstream", source.complete)
     assert seen == ["inner"] * 3
     parts.assert_complete()
 
@@ -70,22 +70,22 @@ def test_a_part_is_signalled_in_the_context_of_whoever_subscribed_to_it(split: S
 
 
 @pytest.mark.parametrize("flat", ["flat_map", "concat_map"])
-def test_an_error_that_was_delivered_by_a_part_is_not_reported_too(split: Split, flat: str) -> None:
+def test_error_delivered_by_a_part_is_not_dropped(split: Split, flat: str) -> None:
     failure = OSError("no")
     source: TestPublisher[int] = TestPublisher()
     subscriber: TestSubscriber[int] = TestSubscriber(None)
     getattr(split(source.stream()), flat)(lambda part: part).subscribe(subscriber)
-    source.next(1, 2).error(failure)  # what reached the hook fails this test
+    source.next(1, 2).error(failure)  # a dropped error fails this test
     subscriber.assert_elements(1, 2).assert_error(OSError)
 
 
-def test_an_error_that_a_part_has_yet_to_deliver_is_not_reported(split: Split, dropped: Any) -> None:
+def test_error_pending_in_a_part_is_not_dropped(split: Split, dropped: Any) -> None:
     failure = OSError("no")
     source: TestPublisher[int] = TestPublisher()
     parts: TestSubscriber[Any] = TestSubscriber(1)
     split(source.stream()).subscribe(parts)
     source.next(1)
-    reader = listen(parts.elements[0], 0)
+    reader = subscribe(parts.elements[0], 0)
     parts.cancel()
     source.error(failure)
     reader.assert_live()
@@ -93,13 +93,13 @@ def test_an_error_that_a_part_has_yet_to_deliver_is_not_reported(split: Split, d
     reader.assert_error(OSError)
 
 
-def test_an_error_is_reported_when_the_last_who_was_to_be_told_it_has_gone(split: Split, dropped: Any) -> None:
+def test_pending_error_is_dropped_when_the_last_reader_cancels(split: Split, dropped: Any) -> None:
     failure = OSError("no")
     source: TestPublisher[int] = TestPublisher()
     parts: TestSubscriber[Any] = TestSubscriber(1)
     split(source.stream()).subscribe(parts)
     source.next(1)
-    reader = listen(parts.elements[0], 0)
+    reader = subscribe(parts.elements[0], 0)
     parts.cancel()
     source.error(failure)
     assert dropped.take() == []
@@ -107,7 +107,7 @@ def test_an_error_is_reported_when_the_last_who_was_to_be_told_it_has_gone(split
     assert dropped.take() == [failure]
 
 
-def test_what_a_function_raises_after_a_cancel_is_reported(dropped: Any) -> None:
+def test_exception_of_the_key_function_after_cancel_is_dropped(dropped: Any) -> None:
     failure = OSError("no")
     source: TestPublisher[int] = TestPublisher()
     groups: TestSubscriber[Any] = TestSubscriber(9)
@@ -126,7 +126,7 @@ def test_what_a_function_raises_after_a_cancel_is_reported(dropped: Any) -> None
 
 
 class Element:
-    """Does something when it is let go of."""
+    """Run an action when this element is released."""
 
     def __init__(self, action: Callable[[], object]) -> None:
         self.action = action
@@ -135,83 +135,83 @@ class Element:
         self.action()
 
 
-def finishes(action: Callable[[], object]) -> None:
+def run_with_deadline(action: Callable[[], object]) -> None:
     raised: list[BaseException] = []
 
-    def act() -> None:
+    def run_action() -> None:
         try:
             action()
         except BaseException as error:
             raised.append(error)
 
-    thread = threading.Thread(target=act, daemon=True)
+    thread = threading.Thread(target=run_action, daemon=True)
     thread.start()
-    thread.join(2 * DEADLINE)  # it may wait for something itself
+    thread.join(2 * DEADLINE)  # the action may itself wait up to DEADLINE
     assert not thread.is_alive()
     assert raised == []
 
 
 def is_free(lock: Any) -> bool:
-    """Return whether another thread could take the lock."""
+    """Return whether another thread could acquire the lock."""
     free: list[bool] = []
 
-    def look() -> None:
+    def try_lock() -> None:
         free.append(lock.acquire(blocking=False))
         if free[0]:
             lock.release()
 
-    thread = threading.Thread(target=look)
+    thread = threading.Thread(target=try_lock)
     thread.start()
     thread.join(DEADLINE)
     return free[0]
 
 
-def test_elements_are_let_go_of_outside_the_lock(split: Split) -> None:
+def test_elements_are_released_with_no_lock_held(split: Split) -> None:
     source: TestPublisher[Any] = TestPublisher()
     parts: TestSubscriber[Any] = TestSubscriber(None)
     split(source.stream()).subscribe(parts)
     free: list[bool] = []
     source.next(Element(lambda: free.append(is_free(lock))))
     lock = parts.elements[0].source.part.dealer.lock
-    reader = listen(parts.elements[0], 0)
-    finishes(reader.cancel)
+    reader = subscribe(parts.elements[0], 0)
+    run_with_deadline(reader.cancel)
     assert free == [True]
     parts.cancel()
 
 
-def test_a_finalizer_may_cancel_a_group_while_another_one_is_left() -> None:
+def test_finalizer_can_cancel_a_group_while_another_is_cancelled() -> None:
     source: TestPublisher[Any] = TestPublisher()
     groups: TestSubscriber[Any] = TestSubscriber(None)
     keys = iter([0, 1, 0])
     source.stream().group_by(lambda element: next(keys)).subscribe(groups)
     source.next("a", "b")
-    readers = [listen(group, 0) for group in groups.elements]
+    readers = [subscribe(group, 0) for group in groups.elements]
     source.next(Element(readers[1].cancel))
-    finishes(readers[0].cancel)
+    run_with_deadline(readers[0].cancel)
     groups.cancel()
     source.assert_cancelled(1)
 
 
-def test_a_finalizer_may_cancel_all_while_a_part_is_opened(split: Split) -> None:
+def test_finalizer_can_cancel_while_a_part_is_opened(split: Split) -> None:
     source: TestPublisher[Any] = TestPublisher()
     parts: TestSubscriber[Any] = TestSubscriber(9)
     stream = split(source.stream())
     wrap = stream.source.wrap  # type: ignore[attr-defined]
 
     def cancelling(part: Any) -> Any:
-        parts.cancel()  # as if the collector ran a finalizer here
+        parts.cancel()  # simulates a finalizer that runs here
         return wrap(part)
 
     stream.source.wrap = cancelling  # type: ignore[attr-defined]
     stream.subscribe(parts)
-    finishes(lambda: source.next("a"))
+    run_with_deadline(lambda: source.next("a"))
     parts.assert_elements()
     source.assert_cancelled(1)
 
 
-def test_the_collector_may_let_go_of_a_reader_wherever_it_strikes() -> None:
+def test_garbage_collector_can_release_a_reader_at_any_allocation() -> None:
     class Holder:
-        """Is let go of by the collector alone, for it holds itself."""
+        """Reference itself, so that only the garbage collector can free it."""
 
         def __init__(self, reader: object) -> None:
             self.itself = self
@@ -238,20 +238,20 @@ def test_the_collector_may_let_go_of_a_reader_wherever_it_strikes() -> None:
     before = gc.get_threshold()
     gc.set_threshold(1, 1, 1)
     try:
-        finishes(run)
+        run_with_deadline(run)
     finally:
         gc.set_threshold(*before)
 
 
-class Watching(Scheduler):
-    """A user's scheduler: its code may do anything, so nothing may be locked while it runs."""
+class LockCheckingScheduler(Scheduler):
+    """A user-defined scheduler that records whether the lock is free when its methods are called."""
 
     def __init__(self) -> None:
         self.time = VirtualTime()
         self.lock: Any = None
         self.free: list[bool] = []
 
-    def look(self) -> None:
+    def try_lock(self) -> None:
         if self.lock is not None:
             self.free.append(is_free(self.lock))
 
@@ -259,13 +259,13 @@ class Watching(Scheduler):
         return self.time.now()
 
     def schedule(self, task: Callable[[], object], delay: float = 0.0) -> Cancellable:
-        self.look()
+        self.try_lock()
         handle = self.time.schedule(task, delay)
-        watching = self
+        scheduler = self
 
         class Handle(Cancellable):
             def cancel(self) -> None:
-                watching.look()
+                scheduler.try_lock()
                 handle.cancel()
 
         return Handle()
@@ -277,14 +277,14 @@ class Watching(Scheduler):
         return self.time.close(timeout)
 
 
-def test_a_scheduler_is_called_outside_the_lock() -> None:
-    scheduler = Watching()
+def test_scheduler_is_called_with_no_lock_held() -> None:
+    scheduler = LockCheckingScheduler()
     source: TestPublisher[int] = TestPublisher()
     windows: TestSubscriber[Any] = TestSubscriber(None)
     source.stream().window(2, seconds=1.0, scheduler=scheduler).subscribe(windows)
     source.next(1)
     scheduler.lock = windows.elements[0].source.part.dealer.lock
-    source.next(2, 3)  # full: the timer is cancelled; another window, another timer
+    source.next(2, 3)  # the window is full: its timer is cancelled, and a new window arms a new timer
     assert scheduler.free == [True, True]
     scheduler.time.advance_by(1.0)
     assert scheduler.time.pending == 0
@@ -293,50 +293,50 @@ def test_a_scheduler_is_called_outside_the_lock() -> None:
     source.complete()
     assert scheduler.time.pending == 0
     assert scheduler.free == [True] * 4
-    assert [listen(window).assert_complete().elements for window in windows.elements] == [[1, 2], [3], [4]]
+    assert [subscribe(window).assert_complete().elements for window in windows.elements] == [[1, 2], [3], [4]]
 
 
-def test_a_timer_that_goes_off_while_it_is_being_set() -> None:
-    class Immediate(Watching):
+def test_timer_that_fires_while_it_is_armed() -> None:
+    class ImmediateScheduler(LockCheckingScheduler):
         def schedule(self, task: Callable[[], object], delay: float = 0.0) -> Cancellable:
             handle = super().schedule(task, delay)
             task()
             return handle
 
-    scheduler = Immediate()
+    scheduler = ImmediateScheduler()
     source: TestPublisher[int] = TestPublisher()
     windows: TestSubscriber[Any] = TestSubscriber(None)
     source.stream().window(seconds=1.0, scheduler=scheduler).subscribe(windows)
     source.next(1, 2)
     assert scheduler.time.pending == 0
-    assert [listen(window).assert_complete().elements for window in windows.elements] == [[1], [2]]
+    assert [subscribe(window).assert_complete().elements for window in windows.elements] == [[1], [2]]
     windows.cancel()
 
 
-def test_a_cancel_while_a_timer_is_being_set_leaves_none_behind() -> None:
+def test_cancel_while_a_timer_is_armed_leaves_no_timer() -> None:
     source: TestPublisher[int] = TestPublisher()
     windows: TestSubscriber[Any] = TestSubscriber(None)
 
-    class Cancelling(Watching):
+    class CancellingScheduler(LockCheckingScheduler):
         def schedule(self, task: Callable[[], object], delay: float = 0.0) -> Cancellable:
             handle = super().schedule(task, delay)
-            finishes(windows.cancel)
+            run_with_deadline(windows.cancel)
             return handle
 
-    scheduler = Cancelling()
+    scheduler = CancellingScheduler()
     source.stream().window(seconds=1.0, scheduler=scheduler).subscribe(windows)
     source.next(1)
     source.assert_cancelled(1)
     assert scheduler.time.pending == 0
 
 
-def test_a_scheduler_that_is_closed_fails_the_window_and_the_stream_once() -> None:
+def test_closed_scheduler_fails_the_window_and_the_stream_once() -> None:
     with schedulers.use(VirtualTime()) as time:
         source: TestPublisher[int] = TestPublisher()
         windows: TestSubscriber[Any] = TestSubscriber(None)
         source.stream().window(seconds=1.0).subscribe(windows)
         source.next(1)
-        reader = listen(windows.elements[0])
+        reader = subscribe(windows.elements[0])
         dealer = windows.elements[0].source.part.dealer
         time.close()
         dealer._refused(windows.elements[0].source.part, schedulers.SchedulerClosed("closed"))
@@ -346,9 +346,9 @@ def test_a_scheduler_that_is_closed_fails_the_window_and_the_stream_once() -> No
         source.assert_cancelled(1)
 
 
-# Parts that nobody can read any more.
+# Parts that become unreachable before they are read.
 
-HOLDING: dict[str, Callable[[pyrs.Stream[Any]], pyrs.Stream[Any]]] = {
+BUFFERING: dict[str, Callable[[pyrs.Stream[Any]], pyrs.Stream[Any]]] = {
     "concat_map": lambda parts: parts.concat_map(lambda part: part),
     "prefetch": lambda parts: parts.prefetch(8).concat_map(lambda part: part),
     "buffer": lambda parts: parts.buffer(5).flat_map(pyrs.merge),
@@ -366,32 +366,32 @@ HOLDING: dict[str, Callable[[pyrs.Stream[Any]], pyrs.Stream[Any]]] = {
     "on_backpressure_buffer": lambda parts: parts.on_backpressure_buffer(8).concat_map(lambda part: part),
     "on_backpressure_latest": lambda parts: parts.on_backpressure_latest().concat_map(lambda part: part),
     "share": lambda parts: parts.share().buffer(5),
-    "operators upon it": lambda parts: parts.map(lambda part: part.map(str).take(1).concat(part)).buffer(5),
+    "operators on the part": lambda parts: parts.map(lambda part: part.map(str).take(1).concat(part)).buffer(5),
 }
 
 
-@pytest.mark.parametrize("several", [str, 1, 60.0])
-@pytest.mark.parametrize("holding", HOLDING)
-def test_upstream_is_cancelled_though_parts_that_were_held_unread_are_dropped(several: Any, holding: str) -> None:
+@pytest.mark.parametrize("kind", [str, 1, 60.0])
+@pytest.mark.parametrize("buffering", BUFFERING)
+def test_upstream_is_cancelled_if_an_operator_discards_unread_parts(kind: Any, buffering: str) -> None:
     def split(stream: pyrs.Stream[Any]) -> pyrs.Stream[Any]:
-        if several is str:
+        if kind is str:
             return stream.group_by(str)
-        return stream.window(100, skip=1) if several == 1 else stream.window(seconds=several)
+        return stream.window(100, skip=1) if kind == 1 else stream.window(seconds=kind)
 
     source: TestPublisher[int] = TestPublisher()
     reader: TestSubscriber[Any] = TestSubscriber(None)
     with schedulers.use(VirtualTime()) as time:
-        HOLDING[holding](split(source.stream())).subscribe(reader)
+        BUFFERING[buffering](split(source.stream())).subscribe(reader)
         source.next(1, 2)
         reader.cancel()
         reader.elements.clear()
-        collected(lambda: source.cancel_count and not time.pending)  # whoever collects cancels, then stops the timer
+        collected(lambda: source.cancel_count and not time.pending)  # the finalizer cancels upstream, then the timer
         source.assert_cancelled(1)
 
 
-def test_who_drops_an_unread_group_runs_nothing_of_upstream() -> None:
-    """Whoever drops it, or the collector, may hold any lock: what upstream takes then comes on another thread."""
-    lock, went_on = threading.Lock(), threading.Event()
+def test_releasing_an_unread_group_runs_no_upstream_code_on_that_thread() -> None:
+    """The thread that releases the group may hold any lock, so upstream code runs on another thread."""
+    lock, continued = threading.Lock(), threading.Event()
     threads: set[str] = set()
     held: list[Any] = []
 
@@ -399,19 +399,19 @@ def test_who_drops_an_unread_group_runs_nothing_of_upstream() -> None:
         with lock:
             threads.add(threading.current_thread().name)
         if element == 8:
-            went_on.set()
+            continued.set()
         return element
 
     pyrs.range(100).map(count).group_by(lambda n: n % 2, prefetch=8).subscribe(on_next=held.append)
     with lock:
         held.clear()
         gc.collect()
-    collected(went_on.is_set)
+    collected(continued.is_set)
     with lock:
         assert any(name.startswith("pyrs-default") for name in threads - {threading.current_thread().name})
 
 
-def test_a_group_whose_reader_cancels_before_it_reads_is_left() -> None:
+def test_group_cancelled_before_it_is_read_cancels_upstream() -> None:
     source: TestPublisher[int] = TestPublisher()
     reader: TestSubscriber[Any] = TestSubscriber(None)
 
@@ -424,7 +424,7 @@ def test_a_group_whose_reader_cancels_before_it_reads_is_left() -> None:
     source.assert_cancelled(1)
 
 
-def test_what_somebody_still_has_of_a_part_keeps_it_and_can_be_read(split: Split) -> None:
+def test_part_referenced_through_an_operator_stays_readable(split: Split) -> None:
     source: TestPublisher[int] = TestPublisher()
     parts: TestSubscriber[Any] = TestSubscriber(None)
     split(source.stream()).subscribe(parts)
@@ -433,7 +433,7 @@ def test_what_somebody_still_has_of_a_part_keeps_it_and_can_be_read(split: Split
     parts.cancel()
     gc.collect()
     source.next(2)
-    reader = listen(kept.pop())
+    reader = subscribe(kept.pop())
     gc.collect()
     source.next(3)
     assert reader.elements == ["1", "2", "3"]
@@ -442,7 +442,7 @@ def test_what_somebody_still_has_of_a_part_keeps_it_and_can_be_read(split: Split
     source.assert_cancelled(1)
 
 
-def test_a_group_that_nobody_can_read_holds_up_none_and_is_not_begun_again() -> None:
+def test_unreachable_group_blocks_no_other_group_and_is_not_reopened() -> None:
     keys = pyrs.range(3000).group_by(lambda n: n % 3, prefetch=4).map(lambda group: group.key)
     assert keys.collect() == [0, 1, 2]
     odd = pyrs.range(1000).group_by(lambda n: n % 2, prefetch=4).filter(lambda group: group.key).flat_map(pyrs.Stream)
@@ -452,14 +452,14 @@ def test_a_group_that_nobody_can_read_holds_up_none_and_is_not_begun_again() -> 
         many.collect()
 
 
-def test_a_window_that_nobody_can_read_drops_its_elements_until_it_is_closed() -> None:
+def test_unreachable_window_discards_its_elements_until_it_closes() -> None:
     source: TestPublisher[Any] = TestPublisher()
     live: list[object] = []
     with schedulers.use(VirtualTime()) as time:
         source.stream().window(seconds=1, prefetch=2).map(lambda window: 1).subscribe(on_next=live.append)
         for _ in range(50):
-            source.next(Element(lambda: live.append("gone")))
-        assert live == [1] + ["gone"] * 50
+            source.next(Element(lambda: live.append("released")))
+        assert live == [1] + ["released"] * 50
         time.advance_by(1)
         source.next("x")
         assert live[-1] == 1
@@ -467,7 +467,7 @@ def test_a_window_that_nobody_can_read_drops_its_elements_until_it_is_closed() -
     source.complete()
 
 
-def test_a_part_that_nobody_can_read_is_let_go_of_by_the_collector_wherever_it_strikes(split: Split) -> None:
+def test_garbage_collector_can_release_an_unread_part_at_any_allocation(split: Split) -> None:
     class Cycle:
         def __init__(self, part: object) -> None:
             self.itself = self
@@ -484,7 +484,7 @@ def test_a_part_that_nobody_can_read_is_let_go_of_by_the_collector_wherever_it_s
 
     gc.set_threshold(1, 1, 1)
     try:
-        finishes(run)
+        run_with_deadline(run)
     finally:
         gc.set_threshold(*before)
     source.assert_cancelled(1)

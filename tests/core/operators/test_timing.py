@@ -1,4 +1,4 @@
-"""Operators on time and sources on time: exact to the tick in virtual time, and races with the real clock."""
+"""Time-based operators and sources: exact in virtual time, and under races between timers and elements."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ def every(request: pytest.FixtureRequest) -> Operate:
     return EVERY[request.param]
 
 
-def script(
+def run_marbles(
     time: schedulers.VirtualTime, operate: Operate, marbles: str, request: int | None = None
 ) -> tuple[str, TestSubscriber[str], TestPublisher[str]]:
-    """Play a marble diagram, one character a second, and return what came out, one character a second.
+    """Run a marble diagram, one character per second, and return the output as a marble diagram.
 
-    A bar is the end and X an error.
+    A bar is on_complete and X is an error.
     """
     publisher: TestPublisher[str] = TestPublisher()
     subscriber: TestSubscriber[str] = TestSubscriber(request)
@@ -67,12 +67,12 @@ def script(
         out += f"({new})" if len(new) > 1 else new or "-"
         time.advance_by(0.5)
         late = subscriber.elements[seen:]
-        assert not late, "at a half second"
+        assert not late, "no element may arrive at a half second"
         time.advance_by(0.5)
     return out, subscriber, publisher
 
 
-class TestExactly:
+class TestMarbles:
     @pytest.mark.parametrize(
         ("text", "marbles", "expected"),
         [
@@ -90,15 +90,17 @@ class TestExactly:
             ("timeout(4)", "a-X------", "a-X------"),
         ],
     )
-    def test_marbles(self, time: schedulers.VirtualTime, text: str, marbles: str, expected: str) -> None:
-        # What the clock does at a second comes before the input of that second.
-        out, subscriber, _ = script(time, EVERY[text], marbles)
+    def test_output_matches_the_marble_diagram(
+        self, time: schedulers.VirtualTime, text: str, marbles: str, expected: str
+    ) -> None:
+        # Timers of a second fire before the input of that second.
+        out, subscriber, _ = run_marbles(time, EVERY[text], marbles)
         assert out == expected
         assert time.pending == 0 or subscriber.assert_live()
 
 
-class TestEvery:
-    def test_cancel_reaches_upstream_and_the_timer(self, time: schedulers.VirtualTime, every: Operate) -> None:
+class TestAllTimeOperators:
+    def test_cancel_cancels_upstream_and_the_timer(self, time: schedulers.VirtualTime, every: Operate) -> None:
         publisher: TestPublisher[int] = TestPublisher()
         subscriber: TestSubscriber[int] = TestSubscriber(5)
         every(publisher.stream()).subscribe(subscriber)
@@ -110,15 +112,15 @@ class TestEvery:
         time.advance_by(100)
         publisher.assert_subscribers(0)
 
-    def test_the_end_takes_the_timer_along(self, time: schedulers.VirtualTime, every: Operate) -> None:
-        for ending in (pyrs.empty(), pyrs.error(KeyError())):
+    def test_termination_cancels_the_timer(self, time: schedulers.VirtualTime, every: Operate) -> None:
+        for end in (pyrs.empty(), pyrs.error(KeyError())):
             subscriber: TestSubscriber[int] = TestSubscriber(5)
-            every(pyrs.just(1).concat(ending)).subscribe(subscriber)
+            every(pyrs.just(1).concat(end)).subscribe(subscriber)
             time.advance_by(9)
             assert subscriber.ended
             assert time.pending == 0
 
-    def test_a_demand_of_nothing(self, time: schedulers.VirtualTime, every: Operate) -> None:
+    def test_zero_request_signals_on_error(self, time: schedulers.VirtualTime, every: Operate) -> None:
         subscriber: TestSubscriber[Any] = TestSubscriber()
         every(pyrs.never()).subscribe(subscriber)
         time.advance_by(1)
@@ -127,13 +129,13 @@ class TestEvery:
         time.advance_by(3.5)
         subscriber.assert_error(NonPositiveRequest)
 
-    def test_none_is_refused(self, time: schedulers.VirtualTime, every: Operate) -> None:
+    def test_none_element_signals_null_signal(self, time: schedulers.VirtualTime, every: Operate) -> None:
         subscriber: TestSubscriber[Any] = TestSubscriber(5)
         every(pyrs.from_iterable([None])).subscribe(subscriber)
         time.advance_by(9)
         subscriber.assert_error(pyrs.NullSignal)
 
-    def test_a_closed_scheduler_is_an_error_and_not_silence(self, every: Operate) -> None:
+    def test_closed_scheduler_signals_on_error(self, every: Operate) -> None:
         with schedulers.use(schedulers.VirtualTime()) as time:
             time.close()
             subscriber: TestSubscriber[int] = TestSubscriber(5)
@@ -143,7 +145,7 @@ class TestEvery:
         else:
             subscriber.assert_error(SchedulerClosed)
 
-    def test_context_variables_of_whoever_subscribed(self, time: schedulers.VirtualTime, every: Operate) -> None:
+    def test_elements_arrive_in_the_subscribers_context(self, time: schedulers.VirtualTime, every: Operate) -> None:
         variable: contextvars.ContextVar[str] = contextvars.ContextVar("variable", default="unset")
         seen: list[str] = []
 
@@ -156,7 +158,7 @@ class TestEvery:
         time.advance_by(9)
         assert seen == ["mine"]
 
-    def test_with_the_real_clock(self) -> None:
+    def test_time_operators_with_the_real_clock(self) -> None:
         stream = pyrs.range(100)
         assert stream.sample(0.001).collect(timeout=30)[-1] == 99
         assert stream.debounce(0.001).collect(timeout=30)[-1] == 99
@@ -165,7 +167,7 @@ class TestEvery:
         assert stream.timeout(10).collect(timeout=30) == list(range(100))
         assert stream.delay(0).collect(timeout=30) == list(range(100))
 
-    def test_how_it_is_shown_and_what_it_refuses(self, every: Operate) -> None:
+    def test_repr_and_wrong_arguments(self, every: Operate) -> None:
         (text,) = (text for text, operate in EVERY.items() if operate is every)
         assert repr(every(pyrs.just(1))) == f"just(1).{text}"
         method = getattr(pyrs.just(1), text.partition("(")[0])
@@ -184,8 +186,8 @@ class TestEvery:
 
 class TestDemand:
     @pytest.mark.parametrize("text", ["sample(4)", "debounce(4)"])
-    def test_what_is_let_through_waits_for_demand_and_gives_way(self, time: schedulers.VirtualTime, text: str) -> None:
-        out, subscriber, publisher = script(time, EVERY[text], "a-----b-----c", request=0)
+    def test_latest_element_waits_for_demand(self, time: schedulers.VirtualTime, text: str) -> None:
+        out, subscriber, publisher = run_marbles(time, EVERY[text], "a-----b-----c", request=0)
         assert publisher.requests == [pyrs.UNBOUNDED]
         assert out == "-" * 13
         subscriber.request(1)
@@ -195,19 +197,19 @@ class TestDemand:
         subscriber.assert_elements("b", "c").assert_complete()
 
     @pytest.mark.parametrize("text", ["sample(4)", "debounce(4)"])
-    def test_an_error_waits_for_no_demand_and_drops_what_does(self, time: schedulers.VirtualTime, text: str) -> None:
-        _, subscriber, publisher = script(time, EVERY[text], "a-----b-----", request=1)
+    def test_error_without_demand_discards_the_pending_element(self, time: schedulers.VirtualTime, text: str) -> None:
+        _, subscriber, publisher = run_marbles(time, EVERY[text], "a-----b-----", request=1)
         subscriber.assert_elements("a").assert_live()
         publisher.error(OSError("planned"))
         subscriber.assert_elements("a").assert_error(OSError)
         assert time.pending == 0
 
-    def test_throttle_asks_for_one_more_for_each_that_it_drops(self, time: schedulers.VirtualTime) -> None:
-        _, subscriber, publisher = script(time, EVERY["throttle(4)"], "abcd-e", request=2)
+    def test_throttle_requests_a_replacement_for_each_discarded_element(self, time: schedulers.VirtualTime) -> None:
+        _, subscriber, publisher = run_marbles(time, EVERY["throttle(4)"], "abcd-e", request=2)
         assert publisher.requests == [2, 1, 1, 1]
         subscriber.assert_elements("a", "e")
 
-    def test_throttle_takes_the_clock_of_whoever_subscribes(self) -> None:
+    def test_throttle_uses_the_scheduler_at_subscribe_time(self) -> None:
         time = schedulers.VirtualTime()
         for stream in (pyrs.range(9), pyrs.range(9).concat(pyrs.empty())):
             subscriber: TestSubscriber[int] = TestSubscriber(on_element=lambda *_: time.advance_by(2))
@@ -222,7 +224,7 @@ class TestDemand:
             subscriber.assert_elements(*range(9))
 
     @pytest.mark.parametrize("text", ["delay(4)", "timeout(4)", "delay_subscription(4)"])
-    def test_demand_is_handed_on_as_it_is(self, time: schedulers.VirtualTime, text: str) -> None:
+    def test_demand_is_forwarded_unchanged(self, time: schedulers.VirtualTime, text: str) -> None:
         publisher: TestPublisher[int] = TestPublisher()
         subscriber: TestSubscriber[int] = TestSubscriber(2)
         EVERY[text](publisher.stream()).subscribe(subscriber)
@@ -233,7 +235,7 @@ class TestDemand:
         time.advance_by(4 if text == "delay(4)" else 0)
         subscriber.assert_elements(1, 2)
 
-    def test_the_clock_of_timeout_waits_for_the_subscriber(self, time: schedulers.VirtualTime) -> None:
+    def test_timeout_excludes_the_time_in_on_next(self, time: schedulers.VirtualTime) -> None:
         publisher: TestPublisher[int] = TestPublisher()
         slow: TestSubscriber[int] = TestSubscriber(None, on_element=lambda *_: moved.append(time.now()))
         moved: list[float] = []
@@ -247,17 +249,17 @@ class TestDemand:
 
 
 class TestTimeout:
-    def test_the_first_element_may_have_another_time(self, time: schedulers.VirtualTime) -> None:
+    def test_timeout_of_the_first_element(self, time: schedulers.VirtualTime) -> None:
         longer: Operate = lambda stream: stream.timeout(2, first=6)  # noqa: E731
-        assert script(time, longer, "-----ab-----")[0] == "-----ab-X---"
-        assert script(time, longer, "---------")[0] == "------X--"
+        assert run_marbles(time, longer, "-----ab-----")[0] == "-----ab-X---"
+        assert run_marbles(time, longer, "---------")[0] == "------X--"
         longest: Operate = lambda stream: stream.timeout(2, first=60)  # noqa: E731
-        assert script(time, longest, "--a-----")[0] == "--a-X---"
+        assert run_marbles(time, longest, "--a-----")[0] == "--a-X---"
         shorter: Operate = lambda stream: stream.timeout(6, first=2)  # noqa: E731
-        assert script(time, shorter, "-a---------")[0] == "-a-----X---"
-        assert script(time, shorter, "-----")[0] == "--X--"
+        assert run_marbles(time, shorter, "-a---------")[0] == "-a-----X---"
+        assert run_marbles(time, shorter, "-----")[0] == "--X--"
 
-    def test_the_error(self, time: schedulers.VirtualTime) -> None:
+    def test_timeout_signals_stream_timeout(self, time: schedulers.VirtualTime) -> None:
         subscriber: TestSubscriber[Any] = TestSubscriber(1)
         publisher: TestPublisher[Any] = TestPublisher()
         publisher.stream().timeout(2).subscribe(subscriber)
@@ -268,7 +270,7 @@ class TestTimeout:
         assert str(error) == "no element came within 2 seconds"
         assert error.__notes__[0].startswith("in timeout(2), assembled at ")  # type: ignore[attr-defined]
 
-    def test_the_fallback_is_asked_for_what_is_left(self, time: schedulers.VirtualTime) -> None:
+    def test_fallback_receives_the_outstanding_demand(self, time: schedulers.VirtualTime) -> None:
         first: TestPublisher[int] = TestPublisher()
         second: TestPublisher[int] = TestPublisher()
         subscriber: TestSubscriber[int] = TestSubscriber(5)
@@ -284,7 +286,7 @@ class TestTimeout:
         subscriber.assert_elements(1, 2, 3).assert_complete()
         assert time.pending == 0
 
-    def test_a_fallback_with_much_to_give_does_not_pile_up(self, time: schedulers.VirtualTime) -> None:
+    def test_long_fallback_uses_constant_stack_depth(self, time: schedulers.VirtualTime) -> None:
         seen = 0
 
         def count(_: int) -> None:
@@ -297,7 +299,7 @@ class TestTimeout:
         assert seen == 5000
         assert done.is_set()
 
-    def test_a_cancel_reaches_the_fallback(self, time: schedulers.VirtualTime) -> None:
+    def test_cancel_reaches_the_fallback(self, time: schedulers.VirtualTime) -> None:
         second: TestPublisher[int] = TestPublisher()
         subscriber: TestSubscriber[int] = TestSubscriber(5)
         pyrs.never().timeout(2, fallback=second).subscribe(subscriber)
@@ -305,28 +307,28 @@ class TestTimeout:
         subscriber.cancel()
         second.assert_cancelled(1)
 
-    def test_what_it_refuses(self) -> None:
+    def test_timeout_rejects_wrong_arguments(self) -> None:
         with pytest.raises(TypeError, match="fallback"):
             pyrs.just(1).timeout(1, fallback=[1])  # type: ignore[arg-type]
         with pytest.raises(ValueError, match="first"):
             pyrs.just(1).timeout(1, first=0)
 
-    def test_many_elements_take_one_timer(self, time: schedulers.VirtualTime) -> None:
+    def test_many_elements_arm_one_timer(self, time: schedulers.VirtualTime) -> None:
         armed: list[float] = []
         schedule = time.schedule
 
-        def counting(task: Callable[[], object], delay: float = 0.0) -> schedulers.Cancellable:
+        def counting_schedule(task: Callable[[], object], delay: float = 0.0) -> schedulers.Cancellable:
             armed.append(delay)
             return schedule(task, delay)
 
-        time.schedule = counting  # type: ignore[method-assign]
+        time.schedule = counting_schedule  # type: ignore[method-assign]
         pyrs.range(50_000).timeout(4).subscribe(on_next=lambda _: None)
         pyrs.range(50_000).debounce(4).subscribe(on_next=lambda _: None)
         assert len(armed) == 2
         assert time.pending == 0
 
-    def test_of_an_element_and_the_clock_exactly_one_wins(self) -> None:
-        """Thousands of rounds: the alarm goes off on one thread while the element comes on another."""
+    def test_either_element_or_timeout_wins_the_race(self) -> None:
+        """The timer fires on one thread while an element arrives on another."""
         pool = schedulers.pool(2)
         outcomes = {"element": 0, "timeout": 0}
         for round_ in range(3000):
@@ -337,17 +339,17 @@ class TestTimeout:
             publisher.stream().timeout(1, fallback=fallback, scheduler=time).subscribe(subscriber)
             barrier = threading.Barrier(2)
 
-            def ring(barrier: threading.Barrier = barrier, time: schedulers.VirtualTime = time) -> None:
+            def advance(barrier: threading.Barrier = barrier, time: schedulers.VirtualTime = time) -> None:
                 barrier.wait(30)
                 time.advance_by(1)
 
-            pool.execute(ring)
+            pool.execute(advance)
             barrier.wait(30)
             if not publisher.cancel_count:
                 try:
                     publisher.next(1)
                     publisher.complete()
-                except AssertionError:  # cancelled just now: nobody has demand
+                except AssertionError:  # cancelled concurrently: there is no demand
                     pass
             subscriber.await_end()
             if subscriber.completed and not fallback:
@@ -361,7 +363,7 @@ class TestTimeout:
         assert pool.close(30)
         assert sum(outcomes.values()) == 3000
 
-    def test_debounce_and_sample_lose_no_last_element_to_a_race(self) -> None:
+    def test_debounce_and_sample_deliver_the_last_element_under_a_race(self) -> None:
         pool = schedulers.pool(2)
         for round_ in range(1500):
             time = schedulers.VirtualTime()
@@ -374,11 +376,11 @@ class TestTimeout:
             publisher.next(0)
             barrier = threading.Barrier(2)
 
-            def ring(barrier: threading.Barrier = barrier, time: schedulers.VirtualTime = time) -> None:
+            def advance(barrier: threading.Barrier = barrier, time: schedulers.VirtualTime = time) -> None:
                 barrier.wait(30)
                 time.advance_by(1)
 
-            pool.execute(ring)
+            pool.execute(advance)
             barrier.wait(30)
             publisher.next(1, 2, 3).complete()
             assert subscriber.await_complete()[-1] == 3
@@ -388,14 +390,14 @@ class TestTimeout:
 
 
 class TestInterval:
-    def test_its_ticks(self, time: schedulers.VirtualTime) -> None:
-        at: list[tuple[float, int]] = []
-        pyrs.interval(0.1, initial=3).take(4).subscribe(on_next=lambda n: at.append((round(time.now(), 6), n)))
+    def test_interval_ticks_at_its_period(self, time: schedulers.VirtualTime) -> None:
+        ticks: list[tuple[float, int]] = []
+        pyrs.interval(0.1, initial=3).take(4).subscribe(on_next=lambda n: ticks.append((round(time.now(), 6), n)))
         time.advance_by(10)
-        assert at == [(3, 0), (3.1, 1), (3.2, 2), (3.3, 3)]
+        assert ticks == [(3, 0), (3.1, 1), (3.2, 2), (3.3, 3)]
         assert time.pending == 0
 
-    def test_the_period_comes_first(self, time: schedulers.VirtualTime) -> None:
+    def test_first_tick_comes_after_one_period(self, time: schedulers.VirtualTime) -> None:
         subscriber: TestSubscriber[int] = TestSubscriber(None)
         pyrs.interval(timedelta(seconds=2)).subscribe(subscriber)
         time.advance_by(1.5)
@@ -406,7 +408,7 @@ class TestInterval:
         assert time.pending == 0
 
     @pytest.mark.parametrize(("overflow", "expected"), [("drop", [0, 4]), (pyrs.Overflow.LATEST, [0, 3])])
-    def test_ticks_without_demand(
+    def test_overflow_of_ticks_without_demand(
         self, time: schedulers.VirtualTime, overflow: pyrs.Overflow, expected: list[int]
     ) -> None:
         subscriber: TestSubscriber[int] = TestSubscriber(1)
@@ -418,14 +420,14 @@ class TestInterval:
         subscriber.assert_elements(*expected).assert_live()
         subscriber.cancel()
 
-    def test_a_tick_without_demand_is_an_error_by_default(self, time: schedulers.VirtualTime) -> None:
+    def test_tick_without_demand_signals_buffer_overflow_by_default(self, time: schedulers.VirtualTime) -> None:
         subscriber: TestSubscriber[int] = TestSubscriber(1)
         pyrs.interval(1).subscribe(subscriber)
         time.advance_by(4)
         subscriber.assert_elements(0).assert_error(BufferOverflow)
         assert time.pending == 0
 
-    def test_how_it_is_shown_and_what_it_refuses(self) -> None:
+    def test_repr_and_wrong_arguments(self) -> None:
         assert repr(pyrs.interval(0.5)) == "interval(0.5)"
         with pytest.raises(ValueError, match="period"):
             pyrs.interval(0)
@@ -438,7 +440,7 @@ class TestInterval:
 
 
 class TestTimer:
-    def test_one_element_when_the_time_is_over(self, time: schedulers.VirtualTime) -> None:
+    def test_timer_emits_one_element_after_its_delay(self, time: schedulers.VirtualTime) -> None:
         subscriber: TestSubscriber[int] = TestSubscriber(1)
         pyrs.timer(2).subscribe(subscriber)
         time.advance_by(1.75)
@@ -446,7 +448,7 @@ class TestTimer:
         time.advance_by(0.25)
         subscriber.assert_elements(0).assert_complete()
 
-    def test_it_waits_for_demand(self, time: schedulers.VirtualTime) -> None:
+    def test_timer_element_waits_for_demand(self, time: schedulers.VirtualTime) -> None:
         subscriber: TestSubscriber[int] = TestSubscriber()
         pyrs.timer(2).subscribe(subscriber)
         time.advance_by(9)
@@ -454,13 +456,13 @@ class TestTimer:
         subscriber.request(1)
         subscriber.assert_elements(0).assert_complete()
 
-    def test_a_cancel_takes_it_back(self, time: schedulers.VirtualTime) -> None:
+    def test_cancel_cancels_the_timer(self, time: schedulers.VirtualTime) -> None:
         subscriber: TestSubscriber[int] = TestSubscriber(1)
         pyrs.timer(2).subscribe(subscriber)
         subscriber.cancel()
         assert time.pending == 0
 
-    def test_how_it_is_shown_and_what_it_refuses(self) -> None:
+    def test_repr_and_wrong_arguments(self) -> None:
         assert repr(pyrs.timer(2)) == "timer(2)"
         with pytest.raises(ValueError, match="seconds"):
             pyrs.timer(-1)
@@ -484,25 +486,25 @@ class TestTimer:
     ],
     ids=["debounce", "sample", "timeout", "delay", "delay_subscription", "buffer", "window", "retry"],
 )
-def test_a_scheduler_that_is_closed_while_a_timer_waits_fails_the_stream(
+def test_scheduler_closed_during_a_timer_signals_on_error(
     operator: Any, dropped: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     scheduler = schedulers.single()
     source: TestPublisher[int] = TestPublisher()
     subscriber: TestSubscriber[Any] = TestSubscriber(None)
-    start, over = scheduler.now(), threading.Event()
+    start, later_task_ran = scheduler.now(), threading.Event()
     for clock in (delays, threads):
-        monkeypatch.setattr(clock, "monotonic", lambda: start)  # no time passes while the timer waits
+        monkeypatch.setattr(clock, "monotonic", lambda: start)  # stop the clock while the timer is pending
     operator(pyrs.merge(pyrs.just(1), source), scheduler).subscribe(subscriber)
     assert scheduler.close(30)
-    schedulers.default().schedule(over.set, 0.01)  # behind it in the timer: what else it tells comes before
+    schedulers.default().schedule(later_task_ran.set, 0.01)  # runs after every other task that the timer still has
     monkeypatch.undo()
     subscriber.await_error(SchedulerClosed)
-    assert over.wait(30)
+    assert later_task_ran.wait(30)
     dropped.take()
 
 
-def test_a_delay_holds_no_more_than_it_may_of_an_endless_source(time: schedulers.VirtualTime) -> None:
+def test_delay_buffers_at_most_prefetch_elements(time: schedulers.VirtualTime) -> None:
     pulled = 0
 
     def endless() -> Iterator[int]:
