@@ -1,12 +1,12 @@
-"""For tests: Publishers that do as they are told, Subscribers that record, and scripts of what has to come.
+"""The testing kit: scripted Publishers, recording Subscribers, StepVerifier.
 
-- ``TestPublisher``: emits the signals that the test chooses, and violates a rule on request.
-- ``Violation``: the rules that it can violate, by name.
+- ``TestPublisher``: emits the signals that the test chooses, and violates rules on request.
+- ``Violation``: the rules that it can violate.
 - ``TestSubscriber``: records signals, waits with deadlines, checks the rules of its Publisher.
 - ``StepVerifier``: verifies a Publisher's signals step by step, in real or in virtual time.
 - ``DroppedAssertions``: asserts on the elements and errors that were dropped during a verification.
 
-``import pyrs`` loads nothing of this.
+``import pyrs`` does not import this package.
 
 Examples:
     >>> import pyrs
@@ -16,9 +16,9 @@ Examples:
 from __future__ import annotations
 
 from pyrs.testing.dropped import DroppedAssertions
-from pyrs.testing.link import Violation
 from pyrs.testing.publisher import TestPublisher
 from pyrs.testing.subscriber import TestSubscriber
+from pyrs.testing.subscription import Violation
 from pyrs.testing.verifier import StepVerifier
 
 __all__ = ["DroppedAssertions", "StepVerifier", "TestPublisher", "TestSubscriber", "Violation"]

@@ -1,4 +1,4 @@
-"""What a verification dropped: a look into the two hooks while it ran."""
+"""DroppedAssertions: assertions on dropped elements and errors."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ __all__ = ["DroppedAssertions", "watched"]
 
 
 class DroppedAssertions:
-    """What reached the hooks for dropped elements and dropped errors while a verification ran.
+    """The elements and errors that were dropped during a verification.
 
-    Elements are counted, as the hook counts them; they are not kept. The hooks belong to the process: what other
-    threads dropped meanwhile is here too.
+    Elements are counted, not kept. The dropped-signal hooks are global: elements and errors dropped by other threads in
+    that time are included.
 
     Attributes:
-        counts: the numbers of elements that were dropped together, in order.
-        errors: the errors that were dropped, in order.
+        counts: the number of elements of each report, in order.
+        errors: the dropped errors, in order.
     """
 
     def __init__(self) -> None:
@@ -29,36 +29,36 @@ class DroppedAssertions:
 
     @property
     def elements(self) -> int:
-        """How many elements were dropped."""
+        """Return the number of dropped elements."""
         return sum(self.counts)
 
     def __repr__(self) -> str:
         return f"<DroppedAssertions: {self.elements} elements, {len(self.errors)} errors>"
 
     def has_dropped(self, count: int | None = None) -> DroppedAssertions:
-        """So many elements were dropped; at least one if no count is given."""
+        """Assert that ``count`` elements were dropped, or at least one if it is None."""
         holds = self.elements > 0 if count is None else self.elements == count
         return self._assert(holds, f"{'some' if count is None else count} dropped elements")
 
     def has_not_dropped(self) -> DroppedAssertions:
-        """No element was dropped."""
+        """Assert that no element was dropped."""
         return self._assert(self.elements == 0, "no dropped element")
 
     def has_dropped_errors(self, *kinds: type[BaseException]) -> DroppedAssertions:
-        """Errors of these kinds were dropped, one of each in this order; at least one if no kind is given."""
+        """Assert that errors of these types were dropped, in order; or any, without types."""
         holds = (
             len(kinds) == len(self.errors) and all(map(isinstance, self.errors, kinds)) if kinds else bool(self.errors)
         )
         return self._assert(holds, f"dropped errors {', '.join(kind.__name__ for kind in kinds)}".strip())
 
     def has_dropped_error_matching(self, matching: str) -> DroppedAssertions:
-        """The text of one of the dropped errors matches this regular expression."""
+        """Assert that the message of a dropped error matches this regular expression."""
         return self._assert(
             any(re.search(matching, str(error)) for error in self.errors), f"a dropped error matching {matching!r}"
         )
 
     def has_not_dropped_errors(self) -> DroppedAssertions:
-        """No error was dropped."""
+        """Assert that no error was dropped."""
         return self._assert(not self.errors, "no dropped error")
 
     def _assert(self, holds: bool, expected: str) -> DroppedAssertions:
@@ -72,7 +72,7 @@ class DroppedAssertions:
 
 @contextmanager
 def watched() -> Iterator[DroppedAssertions]:
-    """Have the hooks tell what is dropped inside the block, and nobody else."""
+    """Record dropped elements and errors inside the block, in place of the hooks."""
     dropped = DroppedAssertions()
     error_hook = hooks.set_error_hook(lambda error, where: dropped.errors.append(error))
     element_hook = hooks.set_element_hook(lambda count, where: dropped.counts.append(count))

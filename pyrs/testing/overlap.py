@@ -1,4 +1,7 @@
-"""Two signals at the same time, for certain: the first stays inside ``on_next`` until the second was there (1.3)."""
+"""Make two signals overlap reliably, to violate §1.3.
+
+The first signal waits inside ``on_next`` until the second one has been emitted.
+"""
 
 from __future__ import annotations
 
@@ -7,23 +10,23 @@ from threading import Event, Thread, local
 
 __all__ = ["hold", "overlapping"]
 
-_mine = local()  # .overlap: what the thread has to hold for
+_local = local()  # .overlap: the _Overlap whose first signal this thread emits
 
 
 class _Overlap:
     def __init__(self, seconds: float) -> None:
-        self.inside = Event()  # the first signal is where it holds, or is through
+        self.inside = Event()  # the first signal waits in hold(), or has returned
         self.held = False
         self.release = Event()
         self.seconds = seconds
 
 
 def hold() -> None:
-    """Stay here if this thread brings the first of two signals that are to overlap; otherwise return at once.
+    """Wait here if this thread emits the first of two overlapping signals.
 
     ``TestSubscriber`` and ``StepVerifier`` call this in ``on_next``.
     """
-    overlap: _Overlap | None = getattr(_mine, "overlap", None)
+    overlap: _Overlap | None = getattr(_local, "overlap", None)
     if overlap is not None and not overlap.held:
         overlap.held = True
         overlap.inside.set()
@@ -31,16 +34,16 @@ def hold() -> None:
 
 
 def overlapping(first: Callable[[], None], second: Callable[[], None], seconds: float = 10.0) -> bool:
-    """Run the first on a thread of its own, and the second on this one while the first is where it holds.
+    """Run ``second`` on this thread while ``first`` waits in ``hold`` on a new one.
 
     Returns:
-        Whether the two overlapped: False if the first came to no place where it could hold.
+        True if the two overlapped; False if ``first`` did not call ``hold``.
     """
     overlap = _Overlap(seconds)
     raised: list[BaseException] = []
 
     def run() -> None:
-        _mine.overlap = overlap
+        _local.overlap = overlap
         try:
             first()
         except BaseException as error:

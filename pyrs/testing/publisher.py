@@ -1,4 +1,4 @@
-"""A Publisher that signals what a test says, and breaks a rule where the test wants that."""
+"""TestPublisher: a Publisher that a test scripts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pyrs._core.validation import checked_seconds
 from pyrs.api import Publisher, Subscriber
 from pyrs.errors import NullSignal
 from pyrs.testing import overlap
-from pyrs.testing.link import Emission, Link, Violation, amount
+from pyrs.testing.subscription import Emission, ScriptedSubscription, Violation, amount
 
 if TYPE_CHECKING:
     from datetime import timedelta
@@ -26,25 +26,25 @@ T = TypeVar("T")
 
 
 class TestPublisher(Publisher[T], Generic[T]):
-    """Signals what the test says to any number of Subscribers, on the thread that says it.
+    """Emits the test's signals to any number of Subscribers, on the calling thread.
 
-    It is hot: whoever is subscribed gets the element, and a later Subscriber only the end. With ``cold=True`` it keeps
-    everything and gives it to each Subscriber as that one requests.
+    It is hot: current Subscribers receive an element, and later Subscribers receive only the terminal signal. With
+    ``cold=True`` it keeps all signals and emits them to each Subscriber on demand.
 
-    Demand: without violations all rules are kept. An element for a Subscriber without demand is a mistake of the test:
-    ``next`` raises AssertionError, and nobody is signalled. A cold one keeps the element (it grows).
+    Without violations all rules are kept. Emitting an element to a Subscriber without demand is an error of the test:
+    ``next`` raises AssertionError and emits to no Subscriber. A cold publisher keeps the element (memory **grows**).
 
     Args:
-        violations: the rules to break.
-        cold: keep what is emitted, for each Subscriber from the beginning.
+        violations: the rules to violate.
+        cold: whether to keep the signals and replay them to each Subscriber.
         timeout: the deadline of each wait, in seconds or as a timedelta.
 
     Attributes:
-        subscribe_count: how often somebody subscribed.
-        cancel_count: how many Subscriptions were cancelled.
-        requests: each n that was requested, in order.
+        subscribe_count: the number of ``subscribe`` calls.
+        cancel_count: the number of cancelled Subscriptions.
+        requests: each requested number, in order.
 
-    Rules: 1.1, 1.3, 1.7, 1.8, 1.9, 2.13, 3.3, 3.6, 3.7, 3.8, 3.9; each as long as no violation says otherwise.
+    Rules: 1.1, 1.3, 1.7, 1.8, 1.9, 2.13, 3.3, 3.6, 3.7, 3.8, 3.9, unless a violation is chosen.
 
     Examples:
         >>> from pyrs.testing import TestSubscriber
@@ -60,18 +60,18 @@ class TestPublisher(Publisher[T], Generic[T]):
     def __init__(self, *violations: Violation, cold: bool = False, timeout: float | timedelta = 10.0) -> None:
         for violation in violations:
             if not isinstance(violation, Violation):
-                raise TypeError(f"violations must be of pyrs.testing.Violation, not {type(violation).__name__}")
+                raise TypeError(f"violations must be pyrs.testing.Violation members, not {type(violation).__name__}")
         if cold and Violation.CONCURRENT in violations:
-            raise ValueError("CONCURRENT needs a hot TestPublisher: a cold one signals when it is asked")
+            raise ValueError("CONCURRENT needs a hot TestPublisher: a cold one emits on request")
         self.violations = frozenset(violations)
         self.cold = cold
         self.subscribe_count = 0
         self.cancel_count = 0
         self.requests: list[int] = []
         self._timeout = checked_seconds(timeout, "timeout")
-        self._changed = Condition()  # guards the books, of the links too; not held while a Subscriber runs
-        self._links: list[Link[T]] = []
-        self._told: list[Emission] = []  # for those who subscribe later: everything, or the end alone if it is hot
+        self._changed = Condition()  # guards the counters of all subscriptions; not held while a Subscriber runs
+        self._subscriptions: list[ScriptedSubscription[T]] = []
+        self._replayed: list[Emission] = []  # for later Subscribers; if hot, only the terminal signal
         self._ended = False
 
     def __repr__(self) -> str:
@@ -79,33 +79,36 @@ class TestPublisher(Publisher[T], Generic[T]):
         return f"<TestPublisher: {len(self._live())} Subscribers{named}>"
 
     def stream(self) -> Stream[T]:
-        """Return this Publisher with operators."""
+        """Return a Stream over this Publisher."""
         from pyrs.stream.stream import Stream
 
         return Stream(self)
 
     def subscribe(self, subscriber: Subscriber[T], /) -> None:
-        """Signal ``on_subscribe``, and from then on what the test says. Rules: 1.9, 1.11."""
-        link = Link(checked_subscriber(subscriber), self.violations, self._changed, self._requested, self._cancelled)
+        """Emit ``on_subscribe``, then the signals of the test. Rules: 1.9, 1.11."""
+        subscription = ScriptedSubscription(
+            checked_subscriber(subscriber), self.violations, self._changed, self._requested, self._cancelled
+        )
         with self._changed:
             self.subscribe_count += 1
-            self._links.append(link)
-            link.pending.extend(self._told)
+            self._subscriptions.append(subscription)
+            subscription.pending.extend(self._replayed)
             self._changed.notify_all()
-        link.start()
+        subscription.start()
 
-    # What the test says.
+    # Signals
 
     def next(self, *elements: T | None) -> TestPublisher[T]:
-        """Signal the elements, one after the other, to every Subscriber.
+        """Emit the elements, sequentially, to every Subscriber.
 
         Raises:
-            AssertionError: a Subscriber of a hot one has no demand, or the stream is over; or CONCURRENT was asked for
-                and the signals did not overlap, for the Subscriber neither is the kit's nor calls ``hold``.
+            AssertionError: a Subscriber of a hot publisher has no demand, or the stream has terminated. With
+                CONCURRENT: the signals did not overlap, because the Subscriber is not of this kit and does not call
+                ``hold``.
             NullSignal: an element is None.
         """
         if any(element is None for element in elements) and not self._breaks(Violation.ALLOW_NULL):
-            raise NullSignal("next(None): to send it is Violation.ALLOW_NULL")
+            raise NullSignal("next(None): use Violation.ALLOW_NULL to emit None")
         emissions = [Emission(Signal.ON_NEXT, element) for element in elements]
         if self._breaks(Violation.CONCURRENT) and len(emissions) > 1:
             self._overlap(emissions)
@@ -115,125 +118,134 @@ class TestPublisher(Publisher[T], Generic[T]):
         return self
 
     def error(self, error: BaseException | None) -> TestPublisher[T]:
-        """Signal ``on_error`` to every Subscriber, now and later.
+        """Emit ``on_error`` to every current and later Subscriber.
 
         Raises:
-            AssertionError: the stream is over.
-            NullSignal: the error is None.
+            AssertionError: the stream has terminated.
+            NullSignal: ``error`` is None.
         """
         if error is None and not self._breaks(Violation.ALLOW_NULL):
-            raise NullSignal("error(None): to send it is Violation.ALLOW_NULL")
+            raise NullSignal("error(None): use Violation.ALLOW_NULL to emit None")
         self._emit(Emission(Signal.ON_ERROR, error))
         return self
 
     def complete(self) -> TestPublisher[T]:
-        """Signal ``on_complete`` to every Subscriber, now and later.
+        """Emit ``on_complete`` to every current and later Subscriber.
 
         Raises:
-            AssertionError: the stream is over.
+            AssertionError: the stream has terminated.
         """
         self._emit(Emission(Signal.ON_COMPLETE))
         return self
 
     def emit(self, *elements: T | None) -> TestPublisher[T]:
-        """Signal the elements and then ``on_complete``."""
+        """Emit the elements and then ``on_complete``."""
         return self.next(*elements).complete()
 
     @staticmethod
     def hold() -> None:
-        """For ``on_next`` under CONCURRENT: on the first thread, stay here until the other signals were there."""
+        """Wait, in ``on_next`` under CONCURRENT, for the overlapping signals."""
         overlap.hold()
 
-    # What the test asserts.
+    # Assertions
 
     def assert_subscribers(self, count: int | None = None) -> TestPublisher[T]:
-        """There are so many Subscribers now; at least one if no count is given."""
+        """Assert that there are ``count`` current Subscribers; None means at least one."""
         live = len(self._live())
         return self._assert(live == count if count is not None else live > 0, f"{_count(count)} Subscribers")
 
     def assert_no_subscribers(self) -> TestPublisher[T]:
-        """There is no Subscriber now."""
+        """Assert that there is no current Subscriber."""
         return self._assert(not self._live(), "no Subscriber")
 
     def assert_was_subscribed(self) -> TestPublisher[T]:
-        """Somebody subscribed, now or before."""
+        """Assert that there is or was a Subscriber."""
         return self._assert(self.subscribe_count > 0, "a Subscriber, now or before")
 
     def assert_was_not_subscribed(self) -> TestPublisher[T]:
-        """Nobody ever subscribed."""
+        """Assert that there never was a Subscriber."""
         return self._assert(self.subscribe_count == 0, "no Subscriber, now or before")
 
     def assert_cancelled(self, count: int | None = None) -> TestPublisher[T]:
-        """So many Subscriptions were cancelled; at least one if no count is given."""
+        """Assert that ``count`` Subscriptions were cancelled; None means at least one."""
         seen = self.cancel_count
         return self._assert(seen == count if count is not None else seen > 0, f"{_count(count)} cancelled")
 
     def assert_not_cancelled(self) -> TestPublisher[T]:
-        """No Subscription was cancelled."""
+        """Assert that no Subscription was cancelled."""
         return self._assert(self.cancel_count == 0, "none cancelled")
 
     def assert_was_requested(self) -> TestPublisher[T]:
-        """Somebody requested something."""
+        """Assert that at least one Subscriber has requested elements."""
         return self._assert(bool(self.requests), "a request")
 
     def assert_was_not_requested(self) -> TestPublisher[T]:
-        """Nobody requested anything."""
+        """Assert that no Subscriber has requested elements."""
         return self._assert(not self.requests, "no request")
 
     def assert_min_requested(self, n: int) -> TestPublisher[T]:
-        """There was a Subscriber, and each one requested at least n in all."""
-        links = list(self._links)
+        """Assert that each of one or more Subscribers requested at least ``n`` in total."""
+        subscriptions = list(self._subscriptions)
         return self._assert(
-            bool(links) and min(link.requested for link in links) >= n, f"at least {amount(n)} requested by each"
+            bool(subscriptions) and min(subscription.requested for subscription in subscriptions) >= n,
+            f"at least {amount(n)} requested by each",
         )
 
     def assert_max_requested(self, n: int) -> TestPublisher[T]:
-        """No Subscriber requested more than n in all."""
+        """Assert that no Subscriber requested more than ``n`` in total."""
         return self._assert(
-            max((link.requested for link in self._links), default=0) <= n, f"at most {amount(n)} requested by each"
+            max((subscription.requested for subscription in self._subscriptions), default=0) <= n,
+            f"at most {amount(n)} requested by each",
         )
 
     def assert_request_overflow(self) -> TestPublisher[T]:
-        """An element went to a Subscriber without demand."""
+        """Assert that an element was emitted to a Subscriber without demand."""
         return self._assert(self._overflowed(), "an element without demand")
 
     def assert_no_request_overflow(self) -> TestPublisher[T]:
-        """No element went to a Subscriber without demand."""
+        """Assert that no element was emitted to a Subscriber without demand."""
         return self._assert(not self._overflowed(), "no element without demand")
 
     def assert_second_cancelled(self) -> TestPublisher[T]:
-        """With TWO_ON_SUBSCRIBE: each Subscriber cancelled its second Subscription. Rules: 2.5."""
-        links = list(self._links)
+        """Assert that each second Subscription of TWO_ON_SUBSCRIBE was cancelled (§2.5)."""
+        subscriptions = list(self._subscriptions)
         return self._assert(
-            bool(links) and all(link.second_cancelled for link in links), "the second Subscription of each cancelled"
+            bool(subscriptions) and all(subscription.second_cancelled for subscription in subscriptions),
+            "the second Subscription of each cancelled",
         )
 
     def await_subscribers(self, count: int = 1, timeout: float | None = None) -> TestPublisher[T]:
-        """Wait until so many are subscribed; AssertionError at the deadline."""
+        """Wait for ``count`` current Subscribers; raise AssertionError at the deadline."""
         return self._await(lambda: len(self._live()) >= count, f"{count} Subscribers", timeout)
 
     def await_requested(self, n: int, timeout: float | None = None) -> TestPublisher[T]:
-        """Wait until every Subscriber, and at least one, requested n in all; AssertionError at the deadline."""
+        """Wait until each of one or more Subscribers requested ``n`` in total.
+
+        Raises:
+            AssertionError: the deadline has passed.
+        """
         return self._await(
-            lambda: bool(self._links) and min(link.requested for link in self._links) >= n,
+            lambda: (
+                bool(self._subscriptions) and min(subscription.requested for subscription in self._subscriptions) >= n
+            ),
             f"{amount(n)} requested by each",
             timeout,
         )
 
     def await_cancelled(self, count: int = 1, timeout: float | None = None) -> TestPublisher[T]:
-        """Wait until so many Subscriptions were cancelled; AssertionError at the deadline."""
+        """Wait for ``count`` cancelled Subscriptions; raise AssertionError at the deadline."""
         return self._await(lambda: self.cancel_count >= count, f"{count} cancelled", timeout)
 
-    # How.
+    # Implementation
 
     def _breaks(self, violation: Violation) -> bool:
         return violation in self.violations
 
-    def _live(self) -> list[Link[T]]:
-        return [link for link in list(self._links) if not link.over]
+    def _live(self) -> list[ScriptedSubscription[T]]:
+        return [subscription for subscription in list(self._subscriptions) if not subscription.over]
 
     def _overflowed(self) -> bool:
-        return any(link.overflowed for link in list(self._links))
+        return any(subscription.overflowed for subscription in list(self._subscriptions))
 
     def _requested(self, n: int) -> None:
         self.requests.append(n)
@@ -242,55 +254,58 @@ class TestPublisher(Publisher[T], Generic[T]):
         self.cancel_count += 1
 
     def _emit(self, emission: Emission) -> None:
-        for link in self._admit(emission):
-            link.push(emission)
+        for subscription in self._admit(emission):
+            subscription.push(emission)
 
     def _overlap(self, emissions: list[Emission]) -> None:
-        for link in self._admit(emissions[0], len(emissions)):
-            first, *others = (partial(link.tell, emission) for emission in emissions)
+        for subscription in self._admit(emissions[0], len(emissions)):
+            first, *others = (partial(subscription.emit_now, emission) for emission in emissions)
 
-            def bring(others: list[partial[None]] = others) -> None:
+            def emit_others(others: list[partial[None]] = others) -> None:
                 for other in others:
                     other()
 
-            if not overlap.overlapping(first, bring, self._timeout):
+            if not overlap.overlapping(first, emit_others, self._timeout):
                 raise AssertionError(
-                    f"the signals to {link.name} did not overlap: it has to call hold() of this publisher in on_next"
+                    f"the signals to {subscription.name} did not overlap: call hold() of this publisher in its on_next"
                 )
 
-    def _admit(self, emission: Emission, count: int = 1) -> list[Link[T]]:
-        """Return who is to be told, after a look at the demand of each: nobody is told if one must not be."""
+    def _admit(self, emission: Emission, count: int = 1) -> list[ScriptedSubscription[T]]:
+        """Return the Subscriptions to emit to, after checking the demand of all."""
         with self._changed:
             if self._ended and not self._breaks(Violation.CLEANUP_ON_TERMINATE):
-                raise AssertionError(f"{emission} after the end: to send it is Violation.CLEANUP_ON_TERMINATE")
-            links = [link for link in self._links if link.listens]
+                raise AssertionError(
+                    f"{emission} after the terminal signal: use Violation.CLEANUP_ON_TERMINATE to emit it"
+                )
+            subscriptions = [subscription for subscription in self._subscriptions if subscription.accepts_signals]
             terminal = emission.kind is not Signal.ON_NEXT
             if terminal or self.cold:
-                self._told.append(emission)
+                self._replayed.append(emission)
             else:
-                without = [link for link in links if not link.has_demand(count)]
+                without = [subscription for subscription in subscriptions if not subscription.has_demand(count)]
                 if without:
                     raise AssertionError(
-                        f"{emission}: {without[0]} has no demand left: to send it is Violation.REQUEST_OVERFLOW"
+                        f"{emission}: {without[0]} has no demand left: use Violation.REQUEST_OVERFLOW to emit it"
                     )
             self._ended = self._ended or terminal
-        return links
+        return subscriptions
 
     def _assert(self, holds: bool, expected: str) -> TestPublisher[T]:
         if not holds:
-            raise AssertionError(f"expected {expected}: {self._story()}")
+            raise AssertionError(f"expected {expected}: {self._summary()}")
         return self
 
     def _await(self, condition: Callable[[], bool], expected: str, timeout: float | None) -> TestPublisher[T]:
         seconds = self._timeout if timeout is None else timeout
         with self._changed:
             if not self._changed.wait_for(condition, seconds):
-                raise AssertionError(f"expected {expected} within {seconds} seconds: {self._story()}")
+                raise AssertionError(f"expected {expected} within {seconds} seconds: {self._summary()}")
         return self
 
-    def _story(self) -> str:
-        links = "; ".join(str(link) for link in list(self._links))
-        return f"{self.subscribe_count} subscribed, {self.cancel_count} cancelled{'; ' if links else ''}{links}"
+    def _summary(self) -> str:
+        subscriptions = "; ".join(str(subscription) for subscription in list(self._subscriptions))
+        counts = f"{self.subscribe_count} subscribed, {self.cancel_count} cancelled"
+        return f"{counts}; {subscriptions}" if subscriptions else counts
 
 
 def _count(count: int | None) -> str:

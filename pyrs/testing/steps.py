@@ -1,7 +1,7 @@
-"""The steps of a verification: each is a generator that yields what it waits for and is sent what came.
+"""The steps of a verification: generators that yield needs and receive signals.
 
-A step keeps nothing between two verifications. It fails by raising; ``Mismatch`` stands for: what came is not what was
-waited for.
+A step keeps no state between two verifications. It fails by raising; it raises ``Mismatch`` if the signal is not the
+expected one.
 """
 
 from __future__ import annotations
@@ -13,34 +13,34 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 from pyrs._core.display import name_of, short
 from pyrs._core.sites import Site
 from pyrs._core.states import Signal
-from pyrs.testing.link import Emission
+from pyrs.testing.subscription import Emission
 
 __all__ = ["Await", "Do", "Expect", "Mismatch", "Need", "Pause", "Player", "Script", "Step"]
 
 
 class Await(NamedTuple):
-    """Let time pass, whatever comes meanwhile."""
+    """Wait, and buffer signals for the following steps."""
 
     seconds: float
 
 
 class Pause(NamedTuple):
-    """Let time pass, in which nothing may come."""
+    """Wait, and fail on any signal."""
 
     seconds: float
 
 
 class Expect(NamedTuple):
-    """Wait for the next signal, which should be this."""
+    """Wait for the next signal; ``expected`` describes it."""
 
     expected: str
 
 
 class Do(NamedTuple):
-    """Call this; what it has the Publisher signal comes while the script stands behind it."""
+    """Call the action; the script continues with the signals that the call causes."""
 
     action: Callable[[], object]
-    at_home: bool = False  # on the thread that verifies
+    on_verifying_thread: bool = False  # otherwise on the thread of the current signal
 
 
 Need: TypeAlias = "Expect | Do | Await | Pause"
@@ -48,10 +48,10 @@ Script: TypeAlias = "Generator[Need, Emission, Any]"
 
 
 class Mismatch(Exception):
-    """What came is not what was expected.
+    """A signal that is not the expected one.
 
     Args:
-        expected: what was, where that differs from what was waited for.
+        expected: the description of the expected signal, if it differs from the one in ``Expect``.
     """
 
     def __init__(self, expected: str | None = None) -> None:
@@ -60,7 +60,7 @@ class Mismatch(Exception):
 
 
 class Player(Protocol):
-    """What a step may do with the verification that plays it."""
+    """The operations of a verification that a step may call."""
 
     recorded: Any
 
@@ -73,10 +73,10 @@ class Step(NamedTuple):
     """One line of the script.
 
     Attributes:
-        text: how it was called.
-        site: where.
-        play: makes the generator.
-        ends: whether the stream is over after it, so that no step may follow.
+        text: the call as text.
+        site: the file and line of the call.
+        play: returns the generator.
+        ends: whether the stream has terminated after it, so that no step may follow.
         cancels: whether it cancels the Subscription.
     """
 
@@ -149,7 +149,7 @@ def consume_while(
 
 
 def subscribe(player: Player) -> Script:
-    """The first step of every script."""
+    """Wait for ``on_subscribe``: the first step of every script."""
     yield Expect("on_subscribe")
 
 
@@ -177,14 +177,14 @@ def consume_recorded(action: Callable[[Any], object]) -> Callable[[Player], Scri
 def expect_recorded(predicate: Callable[[Any], object]) -> Callable[[Player], Script]:
     def check(recorded: Any) -> None:
         if not predicate(recorded):
-            raise AssertionError(f"{name_of(predicate)} is not true for what was recorded: {short(recorded)}")
+            raise AssertionError(f"{name_of(predicate)} returned false for the recorded elements: {short(recorded)}")
 
     return consume_recorded(check)
 
 
 def then(task: Callable[[], object]) -> Callable[[Player], Script]:
     def play(player: Player) -> Script:
-        yield Do(task, at_home=True)
+        yield Do(task, on_verifying_thread=True)
 
     return play
 

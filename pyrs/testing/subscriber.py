@@ -1,4 +1,4 @@
-"""A Subscriber that records what it is told, waits with deadlines, and knows the rules of its Publisher."""
+"""TestSubscriber: a Subscriber that records signals and checks its Publisher."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pyrs._core.validation import checked_callable, checked_integer, checked_sec
 from pyrs.api import Subscriber, Subscription
 from pyrs.errors import NullSignal
 from pyrs.testing import overlap
-from pyrs.testing.grammar import Grammar
+from pyrs.testing.signal_log import SignalLog
 
 if TYPE_CHECKING:
     from datetime import timedelta
@@ -23,28 +23,27 @@ T = TypeVar("T")
 
 
 class TestSubscriber(Subscriber[T], Generic[T]):
-    """Records every signal and every rule that the Publisher breaks.
+    """Records every signal and every rule that the Publisher violates.
 
-    Nothing is requested but what the test asks for. Every wait has a deadline and raises AssertionError when it passes;
-    the assertions also fail on a broken rule (1.1, 1.3, 1.7, 1.9, 2.12, 2.13).
+    It requests only what the test requests. Every wait has a deadline and raises AssertionError when it expires; the
+    assertions also fail on a rule violation (1.1, 1.3, 1.7, 1.9, 2.12, 2.13).
 
     Args:
-        request: what to request in ``on_subscribe``; 0 for nothing, None for everything there is.
-        on_element: called with this subscriber and each element, after it was recorded: the place to request, to cancel
-            or to raise.
+        request: the initial demand; 0 for none, None for unbounded.
+        on_element: called with this subscriber and each recorded element, to request, cancel or raise.
         timeout: the deadline of each wait, in seconds or as a timedelta.
 
     Raises:
-        TypeError: request is no integer, on_element cannot be called, or timeout is no number.
-        ValueError: timeout is negative or not finite.
+        TypeError: ``request`` is not an integer, ``on_element`` is not callable, or ``timeout`` is not a number.
+        ValueError: ``timeout`` is negative or not finite.
 
     Attributes:
-        elements: what ``on_next`` brought so far.
-        error: what ``on_error`` brought, or None.
-        completed: whether ``on_complete`` came.
-        subscription: what ``on_subscribe`` brought, or None.
-        violations: a line for each rule that was broken.
-        thread_names: the names of the threads that signalled.
+        elements: the received elements.
+        error: the received error, or None.
+        completed: whether ``on_complete`` was received.
+        subscription: the received Subscription, or None.
+        violations: one line for each rule violation.
+        thread_names: the names of the threads that emitted signals.
 
     Rules: 2.1, 2.3, 2.5, 2.13.
 
@@ -70,21 +69,21 @@ class TestSubscriber(Subscriber[T], Generic[T]):
         self.error: BaseException | None = None
         self.completed = False
         self.subscription: Subscription | None = None
-        self._grammar = Grammar()
-        self.violations = self._grammar.violations
-        self.thread_names = self._grammar.thread_names
+        self._log = SignalLog()
+        self.violations = self._log.violations
+        self.thread_names = self._log.thread_names
         self._first_request = UNBOUNDED if request is None else checked_integer(request, "request")
         self._on_element = on_element if on_element is None else checked_callable(on_element, "on_element")
         self._timeout = checked_seconds(timeout, "timeout")
         self._changed = Condition()
 
     def __repr__(self) -> str:
-        return f"<TestSubscriber: {self._grammar.state.value}, {len(self.elements)} elements>"
+        return f"<TestSubscriber: {self._log.state.value}, {len(self.elements)} elements>"
 
-    # What the Publisher calls.
+    # The Subscriber
 
     def on_subscribe(self, subscription: Subscription, /) -> None:
-        """Record it, request what was asked for; cancel a second one (2.5)."""
+        """Record the Subscription and request; cancel a second Subscription (§2.5)."""
         self._enter(Signal.ON_SUBSCRIBE, subscription)
         try:
             if self.subscription is not None:
@@ -120,39 +119,39 @@ class TestSubscriber(Subscriber[T], Generic[T]):
         self._leave()
 
     def on_complete(self) -> None:
-        """Record the end."""
+        """Record the completion."""
         self._enter(Signal.ON_COMPLETE)
         with self._changed:
             self.completed = True
             self._changed.notify_all()
         self._leave()
 
-    # What the test does.
+    # Demand
 
     def request(self, n: int) -> None:
-        """Request n more elements, waiting for ``on_subscribe`` if it has not come."""
+        """Request ``n`` more elements; wait for ``on_subscribe`` first."""
         subscription = self.await_subscription()
         with self._changed:
-            self._grammar.requested(n)
+            self._log.requested(n)
         subscription.request(n)
 
     def cancel(self) -> None:
-        """Cancel, waiting for ``on_subscribe`` if it has not come."""
+        """Cancel the Subscription; wait for ``on_subscribe`` first."""
         subscription = self.await_subscription()
         with self._changed:
-            self._grammar.cancelled()
+            self._log.cancelled()
         subscription.cancel()
 
-    # Waiting.
+    # Waiting
 
     def await_until(
         self, condition: Callable[[], object], what: str, timeout: float | None = None
     ) -> TestSubscriber[T]:
-        """Wait until a signal makes the condition true; AssertionError at the deadline."""
+        """Wait until a signal makes the condition true, up to the deadline."""
         seconds = self._timeout if timeout is None else timeout
         with self._changed:
             if not self._changed.wait_for(condition, seconds):
-                raise AssertionError(f"{what} did not come within {seconds} seconds: {self._story()}")
+                raise AssertionError(f"{what} did not arrive within {seconds} seconds: {self._summary()}")
         return self
 
     def await_subscription(self, timeout: float | None = None) -> Subscription:
@@ -162,15 +161,15 @@ class TestSubscriber(Subscriber[T], Generic[T]):
         return self.subscription
 
     def await_count(self, count: int, timeout: float | None = None) -> list[T]:
-        """Wait until there are so many elements, and return what there is."""
+        """Wait for at least ``count`` elements and return all received elements."""
         self.await_until(lambda: len(self.elements) >= count or self.ended, f"{count} elements", timeout)
         if len(self.elements) < count:
-            raise AssertionError(f"the stream ended before {count} elements: {self._story()}")
+            raise AssertionError(f"the stream terminated before {count} elements: {self._summary()}")
         return list(self.elements)
 
     def await_end(self, timeout: float | None = None) -> TestSubscriber[T]:
         """Wait for ``on_error`` or ``on_complete``."""
-        return self.await_until(lambda: self.ended, "the end", timeout)
+        return self.await_until(lambda: self.ended, "a terminal signal", timeout)
 
     def await_complete(self, timeout: float | None = None) -> list[T]:
         """Wait for ``on_complete`` and return the elements."""
@@ -178,61 +177,61 @@ class TestSubscriber(Subscriber[T], Generic[T]):
         return list(self.elements)
 
     def await_error(self, kind: type[BaseException] = BaseException, timeout: float | None = None) -> BaseException:
-        """Wait for ``on_error`` and return the error, which must be of that kind."""
+        """Wait for ``on_error`` and return the error, which must be of that type."""
         return self.await_end(timeout).assert_error(kind)
 
-    # Asserting.
+    # Assertions
 
     @property
     def ended(self) -> bool:
-        """Whether a terminal signal came."""
+        """Return whether a terminal signal was received."""
         return self.completed or self.error is not None
 
     def assert_elements(self, *expected: Any) -> TestSubscriber[T]:
-        """Exactly these elements came so far."""
+        """Assert that exactly these elements were received."""
         self.assert_rules()
         if self.elements != list(expected):
-            raise AssertionError(f"expected {list(expected)!r}: {self._story()}")
+            raise AssertionError(f"expected {list(expected)!r}: {self._summary()}")
         return self
 
     def assert_complete(self) -> TestSubscriber[T]:
-        """The stream completed."""
+        """Assert that the stream completed."""
         self.assert_rules()
         if not self.completed or self.error is not None:
-            raise AssertionError(f"not completed: {self._story()}") from self.error
+            raise AssertionError(f"not completed: {self._summary()}") from self.error
         return self
 
     def assert_error(self, kind: type[BaseException] = BaseException) -> BaseException:
-        """The stream failed with an error of that kind, which is returned."""
+        """Assert that the stream failed with an error of that type, and return the error."""
         self.assert_rules()
         if self.error is None or not isinstance(self.error, kind):
-            raise AssertionError(f"no {kind.__name__}: {self._story()}") from self.error
+            raise AssertionError(f"no {kind.__name__}: {self._summary()}") from self.error
         return self.error
 
     def assert_live(self) -> TestSubscriber[T]:
-        """No terminal signal came so far."""
+        """Assert that no terminal signal was received."""
         self.assert_rules()
         if self.ended:
-            raise AssertionError(f"ended: {self._story()}") from self.error
+            raise AssertionError(f"terminated: {self._summary()}") from self.error
         return self
 
     def assert_rules(self) -> TestSubscriber[T]:
-        """The Publisher broke no rule so far."""
+        """Assert that the Publisher violated no rule."""
         if self.violations:
             raise AssertionError("; ".join(self.violations))
         return self
 
     def _enter(self, signal: Signal, argument: object = None) -> None:
         with self._changed:
-            self._grammar.enter(signal, argument)
+            self._log.enter(signal, argument)
             if argument is None and signal is not Signal.ON_COMPLETE:
-                self._grammar.leave()
+                self._log.leave()
                 raise NullSignal(f"{signal.value}(None)")
 
     def _leave(self) -> None:
         with self._changed:
-            self._grammar.leave()
+            self._log.leave()
 
-    def _story(self) -> str:
+    def _summary(self) -> str:
         with self._changed:
-            return self._grammar.story()
+            return self._log.summary()

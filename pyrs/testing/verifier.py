@@ -1,4 +1,4 @@
-"""StepVerifier: what a Publisher has to signal, written down step by step, and then verified."""
+"""StepVerifier: a script of the expected signals of a Publisher."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from pyrs._core.validation import checked_callable, checked_integer, checked_nat
 from pyrs.api import Publisher
 from pyrs.testing import steps
 from pyrs.testing.dropped import DroppedAssertions, watched
-from pyrs.testing.playing import Verification
 from pyrs.testing.steps import Player, Script, Step
+from pyrs.testing.verification import Verification
 
 __all__ = ["StepVerifier"]
 
@@ -25,18 +25,18 @@ TIMEOUT = 10.0  # seconds
 
 
 class StepVerifier(Generic[T]):
-    """A script of what has to come. Nothing happens until one of the ``verify`` methods.
+    """A script of expected signals, run by one of the ``verify`` methods.
 
-    Steps are played in order, each as soon as what it waits for came, on the thread that brought it; tasks and
-    waiting are done by the thread that verifies. A verification fails with AssertionError, which says at which step
-    (its number, text and line), what was expected, what came and the story of signals so far; also when the Publisher
-    breaks a rule (1.1, 1.3, 1.7, 1.9, 2.12, 2.13), and at the deadline. It leaves no Subscription behind.
+    Steps run in order, each when the signal that it waits for arrives, on the thread of that signal; tasks and waiting
+    run on the verifying thread. A failed verification raises AssertionError with the step (its number, text and line),
+    the expected signal, the received one and the signals so far. A verification also fails if the Publisher violates a
+    rule (1.1, 1.3, 1.7, 1.9, 2.12, 2.13), and at the deadline. It always cancels its Subscription.
 
-    Demand: what ``create`` was told to request, everything by default, and what ``then_request`` adds. Nothing is
-    dropped; up to 100,000 signals may wait for a step.
+    Requests the initial demand of ``create``, unbounded by default, plus that of ``then_request``. Drops nothing; up to
+    100,000 signals may wait for a step.
 
-    Made by ``create`` or ``with_virtual_time``. The last step says how it ends: ``expect_complete``,
-    ``expect_error``, ``expect_timeout`` or, at any place, ``then_cancel``. A verifier may be used again.
+    ``create`` and ``with_virtual_time`` make one. The last step defines the expected termination: ``expect_complete``,
+    ``expect_error``, ``expect_timeout`` or, at any place, ``then_cancel``. A verifier can be used several times.
 
     Examples:
         >>> import pyrs
@@ -61,26 +61,26 @@ class StepVerifier(Generic[T]):
 
     @staticmethod
     def create(publisher: Publisher[T], request: int | None = None) -> StepVerifier[T]:
-        """Begin the script for a Publisher.
+        """Start the script for a Publisher.
 
         Args:
-            publisher: is subscribed to by each ``verify``.
-            request: what to request in ``on_subscribe``; 0 for nothing, None for everything there is.
+            publisher: each ``verify`` subscribes to it.
+            request: the initial demand; 0 for none, None for unbounded.
 
         Raises:
-            TypeError: it is no Publisher.
-            ValueError: the request is negative.
+            TypeError: ``publisher`` is not a Publisher.
+            ValueError: ``request`` is negative.
         """
         checked_publisher(publisher, "publisher")
         return StepVerifier(lambda: publisher, f"create({short(publisher)})", request, virtual=False)
 
     @staticmethod
     def with_virtual_time(factory: Callable[[], Publisher[T]], request: int | None = None) -> StepVerifier[T]:
-        """Begin the script for a Publisher whose operators on time use a clock that the script moves.
+        """Start the script for a Publisher with time-based operators, in virtual time.
 
         Args:
-            factory: makes the Publisher; called by each ``verify``, and subscribed to, with a new
-                ``pyrs.schedulers.VirtualTime`` in use. ``then_await`` and ``expect_no_event`` move its clock.
+            factory: returns the Publisher; each ``verify`` calls it, with a new ``pyrs.schedulers.VirtualTime`` as the
+                current scheduler. ``then_await`` and ``expect_no_event`` advance that clock.
             request: as for ``create``.
 
         Examples:
@@ -97,103 +97,109 @@ class StepVerifier(Generic[T]):
         checked_callable(factory, "factory")
         return StepVerifier(factory, f"with_virtual_time({name_of(factory)})", request, virtual=True)
 
-    # Elements.
+    # Elements
 
     def expect_subscription(self) -> StepVerifier[T]:
-        """``on_subscribe`` comes. Every script begins with that; this says so."""
+        """Expect ``on_subscribe``. Every script starts with this step implicitly."""
         return self._add("expect_subscription()", steps.expect_subscription)
 
     def expect_next(self, *elements: T) -> StepVerifier[T]:
-        """These elements come next."""
+        """Expect these elements."""
         return self._add(f"expect_next({', '.join(map(short, elements))})", steps.expect_elements(elements))
 
     def expect_next_sequence(self, elements: Iterable[T]) -> StepVerifier[T]:
-        """The elements of this iterable come next. An iterator is good for one verification."""
+        """Expect the elements of an iterable. An iterator serves only one verification."""
         if not hasattr(elements, "__iter__"):
             raise TypeError(f"elements must be iterable, not {type(elements).__name__}")
         return self._add(f"expect_next_sequence({short(elements)})", steps.expect_elements(elements))
 
     def expect_next_count(self, count: int) -> StepVerifier[T]:
-        """So many elements come next, whatever they are."""
+        """Expect ``count`` elements of any value."""
         count = checked_natural(count, "count")
         return self._add(f"expect_next_count({count})", steps.expect_count(count))
 
     def expect_next_matches(self, predicate: Callable[[T], object]) -> StepVerifier[T]:
-        """An element comes next for which the predicate is true."""
+        """Expect an element for which the predicate returns true."""
         checked_callable(predicate, "predicate")
         return self._add(f"expect_next_matches({name_of(predicate)})", steps.expect_matching(predicate))
 
     def consume_next_with(self, action: Callable[[T], object]) -> StepVerifier[T]:
-        """An element comes next, with which the action is called. What it raises fails the step."""
+        """Expect an element and call the action with it; the step fails if that raises."""
         checked_callable(action, "action")
         return self._add(f"consume_next_with({name_of(action)})", steps.consume(action))
 
     def consume_while(
         self, predicate: Callable[[T], object], action: Callable[[T], object] | None = None
     ) -> StepVerifier[T]:
-        """Elements come as long as the predicate is true, none or many; the action is called with each."""
+        """Consume elements while the predicate returns true, and call the action."""
         checked_callable(predicate, "predicate")
         if action is not None:
             checked_callable(action, "action")
         return self._add(f"consume_while({name_of(predicate)})", steps.consume_while(predicate, action))
 
-    # Recording.
+    # Collecting
 
     def record_with(self, factory: Callable[[], Any] = list) -> StepVerifier[T]:
-        """Collect the elements of the following steps in what the factory makes, with ``append`` or ``add``."""
+        """Collect the elements of the following steps in the factory's result.
+
+        The result must have a method ``append`` or ``add``.
+        """
         checked_callable(factory, "factory")
         return self._add(f"record_with({name_of(factory)})", steps.record_with(factory))
 
     def consume_recorded_with(self, action: Callable[[Any], object]) -> StepVerifier[T]:
-        """Call the action with what was recorded, and record no more. What it raises fails the step."""
+        """Call the action with the collected elements, and stop collecting.
+
+        If the action raises, the step fails.
+        """
         checked_callable(action, "action")
         self._has_recording("consume_recorded_with")
         return self._add(f"consume_recorded_with({name_of(action)})", steps.consume_recorded(action))
 
     def expect_recorded_matches(self, predicate: Callable[[Any], object]) -> StepVerifier[T]:
-        """The predicate is true for what was recorded; record no more."""
+        """Expect the predicate to be true for the collected elements; stop collecting."""
         checked_callable(predicate, "predicate")
         self._has_recording("expect_recorded_matches")
         return self._add(f"expect_recorded_matches({name_of(predicate)})", steps.expect_recorded(predicate))
 
-    # Doing.
+    # Actions
 
     def then(self, task: Callable[[], object]) -> StepVerifier[T]:
-        """Run the task, on the thread that verifies. What it raises fails the step."""
+        """Run the task on the verifying thread. If the task raises, the step fails."""
         checked_callable(task, "task")
         return self._add(f"then({name_of(task)})", steps.then(task))
 
     def then_request(self, n: int) -> StepVerifier[T]:
-        """Request n more elements. Also n <= 0 is passed on: what comes of it is for the script to say (3.9)."""
+        """Request ``n`` more elements. ``n <= 0`` is forwarded too, to test §3.9."""
         n = checked_integer(n, "n")
         return self._add(f"then_request({n})", steps.then_request(n))
 
     def then_cancel(self) -> StepVerifier[T]:
-        """Cancel. Steps may follow, such as ``expect_no_event``."""
+        """Cancel the Subscription. Steps may follow, such as ``expect_no_event``."""
         return self._add("then_cancel()", steps.then_cancel, cancels=True)
 
     def then_await(self, seconds: float = 0.0) -> StepVerifier[T]:
-        """Let time pass. What comes meanwhile is for the steps that follow."""
+        """Wait. Signals received in that time are kept for the following steps."""
         seconds = checked_seconds(seconds, "seconds")
         return self._add(f"then_await({seconds:g})", steps.then_await(seconds))
 
     def expect_no_event(self, seconds: float) -> StepVerifier[T]:
-        """Let time pass, in which no element and no end comes."""
+        """Expect no signal for the given time."""
         seconds = checked_seconds(seconds, "seconds")
         return self._add(f"expect_no_event({seconds:g})", steps.expect_nothing(seconds))
 
-    # How it ends.
+    # Termination
 
     def expect_complete(self) -> StepVerifier[T]:
-        """``on_complete`` comes next."""
+        """Expect ``on_complete``."""
         return self._add("expect_complete()", steps.expect_complete, ends=True)
 
     def expect_error(self, kind: type[BaseException] | None = None, *, matching: str | None = None) -> StepVerifier[T]:
-        """``on_error`` comes next.
+        """Expect ``on_error``.
 
         Args:
-            kind: with an error of this class.
-            matching: whose text this regular expression finds.
+            kind: the type of the error.
+            matching: a regular expression to search in the message of the error.
         """
         if kind is not None and not _is_exception_class(kind):
             raise TypeError(f"kind must be a class of exceptions, not {short(kind)}")
@@ -205,34 +211,34 @@ class StepVerifier(Generic[T]):
         return self._add(f"expect_error({', '.join(given)})", steps.expect_error(kind, matching, None), ends=True)
 
     def expect_error_matches(self, predicate: Callable[[BaseException], object]) -> StepVerifier[T]:
-        """``on_error`` comes next, with an error for which the predicate is true."""
+        """Expect ``on_error`` with an error for which the predicate returns true."""
         checked_callable(predicate, "predicate")
         text = f"expect_error_matches({name_of(predicate)})"
         return self._add(text, steps.expect_error(None, None, predicate), ends=True)
 
     def expect_timeout(self, seconds: float) -> StepVerifier[T]:
-        """Let time pass, in which no element and no end comes, and cancel."""
+        """Expect no signal for the given time, then cancel."""
         seconds = checked_seconds(seconds, "seconds")
         return self._add(f"expect_timeout({seconds:g})", steps.expect_timeout(seconds), ends=True)
 
-    # Verifying.
+    # Verification
 
     def verify(self, timeout: float = TIMEOUT) -> float:
-        """Subscribe and play the script.
+        """Subscribe and run the script.
 
         Args:
-            timeout: the deadline of the whole, in seconds of real time.
+            timeout: the deadline of the whole verification, in seconds of real time.
 
         Returns:
-            How many seconds it took; of virtual time, where the script has that.
+            The duration in seconds; of virtual time, if the script uses that.
 
         Raises:
-            AssertionError: the Publisher did otherwise, or nothing in time, or it broke a rule.
-            RuntimeError: no step says how it ends.
+            AssertionError: another signal arrived, none arrived in time, or the Publisher violated a rule.
+            RuntimeError: no step defines the expected termination.
         """
         timeout = checked_seconds(timeout, "timeout")
         if not any(step.ends or step.cancels for step in self._steps):
-            raise RuntimeError("no step says how it ends: expect_complete, expect_error, expect_timeout or then_cancel")
+            raise RuntimeError("no terminal step: add expect_complete, expect_error, expect_timeout or then_cancel")
         if self._virtual:
             return self._verify_virtually(timeout)
         begin = monotonic()
@@ -240,21 +246,24 @@ class StepVerifier(Generic[T]):
         return monotonic() - begin
 
     def verify_complete(self, timeout: float = TIMEOUT) -> float:
-        """``expect_complete`` and verify."""
+        """Expect ``on_complete``, and verify."""
         return self.expect_complete().verify(timeout)
 
     def verify_error(
         self, kind: type[BaseException] | None = None, *, matching: str | None = None, timeout: float = TIMEOUT
     ) -> float:
-        """``expect_error`` and verify."""
+        """Expect ``on_error``, and verify."""
         return self.expect_error(kind, matching=matching).verify(timeout)
 
     def verify_timeout(self, seconds: float, timeout: float = TIMEOUT) -> float:
-        """``expect_timeout`` and verify."""
+        """Expect no signal for the given time, cancel, and verify."""
         return self.expect_timeout(seconds).verify(timeout)
 
     def verify_then_assert_that(self, timeout: float = TIMEOUT) -> DroppedAssertions:
-        """Verify, and return what was dropped meanwhile, for assertions. The hooks are not told of it."""
+        """Verify, and return assertions on the elements and errors dropped in that time.
+
+        The dropped-signal hooks do not receive them.
+        """
         with watched() as dropped:
             self.verify(timeout)
         return dropped
@@ -273,7 +282,7 @@ class StepVerifier(Generic[T]):
     ) -> StepVerifier[T]:
         last = self._steps[-1]
         if last.ends:
-            raise RuntimeError(f"{text} cannot follow {last.text}: the stream is over there")
+            raise RuntimeError(f"{text} cannot follow {last.text}, after which the stream has terminated")
         self._steps.append(Step(text, assembly_site(), play, ends, cancels))
         return self
 

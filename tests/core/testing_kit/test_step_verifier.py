@@ -13,7 +13,7 @@ import pytest
 import pyrs
 from pyrs import schedulers
 from pyrs._core import hooks
-from pyrs.testing import DroppedAssertions, StepVerifier, TestPublisher, Violation, playing
+from pyrs.testing import DroppedAssertions, StepVerifier, TestPublisher, Violation, verification
 from tests.core.failing import fails
 
 DEADLINE = 30.0
@@ -35,7 +35,7 @@ class Overdue(pyrs.Publisher[int]):
     def __init__(self, monkeypatch: pytest.MonkeyPatch, source: Any) -> None:
         self.source = source
         self.seconds = 0.0
-        monkeypatch.setattr(playing, "monotonic", lambda: self.seconds)
+        monkeypatch.setattr(verification, "monotonic", lambda: self.seconds)
 
     def subscribe(self, subscriber: pyrs.Subscriber[int], /) -> None:
         self.source.subscribe(subscriber)
@@ -245,8 +245,8 @@ class TestStepVerifier:
         rule = violation.value.partition(":")[0]
         fails(
             lambda: verifier.verify_complete(timeout=DEADLINE),
-            "a Publisher that keeps the rules",
-            f"rule {rule} broken",
+            "a Publisher that obeys the rules",
+            f"rule {rule} violated",
         )
 
     def test_rule_1_9_a_subscribe_that_raises(self) -> None:
@@ -271,7 +271,7 @@ class TestStepVerifier:
 
     def test_scripts_that_make_no_sense(self) -> None:
         verifier = StepVerifier.create(pyrs.just(1)).expect_next(1)
-        with pytest.raises(RuntimeError, match="no step says how it ends"):
+        with pytest.raises(RuntimeError, match="no terminal step"):
             verifier.verify()
         with pytest.raises(RuntimeError, match=r"expect_next\(2\) cannot follow expect_complete"):
             verifier.expect_complete().expect_next(2)

@@ -46,16 +46,16 @@ class TestTestSubscriber:
         fails(lambda: subscriber.assert_elements(1), "expected [1]", "on_next(1), on_next(2)")
         fails(subscriber.assert_complete, "not completed")
         fails(subscriber.assert_error, "no BaseException")
-        fails(subscriber.await_end, "the end did not come within 0.0 seconds", "on_subscribe, request(5)")
-        fails(lambda: subscriber.await_count(3), "3 elements did not come")
+        fails(subscriber.await_end, "a terminal signal did not arrive within 0.0 seconds", "on_subscribe, request(5)")
+        fails(lambda: subscriber.await_count(3), "3 elements did not arrive")
 
     def test_assertions_of_the_end(self) -> None:
         publisher, subscriber = self.subscribed()
         publisher.emit(1)
         assert subscriber.await_complete() == [1]
-        fails(subscriber.assert_live, "ended")
+        fails(subscriber.assert_live, "terminated")
         fails(subscriber.assert_error, "on_complete")
-        fails(lambda: subscriber.await_count(2), "ended before 2 elements")
+        fails(lambda: subscriber.await_count(2), "terminated before 2 elements")
         publisher, subscriber = self.subscribed()
         publisher.error(OSError("mine"))
         assert isinstance(subscriber.await_error(OSError), OSError)
@@ -64,8 +64,8 @@ class TestTestSubscriber:
 
     def test_without_a_subscription(self) -> None:
         subscriber: TestSubscriber[int] = TestSubscriber(timeout=0.0)
-        fails(lambda: subscriber.request(1), "on_subscribe did not come", "no signal")
-        fails(subscriber.cancel, "on_subscribe did not come")
+        fails(lambda: subscriber.request(1), "on_subscribe did not arrive", "no signal")
+        fails(subscriber.cancel, "on_subscribe did not arrive")
 
     @pytest.mark.parametrize("violation", list(Violation))
     def test_sees_every_violation(self, violation: Violation) -> None:
@@ -85,7 +85,7 @@ class TestTestSubscriber:
         else:
             publisher.next(1, 2)
         rule = violation.value.partition(":")[0]
-        fails(subscriber.assert_rules, f"rule {rule} broken")
+        fails(subscriber.assert_rules, f"rule {rule} violated")
 
     def test_rule_2_13_refuses_none(self) -> None:
         subscriber: TestSubscriber[Any] = TestSubscriber()
@@ -157,7 +157,7 @@ class TestTestPublisher:
         publisher: TestPublisher[int] = TestPublisher()
         publisher.complete()
         for signal in (partial(publisher.next, 1), publisher.complete, partial(publisher.error, OSError())):
-            fails(signal, "after the end", "CLEANUP_ON_TERMINATE")
+            fails(signal, "after the terminal signal", "CLEANUP_ON_TERMINATE")
 
     def test_none_is_refused(self) -> None:
         publisher: TestPublisher[int] = TestPublisher()
@@ -166,7 +166,7 @@ class TestTestPublisher:
                 getattr(publisher, signal)(None)
 
     def test_bad_arguments(self) -> None:
-        with pytest.raises(TypeError, match="violations must be of"):
+        with pytest.raises(TypeError, match=r"violations must be pyrs\.testing\.Violation"):
             TestPublisher("REQUEST_OVERFLOW")  # type: ignore[arg-type]
         with pytest.raises(ValueError, match="CONCURRENT needs a hot"):
             TestPublisher(Violation.CONCURRENT, cold=True)

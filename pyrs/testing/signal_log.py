@@ -1,4 +1,4 @@
-"""What the rules say about the signals that reach one Subscriber, and the story of those signals."""
+"""SignalLog: a log of one Subscriber's signals that detects rule violations."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from pyrs._core.demand import UNBOUNDED
 from pyrs._core.display import short
 from pyrs._core.states import TRANSITIONS, Signal, State
 
-__all__ = ["Grammar"]
+__all__ = ["SignalLog"]
 
-TOLD = 30  # signals of the story; what came before is counted
-SILENT = (Signal.ON_SUBSCRIBE, Signal.ON_COMPLETE, Signal.CANCEL)  # these are told without an argument
+LOGGED = 30  # the number of signals that a summary shows; earlier ones are counted
+WITHOUT_ARGUMENT = (Signal.ON_SUBSCRIBE, Signal.ON_COMPLETE, Signal.CANCEL)  # shown without their argument
 
 
-class Grammar:
-    """Follows both directions and writes down every rule that the Publisher breaks.
+class SignalLog:
+    """Logs the signals of both directions and the rule violations of the Publisher.
 
-    It has no lock of its own: whoever calls it holds one.
+    It is not synchronized: the caller holds a lock.
 
     Rules: 1.1, 1.3, 1.7, 1.9, 2.12, 2.13.
     """
@@ -27,20 +27,21 @@ class Grammar:
         self.state = State.WAITING
         self.violations: list[str] = []
         self.thread_names: set[str] = set()
-        self._told: deque[tuple[Signal, object]] = deque(maxlen=TOLD)
+        self._entries: deque[tuple[Signal, object]] = deque(maxlen=LOGGED)
         self._signals = 0
         self._demand = 0
-        self._thread = 0  # the thread that is signalling, and how deep: a thread may nest (3.2), two may not overlap
+        # The signalling thread and its nesting depth: one thread may nest signals (§3.2), two may not overlap (§1.3).
+        self._thread = 0
         self._depth = 0
 
     def enter(self, signal: Signal, argument: object = None) -> None:
-        """A signal of the Publisher begins."""
+        """Log the start of a signal of the Publisher."""
         self.thread_names.add(current_thread().name)
-        self._tell(signal, argument)
-        me = get_ident()
-        if self._depth and self._thread != me:
+        self._record(signal, argument)
+        thread = get_ident()
+        if self._depth and self._thread != thread:
             self._violated("1.3", f"{signal.value} while another thread was signalling")
-        self._thread = me
+        self._thread = thread
         self._depth += 1
         if argument is None and signal is not Signal.ON_COMPLETE:
             self._violated("2.13", f"{signal.value}(None)")
@@ -55,37 +56,37 @@ class Grammar:
                 self._violated("1.1", "on_next without demand")
 
     def leave(self) -> None:
-        """The signal was dealt with."""
+        """Log the end of the signal."""
         self._depth -= 1
 
     def requested(self, n: int) -> None:
-        """The Subscriber is about to request."""
-        self._tell(Signal.REQUEST, n)
+        """Log a request that the Subscriber is about to make."""
+        self._record(Signal.REQUEST, n)
         if n > 0:
             self._demand += n
 
     def cancelled(self) -> None:
-        """The Subscriber is about to cancel."""
-        self._tell(Signal.CANCEL, None)
+        """Log a cancel that the Subscriber is about to make."""
+        self._record(Signal.CANCEL, None)
         self.state = TRANSITIONS[self.state, Signal.CANCEL].state
 
-    def story(self) -> str:
-        """Return the last signals in their order, and the rules that were broken."""
-        told = [_shown(signal, argument) for signal, argument in self._told]
-        if self._signals > len(told):
-            told.insert(0, f"({self._signals - len(told)} signals)")
-        return "; ".join([", ".join(told) or "no signal", *self.violations])
+    def summary(self) -> str:
+        """Return the last signals in order, and the rule violations."""
+        shown = [_shown(signal, argument) for signal, argument in self._entries]
+        if self._signals > len(shown):
+            shown.insert(0, f"({self._signals - len(shown)} signals)")
+        return "; ".join([", ".join(shown) or "no signal", *self.violations])
 
-    def _tell(self, signal: Signal, argument: object) -> None:
-        self._told.append((signal, argument))
+    def _record(self, signal: Signal, argument: object) -> None:
+        self._entries.append((signal, argument))
         self._signals += 1
 
     def _violated(self, rule: str, what: str) -> None:
-        self.violations.append(f"rule {rule} broken: {what}")
+        self.violations.append(f"rule {rule} violated: {what}")
 
 
 def _shown(signal: Signal, argument: object) -> str:
-    if signal in SILENT:
+    if signal in WITHOUT_ARGUMENT:
         return signal.value
     if signal is Signal.REQUEST and argument == UNBOUNDED:
         return "request(unbounded)"

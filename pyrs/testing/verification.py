@@ -1,4 +1,4 @@
-"""One verification: a Subscriber that plays the script, on whichever thread brings the next signal."""
+"""Verification: a Subscriber that runs the steps of a StepVerifier."""
 
 from __future__ import annotations
 
@@ -13,29 +13,30 @@ from pyrs._core.states import Signal, State
 from pyrs.api import Publisher, Subscriber, Subscription
 from pyrs.errors import NullSignal
 from pyrs.testing import overlap
-from pyrs.testing.grammar import Grammar
-from pyrs.testing.link import Emission
+from pyrs.testing.signal_log import SignalLog
 from pyrs.testing.steps import Await, Do, Expect, Mismatch, Need, Pause, Script, Step
+from pyrs.testing.subscription import Emission
 
 __all__ = ["Verification"]
 
 T = TypeVar("T")
 
-WAITING_SIGNALS = 100_000  # more than so many while the script stands still, and the verification fails
-SLICE = 0.01  # seconds: how often virtual time is asked for tasks that another thread scheduled
+MAX_WAITING_SIGNALS = 100_000  # the verification fails if more signals wait for a step
+POLL_SECONDS = 0.01  # the interval at which virtual time is checked for tasks that another thread scheduled
 
 
 class Verification(Subscriber[T], Generic[T]):
-    """Plays the steps as far as what came allows: inside the signals, so that an endless stream can be cancelled there.
+    """Runs the steps as far as received signals allow, on the thread of each signal.
 
-    One thread plays at a time, and the script stands still while a Publisher is called, so that what it signals from
-    inside is played at once. What has to happen at home, on the verifying thread (tasks, time), waits for it.
+    Steps run inside the signals, so that an endless stream can be cancelled there. One thread runs the script at a
+    time. The script pauses while a step calls the Publisher, so that signals emitted inside that call are processed at
+    once. Tasks and waiting run on the verifying thread.
 
     Args:
         steps: the script.
-        request: what to request in ``on_subscribe``; 0 for nothing.
-        seconds: the deadline of the whole.
-        pass_time: lets virtual time pass; None waits for real time.
+        request: the initial demand; 0 for none.
+        seconds: the deadline of the whole verification.
+        pass_time: advances virtual time; None waits in real time.
 
     Rules: 2.1, 2.3, 2.5, 2.6, 2.8, 2.13.
     """
@@ -49,26 +50,26 @@ class Verification(Subscriber[T], Generic[T]):
         self._seconds = seconds
         self._deadline = monotonic() + seconds
         self._pass_time = pass_time
-        self._home = get_ident()
+        self._verifying_thread = get_ident()
         self._changed = Condition()
-        self._grammar = Grammar()
+        self._log = SignalLog()
         self._subscription: Subscription | None = None
         self._inbox: deque[Emission] = deque()
-        self._number = 0  # of the step that is played
+        self._number = 0  # of the current step
         self._script: Script = self._play()
-        self._need: Need | None = None  # what the script waits for; None: it can go on
+        self._need: Need | None = None  # the need that the script waits for; None if it can continue
         self._playing = False
         self._over = False
         self._failure: AssertionError | None = None
 
-    # What the Publisher calls.
+    # The Subscriber
 
     def on_subscribe(self, subscription: Subscription, /) -> None:
         with self._changed:
             first = self._subscription is None
             if first:
                 self._subscription = subscription
-            self._grammar.enter(Signal.ON_SUBSCRIBE, subscription)
+            self._log.enter(Signal.ON_SUBSCRIBE, subscription)
         self._refuse_none(Signal.ON_SUBSCRIBE, subscription)
         try:
             if not first:
@@ -92,37 +93,37 @@ class Verification(Subscriber[T], Generic[T]):
     def on_complete(self) -> None:
         self._signalled(Signal.ON_COMPLETE)
 
-    # What a step may do.
+    # The operations of Player, for the steps
 
     def request(self, n: int) -> None:
-        """Request so many more elements."""
+        """Request ``n`` more elements."""
         with self._changed:
-            self._grammar.requested(n)
+            self._log.requested(n)
             subscription = self._subscription
         assert subscription is not None  # the first step has seen it
         subscription.request(n)
 
     def cancel(self) -> None:
-        """Cancel the Subscription, if there is one that is live."""
+        """Cancel the Subscription if it is active."""
         with self._changed:
-            if self._grammar.state is not State.ACTIVE:
+            if self._log.state is not State.ACTIVE:
                 return
-            self._grammar.cancelled()
+            self._log.cancelled()
             subscription = self._subscription
         if subscription is not None:
             subscription.cancel()
 
     def put_back(self, emission: Emission) -> None:
-        """Have it come again, as the next signal."""
+        """Make the signal the next one again."""
         self._inbox.appendleft(emission)
 
-    # At home.
+    # The verifying thread
 
     def verify(self, publisher: Publisher[T]) -> None:
-        """Subscribe and play the script to its end.
+        """Subscribe and run the script to its end.
 
         Raises:
-            AssertionError: something else came, or nothing in time, or the Publisher broke a rule.
+            AssertionError: another signal arrived, none arrived in time, or the Publisher violated a rule.
         """
         try:
             try:
@@ -137,40 +138,40 @@ class Verification(Subscriber[T], Generic[T]):
             self.cancel()  # 2.6
         with self._changed:
             failure = self._failure
-            if failure is None and self._grammar.violations:
-                failure = self._failed("a Publisher that keeps the rules", self._grammar.violations[0])
+            if failure is None and self._log.violations:
+                failure = self._failed("a Publisher that obeys the rules", self._log.violations[0])
         if failure is not None:
             raise failure
 
     def _wait(self) -> Need | None:
-        """Wait until the script can go on or needs this thread; return the need that is not met."""
+        """Wait until the script can continue or needs this thread; return the unmet need."""
         if self._pass_time is not None:
-            self._pass_time(0.0)  # what is due runs here
+            self._pass_time(0.0)  # runs the tasks that are due
         with self._changed:
-            while not (self._over or self._ready() or self._needs_home()):
+            while not (self._over or self._ready() or self._needs_verifying_thread()):
                 left = self._deadline - monotonic()
                 if left <= 0:
                     return self._need
                 if self._pass_time is not None:
-                    self._changed.wait(min(left, SLICE))
-                    return None  # and look at virtual time again
+                    self._changed.wait(min(left, POLL_SECONDS))
+                    return None  # check virtual time again
                 self._changed.wait(left)
-            return self._need if self._needs_home() else None
+            return self._need if self._needs_verifying_thread() else None
 
     def _do(self, need: Need | None) -> None:
         if need is None or self._over:
             return
         if isinstance(need, Expect):
-            self._late()
+            self._timed_out()
         elif isinstance(need, Do):
             self._call(need)
         else:
-            self._let_time_pass(need.seconds)
+            self._pass(need.seconds)
             with self._changed:
                 if self._need is need:
                     self._need = None
 
-    def _let_time_pass(self, seconds: float) -> None:
+    def _pass(self, seconds: float) -> None:
         if self._pass_time is not None:
             self._pass_time(seconds)
             return
@@ -178,9 +179,9 @@ class Verification(Subscriber[T], Generic[T]):
         with self._changed:
             self._changed.wait_for(lambda: self._over, min(end, self._deadline) - monotonic())
         if end > self._deadline:
-            self._late()
+            self._timed_out()
 
-    # Playing.
+    # The script
 
     def _play(self) -> Script:
         for number, step in enumerate(self._steps):
@@ -192,38 +193,38 @@ class Verification(Subscriber[T], Generic[T]):
             return False
         return self._need is None or (isinstance(self._need, Expect) and bool(self._inbox))
 
-    def _needs_home(self) -> bool:
-        return isinstance(self._need, (Await, Pause)) or (isinstance(self._need, Do) and self._need.at_home)
+    def _needs_verifying_thread(self) -> bool:
+        return isinstance(self._need, (Await, Pause)) or (isinstance(self._need, Do) and self._need.on_verifying_thread)
 
     def _advance(self) -> None:
-        """Play as far as it goes without waiting. Whoever brings news calls this; one thread plays at a time."""
+        """Run the script as far as possible without waiting, on one thread at a time."""
         while True:
             with self._changed:
-                hurry = self._need if self._inbox and self._home == get_ident() else None
+                urgent = self._need if self._inbox and self._verifying_thread == get_ident() else None
                 ready = self._ready() and not self._over
                 if ready:
                     self._playing = True
             if ready:
                 self._play_on()
-            elif isinstance(hurry, Do) and not self._over:
-                self._call(hurry)  # the stream goes on on the very thread that has the task to do
+            elif isinstance(urgent, Do) and not self._over:
+                self._call(urgent)  # a signal on the verifying thread itself: the task runs inside it
             else:
                 return
 
     def _play_on(self) -> None:
-        news = self._inbox.popleft() if isinstance(self._need, Expect) else None
+        signal = self._inbox.popleft() if isinstance(self._need, Expect) else None
         expected = self._need.expected if isinstance(self._need, Expect) else "the step to return normally"
         need: Need | None = None
         try:
-            need = self._script.send(news)  # type: ignore[arg-type]
+            need = self._script.send(signal)  # type: ignore[arg-type]
         except StopIteration:
             self._over = True
         except BaseException as error:
             if isinstance(error, Mismatch):
-                cause = news.value if news is not None and news.kind is Signal.ON_ERROR else None
-                self._fail(expected, str(news), cause)
+                cause = signal.value if signal is not None and signal.kind is Signal.ON_ERROR else None
+                self._fail(expected, str(signal), cause)
             else:
-                self._fail(_what_raised(error, expected), repr(error), error)
+                self._fail(_expectation(error, expected), repr(error), error)
                 if hooks.is_exit(error):
                     raise
         finally:
@@ -233,14 +234,14 @@ class Verification(Subscriber[T], Generic[T]):
                 self._changed.notify_all()
         if isinstance(need, Pause) and self._inbox:
             self._unexpected(self._inbox[0])
-        elif isinstance(need, Do) and not need.at_home:
+        elif isinstance(need, Do) and not need.on_verifying_thread:
             self._call(need)
 
     def _call(self, need: Do) -> None:
         with self._changed:
             if self._need is not need:
                 return
-            self._need = None  # the script goes on behind it, played by what the call has the Publisher signal
+            self._need = None  # the script continues with the signals that the call causes
             number = self._number
             self._changed.notify_all()
         try:
@@ -250,21 +251,21 @@ class Verification(Subscriber[T], Generic[T]):
             if hooks.is_exit(error):
                 raise
 
-    # Signals.
+    # Signals
 
     def _signalled(self, kind: Signal, value: Any = None) -> None:
         with self._changed:
-            self._grammar.enter(kind, value)
+            self._log.enter(kind, value)
         self._refuse_none(kind, value)
         try:
             if kind is Signal.ON_NEXT:
                 overlap.hold()
             emission = Emission(kind, value)
             with self._changed:
-                quiet = isinstance(self._need, Pause)
+                pausing = isinstance(self._need, Pause)
                 if not self._over:
                     self._inbox.append(emission)
-            if quiet:
+            if pausing:
                 self._unexpected(emission)
             self._react()
         finally:
@@ -273,12 +274,12 @@ class Verification(Subscriber[T], Generic[T]):
     def _react(self) -> None:
         if self._over:
             return
-        if self._grammar.violations:
-            self._fail("a Publisher that keeps the rules", self._grammar.violations[0])
+        if self._log.violations:
+            self._fail("a Publisher that obeys the rules", self._log.violations[0])
         elif monotonic() > self._deadline:
-            self._late()
-        elif len(self._inbox) > WAITING_SIGNALS:
-            self._fail("the step to end", f"more than {WAITING_SIGNALS:,} signals meanwhile")
+            self._timed_out()
+        elif len(self._inbox) > MAX_WAITING_SIGNALS:
+            self._fail("the step to end", f"more than {MAX_WAITING_SIGNALS:,} signals waiting for it")
         else:
             self._advance()
 
@@ -290,15 +291,15 @@ class Verification(Subscriber[T], Generic[T]):
 
     def _leave(self) -> None:
         with self._changed:
-            self._grammar.leave()
+            self._log.leave()
             self._changed.notify_all()
 
-    # Failing.
+    # Failures
 
     def _unexpected(self, emission: Emission) -> None:
         self._fail("no signal", str(emission), emission.value if emission.kind is Signal.ON_ERROR else None)
 
-    def _late(self) -> None:
+    def _timed_out(self) -> None:
         with self._changed:
             expected = self._need.expected if isinstance(self._need, Expect) else "the step to end"
         self._fail(expected, f"nothing more within {self._seconds:g} seconds")
@@ -318,10 +319,10 @@ class Verification(Subscriber[T], Generic[T]):
         number = self._number if number is None else number
         step = self._steps[number]
         where = f"step {number} of {len(self._steps) - 1}, {step.text}" + (f", {step.site}" if step.site else "")
-        failure = AssertionError(f"{where}\n  expected: {expected}\n  came: {came}\n  so far: {self._grammar.story()}")
+        failure = AssertionError(f"{where}\n  expected: {expected}\n  came: {came}\n  so far: {self._log.summary()}")
         failure.__cause__ = cause
         return failure
 
 
-def _what_raised(error: BaseException, expected: str) -> str:
+def _expectation(error: BaseException, expected: str) -> str:
     return "an assertion that holds" if isinstance(error, AssertionError) else expected

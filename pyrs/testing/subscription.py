@@ -1,4 +1,4 @@
-"""One Subscription of a TestPublisher: what waits to be signalled, who may have it when, and which rule it breaks."""
+"""The Subscription of a TestPublisher, which obeys or violates chosen rules."""
 
 from __future__ import annotations
 
@@ -16,25 +16,28 @@ from pyrs._core.states import Signal
 from pyrs.api import Subscriber, Subscription
 from pyrs.errors import NonPositiveRequest, NullSignal
 
-__all__ = ["Emission", "Link", "Violation", "amount"]
+__all__ = ["Emission", "ScriptedSubscription", "Violation", "amount"]
 
 T = TypeVar("T")
 
 
 class Violation(Enum):
-    """A rule that a TestPublisher breaks on purpose. The first four have Reactor's names."""
+    """A rule that a TestPublisher violates on purpose.
 
-    REQUEST_OVERFLOW = "1.1: elements come without demand"
-    ALLOW_NULL = "2.13: None comes as an element or an error"
-    CLEANUP_ON_TERMINATE = "1.7: signals come after the end too"
-    DEFER_CANCELLATION = "1.8: signals go on after a cancel"
-    NO_ON_SUBSCRIBE = "1.9: on_subscribe never comes, and what the test emits comes without it"
-    TWO_ON_SUBSCRIBE = "2.12: on_subscribe comes twice, with two Subscriptions"
-    CONCURRENT = "1.3: the first of several elements is still in on_next, on another thread, when the others come"
+    The first four have Reactor's names.
+    """
+
+    REQUEST_OVERFLOW = "1.1: elements are emitted without demand"
+    ALLOW_NULL = "2.13: None is emitted as an element or an error"
+    CLEANUP_ON_TERMINATE = "1.7: signals are emitted after the terminal signal"
+    DEFER_CANCELLATION = "1.8: signals are emitted after a cancel"
+    NO_ON_SUBSCRIBE = "1.9: on_subscribe is never called; other signals are emitted without it"
+    TWO_ON_SUBSCRIBE = "2.12: on_subscribe is called twice, with two Subscriptions"
+    CONCURRENT = "1.3: the others of several elements are emitted while the first is in on_next on another thread"
 
 
 class Emission(NamedTuple):
-    """A signal that a test wants to be sent."""
+    """A signal to emit."""
 
     kind: Signal
     value: Any = None
@@ -43,15 +46,15 @@ class Emission(NamedTuple):
         return self.kind.value if self.kind is Signal.ON_COMPLETE else f"{self.kind.value}({short(self.value)})"
 
 
-class Link(DrainLoop, Subscription, Generic[T]):
-    """Keeps the rules, one Subscriber at a time, except those that are to be broken.
+class ScriptedSubscription(DrainLoop, Subscription, Generic[T]):
+    """Emits the test's signals to one Subscriber, and violates only the given rules.
 
     Args:
-        subscriber: is told.
-        violations: the rules to break.
-        changed: the publisher's lock, told of every change.
-        requested: called with each request, with the lock held.
-        cancelled: called at the first cancel, with the lock held.
+        subscriber: receives the signals.
+        violations: the rules to violate.
+        changed: the publisher's lock, notified of every change.
+        requested: called with each requested number, under the lock.
+        cancelled: called at the first cancel, under the lock.
     """
 
     def __init__(
@@ -68,80 +71,80 @@ class Link(DrainLoop, Subscription, Generic[T]):
         self.requested = 0
         self.sent = 0
         self.overflowed = False
-        self.over = False  # cancelled, or told the end
+        self.over = False  # cancelled or terminated
         self.second_cancelled = False
         self._subscriber = subscriber
         self._violations = violations
         self._changed = changed
-        self._tell_requested = requested
-        self._tell_cancelled = cancelled
-        self._heeds_demand = violations.isdisjoint({Violation.REQUEST_OVERFLOW, Violation.NO_ON_SUBSCRIBE})
+        self._on_requested = requested
+        self._on_cancelled = cancelled
+        self._respects_demand = violations.isdisjoint({Violation.REQUEST_OVERFLOW, Violation.NO_ON_SUBSCRIBE})
         self._cancelled = False
-        self._illegal: NonPositiveRequest | None = None
+        self._invalid_request: NonPositiveRequest | None = None
         self._started = False
 
     def __str__(self) -> str:
         return f"{self.name} ({amount(self.requested)} requested, {self.sent} sent)"
 
     def start(self) -> None:
-        """Signal ``on_subscribe``, and then whatever waits. Rules: 1.9."""
+        """Emit ``on_subscribe`` and then the pending signals. Rules: 1.9."""
         if Violation.NO_ON_SUBSCRIBE not in self._violations:
             self._call("on_subscribe", self)
             if Violation.TWO_ON_SUBSCRIBE in self._violations:
-                self._call("on_subscribe", _Second(self))
-        self._started = True  # what was requested in on_subscribe comes after it returned (1.3)
+                self._call("on_subscribe", _SecondSubscription(self))
+        self._started = True  # elements requested in on_subscribe are emitted after it has returned (§1.3)
         self.run_here()
 
-    # What the Subscriber may do.
+    # The Subscription
 
     def request(self, n: int, /) -> None:
         n = checked_count(n)
         with self._changed:
             if self.over:
                 return  # 3.6
-            self._tell_requested(n)
+            self._on_requested(n)
             if n > 0:
                 self.requested = add_demand(self.requested, n)  # 3.8
             else:
-                self._illegal = non_positive(n)  # 3.9
+                self._invalid_request = non_positive(n)  # 3.9
             self._changed.notify_all()
-        self._go_on()
+        self._run_if_started()
 
     def cancel(self) -> None:
         with self._changed:
             if self.over:
                 return  # 3.7
             self._cancelled = self.over = True
-            self._tell_cancelled()
+            self._on_cancelled()
             self._changed.notify_all()
 
-    # What the publisher does.
+    # The methods that TestPublisher calls
 
     @property
-    def listens(self) -> bool:
-        """Whether signals still go there."""
+    def accepts_signals(self) -> bool:
+        """Return whether the Subscriber still receives signals."""
         if not self.over:
             return True
         defers = Violation.DEFER_CANCELLATION if self._cancelled else Violation.CLEANUP_ON_TERMINATE
         return defers in self._violations
 
     def has_demand(self, count: int) -> bool:
-        """Whether so many more elements may be sent, after those that wait."""
+        """Return whether ``count`` more elements may follow the pending ones."""
         return (
-            not self._heeds_demand
+            not self._respects_demand
             or self.requested >= UNBOUNDED
             or self.requested - self.sent - len(self.pending) >= count
         )
 
     def push(self, emission: Emission) -> None:
-        """Signal it as soon as nobody else is signalling (1.3, 3.3) and it was requested (1.1)."""
+        """Emit the signal as soon as it is serial (§1.3, §3.3) and demanded (§1.1)."""
         self.pending.append(emission)
-        self._go_on()
+        self._run_if_started()
 
-    def tell(self, emission: Emission) -> None:
-        """Signal it at once, whoever else is signalling."""
+    def emit_now(self, emission: Emission) -> None:
+        """Emit the signal immediately, even if another thread is emitting."""
         with self._changed:
-            if not self.listens:
+            if not self.accepts_signals:
                 return  # 1.7, 1.8
             if emission.kind is Signal.ON_NEXT:
                 self.sent += 1
@@ -154,42 +157,42 @@ class Link(DrainLoop, Subscription, Generic[T]):
         else:
             self._call(emission.kind.value, emission.value)
 
-    def _go_on(self) -> None:
+    def _run_if_started(self) -> None:
         if self._started:
             self.run_here()
 
     def _has_work(self) -> bool:
-        if self._illegal is not None:
+        if self._invalid_request is not None:
             return True
         if not self.pending:
             return False
-        free = not self._heeds_demand or self.requested >= UNBOUNDED or self.requested > self.sent
+        free = not self._respects_demand or self.requested >= UNBOUNDED or self.requested > self.sent
         return free or self.pending[0].kind is not Signal.ON_NEXT
 
     def _work(self) -> None:
         while self._has_work():
-            illegal, self._illegal = self._illegal, None
-            if illegal is not None:
-                self.tell(Emission(Signal.ON_ERROR, illegal))
+            invalid, self._invalid_request = self._invalid_request, None
+            if invalid is not None:
+                self.emit_now(Emission(Signal.ON_ERROR, invalid))
             else:
-                self.tell(self.pending.popleft())
+                self.emit_now(self.pending.popleft())
 
     def _call(self, signal: str, *arguments: Any) -> None:
         try:
             getattr(self._subscriber, signal)(*arguments)
         except BaseException as error:
             if isinstance(error, NullSignal) and arguments == (None,):
-                return  # this is what 2.13 wants of a Subscriber
+                return  # §2.13 requires it of a Subscriber
             self.cancel()  # 2.13
             if hooks.is_exit(error):
                 raise
             hooks.on_error_dropped(error, f"raised by {signal} of {self.name}")
 
 
-class _Second(Subscription):
-    """The Subscription of the second ``on_subscribe``. Nothing ever comes of it."""
+class _SecondSubscription(Subscription):
+    """The Subscription of the second ``on_subscribe``. It emits nothing."""
 
-    def __init__(self, first: Link[Any]) -> None:
+    def __init__(self, first: ScriptedSubscription[Any]) -> None:
         self._first = first
 
     def request(self, n: int, /) -> None:
@@ -200,5 +203,5 @@ class _Second(Subscription):
 
 
 def amount(n: int) -> str:
-    """Return how a demand is shown."""
+    """Return a demand as text."""
     return "an unbounded number" if n >= UNBOUNDED else str(n)
