@@ -147,6 +147,13 @@ public final class InboundStream extends Lane implements Subscription, Flow.Subs
         }
     }
 
+    /** The stream cannot be opened: the Subscriber gets the error behind its Subscription. */
+    void refused(Throwable error) {
+        sendCancel();
+        session.outbox().nudge();
+        terminated(error);
+    }
+
     /** The link is over: what has demand is handed over, the rest is dropped. */
     void lost(Throwable error) {
         lost = error;
@@ -182,6 +189,16 @@ public final class InboundStream extends Lane implements Subscription, Flow.Subs
             endOrRefill(delivered);
         } else if (lost != null && demand == 0 && requests.get() == 0) {
             finish(lost);
+        }
+    }
+
+    @Override
+    void failed(Throwable error) {
+        Log.warning("stream " + id + " failed", error);
+        if (!ended) {
+            sendCancel();
+            session.outbox().flush();
+            finish(error);
         }
     }
 

@@ -16,8 +16,11 @@ abstract class Lane implements Runnable {
         this.executor = executor;
     }
 
-    /** Does what there is to do; must not throw. */
+    /** Does what there is to do. */
     abstract void work();
+
+    /** Ends the stream: {@link #work} threw, which only a fault of ours or a hostile object of the user's can cause. */
+    abstract void failed(Throwable error);
 
     final void schedule() {
         if (scheduled.getAndIncrement() == 0) {
@@ -29,8 +32,21 @@ abstract class Lane implements Runnable {
     public final void run() {
         int seen = scheduled.get();
         do {
-            work();
+            try {
+                work();
+            } catch (Throwable error) {
+                fail(error);
+            }
             seen = scheduled.addAndGet(-seen);
         } while (seen != 0);
+    }
+
+    /** Whatever happens, the count of {@link #scheduled} must go down: a lane that keeps it never runs again. */
+    private void fail(Throwable error) {
+        try {
+            failed(error);
+        } catch (Throwable again) {
+            Log.warning("the failure of a stream could not be signalled", again);
+        }
     }
 }

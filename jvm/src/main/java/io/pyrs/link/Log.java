@@ -11,7 +11,7 @@ public final class Log {
 
     /** Something that the user should know of: a dropped error, a broken rule. */
     public static void warning(String message, Throwable error) {
-        LOGGER.log(Level.WARNING, message, error);
+        log(Level.WARNING, message, error);
     }
 
     /** The same, with nothing thrown. */
@@ -21,6 +21,15 @@ public final class Log {
 
     /** What helps in tracing a fault only. */
     public static void debug(String message, Throwable error) {
-        LOGGER.log(Level.DEBUG, message, error);
+        log(Level.DEBUG, message, error);
+    }
+
+    /** A handler calls the error's own methods, which may throw anything: a message that cannot be logged fails nobody. */
+    private static void log(Level level, String message, Throwable error) {
+        try {
+            LOGGER.log(level, message, error);
+        } catch (Throwable broken) {
+            LOGGER.log(level, message + " (" + error.getClass().getName() + ", which cannot be printed)");
+        }
     }
 }

@@ -118,7 +118,13 @@ public final class OutboundStream extends Lane implements Subscriber<Object>, Fl
             called = batches.leave();
         }
         if (failure != null) {
-            failed(failure);
+            fail(failure);
+            // Thrown as well: what is the caller's fault (rule 2.13), and the end of the JVM.
+            if (element == null) {
+                throw (NullPointerException) failure;
+            } else if (failure instanceof VirtualMachineError) {
+                throw (VirtualMachineError) failure;
+            }
         } else if (full) {
             session.outbox().ready(batches);
             session.outbox().flush();
@@ -170,16 +176,6 @@ public final class OutboundStream extends Lane implements Subscriber<Object>, Fl
             batches.leave();
         }
         terminated();
-    }
-
-    /** What is the caller's fault and must be thrown is thrown as well: a null element, the end of the JVM. */
-    private void failed(Throwable failure) {
-        fail(failure);
-        if (failure instanceof VirtualMachineError) {
-            throw (VirtualMachineError) failure;
-        } else if (failure instanceof NullPointerException && failure.getMessage().startsWith("rule 2.13")) {
-            throw (NullPointerException) failure;
-        }
     }
 
     private boolean enterTerminal(String signal) {
@@ -304,6 +300,11 @@ public final class OutboundStream extends Lane implements Subscriber<Object>, Fl
                 session.outbox().flush();
             }
         }
+    }
+
+    @Override
+    void failed(Throwable error) {
+        fail(error);
     }
 
     private void cancelUpstream() {

@@ -17,10 +17,11 @@ import java.util.NoSuchElementException;
 import java.util.Set;
 import java.util.concurrent.CancellationException;
 import java.util.concurrent.TimeoutException;
+import java.util.function.Supplier;
 
 /**
  * Throwables as wire errors and back: {@code [owner, id, type, message, frames, cause, traceback, families]}, see
- * docs/values.md. Nothing a Throwable does (a getMessage that throws, a cyclic cause, a huge trace) makes this fail.
+ * docs/values.md. Encoding never fails, whatever a Throwable's methods do (a getStackTrace that returns null, a cyclic cause, a huge trace).
  */
 public final class Errors {
     static final int MAX_TEXT = 64 * 1024;
@@ -53,7 +54,7 @@ public final class Errors {
 
     private List<Object> toWire(Throwable error, Set<Throwable> seen, String trace) {
         seen.add(error);
-        Throwable cause = error.getCause();
+        Throwable cause = attempt(error::getCause);
         List<Object> wireCause =
                 cause == null || seen.size() >= MAX_CAUSES || seen.contains(cause) ? null : toWire(cause, seen, null);
         long atHome = error instanceof PythonError ? ((PythonError) error).details().idAt(originals) : 0;
@@ -69,6 +70,19 @@ public final class Errors {
         return wire;
     }
 
+    /**
+     * Calls a method of a Throwable. Every class may override it, so it may throw anything; the result is null then.
+     *
+     * <p>Each method of a Throwable that is not final is called through here or through {@link #message}.
+     */
+    private static <T> T attempt(Supplier<T> method) {
+        try {
+            return method.get();
+        } catch (Throwable broken) {
+            return null;
+        }
+    }
+
     private static String message(Throwable error) {
         try {
             return clean(error.getMessage());
@@ -77,25 +91,33 @@ public final class Errors {
         }
     }
 
+    /** The class and the message of a Throwable in one line, whatever its methods do. */
+    static String describe(Throwable error) {
+        String message = message(error);
+        return message == null ? error.getClass().getName() : error.getClass().getName() + ": " + message;
+    }
+
     private static List<Object> frames(Throwable error) {
+        StackTraceElement[] stack = attempt(error::getStackTrace);
         List<Object> frames = new ArrayList<>();
-        for (StackTraceElement each : error.getStackTrace()) {
+        for (StackTraceElement each : stack == null ? new StackTraceElement[0] : stack) {
             if (frames.size() == MAX_FRAMES) {
                 break;
             }
-            frames.add(Arrays.asList(each.getClassName(), each.getMethodName(), each.getFileName(), each.getLineNumber()));
+            if (each != null) {
+                frames.add(Arrays.asList(
+                        clean(each.getClassName()), clean(each.getMethodName()), clean(each.getFileName()), each.getLineNumber()));
+            }
         }
         return frames;
     }
 
     private static String trace(Throwable error) {
-        try {
+        return attempt(() -> {
             StringWriter text = new StringWriter();
             error.printStackTrace(new PrintWriter(text));
             return clean(text.toString());
-        } catch (Throwable broken) { // a user's printStackTrace or toString
-            return null;
-        }
+        });
     }
 
     /** Text that always travels: no lone surrogates, and at most 64 KiB with the middle cut out. */

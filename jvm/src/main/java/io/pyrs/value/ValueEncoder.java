@@ -20,6 +20,7 @@ public final class ValueEncoder {
     private final List<Runnable> releases;
     private RuntimeException failure;
     private boolean tooDeep;
+    private int deepest;
 
     /** An encoder that takes nothing from the caller but the values. */
     public ValueEncoder(References references, Conversion conversion) {
@@ -64,6 +65,7 @@ public final class ValueEncoder {
         ownedCount = 0;
         failure = null;
         tooDeep = false;
+        deepest = depth + Extensions.MAX_DEPTH;
         boolean written = false;
         try {
             write(value, out, depth);
@@ -72,8 +74,8 @@ public final class ValueEncoder {
             }
             releaseAll(); // may fail: then the value is not written
             written = true;
-        } catch (IOException | StackOverflowError e) {
-            throw new ConversionException("a " + value.getClass().getName() + " cannot travel: " + e, e);
+        } catch (Throwable error) {
+            throw refusal(value, error);
         } finally {
             if (!written) {
                 out.truncate(mark);
@@ -83,6 +85,16 @@ public final class ValueEncoder {
                 releaseRest();
             }
         }
+    }
+
+    /** Whatever a user's getter or iterator throws is a failure of this value alone; only the end of the JVM is not. */
+    private static ConversionException refusal(Object value, Throwable error) {
+        if (error instanceof ConversionException) {
+            return (ConversionException) error;
+        } else if (error instanceof VirtualMachineError && !(error instanceof StackOverflowError)) {
+            throw (VirtualMachineError) error;
+        }
+        return new ConversionException("a " + value.getClass().getName() + " cannot travel: " + Errors.describe(error), error);
     }
 
     /** An element that nobody wants any more: it is read to nowhere, so that what lies in it is released too. */
@@ -114,7 +126,7 @@ public final class ValueEncoder {
         while (releases != null && !releases.isEmpty()) {
             try {
                 releaseAll();
-            } catch (ConversionException refused) {
+            } catch (RuntimeException refused) {
                 // It is off the list.
             }
         }
@@ -199,7 +211,7 @@ public final class ValueEncoder {
     /** The depth of a container's content, refused beyond the limit (which a cyclic container always reaches). */
     int deeper(Object container, int depth) {
         // After one that is too deep no other is entered: a cycle with two ways in has 2^512 of them.
-        if (tooDeep || depth >= Extensions.MAX_DEPTH) {
+        if (tooDeep || depth >= deepest) {
             tooDeep = true;
             throw new ConversionException("a " + container.getClass().getName() + " contains itself or nests deeper than "
                     + Extensions.MAX_DEPTH + " containers");

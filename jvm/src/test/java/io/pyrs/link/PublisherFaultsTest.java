@@ -183,6 +183,64 @@ public class PublisherFaultsTest {
     }
 
     @Test
+    public void anElementWhoseGetterThrowsEndsTheStreamAndOnNextReturns() {
+        Upstream upstream = new Upstream();
+        stream.onSubscribe(upstream);
+        stream.requested(5);
+        stream.onNext(new java.util.AbstractList<Object>() {
+            @Override
+            public Object get(int index) {
+                throw new NullPointerException(); // without a message
+            }
+
+            @Override
+            public int size() {
+                return 1;
+            }
+        });
+        assertTrue(error().contains("NullPointerException"));
+        assertEquals(upstream.cancels.get(), 1);
+    }
+
+    /** An error whose methods fail reaches the Subscriber all the same, and onError does not throw into the Publisher. */
+    @Test
+    public void anErrorWithoutAStackTraceReachesTheSubscriber() {
+        stream.onSubscribe(new Upstream());
+        stream.requested(5);
+        stream.onError(new IllegalStateException("broken") {
+            private static final long serialVersionUID = 1L;
+
+            @Override
+            public StackTraceElement[] getStackTrace() {
+                return null;
+            }
+        });
+        assertTrue(error().contains("broken"));
+        assertEquals(inline.session.streamsLive(), 0);
+    }
+
+    @Test
+    public void aDrainThatFailsEndsItsStreamAndRunsAgain() {
+        List<String> runs = new ArrayList<>();
+        Lane lane = new Lane(Runnable::run) {
+            @Override
+            void work() {
+                runs.add("work");
+                throw new StackOverflowError();
+            }
+
+            @Override
+            void failed(Throwable error) {
+                runs.add("failed");
+                throw new AssertionError();
+            }
+        };
+        lane.schedule();
+        lane.schedule();
+        assertEquals(runs, List.of("work", "failed", "work", "failed"));
+    }
+
+    @Test
     public void aSecondSubscriptionIsCancelledAndTheFirstGoesOn() {
         Upstream first = new Upstream();
         Upstream second = new Upstream();

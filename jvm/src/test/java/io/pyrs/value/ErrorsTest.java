@@ -155,6 +155,75 @@ public class ErrorsTest {
         assertEquals(causes, Errors.MAX_CAUSES);
     }
 
+    @DataProvider
+    public Object[][] hostileThrowables() {
+        return new Object[][] {
+            {"getStackTrace returns null", new Hostile() {
+                private static final long serialVersionUID = 1L;
+
+                @Override
+                public StackTraceElement[] getStackTrace() {
+                    return null;
+                }
+            }},
+            {"getStackTrace throws", new Hostile() {
+                private static final long serialVersionUID = 1L;
+
+                @Override
+                public StackTraceElement[] getStackTrace() {
+                    throw new StackOverflowError();
+                }
+            }},
+            {"a stack element is null", new Hostile() {
+                private static final long serialVersionUID = 1L;
+
+                @Override
+                public StackTraceElement[] getStackTrace() {
+                    return new StackTraceElement[] {null, new StackTraceElement("a.B", "\ud800", null, 1)};
+                }
+            }},
+            {"getCause throws", new Hostile() {
+                private static final long serialVersionUID = 1L;
+
+                @Override
+                public synchronized Throwable getCause() {
+                    throw new IllegalStateException();
+                }
+            }},
+            {"its cause is hostile", new RuntimeException("message", new Hostile() {
+                private static final long serialVersionUID = 1L;
+
+                @Override
+                public synchronized Throwable getCause() {
+                    throw new AssertionError();
+                }
+            })},
+            {"printStackTrace throws", new Hostile() {
+                private static final long serialVersionUID = 1L;
+
+                @Override
+                public void printStackTrace(java.io.PrintWriter out) {
+                    throw new AssertionError();
+                }
+            }},
+        };
+    }
+
+    /** A Throwable whose subclasses break one method each. */
+    public static class Hostile extends RuntimeException {
+        private static final long serialVersionUID = 1L;
+
+        Hostile() {
+            super("message");
+        }
+    }
+
+    @Test(dataProvider = "hostileThrowables")
+    public void aThrowableWhoseMethodsFailIsStillEncoded(String name, Throwable error) {
+        Throwable decoded = errors.decode(errors.encode(error), 0, errors.encode(error).length);
+        assertTrue(decoded.getMessage().endsWith("message"), decoded.getMessage());
+    }
+
     @Test
     public void whatIsNoErrorIsMalformed() {
         for (Object value : Arrays.asList(null, 1L, List.of(), wire("0", 1L, "E", null), wire(0L, 1L, null, null))) {
