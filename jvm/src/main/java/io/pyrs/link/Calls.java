@@ -1,7 +1,6 @@
 package io.pyrs.link;
 
 import io.pyrs.value.Conversion;
-import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
@@ -18,7 +17,7 @@ final class Calls {
     private final Session session;
     private final long deadlineMillis;
     private final AtomicLong lastId = new AtomicLong();
-    private final Map<Long, CompletableFuture<List<?>>> waiting = new ConcurrentHashMap<>();
+    private final Map<Long, CompletableFuture<Codec.Entries>> waiting = new ConcurrentHashMap<>();
 
     Calls(Session session, long deadlineMillis) {
         this.session = session;
@@ -33,7 +32,7 @@ final class Calls {
     Object call(long handle, List<Object> arguments, Conversion conversion) throws Throwable {
         session.ensureOpen();
         long id = lastId.incrementAndGet();
-        CompletableFuture<List<?>> answer = new CompletableFuture<>();
+        CompletableFuture<Codec.Entries> answer = new CompletableFuture<>();
         waiting.put(id, answer);
         try {
             session.outbox().ready(session.codec().call(id, handle, arguments, conversion));
@@ -51,14 +50,12 @@ final class Calls {
 
     /** RETURN came. It is read here, before a RELEASE that may follow it. A late one is dropped. */
     void returned(Frame message) {
-        CompletableFuture<List<?>> answer = waiting.remove(message.id);
+        CompletableFuture<Codec.Entries> answer = waiting.remove(message.id);
         if (answer == null) {
             session.discard(message.body);
         } else {
             try {
-                answer.complete(session.codec().decodeArray(message, 2));
-            } catch (IllegalStateException missing) {
-                answer.completeExceptionally(missing); // a handle that is not there concerns this call alone
+                answer.complete(session.codec().decodeEntries(message, 2));
             } catch (RuntimeException malformed) {
                 answer.completeExceptionally(malformed);
                 throw malformed;
@@ -68,9 +65,14 @@ final class Calls {
 
     /** CALL came. */
     void called(Frame message) {
-        List<?> body = session.codec().decodeArray(message, 2);
-        if (!(body.get(0) instanceof Long) || !(body.get(1) instanceof List)) {
+        Codec.Entries body = session.codec().decodeEntries(message, 2);
+        RuntimeException noForm = body.failure();
+        if (!(body.get(0) instanceof Long) || noForm == null && !(body.get(1) instanceof List)) {
             throw new ProtocolException("malformed CALL: its body is no handle and arguments");
+        }
+        if (noForm != null) {
+            session.executor().execute(() -> reply(session.codec().failure(message.id, noForm)));
+            return;
         }
         long handle = (Long) body.get(0);
         List<?> arguments = (List<?>) body.get(1);
@@ -90,10 +92,14 @@ final class Calls {
             } else {
                 result = Invocation.callFunction(target, arguments.toArray());
             }
-            answer = session.codec().pieces(FrameType.RETURN, id, Arrays.asList(true, result));
+            answer = session.codec().success(id, result);
         } catch (Throwable error) {
             answer = session.codec().failure(id, error);
         }
+        reply(answer);
+    }
+
+    private void reply(Pieces answer) {
         session.outbox().ready(answer);
         session.outbox().flush();
     }

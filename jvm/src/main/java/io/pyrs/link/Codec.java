@@ -1,6 +1,7 @@
 package io.pyrs.link;
 
 import io.pyrs.value.Conversion;
+import io.pyrs.value.ConversionException;
 import io.pyrs.value.ElementType;
 import io.pyrs.value.Errors;
 import io.pyrs.value.MalformedValueException;
@@ -8,7 +9,7 @@ import io.pyrs.value.Originals;
 import io.pyrs.value.ValueBuffer;
 import io.pyrs.value.ValueDecoder;
 import io.pyrs.value.ValueEncoder;
-import java.util.Arrays;
+import java.util.ArrayList;
 import java.util.List;
 
 /** The bodies of frames that hold values or errors. Safe for any thread: the encoders and decoders are made for each use. */
@@ -28,12 +29,23 @@ final class Codec {
         return Frames.frame(type, id, buffer.take());
     }
 
-    /** A value that may be large and may hold references, ready for its turn. */
-    Pieces pieces(int type, long id, Object value) {
+    /** The RETURN of a call that succeeded. */
+    Pieces success(long id, Object result) {
+        return answer(id, true, result);
+    }
+
+    /** The RETURN of a call that threw. */
+    Pieces failure(long id, Throwable error) {
+        return answer(id, false, errors.toWire(error));
+    }
+
+    private Pieces answer(long id, boolean succeeded, Object result) {
         Carried carried = new Carried(handles);
         ValueBuffer buffer = new ValueBuffer(256);
-        new ValueEncoder(carried, Conversion.AUTO).encode(value, buffer);
-        return new Pieces(type, id, buffer.take(Frames.HEADER, -1), carried.take());
+        ValueEncoder encoder = new ValueEncoder(carried, Conversion.AUTO);
+        encoder.encode(succeeded, buffer);
+        encoder.encodeResult(result, buffer);
+        return new Pieces(FrameType.RETURN, id, buffer.take(Frames.HEADER, 2), carried.take());
     }
 
     /** A CALL. The conversion is for each argument, and not for the lists that the frame itself is made of. */
@@ -62,11 +74,6 @@ final class Codec {
         return bytes;
     }
 
-    /** The RETURN of a call that threw. */
-    Pieces failure(long id, Throwable error) {
-        return pieces(FrameType.RETURN, id, Arrays.asList(false, errors.toWire(error)));
-    }
-
     /** An error as a value. */
     Object wireError(Throwable error) {
         return errors.toWire(error);
@@ -77,8 +84,19 @@ final class Codec {
         return originals.find(number);
     }
 
-    Throwable decodeError(byte[] body) {
-        return errors.decode(body, 0, body.length);
+    /**
+     * The error in an ERROR frame. One that has no form in Java is replaced by the reason.
+     *
+     * @throws ProtocolException if the bytes are no error
+     */
+    Throwable decodeError(Frame message) {
+        try {
+            return errors.decode(message.body, 0, message.body.length);
+        } catch (MalformedValueException malformed) {
+            throw new ProtocolException("malformed ERROR: " + malformed.getMessage(), malformed);
+        } catch (RuntimeException noForm) {
+            return noForm;
+        }
     }
 
     Object decode(byte[] body) {
@@ -86,26 +104,58 @@ final class Codec {
     }
 
     /**
-     * A body that must be an array of so many values at least.
+     * The entries of a control frame's body.
      *
-     * @throws ProtocolException if it is not
+     * <p>An entry that has no form in Java is a fault of the user's value, not of the peer: it fails the one call or stream that the frame
+     * is about. {@link #failure} is the reason then; the entry and those behind it are missing.
      */
-    List<?> decodeArray(Frame message, int size) {
-        Object value;
+    static final class Entries {
+        private final List<Object> values = new ArrayList<>();
+        private RuntimeException failure;
+
+        /** The entry at an index, null if it has no form in Java. */
+        Object get(int index) {
+            return index < values.size() ? values.get(index) : null;
+        }
+
+        /** Why an entry has no form in Java; null if all have one. */
+        RuntimeException failure() {
+            return failure;
+        }
+    }
+
+    /**
+     * Reads the body of a control frame, which must be an array of at least {@code size} entries.
+     *
+     * @throws ProtocolException if it is not, or its bytes are no values
+     */
+    Entries decodeEntries(Frame message, int size) {
+        Entries entries = new Entries();
+        ValueDecoder decoder = new ValueDecoder(handles, ElementType.ANY);
         try {
-            value = decode(message.body);
+            int count = decoder.beginFrame(message.body, message.type == FrameType.CALL ? 1 : 0);
+            if (count < size) {
+                throw new MalformedValueException("its body is no array of " + size);
+            }
+            try {
+                while (entries.values.size() < count) {
+                    entries.values.add(decoder.next());
+                }
+            } catch (ConversionException noForm) {
+                entries.failure = noForm;
+                decoder.releaseRest(handle -> handles.giveBack(handle, 1));
+            }
         } catch (MalformedValueException error) {
             throw new ProtocolException("malformed " + FrameType.name(message.type) + ": " + error.getMessage(), error);
         }
-        if (!(value instanceof List) || ((List<?>) value).size() < size) {
-            throw new ProtocolException(
-                    "malformed " + FrameType.name(message.type) + ": its body is no array of " + size);
-        }
-        return (List<?>) value;
+        return entries;
     }
 
     /** The value in a RETURN, or the error that it holds instead. */
-    Object decodeAnswer(List<?> pair) throws Throwable {
+    Object decodeAnswer(Entries pair) throws Throwable {
+        if (pair.failure != null) {
+            throw pair.failure;
+        }
         if (Boolean.TRUE.equals(pair.get(0))) {
             return pair.get(1);
         }

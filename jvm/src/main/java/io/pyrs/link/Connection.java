@@ -184,7 +184,7 @@ public final class Connection {
     private void receive(Frame message) {
         framesIn++;
         if (message.type == FrameType.GOAWAY) {
-            List<?> body = session.codec().decodeArray(message, 2);
+            Codec.Entries body = session.codec().decodeEntries(message, 2);
             farewell = "Python said goodbye: " + body.get(1) + " (code " + body.get(0) + ")";
             if (!Long.valueOf(CLOSING).equals(body.get(0))) {
                 Log.warning(farewell);

@@ -1,9 +1,7 @@
 package io.pyrs.link;
 
 import io.pyrs.LinkClosedException;
-import io.pyrs.link.Families.Downstream;
 import io.pyrs.value.Conversion;
-import io.pyrs.value.MalformedValueException;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
@@ -256,7 +254,7 @@ public final class Session {
                 }
                 break;
             case FrameType.ERROR:
-                Throwable error = error(message);
+                Throwable error = codec.decodeError(message);
                 if (is(InboundStream.class, stream, message)) {
                     ((InboundStream) stream).terminated(error);
                 }
@@ -299,41 +297,36 @@ public final class Session {
         }
     }
 
-    private Throwable error(Frame message) {
-        try {
-            return codec.decodeError(message.body);
-        } catch (MalformedValueException malformed) {
-            throw new ProtocolException("malformed ERROR: " + malformed.getMessage(), malformed);
-        }
-    }
-
     private void opening(Frame message, Lane known) {
-        List<?> body = codec.decodeArray(message, 2);
+        Codec.Entries body = codec.decodeEntries(message, 2);
         String name = FrameType.name(message.type);
-        if (!(body.get(0) instanceof Long) || (Long) body.get(0) < 1 || !(body.get(1) instanceof Map)) {
+        Object handle = body.get(0);
+        boolean readable = body.failure() != null || body.get(1) instanceof Map;
+        if (!(handle instanceof Long) || (Long) handle < 1 || !readable) {
             throw new ProtocolException("malformed " + name + ": its body is no handle and options");
         }
         if (message.id % 2 == nextStream.get() % 2 || known != null) {
             throw new ProtocolException("malformed " + name + ": the peer may not open stream " + message.id);
         }
+        Map<?, ?> options = body.failure() == null ? (Map<?, ?>) body.get(1) : Map.of();
         if (message.type == FrameType.SUBSCRIBE) {
-            subscribed(message.id, (Long) body.get(0), (Map<?, ?>) body.get(1));
+            subscribed(message.id, (Long) handle, options, body.failure());
         } else {
-            onSubscribed(message.id, (Long) body.get(0), (Map<?, ?>) body.get(1));
+            onSubscribed(message.id, (Long) handle, options, body.failure());
         }
     }
 
-    private void subscribed(long id, long handle, Map<?, ?> options) {
+    private void subscribed(long id, long handle, Map<?, ?> options, RuntimeException noForm) {
         Conversion conversion = Conversion.AUTO;
-        RuntimeException unknown = null;
+        Throwable unknown = noForm;
         try {
             conversion = Conversion.of(options.get("convert"));
-        } catch (IllegalArgumentException error) {
+        } catch (Throwable error) { // its words are read by the toString of whatever the user gave
             unknown = error;
         }
         // Looked up here and not by the task: RELEASE may be the next frame.
         Object target = handles.find(handle);
-        RuntimeException refusal = target == null ? Handles.missing(handle) : unknown;
+        Throwable refusal = target == null ? Handles.missing(handle) : unknown;
         boolean confirm = Boolean.TRUE.equals(options.get("confirm"));
         OutboundStream stream = new OutboundStream(this, id, conversion, handles.boxesOf(handle));
         register(id, stream);
@@ -353,16 +346,25 @@ public final class Session {
         });
     }
 
-    private void onSubscribed(long id, long handle, Map<?, ?> options) {
+    private void onSubscribed(long id, long handle, Map<?, ?> options, RuntimeException noForm) {
         Object subscriber = handles.claimSubscriber(handle);
         if (subscriber == null) {
             outbox.control(Frames.frame(FrameType.CANCEL, id, Frames.NOTHING));
             outbox.nudge();
             return;
         }
-        Downstream downstream = Families.downstream(subscriber);
-        InboundStream stream = new InboundStream(this, id, downstream, StreamOptions.of(options, loader));
+        StreamOptions chosen = StreamOptions.DEFAULT;
+        Throwable unknown = noForm;
+        try {
+            chosen = StreamOptions.of(options, loader);
+        } catch (Throwable error) {
+            unknown = error;
+        }
+        InboundStream stream = new InboundStream(this, id, Families.downstream(subscriber), chosen);
         register(id, stream);
+        if (unknown != null) {
+            stream.refused(unknown);
+        }
         executor.execute(stream::start);
     }
 

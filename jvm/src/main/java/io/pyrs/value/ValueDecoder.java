@@ -36,6 +36,7 @@ public final class ValueDecoder {
     private int left;
     private int elementStart;
     private int receipts;
+    private int deepest; // containers that an entry may nest
 
     /** A decoder; {@link ElementType#ANY} or null takes elements as they come. */
     public ValueDecoder(References references, ElementType elementType) {
@@ -50,7 +51,23 @@ public final class ValueDecoder {
      * @throws MalformedValueException if the bytes are no msgpack array
      */
     public int beginBatch(byte[] body, int offset, int length) {
+        return begin(body, offset, length, Extensions.MAX_DEPTH);
+    }
+
+    /**
+     * Opens the body of a control frame, an array like a NEXT body.
+     *
+     * @param ownDepth the containers around a value that belong to the frame, such as the list of a CALL's arguments
+     * @return the number of entries, each to be fetched with {@link #next}
+     * @throws MalformedValueException if the bytes are no msgpack array
+     */
+    public int beginFrame(byte[] body, int ownDepth) {
+        return begin(body, 0, body.length, Extensions.MAX_DEPTH + ownDepth);
+    }
+
+    private int begin(byte[] body, int offset, int length, int depth) {
         open(body, offset, length);
+        deepest = depth;
         try {
             left = count(unpacker.unpackArrayHeader(), 1);
         } catch (IOException | MessagePackException e) {
@@ -77,7 +94,11 @@ public final class ValueDecoder {
         if (left == 0 && elementStart != length) {
             throw new MalformedValueException("bytes after the last element of a batch");
         }
-        return elementType.from(value);
+        try {
+            return elementType.from(value);
+        } catch (Throwable error) {
+            throw noForm(error);
+        }
     }
 
     /** The handles in a NEXT body whose owner is the one who reads it, once for each time they stand there. */
@@ -177,6 +198,7 @@ public final class ValueDecoder {
         end = newLength;
         left = 0;
         receipts = 0;
+        deepest = Extensions.MAX_DEPTH;
         input.reset(newBody, newOffset, newLength);
         try {
             unpacker.reset(input);
@@ -190,7 +212,16 @@ public final class ValueDecoder {
             return read(0);
         } catch (IOException | MessagePackException e) {
             throw new MalformedValueException("the bytes are no value: " + e, e);
+        } catch (Throwable error) {
+            throw noForm(error);
         }
+    }
+
+    /** Anything but malformed bytes is a failure of the value: also what hashCode and equals of a user's object throw. */
+    private static RuntimeException noForm(Throwable error) {
+        return error instanceof MalformedValueException || error instanceof ConversionException
+                ? (RuntimeException) error
+                : new ConversionException("a value has no form in Java: " + Errors.describe(error), error);
     }
 
     private Object read(int depth) throws IOException {
@@ -306,8 +337,8 @@ public final class ValueDecoder {
         return (int) unpacker.getTotalReadBytes();
     }
 
-    private static int deeper(int depth) {
-        if (depth >= Extensions.MAX_DEPTH) {
+    private int deeper(int depth) {
+        if (depth >= deepest) {
             throw new ConversionException(
                     "a value that nests deeper than " + Extensions.MAX_DEPTH + " containers has no form in Java");
         }
