@@ -1,12 +1,12 @@
 package io.pyrs;
 
-import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
+import java.util.function.LongPredicate;
 
 /**
  * Makes a control call happen once, however often it arrives: Py4J sends a command again when its connection was reset. A second arrival
@@ -22,6 +22,7 @@ final class Answers {
 
     private final ClassLoader loader;
     private final Map<Long, Answer> answers = new LinkedHashMap<>();
+    private boolean closed;
 
     Answers(ClassLoader loader) {
         this.loader = loader;
@@ -31,6 +32,9 @@ final class Answers {
         Answer answer;
         boolean first;
         synchronized (answers) {
+            if (closed) {
+                throw new LinkClosedException("the bridge to Python is over");
+            }
             answer = answers.get(request);
             first = answer == null;
             if (first) {
@@ -82,19 +86,27 @@ final class Answers {
     /** Forgets what was answered a while ago: a result must not be kept alive for long. */
     void forgetOld() {
         long now = System.nanoTime();
+        forget(settled -> settled != Long.MAX_VALUE && now - settled > KEPT_NANOS);
+    }
+
+    /** Forgets everything, and answers nothing more: the link is over. What an answer holds keeps the whole bridge alive. */
+    void close() {
         synchronized (answers) {
-            for (Iterator<Answer> each = answers.values().iterator(); each.hasNext(); ) {
-                long settled = each.next().settled;
-                if (settled != Long.MAX_VALUE && now - settled > KEPT_NANOS) {
-                    each.remove();
-                }
-            }
+            closed = true;
+        }
+        forget(settled -> true);
+    }
+
+    private void forget(LongPredicate old) {
+        synchronized (answers) {
+            answers.values().removeIf(each -> old.test(each.settled));
         }
     }
 
-    void clear() {
+    /** How many answers are kept. */
+    int size() {
         synchronized (answers) {
-            answers.clear();
+            return answers.size();
         }
     }
 }

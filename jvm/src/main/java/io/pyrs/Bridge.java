@@ -56,7 +56,8 @@ public final class Bridge {
                 (int) Math.max(1, number(given, "max_prefetch", DEFAULT_MAX_PREFETCH)),
                 (int) Math.max(1, number(given, "max_threads", DEFAULT_MAX_THREADS)),
                 number(given, "call_timeout_ms", DEFAULT_CALL_TIMEOUT_MILLIS),
-                answers::forgetOld);
+                answers::forgetOld,
+                answers::close);
         Arrays.fill(token, (byte) 0); // the listener has its own copy, and forgets it once the link stands
         connection.start();
     }
@@ -189,7 +190,6 @@ public final class Bridge {
     /** Ends the bridge: Subscribers get LinkClosedException, upstreams are cancelled. More calls do nothing. */
     public void close() {
         connection.close();
-        answers.clear();
     }
 
     @Override

@@ -8,6 +8,8 @@ import java.net.Socket;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.locks.LockSupport;
@@ -23,12 +25,27 @@ public final class Connection {
     private static final int INTERNAL_ERROR = 1;
     private static final int MALFORMED = 2;
 
+    /** A JVM that another process has loaded (JPype) does not take its sockets with it: they are closed when it shuts down. */
+    private static final Set<Connection> OPEN = ConcurrentHashMap.newKeySet();
+
+    static {
+        Thread hook = new Thread(
+                () -> OPEN.forEach(each -> each.finish(new LinkBrokenException("the JVM shuts down"))), "pyrs-shutdown");
+        hook.setContextClassLoader(Connection.class.getClassLoader());
+        try {
+            Runtime.getRuntime().addShutdownHook(hook);
+        } catch (IllegalStateException tooLate) {
+            Log.debug("the JVM is shutting down already", tooLate);
+        }
+    }
+
     private final String name;
     private final Workers workers;
     private final Outbox outbox;
     private final Session session;
     private final Listener listener;
     private final Runnable housekeeping;
+    private final Runnable ended;
     private final AtomicBoolean finished = new AtomicBoolean();
     private volatile SocketSink sink;
     private volatile Thread writer;
@@ -43,6 +60,7 @@ public final class Connection {
      *
      * @param standIns makes what stands for an object of the peer's
      * @param housekeeping runs about twice a second on the writer thread
+     * @param ended runs once, when the link is over, whoever ended it
      */
     public Connection(
             String name,
@@ -52,10 +70,12 @@ public final class Connection {
             int maxPrefetch,
             int maxThreads,
             long callDeadlineMillis,
-            Runnable housekeeping)
+            Runnable housekeeping,
+            Runnable ended)
             throws IOException {
         this.name = name;
         this.housekeeping = housekeeping;
+        this.ended = ended;
         this.workers = new Workers(name, loader, maxThreads);
         this.outbox = new Outbox(new ToSocket(), this::wake);
         this.session = new Session(workers, outbox, standIns, loader, maxPrefetch, callDeadlineMillis);
@@ -64,6 +84,7 @@ public final class Connection {
 
     /** Begins to wait for the connection. */
     public void start() {
+        OPEN.add(this);
         listener.start();
     }
 
@@ -231,6 +252,8 @@ public final class Connection {
         }
         workers.close();
         listener.close();
+        OPEN.remove(this);
+        ended.run();
     }
 
     /** Ends the link from this side: Subscribers get LinkClosedException, upstreams are cancelled, threads end. */

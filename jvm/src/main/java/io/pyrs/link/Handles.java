@@ -173,6 +173,9 @@ final class Handles implements References {
     /** The one stand-in of a handle while anybody holds it. */
     @Override
     public synchronized Object remote(int kind, long handle) {
+        if (closed) {
+            return standIns.apply(new Reference(this, kind, handle)); // there is nobody to give it back to
+        }
         Held known = held.get(handle);
         Object standIn = known == null ? null : known.standIn.get();
         if (standIn != null) {
@@ -190,7 +193,7 @@ final class Handles implements References {
     /** A receipt for a stand-in that is not the common one: it differs in options. */
     Reference receipt(int kind, long handle) {
         Reference reference = new Reference(this, kind, handle);
-        CLEANER.register(reference, () -> giveBack(handle, 1));
+        CLEANER.register(reference, () -> giveBack(handle, 1)); // does nothing once the link is over
         return reference;
     }
 

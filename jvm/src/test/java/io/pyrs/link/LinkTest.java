@@ -32,7 +32,7 @@ public class LinkTest {
     @BeforeMethod
     public void open() throws IOException {
         connection = new Connection(
-                "test", TOKEN, reference -> reference, LinkTest.class.getClassLoader(), 4096, 256, 2_000, () -> {});
+                "test", TOKEN, reference -> reference, LinkTest.class.getClassLoader(), 4096, 256, 2_000, () -> {}, () -> {});
         connection.start();
         python = new FakePython(connection.port(), TOKEN);
         assertTrue(python.isProven());
@@ -235,6 +235,29 @@ public class LinkTest {
             Thread.onSpinWait();
         }
         release.countDown();
+    }
+
+    /** What the bridge keeps for the link is dropped then: answers of control calls hold mirrors, and these the bridge. */
+    @Test(timeOut = 120_000)
+    public void whoeverEndsTheLinkTheEndIsNotifiedOnce() throws Exception {
+        for (String who : List.of("python", "java")) {
+            AtomicInteger ends = new AtomicInteger();
+            Connection each = new Connection(
+                    "ends", TOKEN, reference -> reference, LinkTest.class.getClassLoader(), 4096, 256, 2_000, () -> {}, ends::incrementAndGet);
+            each.start();
+            try (FakePython peer = new FakePython(each.port(), TOKEN)) {
+                assertTrue(peer.isProven());
+                if (who.equals("java")) {
+                    each.close();
+                }
+            }
+            long deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(30);
+            while (ends.get() == 0 && System.nanoTime() < deadline) {
+                Thread.yield();
+            }
+            each.close();
+            assertEquals(ends.get(), 1, who);
+        }
     }
 
     @Test(timeOut = 120_000)
