@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import threading
 import time
@@ -25,6 +26,16 @@ def eventually(
     while not condition():
         assert time.monotonic() < end, what if isinstance(what, str) else what()
         pause.wait(0.005)
+
+
+async def eventually_on_loop(
+    condition: Callable[[], object], what: Message = "the condition never became true", seconds: float = DEADLINE
+) -> None:
+    """Let the running asyncio loop turn until the condition is true, without creating a task."""
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, what if isinstance(what, str) else what()
+        await asyncio.sleep(0)
 
 
 def collected(condition: Callable[[], object], what: Message = "the object is still referenced") -> None:

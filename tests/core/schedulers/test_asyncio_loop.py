@@ -1,4 +1,4 @@
-"""The scheduler on an asyncio loop: from its own thread and from others, cancelled, closed."""
+"""The asyncio scheduler: tasks from its own thread and from others, cancellation and closing."""
 
 # mypy: disable-error-code="func-returns-value"
 
@@ -14,41 +14,41 @@ import pytest
 from pyrs import schedulers
 
 
-def elsewhere(function: Any) -> None:
-    thread = threading.Thread(target=function, name="elsewhere")
+def run_on_another_thread(function: Any) -> None:
+    thread = threading.Thread(target=function, name="run_on_another_thread")
     thread.start()
     thread.join(30)
     assert not thread.is_alive()
 
 
-def test_tasks_of_its_own_thread_and_of_others_run_on_the_loop_in_order() -> None:
+def test_tasks_from_any_thread_run_on_the_loop_in_order() -> None:
     async def main() -> list[int]:
         scheduler = schedulers.asyncio()
         seen: list[int] = []
         here = threading.get_ident()
         done = asyncio.Event()
 
-        def bring(first: int) -> None:
+        def execute_tasks(first: int) -> None:
             for n in range(first, first + 100):
                 scheduler.execute(lambda n=n: seen.append(n) if threading.get_ident() == here else None)  # type: ignore[misc]
 
-        bring(0)
-        assert seen == []  # never before execute returned
-        elsewhere(lambda: (bring(100), scheduler.schedule(done.set)))
+        execute_tasks(0)
+        assert seen == []  # tasks never run inside execute
+        run_on_another_thread(lambda: (execute_tasks(100), scheduler.schedule(done.set)))
         await asyncio.wait_for(done.wait(), 30)
         return seen
 
     assert asyncio.run(main()) == list(range(200))
 
 
-@pytest.mark.parametrize("call", [lambda work: work(), elsewhere], ids=["its own thread", "another"])
-def test_delays_keep_their_order_and_can_be_cancelled(call: Any) -> None:
+@pytest.mark.parametrize("call", [lambda work: work(), run_on_another_thread], ids=["its own thread", "another"])
+def test_delayed_tasks_keep_their_order_and_can_be_cancelled(call: Any) -> None:
     async def main() -> list[float]:
         loop = asyncio.get_running_loop()
         scheduler = schedulers.asyncio(loop)
         seen: list[float] = []
         start = loop.time()
-        loop.time = lambda: start  # type: ignore[method-assign]  # no time passes while they are armed
+        loop.time = lambda: start  # type: ignore[method-assign]  # stop the clock while the tasks are scheduled
         done = asyncio.Event()
 
         def arm() -> None:
@@ -68,8 +68,8 @@ def test_delays_keep_their_order_and_can_be_cancelled(call: Any) -> None:
     assert asyncio.run(main()) == [0.01, 0.02, 0.03]
 
 
-@pytest.mark.parametrize("call", [lambda work: work(), elsewhere], ids=["its own thread", "another"])
-def test_cancelled_timers_do_not_stay_on_the_loop(call: Any) -> None:
+@pytest.mark.parametrize("call", [lambda work: work(), run_on_another_thread], ids=["its own thread", "another"])
+def test_cancelled_timers_are_removed_from_the_loop(call: Any) -> None:
     async def main() -> tuple[int, int]:
         loop = asyncio.get_running_loop()
         scheduler = schedulers.asyncio()
@@ -83,12 +83,12 @@ def test_cancelled_timers_do_not_stay_on_the_loop(call: Any) -> None:
         await asyncio.sleep(0)
         return armed, len(loop._scheduled)  # type: ignore[attr-defined]
 
-    armed, left = asyncio.run(main())
+    armed, remaining = asyncio.run(main())
     assert armed == 2_000
-    assert left < 200
+    assert remaining < 200
 
 
-def test_errors_go_to_the_hook_and_the_loop_goes_on(dropped: Any) -> None:
+def test_exception_of_a_task_is_dropped_and_the_loop_continues(dropped: Any) -> None:
     async def main() -> None:
         scheduler = schedulers.asyncio()
         done = asyncio.Event()
@@ -101,7 +101,7 @@ def test_errors_go_to_the_hook_and_the_loop_goes_on(dropped: Any) -> None:
     assert [type(error) for error in dropped.take()] == [ZeroDivisionError] * 2
 
 
-def test_an_interrupt_stops_the_loop() -> None:
+def test_interrupt_stops_the_loop() -> None:
     def interrupt() -> None:
         raise KeyboardInterrupt
 
@@ -113,7 +113,7 @@ def test_an_interrupt_stops_the_loop() -> None:
         asyncio.run(main())
 
 
-def test_tasks_carry_nothing_of_whoever_brings_them() -> None:
+def test_tasks_run_in_an_empty_context() -> None:
     variable = contextvars.ContextVar[str]("variable")
 
     async def main() -> list[int]:
@@ -122,11 +122,11 @@ def test_tasks_carry_nothing_of_whoever_brings_them() -> None:
         sizes: list[int] = []
         done = asyncio.Event()
 
-        def look() -> None:
+        def record_context_size() -> None:
             sizes.append(len(contextvars.copy_context()))
 
-        scheduler.execute(look)
-        scheduler.schedule(look, 0.001)
+        scheduler.execute(record_context_size)
+        scheduler.schedule(record_context_size, 0.001)
         scheduler.schedule(done.set, 0.002)
         await asyncio.wait_for(done.wait(), 30)
         return sizes
@@ -134,7 +134,7 @@ def test_tasks_carry_nothing_of_whoever_brings_them() -> None:
     assert asyncio.run(main()) == [0, 0]
 
 
-def test_a_closed_loop_takes_no_more_tasks_and_no_harm_from_a_cancel() -> None:
+def test_closed_loop_rejects_tasks_and_accepts_a_cancel() -> None:
     loop = asyncio.new_event_loop()
     scheduler = schedulers.asyncio(loop)
     handle = scheduler.schedule(int, 60)
@@ -147,7 +147,7 @@ def test_a_closed_loop_takes_no_more_tasks_and_no_harm_from_a_cancel() -> None:
     assert "closed" in repr(scheduler)
 
 
-def test_close_waits_for_what_was_due_and_then_refuses() -> None:
+def test_close_waits_for_due_tasks_and_rejects_new_ones() -> None:
     async def main() -> list[Any]:
         scheduler = schedulers.asyncio()
         seen: list[Any] = []
@@ -157,16 +157,16 @@ def test_close_waits_for_what_was_due_and_then_refuses() -> None:
             seen.append(scheduler.close(30))
 
         await asyncio.get_running_loop().run_in_executor(None, close)
-        for refused in (scheduler.execute, lambda task: scheduler.schedule(task, 1)):
+        for schedule in (scheduler.execute, lambda task: scheduler.schedule(task, 1)):
             with pytest.raises(schedulers.SchedulerClosed):
-                refused(int)
-        seen.append(scheduler.close(30))  # no waiting here
+                schedule(int)
+        seen.append(scheduler.close(30))  # close does not wait on the loop's own thread
         return seen
 
     assert asyncio.run(main()) == ["task", True, False]
 
 
-def test_the_clock_is_the_loop_s() -> None:
+def test_clock_is_the_loop_clock() -> None:
     async def main() -> None:
         loop = asyncio.get_running_loop()
         before = loop.time()
@@ -175,14 +175,14 @@ def test_the_clock_is_the_loop_s() -> None:
     asyncio.run(main())
 
 
-def test_wrong_loops() -> None:
+def test_wrong_loop_raises() -> None:
     with pytest.raises(RuntimeError, match="no asyncio loop runs on this thread"):
         schedulers.asyncio()
     with pytest.raises(TypeError, match="loop must be an asyncio event loop, not int"):
         schedulers.asyncio(3)  # type: ignore[arg-type]
 
 
-def test_bad_arguments() -> None:
+def test_wrong_arguments_raise() -> None:
     async def main() -> None:
         scheduler = schedulers.asyncio()
         for call in (scheduler.execute, scheduler.schedule):

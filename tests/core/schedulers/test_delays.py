@@ -1,4 +1,4 @@
-"""Delays: order, cancels that count until the task runs, and timers that leave nothing behind."""
+"""Delayed tasks: order, cancellation until the task runs, and cleanup of timers."""
 
 # mypy: disable-error-code="func-returns-value"
 
@@ -25,10 +25,10 @@ def scheduler(request: pytest.FixtureRequest) -> Iterator[schedulers.Scheduler]:
 
 
 class TestDelays:
-    def test_in_order_of_time_and_never_early(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_tasks_run_in_order_of_time_and_never_early(self, monkeypatch: pytest.MonkeyPatch) -> None:
         scheduler = schedulers.single()
         start = scheduler.now()
-        monkeypatch.setattr(delays, "monotonic", lambda: start)  # no time passes while they are armed
+        monkeypatch.setattr(delays, "monotonic", lambda: start)  # stop the clock while the tasks are scheduled
         seen: list[tuple[float, bool]] = []
         done = threading.Event()
         for delay in (0.03, 0.01, 0.02):
@@ -42,10 +42,10 @@ class TestDelays:
         assert done.wait(30)
         assert seen == [(0.01, True), (0.02, True), (0.03, True)]
 
-    def test_cancelled_ones_do_not_run(self, scheduler: schedulers.Scheduler) -> None:
+    def test_cancelled_task_does_not_run(self, scheduler: schedulers.Scheduler) -> None:
         seen: list[str] = []
         done = threading.Event()
-        with threads._timer._queue.lock:  # so that it cannot be handed over before the cancel
+        with threads._timer._queue.lock:  # the timer cannot dispatch the task before the cancel
             handle = scheduler.schedule(lambda: seen.append("cancelled"), 0.001)
             scheduler.schedule(done.set, 0.01)
             handle.cancel()
@@ -54,34 +54,34 @@ class TestDelays:
         assert seen == []
 
     @pytest.mark.parametrize("delay", [0.0, 0.001])
-    def test_a_cancel_still_counts_when_the_task_waits_for_a_thread(self, delay: float) -> None:
+    def test_cancel_of_a_task_that_waits_for_a_thread(self, delay: float) -> None:
         scheduler = schedulers.single()
         entered, leave = threading.Event(), threading.Event()
         scheduler.execute(lambda: (entered.set(), leave.wait(30)))
         assert entered.wait(30)
         seen: list[str] = []
         handle = scheduler.schedule(lambda: seen.append("ran"), delay)
-        handed = threading.Event()
-        schedulers.default().schedule(handed.set, 0.01)  # behind it in the timer
-        assert handed.wait(30)
+        dispatched = threading.Event()
+        schedulers.default().schedule(dispatched.set, 0.01)  # runs after the task's own timer
+        assert dispatched.wait(30)
         handle.cancel()
         leave.set()
         assert scheduler.close(30)
         assert seen == []
 
-    def test_a_million_armed_and_cancelled_leave_nothing(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(threads, "_timer", delays.Timer())  # what other tests have armed may go off meanwhile
+    def test_a_million_cancelled_timers_leave_no_entry(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(threads, "_timer", delays.Timer())  # timers of other tests stay in the old one
         scheduler = schedulers.default()
-        queue, most = threads._timer._queue, 0
+        queue, largest = threads._timer._queue, 0
         for n in range(1_000_000):
             scheduler.schedule(int, 60.0).cancel()
             if n % 1024 == 0:
-                most = max(most, len(queue._heap))
-        assert most < 1_000
-        with queue.lock:  # the timer's thread may be taking out what was cancelled
+                largest = max(largest, len(queue._heap))
+        assert largest < 1_000
+        with queue.lock:  # the timer thread may be removing cancelled entries
             assert len(queue) == 0
 
-    def test_a_window_of_live_ones_bounds_the_dead(self) -> None:
+    def test_live_entries_bound_the_cancelled_entries(self) -> None:
         queue = delays.DelayQueue()
         entries: list[delays.Delayed] = []
         for n in range(50_000):
@@ -97,33 +97,33 @@ class TestDelays:
             entry.cancel()
         assert (len(queue), queue.earliest()) == (0, None)
 
-    def test_a_cancelled_task_is_let_go_at_once(self) -> None:
+    def test_cancel_releases_the_task(self) -> None:
         class Task:
             def __call__(self) -> None: ...
 
         every: list[Callable[[], schedulers.Scheduler]] = [schedulers.single, schedulers.pool, schedulers.VirtualTime]
         for make in every:
             task = Task()
-            alive = weakref.ref(task)
+            reference = weakref.ref(task)
             handle = make().schedule(task, 60)
             del task
             handle.cancel()
-            assert alive() is None, make
+            assert reference() is None, make
 
-    def test_the_timer_s_thread_ends_when_it_is_idle(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_idle_timer_thread_terminates(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(delays, "_IDLE_SECONDS", 0.01)
         timer = delays.Timer()
-        on: list[threading.Thread] = []
+        threads_used: list[threading.Thread] = []
         for _ in range(2):
             done = threading.Event()
-            timer.arm(done.set, 0.001, lambda task: (on.append(threading.current_thread()), task()))
+            timer.arm(done.set, 0.001, lambda task: (threads_used.append(threading.current_thread()), task()))
             assert done.wait(30)
-            on[-1].join(30)
-            assert not on[-1].is_alive()
-        assert on[0] is not on[1]
-        assert (on[0].name, on[0].daemon) == ("pyrs-timer", True)
+            threads_used[-1].join(30)
+            assert not threads_used[-1].is_alive()
+        assert threads_used[0] is not threads_used[1]
+        assert (threads_used[0].name, threads_used[0].daemon) == ("pyrs-timer", True)
 
-    def test_an_earlier_one_wakes_the_timer(self) -> None:
+    def test_earlier_deadline_wakes_the_timer(self) -> None:
         late = schedulers.default().schedule(int, 3600)
         done = threading.Event()
         schedulers.default().schedule(done.set, 0.001)
@@ -131,13 +131,13 @@ class TestDelays:
         late.cancel()
 
     @pytest.mark.parametrize("idle", [False, True])
-    def test_what_a_finalizer_arms_while_the_timer_looks_comes_in_time(
+    def test_timer_armed_by_a_finalizer_on_the_timer_thread_fires_in_time(
         self, idle: bool, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """The collector may run it on the timer's own thread, which holds the lock and has made up its mind."""
+        """The finalizer runs on the timer thread, which holds the lock and has already computed its wait."""
         done = threading.Event()
 
-        class Interrupted(delays.DelayQueue):
+        class ArmingQueue(delays.DelayQueue):
             def earliest(self) -> float | None:
                 found = super().earliest()
                 if not armed and (found is None) == idle:
@@ -148,12 +148,12 @@ class TestDelays:
             monkeypatch.setattr(delays, "_IDLE_SECONDS", 0.0)
         armed: list[delays.Delayed] = []
         timer = delays.Timer()
-        timer._queue = Interrupted()
+        timer._queue = ArmingQueue()
         later = timer.arm(int, 0.0 if idle else 3600, lambda task: task())
         assert done.wait(30)
         later.cancel()
 
-    def test_a_cancel_races_with_the_time(self) -> None:
+    def test_cancel_races_with_the_timer(self) -> None:
         scheduler = schedulers.pool(4, "race")
         runs = [0] * 2_000
 
@@ -174,8 +174,8 @@ class TestDelays:
         assert all(runs[0::2])
 
 
-def test_who_holds_a_lock_may_schedule() -> None:
-    """The collector and signal handlers run in the middle of anything, on the same thread."""
+def test_scheduling_under_the_schedulers_own_locks() -> None:
+    """Finalizers and signal handlers run on the same thread, possibly while it holds these locks."""
     scheduler, many = Single("held"), Pool(1, "held")
     done = threading.Event()
 
@@ -187,12 +187,12 @@ def test_who_holds_a_lock_may_schedule() -> None:
         done.set()
 
     threading.Thread(target=work, daemon=True).start()
-    assert done.wait(30), "a lock was waited for by the thread that holds it"
+    assert done.wait(30), "a thread waited for a lock that it holds"
     assert scheduler.close(30)
     assert many.close(30)
 
 
-def test_a_finalizer_may_schedule_whatever_the_collector_interrupts() -> None:
+def test_finalizer_can_schedule_at_any_allocation() -> None:
     scheduler, many = schedulers.single(), schedulers.pool(2)
     finalized: list[None] = []
 
@@ -224,7 +224,7 @@ def test_a_finalizer_may_schedule_whatever_the_collector_interrupts() -> None:
         done.set()
 
     threading.Thread(target=work, daemon=True).start()
-    assert done.wait(60), "a lock was waited for by the thread that holds it"
+    assert done.wait(60), "a thread waited for a lock that it holds"
     collected(lambda: len(finalized) == 500)
     assert scheduler.close(30)
     assert many.close(30)

@@ -1,4 +1,4 @@
-"""Schedulers: which thread, which order, what becomes of errors, closes, forks and cancelled timers."""
+"""Schedulers: threads, order, errors, closing, the current scheduler, arguments, fork and process exit."""
 
 # mypy: disable-error-code="func-returns-value"
 
@@ -30,7 +30,7 @@ EVERY: list[Make] = [schedulers.inline, schedulers.single, schedulers.pool, sche
 
 
 def run_python(program: str) -> str:
-    """Run a program in a process of its own, and return what it printed. It must end by itself."""
+    """Run a program in a separate process, which must exit by itself, and return its output."""
     command = [sys.executable, "-W", "ignore::DeprecationWarning", "-c", program]
     run = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False, cwd=ROOT)
     assert run.returncode == 0, run.stderr
@@ -45,30 +45,30 @@ def scheduler(request: pytest.FixtureRequest) -> Iterator[schedulers.Scheduler]:
 
 
 class TestSingle:
-    def test_ten_thousand_tasks_run_in_their_order_on_one_thread(self) -> None:
+    def test_10000_tasks_run_in_order_on_one_thread(self) -> None:
         scheduler = schedulers.single("orderly")
         seen: list[int] = []
-        on: set[threading.Thread] = set()
+        threads_used: set[threading.Thread] = set()
         for n in range(10_000):
-            scheduler.execute(lambda n=n: (seen.append(n), on.add(threading.current_thread())))  # type: ignore[misc]
+            scheduler.execute(lambda n=n: (seen.append(n), threads_used.add(threading.current_thread())))  # type: ignore[misc]
         assert scheduler.close(30)
         assert seen == list(range(10_000))
-        (thread,) = on
+        (thread,) = threads_used
         assert thread.daemon
         assert thread.name.startswith("pyrs-orderly-")
 
-    def test_no_thread_before_the_first_task_and_none_after_an_idle_time(self) -> None:
+    def test_thread_starts_with_the_first_task_and_terminates_when_idle(self) -> None:
         scheduler = Single("brief", idle_seconds=0.01)
-        on: list[threading.Thread] = []
+        threads_used: list[threading.Thread] = []
         for _ in range(2):
             assert scheduler._thread is None
             done = threading.Event()
-            scheduler.execute(lambda done=done: (on.append(threading.current_thread()), done.set()))  # type: ignore[misc]
+            scheduler.execute(lambda done=done: (threads_used.append(threading.current_thread()), done.set()))  # type: ignore[misc]
             assert done.wait(30)
-            on[-1].join(30)
-        assert on[0] is not on[1]
+            threads_used[-1].join(30)
+        assert threads_used[0] is not threads_used[1]
 
-    def test_nothing_is_lost_where_idle_ends_and_new_tasks_meet(self) -> None:
+    def test_task_submitted_at_the_idle_timeout_is_run(self) -> None:
         scheduler = Single("meeting", idle_seconds=0.0001)
         for _ in range(500):
             done = threading.Event()
@@ -76,43 +76,43 @@ class TestSingle:
             assert done.wait(30)
         assert scheduler.close(30)
 
-    def test_a_task_that_comes_after_the_idle_time_and_before_the_end_is_run(self) -> None:
+    def test_task_submitted_after_the_idle_timeout_is_run(self) -> None:
         scheduler, done = Single("late"), threading.Event()
-        brought: list[bool] = []
+        submitted: list[bool] = []
 
-        class Late(SimpleQueue[Any]):
+        class LateSubmission(SimpleQueue[Any]):
             def get(self, block: bool = True, timeout: float | None = None) -> Any:
-                if self.empty() and not brought:
-                    brought.append(True)
+                if self.empty() and not submitted:
+                    submitted.append(True)
                     scheduler.execute(done.set)
                     raise Empty
                 return super().get(block, timeout)
 
-        scheduler._tasks = Late()
+        scheduler._tasks = LateSubmission()
         scheduler.execute(int)
         assert done.wait(30)
         assert scheduler.close(30)
 
-    def test_a_task_that_a_finalizer_brings_while_the_idle_thread_leaves_is_run(self) -> None:
+    def test_task_submitted_by_a_finalizer_on_the_terminating_thread_is_run(self) -> None:
         scheduler, done = Single("left", idle_seconds=0.001), threading.Event()
-        brought: list[threading.Thread] = []
+        submitted: list[threading.Thread] = []
 
-        class Collecting(SimpleQueue[Any]):
-            """As if the collector ran a finalizer when the thread has seen that nothing is left to do."""
+        class FinalizingQueue(SimpleQueue[Any]):
+            """Simulate a finalizer that runs after the thread found the queue empty."""
 
             def empty(self) -> bool:
                 empty = super().empty()
-                if empty and not brought:
-                    brought.append(threading.current_thread())
+                if empty and not submitted:
+                    submitted.append(threading.current_thread())
                     scheduler.execute(done.set)
                 return empty
 
-        scheduler._tasks = Collecting()
+        scheduler._tasks = FinalizingQueue()
         scheduler.execute(int)
         assert done.wait(30)
         assert scheduler.close(30)
 
-    def test_a_task_may_schedule_and_close(self) -> None:
+    def test_task_can_schedule_and_close(self) -> None:
         scheduler = schedulers.single()
         seen: list[str] = []
         done = threading.Event()
@@ -127,7 +127,7 @@ class TestSingle:
         assert seen == ["first", "second", "True"]
 
 
-def test_tasks_of_a_pool_run_at_the_same_time() -> None:
+def test_tasks_of_a_pool_run_concurrently() -> None:
     scheduler = schedulers.pool(2, "meet")
     barrier = threading.Barrier(3)
     names: list[str] = []
@@ -139,8 +139,8 @@ def test_tasks_of_a_pool_run_at_the_same_time() -> None:
     assert all(name.startswith("pyrs-meet-") for name in names)
 
 
-def test_a_task_that_comes_while_the_last_thread_of_an_executor_leaves_is_run() -> None:
-    class Leaving(DaemonExecutor):
+def test_task_submitted_while_the_last_thread_terminates_is_run() -> None:
+    class TerminatingExecutor(DaemonExecutor):
         decided, go = threading.Event(), threading.Event()
 
         def _next_task(self) -> Any:
@@ -150,7 +150,7 @@ def test_a_task_that_comes_while_the_last_thread_of_an_executor_leaves_is_run() 
                 assert self.go.wait(30)
             return task
 
-    executor = Leaving("leaving", max_threads=1, idle_seconds=0.001)
+    executor = TerminatingExecutor("leaving", max_threads=1, idle_seconds=0.001)
     executor.execute(lambda: None)
     assert executor.decided.wait(30)
     done = threading.Event()
@@ -160,23 +160,23 @@ def test_a_task_that_comes_while_the_last_thread_of_an_executor_leaves_is_run() 
     assert executor.shutdown(30)
 
 
-def test_a_task_that_a_finalizer_brings_while_an_idle_thread_of_an_executor_leaves_is_run() -> None:
+def test_task_submitted_by_a_finalizer_on_a_terminating_executor_thread_is_run() -> None:
     executor, done = DaemonExecutor("left", idle_seconds=0.001), threading.Event()
-    brought: list[bool] = []
+    submitted: list[bool] = []
 
-    class Collecting(SimpleQueue[Any]):
-        """As if the collector ran a finalizer when the thread has seen that nothing is left to do."""
+    class FinalizingQueue(SimpleQueue[Any]):
+        """Simulate a finalizer that runs after the thread found the queue empty."""
 
         def get_nowait(self) -> Any:
             try:
                 return super().get_nowait()
             except Empty:
-                if not brought:
-                    brought.append(True)
+                if not submitted:
+                    submitted.append(True)
                     executor.execute(done.set)
                 raise
 
-    executor._handed = Collecting()
+    executor._handed = FinalizingQueue()
     executor.execute(int)
     assert done.wait(30)
     assert executor.shutdown(30)
@@ -184,21 +184,21 @@ def test_a_task_that_a_finalizer_brings_while_an_idle_thread_of_an_executor_leav
 
 
 class TestInline:
-    def test_runs_here_and_at_once(self) -> None:
+    def test_inline_runs_immediately_on_the_calling_thread(self) -> None:
         seen: list[threading.Thread] = []
         scheduler = schedulers.inline()
         scheduler.execute(lambda: seen.append(threading.current_thread()))
         scheduler.schedule(lambda: seen.append(threading.current_thread()))
         assert seen == [threading.current_thread()] * 2
 
-    def test_with_a_delay_runs_on_the_default_pool(self) -> None:
+    def test_inline_runs_delayed_tasks_on_the_default_pool(self) -> None:
         names: list[str] = []
         done = threading.Event()
         schedulers.inline().schedule(lambda: (names.append(threading.current_thread().name), done.set()), 0.001)
         assert done.wait(30)
         assert names[0].startswith("pyrs-default-")
 
-    def test_errors_go_to_the_hook_and_interrupts_travel_on(self, dropped: Any) -> None:
+    def test_inline_drops_errors_and_propagates_interrupts(self, dropped: Any) -> None:
         scheduler = schedulers.inline()
         scheduler.execute(lambda: 1 / 0)
         assert [type(error) for error in dropped.take()] == [ZeroDivisionError]
@@ -213,30 +213,32 @@ class TestInline:
 class TestErrors:
     @pytest.mark.parametrize("error", [ValueError("mine"), KeyboardInterrupt(), SystemExit(3)], ids=repr)
     @pytest.mark.parametrize("delay", [0.0, 0.001])
-    def test_go_to_the_hook_and_the_thread_goes_on(self, error: BaseException, delay: float, dropped: Any) -> None:
+    def test_exception_of_a_task_is_dropped_and_the_thread_continues(
+        self, error: BaseException, delay: float, dropped: Any
+    ) -> None:
         scheduler = schedulers.single()
-        on: list[threading.Thread] = []
+        threads_used: list[threading.Thread] = []
         done = threading.Event()
 
         def fail() -> None:
-            on.append(threading.current_thread())
+            threads_used.append(threading.current_thread())
             raise error
 
         scheduler.schedule(fail, delay)
-        scheduler.schedule(lambda: (on.append(threading.current_thread()), done.set()), delay)
+        scheduler.schedule(lambda: (threads_used.append(threading.current_thread()), done.set()), delay)
         assert done.wait(30)
         assert dropped.take() == [error]
-        assert on[0] is on[1]
+        assert threads_used[0] is threads_used[1]
         assert scheduler.close()
 
-    def test_of_a_pool_too(self, dropped: Any) -> None:
+    def test_exception_of_a_pool_task_is_dropped(self, dropped: Any) -> None:
         scheduler = schedulers.pool(1)
 
-        def leave() -> None:
+        def exit_process() -> None:
             raise SystemExit(3)
 
         done = threading.Event()
-        scheduler.execute(leave)
+        scheduler.execute(exit_process)
         scheduler.execute(done.set)
         assert done.wait(30)
         assert [type(error) for error in dropped.take()] == [SystemExit]
@@ -244,27 +246,27 @@ class TestErrors:
 
 
 class TestClose:
-    def test_lets_queued_tasks_finish_and_then_refuses(self, scheduler: schedulers.Scheduler) -> None:
-        entered, leave = threading.Semaphore(0), threading.Event()
+    def test_close_waits_for_queued_tasks_and_rejects_new_ones(self, scheduler: schedulers.Scheduler) -> None:
+        entered, exit_process = threading.Semaphore(0), threading.Event()
         seen: list[int] = []
         for n in range(40):
-            scheduler.execute(lambda n=n: (entered.release(), leave.wait(30), seen.append(n)))  # type: ignore[misc]
+            scheduler.execute(lambda n=n: (entered.release(), exit_process.wait(30), seen.append(n)))  # type: ignore[misc]
         assert entered.acquire(timeout=30)
         assert not scheduler.close(0)
-        leave.set()
+        exit_process.set()
         assert scheduler.close(30)
         assert sorted(seen) == list(range(40))
-        for refused in (scheduler.execute, scheduler.schedule, lambda task: scheduler.schedule(task, 1)):
+        for schedule in (scheduler.execute, scheduler.schedule, lambda task: scheduler.schedule(task, 1)):
             with pytest.raises(schedulers.SchedulerClosed, match="takes no more tasks"):
-                refused(lambda: None)
+                schedule(lambda: None)
         assert "closed" in repr(scheduler)
         assert scheduler.close()
 
     @pytest.mark.parametrize("make", [*ON_THREADS, schedulers.inline], ids=lambda make: make.__name__)
-    def test_a_delay_that_ends_after_it_is_reported(self, make: Make, dropped: Any) -> None:
+    def test_delayed_task_due_after_close_is_dropped(self, make: Make, dropped: Any) -> None:
         scheduler = make()
         seen: list[int] = []
-        with threads._timer._queue.lock:  # so that it cannot be handed over before the close
+        with threads._timer._queue.lock:  # the timer cannot dispatch the task before the close
             scheduler.schedule(lambda: seen.append(1), 0.001)
             assert scheduler.close()
             later = threading.Event()
@@ -273,8 +275,8 @@ class TestClose:
         assert [type(error) for error in dropped.take()] == [schedulers.SchedulerClosed]
         assert seen == []
 
-    def test_the_default_is_replaced(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(threads, "_default", Pool(256, "default"))  # what other tests have left keeps theirs
+    def test_closed_default_scheduler_is_replaced(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(threads, "_default", Pool(256, "default"))  # other tests keep the old one
         before = schedulers.default()
         assert schedulers.default() is before
         assert before.close()
@@ -284,7 +286,7 @@ class TestClose:
         after.execute(done.set)
         assert done.wait(30)
 
-    def test_closed_inline_refuses(self) -> None:
+    def test_closed_inline_scheduler_rejects_tasks(self) -> None:
         scheduler = schedulers.inline()
         assert scheduler.close()
         with pytest.raises(schedulers.SchedulerClosed):
@@ -293,7 +295,7 @@ class TestClose:
 
 
 class TestUse:
-    def test_the_given_one_then_that_of_use_then_the_default(self) -> None:
+    def test_current_prefers_the_argument_then_use_then_the_default(self) -> None:
         assert schedulers.current() is schedulers.default()
         given = schedulers.inline()
         with schedulers.use(schedulers.VirtualTime()) as outer:
@@ -304,7 +306,7 @@ class TestUse:
             assert schedulers.current() is outer
         assert schedulers.current() is schedulers.default()
 
-    def test_other_threads_are_not_concerned(self) -> None:
+    def test_use_does_not_affect_other_threads(self) -> None:
         seen: list[schedulers.Scheduler] = []
         with schedulers.use(schedulers.inline()):
             thread = threading.Thread(
@@ -314,7 +316,7 @@ class TestUse:
             thread.join(30)
         assert seen == [schedulers.default()]
 
-    def test_only_schedulers(self) -> None:
+    def test_non_schedulers_raise_type_error(self) -> None:
         with pytest.raises(TypeError, match="scheduler must be a Scheduler, not int"):
             schedulers.current(3)  # type: ignore[arg-type]
         with pytest.raises(TypeError, match="scheduler must be a Scheduler, not NoneType"), schedulers.use(None):  # type: ignore[type-var]
@@ -326,7 +328,7 @@ class TestUse:
 
 class TestArguments:
     @pytest.mark.parametrize("make", EVERY, ids=lambda make: make.__name__)
-    def test_are_checked_where_they_enter(self, make: Make) -> None:
+    def test_schedule_and_close_reject_wrong_arguments(self, make: Make) -> None:
         scheduler = make()
         for delay in (-1, float("nan"), float("inf"), 10**400):
             with pytest.raises(ValueError, match="delay must be finite and at least 0 seconds"):
@@ -339,7 +341,7 @@ class TestArguments:
         with pytest.raises(ValueError, match="timeout"):
             scheduler.close(-1)
 
-    def test_of_the_functions(self) -> None:
+    def test_factories_reject_wrong_arguments(self) -> None:
         for make in (schedulers.single, lambda name: schedulers.pool(1, name)):
             with pytest.raises(TypeError, match="name must be a string"):
                 make(3)  # type: ignore[arg-type]
@@ -348,7 +350,7 @@ class TestArguments:
         with pytest.raises(TypeError, match="max_threads must be an integer"):
             schedulers.pool("2")  # type: ignore[arg-type]
 
-    def test_seconds(self) -> None:
+    def test_checked_seconds(self) -> None:
         assert checked_seconds(timedelta(milliseconds=1500), "period") == 1.5
         assert [checked_seconds(value, "period") for value in (0, 2, 0.25)] == [0.0, 2.0, 0.25]
         for value in (0, 0.0, timedelta(0), -1, timedelta(-1), float("nan"), float("inf"), 10**400):
@@ -359,18 +361,18 @@ class TestArguments:
                 checked_seconds(wrong, "period")  # type: ignore[arg-type]
 
     @pytest.mark.parametrize("make", EVERY, ids=lambda make: make.__name__)
-    def test_a_repr_tells_what_it_is(self, make: Make) -> None:
+    def test_repr_contains_the_factory_name(self, make: Make) -> None:
         assert make.__name__ in repr(make())
 
 
 class TestProcess:
-    def test_importing_it_loads_neither_asyncio_nor_logging(self) -> None:
+    def test_import_loads_neither_asyncio_nor_logging(self) -> None:
         loaded = run_python(
             "import sys; before = set(sys.modules); import pyrs.schedulers; print(*set(sys.modules) - before)"
         ).split()
         assert not {"asyncio", "logging", "datetime", "inspect", "concurrent.futures"} & set(loaded)
 
-    def test_nothing_keeps_the_interpreter_from_exiting(self) -> None:
+    def test_busy_schedulers_do_not_block_interpreter_exit(self) -> None:
         program = """
 import threading
 from pyrs import schedulers
@@ -384,7 +386,7 @@ print("end")
         assert run_python(program) == "end\n"
 
     @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
-    def test_a_forked_child_has_threads_of_its_own(self) -> None:
+    def test_forked_child_starts_its_own_threads(self) -> None:
         program = """
 import os, threading
 from pyrs import schedulers
@@ -404,7 +406,7 @@ entered, leave = threading.Event(), threading.Event()
 
 def hold():
     with threads._timer._queue.lock, every[0]._lock, every[1]._executor._lock:
-        every[0].schedule(lambda: inherited.append(1), 0.2)  # it cannot go off before the fork
+        every[0].schedule(lambda: inherited.append(1), 0.2)  # cannot fire before the fork
         entered.set()
         leave.wait(30)
 
@@ -424,7 +426,7 @@ print("both")
         assert run_python(program) == "both\n"
 
 
-def test_a_pool_s_threads_carry_nothing_of_whoever_came_first(scheduler: schedulers.Scheduler) -> None:
+def test_scheduler_threads_start_with_an_empty_context(scheduler: schedulers.Scheduler) -> None:
     variable = contextvars.ContextVar[str]("variable")
     sizes: list[int] = []
     done = threading.Event()
@@ -435,7 +437,7 @@ def test_a_pool_s_threads_carry_nothing_of_whoever_came_first(scheduler: schedul
     assert sizes == [0]
 
 
-def test_a_pool_shows_its_state() -> None:
+def test_repr_of_a_pool_shows_its_state() -> None:
     scheduler = Pool(2, "shown")
     assert repr(scheduler) == "<pool(2, 'shown'): 0 threads, 0 queued>"
     assert scheduler.close()

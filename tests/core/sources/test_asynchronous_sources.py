@@ -1,9 +1,9 @@
-"""from_async_iterable, from_awaitable, from_future."""
+"""from_async_iterable, from_awaitable and from_future."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from concurrent.futures import Future
 from typing import Any
 
@@ -11,6 +11,7 @@ import pytest
 
 import pyrs
 from pyrs.testing import TestSubscriber
+from tests.waiting import eventually_on_loop
 
 DEADLINE = 20.0
 
@@ -21,35 +22,35 @@ async def double(n: int) -> int:
 
 
 class TestFromAsyncIterable:
-    def test_asked_as_demanded(self) -> None:
-        asked: list[int] = []
+    def test_async_iterable_is_pulled_on_demand(self) -> None:
+        pulled: list[int] = []
 
         async def source() -> AsyncIterator[int]:
             for n in range(10):
-                asked.append(n)
+                pulled.append(n)
                 yield n
 
         async def main() -> None:
             subscriber: TestSubscriber[int] = TestSubscriber(2)
             pyrs.from_async_iterable(source()).subscribe(subscriber)
-            await until(lambda: len(subscriber.elements) == 2)
+            await eventually_on_loop(lambda: len(subscriber.elements) == 2)
             for _ in range(10):
                 await asyncio.sleep(0)
-            assert asked == [0, 1]
+            assert pulled == [0, 1]
             subscriber.request(100)
-            await until(lambda: subscriber.completed)
+            await eventually_on_loop(lambda: subscriber.completed)
             subscriber.assert_elements(*range(10))
 
         asyncio.run(main())
 
-    def test_without_a_loop_and_many(self) -> None:
+    def test_async_iterable_without_a_running_loop(self) -> None:
         async def source() -> AsyncIterator[int]:
             for n in range(3_000):
                 yield n
 
         assert pyrs.from_async_iterable(source()).map(str).count().block(DEADLINE) == 3_000
 
-    def test_an_error_names_the_source(self) -> None:
+    def test_error_note_names_the_source(self) -> None:
         async def source() -> AsyncIterator[int]:
             yield 1
             raise ValueError("broken")
@@ -58,9 +59,9 @@ class TestFromAsyncIterable:
             pyrs.from_async_iterable(source()).collect(timeout=DEADLINE)
         assert "in from_async_iterable(" in caught.value.__notes__[0]
 
-    def test_a_cancel_reaches_the_iterator_where_it_waits(self) -> None:
+    def test_cancel_reaches_a_waiting_iterator(self) -> None:
         async def main() -> None:
-            waiting, gone = asyncio.Event(), asyncio.Event()
+            waiting, closed = asyncio.Event(), asyncio.Event()
 
             async def source() -> AsyncIterator[int]:
                 try:
@@ -68,18 +69,18 @@ class TestFromAsyncIterable:
                     await asyncio.Event().wait()
                     yield 1
                 finally:
-                    gone.set()
+                    closed.set()
 
             subscriber: TestSubscriber[int] = TestSubscriber(1)
             pyrs.from_async_iterable(source()).subscribe(subscriber)
             await asyncio.wait_for(waiting.wait(), DEADLINE)
             subscriber.cancel()
-            await asyncio.wait_for(gone.wait(), DEADLINE)
+            await asyncio.wait_for(closed.wait(), DEADLINE)
             subscriber.assert_elements().assert_live()
 
         asyncio.run(main())
 
-    def test_each_subscriber_iterates_anew(self) -> None:
+    def test_each_subscriber_starts_a_new_iteration(self) -> None:
         class Source:
             async def __aiter__(self) -> AsyncIterator[int]:
                 yield 1
@@ -88,7 +89,7 @@ class TestFromAsyncIterable:
         stream = pyrs.from_async_iterable(Source())
         assert (stream.collect(timeout=DEADLINE), stream.collect(timeout=DEADLINE)) == ([1, 2], [1, 2])
 
-    def test_an_illegal_request_and_none(self) -> None:
+    def test_illegal_request_and_none_element_signal_on_error(self) -> None:
         async def source() -> AsyncIterator[int | None]:
             yield None
 
@@ -99,7 +100,7 @@ class TestFromAsyncIterable:
         with pytest.raises(pyrs.NullSignal):
             pyrs.from_async_iterable(source()).collect(timeout=DEADLINE)
 
-    def test_a_loop_that_never_waits_lets_others_run(self) -> None:
+    def test_iterable_that_never_waits_yields_to_other_tasks(self) -> None:
         async def endless() -> AsyncIterator[int]:
             n = 0
             while True:
@@ -114,7 +115,7 @@ class TestFromAsyncIterable:
 
         asyncio.run(asyncio.wait_for(main(), DEADLINE))
 
-    def test_bad_arguments(self) -> None:
+    def test_wrong_arguments_raise(self) -> None:
         with pytest.raises(TypeError, match="asynchronous iterable"):
             pyrs.from_async_iterable([1])  # type: ignore[arg-type]
         with pytest.raises(TypeError, match="loop"):
@@ -122,7 +123,7 @@ class TestFromAsyncIterable:
 
 
 class TestFromAwaitable:
-    def test_a_function_is_awaited_for_each_subscriber(self) -> None:
+    def test_function_is_called_for_each_subscriber(self) -> None:
         calls: list[int] = []
 
         async def answer() -> int:
@@ -132,7 +133,7 @@ class TestFromAwaitable:
         single = pyrs.from_awaitable(answer)
         assert (single.block(DEADLINE), single.block(DEADLINE)) == (42, 43)
 
-    def test_awaited_on_demand_and_ended_with_its_element(self) -> None:
+    def test_function_is_awaited_on_demand(self) -> None:
         async def main() -> None:
             started = asyncio.Event()
 
@@ -146,24 +147,24 @@ class TestFromAwaitable:
                 await asyncio.sleep(0)
             assert not started.is_set()
             subscriber.request(1)
-            await until(lambda: subscriber.completed)
+            await eventually_on_loop(lambda: subscriber.completed)
             subscriber.assert_elements(1)
 
         asyncio.run(main())
 
-    def test_in_an_await(self) -> None:
+    def test_single_can_be_awaited(self) -> None:
         async def main() -> int:
             return await pyrs.from_awaitable(lambda: double(21))
 
         assert asyncio.run(main()) == 42
 
-    def test_bad_arguments(self) -> None:
+    def test_wrong_arguments_raise(self) -> None:
         with pytest.raises(TypeError, match="awaitable"):
             pyrs.from_awaitable(3)  # type: ignore[arg-type]
 
 
 class TestFromFuture:
-    def test_before_and_after_it_is_done(self) -> None:
+    def test_future_result_before_and_after_subscribing(self) -> None:
         future: Future[str] = Future()
         early: TestSubscriber[str] = TestSubscriber(1)
         undemanded: TestSubscriber[str] = TestSubscriber()
@@ -178,7 +179,7 @@ class TestFromFuture:
         undemanded.assert_elements("x").assert_complete()
         assert single.block(DEADLINE) == "x"
 
-    def test_errors_need_no_demand(self) -> None:
+    def test_error_of_the_future_needs_no_demand(self) -> None:
         future: Future[str] = Future()
         subscriber: TestSubscriber[str] = TestSubscriber()
         pyrs.from_future(future).subscribe(subscriber)
@@ -190,14 +191,14 @@ class TestFromFuture:
             pyrs.from_future(cancelled).block(DEADLINE)
 
     @pytest.mark.parametrize("cancel", [True, False])
-    def test_a_cancel_leaves_it_alone_unless_asked(self, cancel: bool) -> None:
+    def test_cancel_cancels_the_future_only_if_requested(self, cancel: bool) -> None:
         future: Future[str] = Future()
         subscriber: TestSubscriber[str] = TestSubscriber(1)
         pyrs.from_future(future, cancel=cancel).subscribe(subscriber)
         subscriber.cancel()
         assert future.cancelled() is cancel
 
-    def test_an_asyncio_future_on_its_loop(self) -> None:
+    def test_asyncio_future(self) -> None:
         async def main() -> str:
             future: asyncio.Future[str] = asyncio.get_running_loop().create_future()
             asyncio.get_running_loop().call_soon(future.set_result, "y")
@@ -205,19 +206,9 @@ class TestFromFuture:
 
         assert asyncio.run(main()) == "y"
 
-    def test_bad_arguments(self) -> None:
+    def test_wrong_arguments_raise(self) -> None:
         with pytest.raises(TypeError, match="future"):
             pyrs.from_future(3)  # type: ignore[arg-type]
-
-
-async def until(condition: Callable[[], object]) -> None:
-    """Let the loop run until the condition is true."""
-
-    async def turn() -> None:
-        while not condition():
-            await asyncio.sleep(0)
-
-    await asyncio.wait_for(turn(), DEADLINE)
 
 
 async def _empty() -> AsyncIterator[int]:

@@ -1,11 +1,11 @@
-"""create: what is pushed, by whom, and what becomes of what nobody demanded."""
+"""create: emitting from callbacks, threads and coroutines, overflow strategies, and termination."""
 
 from __future__ import annotations
 
 import asyncio
 import contextvars
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -14,27 +14,28 @@ import pyrs
 from pyrs.errors import BufferOverflow
 from pyrs.testing import TestSubscriber
 from tests.core.conftest import Dropped
+from tests.waiting import eventually_on_loop
 
 DEADLINE = 20.0
 STRATEGIES = ["buffer", "error", "drop", "drop_oldest", "drop_latest", "latest"]
 
 
-def kept(**arguments: Any) -> tuple[pyrs.Stream[Any], list[pyrs.Emitter[Any]]]:
-    """Return a stream that pushes nothing by itself, and the emitters that it makes."""
+def create_stream(**arguments: Any) -> tuple[pyrs.Stream[Any], list[pyrs.Emitter[Any]]]:
+    """Return a stream that emits nothing by itself, and the list that collects its emitters."""
     emitters: list[pyrs.Emitter[Any]] = []
     return pyrs.create(emitters.append, **arguments), emitters
 
 
-def subscribed(request: int | None = 0, **arguments: Any) -> tuple[TestSubscriber[Any], pyrs.Emitter[Any]]:
-    stream, emitters = kept(**arguments)
+def create_and_subscribe(request: int | None = 0, **arguments: Any) -> tuple[TestSubscriber[Any], pyrs.Emitter[Any]]:
+    stream, emitters = create_stream(**arguments)
     subscriber: TestSubscriber[Any] = TestSubscriber(request)
     stream.subscribe(subscriber)
     return subscriber, emitters[0]
 
 
 @pytest.mark.parametrize("overflow", STRATEGIES)
-def test_what_is_demanded_passes_at_once(overflow: str) -> None:
-    subscriber, emitter = subscribed(None, overflow=overflow)
+def test_elements_with_demand_are_emitted_immediately(overflow: str) -> None:
+    subscriber, emitter = create_and_subscribe(None, overflow=overflow)
     for n in range(3):
         emitter.next(n)
         assert subscriber.elements == list(range(n + 1))
@@ -42,8 +43,8 @@ def test_what_is_demanded_passes_at_once(overflow: str) -> None:
     subscriber.assert_elements(0, 1, 2).assert_complete()
 
 
-def test_each_subscriber_has_an_emitter_of_its_own() -> None:
-    stream, emitters = kept()
+def test_each_subscriber_has_its_own_emitter() -> None:
+    stream, emitters = create_stream()
     first: TestSubscriber[int] = TestSubscriber(None)
     second: TestSubscriber[int] = TestSubscriber(None)
     stream.subscribe(first)
@@ -54,11 +55,11 @@ def test_each_subscriber_has_an_emitter_of_its_own() -> None:
     second.assert_elements(2)
 
 
-# What is pushed beyond the demand.
+# Elements without demand.
 
 
-def push_five(subscriber: TestSubscriber[Any], emitter: pyrs.Emitter[Any]) -> None:
-    """One is demanded, five are pushed, the end too; then everything is demanded."""
+def emit_five(subscriber: TestSubscriber[Any], emitter: pyrs.Emitter[Any]) -> None:
+    """Emit five elements and on_complete against a demand of one, then request the rest."""
     for n in range(5):
         emitter.next(n)
     emitter.complete()
@@ -77,27 +78,29 @@ def push_five(subscriber: TestSubscriber[Any], emitter: pyrs.Emitter[Any]) -> No
         (pyrs.Overflow.LATEST, [0, 4], 3),
     ],
 )
-def test_beyond_the_demand(overflow: str, expected: list[int], lost: int, dropped: Dropped) -> None:
-    subscriber, emitter = subscribed(1, overflow=overflow, capacity=2)
+def test_overflow_strategy_keeps_the_documented_elements(
+    overflow: str, expected: list[int], lost: int, dropped: Dropped
+) -> None:
+    subscriber, emitter = create_and_subscribe(1, overflow=overflow, capacity=2)
     if overflow == "drop":
         for n in range(5):
             emitter.next(n)
-        emitter.complete()  # nothing is held, so the end needs no demand
+        emitter.complete()  # nothing is buffered, so on_complete needs no demand
     else:
-        push_five(subscriber, emitter)
+        emit_five(subscriber, emitter)
     subscriber.assert_elements(*expected).assert_complete()
     assert dropped.elements == lost
 
 
-def test_error_comes_after_what_is_held() -> None:
-    over: list[str] = []
-    subscriber, emitter = subscribed(1, overflow="error", capacity=2)
-    emitter.on_cancel(lambda: over.append("over"))
+def test_overflow_error_follows_the_buffered_elements() -> None:
+    cancelled: list[str] = []
+    subscriber, emitter = create_and_subscribe(1, overflow="error", capacity=2)
+    emitter.on_cancel(lambda: cancelled.append("cancelled"))
     for n in range(3):
         emitter.next(n)
-    assert over == []
+    assert cancelled == []
     emitter.next(3)
-    assert over == ["over"]
+    assert cancelled == ["cancelled"]
     assert emitter.cancelled
     subscriber.assert_elements(0).assert_live()
     subscriber.request(5)
@@ -106,15 +109,15 @@ def test_error_comes_after_what_is_held() -> None:
     assert "test_create.py" in error.__notes__[0]
 
 
-def test_what_is_demanded_is_not_dropped_while_the_lane_is_busy(dropped: Dropped) -> None:
-    """Pushed from inside on_next, with demand: it is neither signalled now nor dropped."""
-    stream, emitters = kept(overflow="drop")
+def test_element_with_demand_is_not_dropped_during_on_next(dropped: Dropped) -> None:
+    """An element emitted inside on_next, with demand, is delivered after on_next returns."""
+    stream, emitters = create_stream(overflow="drop")
 
-    def push_on(subscriber: TestSubscriber[Any], element: int) -> None:
+    def emit_next(subscriber: TestSubscriber[Any], element: int) -> None:
         if element < 3:
             emitters[0].next(element + 1)
 
-    subscriber: TestSubscriber[Any] = TestSubscriber(3, on_element=push_on)
+    subscriber: TestSubscriber[Any] = TestSubscriber(3, on_element=emit_next)
     stream.subscribe(subscriber)
     emitters[0].next(1)
     subscriber.assert_elements(1, 2, 3)
@@ -122,27 +125,27 @@ def test_what_is_demanded_is_not_dropped_while_the_lane_is_busy(dropped: Dropped
     assert dropped.elements == 1
 
 
-def test_a_million_drops_are_told_of_by_their_number() -> None:
-    told: list[int] = []
-    before = pyrs.set_element_hook(lambda count, where: told.append(count))
+def test_element_hook_receives_the_number_of_drops() -> None:
+    counts: list[int] = []
+    before = pyrs.set_element_hook(lambda count, where: counts.append(count))
     try:
-        subscriber, emitter = subscribed(1, overflow="drop_latest", capacity=1)
+        subscriber, emitter = create_and_subscribe(1, overflow="drop_latest", capacity=1)
         for n in range(1_000):
             emitter.next(n)
         subscriber.request(1)
         subscriber.request(1)
         emitter.next(-1)
-        assert (told, subscriber.elements) == ([1, 997], [0, 1, -1])
+        assert (counts, subscriber.elements) == ([1, 997], [0, 1, -1])
     finally:
         pyrs.set_element_hook(before)
 
 
-# The ends.
+# Termination.
 
 
 @pytest.mark.parametrize("signal", ["complete", "error", "cancel"])
-def test_after_the_end_nothing_passes_and_the_hooks_are_told(signal: str, dropped: Dropped) -> None:
-    subscriber, emitter = subscribed(None)
+def test_signals_after_termination_are_dropped(signal: str, dropped: Dropped) -> None:
+    subscriber, emitter = create_and_subscribe(None)
     assert not emitter.cancelled
     if signal == "complete":
         emitter.complete()
@@ -161,8 +164,8 @@ def test_after_the_end_nothing_passes_and_the_hooks_are_told(signal: str, droppe
     subscriber.assert_rules()
 
 
-def test_an_end_comes_after_what_is_held() -> None:
-    subscriber, emitter = subscribed()
+def test_error_follows_the_buffered_elements() -> None:
+    subscriber, emitter = create_and_subscribe()
     emitter.next(1)
     emitter.error(ValueError("end"))
     subscriber.assert_live()
@@ -170,7 +173,7 @@ def test_an_end_comes_after_what_is_held() -> None:
     subscriber.assert_elements(1).assert_error(ValueError)
 
 
-def test_what_the_function_raises_is_the_error() -> None:
+def test_exception_of_the_function_signals_on_error() -> None:
     def fail(emitter: pyrs.Emitter[int]) -> None:
         emitter.next(1)
         raise ValueError("here")
@@ -181,7 +184,7 @@ def test_what_the_function_raises_is_the_error() -> None:
     assert "in create(" in error.__notes__[0]
 
 
-def test_what_the_function_raises_after_the_end_goes_to_the_hook(dropped: Dropped) -> None:
+def test_exception_of_the_function_after_on_complete_is_dropped(dropped: Dropped) -> None:
     late = ValueError("late")
 
     def fail(emitter: pyrs.Emitter[int]) -> None:
@@ -192,30 +195,30 @@ def test_what_the_function_raises_after_the_end_goes_to_the_hook(dropped: Droppe
     assert dropped.take() == [late]
 
 
-def test_an_interrupt_in_the_function_travels_on() -> None:
-    def interrupted(emitter: pyrs.Emitter[int]) -> None:
+def test_interrupt_in_the_function_propagates() -> None:
+    def interrupt(emitter: pyrs.Emitter[int]) -> None:
         raise KeyboardInterrupt
 
     subscriber: TestSubscriber[int] = TestSubscriber(None)
     with pytest.raises(KeyboardInterrupt):
-        pyrs.create(interrupted).subscribe(subscriber)
+        pyrs.create(interrupt).subscribe(subscriber)
     subscriber.assert_error(KeyboardInterrupt)
 
 
-def test_an_illegal_request() -> None:
-    subscriber, emitter = subscribed()
+def test_illegal_request_signals_on_error() -> None:
+    subscriber, emitter = create_and_subscribe()
     assert subscriber.subscription is not None
     subscriber.subscription.request(0)
     subscriber.assert_error(pyrs.NonPositiveRequest)
     assert emitter.cancelled
 
 
-# What the emitter knows.
+# The emitter's view of cancellation and demand.
 
 
-def test_on_cancel_is_called_once_and_in_order_or_at_once() -> None:
+def test_on_cancel_callbacks_run_once_in_order() -> None:
     calls: list[str] = []
-    subscriber, emitter = subscribed(overflow="buffer")
+    subscriber, emitter = create_and_subscribe(overflow="buffer")
     emitter.on_cancel(lambda: calls.append("first"))
     emitter.on_cancel(lambda: calls.append("second"))
     subscriber.cancel()
@@ -225,9 +228,9 @@ def test_on_cancel_is_called_once_and_in_order_or_at_once() -> None:
     assert calls == ["first", "second", "third"]
 
 
-def test_on_cancel_is_not_called_after_an_end_that_was_pushed() -> None:
+def test_on_cancel_is_not_called_after_complete() -> None:
     calls: list[str] = []
-    subscriber, emitter = subscribed()
+    subscriber, emitter = create_and_subscribe()
     emitter.on_cancel(lambda: calls.append("before"))
     emitter.next(1)
     emitter.complete()
@@ -236,21 +239,21 @@ def test_on_cancel_is_not_called_after_an_end_that_was_pushed() -> None:
     assert calls == []
 
 
-def test_what_on_cancel_raises_goes_to_the_hook_and_the_next_is_called(dropped: Dropped) -> None:
+def test_exception_of_an_on_cancel_callback_is_dropped_and_the_next_runs(dropped: Dropped) -> None:
     wrong, calls = ValueError("wrong"), []
 
     def fail() -> None:
         raise wrong
 
-    subscriber, emitter = subscribed()
+    subscriber, emitter = create_and_subscribe()
     emitter.on_cancel(fail)
     emitter.on_cancel(lambda: calls.append("next"))
     subscriber.cancel()
     assert (dropped.take(), calls) == ([wrong], ["next"])
 
 
-def test_requested_is_what_may_still_be_pushed() -> None:
-    subscriber, emitter = subscribed()
+def test_requested_is_the_outstanding_demand() -> None:
+    subscriber, emitter = create_and_subscribe()
     assert emitter.requested == 0
     subscriber.request(3)
     emitter.next(1)
@@ -264,14 +267,14 @@ def test_requested_is_what_may_still_be_pushed() -> None:
     assert emitter.requested == 0
 
 
-def test_on_request_pulls_exactly_what_is_demanded() -> None:
-    asked: list[int] = []
+def test_on_request_receives_exact_demand() -> None:
+    requests: list[int] = []
 
-    def pulled(emitter: pyrs.Emitter[int]) -> None:
+    def pull_numbers(emitter: pyrs.Emitter[int]) -> None:
         numbers = iter(range(5))
 
-        def more(n: int) -> None:
-            asked.append(n)
+        def emit(n: int) -> None:
+            requests.append(n)
             for _ in range(n):
                 number = next(numbers, None)
                 if number is None:
@@ -279,28 +282,28 @@ def test_on_request_pulls_exactly_what_is_demanded() -> None:
                     return
                 emitter.next(number)
 
-        emitter.on_request(more)
+        emitter.on_request(emit)
 
     subscriber: TestSubscriber[int] = TestSubscriber(2)
-    pyrs.create(pulled, overflow="error", capacity=1).subscribe(subscriber)
+    pyrs.create(pull_numbers, overflow="error", capacity=1).subscribe(subscriber)
     subscriber.assert_elements(0, 1)
     subscriber.request(1)
     subscriber.request(5)
     subscriber.assert_elements(0, 1, 2, 3, 4).assert_complete()
-    assert asked == [2, 1, 5]
+    assert requests == [2, 1, 5]
 
 
-def test_on_request_is_not_called_inside_itself() -> None:
-    """3.3: requested one by one in on_next, a hundred thousand elements need no deeper stack than one."""
-    depth = most = 0
+def test_rule_3_3_on_request_is_not_reentrant() -> None:
+    """Single requests inside on_next use constant stack depth for 100,000 elements."""
+    depth = deepest = 0
 
-    def pulled(emitter: pyrs.Emitter[int]) -> None:
+    def pull_numbers(emitter: pyrs.Emitter[int]) -> None:
         numbers = iter(range(100_000))
 
-        def more(n: int) -> None:
-            nonlocal depth, most
+        def emit(n: int) -> None:
+            nonlocal depth, deepest
             depth += 1
-            most = max(most, depth)
+            deepest = max(deepest, depth)
             for _ in range(n):
                 number = next(numbers, None)
                 if number is None:
@@ -309,7 +312,7 @@ def test_on_request_is_not_called_inside_itself() -> None:
                     emitter.next(number)
             depth -= 1
 
-        emitter.on_request(more)
+        emitter.on_request(emit)
 
     count = 0
     ended = threading.Event()
@@ -330,13 +333,13 @@ def test_on_request_is_not_called_inside_itself() -> None:
         def on_complete(self) -> None:
             ended.set()
 
-    pyrs.create(pulled).subscribe(OneByOne())
+    pyrs.create(pull_numbers).subscribe(OneByOne())
     assert ended.is_set()
-    assert (count, most) == (100_000, 1)
+    assert (count, deepest) == (100_000, 1)
 
 
-def test_what_on_request_raises_fails_the_stream() -> None:
-    subscriber, emitter = subscribed()
+def test_exception_of_on_request_signals_on_error() -> None:
+    subscriber, emitter = create_and_subscribe()
 
     def fail(n: int) -> None:
         raise ValueError("no more")
@@ -347,18 +350,18 @@ def test_what_on_request_raises_fails_the_stream() -> None:
     subscriber.assert_error(ValueError)
 
 
-def test_on_request_is_silent_after_a_cancel() -> None:
-    asked: list[int] = []
-    subscriber, emitter = subscribed(4)
+def test_on_request_is_not_called_after_cancel() -> None:
+    requests: list[int] = []
+    subscriber, emitter = create_and_subscribe(4)
     subscriber.cancel()
-    emitter.on_request(asked.append)
-    assert asked == []
+    emitter.on_request(requests.append)
+    assert requests == []
 
 
-def test_context_variables_of_the_subscriber() -> None:
+def test_functions_run_in_the_subscribers_context() -> None:
     variable: contextvars.ContextVar[str] = contextvars.ContextVar("variable", default="unset")
     seen: list[str] = []
-    stream, emitters = kept()
+    stream, emitters = create_stream()
     token = variable.set("mine")
     try:
         stream.subscribe(on_next=lambda _: seen.append(variable.get()), request=1)
@@ -372,15 +375,15 @@ def test_context_variables_of_the_subscriber() -> None:
     assert seen == ["mine", "mine"]
 
 
-# Threads and loops.
+# Threads and event loops.
 
 
-def test_pushed_by_many_threads_one_at_a_time_and_none_lost() -> None:
+def test_concurrent_emits_are_serialized_and_lose_no_element() -> None:
     threads, each = 4, 5_000
 
-    def listen(emitter: pyrs.Emitter[tuple[int, int]]) -> None:
+    def start_producers(emitter: pyrs.Emitter[tuple[int, int]]) -> None:
         barrier = threading.Barrier(threads)
-        left = [threads]
+        remaining = [threads]
         lock = threading.Lock()
 
         def push(name: int) -> None:
@@ -388,15 +391,15 @@ def test_pushed_by_many_threads_one_at_a_time_and_none_lost() -> None:
             for n in range(each):
                 emitter.next((name, n))
             with lock:
-                left[0] -= 1
-                if not left[0]:
+                remaining[0] -= 1
+                if not remaining[0]:
                     emitter.complete()
 
         for name in range(threads):
             threading.Thread(target=push, args=(name,), daemon=True).start()
 
     subscriber: TestSubscriber[tuple[int, int]] = TestSubscriber(None, timeout=60)
-    pyrs.create(listen).subscribe(subscriber)
+    pyrs.create(start_producers).subscribe(subscriber)
     elements = subscriber.await_complete()
     subscriber.assert_rules()
     for name in range(threads):
@@ -404,11 +407,11 @@ def test_pushed_by_many_threads_one_at_a_time_and_none_lost() -> None:
 
 
 @pytest.mark.parametrize("overflow", ["drop", "latest", "drop_oldest", "drop_latest"])
-def test_races_of_push_request_and_cancel(overflow: str, dropped: Dropped) -> None:
-    """Never more than was demanded, in order, and every element either signalled, held or told of."""
+def test_concurrent_emit_request_and_cancel_account_for_every_element(overflow: str, dropped: Dropped) -> None:
+    """Elements respect demand and order, and each one is delivered, buffered or counted as dropped."""
     for round_number in range(300):
         dropped.counts.clear()
-        subscriber, emitter = subscribed(overflow=overflow, capacity=3)
+        subscriber, emitter = create_and_subscribe(overflow=overflow, capacity=3)
         barrier = threading.Barrier(3)
 
         def request(subscriber: TestSubscriber[Any] = subscriber, barrier: threading.Barrier = barrier) -> None:
@@ -429,40 +432,32 @@ def test_races_of_push_request_and_cancel(overflow: str, dropped: Dropped) -> No
             thread.join(DEADLINE)
         subscriber.assert_rules()
         held = len(emitter._run._elements)
-        most = {"drop": 0, "latest": 1}.get(overflow, 3)
-        assert held <= most, round_number
+        deepest = {"drop": 0, "latest": 1}.get(overflow, 3)
+        assert held <= deepest, round_number
         assert subscriber.elements == sorted(set(subscriber.elements))
         subscriber.cancel()
         assert len(subscriber.elements) + held + dropped.elements == 40, round_number
 
 
-async def until(condition: Callable[[], object]) -> None:
-    async def turn() -> None:
-        while not condition():
-            await asyncio.sleep(0)
-
-    await asyncio.wait_for(turn(), DEADLINE)
-
-
-def test_a_coroutine_function_runs_on_the_loop_and_may_wait() -> None:
-    async def listen(emitter: pyrs.Emitter[int]) -> None:
+def test_coroutine_function_runs_on_the_loop() -> None:
+    async def start_producers(emitter: pyrs.Emitter[int]) -> None:
         for n in range(3):
             await asyncio.sleep(0)
             emitter.next(n)
         emitter.complete()
 
     async def main() -> list[int]:
-        return await pyrs.create(listen).to_list()
+        return await pyrs.create(start_producers).to_list()
 
     assert asyncio.run(main()) == [0, 1, 2]
-    assert pyrs.create(listen).collect(timeout=DEADLINE) == [0, 1, 2]  # in the background
+    assert pyrs.create(start_producers).collect(timeout=DEADLINE) == [0, 1, 2]  # on the background loop
 
 
-def test_a_coroutine_function_is_cancelled_with_the_stream() -> None:
+def test_cancel_cancels_the_task_of_a_coroutine_function() -> None:
     async def main() -> None:
         state: list[str] = []
 
-        async def listen(emitter: pyrs.Emitter[int]) -> None:
+        async def start_producers(emitter: pyrs.Emitter[int]) -> None:
             state.append("started")
             try:
                 await asyncio.Event().wait()
@@ -471,14 +466,14 @@ def test_a_coroutine_function_is_cancelled_with_the_stream() -> None:
                 raise
 
         subscriber: TestSubscriber[int] = TestSubscriber(None)
-        pyrs.create(listen).subscribe(subscriber)
-        await until(lambda: state)
+        pyrs.create(start_producers).subscribe(subscriber)
+        await eventually_on_loop(lambda: state)
         subscriber.cancel()
-        await until(lambda: len(state) == 2)
+        await eventually_on_loop(lambda: len(state) == 2)
         subscriber.assert_elements().assert_live()
         early: TestSubscriber[int] = TestSubscriber(None)
-        pyrs.create(listen).subscribe(early)
-        early.cancel()  # before the task was made: it never is
+        pyrs.create(start_producers).subscribe(early)
+        early.cancel()  # before the task is created, so it never is
         for _ in range(10):
             await asyncio.sleep(0)
         assert state == ["started", "cancelled"]
@@ -486,7 +481,7 @@ def test_a_coroutine_function_is_cancelled_with_the_stream() -> None:
     asyncio.run(main())
 
 
-def test_what_a_coroutine_function_raises_is_the_error() -> None:
+def test_exception_of_a_coroutine_function_signals_on_error() -> None:
     async def fail(emitter: pyrs.Emitter[int]) -> None:
         emitter.next(1)
         raise ValueError("here")
@@ -507,10 +502,10 @@ def test_what_a_coroutine_function_raises_is_the_error() -> None:
 
 @pytest.fixture
 def emitter() -> Iterator[pyrs.Emitter[Any]]:
-    yield subscribed()[1]
+    yield create_and_subscribe()[1]
 
 
-def test_bad_arguments(emitter: pyrs.Emitter[Any]) -> None:
+def test_wrong_arguments_raise(emitter: pyrs.Emitter[Any]) -> None:
     with pytest.raises(TypeError, match="function must be callable"):
         pyrs.create(3)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="overflow must be one of"):
@@ -527,8 +522,8 @@ def test_bad_arguments(emitter: pyrs.Emitter[Any]) -> None:
         emitter.on_request(None)  # type: ignore[arg-type]
 
 
-def test_repr() -> None:
+def test_repr_shows_the_call() -> None:
     assert repr(pyrs.create(print)) == "create(print, overflow='buffer')"
     assert repr(pyrs.create(print, overflow="error", capacity=3)) == "create(print, overflow='error', capacity=3)"
-    _, emitter = subscribed(2, overflow="drop")
+    _, emitter = create_and_subscribe(2, overflow="drop")
     assert repr(emitter) == "<Emitter of <create(list.append, overflow='drop') live, demand 2>>"

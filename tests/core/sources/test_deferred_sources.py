@@ -1,4 +1,4 @@
-"""defer, using, from_callable, generate: sources that call a function for each Subscriber."""
+"""defer, using, from_callable and generate: sources that call a function for each Subscriber."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ from tests.waiting import DEADLINE
 
 
 class Resource:
-    """A context manager that keeps a diary."""
+    """A context manager that records its calls."""
 
     def __init__(self, exit_error: Exception | None = None) -> None:
-        self.diary: list[str] = []
+        self.calls: list[str] = []
         self.exit_error = exit_error
 
     def __enter__(self) -> Resource:
-        self.diary.append("enter")
+        self.calls.append("enter")
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, stack: object) -> bool:
-        self.diary.append("exit" if error is None else f"exit {error}")
+        self.calls.append("exit" if error is None else f"exit {error}")
         if self.exit_error is not None:
             raise self.exit_error
-        return True  # a context manager's wish to suppress is not granted
+        return True  # using must not suppress the error
 
 
-def fails(message: str = "no") -> pyrs.Stream[int]:
+def failing(message: str = "no") -> pyrs.Stream[int]:
     return pyrs.error(ValueError(message))
 
 
 class TestDefer:
-    def test_the_factory_is_called_for_each_subscriber_and_not_before(self) -> None:
+    def test_factory_is_called_once_per_subscriber(self) -> None:
         calls: list[int] = []
 
         def factory() -> pyrs.Stream[int]:
@@ -47,13 +47,13 @@ class TestDefer:
         assert calls == []
         assert (stream.collect(), stream.map(str).collect()) == ([1], ["2"])
 
-    def test_demand_is_exact(self) -> None:
+    def test_demand_is_forwarded(self) -> None:
         subscriber: TestSubscriber[int] = TestSubscriber()
         pyrs.defer(lambda: pyrs.range(5)).subscribe(subscriber)
         subscriber.request(2)
         subscriber.assert_elements(0, 1).assert_live()
 
-    def test_what_the_factory_raises_is_the_streams_error_and_says_where(self) -> None:
+    def test_exception_of_the_factory_signals_on_error_with_a_note(self) -> None:
         def factory() -> pyrs.Stream[int]:
             raise ValueError("no source")
 
@@ -63,58 +63,58 @@ class TestDefer:
         assert "in defer(factory)" in error.__notes__[0]
         assert "test_deferred_sources.py" in error.__notes__[0]
 
-    def test_a_result_that_is_no_publisher(self) -> None:
+    def test_result_that_is_no_publisher_signals_type_error(self) -> None:
         subscriber: TestSubscriber[int] = TestSubscriber()
         pyrs.defer(lambda: [1, 2]).subscribe(subscriber)  # type: ignore[arg-type, return-value]
         assert "the result of factory must be a Publisher" in str(subscriber.assert_error(TypeError))
 
-    def test_bad_arguments(self) -> None:
+    def test_wrong_arguments_raise(self) -> None:
         with pytest.raises(TypeError, match="factory"):
             pyrs.defer(pyrs.just(1))  # type: ignore[arg-type]
 
-    def test_repr(self) -> None:
-        assert repr(pyrs.defer(fails).map(str)) == "defer(fails).map(str)"
+    def test_repr_shows_the_call(self) -> None:
+        assert repr(pyrs.defer(failing).map(str)) == "defer(failing).map(str)"
 
 
 class TestUsing:
-    def test_left_before_the_end_is_heard(self) -> None:
+    def test_resource_is_closed_before_on_complete(self) -> None:
         resource = Resource()
         seen: list[str] = []
         pyrs.using(lambda: resource, lambda _: pyrs.range(2)).subscribe(
-            on_next=lambda n: seen.append(f"{n} {resource.diary[-1]}"),
-            on_complete=lambda: seen.append(resource.diary[-1]),
+            on_next=lambda n: seen.append(f"{n} {resource.calls[-1]}"),
+            on_complete=lambda: seen.append(resource.calls[-1]),
         )
         assert seen == ["0 enter", "1 enter", "exit"]
 
-    def test_each_subscriber_has_its_own(self) -> None:
-        made: list[Resource] = []
+    def test_each_subscriber_has_its_own_resource(self) -> None:
+        resources: list[Resource] = []
 
         def make() -> Resource:
-            made.append(Resource())
-            return made[-1]
+            resources.append(Resource())
+            return resources[-1]
 
         stream = pyrs.using(make, lambda _: pyrs.just(1))
-        assert made == []
+        assert resources == []
         assert stream.collect() + stream.collect() == [1, 1]
-        assert [each.diary for each in made] == [["enter", "exit"]] * 2
+        assert [each.calls for each in resources] == [["enter", "exit"]] * 2
 
-    def test_an_error_is_shown_to_it_and_not_suppressed(self) -> None:
+    def test_error_is_passed_to_exit_and_not_suppressed(self) -> None:
         resource = Resource()
         with pytest.raises(ValueError, match="no"):
-            pyrs.using(lambda: resource, lambda _: fails()).collect()
-        assert resource.diary == ["enter", "exit no"]
+            pyrs.using(lambda: resource, lambda _: failing()).collect()
+        assert resource.calls == ["enter", "exit no"]
 
-    def test_a_cancel_leaves_it(self) -> None:
+    def test_cancel_closes_the_resource(self) -> None:
         resource = Resource()
         subscriber: TestSubscriber[int] = TestSubscriber(1)
         pyrs.using(lambda: resource, lambda _: pyrs.range(10)).subscribe(subscriber)
         subscriber.assert_elements(0)
-        assert resource.diary == ["enter"]
+        assert resource.calls == ["enter"]
         subscriber.cancel()
         subscriber.cancel()
-        assert resource.diary == ["enter", "exit"]
+        assert resource.calls == ["enter", "exit"]
 
-    def test_a_cancel_while_it_is_entered(self) -> None:
+    def test_cancel_while_the_resource_is_opened_closes_it(self) -> None:
         resource = Resource()
         subscriber: TestSubscriber[int] = TestSubscriber()
 
@@ -123,10 +123,10 @@ class TestUsing:
             return pyrs.range(3)
 
         pyrs.using(lambda: resource, use).subscribe(subscriber)
-        assert resource.diary == ["enter", "exit"]
+        assert resource.calls == ["enter", "exit"]
         subscriber.assert_elements().assert_live()
 
-    def test_use_raises(self) -> None:
+    def test_exception_of_use_closes_the_resource(self) -> None:
         resource = Resource()
 
         def use(_: Resource) -> pyrs.Stream[int]:
@@ -134,29 +134,29 @@ class TestUsing:
 
         with pytest.raises(KeyError) as caught:
             pyrs.using(lambda: resource, use).collect()
-        assert resource.diary == ["enter", "exit 'use'"]
+        assert resource.calls == ["enter", "exit 'use'"]
         assert "in using(" in caught.value.__notes__[0]
 
-    def test_opening_raises(self) -> None:
+    def test_exception_of_the_resource_factory_signals_on_error(self) -> None:
         def make() -> Resource:
             raise OSError("cannot open")
 
         with pytest.raises(OSError, match="cannot open"):
             pyrs.using(make, lambda _: pyrs.just(1)).collect()
 
-    def test_closing_raises_at_the_end(self) -> None:
+    def test_exception_of_exit_on_completion_signals_on_error(self) -> None:
         resource = Resource(OSError("cannot close"))
         with pytest.raises(OSError, match="cannot close"):
             pyrs.using(lambda: resource, lambda _: pyrs.just(1)).collect()
-        assert resource.diary == ["enter", "exit"]
+        assert resource.calls == ["enter", "exit"]
 
-    def test_closing_raises_after_an_error_or_a_cancel(self) -> None:
+    def test_exception_of_exit_after_error_or_cancel_is_dropped(self) -> None:
         dropped: list[BaseException] = []
         before = pyrs.set_error_hook(lambda error, where: dropped.append(error))
         try:
             resource = Resource(OSError("cannot close"))
             with pytest.raises(ValueError, match="no"):
-                pyrs.using(lambda: resource, lambda _: fails()).collect()
+                pyrs.using(lambda: resource, lambda _: failing()).collect()
             subscriber: TestSubscriber[int] = TestSubscriber()
             pyrs.using(lambda: resource, lambda _: pyrs.just(1)).subscribe(subscriber)
             subscriber.cancel()
@@ -164,7 +164,7 @@ class TestUsing:
             pyrs.set_error_hook(before)
         assert [str(error) for error in dropped] == ["cannot close"] * 2
 
-    def test_left_once_when_the_end_and_a_cancel_race(self) -> None:
+    def test_resource_is_closed_once_if_completion_and_cancel_race(self) -> None:
         for _ in range(300):
             resource = Resource()
             barrier = threading.Barrier(2)
@@ -180,29 +180,29 @@ class TestUsing:
             barrier.wait(DEADLINE)
             subscriber.request(1)
             thread.join(DEADLINE)
-            assert resource.diary == ["enter", "exit"]
+            assert resource.calls == ["enter", "exit"]
 
-    def test_a_generator_as_context_manager(self) -> None:
-        diary: list[str] = []
+    def test_generator_based_context_manager(self) -> None:
+        calls: list[str] = []
 
         @contextmanager
         def opened() -> Iterator[list[int]]:
-            diary.append("open")
+            calls.append("open")
             yield [1, 2]
-            diary.append("close")
+            calls.append("close")
 
         assert pyrs.using(opened, pyrs.from_iterable).collect() == [1, 2]
-        assert diary == ["open", "close"]
+        assert calls == ["open", "close"]
 
-    def test_bad_arguments(self) -> None:
+    def test_wrong_arguments_raise(self) -> None:
         with pytest.raises(TypeError, match="resource"):
-            pyrs.using(Resource(), fails)  # type: ignore[arg-type]
+            pyrs.using(Resource(), failing)  # type: ignore[arg-type]
         with pytest.raises(TypeError, match="use"):
             pyrs.using(Resource, None)  # type: ignore[arg-type]
 
 
 class TestFromCallable:
-    def test_called_on_demand_and_ended_with_its_element(self) -> None:
+    def test_function_is_called_on_demand_and_completes_with_its_element(self) -> None:
         calls: list[int] = []
         subscriber: TestSubscriber[None] = TestSubscriber()
         stream = pyrs.from_callable(lambda: calls.append(1) or "x")  # type: ignore[func-returns-value]
@@ -211,7 +211,7 @@ class TestFromCallable:
         subscriber.request(1)
         subscriber.assert_elements("x").assert_complete()
 
-    def test_errors_and_none(self) -> None:
+    def test_exception_and_none_of_the_function_signal_on_error(self) -> None:
         with pytest.raises(ZeroDivisionError) as caught:
             pyrs.from_callable(lambda: 1 // 0).block()
         assert "in from_callable(<lambda>)" in caught.value.__notes__[0]
@@ -225,7 +225,7 @@ class TestFromCallable:
 
 
 class TestGenerate:
-    def test_a_step_for_each_element_that_is_demanded(self) -> None:
+    def test_step_is_called_for_each_requested_element(self) -> None:
         steps: list[int] = []
 
         def step(state: int) -> tuple[str, int] | None:
@@ -238,17 +238,17 @@ class TestGenerate:
         assert steps == [0, 1]
         subscriber.request(5)
         subscriber.assert_elements("<0>", "<1>", "<2>").assert_complete()
-        assert stream.collect() == ["<0>", "<1>", "<2>"]  # a state of its own
+        assert stream.collect() == ["<0>", "<1>", "<2>"]  # each Subscriber has its own state
 
-    def test_errors(self) -> None:
+    def test_errors_of_the_step_signal_on_error(self) -> None:
         with pytest.raises(ZeroDivisionError):
             pyrs.generate(lambda: 1, lambda n: (1 // (n - 3), n + 1)).collect()
         with pytest.raises(pyrs.NullSignal):
             pyrs.generate(lambda: 1, lambda n: (None, n)).collect()
-        with pytest.raises(RuntimeError):  # no quiet end (PEP 479)
+        with pytest.raises(RuntimeError):  # StopIteration must not complete the stream (PEP 479)
             pyrs.generate(lambda: 1, lambda n: next(iter(()))).collect()
 
-    def test_bad_arguments(self) -> None:
+    def test_wrong_arguments_raise(self) -> None:
         with pytest.raises(TypeError, match="initial"):
             pyrs.generate(0, lambda n: None)  # type: ignore[arg-type]
         with pytest.raises(TypeError, match="step"):

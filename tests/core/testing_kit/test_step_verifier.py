@@ -1,4 +1,4 @@
-"""StepVerifier: every step passes when it should, and fails when it should, with words that help."""
+"""StepVerifier: each step passes and fails as documented, with a helpful message."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def endless() -> pyrs.Stream[int]:
     return pyrs.from_iterable(count())
 
 
-class Overdue(pyrs.Publisher[int]):
-    """Has the deadline of a verification pass as soon as its ``subscribe`` has returned, and not before."""
+class ExpiringPublisher(pyrs.Publisher[int]):
+    """Let the deadline of a verification expire right after ``subscribe`` returns."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, source: Any) -> None:
         self.source = source
@@ -43,11 +43,11 @@ class Overdue(pyrs.Publisher[int]):
 
 
 class TestStepVerifier:
-    def test_elements(self) -> None:
+    def test_steps_for_elements(self) -> None:
         verifier = StepVerifier.create(pyrs.range(10)).expect_subscription().expect_next(0, 1).expect_next_count(2)
         verifier.expect_next_matches(lambda n: n == 4).expect_next_sequence([5, 6])
         verifier.consume_while(lambda n: n < 9).expect_next(9).expect_complete()
-        for _ in range(2):  # it may be used again
+        for _ in range(2):  # a verifier can be reused
             assert verifier.verify() >= 0.0
 
     @pytest.mark.parametrize(
@@ -61,11 +61,11 @@ class TestStepVerifier:
             (lambda v: v.consume_next_with(lambda n: 1 // n), ("expected: an element for", "ZeroDivisionError")),
         ],
     )
-    def test_what_does_not_come(self, step: Callable[[Any], Any], words: tuple[str, ...]) -> None:
+    def test_element_step_fails_on_another_signal(self, step: Callable[[Any], Any], words: tuple[str, ...]) -> None:
         verifier = step(StepVerifier.create(pyrs.range(3)).expect_subscription())
         fails(verifier.then_cancel().verify, "step 2 of 3", "so far: on_subscribe, request(unbounded)", *words)
 
-    def test_what_ends_otherwise(self) -> None:
+    def test_terminal_step_fails_on_another_signal(self) -> None:
         def verifier() -> StepVerifier[int]:
             return StepVerifier.create(pyrs.range(3)).expect_next_count(2)
 
@@ -74,7 +74,7 @@ class TestStepVerifier:
         fails(lambda: verifier().verify_timeout(0.0), "expected: no signal", "came: on_next(2)")
         fails(verifier().consume_while(bool).expect_next(3).verify_complete, "step 3 of 4", "came: on_complete")
 
-    def test_a_failure_names_the_step_and_its_line(self) -> None:
+    def test_failure_names_the_step_and_its_line(self) -> None:
         verifier = StepVerifier.create(pyrs.just("a", "b"))
         verifier.expect_next("a")
         verifier.expect_next("c")
@@ -86,7 +86,7 @@ class TestStepVerifier:
             "  so far: on_subscribe, request(unbounded), on_next('a'), on_next('b')",
         ]
 
-    def test_errors(self) -> None:
+    def test_steps_for_errors(self) -> None:
         def failing() -> StepVerifier[Any]:
             return StepVerifier.create(pyrs.error(OSError("paper is out")))
 
@@ -102,15 +102,15 @@ class TestStepVerifier:
             (failing().expect_no_event(0).expect_error(), "no signal"),
         ):
             failure = fails(verifier.verify, expected, "came: on_error(OSError('paper is out'))")
-            assert isinstance(failure.__cause__, OSError), "the traceback of the stream's error is shown"
+            assert isinstance(failure.__cause__, OSError), "the failure must show the traceback of the stream's error"
 
-    def test_what_a_step_raises(self) -> None:
-        def wrong(element: int) -> None:
+    def test_exception_of_a_step_fails_the_verification(self) -> None:
+        def fail(element: int) -> None:
             assert element == 7, "not seven"
 
         failure = fails(
-            StepVerifier.create(pyrs.just(1)).consume_next_with(wrong).verify_complete,
-            "step 1 of 2, consume_next_with(wrong)",
+            StepVerifier.create(pyrs.just(1)).consume_next_with(fail).verify_complete,
+            "step 1 of 2, consume_next_with(fail)",
             "not seven",
         )
         assert isinstance(failure.__cause__, AssertionError)
@@ -118,7 +118,7 @@ class TestStepVerifier:
         failure = fails(verifier.verify_complete, "step 1 of 3, then(", "ZeroDivisionError")
         assert isinstance(failure.__cause__, ZeroDivisionError)
 
-    def test_a_task_that_raises_late_is_named_although_the_script_went_on(self) -> None:
+    def test_late_exception_of_a_task_names_its_step(self) -> None:
         def task() -> None:
             publisher.next(1)
             raise OSError("late")
@@ -127,7 +127,7 @@ class TestStepVerifier:
         verifier = StepVerifier.create(publisher).then(task).expect_next(1)
         fails(verifier.verify_complete, "step 1 of 3, then(", "OSError('late')")
 
-    def test_an_interrupt_travels_on(self) -> None:
+    def test_interrupt_propagates(self) -> None:
         def interrupt(element: Any = None) -> None:
             raise KeyboardInterrupt
 
@@ -140,21 +140,21 @@ class TestStepVerifier:
             StepVerifier.create(publisher).consume_next_with(interrupt).verify_complete()
         publisher.assert_no_subscribers()
 
-    def test_recording(self) -> None:
+    def test_steps_for_recorded_elements(self) -> None:
         def verifier() -> StepVerifier[int]:
             return StepVerifier.create(pyrs.range(5)).expect_next(0).record_with(set).expect_next_count(3)
 
         seen: list[Any] = []
         verifier().consume_recorded_with(seen.append).expect_next(4).verify_complete()
         assert seen == [{1, 2, 3}]
-        verifier().expect_recorded_matches(lambda kept: kept == {1, 2, 3}).expect_next(4).verify_complete()
+        verifier().expect_recorded_matches(lambda recorded: recorded == {1, 2, 3}).expect_next(4).verify_complete()
         fails(
-            verifier().expect_recorded_matches(lambda kept: 0 in kept).expect_next(4).verify_complete,
+            verifier().expect_recorded_matches(lambda recorded: 0 in recorded).expect_next(4).verify_complete,
             "an assertion that holds",
             "{1, 2, 3}",
         )
 
-    def test_demand(self) -> None:
+    def test_steps_for_demand(self) -> None:
         publisher: TestPublisher[int] = TestPublisher(cold=True)
         publisher.emit(1, 2, 3)
         verifier = StepVerifier.create(publisher, request=0).then(publisher.assert_was_not_requested).then_request(1)
@@ -162,7 +162,7 @@ class TestStepVerifier:
         assert publisher.requests == [1, 2]
         StepVerifier.create(publisher, request=0).then_request(-1).verify_error(pyrs.NonPositiveRequest)
 
-    def test_an_endless_stream_is_left_as_soon_as_the_script_ends_or_fails(self) -> None:
+    def test_infinite_stream_is_cancelled_when_the_script_ends_or_fails(self) -> None:
         StepVerifier.create(endless()).expect_next(0, 1).then_cancel().verify()
         StepVerifier.create(endless(), request=0).then_request(pyrs.UNBOUNDED).expect_next(0).then_cancel().verify()
         ran: list[int] = []
@@ -172,12 +172,12 @@ class TestStepVerifier:
         fails(StepVerifier.create(endless()).expect_no_event(0.0).then_cancel().verify, "came: on_next(0)")
         fails(StepVerifier.create(endless()).then_await(0.0).then_cancel().verify, "more than 100,000 signals")
 
-    def test_the_deadline_holds_inside_an_endless_stream_too(self) -> None:
+    def test_deadline_interrupts_an_infinite_stream(self) -> None:
         verifier = StepVerifier.create(endless()).expect_next_count(10**12).then_cancel()
         fails(lambda: verifier.verify(timeout=0.05), "nothing more within 0.05 seconds")
 
-    def test_nothing_comes_in_time(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        publisher = Overdue(monkeypatch, TestPublisher[int]())
+    def test_missing_signal_fails_at_the_deadline(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        publisher = ExpiringPublisher(monkeypatch, TestPublisher[int]())
         for verifier, expected in (
             (StepVerifier.create(publisher).expect_next(1).then_cancel(), "expected: on_next(1)"),
             (StepVerifier.create(publisher).expect_complete(), "expected: on_complete"),
@@ -187,25 +187,25 @@ class TestStepVerifier:
             fails(lambda verifier=verifier: verifier.verify(timeout=0.01), expected, "nothing more within 0.01 seconds")  # type: ignore[misc]
         publisher.source.assert_cancelled(4).assert_no_subscribers()
         monkeypatch.undo()
-        never_begins: TestPublisher[int] = TestPublisher(Violation.NO_ON_SUBSCRIBE)
-        verifier = StepVerifier.create(never_begins).expect_complete()
+        never_subscribes: TestPublisher[int] = TestPublisher(Violation.NO_ON_SUBSCRIBE)
+        verifier = StepVerifier.create(never_subscribes).expect_complete()
         fails(lambda: verifier.verify(timeout=0.01), "step 0 of 1, create(", "expected: on_subscribe")
 
-    def test_an_event_ends_the_quiet_at_once(self) -> None:
+    def test_event_fails_expect_no_event_immediately(self) -> None:
         publisher: TestPublisher[int] = TestPublisher()
-        begun = threading.Event()
+        started = threading.Event()
 
-        def speak() -> None:
-            assert begun.wait(DEADLINE)
+        def emit() -> None:
+            assert started.wait(DEADLINE)
             publisher.next(1)
 
-        thread = threading.Thread(target=speak)
+        thread = threading.Thread(target=emit)
         thread.start()
-        verifier = StepVerifier.create(publisher).then(begun.set).expect_no_event(60).then_cancel()
+        verifier = StepVerifier.create(publisher).then(started.set).expect_no_event(60).then_cancel()
         fails(lambda: verifier.verify(timeout=120), "expected: no signal", "came: on_next(1)")
         thread.join(DEADLINE)
 
-    def test_timeout_and_quiet(self) -> None:
+    def test_verify_timeout_and_expect_no_event_pass(self) -> None:
         publisher: TestPublisher[int] = TestPublisher()
         StepVerifier.create(publisher).then(lambda: publisher.next(1)).expect_next(1).verify_timeout(0.01)
         publisher.assert_cancelled(1)
@@ -214,17 +214,17 @@ class TestStepVerifier:
 
     def test_signals_from_another_thread(self, elsewhere: Callable[[Any], pyrs.Stream[Any]]) -> None:
         verifier = StepVerifier.create(elsewhere(pyrs.range(1_000)), request=10).expect_next_count(10)
-        home = threading.get_ident()
-        verifier.then(lambda: home == threading.get_ident() or 1 // 0)
+        main_thread = threading.get_ident()
+        verifier.then(lambda: main_thread == threading.get_ident() or 1 // 0)
         verifier.then_request(2_000).expect_next_sequence(range(10, 1_000)).verify_complete()
 
-    def test_a_task_that_signals(self) -> None:
+    def test_task_can_emit(self) -> None:
         publisher: TestPublisher[int] = TestPublisher()
         verifier = StepVerifier.create(publisher.stream().map(str)).then(lambda: publisher.next(1, 2)).expect_next("1")
         verifier.expect_next("2").then(lambda: publisher.emit(3)).expect_next("3").verify_complete()
 
     @pytest.mark.parametrize("violation", list(Violation))
-    def test_a_publisher_that_breaks_a_rule_fails_it(self, violation: Violation) -> None:
+    def test_publisher_that_violates_a_rule_fails_the_verification(self, violation: Violation) -> None:
         publisher: TestPublisher[Any] = TestPublisher(violation)
         verifier: StepVerifier[Any] = StepVerifier.create(publisher, request=2)
         if violation is Violation.DEFER_CANCELLATION:
@@ -249,27 +249,29 @@ class TestStepVerifier:
             f"rule {rule} violated",
         )
 
-    def test_rule_1_9_a_subscribe_that_raises(self) -> None:
-        class Raises(pyrs.Publisher[int]):
+    def test_rule_1_9_exception_of_subscribe_fails_the_verification(self) -> None:
+        class RaisingPublisher(pyrs.Publisher[int]):
             def subscribe(self, subscriber: pyrs.Subscriber[int], /) -> None:
                 raise OSError("no")
 
-        failure = fails(StepVerifier.create(Raises()).verify_complete, "returns normally (1.9)", "OSError('no')")
+        failure = fails(
+            StepVerifier.create(RaisingPublisher()).verify_complete, "returns normally (1.9)", "OSError('no')"
+        )
         assert isinstance(failure.__cause__, OSError)
 
-    def test_a_subscription_that_comes_too_late_is_cancelled(self) -> None:
+    def test_subscription_after_the_deadline_is_cancelled(self) -> None:
         late: list[pyrs.Subscriber[int]] = []
 
-        class Late(pyrs.Publisher[int]):
+        class LatePublisher(pyrs.Publisher[int]):
             def subscribe(self, subscriber: pyrs.Subscriber[int], /) -> None:
                 late.append(subscriber)
 
-        fails(lambda: StepVerifier.create(Late()).verify_complete(timeout=0.0), "expected: on_subscribe")
+        fails(lambda: StepVerifier.create(LatePublisher()).verify_complete(timeout=0.0), "expected: on_subscribe")
         publisher: TestPublisher[int] = TestPublisher()
         publisher.subscribe(late[0])
         publisher.assert_cancelled(1)
 
-    def test_scripts_that_make_no_sense(self) -> None:
+    def test_invalid_scripts_raise(self) -> None:
         verifier = StepVerifier.create(pyrs.just(1)).expect_next(1)
         with pytest.raises(RuntimeError, match="no terminal step"):
             verifier.verify()
@@ -293,13 +295,13 @@ class TestStepVerifier:
             with pytest.raises(kind, match=parameter):
                 call()
 
-    def test_shown(self) -> None:
+    def test_repr_lists_the_steps(self) -> None:
         verifier = StepVerifier.create(pyrs.just(1)).expect_next(1).expect_error(OSError, matching="x")
         assert repr(verifier).splitlines()[2:] == ["  1. expect_next(1)", "  2. expect_error(OSError, matching='x')"]
 
 
 class Ticks(pyrs.Publisher[int]):
-    """Counts up once in so many seconds, by whichever scheduler is in use when it is subscribed to."""
+    """Emit a counter at a fixed interval, on the scheduler that is current at subscribe time."""
 
     def __init__(self, seconds: float, count: int) -> None:
         self.seconds, self.count = seconds, count
@@ -314,27 +316,27 @@ class Ticks(pyrs.Publisher[int]):
 
 
 class TestVirtualTime:
-    def test_a_day_goes_by(self) -> None:
+    def test_a_day_of_virtual_time(self) -> None:
         verifier = StepVerifier.with_virtual_time(lambda: Ticks(3600, 24)).expect_no_event(3599).then_await(1)
         verifier.expect_next(0).then_await(2 * 3600).expect_next(1, 2).then_await(21 * 3600).expect_next_count(21)
         verifier.expect_complete()
-        for _ in range(2):  # each verification has a clock of its own
+        for _ in range(2):  # each verification has its own clock
             assert verifier.verify() == 86_400.0
 
-    def test_too_early_and_too_late(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_signals_too_early_and_too_late_fail(self, monkeypatch: pytest.MonkeyPatch) -> None:
         verifier = StepVerifier.with_virtual_time(lambda: Ticks(10, 1)).expect_no_event(10).expect_next(0)
         fails(verifier.verify_complete, "expect_no_event(10)", "came: on_next(0)")
-        overdue = Overdue(monkeypatch, Ticks(10, 1))
-        late = StepVerifier.with_virtual_time(lambda: overdue).then_await(9).expect_next(0).expect_complete()
+        expiring = ExpiringPublisher(monkeypatch, Ticks(10, 1))
+        late = StepVerifier.with_virtual_time(lambda: expiring).then_await(9).expect_next(0).expect_complete()
         fails(lambda: late.verify(timeout=0.05), "expected: on_next(0)", "nothing more within 0.05 seconds")
 
-    def test_what_is_due_at_once_needs_no_waiting(self) -> None:
+    def test_elements_without_delay_need_no_then_await(self) -> None:
         StepVerifier.with_virtual_time(lambda: Ticks(0, 2)).expect_next(0, 1).verify_complete()
 
-    def test_timeout(self) -> None:
+    def test_verify_timeout_in_virtual_time(self) -> None:
         assert StepVerifier.with_virtual_time(pyrs.never).verify_timeout(100) == 100.0
 
-    def test_outside_nothing_is_in_use(self) -> None:
+    def test_virtual_time_is_current_only_during_the_verification(self) -> None:
         seen: list[Any] = []
 
         def factory() -> pyrs.Stream[int]:
@@ -345,7 +347,7 @@ class TestVirtualTime:
         assert isinstance(seen[0], schedulers.VirtualTime)
         assert schedulers.current() is not seen[0]
 
-    def test_the_factory_makes_a_publisher(self) -> None:
+    def test_factory_must_return_a_publisher(self) -> None:
         with pytest.raises(TypeError, match=r"factory\(\)"):
             StepVerifier.with_virtual_time(lambda: 3).verify_complete()  # type: ignore[arg-type,return-value]
 
@@ -359,26 +361,26 @@ class TestDropped:
 
         return StepVerifier.create(pyrs.empty()).then(drop).expect_complete().verify_then_assert_that()
 
-    def test_nothing(self) -> None:
-        nothing = self.dropping(0).has_not_dropped().has_not_dropped_errors()
-        fails(nothing.has_dropped, "expected some dropped elements: 0 elements")
-        fails(lambda: nothing.has_dropped(1), "expected 1 dropped elements")
-        fails(nothing.has_dropped_errors, "expected dropped errors")
-        fails(lambda: nothing.has_dropped_error_matching("x"), "a dropped error matching 'x'")
+    def test_assertions_without_drops(self) -> None:
+        assertions = self.dropping(0).has_not_dropped().has_not_dropped_errors()
+        fails(assertions.has_dropped, "expected some dropped elements: 0 elements")
+        fails(lambda: assertions.has_dropped(1), "expected 1 dropped elements")
+        fails(assertions.has_dropped_errors, "expected dropped errors")
+        fails(lambda: assertions.has_dropped_error_matching("x"), "a dropped error matching 'x'")
 
-    def test_something(self) -> None:
+    def test_assertions_with_drops(self) -> None:
         error = ValueError("late")
-        something = self.dropping(3, error).has_dropped().has_dropped(3).has_dropped_errors()
-        something.has_dropped_errors(ValueError).has_dropped_error_matching("^late$")
-        fails(something.has_not_dropped, "no dropped element: 3 elements")
-        fails(lambda: something.has_dropped(2))
-        assert fails(something.has_not_dropped_errors).__cause__ is error
-        fails(lambda: something.has_dropped_errors(OSError), "OSError", "ValueError('late')")
-        fails(lambda: something.has_dropped_errors(ValueError, ValueError))
-        fails(lambda: something.has_dropped_error_matching("early"))
-        assert repr(something) == "<DroppedAssertions: 3 elements, 1 errors>"
+        assertions = self.dropping(3, error).has_dropped().has_dropped(3).has_dropped_errors()
+        assertions.has_dropped_errors(ValueError).has_dropped_error_matching("^late$")
+        fails(assertions.has_not_dropped, "no dropped element: 3 elements")
+        fails(lambda: assertions.has_dropped(2))
+        assert fails(assertions.has_not_dropped_errors).__cause__ is error
+        fails(lambda: assertions.has_dropped_errors(OSError), "OSError", "ValueError('late')")
+        fails(lambda: assertions.has_dropped_errors(ValueError, ValueError))
+        fails(lambda: assertions.has_dropped_error_matching("early"))
+        assert repr(assertions) == "<DroppedAssertions: 3 elements, 1 errors>"
 
-    def test_the_hooks_are_given_back_also_after_a_failure(self, dropped: Any) -> None:
+    def test_hooks_are_restored_after_a_failure(self, dropped: Any) -> None:
         with pytest.raises(AssertionError):
             StepVerifier.create(pyrs.just(1)).expect_complete().verify_then_assert_that()
         hooks.on_error_dropped(OSError("mine"))

@@ -1,4 +1,4 @@
-"""TestSubscriber and TestPublisher: every assertion holds when it should, and fails when it should."""
+"""TestSubscriber and TestPublisher: each assertion passes and fails as documented."""
 
 from __future__ import annotations
 
@@ -20,27 +20,27 @@ DEADLINE = 30.0
 
 
 @pytest.mark.parametrize("module", ["", ".publisher", ".subscriber", ".verifier"])
-def test_the_examples_in_docstrings_run(module: str) -> None:
+def test_docstring_examples_run(module: str) -> None:
     result = doctest.testmod(importlib.import_module(f"pyrs.testing{module}"))
     assert result.attempted > 0
     assert result.failed == 0
 
 
-def test_import_pyrs_loads_nothing_of_the_kit() -> None:
+def test_import_pyrs_does_not_load_the_testing_kit() -> None:
     program = "import sys, pyrs; print(*(name for name in sys.modules if name.startswith('pyrs.testing')))"
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
     assert run.stdout.split() == []
 
 
 class TestTestSubscriber:
-    def subscribed(self, request: int | None = 5) -> tuple[TestPublisher[Any], TestSubscriber[Any]]:
+    def subscribe(self, request: int | None = 5) -> tuple[TestPublisher[Any], TestSubscriber[Any]]:
         publisher: TestPublisher[Any] = TestPublisher(cold=True)
         subscriber: TestSubscriber[Any] = TestSubscriber(request, timeout=0.0)
         publisher.subscribe(subscriber)
         return publisher, subscriber
 
-    def test_assertions_of_a_live_stream(self) -> None:
-        publisher, subscriber = self.subscribed()
+    def test_assertions_on_a_live_stream(self) -> None:
+        publisher, subscriber = self.subscribe()
         publisher.next(1, 2)
         subscriber.assert_elements(1, 2).assert_live().assert_rules()
         fails(lambda: subscriber.assert_elements(1), "expected [1]", "on_next(1), on_next(2)")
@@ -49,33 +49,33 @@ class TestTestSubscriber:
         fails(subscriber.await_end, "a terminal signal did not arrive within 0.0 seconds", "on_subscribe, request(5)")
         fails(lambda: subscriber.await_count(3), "3 elements did not arrive")
 
-    def test_assertions_of_the_end(self) -> None:
-        publisher, subscriber = self.subscribed()
+    def test_assertions_on_a_terminated_stream(self) -> None:
+        publisher, subscriber = self.subscribe()
         publisher.emit(1)
         assert subscriber.await_complete() == [1]
         fails(subscriber.assert_live, "terminated")
         fails(subscriber.assert_error, "on_complete")
         fails(lambda: subscriber.await_count(2), "terminated before 2 elements")
-        publisher, subscriber = self.subscribed()
+        publisher, subscriber = self.subscribe()
         publisher.error(OSError("mine"))
         assert isinstance(subscriber.await_error(OSError), OSError)
         assert isinstance(fails(subscriber.assert_complete).__cause__, OSError)
         assert isinstance(fails(lambda: subscriber.assert_error(ValueError)).__cause__, OSError)
 
-    def test_without_a_subscription(self) -> None:
+    def test_request_and_cancel_without_a_subscription_fail(self) -> None:
         subscriber: TestSubscriber[int] = TestSubscriber(timeout=0.0)
         fails(lambda: subscriber.request(1), "on_subscribe did not arrive", "no signal")
         fails(subscriber.cancel, "on_subscribe did not arrive")
 
     @pytest.mark.parametrize("violation", list(Violation))
-    def test_sees_every_violation(self, violation: Violation) -> None:
+    def test_subscriber_reports_every_violation(self, violation: Violation) -> None:
         publisher: TestPublisher[Any] = TestPublisher(violation)
         subscriber: TestSubscriber[Any] = TestSubscriber(0 if violation is Violation.REQUEST_OVERFLOW else 2)
         publisher.subscribe(subscriber)
         if violation is Violation.DEFER_CANCELLATION:
             subscriber.cancel()
             publisher.next(1, 2)
-            subscriber.assert_rules()  # 2.8: requested before
+            subscriber.assert_rules()  # 2.8 allows elements that were requested before the cancel
             assert subscriber.elements == [1, 2]
             return
         if violation is Violation.ALLOW_NULL:
@@ -87,21 +87,21 @@ class TestTestSubscriber:
         rule = violation.value.partition(":")[0]
         fails(subscriber.assert_rules, f"rule {rule} violated")
 
-    def test_rule_2_13_refuses_none(self) -> None:
+    def test_rule_2_13_none_raises_null_signal(self) -> None:
         subscriber: TestSubscriber[Any] = TestSubscriber()
         for signal in ("on_subscribe", "on_next", "on_error"):
             with pytest.raises(pyrs.NullSignal):
                 getattr(subscriber, signal)(None)
         assert len([line for line in subscriber.violations if "2.13" in line]) == 3
 
-    def test_the_story_is_bounded(self) -> None:
+    def test_signals_in_a_failure_message_are_bounded(self) -> None:
         subscriber: TestSubscriber[int] = TestSubscriber(None, timeout=0.0)
         pyrs.range(1_000).subscribe(subscriber)
         fails(subscriber.assert_error, "(973 signals), on_next(971)", "on_next(999), on_complete")
 
 
 class TestTestPublisher:
-    def test_hot_or_cold(self) -> None:
+    def test_hot_and_cold_publishers(self) -> None:
         for cold, seen in ((False, [2]), (True, [1, 2])):
             publisher: TestPublisher[int] = TestPublisher(cold=cold)
             first, second, third = (TestSubscriber[int](9) for _ in range(3))
@@ -114,7 +114,7 @@ class TestTestPublisher:
             second.assert_elements(*seen).assert_complete()
             third.assert_elements(*(seen if cold else [])).assert_complete()
 
-    def test_a_cold_one_signals_on_demand(self) -> None:
+    def test_cold_publisher_emits_on_demand(self) -> None:
         publisher: TestPublisher[int] = TestPublisher(cold=True)
         subscriber: TestSubscriber[int] = TestSubscriber(1)
         publisher.emit(1, 2, 3).subscribe(subscriber)
@@ -122,28 +122,28 @@ class TestTestPublisher:
         subscriber.assert_elements(1, 2).assert_live().request(1)
         subscriber.assert_elements(1, 2, 3).assert_complete()
 
-    def test_an_element_without_demand_is_the_tests_mistake(self) -> None:
+    def test_next_without_demand_fails_the_test(self) -> None:
         publisher: TestPublisher[int] = TestPublisher()
-        rich, poor = TestSubscriber[int](None), TestSubscriber[int](1)
-        publisher.subscribe(rich)
-        publisher.subscribe(poor)
+        with_demand, without_demand = TestSubscriber[int](None), TestSubscriber[int](1)
+        publisher.subscribe(with_demand)
+        publisher.subscribe(without_demand)
         fails(lambda: publisher.next(1, 2), "on_next(2)", "TestSubscriber (1 requested, 1 sent) has no demand left")
-        rich.assert_elements(1)
-        poor.assert_elements(1)
+        with_demand.assert_elements(1)
+        without_demand.assert_elements(1)
 
-    def test_what_waits_counts_against_the_demand(self) -> None:
-        def more(subscriber: TestSubscriber[int], element: int) -> None:
+    def test_queued_elements_consume_demand(self) -> None:
+        def emit_more(subscriber: TestSubscriber[int], element: int) -> None:
             if element == 1:
                 publisher.next(2)
                 fails(lambda: publisher.next(3), "no demand left")
 
         publisher: TestPublisher[int] = TestPublisher()
-        subscriber: TestSubscriber[int] = TestSubscriber(2, on_element=more)
+        subscriber: TestSubscriber[int] = TestSubscriber(2, on_element=emit_more)
         publisher.subscribe(subscriber)
         publisher.next(1)
         subscriber.assert_elements(1, 2)
 
-    def test_nothing_after_a_cancel(self) -> None:
+    def test_no_signal_after_cancel(self) -> None:
         publisher: TestPublisher[int] = TestPublisher(cold=True)
         subscriber: TestSubscriber[int] = TestSubscriber(5, on_element=lambda self, n: n == 2 and self.cancel())
         publisher.emit(1, 2, 3).subscribe(subscriber)
@@ -153,40 +153,40 @@ class TestTestPublisher:
         publisher.assert_cancelled(1)
         assert publisher.requests == [5], "3.6"
 
-    def test_nothing_after_the_end(self) -> None:
+    def test_signal_after_termination_fails_the_test(self) -> None:
         publisher: TestPublisher[int] = TestPublisher()
         publisher.complete()
         for signal in (partial(publisher.next, 1), publisher.complete, partial(publisher.error, OSError())):
             fails(signal, "after the terminal signal", "CLEANUP_ON_TERMINATE")
 
-    def test_none_is_refused(self) -> None:
+    def test_none_raises_null_signal(self) -> None:
         publisher: TestPublisher[int] = TestPublisher()
         for signal in ("next", "error", "subscribe", "emit"):
             with pytest.raises(pyrs.NullSignal):
                 getattr(publisher, signal)(None)
 
-    def test_bad_arguments(self) -> None:
+    def test_wrong_arguments_raise(self) -> None:
         with pytest.raises(TypeError, match=r"violations must be pyrs\.testing\.Violation"):
             TestPublisher("REQUEST_OVERFLOW")  # type: ignore[arg-type]
         with pytest.raises(ValueError, match="CONCURRENT needs a hot"):
             TestPublisher(Violation.CONCURRENT, cold=True)
 
-    def test_requests_inside_on_next_do_not_nest(self) -> None:
+    def test_requests_inside_on_next_use_constant_stack_depth(self) -> None:
         depths: set[int] = set()
 
-        def again(subscriber: TestSubscriber[int], element: int) -> None:
+        def request_again(subscriber: TestSubscriber[int], element: int) -> None:
             depth, frame = 0, sys._getframe()
             while frame.f_back is not None:
                 depth, frame = depth + 1, frame.f_back
             depths.add(depth)
             subscriber.request(1)
 
-        subscriber: TestSubscriber[int] = TestSubscriber(1, on_element=again)
+        subscriber: TestSubscriber[int] = TestSubscriber(1, on_element=request_again)
         TestPublisher[int](cold=True).emit(*range(1_000)).subscribe(subscriber)
         assert len(subscriber.await_complete()) == 1_000
         assert max(depths) - min(depths) < 10
 
-    def test_rule_3_9(self) -> None:
+    def test_rule_3_9_zero_request_signals_on_error(self) -> None:
         publisher: TestPublisher[int] = TestPublisher(cold=True)
         subscriber: TestSubscriber[int] = TestSubscriber()
         publisher.next(1).subscribe(subscriber)
@@ -194,16 +194,16 @@ class TestTestPublisher:
         subscriber.assert_elements().assert_error(pyrs.NonPositiveRequest)
         publisher.assert_no_subscribers()
 
-    def test_rule_2_13_a_subscriber_that_raises_is_cancelled_and_reported(self, dropped: Any) -> None:
-        def raises(subscriber: TestSubscriber[int], element: int) -> None:
+    def test_rule_2_13_exception_in_on_next_cancels_and_is_reported(self, dropped: Any) -> None:
+        def raise_error(subscriber: TestSubscriber[int], element: int) -> None:
             raise ValueError("mine")
 
         publisher: TestPublisher[int] = TestPublisher()
-        publisher.subscribe(TestSubscriber(5, on_element=raises))
+        publisher.subscribe(TestSubscriber(5, on_element=raise_error))
         publisher.next(1, 2).assert_cancelled()
         assert [str(error) for error in dropped.take()] == ["mine"]
 
-    def test_assertions_before_anybody_came(self) -> None:
+    def test_assertions_without_subscribers(self) -> None:
         publisher: TestPublisher[int] = TestPublisher(timeout=0.0)
         publisher.assert_no_subscribers().assert_was_not_subscribed().assert_not_cancelled()
         publisher.assert_was_not_requested().assert_max_requested(0).assert_no_request_overflow().assert_subscribers(0)
@@ -245,19 +245,19 @@ class TestTestPublisher:
         fails(lambda: publisher.assert_cancelled(2), "2 cancelled")
         assert repr(publisher) == "<TestPublisher: 1 Subscribers>"
 
-    def test_a_request_that_comes_later_is_awaited(self) -> None:
+    def test_await_methods_wait_for_another_thread(self) -> None:
         publisher: TestPublisher[int] = TestPublisher()
         subscriber: TestSubscriber[int] = TestSubscriber()
         steps = threading.Barrier(2)
 
-        def elsewhere() -> None:
+        def run_subscriber() -> None:
             publisher.subscribe(subscriber)
             steps.wait(DEADLINE)
             subscriber.request(2)
             steps.wait(DEADLINE)
             subscriber.cancel()
 
-        thread = threading.Thread(target=elsewhere)
+        thread = threading.Thread(target=run_subscriber)
         thread.start()
         publisher.await_subscribers()
         steps.wait(DEADLINE)
@@ -266,7 +266,7 @@ class TestTestPublisher:
         publisher.await_cancelled()
         thread.join(DEADLINE)
 
-    def test_overflow(self) -> None:
+    def test_request_overflow_is_detected(self) -> None:
         publisher: TestPublisher[int] = TestPublisher(Violation.REQUEST_OVERFLOW)
         subscriber: TestSubscriber[int] = TestSubscriber(1)
         publisher.subscribe(subscriber)
@@ -275,7 +275,7 @@ class TestTestPublisher:
         fails(publisher.assert_no_request_overflow, "no element without demand")
         assert subscriber.elements == [1, 2]
 
-    def test_a_second_subscription_that_is_not_cancelled(self) -> None:
+    def test_second_subscription_that_is_not_cancelled_fails(self) -> None:
         class Greedy(TestSubscriber[int]):
             def on_subscribe(self, subscription: pyrs.Subscription, /) -> None:
                 self.subscription = subscription
@@ -286,40 +286,40 @@ class TestTestPublisher:
         fails(publisher.assert_second_cancelled, "the second Subscription of each cancelled")
         publisher.assert_min_requested(1).assert_max_requested(1)
 
-    def test_concurrent_signals_overlap_in_whoever_holds(self) -> None:
+    def test_concurrent_signals_overlap_in_hold(self) -> None:
         inside: list[int] = []
-        most = 0
+        highest = 0
 
-        class Counts(TestSubscriber[int]):
+        class CountingSubscriber(TestSubscriber[int]):
             def on_next(self, element: int, /) -> None:
-                nonlocal most
+                nonlocal highest
                 inside.append(element)
-                most = max(most, len(inside))
+                highest = max(highest, len(inside))
                 publisher.hold()
                 inside.remove(element)
 
         publisher: TestPublisher[int] = TestPublisher(Violation.CONCURRENT)
-        publisher.subscribe(Counts(None))
+        publisher.subscribe(CountingSubscriber(None))
         publisher.next(1, 2, 3)
-        assert most == 2
-        publisher.hold()  # nobody to wait for
+        assert highest == 2
+        publisher.hold()  # returns immediately without a concurrent signal
 
-    def test_concurrent_signals_that_did_not_overlap(self) -> None:
+    def test_concurrent_signals_without_overlap_fail(self) -> None:
         publisher: TestPublisher[int] = TestPublisher(Violation.CONCURRENT)
         publisher.stream().filter(lambda n: False).subscribe(TestSubscriber(None))
         fails(lambda: publisher.next(1, 2), "did not overlap", "hold()")
 
-    def test_next_from_two_threads_is_serial(self) -> None:
+    def test_next_from_two_threads_is_serialized(self) -> None:
         publisher: TestPublisher[int] = TestPublisher()
         subscriber: TestSubscriber[int] = TestSubscriber(None)
         publisher.subscribe(subscriber)
         start = threading.Barrier(2)
 
-        def say() -> None:
+        def emit() -> None:
             start.wait(DEADLINE)
             publisher.next(*range(2_000))
 
-        threads = [threading.Thread(target=say) for _ in range(2)]
+        threads = [threading.Thread(target=emit) for _ in range(2)]
         for thread in threads:
             thread.start()
         for thread in threads:

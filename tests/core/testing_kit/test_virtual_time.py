@@ -1,4 +1,4 @@
-"""Virtual time: order, the clock while tasks run, and what moves it."""
+"""VirtualTime: order of tasks, the clock during tasks, and advancing."""
 
 # mypy: disable-error-code="func-returns-value"
 
@@ -15,14 +15,14 @@ from pyrs import schedulers
 
 
 class Planned(NamedTuple):
-    """A task that notes its number and the time, cancels an earlier task perhaps, and schedules others."""
+    """A task that records its number and the time, may cancel an earlier task, and schedules its children."""
 
     delay: int
     cancels: int | None
     children: tuple[Any, ...]
 
 
-def planned(children: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+def planned_tasks(children: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     return st.builds(
         Planned, st.integers(0, 4), st.none() | st.integers(0, 8), st.tuples() | st.tuples(children, children)
     )
@@ -30,13 +30,15 @@ def planned(children: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
 
 PLANS = st.lists(
     st.recursive(
-        planned(st.nothing()) | st.builds(Planned, st.integers(0, 4), st.none(), st.just(())), planned, max_leaves=8
+        planned_tasks(st.nothing()) | st.builds(Planned, st.integers(0, 4), st.none(), st.just(())),
+        planned_tasks,
+        max_leaves=8,
     ),
     max_size=6,
 )
 
 
-class Real:
+class RealSchedule:
     def __init__(self) -> None:
         self.time = schedulers.VirtualTime()
         self.handles: list[schedulers.Cancellable] = []
@@ -56,7 +58,7 @@ class Real:
 
 
 class Model:
-    """The same, slowly: a list that is searched for the least."""
+    """A model of VirtualTime that searches a list for the next task."""
 
     def __init__(self) -> None:
         self.now = 0
@@ -83,8 +85,8 @@ class Model:
 
 
 @given(PLANS, st.lists(st.integers(0, 5), max_size=5))
-def test_is_what_the_model_does(plans: list[Planned], steps: list[int]) -> None:
-    real, model = Real(), Model()
+def test_virtual_time_matches_the_model(plans: list[Planned], steps: list[int]) -> None:
+    real, model = RealSchedule(), Model()
     for plan in plans:
         real.schedule(plan)
         model.schedule(plan)
@@ -95,7 +97,7 @@ def test_is_what_the_model_does(plans: list[Planned], steps: list[int]) -> None:
         assert (real.time.now(), real.time.pending) == (model.now, len(model.waiting))
 
 
-def test_nothing_runs_until_the_clock_is_moved() -> None:
+def test_tasks_run_only_when_the_clock_advances() -> None:
     time = schedulers.VirtualTime()
     seen: list[float] = []
     time.execute(lambda: seen.append(time.now()))
@@ -107,7 +109,7 @@ def test_nothing_runs_until_the_clock_is_moved() -> None:
     assert (seen, time.now(), time.pending) == ([0.0, 1.0], 2.0, 0)
 
 
-def test_a_task_that_schedules_itself_runs_as_often_as_it_is_due() -> None:
+def test_task_that_reschedules_itself_runs_at_each_due_time() -> None:
     time = schedulers.VirtualTime()
     seen: list[float] = []
 
@@ -121,7 +123,7 @@ def test_a_task_that_schedules_itself_runs_as_often_as_it_is_due() -> None:
     assert time.now() == 35.0
 
 
-def test_the_clock_never_goes_back() -> None:
+def test_clock_never_goes_back() -> None:
     time = schedulers.VirtualTime()
     time.advance_by(5)
     time.advance_to(5)
@@ -132,7 +134,7 @@ def test_the_clock_never_goes_back() -> None:
     assert time.now() == 5.0
 
 
-def test_one_at_a_time_moves_it(dropped: Any) -> None:
+def test_advancing_inside_a_task_raises(dropped: Any) -> None:
     time = schedulers.VirtualTime()
     time.execute(lambda: time.advance_by(1))
     time.run()
@@ -141,7 +143,7 @@ def test_one_at_a_time_moves_it(dropped: Any) -> None:
     assert time.now() == 1.0
 
 
-def test_an_error_goes_to_the_hook_and_an_interrupt_travels_on(dropped: Any) -> None:
+def test_exception_of_a_task_is_dropped_and_an_interrupt_propagates(dropped: Any) -> None:
     time = schedulers.VirtualTime()
     seen: list[float] = []
 
@@ -159,11 +161,11 @@ def test_an_error_goes_to_the_hook_and_an_interrupt_travels_on(dropped: Any) -> 
     assert seen == [3.0]
 
 
-def test_any_thread_may_schedule() -> None:
+def test_schedule_from_several_threads() -> None:
     time = schedulers.VirtualTime()
     counts = [0] * 4
 
-    def bring(index: int) -> None:
+    def schedule_and_cancel(index: int) -> None:
         def task() -> None:
             counts[index] += 1
 
@@ -172,18 +174,18 @@ def test_any_thread_may_schedule() -> None:
             if n % 2:
                 handle.cancel()
 
-    threads = [threading.Thread(target=bring, args=(index,)) for index in range(4)]
+    threads = [threading.Thread(target=schedule_and_cancel, args=(index,)) for index in range(4)]
     for thread in threads:
         thread.start()
     while any(thread.is_alive() for thread in threads):
         time.run()
     time.advance_by(7)
-    # What was due at once may have run before its cancel came.
+    # A task without delay may run before its cancel.
     assert all(500 <= each <= 500 + 72 for each in counts)
     assert time.pending == 0
 
 
-def test_a_closed_one_runs_what_it_has_and_takes_no_more() -> None:
+def test_closed_virtual_time_runs_pending_tasks_and_rejects_new_ones() -> None:
     time = schedulers.VirtualTime()
     seen: list[float] = []
     time.schedule(lambda: seen.append(time.now()), 1)
