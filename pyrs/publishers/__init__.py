@@ -1,9 +1,11 @@
-"""The sources: functions that return the ``pyrs.Stream`` of a Publisher that begins a stream.
+"""Sources: functions that return a ``pyrs.Stream`` or ``pyrs.Single``.
 
-basic         from_iterable, range, just, empty, error, never
-deferred      defer, using, from_callable, generate
-asynchronous  from_async_iterable, from_awaitable, from_future
-creating      create, which is pushed into
-timed         interval, timer
-combining     merge, concat, zip, combine_latest
+The modules:
+
+    basic         from_iterable, range, just, empty, error, never
+    deferred      defer, using, from_callable, generate
+    asynchronous  from_async_iterable, from_awaitable, from_future
+    creating      create, for code that pushes elements
+    timed         interval, timer
+    combining     merge, concat, zip, combine_latest
 """

@@ -1,4 +1,4 @@
-"""Sources that are awaited: from_async_iterable, from_awaitable, from_future."""
+"""Asynchronous sources: from_async_iterable, from_awaitable, from_future."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ T = TypeVar("T")
 
 
 def from_async_iterable(iterable: AsyncIterable[T], *, loop: asyncio.AbstractEventLoop | None = None) -> Stream[T]:
-    """Return a stream of the elements of an asynchronous iterable, such as an asynchronous generator.
+    """Return a stream of the elements of an asynchronous iterable.
 
-    Cold: each Subscriber iterates anew (over an asynchronous iterator or generator, which can be used once, they share
-    what is left). The next element is asked for when it is demanded and not before, by a task on the loop, which is
-    also where the Subscriber is signalled. The end is known when the iterable is asked again. A cancel cancels that
-    task: the iterator sees CancelledError where it waits, and is closed if it was made here.
+    Cold: each Subscriber iterates the iterable; Subscribers of an iterator or generator share its remaining elements. A
+    task on the loop awaits each element on demand and emits it there. The stream completes when the next requested
+    element does not exist. A cancel cancels the task: the iterator receives CancelledError where it waits, and is
+    closed unless it was passed in.
 
     Args:
-        iterable: what is iterated.
-        loop: where; None for the loop that runs where somebody subscribes, else one in the background.
+        iterable: the asynchronous iterable.
+        loop: the loop that iterates; None for the loop that is running at ``subscribe``, else a background loop.
 
     Raises:
-        TypeError: it is not an asynchronous iterable, or the loop is no loop.
+        TypeError: ``iterable`` is not an asynchronous iterable, or ``loop`` is not an event loop.
 
-    Rules: 1.1, 1.4, 1.5, 3.9; an element that is None ends the stream with ``NullSignal``.
+    Rules: 1.1, 1.4, 1.5, 3.9. An element that is None fails the stream with ``NullSignal``.
 
     Examples:
         >>> async def words():
@@ -57,19 +57,18 @@ def from_async_iterable(iterable: AsyncIterable[T], *, loop: asyncio.AbstractEve
 def from_awaitable(
     awaitable: Awaitable[T] | Callable[[], Awaitable[T]], *, loop: asyncio.AbstractEventLoop | None = None
 ) -> Single[T]:
-    """Return a stream of the one element that an awaitable gives.
+    """Return a stream of the result of an awaitable.
 
-    It is awaited when the element is demanded, by a task on the loop, which is also where the Subscriber is signalled.
-    A coroutine object can be awaited once; give the coroutine function, and each Subscriber awaits a call of its own.
-    A cancel cancels the task, and with it a task or future that was given: ``from_future`` leaves that to others. A
-    result of None is an error (``NullSignal``).
+    A task on the loop awaits it on demand and emits there. A coroutine object can be awaited once; pass a coroutine
+    function to await a new call for each Subscriber. A cancel cancels the task and a task or future that was passed in;
+    use ``from_future`` to leave that running. A result of None fails the stream with ``NullSignal``.
 
     Args:
-        awaitable: a coroutine, a task, a future; or a function that returns one.
-        loop: where; None for the loop that runs where somebody subscribes, else one in the background.
+        awaitable: a coroutine, task or future, or a function that returns one.
+        loop: the loop that awaits; None for the loop that is running at ``subscribe``, else a background loop.
 
     Raises:
-        TypeError: it is neither, or the loop is no loop.
+        TypeError: ``awaitable`` is neither, or ``loop`` is not an event loop.
 
     Examples:
         >>> async def answer():
@@ -90,16 +89,16 @@ def from_awaitable(
 def from_future(future: concurrent.futures.Future[T] | asyncio.Future[T], *, cancel: bool = False) -> Single[T]:
     """Return a stream of the result of a future.
 
-    The element waits in the future until it is demanded; an error is signalled as soon as there is one. Any number of
-    Subscribers get the same result. Signals come from the thread that completes the future, or that requests; those of
-    an asyncio future on its loop.
+    The result is emitted on demand; an error is emitted as soon as it is set. Every Subscriber receives the same
+    result. Signals are emitted on the thread that completes the future or that requests; those of an asyncio future on
+    its loop.
 
     Args:
-        future: of ``concurrent.futures`` or of asyncio.
-        cancel: whether a Subscriber that cancels cancels the future, too. Others may wait for it, so it does not.
+        future: a future of ``concurrent.futures`` or of asyncio.
+        cancel: whether a cancel of a Subscriber also cancels the future, for which others may wait.
 
     Raises:
-        TypeError: it is no future.
+        TypeError: ``future`` is not a future.
 
     Examples:
         >>> from concurrent.futures import Future
@@ -153,14 +152,14 @@ class _FutureRun(Coordinator[Any]):
         self._on_loop(self.wake)
 
     def _listen(self) -> None:
-        if not self._future.done():  # otherwise the first look finds it
+        if not self._future.done():  # otherwise the first drain finds the result
             self._future.add_done_callback(self._done)
 
     def _done(self, _: object) -> None:
         self.wake()
 
     def _on_loop(self, function: Callable[[], object]) -> None:
-        """Call it now; of an asyncio future on its loop, which is the only place to touch one while it is open."""
+        """Call the function; for an asyncio future, on its loop only."""
         if self._loop is None:
             function()
             return
@@ -194,7 +193,7 @@ class _FutureRun(Coordinator[Any]):
     def _release(self) -> None:
         remove = getattr(self._future, "remove_done_callback", None)
         if self._loop is not None and self._loop.is_closed():
-            return  # a callback of a future is the loop's to call
+            return  # the closed loop calls no callbacks
         if self._cancels and not self._future.done():
             self._on_loop(self._future.cancel)
         elif callable(remove):

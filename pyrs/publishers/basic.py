@@ -1,4 +1,4 @@
-"""The plain sources: what is in memory, what ends at once, what never does."""
+"""Basic sources: from_iterable, range, just, empty, error, never."""
 
 from __future__ import annotations
 
@@ -22,16 +22,15 @@ T = TypeVar("T")
 def from_iterable(iterable: Iterable[T]) -> Stream[T]:
     """Return a stream of the elements of an iterable.
 
-    Cold: each Subscriber iterates anew (over an iterator, which can be used once, they share what is left). Elements
-    are pulled exactly as they are demanded, on the thread that requests. When the source can tell that it is used up
-    (a list, a tuple, a range, a str) the stream completes at once; otherwise with the first request that finds nothing.
-    An iterator made from the iterable is closed when the stream ends or is cancelled; one that was passed in is left to
-    the caller.
+    Cold: each Subscriber iterates the iterable; Subscribers of an iterator share its remaining elements. Elements are
+    pulled on demand, on the thread that requests. A sequence (a list, a tuple, a range, a str) completes with its last
+    element; any other iterable when the next requested element does not exist. An iterator created by the stream is
+    closed when the stream terminates or is cancelled; one that was passed in is not.
 
     Raises:
-        TypeError: the argument is not iterable.
+        TypeError: ``iterable`` is not iterable.
 
-    Rules: 1.1, 1.2, 1.4, 1.5, 3.9; an element that is None ends the stream with ``NullSignal``.
+    Rules: 1.1, 1.2, 1.4, 1.5, 3.9. An element that is None fails the stream with ``NullSignal``.
 
     Examples:
         >>> from_iterable([1, 2, 3]).map(str).collect()
@@ -45,7 +44,7 @@ def from_iterable(iterable: Iterable[T]) -> Stream[T]:
 
 
 def _what_else(source: object) -> str:
-    """Return what to do with a source that is no iterable."""
+    """Return advice for a source that is not an iterable."""
     if callable(getattr(source, "subscribe", None)):
         return ", which is a Publisher: Stream(publisher) puts operators on one"
     if hasattr(type(source), "__aiter__"):
@@ -60,7 +59,7 @@ def range(stop: int, /) -> Stream[int]: ...
 @overload
 def range(start: int, stop: int, step: int = 1, /) -> Stream[int]: ...
 def range(*bounds: int) -> Stream[int]:
-    """Return a stream of the integers that the built-in ``range`` gives, with the same arguments.
+    """Return a stream of integers, with the arguments of the built-in ``range``.
 
     Examples:
         >>> range(2, 10, 3).collect()
@@ -74,7 +73,7 @@ def just(*elements: T) -> Stream[T]:
     """Return a stream of the given elements.
 
     Raises:
-        NullSignal: one of them is None.
+        NullSignal: an element is None.
 
     Examples:
         >>> just("a", "b").collect()
@@ -86,7 +85,7 @@ def just(*elements: T) -> Stream[T]:
 
 
 def empty() -> Stream[NoReturn]:
-    """Return a stream that completes at once, without being asked (2.9).
+    """Return a stream that completes at once, without demand (§2.9).
 
     Examples:
         >>> empty().collect()
@@ -96,10 +95,10 @@ def empty() -> Stream[NoReturn]:
 
 
 def error(exception: BaseException) -> Stream[NoReturn]:
-    """Return a stream that fails at once with this exception, without being asked (2.10).
+    """Return a stream that fails at once with this exception, without demand (§2.10).
 
     Raises:
-        TypeError: the argument is not an exception.
+        TypeError: ``exception`` is not an exception.
 
     Examples:
         >>> error(ValueError("no")).collect()
@@ -113,9 +112,9 @@ def error(exception: BaseException) -> Stream[NoReturn]:
 
 
 def never() -> Stream[NoReturn]:
-    """Return a stream that signals nothing but ``on_subscribe``, until it is cancelled.
+    """Return a stream that emits no signal except ``on_subscribe``.
 
-    Illegal requests are answered (3.9).
+    A request that is not positive fails it (§3.9).
     """
     return Stream(_NeverPublisher())
 

@@ -1,4 +1,4 @@
-"""Sources that are made of other Publishers."""
+"""Combining sources: merge, concat, zip, combine_latest."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ R = TypeVar("R")
 
 
 def _listed(sources: tuple[Any, ...]) -> tuple[Publisher[Any], ...]:
-    """Return the sources, given one by one or as one iterable."""
+    """Return the sources, passed as arguments or as one iterable."""
     if len(sources) == 1 and not hasattr(sources[0], "subscribe") and isinstance(sources[0], Iterable):
         return tuple(sources[0])
     return sources
@@ -34,17 +34,19 @@ def merge(
     prefetch: int = 256,
     delay_errors: bool = False,
 ) -> Stream[T]:
-    """Return a stream of the elements of all sources, as they come. See ``Stream.merge``.
+    """Return a stream that interleaves the elements of all sources.
+
+    See ``Stream.merge``.
 
     Args:
-        sources: Publishers, or one iterable of them.
-        concurrency: the most sources that are subscribed to at the same time; None for all.
-        prefetch: the most elements that are held of each.
-        delay_errors: whether the others are finished before an error ends the stream.
+        sources: Publishers, or one iterable of Publishers.
+        concurrency: the maximum number of sources subscribed at the same time; None for no limit.
+        prefetch: the maximum number of buffered elements per source.
+        delay_errors: whether the remaining sources run to their end before an error is emitted.
 
     Raises:
-        TypeError: one of the sources is no Publisher.
-        ValueError: concurrency or prefetch is less than 1.
+        TypeError: a source is not a Publisher.
+        ValueError: ``concurrency`` or ``prefetch`` is less than 1.
 
     Examples:
         >>> from pyrs import just
@@ -57,13 +59,15 @@ def merge(
 
 
 def concat(*sources: Publisher[T] | Iterable[Publisher[T]]) -> Stream[T]:
-    """Return a stream of the elements of all sources, one source after the other. See ``Stream.concat``.
+    """Return a stream of the elements of all sources, sequentially.
+
+    See ``Stream.concat``.
 
     Args:
-        sources: Publishers, or one iterable of them, which is read at once.
+        sources: Publishers, or one iterable of Publishers, which is read immediately.
 
     Raises:
-        TypeError: one of the sources is no Publisher.
+        TypeError: a source is not a Publisher.
 
     Examples:
         >>> from pyrs import just
@@ -92,16 +96,18 @@ def zip(
     *sources: Publisher[Any] | Iterable[Publisher[Any]], combine: Callable[..., R], prefetch: int = 32
 ) -> Stream[R]: ...
 def zip(*sources: Any, combine: Callable[..., Any] | None = None, prefetch: int = 32) -> Stream[Any]:
-    """Return a stream of the first elements of all sources together, then the second ones. See ``Stream.zip``.
+    """Return a stream that combines the n-th elements of all sources.
+
+    See ``Stream.zip``.
 
     Args:
-        sources: Publishers, or one iterable of them. Of none the stream is empty.
-        combine: called with one element of each; None for a tuple of them.
-        prefetch: the most elements that are held of each.
+        sources: Publishers, or one iterable of Publishers. Without sources the stream is empty.
+        combine: called with one element of each source; None for a tuple.
+        prefetch: the maximum number of buffered elements per source.
 
     Raises:
-        TypeError: one of the sources is no Publisher, or combine is not callable.
-        ValueError: prefetch is less than 1.
+        TypeError: a source is not a Publisher, or ``combine`` is not callable.
+        ValueError: ``prefetch`` is less than 1.
 
     Examples:
         >>> from pyrs import just
@@ -134,16 +140,18 @@ def combine_latest(
     *sources: Publisher[Any] | Iterable[Publisher[Any]], combine: Callable[..., R], prefetch: int = 32
 ) -> Stream[R]: ...
 def combine_latest(*sources: Any, combine: Callable[..., Any] | None = None, prefetch: int = 32) -> Stream[Any]:
-    """Return a stream of the latest of all sources, at each element of any. See ``Stream.combine_latest``.
+    """Return a stream that combines the latest elements of all sources.
+
+    Emits each time a source emits. See ``Stream.combine_latest``.
 
     Args:
-        sources: Publishers, or one iterable of them. Of none the stream is empty.
-        combine: called with the latest of each; None for a tuple of them.
-        prefetch: the most elements that are held of each.
+        sources: Publishers, or one iterable of Publishers. Without sources the stream is empty.
+        combine: called with the latest element of each source; None for a tuple.
+        prefetch: the maximum number of buffered elements per source.
 
     Raises:
-        TypeError: one of the sources is no Publisher, or combine is not callable.
-        ValueError: prefetch is less than 1.
+        TypeError: a source is not a Publisher, or ``combine`` is not callable.
+        ValueError: ``prefetch`` is less than 1.
 
     Examples:
         >>> from pyrs import just

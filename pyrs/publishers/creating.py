@@ -1,4 +1,4 @@
-"""A source into which a function of the user's pushes elements: create."""
+"""create: a source for functions that push elements."""
 
 from __future__ import annotations
 
@@ -31,19 +31,20 @@ T = TypeVar("T")
 def create(
     function: Callable[[Emitter[T]], object], *, overflow: Overflow | str = "buffer", capacity: int = 256
 ) -> Stream[T]:
-    """Return a stream of what a function pushes, from whichever threads: the way in for callbacks and listeners.
+    """Return a stream of the elements that a function or its callbacks push.
 
         create(listen)
         subscribe -> listen(emitter)
         emitter.next(1)  emitter.next(2)  emitter.complete()
         -------1----------------2----------------|
 
-    The function is called for each Subscriber, with an ``Emitter`` of its own, where ``subscribe`` is called. It pushes
-    elements itself, or registers what will. A coroutine function runs as a task, on the asyncio loop that runs there,
-    else on one in the background; a cancel cancels the task. When the function returns nothing ends: ``complete`` does.
+    Calls ``function`` for each Subscriber, with a new ``Emitter``, inside ``subscribe``. The function pushes elements,
+    or registers code that pushes them, on any thread. A coroutine function runs as a task on the asyncio loop that is
+    running at ``subscribe``, else on a background loop; a cancel cancels the task. The return of the function does not
+    complete the stream; ``complete`` does.
 
-    Demand is not asked of the function, but shown to it (``emitter.requested``, ``emitter.on_request``). What it pushes
-    beyond the demand goes where ``overflow`` says:
+    Demand does not slow the function; it can read it (``emitter.requested``, ``emitter.on_request``). ``overflow``
+    selects what happens to an element that exceeds demand:
 
     - ``buffer``: is buffered without a bound.
     - ``error``: is buffered up to ``capacity``. One more fails the stream with ``BufferOverflow``, after the buffered
@@ -53,17 +54,18 @@ def create(
     - ``drop_latest``: is buffered up to ``capacity``; then the new element is dropped.
     - ``latest``: replaces the one buffered element.
 
-    The hook for dropped elements is told of what is dropped. What the function raises fails the stream, after what it
-    pushed before.
+    Dropped elements are reported to the dropped-elements hook. If the function raises, the stream fails with that error
+    after the elements pushed before.
 
     Args:
-        function: takes an ``Emitter``. What it returns is ignored.
-        overflow: one of these names, or the ``Overflow``.
-        capacity: the most elements that are held beyond the demand, for the strategies that buffer.
+        function: called with an ``Emitter``; its result is ignored.
+        overflow: one of the names above, or an ``Overflow``.
+        capacity: the maximum number of elements buffered beyond demand, for the bounded strategies.
 
     Raises:
-        TypeError: the function cannot be called, overflow is neither an Overflow nor a name, or capacity no integer.
-        ValueError: overflow names none, or capacity is less than 1.
+        TypeError: ``function`` is not callable, ``overflow`` is neither an Overflow nor a string, or ``capacity`` is
+            not an integer.
+        ValueError: ``overflow`` is not one of the names, or ``capacity`` is less than 1.
 
     Rules: 1.1, 1.3, 1.4, 1.5, 1.7, 3.9.
 
@@ -81,15 +83,15 @@ def create(
 
 
 def created(function: Callable[[Emitter[T]], object], call: str, overflow: Overflow | str, capacity: int) -> Stream[T]:
-    """As ``create``, for sources that are made of it. ``call`` is what the user wrote, up to the overflow strategy."""
+    """Return the stream of ``create``; ``call`` is the start of its repr."""
     return Stream(_Create(function, call, checked_overflow(overflow), checked_natural(capacity, "capacity", 1)))
 
 
 class Emitter(Generic[T]):
-    """Pushes elements to one Subscriber of ``create``, one after the other; any thread may call any method.
+    """Pushes elements to one Subscriber of ``create``.
 
-    The Subscriber is signalled on the thread that pushes, or, when it was slow, on the one that signals it just then,
-    or on the one that requests.
+    Every method may be called from any thread. Signals are serialized. They are emitted on the pushing thread, on
+    another thread that is emitting at that time, or on the thread that requests.
     """
 
     __slots__ = ("_run",)
@@ -98,22 +100,24 @@ class Emitter(Generic[T]):
         self._run = run
 
     def next(self, element: T, /) -> None:
-        """Push an element. Never waits; what there is no room for goes where ``overflow`` said.
+        """Push an element, without waiting. ``overflow`` applies if it exceeds demand.
 
-        After the end, or a cancel, it is ignored, and the hook for dropped elements told.
+        After termination or a cancel the element is reported to the dropped-elements hook.
 
         Raises:
-            NullSignal: the element is None.
+            NullSignal: ``element`` is None.
         """
         if element is None:
             raise NullSignal("None is not an element: emitter.next(None)")
         self._run.push(element)
 
     def error(self, exception: BaseException, /) -> None:
-        """Fail the stream, after what was pushed before. After the end the hook for dropped errors is told.
+        """Fail the stream, after the elements pushed before.
+
+        After termination the error is reported to the dropped-errors hook.
 
         Raises:
-            TypeError: it is not an exception.
+            TypeError: ``exception`` is not an exception.
         """
         if not isinstance(exception, BaseException):
             raise TypeError(f"exception must be an exception, not {type(exception).__name__}")
@@ -121,33 +125,36 @@ class Emitter(Generic[T]):
             hooks.on_error_dropped(exception, f"{self!r}: the stream was over")
 
     def complete(self) -> None:
-        """Complete the stream, after what was pushed before. Ignored after the end."""
+        """Complete the stream, after the elements pushed before.
+
+        Ignored after termination.
+        """
         self._run.close(None)
 
     @property
     def requested(self) -> int:
-        """How many elements are demanded and not pushed yet."""
+        """Return the number of elements that are demanded and not pushed yet."""
         return self._run.outstanding()
 
     @property
     def cancelled(self) -> bool:
-        """Whether nobody takes elements any more: the Subscriber cancelled, or the stream has ended or failed."""
+        """Return whether the stream was cancelled or has terminated."""
         return self._run.closed()
 
     def on_cancel(self, callback: Callable[[], object], /) -> None:
-        """Call this once when the stream is over other than by ``complete`` and ``error``: time to stop pushing.
+        """Register a callback for a cancel by the Subscriber or an overflow failure.
 
-        That is when the Subscriber cancels, or when the buffer overflows; at once, when it is so already. Several are
-        called in their order. What one raises goes to the hook for dropped errors.
+        It is called once; immediately, if that has already happened. It is not called after ``complete`` or ``error``.
+        Several callbacks are called in order. An exception from one is reported to the dropped-errors hook.
         """
         self._run.add_listener(checked_callable(callback, "callback"))
 
     def on_request(self, callback: Callable[[int], object], /) -> None:
-        """Call this with the number of elements whenever more are demanded, and now if some are already.
+        """Register a callback that receives the number of newly demanded elements.
 
-        One call at a time, on the thread that requests. For a source that can be pulled after all: it pushes so many,
-        now or later, and nothing overflows. What it raises fails the stream. There is one such callback; a new one
-        takes its place.
+        It is called now if there is demand, and at each request, serially, on the requesting thread. A source that
+        pushes exactly that number, now or later, never overflows. If the callback raises, the stream fails. A new
+        callback replaces the old one.
         """
         self._run.tell_demand_to(checked_callable(callback, "callback"))
 
@@ -156,7 +163,7 @@ class Emitter(Generic[T]):
 
 
 class _Create(Operator[Any]):
-    pushes = True  # perhaps from inside subscribe, for as long as its function runs
+    pushes = True  # possibly inside subscribe, while its function runs
 
     def __init__(
         self, function: Callable[[Emitter[Any]], object], call: str, overflow: Overflow, capacity: int
@@ -173,7 +180,7 @@ class _Create(Operator[Any]):
 
 
 class _CreateRun(Coordinator[Any]):
-    """One Subscriber's elements: threads put them in the queue, the lane signals them."""
+    """One Subscriber's queue: threads append elements, the drain loop emits them."""
 
     def __init__(self, subscriber: Subscriber[Any], operator: _Create) -> None:
         super().__init__(subscriber, operator)
@@ -182,12 +189,12 @@ class _CreateRun(Coordinator[Any]):
         self._capacity = operator.capacity
         self.context = capture()
         self._drops = Drops(None, operator.call)
-        self._gate = RLock()  # who holds it changes the following, and calls nothing
-        self._elements: deque[Any] = deque()  # the lane takes out
-        self._accepted = 0  # put in, without those that were dropped later
-        self._closed = False  # an end was pushed, or nobody takes elements any more
+        self._gate = RLock()  # guards the attributes below; no callback runs under it
+        self._elements: deque[Any] = deque()  # consumed by the drain loop
+        self._accepted = 0  # the number of appended elements, except those dropped later
+        self._closed = False  # a terminal signal was pushed, or no more elements are accepted
         self._error: BaseException | None = None
-        self._finished = False  # the function pushed the end
+        self._finished = False  # the function pushed a terminal signal
         self._listeners: list[Callable[[], object]] = []
         self._telling = _Telling(self)
         self._stop_task: Callable[[], None] | None = None
@@ -211,8 +218,8 @@ class _CreateRun(Coordinator[Any]):
         self._telling.run_here()
 
     def _advance(self) -> None:
-        closed = self._closed  # read before the queue: what was pushed before is in it
-        # Not while the queue has some, for the newest one may be taken out again at any time.
+        closed = self._closed  # read before the queue, which then has all elements pushed before
+        # Handles IndexError instead of testing the queue: a push may remove the newest element at any time.
         while self._live and self._demand() > 0:
             try:
                 element = self._elements.popleft()
@@ -234,10 +241,10 @@ class _CreateRun(Coordinator[Any]):
         if self._stop_task is not None:
             self._stop_task()
 
-    # For the emitter.
+    # The methods that Emitter calls
 
     def push(self, element: Any) -> None:
-        """Put the element in the queue, or drop one, or end the stream."""
+        """Append the element, drop one, or fail the stream."""
         refused = False
         dropped: Any = None
         with self._gate:
@@ -260,7 +267,7 @@ class _CreateRun(Coordinator[Any]):
             self._call_listeners()
 
     def _overflowed(self, element: Any) -> Any:
-        """Make room, or do not; return the element that is dropped, if one is. With the gate held."""
+        """Apply the overflow strategy, under the gate; return the dropped element."""
         if self._overflow is Overflow.ERROR:
             self._closed = True
             self._error = BufferOverflow(f"the buffer of {self._capacity} elements is full")
@@ -271,14 +278,14 @@ class _CreateRun(Coordinator[Any]):
         take = self._elements.popleft if self._overflow is Overflow.DROP_OLDEST else self._elements.pop
         try:
             dropped = take()
-        except IndexError:  # all were demanded just now
+        except IndexError:  # the drain loop has just emitted all of them
             self._accepted += 1
             dropped = None
         self._elements.append(element)
         return dropped
 
     def close(self, error: BaseException | None) -> bool:
-        """End the stream; return whether that was not done before."""
+        """Terminate the stream; return False if it was already terminated."""
         with self._gate:
             if self._closed or not self._live:
                 return False
@@ -290,20 +297,20 @@ class _CreateRun(Coordinator[Any]):
         return True
 
     def fail(self, error: BaseException) -> bool:
-        """End the stream with an error, which is told where it was; return whether the stream was not over before."""
+        """Fail the stream with an error; return False if it was already terminated."""
         self._operator.blame(error)
         return self.close(error)
 
     def closed(self) -> bool:
-        """Whether nothing can be pushed any more."""
+        """Return whether pushes are rejected."""
         return self._closed or not self._live
 
     def outstanding(self) -> int:
-        """How much more is demanded than was pushed."""
+        """Return the demand that has not been met by pushed elements."""
         return 0 if self.closed() else max(0, self._requested - self._accepted)
 
     def add_listener(self, callback: Callable[[], object]) -> None:
-        """Call it when nobody takes elements any more."""
+        """Call the listener when the stream accepts no more elements."""
         with self._gate:
             if self._finished:
                 return
@@ -313,16 +320,16 @@ class _CreateRun(Coordinator[Any]):
             self._call_listeners()
 
     def tell_demand_to(self, callback: Callable[[int], object]) -> None:
-        """Call it with what is demanded, now and later."""
+        """Call the callback with the current and all later demand."""
         self._telling.callback = callback
         self._telling.run_here()
 
     def demand_from(self, told: int) -> int:
-        """Return all that was ever demanded, or ``told`` when nobody takes elements any more."""
+        """Return the total demand, or ``told`` if the stream accepts no more elements."""
         return told if self.closed() else max(told, self._requested)
 
     def raised(self, error: BaseException) -> None:
-        """A function of the user's raised: the stream fails with that, after what was pushed before."""
+        """Fail the stream with an exception of a user's function."""
         if not self.fail(error) and not hooks.is_exit(error):
             hooks.on_error_dropped(error, f"{self._operator.call}: the stream was over")
 
@@ -339,7 +346,7 @@ class _CreateRun(Coordinator[Any]):
 
 
 class _Telling(DrainLoop):
-    """Tells the function of demand, one call at a time: a callback that pushes is not called inside itself (3.3)."""
+    """Notifies the callback of demand, serially and without re-entrance (§3.3)."""
 
     __slots__ = ("_owner", "_told", "callback")
 

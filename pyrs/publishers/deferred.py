@@ -1,4 +1,4 @@
-"""Sources that call a function of the user's for each Subscriber: defer, using, from_callable, generate."""
+"""Sources that call a function for each Subscriber: defer, using, generate ..."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ R = TypeVar("R")
 
 
 def defer(factory: Callable[[], Publisher[T]]) -> Stream[T]:
-    """Return a stream that asks the factory for a Publisher each time that somebody subscribes.
+    """Return a stream that calls the factory for a new Publisher at each subscribe.
 
         defer(factory)
         subscribe -> factory() ---1---2---|
         subscribe -> factory() ---3---|
 
-    Demand goes to that Publisher unchanged. What the factory raises is the stream's error.
+    Forwards demand to that Publisher unchanged. If the factory raises, the stream fails with that error.
 
     Raises:
-        TypeError: the factory cannot be called.
+        TypeError: ``factory`` is not callable.
 
     Rules: 1.9.
 
@@ -62,33 +62,33 @@ class _Defer(Operator[T]):
             publisher = checked_publisher(self.factory(), "the result of factory")
         except Exception as error:
             self.blame(error)
-            InertSubscription(subscriber, error).start()  # only on_error may tell of it, after on_subscribe (1.9)
+            InertSubscription(subscriber, error).start()  # §1.9: an error follows on_subscribe
             return
         publisher.subscribe(subscriber)
 
     def run(self, subscriber: Subscriber[Any]) -> Any:
-        """Nothing runs between the Publisher and its Subscriber."""
+        """Raise: no coordinator runs between the Publisher and its Subscriber."""
         raise NotImplementedError
 
 
 def using(resource: Callable[[], AbstractContextManager[R]], use: Callable[[R], Publisher[T]]) -> Stream[T]:
-    """Return a stream that holds a resource from ``subscribe`` to its end.
+    """Return a stream that holds a resource from ``subscribe`` to termination.
 
         using(open_file, lines)
         subscribe -> enter ---1---2---| -> exit
 
-    For each Subscriber the context manager is made and entered, and left exactly once: when the stream completes or
-    fails, before the Subscriber hears of it, or when it is cancelled. It is given the error that ended the stream, but
-    cannot suppress it. A completed stream whose context manager raises fails with that; else the error goes to the hook
-    for dropped errors. Demand goes to the Publisher that ``use`` returns, unchanged.
+    For each Subscriber, ``resource`` is called and its context manager is entered. It is exited exactly once: before
+    the terminal signal is emitted, or on cancel. It receives the error of a failed stream, and cannot suppress it. If
+    the exit of a completed stream raises, the stream fails with that error; otherwise the error is reported to the
+    dropped-errors hook. Forwards demand unchanged.
 
     Args:
-        resource: makes the context manager, such as ``lambda: open(path)``; ``contextlib.closing`` and
-            ``contextlib.contextmanager`` make one of other things.
-        use: makes the Publisher of what was entered.
+        resource: returns the context manager, such as ``lambda: open(path)``; see ``contextlib.closing`` and
+            ``contextlib.contextmanager`` for other objects.
+        use: receives the entered value and returns a Publisher.
 
     Raises:
-        TypeError: one of them cannot be called.
+        TypeError: ``resource`` or ``use`` is not callable.
 
     Examples:
         >>> from contextlib import closing
@@ -158,7 +158,7 @@ class _UsingRun(SubscriptionArbiter[T]):
 
     def _exit(self, error: BaseException | None) -> None:
         try:
-            manager = self._entered.pop()  # atomic: of an end and a cancel only one finds it
+            manager = self._entered.pop()  # atomic: of a terminal signal and a cancel, only one exits the manager
         except IndexError:
             return
         if error is None:
@@ -168,16 +168,16 @@ class _UsingRun(SubscriptionArbiter[T]):
 
 
 def from_callable(function: Callable[[], T]) -> Single[T]:
-    """Return a stream of what the function returns, called when the element is demanded, for each Subscriber anew.
+    """Return a stream of the result of a function, called on demand.
 
         from_callable(read)
         request -> read() ---result|
 
-    The function runs on the thread that requests. What it raises is the stream's error, and so is a None
-    (``NullSignal``). For a coroutine function see ``from_awaitable``.
+    The function runs for each Subscriber, on the thread that requests. If it raises, the stream fails with that error;
+    if it returns None, with ``NullSignal``. Use ``from_awaitable`` for a coroutine function.
 
     Raises:
-        TypeError: the function cannot be called.
+        TypeError: ``function`` is not callable.
 
     Examples:
         >>> from_callable(lambda: 6 * 7).block()
@@ -201,20 +201,20 @@ class _Call(ElementStage):
 
 
 def generate(initial: Callable[[], S], step: Callable[[S], tuple[T, S] | None]) -> Stream[T]:
-    """Return a stream that computes its elements one by one, from a state, as they are demanded.
+    """Return a stream that computes each element from a state, on demand.
 
         generate(lambda: 1, lambda n: (n, 2 * n))
         request(4) ---1---2---4---8--
 
-    Pulled: a step runs for each element that is demanded, on the thread that requests; nothing is held. Each Subscriber
-    begins with a state of its own. What a function raises is the stream's error.
+    ``step`` runs once per demanded element, on the thread that requests. Buffers nothing. Each Subscriber has its own
+    state. If a function raises, the stream fails with that error.
 
     Args:
         initial: returns the first state.
-        step: takes the state and returns an element and the next state, or None to complete.
+        step: receives the state and returns an element and the next state, or None to complete.
 
     Raises:
-        TypeError: one of them cannot be called.
+        TypeError: ``initial`` or ``step`` is not callable.
 
     Examples:
         >>> generate(lambda: (0, 1), lambda s: (s[0], (s[1], s[0] + s[1]))).take(8).collect()

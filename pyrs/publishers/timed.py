@@ -1,4 +1,4 @@
-"""Sources on time: interval and timer."""
+"""Time-based sources: interval and timer."""
 
 from __future__ import annotations
 
@@ -30,26 +30,26 @@ def interval(
     overflow: Overflow | str = "error",
     scheduler: Scheduler | None = None,
 ) -> Stream[int]:
-    """Return a stream of 0, 1, 2, ..., one in each period, without an end.
+    """Return a stream of 0, 1, 2, ..., one number per period.
 
         interval(4)
         ----0---1---2---
         interval(4, initial=1)
         -0---1---2---
 
-    The clock does not wait for demand. ``overflow`` says what a tick does that nobody demanded: ``"error"`` fails the
-    stream with ``BufferOverflow``, ``"drop"`` skips its number, and ``"latest"`` holds it until the next one or until
-    it is demanded. Ticks do not drift; one that comes late is followed by the next at its own time.
+    Ticks do not wait for demand. ``overflow`` selects what happens to a tick without demand: ``"error"`` fails the
+    stream with ``BufferOverflow``, ``"drop"`` drops its number, and ``"latest"`` keeps it until it is demanded or the
+    next tick replaces it. Ticks do not drift: a late tick does not delay the next one.
 
     Args:
         period: the seconds between two ticks.
-        initial: the seconds to the first one; ``period`` when None.
+        initial: the seconds before the first tick; None for ``period``.
         overflow: ``"error"``, ``"drop"`` or ``"latest"``.
-        scheduler: where the ticks come from; that of ``schedulers.use`` or the default one when None.
+        scheduler: the scheduler that emits the ticks; None for that of ``schedulers.use``, else the default one.
 
     Raises:
-        TypeError: one of the arguments is not what it should be.
-        ValueError: the period is not greater than 0, initial is negative, or overflow none of the three.
+        TypeError: an argument has the wrong type.
+        ValueError: ``period`` is not greater than 0, ``initial`` is negative, or ``overflow`` is not one of the three.
 
     Rules: 1.1.
 
@@ -61,20 +61,20 @@ def interval(
 
 
 def timer(seconds: Seconds, *, scheduler: Scheduler | None = None) -> Single[int]:
-    """Return a stream of one element, 0, after so many seconds.
+    """Return a stream that emits 0 after the given time, and completes.
 
         timer(4)
         ----0|
 
-    The time runs from ``subscribe``. If nothing is demanded when it is over, the element waits for demand.
+    The time starts with ``subscribe``. If there is no demand when it has passed, the element is emitted on demand.
 
     Args:
-        seconds: how long.
-        scheduler: where the element comes from; that of ``schedulers.use`` or the default one when None.
+        seconds: the delay.
+        scheduler: the scheduler that emits the element; None for that of ``schedulers.use``, else the default one.
 
     Raises:
-        TypeError: seconds is no duration, or the scheduler none.
-        ValueError: seconds is negative or not finite.
+        TypeError: ``seconds`` is not a duration, or ``scheduler`` is not a Scheduler.
+        ValueError: ``seconds`` is negative or not finite.
 
     Examples:
         >>> timer(0.001).block()
@@ -123,7 +123,7 @@ class _IntervalRun(Coordinator[int]):
             elif self._overflow is Overflow.ERROR:
                 self._raised(BufferOverflow(f"tick {tick} was not demanded"))
                 return
-            # The sum would drift; and the next one is set before this one is dealt with, which may take long.
+            # A multiple, since a sum would drift. Set before this tick is emitted, which may take long.
             self._alarm.set(self._begins + self._ticks * self._period)
         if self._held is not None and self._demand() > 0:
             held, self._held = self._held, None
