@@ -1,4 +1,4 @@
-"""The asyncio edge: exact demand, elements from any thread, and a cancel however the loop leaves."""
+"""async for and iterate: exact demand, elements from any thread, fairness and cancellation."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ Source = Callable[[Iterable[Any]], pyrs.Stream[Any]]
 Wrap = Callable[[Any], pyrs.Stream[Any]]
 
 
-class Manual(pyrs.Publisher[Any]):
-    """Notes demand and cancels, and sends what the test sends."""
+class ManualPublisher(pyrs.Publisher[Any]):
+    """Record demand and cancels, and expose the Subscriber, to which the test sends signals."""
 
     def __init__(self) -> None:
         self.requested: list[int] = []
@@ -43,7 +43,7 @@ class Manual(pyrs.Publisher[Any]):
         subscriber.on_subscribe(Subscription())
 
 
-def test_async_for(source: Source, elsewhere: Wrap) -> None:
+def test_async_for_receives_every_element(source: Source, elsewhere: Wrap) -> None:
     async def main(stream: pyrs.Stream[int]) -> list[int]:
         return [n async for n in stream]
 
@@ -51,7 +51,7 @@ def test_async_for(source: Source, elsewhere: Wrap) -> None:
     assert asyncio.run(main(elsewhere(source(range(500))))) == list(range(500))
 
 
-def test_prefetch_from_another_thread(elsewhere: Wrap) -> None:
+def test_iterate_with_prefetch_from_another_thread(elsewhere: Wrap) -> None:
     async def main() -> list[int]:
         async with elsewhere(pyrs.range(20_000)).iterate(prefetch=256) as numbers:
             return [n async for n in numbers]
@@ -59,9 +59,9 @@ def test_prefetch_from_another_thread(elsewhere: Wrap) -> None:
     assert asyncio.run(main()) == list(range(20_000))
 
 
-def test_demand_is_exact() -> None:
+def test_async_for_requests_one_element_at_a_time() -> None:
     async def main() -> None:
-        manual = Manual()
+        manual = ManualPublisher()
         items = pyrs.Stream(manual).__aiter__()
         waiting = asyncio.ensure_future(items.__anext__())
         await asyncio.sleep(0)
@@ -69,7 +69,7 @@ def test_demand_is_exact() -> None:
         manual.subscriber.on_next("a")
         assert await waiting == "a"
         await asyncio.sleep(0)
-        assert manual.requested == [1], "nothing is requested that nobody asked for"
+        assert manual.requested == [1], "nothing is requested before the next __anext__"
         waiting = asyncio.ensure_future(items.__anext__())
         await asyncio.sleep(0)
         assert manual.requested == [1, 1]
@@ -80,26 +80,26 @@ def test_demand_is_exact() -> None:
     asyncio.run(main())
 
 
-def test_a_batch_from_another_thread_wakes_the_loop_once() -> None:
+def test_batch_from_another_thread_wakes_the_loop_once() -> None:
     async def main() -> int:
         loop = asyncio.get_running_loop()
         wakes = 0
         threadsafe = loop.call_soon_threadsafe
 
-        def counting(callback: Any, *arguments: Any, **options: Any) -> Any:
+        def counting_call(callback: Any, *arguments: Any, **options: Any) -> Any:
             nonlocal wakes
             wakes += 1
             return threadsafe(callback, *arguments, **options)
 
-        manual = Manual()
+        manual = ManualPublisher()
         items = pyrs.Stream(manual).iterate(prefetch=1_000)
         async with items as elements:
             waiting = asyncio.ensure_future(elements.__anext__())
             await asyncio.sleep(0)
-            loop.call_soon_threadsafe = counting  # type: ignore[method-assign]
+            loop.call_soon_threadsafe = counting_call  # type: ignore[method-assign]
             sender = threading.Thread(target=lambda: [manual.subscriber.on_next(n) for n in range(500)])
             sender.start()
-            sender.join(DEADLINE)  # the loop does not run meanwhile
+            sender.join(DEADLINE)  # blocks the loop
             loop.call_soon_threadsafe = threadsafe  # type: ignore[method-assign]
             received = [await waiting, *[await elements.__anext__() for _ in range(499)]]
             assert received == list(range(500))
@@ -109,9 +109,9 @@ def test_a_batch_from_another_thread_wakes_the_loop_once() -> None:
     assert asyncio.run(main()) == 1
 
 
-def test_elements_before_an_error_come_first() -> None:
+def test_error_follows_the_elements() -> None:
     async def main() -> None:
-        manual = Manual()
+        manual = ManualPublisher()
         async with pyrs.Stream(manual).iterate(prefetch=5) as elements:
             waiting = asyncio.ensure_future(elements.__anext__())
             await asyncio.sleep(0)
@@ -121,14 +121,14 @@ def test_elements_before_an_error_come_first() -> None:
             assert [await waiting, await elements.__anext__(), await elements.__anext__()] == [0, 1, 2]
             with pytest.raises(ValueError, match="end"):
                 await elements.__anext__()
-        assert not manual.cancelled.is_set(), "it was over (2.4)"
+        assert not manual.cancelled.is_set(), "no cancel after a terminal signal (2.4)"
 
     asyncio.run(main())
 
 
-def test_leaving_the_block_cancels_at_once() -> None:
+def test_leaving_the_iterate_block_cancels() -> None:
     async def main() -> None:
-        manual = Manual()
+        manual = ManualPublisher()
         async with pyrs.Stream(manual).iterate() as elements:
             waiting = asyncio.ensure_future(elements.__anext__())
             await asyncio.sleep(0)
@@ -139,9 +139,9 @@ def test_leaving_the_block_cancels_at_once() -> None:
     asyncio.run(main())
 
 
-def test_a_cancelled_task_cancels() -> None:
+def test_cancelled_task_cancels_upstream() -> None:
     async def main() -> None:
-        manual = Manual()
+        manual = ManualPublisher()
 
         async def consume() -> None:
             async for _ in pyrs.Stream(manual):
@@ -157,8 +157,8 @@ def test_a_cancelled_task_cancels() -> None:
     asyncio.run(main())
 
 
-def test_a_broken_off_loop_cancels_when_the_iterator_is_finalised() -> None:
-    manual = Manual()
+def test_break_cancels_when_the_iterator_is_finalized() -> None:
+    manual = ManualPublisher()
 
     async def main() -> None:
         async for _ in pyrs.Stream(manual):
@@ -174,11 +174,11 @@ def test_a_broken_off_loop_cancels_when_the_iterator_is_finalised() -> None:
     assert manual.cancelled.is_set()
 
 
-def test_a_closed_loop_cancels_upstream() -> None:
+def test_signal_to_a_closed_loop_cancels_upstream() -> None:
     loop = asyncio.new_event_loop()
     waker = AsyncioWaker(loop)
     inbox: _Inbox[int] = _Inbox(waker, 1)
-    manual = Manual()
+    manual = ManualPublisher()
     manual.subscribe(inbox)
     waiting = loop.create_task(waker.wait(inbox.is_ready))
     loop.run_until_complete(asyncio.sleep(0))
@@ -186,32 +186,32 @@ def test_a_closed_loop_cancels_upstream() -> None:
     waiting.cancel()
     with pytest.raises(asyncio.CancelledError):
         loop.run_until_complete(waiting)
-    waker._waiter, waker.waiting = waiter, True  # as a signal that was under way saw it
+    waker._waiter, waker.waiting = waiter, True  # the state that a concurrent signal has already read
     loop.close()
     manual.subscriber.on_next(1)
     assert manual.cancelled.is_set()
 
 
-def test_other_tasks_get_their_turn_where_an_element_comes_before_each_wait(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Such a wait returns at once."""
+def test_other_tasks_run_although_an_element_arrives_before_each_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A wait with a pending element returns without yielding to the loop."""
     source: TestPublisher[int] = TestPublisher()
-    turns: list[int] = []
+    pauses: list[int] = []
 
-    class Overtaken:
+    class ImmediateWaker:
         waiting = False
-        came = 0
+        count = 0
 
         async def wait(self, is_ready: Callable[[], object]) -> None:
-            self.came += 1
-            source.next(self.came)
+            self.count += 1
+            source.next(self.count)
 
         def wake(self) -> bool:
             return True
 
         async def pause(self) -> None:
-            turns.append(self.came)
+            pauses.append(self.count)
 
-    monkeypatch.setattr(iteration, "current_waker", Overtaken)
+    monkeypatch.setattr(iteration, "current_waker", ImmediateWaker)
 
     async def main() -> None:
         async for n in source.stream():
@@ -219,10 +219,10 @@ def test_other_tasks_get_their_turn_where_an_element_comes_before_each_wait(monk
                 return
 
     asyncio.run(main())
-    assert turns == [128, 256, 384, 512]
+    assert pauses == [128, 256, 384, 512]
 
 
-def test_other_tasks_get_their_turn() -> None:
+def test_other_tasks_run_during_async_for() -> None:
     async def main() -> bool:
         ran = asyncio.Event()
         asyncio.get_running_loop().call_soon(ran.set)
@@ -234,7 +234,7 @@ def test_other_tasks_get_their_turn() -> None:
     assert asyncio.run(main())
 
 
-def test_many_consumers_on_one_loop(elsewhere: Wrap) -> None:
+def test_several_consumers_on_one_loop(elsewhere: Wrap) -> None:
     async def total(stream: pyrs.Stream[int]) -> int:
         result = 0
         async for n in stream:
@@ -247,12 +247,12 @@ def test_many_consumers_on_one_loop(elsewhere: Wrap) -> None:
     assert asyncio.run(main()) == [4950] * 20
 
 
-def test_a_test_subscriber_does_not_pass_a_faulty_publisher() -> None:
-    manual = Manual()
+def test_test_subscriber_reports_a_faulty_publisher() -> None:
+    manual = ManualPublisher()
     subscriber: TestSubscriber[int] = TestSubscriber()
     manual.subscribe(subscriber)
     manual.subscriber.on_next(1)
-    with pytest.raises(AssertionError, match=r"rule 1\.1 broken"):
+    with pytest.raises(AssertionError, match=r"rule 1\.1 violated"):
         subscriber.assert_elements(1)
     manual.subscriber.on_complete()
     manual.subscriber.on_complete()
@@ -260,7 +260,7 @@ def test_a_test_subscriber_does_not_pass_a_faulty_publisher() -> None:
 
 
 @pytest.mark.parametrize(
-    "ending",
+    "operation",
     [
         lambda stream: stream.first(),
         lambda stream: stream.to_list(),
@@ -269,10 +269,10 @@ def test_a_test_subscriber_does_not_pass_a_faulty_publisher() -> None:
     ],
     ids=["first", "to_list", "for_each", "iterate"],
 )
-def test_a_filter_that_lets_nothing_pass_does_not_hold_the_loop(ending: Any) -> None:
+def test_filter_that_rejects_everything_does_not_block_the_loop(operation: Any) -> None:
     async def main() -> None:
         async def wait() -> None:
-            result = await ending(pyrs.from_iterable(itertools.count()).filter(lambda n: n < 0))
+            result = await operation(pyrs.from_iterable(itertools.count()).filter(lambda n: n < 0))
             await anext(result)
 
         with pytest.raises(asyncio.TimeoutError):
@@ -285,7 +285,7 @@ async def never_called(n: int) -> None:
     raise AssertionError(n)
 
 
-def test_an_element_is_pulled_when_it_is_wanted_also_behind_a_filter() -> None:
+def test_iterate_pulls_elements_on_demand_through_a_filter() -> None:
     pulled: list[int] = []
 
     def source() -> Iterator[int]:

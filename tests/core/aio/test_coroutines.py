@@ -1,4 +1,4 @@
-"""Coroutine functions in map and for_each, coroutine Subscribers, asynchronous sources."""
+"""Coroutine functions in map, flat_map and for_each, and Subscribers with coroutine methods."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ import pytest
 
 import pyrs
 from pyrs.testing import TestPublisher, TestSubscriber
+from tests.waiting import eventually_on_loop
 
 DEADLINE = 20.0
 
@@ -29,12 +30,12 @@ def dropped() -> Iterator[list[BaseException]]:
 
 
 class Gates:
-    """A coroutine function whose calls wait until the test lets them go."""
+    """A coroutine function whose calls wait until the test opens their gate."""
 
     def __init__(self) -> None:
         self.started: list[int] = []
         self.cancelled: list[int] = []
-        self.most = 0
+        self.highest = 0
         self.running = 0
         self._gates: dict[int, asyncio.Event] = {}
         self._changed = asyncio.Condition()
@@ -43,9 +44,9 @@ class Gates:
         gate = self._gates.setdefault(element, asyncio.Event())
         self.started.append(element)
         self.running += 1
-        self.most = max(self.most, self.running)
+        self.highest = max(self.highest, self.running)
         try:
-            async with self._changed:  # a cancel may find the call here, too
+            async with self._changed:  # a cancel may also arrive here
                 self._changed.notify_all()
             await gate.wait()
         except asyncio.CancelledError:
@@ -58,7 +59,7 @@ class Gates:
     def open(self, element: int) -> None:
         self._gates.setdefault(element, asyncio.Event()).set()
 
-    async def have_started(self, count: int) -> None:
+    async def await_started(self, count: int) -> None:
         async with self._changed:
             await asyncio.wait_for(self._changed.wait_for(lambda: len(self.started) >= count), DEADLINE)
 
@@ -69,54 +70,54 @@ async def double(n: int) -> int:
 
 
 class TestMap:
-    def test_without_a_loop_in_the_background(self) -> None:
+    def test_without_a_running_loop_uses_the_background_loop(self) -> None:
         assert pyrs.range(5).map(double, concurrency=3).collect(timeout=DEADLINE) == [0, 2, 4, 6, 8]
 
     @pytest.mark.parametrize("concurrency", [1, 2, 7, 100])
     @pytest.mark.parametrize("ordered", [True, False])
-    def test_every_element_once_on_a_running_loop(self, concurrency: int, ordered: bool) -> None:
+    def test_every_element_is_mapped_once_on_a_running_loop(self, concurrency: int, ordered: bool) -> None:
         async def main() -> list[int]:
             return await pyrs.range(50).map(double, concurrency=concurrency, ordered=ordered).to_list()
 
-        found = asyncio.run(main())
-        assert (found if ordered else sorted(found)) == list(range(0, 100, 2))
+        results = asyncio.run(main())
+        assert (results if ordered else sorted(results)) == list(range(0, 100, 2))
 
-    def test_no_more_than_so_many_at_a_time_and_in_order(self) -> None:
+    def test_concurrency_is_limited_and_order_is_kept(self) -> None:
         async def main() -> None:
             gates = Gates()
             subscriber: TestSubscriber[int] = TestSubscriber(None)
             pyrs.range(6).map(gates, concurrency=3).subscribe(subscriber)
-            await gates.have_started(3)
+            await gates.await_started(3)
             for n in (2, 1):
                 gates.open(n)
             for _ in range(20):
                 await asyncio.sleep(0)
-            assert (gates.started, subscriber.elements) == ([0, 1, 2], [])  # 1 and 2 wait for 0
+            assert (gates.started, subscriber.elements) == ([0, 1, 2], [])  # the results of 1 and 2 wait for 0
             gates.open(0)
-            await gates.have_started(6)
+            await gates.await_started(6)
             assert subscriber.elements == [0, 10, 20]
             for n in (3, 4, 5):
                 gates.open(n)
-            await until(lambda: subscriber.completed)
-            assert (subscriber.elements, gates.most) == ([0, 10, 20, 30, 40, 50], 3)
+            await eventually_on_loop(lambda: subscriber.completed)
+            assert (subscriber.elements, gates.highest) == ([0, 10, 20, 30, 40, 50], 3)
 
         asyncio.run(main())
 
-    def test_unordered_as_they_are_done(self) -> None:
+    def test_unordered_results_in_order_of_completion(self) -> None:
         async def main() -> None:
             gates = Gates()
             subscriber: TestSubscriber[int] = TestSubscriber(None)
             pyrs.range(3).map(gates, concurrency=3, ordered=False).subscribe(subscriber)
-            await gates.have_started(3)
+            await gates.await_started(3)
             for n in (2, 0, 1):
                 gates.open(n)
-                await until(lambda n=n: n * 10 in subscriber.elements)  # type: ignore[misc]
-            await until(lambda: subscriber.completed)
+                await eventually_on_loop(lambda n=n: n * 10 in subscriber.elements)  # type: ignore[misc]
+            await eventually_on_loop(lambda: subscriber.completed)
             subscriber.assert_elements(20, 0, 10)
 
         asyncio.run(main())
 
-    def test_what_is_done_and_not_demanded_holds_the_source_back(self) -> None:
+    def test_results_without_demand_stop_pulling(self) -> None:
         pulled: list[int] = []
 
         def source() -> Iterator[int]:
@@ -139,7 +140,7 @@ class TestMap:
 
         asyncio.run(main())
 
-    def test_an_error_comes_in_its_turn_names_the_place_and_cancels_the_others(self) -> None:
+    def test_error_keeps_its_order_has_a_note_and_cancels_the_others(self) -> None:
         async def main() -> None:
             gates = Gates()
 
@@ -150,41 +151,44 @@ class TestMap:
 
             subscriber: TestSubscriber[int] = TestSubscriber(None)
             pyrs.range(9).map(fail_at_two, concurrency=4).subscribe(subscriber)
-            await gates.have_started(3)
+            await gates.await_started(3)
             gates.open(0)
             gates.open(1)
-            await until(lambda: subscriber.ended)
+            await eventually_on_loop(lambda: subscriber.ended)
             subscriber.assert_elements(0, 10)
             error = subscriber.assert_error(ValueError)
             assert "in map(" in error.__notes__[0]
             assert "test_coroutines.py" in error.__notes__[0]
-            await until(lambda: gates.running == 0)
+            await eventually_on_loop(lambda: gates.running == 0)
             assert 3 in gates.cancelled
 
         asyncio.run(main())
 
-    def test_none_is_no_element(self) -> None:
+    def test_none_result_signals_null_signal(self) -> None:
         async def nothing(n: int) -> None:
             pass
 
         with pytest.raises(pyrs.NullSignal, match="the coroutine returned None"):
             pyrs.just(1).map(nothing).collect(timeout=DEADLINE)
 
-    def test_a_cancel_cancels_the_tasks_and_upstream(self) -> None:
+    def test_cancel_cancels_the_tasks_and_upstream(self) -> None:
         async def main() -> None:
             gates = Gates()
             subscriber: TestSubscriber[int] = TestSubscriber(None)
             pyrs.range(10).map(gates, concurrency=2).subscribe(subscriber)
-            await gates.have_started(2)
+            await gates.await_started(2)
             subscriber.cancel()
-            await until(lambda: gates.running == 0)
-            assert (sorted(gates.cancelled), gates.started) == ([0, 1], [0, 1])  # asyncio says in no order which first
+            await eventually_on_loop(lambda: gates.running == 0)
+            assert (sorted(gates.cancelled), gates.started) == (
+                [0, 1],
+                [0, 1],
+            )  # asyncio cancels tasks in no fixed order
             subscriber.assert_elements().assert_live()
 
         asyncio.run(main())
 
-    def test_a_task_that_is_cancelled_by_others_is_an_error_and_no_hang(self) -> None:
-        async def cancels_itself(n: int) -> int:
+    def test_externally_cancelled_task_signals_on_error(self) -> None:
+        async def cancel_itself(n: int) -> int:
             task = asyncio.current_task()
             assert task is not None
             task.cancel()
@@ -192,9 +196,9 @@ class TestMap:
             return n
 
         with pytest.raises(RuntimeError, match="was cancelled"):
-            pyrs.just(1).map(cancels_itself).collect(timeout=DEADLINE)
+            pyrs.just(1).map(cancel_itself).collect(timeout=DEADLINE)
 
-    def test_context_variables_of_the_subscriber(self) -> None:
+    def test_functions_run_in_the_subscribers_context(self) -> None:
         variable: contextvars.ContextVar[str] = contextvars.ContextVar("variable", default="unset")
 
         async def read(n: int) -> str:
@@ -206,7 +210,7 @@ class TestMap:
         finally:
             variable.reset(token)
 
-    def test_bad_arguments(self) -> None:
+    def test_wrong_arguments_raise(self) -> None:
         with pytest.raises(TypeError, match="coroutine function"):
             pyrs.range(3).map(str, concurrency=2)  # type: ignore[call-overload]
         with pytest.raises(ValueError, match="concurrency must be at least 1"):
@@ -214,9 +218,9 @@ class TestMap:
         assert repr(pyrs.range(3).map(double, concurrency=2)) == "range(0, 3).map(double, concurrency=2)"
 
 
-class TestFlattening:
+class TestFlatMap:
     @pytest.mark.parametrize("operator", ["flat_map", "concat_map"])
-    def test_a_coroutine_function_gives_one_element(self, operator: str) -> None:
+    def test_coroutine_function_emits_one_element(self, operator: str) -> None:
         async def main() -> list[int]:
             return await getattr(pyrs.range(20), operator)(double).to_list()
 
@@ -224,44 +228,44 @@ class TestFlattening:
         assert sorted(getattr(pyrs.range(3), operator)(double).collect(timeout=DEADLINE)) == [0, 2, 4]
 
     @pytest.mark.parametrize("operator", ["flat_map", "concat_map"])
-    def test_an_asynchronous_generator_function_gives_several(self, operator: str) -> None:
+    def test_async_generator_function_emits_every_element(self, operator: str) -> None:
         async def twice(n: int) -> AsyncIterator[int]:
             yield n
             yield n
 
         assert sorted(getattr(pyrs.range(3), operator)(twice).collect(timeout=DEADLINE)) == [0, 0, 1, 1, 2, 2]
 
-    def test_no_more_than_so_many_at_a_time(self) -> None:
+    def test_concurrency_is_limited(self) -> None:
         async def main() -> None:
             gates = Gates()
             subscriber: TestSubscriber[int] = TestSubscriber(None)
             pyrs.range(6).flat_map(gates, concurrency=2).subscribe(subscriber)
-            await gates.have_started(2)
+            await gates.await_started(2)
             for n in range(6):
                 gates.open(n)
-            await until(lambda: subscriber.completed)
-            assert (gates.most, sorted(subscriber.elements)) == (2, [0, 10, 20, 30, 40, 50])
+            await eventually_on_loop(lambda: subscriber.completed)
+            assert (gates.highest, sorted(subscriber.elements)) == (2, [0, 10, 20, 30, 40, 50])
 
         asyncio.run(main())
 
-    def test_switch_map_cancels_the_task_of_the_one_before(self) -> None:
+    def test_switch_map_cancels_the_previous_task(self) -> None:
         async def main() -> None:
             gates = Gates()
             source: TestPublisher[int] = TestPublisher()
             subscriber: TestSubscriber[int] = TestSubscriber(None)
             pyrs.Stream(source).switch_map(gates).subscribe(subscriber)
             source.next(1)
-            await gates.have_started(1)
+            await gates.await_started(1)
             source.next(2)
-            await gates.have_started(2)
+            await gates.await_started(2)
             gates.open(2)
             source.complete()
-            await until(lambda: subscriber.completed)
+            await eventually_on_loop(lambda: subscriber.completed)
             assert (gates.cancelled, subscriber.elements) == ([1], [20])
 
         asyncio.run(main())
 
-    def test_an_error_of_the_coroutine(self) -> None:
+    def test_exception_of_the_coroutine_signals_on_error(self) -> None:
         async def fail(n: int) -> int:
             raise ValueError(n)
 
@@ -270,7 +274,7 @@ class TestFlattening:
 
     @pytest.mark.parametrize("name", ["flat_map", "concat_map", "switch_map"])
     @pytest.mark.parametrize("source", [pyrs.range(1), pyrs.timer(0.001)])
-    def test_an_error_says_where_it_arose(self, name: str, source: pyrs.Stream[int]) -> None:
+    def test_error_note_names_the_operator_and_line(self, name: str, source: pyrs.Stream[int]) -> None:
         async def fetch(n: int) -> int:
             raise ValueError("boom")
 
@@ -288,30 +292,30 @@ class TestFlattening:
 
 
 class TestForEach:
-    def test_awaited_one_by_one(self) -> None:
+    def test_for_each_awaits_sequentially(self) -> None:
         seen: list[int] = []
 
-        async def see(n: int) -> None:
+        async def record(n: int) -> None:
             await asyncio.sleep(0)
             seen.append(n)
 
-        asyncio.run(_awaited(lambda: pyrs.range(5).for_each(see)))
+        asyncio.run(await_with_deadline(lambda: pyrs.range(5).for_each(record)))
         assert seen == [0, 1, 2, 3, 4]
 
-    def test_so_many_at_a_time(self) -> None:
+    def test_for_each_with_concurrency(self) -> None:
         async def main() -> None:
             gates = Gates()
             running = asyncio.ensure_future(pyrs.range(6).for_each(gates, concurrency=3))
-            await gates.have_started(3)
+            await gates.await_started(3)
             for n in range(6):
                 gates.open(n)
             await asyncio.wait_for(running, DEADLINE)
-            assert (gates.most, sorted(gates.started)) == (3, [0, 1, 2, 3, 4, 5])
+            assert (gates.highest, sorted(gates.started)) == (3, [0, 1, 2, 3, 4, 5])
 
         asyncio.run(main())
 
     @pytest.mark.parametrize("concurrency", [1, 3])
-    def test_an_error_of_the_action_is_raised_and_cancels(self, concurrency: int) -> None:
+    def test_exception_of_the_action_is_raised_and_cancels(self, concurrency: int) -> None:
         closed: list[bool] = []
 
         def source() -> Iterator[int]:
@@ -329,10 +333,12 @@ class TestForEach:
                 raise ValueError("two")
 
         with pytest.raises(ValueError, match="two"):
-            asyncio.run(_awaited(lambda: pyrs.from_iterable(Source()).for_each(fail, concurrency=concurrency)))
+            asyncio.run(
+                await_with_deadline(lambda: pyrs.from_iterable(Source()).for_each(fail, concurrency=concurrency))
+            )
         assert closed == [True]
 
-    def test_a_cancelled_task_cancels_upstream(self) -> None:
+    def test_cancelled_task_cancels_upstream(self) -> None:
         async def main() -> None:
             cancelled = asyncio.Event()
             source = pyrs.never().do_on_cancel(cancelled.set)
@@ -346,15 +352,15 @@ class TestForEach:
 
         asyncio.run(main())
 
-    def test_bad_arguments(self) -> None:
+    def test_wrong_arguments_raise(self) -> None:
         with pytest.raises(TypeError, match="wait_for"):
             pyrs.range(3).for_each(double, timeout=1)  # type: ignore[call-overload]
         with pytest.raises(TypeError, match="coroutine function"):
             pyrs.range(3).for_each(print, concurrency=2)  # type: ignore[call-overload]
 
 
-class Recorder:
-    """A Subscriber whose methods are coroutines."""
+class AsyncRecorder:
+    """A recording Subscriber whose methods are coroutine functions."""
 
     def __init__(self, batch: int = 1, fail_at: int | None = None) -> None:
         self.signals: list[Any] = []
@@ -371,7 +377,7 @@ class Recorder:
 
     async def on_next(self, element: int) -> None:
         self.inside += 1
-        assert self.inside == 1, "two at a time"
+        assert self.inside == 1, "concurrent on_next calls"
         await asyncio.sleep(0)
         self.inside -= 1
         self.signals.append(element)
@@ -393,11 +399,11 @@ class Recorder:
 class TestCoroutineSubscriber:
     @pytest.mark.parametrize("name", ["on_subscribe", "on_next", "on_error", "on_complete"])
     @pytest.mark.parametrize("fails", [True, False])
-    def test_one_method_alone_may_be_a_coroutine_function(self, name: str, fails: bool) -> None:
+    def test_single_method_may_be_a_coroutine_function(self, name: str, fails: bool) -> None:
         ended = threading.Event()
         called: list[str] = []
 
-        class Plain:
+        class PlainSubscriber:
             def on_subscribe(self, subscription: pyrs.Subscription) -> None:
                 called.append("on_subscribe")
                 subscription.request(2)
@@ -413,41 +419,41 @@ class TestCoroutineSubscriber:
                 called.append("on_complete")
                 ended.set()
 
-        subscriber = Plain()
+        subscriber = PlainSubscriber()
         method = getattr(subscriber, name)
 
-        async def awaited(*arguments: Any) -> None:
+        async def call_later(*arguments: Any) -> None:
             await asyncio.sleep(0)
             method(*arguments)
 
-        setattr(subscriber, name, awaited)
+        setattr(subscriber, name, call_later)
         end = pyrs.error(ValueError()) if fails else pyrs.empty()
         pyrs.just(1).concat(end).subscribe(subscriber)
         assert ended.wait(DEADLINE)
         assert called == ["on_subscribe", "on_next", "on_error" if fails else "on_complete"]
 
     @pytest.mark.parametrize("batch", [1, 5])
-    def test_one_signal_after_the_other(self, batch: int) -> None:
+    def test_signals_are_awaited_sequentially(self, batch: int) -> None:
         async def main() -> list[Any]:
-            recorder = Recorder(batch)
+            recorder = AsyncRecorder(batch)
             pyrs.range(6).subscribe(recorder)
             await asyncio.wait_for(recorder.ended.wait(), DEADLINE)
             return recorder.signals
 
         assert asyncio.run(main()) == [0, 1, 2, 3, 4, 5, "complete"]
 
-    def test_signals_from_another_thread(self) -> None:
+    def test_signals_from_another_thread_are_awaited_sequentially(self) -> None:
         async def main() -> list[Any]:
-            recorder = Recorder(3)
+            recorder = AsyncRecorder(3)
             pyrs.range(200).publish_on(pyrs.schedulers.default()).subscribe(recorder)
             await asyncio.wait_for(recorder.ended.wait(), DEADLINE)
             return recorder.signals
 
         assert asyncio.run(main()) == [*range(200), "complete"]
 
-    def test_a_method_that_raises_cancels_and_is_reported(self, dropped: list[BaseException]) -> None:
+    def test_exception_of_a_method_cancels_and_is_dropped(self, dropped: list[BaseException]) -> None:
         async def main() -> list[Any]:
-            recorder = Recorder(fail_at=2)
+            recorder = AsyncRecorder(fail_at=2)
             cancelled = asyncio.Event()
             pyrs.range(6).do_on_cancel(cancelled.set).subscribe(recorder)
             await asyncio.wait_for(cancelled.wait(), DEADLINE)
@@ -456,11 +462,11 @@ class TestCoroutineSubscriber:
         assert asyncio.run(main()) == [0, 1, 2]
         assert [str(error) for error in dropped] == ["here"]
 
-    def test_without_a_loop_in_the_background(self) -> None:
+    def test_without_a_running_loop_uses_the_background_loop(self) -> None:
         ended = threading.Event()
         seen: list[int] = []
 
-        class Plain:
+        class PlainSubscriber:
             def on_subscribe(self, subscription: pyrs.Subscription) -> None:
                 subscription.request(10)
 
@@ -473,22 +479,22 @@ class TestCoroutineSubscriber:
             def on_complete(self) -> None:
                 ended.set()
 
-        pyrs.range(3).subscribe(Plain())
+        pyrs.range(3).subscribe(PlainSubscriber())
         assert ended.wait(DEADLINE)
         assert seen == [0, 1, 2]
 
 
 @pytest.mark.parametrize("backend", ["asyncio", "trio"])
 class TestAnyio:
-    def test_async_for_and_single(self, backend: str) -> None:
+    def test_async_for_and_await(self, backend: str) -> None:
         async def main() -> tuple[list[int], int]:
             threaded = pyrs.range(1_000).publish_on(pyrs.schedulers.default())
             return [n async for n in threaded], await pyrs.range(10).count()
 
-        found, count = anyio.run(main, backend=backend)
-        assert (found, count) == (list(range(1_000)), 10)
+        results, count = anyio.run(main, backend=backend)
+        assert (results, count) == (list(range(1_000)), 10)
 
-    def test_a_cancelled_scope_cancels_upstream(self, backend: str) -> None:
+    def test_cancelled_scope_cancels_upstream(self, backend: str) -> None:
         cancelled = threading.Event()
 
         async def main() -> None:
@@ -499,37 +505,27 @@ class TestAnyio:
         assert cancelled.wait(DEADLINE)
 
 
-async def until(condition: Callable[[], object]) -> None:
-    """Let the loop run until the condition is true."""
-
-    async def turn() -> None:
-        while not condition():
-            await asyncio.sleep(0)
-
-    await asyncio.wait_for(turn(), DEADLINE)
-
-
-async def _awaited(function: Callable[[], Any]) -> Any:
+async def await_with_deadline(function: Callable[[], Any]) -> Any:
     return await asyncio.wait_for(function(), DEADLINE)
 
 
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("name", ["flat_map", "concat_map", "switch_map"])
-def test_a_coroutine_that_is_made_while_the_stream_is_cancelled_is_closed(name: str) -> None:
-    made: list[Coroutine[Any, Any, int]] = []
+def test_coroutine_created_during_cancel_is_closed(name: str) -> None:
+    created: list[Coroutine[Any, Any, int]] = []
 
-    def make(n: int) -> Coroutine[Any, Any, int]:
-        made.append(double(n))
+    def create(n: int) -> Coroutine[Any, Any, int]:
+        created.append(double(n))
         subscriber.cancel()
-        return made[-1]
+        return created[-1]
 
     subscriber: TestSubscriber[int] = TestSubscriber(None)
-    getattr(pyrs.range(3), name)(make).subscribe(subscriber)
-    assert [inspect.getcoroutinestate(coroutine) for coroutine in made] == [inspect.CORO_CLOSED]
+    getattr(pyrs.range(3), name)(create).subscribe(subscriber)
+    assert [inspect.getcoroutinestate(coroutine) for coroutine in created] == [inspect.CORO_CLOSED]
     subscriber.assert_elements().assert_live()
 
 
-def test_coroutines_that_are_not_needed_any_more_are_closed() -> None:
+def test_coroutines_that_are_no_longer_needed_are_closed() -> None:
     async def fail(n: int) -> int:
         raise ValueError(n)
 

@@ -1,4 +1,4 @@
-"""The edge to asyncio where it breaks: loops that are closed, tasks that are cancelled, many loops, exits, forks."""
+"""asyncio failures: closed loops, cancelled tasks, many loops, process exits and forks."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ import pyrs
 from pyrs.aio.loops import background_loop
 from pyrs.testing import TestPublisher, TestSubscriber
 from tests.core.conftest import Dropped, Hidden
-from tests.waiting import collected
+from tests.waiting import collected, eventually_on_loop
 
 DEADLINE = 20.0
 
 
 @pytest.fixture(autouse=True)
-def nothing_left_behind(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
-    """Fail on what asyncio logs: a task that was destroyed, an exception that nobody retrieved."""
-    collect_all()  # what other tests left is not said of this one
+def fail_on_asyncio_warnings(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
+    """Fail on warnings that asyncio logs: a destroyed task, or an exception that was never retrieved."""
+    collect_all()  # warnings about objects of other tests must not fail this one
     with caplog.at_level(logging.WARNING, logger="asyncio"):
         yield
         collect_all()
@@ -42,95 +42,87 @@ def collect_all() -> None:
     collected(lambda: gc.get_stats()[-1]["collections"] > before)
 
 
-async def for_ever(n: int = 0) -> int:
+async def wait_forever(n: int = 0) -> int:
     await asyncio.Event().wait()
     return n
 
 
-async def waiting() -> AsyncIterator[int]:
+async def wait_and_yield() -> AsyncIterator[int]:
     await asyncio.Event().wait()
     yield 1
 
 
-async def pushing(emitter: pyrs.Emitter[int]) -> None:
+async def wait_and_emit(emitter: pyrs.Emitter[int]) -> None:
     await asyncio.Event().wait()
 
 
-async def turns(count: int = 10) -> None:
+async def run_loop_turns(count: int = 10) -> None:
     for _ in range(count):
         await asyncio.sleep(0)
 
 
-async def until(condition: Callable[[], object]) -> None:
-    """Turn the loop until the condition holds. Without wait_for, which is a task more up to Python 3.11."""
-    deadline = asyncio.get_running_loop().time() + DEADLINE
-    while not condition():
-        assert asyncio.get_running_loop().time() < deadline
-        await asyncio.sleep(0)
-
-
 SOURCES: dict[str, Callable[[], pyrs.Stream[Any]]] = {
-    "map": lambda: pyrs.range(5).map(for_ever, concurrency=2),
-    "from_async_iterable": lambda: pyrs.from_async_iterable(waiting()),
-    "from_awaitable": lambda: pyrs.from_awaitable(for_ever),
-    "create": lambda: pyrs.create(pushing),
+    "map": lambda: pyrs.range(5).map(wait_forever, concurrency=2),
+    "from_async_iterable": lambda: pyrs.from_async_iterable(wait_and_yield()),
+    "from_awaitable": lambda: pyrs.from_awaitable(wait_forever),
+    "create": lambda: pyrs.create(wait_and_emit),
 }
 
 
 def abandoned_loop(main: Callable[[], Any]) -> asyncio.AbstractEventLoop:
-    """Run a few turns of main on a loop, then close that, as nobody should."""
+    """Run main on a loop for a few turns, then close the loop although main is not done."""
     loop = asyncio.new_event_loop()
     task = loop.create_task(main())
-    loop.run_until_complete(turns())
+    loop.run_until_complete(run_loop_turns())
     loop.close()
     if not task.done():
-        # Whoever closes a loop like that loses its tasks; that is said of this one, and not of one of ours.
+        # The test abandons this task on purpose; only warnings about tasks of pyrs must fail the test.
         task._log_destroy_pending = False  # type: ignore[attr-defined]
     return loop
 
 
 @pytest.mark.parametrize("source", SOURCES)
 @pytest.mark.parametrize("after", [0, 1, 3])
-def test_the_end_of_asyncio_run_is_an_error_of_what_runs_there(source: str, after: int) -> None:
-    """Also where it ends in the very turn in which somebody subscribes."""
+def test_end_of_asyncio_run_signals_on_error(source: str, after: int) -> None:
+    """This includes a loop that ends in the same turn as the subscription."""
     subscriber: TestSubscriber[Any] = TestSubscriber(None)
 
     async def main() -> None:
         SOURCES[source]().subscribe(subscriber)
-        await turns(after)
+        await run_loop_turns(after)
 
     asyncio.run(main())
     assert "cancelled" in str(subscriber.assert_error(RuntimeError))
 
 
 @pytest.mark.parametrize("source", SOURCES)
-def test_an_exit_on_the_background_loop_ends_its_stream_and_no_other(source: str, dropped: Dropped) -> None:
-    async def leave(*_: Any) -> int:
+def test_system_exit_on_the_background_loop_fails_its_stream_only(source: str, dropped: Dropped) -> None:
+    async def exit_process(*_: Any) -> int:
         sys.exit(3)
 
-    async def leaving() -> AsyncIterator[int]:
-        yield await leave()
+    async def exit_and_yield() -> AsyncIterator[int]:
+        yield await exit_process()
 
     streams: dict[str, pyrs.Stream[Any]] = {
-        "map": pyrs.just(1).map(leave),
-        "from_async_iterable": pyrs.from_async_iterable(leaving()),
-        "from_awaitable": pyrs.from_awaitable(leave),
-        "create": pyrs.create(leave),
+        "map": pyrs.just(1).map(exit_process),
+        "from_async_iterable": pyrs.from_async_iterable(exit_and_yield()),
+        "from_awaitable": pyrs.from_awaitable(exit_process),
+        "create": pyrs.create(exit_process),
     }
     subscriber: TestSubscriber[Any] = TestSubscriber(None)
     streams[source].subscribe(subscriber)
     subscriber.await_error(SystemExit)
 
-    async def same(n: int) -> int:
+    async def identity(n: int) -> int:
         return n
 
-    assert pyrs.range(3).map(same).collect(timeout=DEADLINE) == [0, 1, 2]
+    assert pyrs.range(3).map(identity).collect(timeout=DEADLINE) == [0, 1, 2]
     assert background_loop().is_running()
     assert all(isinstance(error, SystemExit) for error in dropped.take())
 
 
-def test_a_signal_for_a_closed_loop_cancels_from_its_own_thread_and_from_others() -> None:
-    for elsewhere in (False, True):
+def test_signal_to_a_closed_loop_cancels_upstream() -> None:
+    for other_thread in (False, True):
         source: TestPublisher[int] = TestPublisher()
 
         async def iterate(source: TestPublisher[int] = source) -> None:
@@ -138,7 +130,7 @@ def test_a_signal_for_a_closed_loop_cancels_from_its_own_thread_and_from_others(
                 pass
 
         abandoned_loop(iterate)
-        if elsewhere:
+        if other_thread:
             thread = threading.Thread(target=source.next, args=(1,))
             thread.start()
             thread.join(DEADLINE)
@@ -147,7 +139,7 @@ def test_a_signal_for_a_closed_loop_cancels_from_its_own_thread_and_from_others(
         source.assert_cancelled()
 
 
-def test_demand_for_an_asynchronous_iterable_on_a_closed_loop_is_an_error() -> None:
+def test_request_for_an_async_iterable_on_a_closed_loop_signals_on_error() -> None:
     subscriber: TestSubscriber[int] = TestSubscriber()
 
     async def numbers() -> AsyncIterator[int]:
@@ -157,7 +149,7 @@ def test_demand_for_an_asynchronous_iterable_on_a_closed_loop_is_an_error() -> N
     async def main() -> None:
         pyrs.from_async_iterable(numbers()).subscribe(subscriber)
         subscriber.request(1)
-        await turns()
+        await run_loop_turns()
 
     loop = asyncio.new_event_loop()
     loop.run_until_complete(main())
@@ -169,12 +161,12 @@ def test_demand_for_an_asynchronous_iterable_on_a_closed_loop_is_an_error() -> N
     subscriber.assert_error(RuntimeError)
 
 
-def test_elements_for_map_when_the_loop_is_closed_are_an_error() -> None:
+def test_element_for_map_on_a_closed_loop_signals_on_error() -> None:
     source: TestPublisher[int] = TestPublisher()
     subscriber: TestSubscriber[int] = TestSubscriber(None)
 
     async def main() -> None:
-        pyrs.Stream(source).map(for_ever).subscribe(subscriber)
+        pyrs.Stream(source).map(wait_forever).subscribe(subscriber)
 
     asyncio.run(main())
     source.next(1)
@@ -183,7 +175,7 @@ def test_elements_for_map_when_the_loop_is_closed_are_an_error() -> None:
 
 
 class TestFutures:
-    def closed(self) -> tuple[asyncio.Future[int], asyncio.Future[int]]:
+    def futures_of_closed_loop(self) -> tuple[asyncio.Future[int], asyncio.Future[int]]:
         loop = asyncio.new_event_loop()
         pending, done = loop.create_future(), loop.create_future()
         done.set_result(1)
@@ -191,8 +183,8 @@ class TestFutures:
         return pending, done
 
     @pytest.mark.parametrize("cancel", [True, False])
-    def test_of_a_closed_loop(self, cancel: bool) -> None:
-        pending, done = self.closed()
+    def test_from_future_of_a_closed_loop(self, cancel: bool) -> None:
+        pending, done = self.futures_of_closed_loop()
         subscriber: TestSubscriber[int] = TestSubscriber()
         pyrs.from_future(done, cancel=cancel).subscribe(subscriber)
         subscriber.request(1)
@@ -202,17 +194,17 @@ class TestFutures:
         assert "closed" in str(failed.assert_error(RuntimeError))
 
     @pytest.mark.parametrize("cancel", [True, False])
-    def test_whose_loop_is_closed_later(self, cancel: bool) -> None:
+    def test_from_future_whose_loop_is_closed_later(self, cancel: bool) -> None:
         loop = asyncio.new_event_loop()
         subscriber: TestSubscriber[int] = TestSubscriber()
         pyrs.from_future(loop.create_future(), cancel=cancel).subscribe(subscriber)
-        loop.run_until_complete(turns())
+        loop.run_until_complete(run_loop_turns())
         loop.close()
         subscriber.request(1)  # returns normally (3.16), and so does the cancel (3.15)
         subscriber.cancel()
         subscriber.assert_live()
 
-    def test_a_coroutine_object_can_be_awaited_once(self) -> None:
+    def test_coroutine_object_can_be_awaited_once(self) -> None:
         async def one() -> int:
             return 1
 
@@ -221,11 +213,11 @@ class TestFutures:
         with pytest.raises(RuntimeError, match="already awaited"):
             single.block(DEADLINE)
 
-    def test_a_function_that_returns_no_awaitable(self) -> None:
+    def test_function_that_returns_no_awaitable_signals_type_error(self) -> None:
         with pytest.raises(TypeError, match="await"):
             pyrs.from_awaitable(lambda: 3).block(DEADLINE)  # type: ignore[arg-type, return-value]
 
-    def test_a_future_of_another_loop(self) -> None:
+    def test_future_of_another_loop_signals_on_error(self) -> None:
         loop = asyncio.new_event_loop()
         future = loop.create_future()
         try:
@@ -236,34 +228,34 @@ class TestFutures:
 
 
 class TestCoroutineSubscriber:
-    def test_one_that_cancels_leaves_no_task(self) -> None:
-        class Once:
+    def test_cancel_in_on_next_leaves_no_task(self) -> None:
+        class CancellingSubscriber:
             async def on_subscribe(self, subscription: pyrs.Subscription) -> None:
                 self.subscription = subscription
                 subscription.request(5)
 
             async def on_next(self, element: int) -> None:
                 self.subscription.cancel()
-                self.subscription.request(1)  # 3.6: nothing
+                self.subscription.request(1)  # has no effect (3.6)
 
             def on_error(self, error: BaseException) -> None:
                 raise error
 
             def on_complete(self) -> None:
-                raise AssertionError("it was cancelled")
+                raise AssertionError("on_complete after cancel")
 
         async def main() -> None:
             source: TestPublisher[int] = TestPublisher()
-            source.stream().subscribe(Once())
-            await turns()
+            source.stream().subscribe(CancellingSubscriber())
+            await run_loop_turns()
             source.next(1, 2)
-            await until(lambda: len(asyncio.all_tasks()) == 1)  # this one
+            await eventually_on_loop(lambda: len(asyncio.all_tasks()) == 1)  # only the task of this test
             source.assert_cancelled(1)
 
         asyncio.run(main())
 
-    def test_one_whose_loop_ends(self) -> None:
-        class Never:
+    def test_end_of_the_loop_cancels_upstream(self) -> None:
+        class WaitingSubscriber:
             async def on_subscribe(self, subscription: pyrs.Subscription) -> None:
                 await asyncio.Event().wait()
 
@@ -274,7 +266,7 @@ class TestCoroutineSubscriber:
         source: TestPublisher[int] = TestPublisher()
 
         async def main() -> None:
-            source.stream().subscribe(Never())
+            source.stream().subscribe(WaitingSubscriber())
 
         asyncio.run(main())
         source.assert_cancelled()
@@ -282,7 +274,7 @@ class TestCoroutineSubscriber:
 
 class TestIteration:
     @pytest.mark.parametrize("wrap", [pyrs.Stream, lambda stream: pyrs.Stream(Hidden(stream))])
-    def test_broken_off_it_cancels_when_the_iterator_is_finalised(self, wrap: Any) -> None:
+    def test_break_cancels_when_the_iterator_is_finalized(self, wrap: Any) -> None:
         async def main() -> None:
             cancelled = asyncio.Event()
             async for _ in wrap(pyrs.range(10).do_on_cancel(cancelled.set)):
@@ -291,13 +283,13 @@ class TestIteration:
 
         asyncio.run(main())
 
-    def test_iterate_cancels_before_the_block_is_left(self) -> None:
+    def test_iterate_cancels_before_leaving_the_block(self) -> None:
         async def main() -> None:
             source: TestPublisher[int] = TestPublisher()
             with contextlib.suppress(ValueError):
                 async with source.stream().iterate(prefetch=4) as elements:
                     first = asyncio.ensure_future(anext(elements))
-                    await turns()
+                    await run_loop_turns()
                     source.next(1)
                     assert await asyncio.wait_for(first, DEADLINE) == 1
                     raise ValueError
@@ -305,7 +297,7 @@ class TestIteration:
 
         asyncio.run(main())
 
-    def test_a_timeout_around_an_element_ends_the_iteration(self) -> None:
+    def test_timeout_of_anext_cancels_the_iteration(self) -> None:
         async def main() -> None:
             source: TestPublisher[int] = TestPublisher()
             elements = aiter(source.stream())
@@ -315,7 +307,7 @@ class TestIteration:
 
         asyncio.run(main())
 
-    def test_ctrl_c_cancels_upstream(self) -> None:
+    def test_keyboard_interrupt_cancels_upstream(self) -> None:
         source: TestPublisher[int] = TestPublisher()
 
         async def main() -> None:
@@ -326,12 +318,12 @@ class TestIteration:
             asyncio.run(main())
         source.assert_cancelled()
 
-    def test_many_loops_in_many_threads(self) -> None:
+    def test_several_loops_in_several_threads(self) -> None:
         async def double(n: int) -> int:
             await asyncio.sleep(0)
             return 2 * n
 
-        found: list[list[int]] = []
+        results: list[list[int]] = []
 
         def run() -> None:
             async def main() -> list[int]:
@@ -339,18 +331,18 @@ class TestIteration:
                 return await threaded.map(double, concurrency=4).to_list()
 
             for _ in range(3):
-                found.append(asyncio.run(main()))
+                results.append(asyncio.run(main()))
 
         threads = [threading.Thread(target=run) for _ in range(6)]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join(100)
-        assert found == [list(range(0, 600, 2))] * 18
+        assert results == [list(range(0, 600, 2))] * 18
 
 
 class TestGenerators:
-    def test_one_that_swallows_the_cancellation_is_let_go(self, dropped: Dropped) -> None:
+    def test_generator_that_swallows_the_cancellation_is_released(self, dropped: Dropped) -> None:
         async def main() -> None:
             state: list[str] = []
 
@@ -362,22 +354,22 @@ class TestGenerators:
                         state.append("swallowed")
                         yield 1
 
-            class Stubborn:
+            class StubbornIterable:
                 def __aiter__(self) -> AsyncIterator[int]:
                     return stubborn()
 
             subscriber: TestSubscriber[int] = TestSubscriber(None)
-            pyrs.from_async_iterable(Stubborn()).subscribe(subscriber)
-            await turns()
+            pyrs.from_async_iterable(StubbornIterable()).subscribe(subscriber)
+            await run_loop_turns()
             subscriber.cancel()
-            await until(lambda: len(asyncio.all_tasks()) == 1)
+            await eventually_on_loop(lambda: len(asyncio.all_tasks()) == 1)
             assert (state, subscriber.elements, dropped.elements) == (["swallowed"], [], 1)
 
         asyncio.run(main())
 
-    def test_one_that_raises_as_it_is_cancelled_is_reported(self, dropped: Dropped) -> None:
+    def test_exception_of_a_cancelled_generator_is_dropped(self, dropped: Dropped) -> None:
         async def main() -> None:
-            wrong = ValueError("in the clean-up")
+            wrong = ValueError("during cleanup")
 
             async def failing() -> AsyncIterator[int]:
                 try:
@@ -388,35 +380,35 @@ class TestGenerators:
 
             subscriber: TestSubscriber[int] = TestSubscriber(None)
             pyrs.from_async_iterable(failing()).subscribe(subscriber)
-            await turns()
+            await run_loop_turns()
             subscriber.cancel()
-            await until(lambda: len(asyncio.all_tasks()) == 1)
+            await eventually_on_loop(lambda: len(asyncio.all_tasks()) == 1)
             assert dropped.take() == [wrong]
 
         asyncio.run(main())
 
 
-def test_forty_thousand_elements_through_map_keep_memory_bounded() -> None:
-    async def same(n: int) -> int:
+def test_40000_elements_through_map_use_bounded_memory() -> None:
+    async def identity(n: int) -> int:
         await asyncio.sleep(0)
         return n
 
     async def main(count: int) -> int:
-        return await pyrs.range(count).map(same, concurrency=32, ordered=False).count()
+        return await pyrs.range(count).map(identity, concurrency=32, ordered=False).count()
 
-    asyncio.run(main(1_000))  # what is imported and cached is not counted
+    asyncio.run(main(1_000))  # excludes imports and caches from the measurement
     gc.collect()
     tracemalloc.start()
     try:
         assert asyncio.run(main(40_000)) == 40_000
-        assert tracemalloc.get_traced_memory()[1] < 450_000  # ten bytes an element would be more
+        assert tracemalloc.get_traced_memory()[1] < 450_000  # ten bytes per element would exceed this
     finally:
         tracemalloc.stop()
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
-def test_a_forked_child_has_a_background_loop_of_its_own() -> None:
-    """In a process of its own, whose only other thread is the loop's."""
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+def test_forked_child_starts_its_own_background_loop() -> None:
+    """Runs in a separate process, whose only other thread is that of the loop."""
     program = """
 import os, pyrs, warnings
 warnings.simplefilter("ignore", DeprecationWarning)
@@ -432,13 +424,13 @@ assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
 class TestTrio:
-    def test_a_guest_on_an_asyncio_loop_waits_as_trio_does(self) -> None:
+    def test_async_for_in_trio_guest_mode(self) -> None:
         trio = pytest.importorskip("trio")
-        found: list[int] = []
+        results: list[int] = []
 
         async def guest() -> None:
             async for n in pyrs.range(50).publish_on(pyrs.schedulers.default()):
-                found.append(n)
+                results.append(n)
 
         async def main() -> None:
             loop, done = asyncio.get_running_loop(), asyncio.get_running_loop().create_future()
@@ -448,19 +440,19 @@ class TestTrio:
             (await asyncio.wait_for(done, DEADLINE)).unwrap()
 
         asyncio.run(main())
-        assert found == list(range(50))
+        assert results == list(range(50))
 
-    def test_one_action_at_a_time(self) -> None:
+    def test_for_each_in_trio_awaits_sequentially(self) -> None:
         seen: list[int] = []
 
-        async def see(n: int) -> None:
+        async def record(n: int) -> None:
             await anyio.sleep(0)
             seen.append(n)
 
         async def main() -> None:
-            await pyrs.range(3).for_each(see)
+            await pyrs.range(3).for_each(record)
             with pytest.raises(RuntimeError, match="concurrency needs an asyncio loop"):
-                await pyrs.range(3).for_each(see, concurrency=2)
+                await pyrs.range(3).for_each(record, concurrency=2)
 
         anyio.run(main, backend="trio")
         assert seen == [0, 1, 2]

@@ -241,7 +241,7 @@ class TestSequentialSources:
     def test_ten_thousand_sources_use_constant_stack_depth(self, wrap: Wrap) -> None:
         stream = pyrs.concat(wrap(pyrs.just(n)) for n in range(10_000))
         assert stream.collect() == list(range(10_000))
-        subscriber: TestSubscriber[int] = TestSubscriber(1, on_element=lambda me, n: me.request(1))
+        subscriber: TestSubscriber[int] = TestSubscriber(1, on_element=lambda this, n: this.request(1))
         stream.subscribe(subscriber)
         assert len(subscriber.await_complete()) == 10_000
 
@@ -487,7 +487,7 @@ class TestLatest:
         a.assert_cancelled()
 
     def test_with_latest_from_with_single_requests(self, wrap: Wrap) -> None:
-        subscriber: TestSubscriber[Any] = TestSubscriber(1, on_element=lambda me, _: me.request(1))
+        subscriber: TestSubscriber[Any] = TestSubscriber(1, on_element=lambda this, _: this.request(1))
         wrap(pyrs.range(5_000)).with_latest_from(pyrs.just(0)).subscribe(subscriber)
         assert len(subscriber.await_complete()) == 5_000
 
@@ -538,7 +538,7 @@ class TestUntil:
     @pytest.mark.parametrize("name", ["take_until", "skip_until"])
     def test_take_until_and_skip_until_with_single_requests(self, name: str, wrap: Wrap) -> None:
         other = pyrs.never() if name == "take_until" else pyrs.just(0)
-        subscriber: TestSubscriber[int] = TestSubscriber(1, on_element=lambda me, _: me.request(1))
+        subscriber: TestSubscriber[int] = TestSubscriber(1, on_element=lambda this, _: this.request(1))
         getattr(wrap(pyrs.range(5_000)), name)(other).subscribe(subscriber)
         assert len(subscriber.await_complete()) == 5_000
 

@@ -130,7 +130,7 @@ def test_ordered_operators_keep_the_order_under_concurrency(operator: str, execu
     random = Random(5)
     for _ in range(500):
         count = random.choice([0, 1, 5, 12])
-        subscriber: TestSubscriber[Any] = TestSubscriber(1, on_element=lambda me, _: me.request(1))
+        subscriber: TestSubscriber[Any] = TestSubscriber(1, on_element=lambda this, _: this.request(1))
         build([Emitter(name, count, executor) for name in range(SOURCES)]).subscribe(subscriber)
         if operator != "zip" and not count:
             subscriber.request(1)
@@ -139,7 +139,7 @@ def test_ordered_operators_keep_the_order_under_concurrency(operator: str, execu
 
 def test_combine_latest_ends_with_the_last_elements(executor: DaemonExecutor) -> None:
     for _ in range(500):
-        subscriber: TestSubscriber[Any] = TestSubscriber(1, on_element=lambda me, _: me.request(1))
+        subscriber: TestSubscriber[Any] = TestSubscriber(1, on_element=lambda this, _: this.request(1))
         pyrs.combine_latest([Emitter(name, 9, executor) for name in range(SOURCES)], prefetch=2).subscribe(subscriber)
         rows = subscriber.await_complete()
         assert rows[-1] == tuple((name, 8) for name in range(SOURCES))
@@ -161,7 +161,7 @@ def test_switch_map_emits_no_element_of_a_replaced_stream(executor: DaemonExecut
 @pytest.mark.parametrize("name", ["take_until", "skip_until", "with_latest_from"])
 def test_signal_of_the_other_source_at_any_moment(name: str, executor: DaemonExecutor) -> None:
     for _ in range(400):
-        subscriber: TestSubscriber[Any] = TestSubscriber(1, on_element=lambda me, _: me.request(1))
+        subscriber: TestSubscriber[Any] = TestSubscriber(1, on_element=lambda this, _: this.request(1))
         main = pyrs.Stream(Emitter(0, 10, executor))
         getattr(main, name)(Emitter(1, 1, executor)).subscribe(subscriber)
         elements = [element[0] if name == "with_latest_from" else element for element in subscriber.await_complete()]

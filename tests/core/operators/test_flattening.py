@@ -222,7 +222,7 @@ def test_rule_3_3_synchronous_inner_streams_use_constant_stack_depth(operator: O
     for inner in inners:
         elements = operator(wrap(pyrs.range(count)), inner).collect()
         assert elements in ([], list(range(count)))
-        subscriber: TestSubscriber[int] = TestSubscriber(1, on_element=lambda me, n: me.request(1))
+        subscriber: TestSubscriber[int] = TestSubscriber(1, on_element=lambda this, n: this.request(1))
         operator(wrap(pyrs.range(count)), inner).subscribe(subscriber)
         assert subscriber.await_complete() == elements
 

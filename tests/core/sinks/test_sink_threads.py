@@ -1,4 +1,4 @@
-"""Sinks and threads: pushes that collide, pushes from inside a signal, and nothing lost where many do something."""
+"""Sinks under concurrency: concurrent and reentrant emits, and no lost or duplicated elements."""
 
 from __future__ import annotations
 
@@ -22,25 +22,25 @@ ALL: dict[str, Callable[[], Sink[Any]]] = {
     "all_or_nothing": sinks.multicast_all_or_nothing,
     "replay": sinks.replay,
 }
-HOLDING = ("unicast", "multicast", "replay")
+BUFFERING = ("unicast", "multicast", "replay")
 DIRECT = ("best_effort", "all_or_nothing")
 
 
-def subscribed(sink: Sink[Any], request: int | None = None) -> TestSubscriber[Any]:
+def subscribe(sink: Sink[Any], request: int | None = None) -> TestSubscriber[Any]:
     subscriber: TestSubscriber[Any] = TestSubscriber(request)
     sink.stream.subscribe(subscriber)
     return subscriber
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_a_push_beside_another_threads_push_is_refused(name: str) -> None:
+def test_emit_during_another_threads_emit_returns_non_serialized(name: str) -> None:
     sink = ALL[name]()
-    inside, go = threading.Event(), threading.Event()
+    inside, leave = threading.Event(), threading.Event()
 
     def hold(it: Any, n: int) -> None:
         if n == 1:
             inside.set()
-            assert go.wait(30)
+            assert leave.wait(30)
 
     subscriber: TestSubscriber[Any] = TestSubscriber(None, on_element=hold)
     sink.stream.subscribe(subscriber)
@@ -55,33 +55,33 @@ def test_a_push_beside_another_threads_push_is_refused(name: str) -> None:
         sink.emit(2, on_failure=sinks.busy_looping(0.0))
     tries: list[EmitResult] = []
 
-    def again(result: EmitResult) -> bool:
+    def retry(result: EmitResult) -> bool:
         tries.append(result)
         if len(tries) == 3:
-            go.set()
+            leave.set()
             thread.join(30)
         return True
 
-    sink.emit(3, on_failure=again)
+    sink.emit(3, on_failure=retry)
     assert tries == [EmitResult.NON_SERIALIZED] * 3
     assert results == [EmitResult.OK]
     subscriber.assert_elements(1, 3)
 
 
-@pytest.mark.parametrize("name", HOLDING)
-def test_a_push_from_inside_on_next_follows_the_current_element(name: str) -> None:
+@pytest.mark.parametrize("name", BUFFERING)
+def test_emit_inside_on_next_follows_the_current_element(name: str) -> None:
     sink = ALL[name]()
     results: list[EmitResult] = []
 
-    def feed(it: Any, n: int) -> None:
+    def emit_next(it: Any, n: int) -> None:
         if n < 3:
             results.append(sink.try_emit(n + 1))
         elif n == 3:
             results.append(sink.try_emit_complete())
 
-    subscriber: TestSubscriber[Any] = TestSubscriber(None, on_element=feed)
+    subscriber: TestSubscriber[Any] = TestSubscriber(None, on_element=emit_next)
     sink.stream.subscribe(subscriber)
-    second = subscribed(sink) if name != "unicast" else subscriber
+    second = subscribe(sink) if name != "unicast" else subscriber
     sink.emit(0)
     assert results == [EmitResult.OK] * 4
     for each in (subscriber, second):
@@ -89,47 +89,47 @@ def test_a_push_from_inside_on_next_follows_the_current_element(name: str) -> No
 
 
 @pytest.mark.parametrize("name", DIRECT)
-def test_a_push_from_inside_on_next_has_no_place_where_nothing_is_held(name: str) -> None:
+def test_emit_inside_on_next_of_an_unbuffered_sink_returns_non_serialized(name: str) -> None:
     sink = ALL[name]()
     results: list[EmitResult] = []
 
-    def feed(it: Any, n: int) -> None:
+    def emit_next(it: Any, n: int) -> None:
         results.extend([sink.try_emit(n + 1), sink.try_emit_complete()])
 
-    subscriber: TestSubscriber[Any] = TestSubscriber(None, on_element=feed)
+    subscriber: TestSubscriber[Any] = TestSubscriber(None, on_element=emit_next)
     sink.stream.subscribe(subscriber)
-    second = subscribed(sink)
+    second = subscribe(sink)
     sink.emit(0)
     assert results == [EmitResult.NON_SERIALIZED, EmitResult.OK]
     for each in (subscriber, second):
         each.assert_complete().assert_elements(0)
 
 
-def test_a_hundred_thousand_pushes_from_inside_on_next_nest_nowhere() -> None:
+def test_100000_emits_inside_on_next_use_constant_stack_depth() -> None:
     sink = sinks.unicast(1)
-    left = 100_000
+    remaining = 100_000
 
-    def feed(n: int) -> None:
-        nonlocal left
-        left -= 1
-        if left:
+    def emit_next(n: int) -> None:
+        nonlocal remaining
+        remaining -= 1
+        if remaining:
             assert sink.try_emit(n + 1) is EmitResult.OK
 
-    sink.stream.subscribe(on_next=feed)
+    sink.stream.subscribe(on_next=emit_next)
     sink.emit(0)
-    assert left == 0
+    assert remaining == 0
 
 
 @pytest.mark.parametrize("name", ["multicast", "replay"])
-def test_a_push_beside_another_threads_drain_is_taken_and_reaches_all(name: str) -> None:
+def test_emit_during_another_threads_drain_reaches_every_subscriber(name: str) -> None:
     sink = ALL[name]()
-    inside, go = threading.Event(), threading.Event()
+    inside, leave = threading.Event(), threading.Event()
 
     def hold(it: Any, n: int) -> None:
         inside.set()
-        assert go.wait(30)
+        assert leave.wait(30)
 
-    fast = subscribed(sink)
+    fast = subscribe(sink)
     slow: TestSubscriber[Any] = TestSubscriber(0, on_element=hold)
     sink.stream.subscribe(slow)
     sink.emit(1)
@@ -137,92 +137,90 @@ def test_a_push_beside_another_threads_drain_is_taken_and_reaches_all(name: str)
     thread.start()
     assert inside.wait(30)
     assert sink.try_emit(2) is EmitResult.OK
-    go.set()
+    leave.set()
     thread.join(30)
     for each in (fast, slow):
         each.assert_elements(1, 2)
 
 
 @pytest.mark.parametrize("name", DIRECT)
-def test_a_push_beside_another_threads_subscribe_and_cancel_is_taken(name: str) -> None:
+def test_emit_during_another_threads_subscribe_and_cancel_is_accepted(name: str) -> None:
     sink: Any = ALL[name]()
-    inside, go = threading.Event(), threading.Event()
+    inside, leave = threading.Event(), threading.Event()
 
     def hold() -> None:
         inside.set()
-        assert go.wait(30)
+        assert leave.wait(30)
 
-    subscriber = subscribed(sink)
+    subscriber = subscribe(sink)
     sink._drain = hold
 
-    def come_and_go() -> None:
-        subscribed(sink, 1).cancel()
+    def subscribe_and_cancel() -> None:
+        subscribe(sink, 1).cancel()
         inside.set()
 
-    thread = threading.Thread(target=come_and_go)
+    thread = threading.Thread(target=subscribe_and_cancel)
     thread.start()
     assert inside.wait(30)
     assert sink.try_emit(1) is EmitResult.OK
-    go.set()
+    leave.set()
     thread.join(30)
     subscriber.assert_elements(1)
 
 
 @pytest.mark.parametrize("name", DIRECT)
-def test_a_push_beside_the_answer_to_another_ones_wrong_request_waits_a_moment(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_emit_during_the_error_of_an_illegal_request_waits_briefly(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     sink = ALL[name]()
-    inside, go = threading.Event(), threading.Event()
+    inside, leave = threading.Event(), threading.Event()
     results: list[EmitResult] = []
 
-    class Wrong(TestSubscriber[Any]):
+    class EmittingSubscriber(TestSubscriber[Any]):
         def on_error(self, error: BaseException, /) -> None:
             super().on_error(error)
-            results.append(sink.try_emit(0))  # from inside a signal
+            results.append(sink.try_emit(0))  # inside a signal
             inside.set()
-            assert go.wait(30)
+            assert leave.wait(30)
 
-    subscriber = subscribed(sink)
-    wrong = Wrong(1)
-    sink.stream.subscribe(wrong)
-    thread = threading.Thread(target=wrong.request, args=(0,))
+    subscriber = subscribe(sink)
+    failing = EmittingSubscriber(1)
+    sink.stream.subscribe(failing)
+    thread = threading.Thread(target=failing.request, args=(0,))
     thread.start()
     assert inside.wait(30)
 
-    def let_go(seconds: float) -> None:
-        go.set()
+    def finish_signal(seconds: float) -> None:
+        leave.set()
         thread.join(30)
 
-    monkeypatch.setattr("pyrs.sinks.multicasting.monotonic", lambda: 0.0)  # the moment lasts
-    monkeypatch.setattr("pyrs.sinks.multicasting.sleep", let_go)
+    monkeypatch.setattr("pyrs.sinks.multicasting.monotonic", lambda: 0.0)  # the wait does not expire
+    monkeypatch.setattr("pyrs.sinks.multicasting.sleep", finish_signal)
     assert sink.try_emit(1) is EmitResult.OK
     assert results == [EmitResult.NON_SERIALIZED]
     subscriber.assert_elements(1)
-    wrong.assert_error(NonPositiveRequest)
+    failing.assert_error(NonPositiveRequest)
 
 
 @pytest.mark.parametrize("name", DIRECT)
-def test_a_push_waits_no_longer_than_a_moment(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_emit_stops_waiting_after_its_limit(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     sink: Any = ALL[name]()
     now = iter(range(10))
     monkeypatch.setattr("pyrs.sinks.multicasting.monotonic", lambda: next(now) / 20)
     monkeypatch.setattr("pyrs.sinks.multicasting.sleep", lambda seconds: None)
-    sink._turn.pop()  # somebody is just about to say what he wants it for
+    sink._turn.pop()  # another thread holds the drain loop
     assert sink.try_emit(1) is EmitResult.NON_SERIALIZED
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_an_interrupt_leaves_nothing_to_wait_for_the_next_push(name: str) -> None:
+def test_interrupt_in_on_next_does_not_delay_pending_signals(name: str) -> None:
     sink = ALL[name]()
 
-    def interrupted(it: Any, n: int) -> None:
-        sink.try_emit_complete()  # found later by whoever signals now
+    def interrupt(it: Any, n: int) -> None:
+        sink.try_emit_complete()  # delivered by the current drain loop
         raise KeyboardInterrupt
 
-    first: TestSubscriber[Any] = TestSubscriber(None, on_element=interrupted)
+    first: TestSubscriber[Any] = TestSubscriber(None, on_element=interrupt)
     sink.stream.subscribe(first)
-    second = subscribed(sink) if name != "unicast" else None
+    second = subscribe(sink) if name != "unicast" else None
     with pytest.raises(KeyboardInterrupt):
         sink.try_emit(1)
     if second is not None:
@@ -235,24 +233,24 @@ def test_an_interrupt_leaves_nothing_to_wait_for_the_next_push(name: str) -> Non
 
 
 @pytest.mark.parametrize("name", [name for name in ALL if name != "unicast"])
-def test_one_pushes_while_others_come_and_go(name: str) -> None:
+def test_emit_while_subscribers_come_and_go(name: str) -> None:
     before = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
     try:
         sink = ALL[name]()
-        subscriber = subscribed(sink)
+        subscriber = subscribe(sink)
         stop = threading.Event()
 
-        def come_and_go() -> None:
+        def subscribe_and_cancel() -> None:
             while not stop.is_set():
-                subscribed(sink).cancel()
+                subscribe(sink).cancel()
 
-        threads = [threading.Thread(target=come_and_go) for _ in range(3)]
+        threads = [threading.Thread(target=subscribe_and_cancel) for _ in range(3)]
         for thread in threads:
             thread.start()
         try:
             for n in range(2000):
-                # Who came may hold the turn, and not get on with it, until the buffer is full: then it is so, and said.
+                # A new Subscriber may hold the drain loop until the buffer is full, which is reported as OVERFLOW.
                 while (result := sink.try_emit(n)) is EmitResult.OVERFLOW and name == "multicast":
                     pass
                 assert result is EmitResult.OK
@@ -269,17 +267,17 @@ def test_one_pushes_while_others_come_and_go(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["multicast", "replay"])
-def test_nothing_is_lost_or_doubled_between_pushes_and_requests(name: str) -> None:
-    """One thread pushes, two Subscribers request from threads of their own, one comes late, one cancels."""
+def test_concurrent_emits_and_requests_lose_no_element(name: str) -> None:
+    """One thread emits; two Subscribers request from their own threads, one subscribes late, and one cancels."""
     count = 60
     for _ in range(300):
         sink = sinks.multicast(16) if name == "multicast" else sinks.replay(16, capacity=16)
-        staying = [subscribed(sink, 0) for _ in range(2)]
-        leaving = subscribed(sink, 0)
+        staying = [subscribe(sink, 0) for _ in range(2)]
+        leaving = subscribe(sink, 0)
         late: TestSubscriber[Any] = TestSubscriber(None)
         start = threading.Barrier(5)
 
-        def push(sink: Sink[Any] = sink, start: threading.Barrier = start) -> None:
+        def emit(sink: Sink[Any] = sink, start: threading.Barrier = start) -> None:
             start.wait(30)
             for n in range(count):
                 while sink.try_emit(n) is EmitResult.OVERFLOW:
@@ -292,17 +290,17 @@ def test_nothing_is_lost_or_doubled_between_pushes_and_requests(name: str) -> No
             for _ in range(count):
                 subscriber.request(1)
 
-        def leave(subscriber: TestSubscriber[Any] = leaving, start: threading.Barrier = start) -> None:
+        def request_and_cancel(subscriber: TestSubscriber[Any] = leaving, start: threading.Barrier = start) -> None:
             start.wait(30)
             subscriber.request(10)
             subscriber.cancel()
 
-        def come(sink: Sink[Any] = sink, start: threading.Barrier = start, late: Any = late) -> None:
+        def subscribe_late(sink: Sink[Any] = sink, start: threading.Barrier = start, late: Any = late) -> None:
             start.wait(30)
             sink.stream.subscribe(late)
 
         threads = [threading.Thread(target=request, args=(each,)) for each in staying]
-        threads += [threading.Thread(target=each) for each in (push, leave, come)]
+        threads += [threading.Thread(target=each) for each in (emit, request_and_cancel, subscribe_late)]
         for thread in threads:
             thread.start()
         for thread in threads:
@@ -310,28 +308,28 @@ def test_nothing_is_lost_or_doubled_between_pushes_and_requests(name: str) -> No
             assert not thread.is_alive()
         for each in staying:
             assert each.await_complete() == list(range(count))
-        left = leaving.assert_rules().elements
-        assert left == list(range(len(left)))
-        came = late.await_complete()
-        assert came == list(range(count - len(came), count))
+        remaining = leaving.assert_rules().elements
+        assert remaining == list(range(len(remaining)))
+        received = late.await_complete()
+        assert received == list(range(count - len(received), count))
 
 
 @pytest.mark.parametrize("name", ["multicast", "best_effort", "all_or_nothing", "replay", "unicast"])
-def test_every_push_that_was_ok_arrives_once_and_the_others_never(name: str) -> None:
-    """Three threads push at once: what is refused is refused wholly."""
+def test_only_accepted_emits_are_delivered(name: str) -> None:
+    """Three threads emit concurrently: a rejected element reaches no Subscriber."""
     for _ in range(300):
         sink = sinks.unicast(4096) if name == "unicast" else ALL[name]()
-        subscriber = subscribed(sink)
+        subscriber = subscribe(sink)
         start = threading.Barrier(3)
-        taken: list[list[int]] = [[], [], []]
+        accepted: list[list[int]] = [[], [], []]
 
-        def push(which: int, sink: Sink[Any] = sink, start: Any = start, taken: Any = taken) -> None:
+        def emit(which: int, sink: Sink[Any] = sink, start: Any = start, accepted: Any = accepted) -> None:
             start.wait(30)
             for n in range(30):
                 if sink.try_emit((which, n)) is EmitResult.OK:
-                    taken[which].append(n)
+                    accepted[which].append(n)
 
-        threads = [threading.Thread(target=push, args=(which,)) for which in range(3)]
+        threads = [threading.Thread(target=emit, args=(which,)) for which in range(3)]
         for thread in threads:
             thread.start()
         for thread in threads:
@@ -339,21 +337,21 @@ def test_every_push_that_was_ok_arrives_once_and_the_others_never(name: str) -> 
             assert not thread.is_alive()
         subscriber.assert_rules()
         for which in range(3):
-            assert [n for each, n in subscriber.elements if each == which] == taken[which]
+            assert [n for each, n in subscriber.elements if each == which] == accepted[which]
 
 
-def test_subscribing_and_the_end_at_once() -> None:
+def test_concurrent_subscribe_and_completion() -> None:
     for make in (sinks.multicast, sinks.multicast_best_effort, sinks.replay):
         for _ in range(500):
             sink: Sink[Any] = make()
             subscriber: TestSubscriber[Any] = TestSubscriber(None)
             start = threading.Barrier(2)
 
-            def come(sink: Any = sink, subscriber: Any = subscriber, start: Any = start) -> None:
+            def subscribe_late(sink: Any = sink, subscriber: Any = subscriber, start: Any = start) -> None:
                 start.wait(30)
                 sink.stream.subscribe(subscriber)
 
-            thread = threading.Thread(target=come)
+            thread = threading.Thread(target=subscribe_late)
             thread.start()
             start.wait(30)
             sink.emit_complete(on_failure=lambda result: True)
@@ -361,33 +359,33 @@ def test_subscribing_and_the_end_at_once() -> None:
             assert subscriber.await_complete() == []
 
 
-class _Joined(AlignedHub[Any]):
-    """Somebody subscribes, on another thread, as soon as the first push has looked for Subscribers."""
+class _InterposingHub(AlignedHub[Any]):
+    """A hub to which another thread subscribes right after the first emit has read the list of Subscribers."""
 
-    def __init__(self, joins: Callable[[_Joined], None]) -> None:
-        self._joins: Callable[[_Joined], None] | None = None
-        self._listed: Any = ()
+    def __init__(self, subscribe_once: Callable[[_InterposingHub], None]) -> None:
+        self._subscribe_once: Callable[[_InterposingHub], None] | None = None
+        self._tap_list: Any = ()
         super().__init__(capacity=1)
-        self._joins = joins
+        self._subscribe_once = subscribe_once
 
     @property
     def _taps(self) -> Any:
-        listed, joins = self._listed, self._joins
-        if joins is not None:
-            self._joins = None
-            thread = threading.Thread(target=joins, args=(self,))
+        taps, subscribe_once = self._tap_list, self._subscribe_once
+        if subscribe_once is not None:
+            self._subscribe_once = None
+            thread = threading.Thread(target=subscribe_once, args=(self,))
             thread.start()
             thread.join(30)
-        return listed
+        return taps
 
     @_taps.setter
-    def _taps(self, listed: Any) -> None:
-        self._listed = listed
+    def _taps(self, taps: Any) -> None:
+        self._tap_list = taps
 
 
-def test_a_push_beside_the_first_subscribe_is_held_for_whoever_comes() -> None:
+def test_emit_during_the_first_subscribe_is_buffered() -> None:
     reader: TestSubscriber[int] = TestSubscriber(None)
-    hub = _Joined(lambda hub: hub.subscribe(reader))
+    hub = _InterposingHub(lambda hub: hub.subscribe(reader))
     assert hub.try_emit(1) is EmitResult.OK
     assert hub.try_emit(2) is EmitResult.OK
     reader.assert_elements(1, 2)

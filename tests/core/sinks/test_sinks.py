@@ -1,4 +1,4 @@
-"""Sinks: what becomes of each push, who gets what, and that one thread at a time signals."""
+"""Sinks: the result of each emit, delivery to Subscribers, buffering and termination."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ALL: dict[str, Callable[[], Sink[Any]]] = {
     "all_or_nothing": sinks.multicast_all_or_nothing,
     "replay": sinks.replay,
 }
-HOLDING = ("unicast", "multicast", "replay")
+BUFFERING = ("unicast", "multicast", "replay")
 DIRECT = ("best_effort", "all_or_nothing")
 
 
@@ -32,32 +32,32 @@ def sink(request: pytest.FixtureRequest) -> Sink[Any]:
     return ALL[request.param]()
 
 
-def subscribed(sink: Sink[Any], request: int | None = None) -> TestSubscriber[Any]:
+def subscribe(sink: Sink[Any], request: int | None = None) -> TestSubscriber[Any]:
     subscriber: TestSubscriber[Any] = TestSubscriber(request)
     sink.stream.subscribe(subscriber)
     return subscriber
 
 
-# What they have in common.
+# Properties of every sink.
 
 
-def test_elements_and_the_end_arrive(sink: Sink[Any]) -> None:
-    subscriber = subscribed(sink)
+def test_elements_and_completion_are_delivered(sink: Sink[Any]) -> None:
+    subscriber = subscribe(sink)
     assert [sink.try_emit(n) for n in (1, 2, 3)] == [EmitResult.OK] * 3
     assert sink.try_emit_complete() is EmitResult.OK
     subscriber.assert_complete().assert_elements(1, 2, 3)
 
 
-def test_an_error_arrives_after_the_elements(sink: Sink[Any]) -> None:
-    subscriber = subscribed(sink)
-    error = ValueError("bad")
+def test_error_follows_the_elements(sink: Sink[Any]) -> None:
+    subscriber = subscribe(sink)
+    error = ValueError("none")
     sink.emit(1)
     sink.emit_error(error)
     assert subscriber.assert_elements(1).assert_error(ValueError) is error
 
 
-def test_after_the_end_every_push_is_terminated(sink: Sink[Any]) -> None:
-    subscribed(sink)
+def test_emit_after_termination_returns_terminated(sink: Sink[Any]) -> None:
+    subscribe(sink)
     sink.emit_complete()
     assert sink.try_emit(1) is EmitResult.TERMINATED
     assert sink.try_emit_complete() is EmitResult.TERMINATED
@@ -65,31 +65,31 @@ def test_after_the_end_every_push_is_terminated(sink: Sink[Any]) -> None:
 
 
 @pytest.mark.parametrize("failed", [True, False])
-def test_who_comes_after_the_end_is_told(sink: Sink[Any], failed: bool) -> None:
+def test_subscriber_after_termination_receives_the_terminal_signal(sink: Sink[Any], failed: bool) -> None:
     if failed:
         sink.emit_error(ValueError())
     else:
         sink.emit_complete()
-    subscriber = subscribed(sink, 0)
+    subscriber = subscribe(sink, 0)
     subscriber.assert_error(ValueError) if failed else subscriber.assert_complete()
 
 
-@pytest.mark.parametrize("bad", [None])
-def test_none_is_refused(sink: Sink[Any], bad: Any) -> None:
-    for push in (sink.try_emit, sink.emit, sink.try_emit_error, sink.emit_error):
+@pytest.mark.parametrize("none", [None])
+def test_none_raises_null_signal(sink: Sink[Any], none: Any) -> None:
+    for emit in (sink.try_emit, sink.emit, sink.try_emit_error, sink.emit_error):
         with pytest.raises(NullSignal):
-            push(bad)
+            emit(none)
     with pytest.raises(NullSignal):
-        sink.stream.subscribe(bad)
+        sink.stream.subscribe(none)
 
 
-def test_an_error_must_be_one(sink: Sink[Any]) -> None:
+def test_emit_error_rejects_non_exceptions(sink: Sink[Any]) -> None:
     with pytest.raises(TypeError, match="error"):
         sink.try_emit_error("no")  # type: ignore[arg-type]
 
 
-def test_demand_is_kept(sink: Sink[Any]) -> None:
-    subscriber = subscribed(sink, 2)
+def test_elements_respect_demand(sink: Sink[Any]) -> None:
+    subscriber = subscribe(sink, 2)
     results = [sink.try_emit(n) for n in range(4)]
     subscriber.assert_elements(0, 1)
     assert results[:2] == [EmitResult.OK] * 2
@@ -98,19 +98,19 @@ def test_demand_is_kept(sink: Sink[Any]) -> None:
 
 
 @pytest.mark.parametrize("n", [0, -1])
-def test_an_illegal_request_fails_that_subscriber_alone(sink: Sink[Any], n: int) -> None:
-    subscriber = subscribed(sink)
+def test_illegal_request_fails_its_subscriber(sink: Sink[Any], n: int) -> None:
+    subscriber = subscribe(sink)
     subscriber.request(n)
     subscriber.assert_error(NonPositiveRequest)
     assert sink.subscriber_count == 0
 
 
-def test_an_illegal_request_in_on_subscribe_is_answered(sink: Sink[Any]) -> None:
-    subscribed(sink, -1).assert_error(NonPositiveRequest)
+def test_illegal_request_in_on_subscribe_signals_on_error(sink: Sink[Any]) -> None:
+    subscribe(sink, -1).assert_error(NonPositiveRequest)
 
 
-def test_a_subscriber_that_cancelled_gets_nothing(sink: Sink[Any]) -> None:
-    subscriber = subscribed(sink)
+def test_cancelled_subscriber_receives_nothing(sink: Sink[Any]) -> None:
+    subscriber = subscribe(sink)
     sink.emit(1)
     subscriber.cancel()
     subscriber.cancel()
@@ -120,19 +120,19 @@ def test_a_subscriber_that_cancelled_gets_nothing(sink: Sink[Any]) -> None:
     assert sink.subscriber_count == 0
 
 
-def test_a_cancel_inside_on_next_is_the_last_of_it(sink: Sink[Any]) -> None:
-    subscriber: TestSubscriber[Any] = TestSubscriber(None, on_element=lambda it, n: it.cancel())
+def test_cancel_during_on_next_stops_after_current_element(sink: Sink[Any]) -> None:
+    subscriber: TestSubscriber[Any] = TestSubscriber(None, on_element=lambda this, n: this.cancel())
     sink.stream.subscribe(subscriber)
     sink.emit(1)
     sink.try_emit(2)
     subscriber.assert_elements(1).assert_live()
 
 
-def test_a_subscriber_that_raises_is_cancelled_and_reported(sink: Sink[Any], dropped: Any) -> None:
-    def fails(it: Any, n: int) -> None:
+def test_exception_in_on_next_cancels_and_is_dropped(sink: Sink[Any], dropped: Any) -> None:
+    def raise_error(this: Any, n: int) -> None:
         raise ValueError(n)
 
-    subscriber: TestSubscriber[Any] = TestSubscriber(None, on_element=fails)
+    subscriber: TestSubscriber[Any] = TestSubscriber(None, on_element=raise_error)
     sink.stream.subscribe(subscriber)
     assert sink.try_emit(1) is EmitResult.OK
     assert [str(error) for error in dropped.take()] == ["1"]
@@ -142,12 +142,12 @@ def test_a_subscriber_that_raises_is_cancelled_and_reported(sink: Sink[Any], dro
 
 
 @pytest.mark.parametrize("signal", ["on_subscribe", "on_error", "on_complete"])
-def test_what_other_signals_raise_is_reported(sink: Sink[Any], signal: str, dropped: Any) -> None:
-    def fails(*arguments: Any) -> None:
+def test_exception_in_another_signal_is_dropped(sink: Sink[Any], signal: str, dropped: Any) -> None:
+    def raise_error(*arguments: Any) -> None:
         raise ValueError(signal)
 
     subscriber: TestSubscriber[Any] = TestSubscriber(None)
-    setattr(subscriber, signal, fails)
+    setattr(subscriber, signal, raise_error)
     sink.stream.subscribe(subscriber)
     if signal == "on_error":
         sink.emit_error(KeyError())
@@ -157,15 +157,15 @@ def test_what_other_signals_raise_is_reported(sink: Sink[Any], signal: str, drop
     assert sink.subscriber_count == 0
 
 
-def test_an_interrupt_travels_on_when_all_were_signalled() -> None:
-    def interrupted(it: Any, n: int) -> None:
+def test_interrupt_propagates_after_every_subscriber_is_signalled() -> None:
+    def interrupt(this: Any, n: int) -> None:
         raise KeyboardInterrupt
 
     for make in (sinks.multicast, sinks.multicast_best_effort, sinks.replay):
         sink: Sink[Any] = make()
-        first: TestSubscriber[Any] = TestSubscriber(None, on_element=interrupted)
+        first: TestSubscriber[Any] = TestSubscriber(None, on_element=interrupt)
         sink.stream.subscribe(first)
-        second = subscribed(sink)
+        second = subscribe(sink)
         with pytest.raises(KeyboardInterrupt):
             sink.try_emit(1)
         assert sink.try_emit(2) is EmitResult.OK
@@ -173,7 +173,7 @@ def test_an_interrupt_travels_on_when_all_were_signalled() -> None:
         first.assert_elements(1)
 
 
-def test_the_operators_of_its_stream(sink: Sink[Any]) -> None:
+def test_operators_on_the_stream_of_a_sink(sink: Sink[Any]) -> None:
     seen: list[Any] = []
     sink.stream.map(lambda n: n + 1).filter(lambda n: n % 2).subscribe(on_next=seen.append)
     for n in range(6):
@@ -181,7 +181,7 @@ def test_the_operators_of_its_stream(sink: Sink[Any]) -> None:
     assert seen == [1, 3, 5]
 
 
-def test_context_variables_of_whoever_subscribed(sink: Sink[Any]) -> None:
+def test_signals_run_in_the_subscribers_context(sink: Sink[Any]) -> None:
     variable: ContextVar[str] = ContextVar("variable", default="nobody")
     seen: list[str] = []
     token = variable.set("subscriber")
@@ -192,7 +192,7 @@ def test_context_variables_of_whoever_subscribed(sink: Sink[Any]) -> None:
     assert seen == ["subscriber"]
 
 
-def test_an_error_names_the_stage_that_it_arose_in(sink: Sink[Any]) -> None:
+def test_error_note_names_the_operator(sink: Sink[Any]) -> None:
     subscriber: TestSubscriber[Any] = TestSubscriber(None)
     sink.stream.map(lambda n: 1 // n).filter(lambda n: True).subscribe(subscriber)
     sink.emit(0)
@@ -201,10 +201,10 @@ def test_an_error_names_the_stage_that_it_arose_in(sink: Sink[Any]) -> None:
 
 
 @pytest.mark.parametrize("name", ["multicast", *DIRECT, "replay"])
-def test_one_may_cancel_another_while_an_element_goes_out(name: str) -> None:
+def test_subscriber_can_cancel_another_during_on_next(name: str) -> None:
     sink = ALL[name]()
     second: TestSubscriber[Any] = TestSubscriber(None)
-    first: TestSubscriber[Any] = TestSubscriber(None, on_element=lambda it, n: second.cancel())
+    first: TestSubscriber[Any] = TestSubscriber(None, on_element=lambda this, n: second.cancel())
     sink.stream.subscribe(first)
     sink.stream.subscribe(second)
     sink.emit(1)
@@ -212,15 +212,15 @@ def test_one_may_cancel_another_while_an_element_goes_out(name: str) -> None:
     second.assert_elements()
 
 
-def test_one_that_comes_while_held_elements_go_out_takes_part_in_the_next() -> None:
+def test_subscriber_added_while_buffered_elements_are_emitted_receives_the_next_one() -> None:
     sink = sinks.multicast()
     late: TestSubscriber[Any] = TestSubscriber(1)
 
-    def come(it: Any, n: int) -> None:
+    def subscribe_late(this: Any, n: int) -> None:
         if n == 0:
             sink.stream.subscribe(late)
 
-    first: TestSubscriber[Any] = TestSubscriber(0, on_element=come)
+    first: TestSubscriber[Any] = TestSubscriber(0, on_element=subscribe_late)
     sink.stream.subscribe(first)
     for n in range(4):
         sink.emit(n)
@@ -232,45 +232,45 @@ def test_one_that_comes_while_held_elements_go_out_takes_part_in_the_next() -> N
     late.assert_elements(1, 2, 3)
 
 
-# Unicast.
+# unicast.
 
 
-class Leaving(TestSubscriber[Any]):
-    """Cancels in on_subscribe."""
+class CancellingSubscriber(TestSubscriber[Any]):
+    """Cancel in on_subscribe."""
 
     def on_subscribe(self, subscription: Any, /) -> None:
         super().on_subscribe(subscription)
         subscription.cancel()
 
 
-def test_unicast_holds_elements_for_its_subscriber() -> None:
+def test_unicast_buffers_elements_for_its_subscriber() -> None:
     sink = sinks.unicast(capacity=3)
     assert [sink.try_emit(n) for n in range(3)] == [EmitResult.OK] * 3
     assert sink.try_emit(3) is EmitResult.OVERFLOW
     sink.emit_complete()
-    subscriber = subscribed(sink, 2)
+    subscriber = subscribe(sink, 2)
     subscriber.assert_elements(0, 1).assert_live()
     subscriber.request(1)
     subscriber.assert_complete().assert_elements(0, 1, 2)
 
 
-def test_unicast_has_one_subscriber_in_its_life() -> None:
+def test_unicast_accepts_one_subscriber_ever() -> None:
     sink = sinks.unicast()
-    first = subscribed(sink)
-    subscribed(sink).assert_error(RuntimeError)
+    first = subscribe(sink)
+    subscribe(sink).assert_error(RuntimeError)
     sink.emit(1)
     first.assert_elements(1)
     first.cancel()
-    subscribed(sink).assert_error(RuntimeError)
+    subscribe(sink).assert_error(RuntimeError)
     assert sink.try_emit(2) is EmitResult.CANCELLED
     assert sink.try_emit_complete() is EmitResult.CANCELLED
 
 
-def test_unicast_is_not_cancelled_by_one_that_was_too_late() -> None:
+def test_unicast_is_not_cancelled_by_a_rejected_subscriber() -> None:
     sink: Any = sinks.unicast()
 
-    class Between:
-        """The sink's lock: when it is given back for the first time, another Subscriber has come and gone."""
+    class InterposingLock:
+        """The sink's lock; at its first release, another Subscriber subscribes and cancels."""
 
         def __init__(self, lock: Any) -> None:
             self.lock = lock
@@ -281,20 +281,20 @@ def test_unicast_is_not_cancelled_by_one_that_was_too_late() -> None:
         def __exit__(self, *raised: object) -> None:
             self.lock.release()
             sink._lock = self.lock
-            sink.stream.subscribe(Leaving(0))
+            sink.stream.subscribe(CancellingSubscriber(0))
 
     subscriber: TestSubscriber[Any] = TestSubscriber(0)
-    sink._lock = Between(sink._lock)
+    sink._lock = InterposingLock(sink._lock)
     sink.stream.subscribe(subscriber)
     subscriber.request(1)
     assert sink.try_emit(1) is EmitResult.OK
     subscriber.assert_elements(1)
 
 
-def test_unicast_is_cancelled_by_one_that_cancels_in_on_subscribe() -> None:
+def test_unicast_is_cancelled_by_a_cancel_in_on_subscribe() -> None:
     sink = sinks.unicast()
 
-    sink.stream.subscribe(Leaving(0))
+    sink.stream.subscribe(CancellingSubscriber(0))
     assert sink.try_emit(1) is EmitResult.CANCELLED
 
 
@@ -308,9 +308,9 @@ def test_unicast_is_cancelled_by_one_that_cancels_in_on_subscribe() -> None:
         ("error", EmitResult.OVERFLOW, [1, 2]),
     ],
 )
-def test_unicast_overflow(overflow: Any, result: EmitResult, elements: list[int], dropped: Any) -> None:
+def test_unicast_overflow_strategies(overflow: Any, result: EmitResult, elements: list[int], dropped: Any) -> None:
     sink = sinks.unicast(2, overflow)
-    subscriber = subscribed(sink, 0)
+    subscriber = subscribe(sink, 0)
     sink.emit(1)
     sink.emit(2)
     assert sink.try_emit(3) is result
@@ -324,12 +324,12 @@ def test_unicast_overflow(overflow: Any, result: EmitResult, elements: list[int]
         subscriber.assert_live()
 
 
-# Multicast.
+# multicast.
 
 
-def test_multicast_goes_as_the_slowest() -> None:
+def test_multicast_follows_the_slowest_subscriber() -> None:
     sink = sinks.multicast(capacity=2)
-    fast, slow = subscribed(sink), subscribed(sink, 1)
+    fast, slow = subscribe(sink), subscribe(sink, 1)
     assert [sink.try_emit(n) for n in range(4)] == [EmitResult.OK] * 3 + [EmitResult.OVERFLOW]
     fast.assert_elements(0)
     slow.assert_elements(0)
@@ -341,11 +341,11 @@ def test_multicast_goes_as_the_slowest() -> None:
     fast.assert_elements(0, 1, 2, 9)
 
 
-def test_multicast_counts_demand_as_soon_as_one_comes_whose_demand_is_bounded() -> None:
+def test_multicast_counts_demand_once_a_bounded_subscriber_arrives() -> None:
     sink = sinks.multicast(capacity=2)
-    unbounded = subscribed(sink)
+    unbounded = subscribe(sink)
     sink.emit(0)
-    bounded = subscribed(sink, 0)
+    bounded = subscribe(sink, 0)
     sink.emit(1)
     bounded.assert_elements()
     bounded.request(1)
@@ -355,7 +355,7 @@ def test_multicast_counts_demand_as_soon_as_one_comes_whose_demand_is_bounded() 
     bounded.request(pyrs.UNBOUNDED)
     sink.emit(3)
     bounded.assert_elements(1, 2, 3)
-    late = subscribed(sink, 1)
+    late = subscribe(sink, 1)
     bounded.cancel()
     sink.emit(4)
     sink.emit(5)
@@ -363,11 +363,11 @@ def test_multicast_counts_demand_as_soon_as_one_comes_whose_demand_is_bounded() 
     unbounded.assert_elements(0, 1, 2, 3, 4)
 
 
-def test_multicast_holds_for_the_first_and_not_for_later_ones() -> None:
+def test_multicast_buffers_for_the_first_subscriber_only() -> None:
     sink = sinks.multicast(capacity=2)
     assert [sink.try_emit(n) for n in range(3)] == [EmitResult.OK, EmitResult.OK, EmitResult.ZERO_SUBSCRIBERS]
-    first = subscribed(sink)
-    second = subscribed(sink)
+    first = subscribe(sink)
+    second = subscribe(sink)
     sink.emit(3)
     first.assert_elements(0, 1, 3)
     second.assert_elements(3)
@@ -375,7 +375,7 @@ def test_multicast_holds_for_the_first_and_not_for_later_ones() -> None:
 
 def test_multicast_is_cancelled_with_its_last_subscriber(dropped: Any) -> None:
     sink = sinks.multicast()
-    subscriber = subscribed(sink, 0)
+    subscriber = subscribe(sink, 0)
     sink.emit(1)
     subscriber.cancel()
     assert sink.try_emit(2) is EmitResult.CANCELLED
@@ -383,10 +383,10 @@ def test_multicast_is_cancelled_with_its_last_subscriber(dropped: Any) -> None:
     assert "cancelled" in repr(sink)
 
 
-def test_who_comes_when_multicast_was_cancelled_is_told_the_end() -> None:
+def test_subscriber_after_auto_cancel_completes() -> None:
     sink = sinks.multicast()
-    subscribed(sink).cancel()
-    late = subscribed(sink)
+    subscribe(sink).cancel()
+    late = subscribe(sink)
     late.assert_complete()
     assert sink.try_emit(1) is sink.try_emit_complete() is EmitResult.CANCELLED
     late.assert_elements()
@@ -394,30 +394,30 @@ def test_who_comes_when_multicast_was_cancelled_is_told_the_end() -> None:
     assert sink.subscriber_count == 0
 
 
-def test_who_is_in_on_subscribe_while_the_last_other_one_cancels_is_told_the_end() -> None:
+def test_subscriber_in_on_subscribe_during_auto_cancel_completes() -> None:
     sink = sinks.multicast()
-    other = subscribed(sink)
+    other = subscribe(sink)
 
-    class Late(TestSubscriber[Any]):
+    class LateSubscriber(TestSubscriber[Any]):
         def on_subscribe(self, subscription: Any, /) -> None:
             super().on_subscribe(subscription)
             other.cancel()
 
-    late = Late(None)
+    late = LateSubscriber(None)
     sink.stream.subscribe(late)
     late.assert_complete()
 
 
-def test_multicast_without_auto_cancel_waits_for_the_next_one() -> None:
+def test_multicast_without_auto_cancel_buffers_for_the_next_subscriber() -> None:
     sink = sinks.multicast(auto_cancel=False)
-    subscribed(sink, 0).cancel()
+    subscribe(sink, 0).cancel()
     assert sink.try_emit(2) is EmitResult.OK
-    subscribed(sink).assert_elements(2)
+    subscribe(sink).assert_elements(2)
 
 
-def test_the_end_waits_for_what_is_held() -> None:
+def test_error_waits_for_buffered_elements() -> None:
     sink = sinks.multicast()
-    subscriber = subscribed(sink, 0)
+    subscriber = subscribe(sink, 0)
     sink.emit(1)
     sink.emit_error(ValueError())
     subscriber.assert_live()
@@ -425,13 +425,13 @@ def test_the_end_waits_for_what_is_held() -> None:
     subscriber.assert_elements(1).assert_error(ValueError)
 
 
-# Nothing held.
+# multicast_best_effort and multicast_all_or_nothing.
 
 
-def test_best_effort_counts_what_a_slow_one_loses(dropped: Any) -> None:
+def test_best_effort_counts_the_drops_of_a_slow_subscriber(dropped: Any) -> None:
     sink = sinks.multicast_best_effort()
     assert sink.try_emit(0) is EmitResult.ZERO_SUBSCRIBERS
-    fast, slow = subscribed(sink), subscribed(sink, 1)
+    fast, slow = subscribe(sink), subscribe(sink, 1)
     assert [sink.try_emit(n) for n in range(3)] == [EmitResult.OK] * 3
     fast.assert_elements(0, 1, 2)
     slow.assert_elements(0)
@@ -444,9 +444,9 @@ def test_best_effort_counts_what_a_slow_one_loses(dropped: Any) -> None:
     assert sink.dropped == 2
 
 
-def test_all_or_nothing() -> None:
+def test_all_or_nothing_emits_only_if_every_subscriber_has_demand() -> None:
     sink = sinks.multicast_all_or_nothing()
-    fast, slow = subscribed(sink), subscribed(sink, 1)
+    fast, slow = subscribe(sink), subscribe(sink, 1)
     assert [sink.try_emit(n) for n in range(3)] == [EmitResult.OK, EmitResult.OVERFLOW, EmitResult.OVERFLOW]
     slow.request(1)
     sink.emit(3)
@@ -454,51 +454,51 @@ def test_all_or_nothing() -> None:
         each.assert_elements(0, 3)
 
 
-# Replay.
+# replay.
 
 
-def test_replay_gives_everything_to_everybody_at_their_pace() -> None:
+def test_replay_delivers_every_element_at_each_subscribers_pace() -> None:
     sink = sinks.replay()
-    early = subscribed(sink, 1)
+    early = subscribe(sink, 1)
     for n in range(3):
         sink.emit(n)
-    late = subscribed(sink)
+    late = subscribe(sink)
     late.assert_elements(0, 1, 2)
     early.assert_elements(0)
     sink.emit_complete()
     early.request(2)
-    for each in (early, late, subscribed(sink)):
+    for each in (early, late, subscribe(sink)):
         each.assert_complete().assert_elements(0, 1, 2)
 
 
-def test_replay_with_a_limit_holds_so_many_and_what_the_slow_ones_lack() -> None:
+def test_replay_limit_keeps_the_history_and_the_backlog_of_slow_subscribers() -> None:
     sink = sinks.replay(2, capacity=3)
-    slow = subscribed(sink, 0)
+    slow = subscribe(sink, 0)
     assert [sink.try_emit(n) for n in range(6)] == [EmitResult.OK] * 5 + [EmitResult.OVERFLOW]
     assert sink.subscriber_count == 1
-    subscribed(sink).assert_elements(3, 4)
+    subscribe(sink).assert_elements(3, 4)
     slow.request(10)
     slow.assert_elements(0, 1, 2, 3, 4)
     assert sink.try_emit(5) is EmitResult.OK
 
 
-def test_replay_forgets_what_is_too_old() -> None:
+def test_replay_discards_old_elements() -> None:
     time = schedulers.VirtualTime()
     sink = sinks.replay(seconds=10, scheduler=time)
     for n in range(4):
         sink.emit(n)
         time.advance_by(4)
-    subscribed(sink).assert_elements(2, 3)
+    subscribe(sink).assert_elements(2, 3)
     time.advance_by(60)
-    nothing = subscribed(sink)
-    nothing.assert_elements()
+    late = subscribe(sink)
+    late.assert_elements()
     sink.emit(9)
-    nothing.assert_elements(9)
+    late.assert_elements(9)
     sink.emit_complete()
-    subscribed(sink).assert_complete().assert_elements(9)
+    subscribe(sink).assert_complete().assert_elements(9)
 
 
-def test_replay_lets_go_of_what_nobody_can_get() -> None:
+def test_replay_releases_unreachable_elements() -> None:
     import weakref
 
     class Element:
@@ -506,17 +506,17 @@ def test_replay_lets_go_of_what_nobody_can_get() -> None:
 
     sink = sinks.replay(limit=1)
     element = Element()
-    gone = weakref.ref(element)
+    reference = weakref.ref(element)
     sink.emit(element)
     del element
     sink.emit(Element())
-    collected(lambda: gone() is None)
+    collected(lambda: reference() is None)
 
 
-# Emit, and its handlers.
+# emit and its failure handlers.
 
 
-def test_emit_raises_what_became_of_it() -> None:
+def test_emit_raises_emit_failed_with_the_result() -> None:
     sink = sinks.multicast_best_effort()
     with pytest.raises(EmitFailed, match="element: zero_subscribers") as raised:
         sink.emit(1)
@@ -528,18 +528,18 @@ def test_emit_raises_what_became_of_it() -> None:
         sink.emit_error(ValueError())
 
 
-def test_on_failure_decides() -> None:
+def test_on_failure_decides_whether_to_retry() -> None:
     sink = sinks.multicast(1)
     sink.emit(1)
-    asked: list[EmitResult] = []
+    results: list[EmitResult] = []
 
-    def make_room(result: EmitResult) -> bool:
-        asked.append(result)
-        subscribed(sink)
+    def subscribe_and_retry(result: EmitResult) -> bool:
+        results.append(result)
+        subscribe(sink)
         return True
 
-    sink.emit(2, on_failure=make_room)
-    assert asked == [EmitResult.ZERO_SUBSCRIBERS]
+    sink.emit(2, on_failure=subscribe_and_retry)
+    assert results == [EmitResult.ZERO_SUBSCRIBERS]
     with pytest.raises(TypeError, match="on_failure"):
         sink.emit(3, on_failure=1)  # type: ignore[arg-type]
 
@@ -559,7 +559,7 @@ def test_on_failure_decides() -> None:
         (lambda: sinks.busy_looping(-1), "seconds"),
     ],
 )
-def test_bad_arguments(make: Callable[[], Any], message: str) -> None:
+def test_wrong_arguments_raise(make: Callable[[], Any], message: str) -> None:
     with pytest.raises((TypeError, ValueError), match=message):
         make()
 
@@ -567,7 +567,7 @@ def test_bad_arguments(make: Callable[[], Any], message: str) -> None:
 def test_repr_shows_the_state() -> None:
     sink = sinks.multicast(8)
     assert repr(sink) == "<multicast(8): 0 subscribers, 0 held>"
-    subscribed(sink, 0)
+    subscribe(sink, 0)
     sink.emit(1)
     assert repr(sink) == "<multicast(8): 1 subscribers, 1 held>"
     assert repr(sink.stream.map(str)) == "<multicast(8): 1 subscribers, 1 held>.map(str)"
@@ -580,7 +580,7 @@ def test_repr_shows_the_state() -> None:
     assert repr(failed) == "<multicast_best_effort(): 0 subscribers, 0 held, failed with ValueError>"
 
 
-def test_importing_pyrs_loads_no_sink() -> None:
+def test_import_pyrs_does_not_load_sinks() -> None:
     import subprocess
     import sys
 

@@ -1,4 +1,4 @@
-"""SubmissionPublisher: the JDK's contract, one clause a test."""
+"""SubmissionPublisher: the contract of the JDK class, one clause per test."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ def publisher() -> Iterator[SubmissionPublisher[Any]]:
         yield publisher
 
 
-def subscribed(publisher: SubmissionPublisher[Any], request: int | None = None) -> TestSubscriber[Any]:
-    """Return a Subscriber that has been told of its Subscription, and has requested."""
-    told = threading.Event()
+def subscribe(publisher: SubmissionPublisher[Any], request: int | None = None) -> TestSubscriber[Any]:
+    """Return a Subscriber whose on_subscribe, with its first request, has returned."""
+    subscribed = threading.Event()
 
-    class Told(TestSubscriber[Any]):
+    class SignallingSubscriber(TestSubscriber[Any]):
         def on_subscribe(self, subscription: Any, /) -> None:
             super().on_subscribe(subscription)
-            told.set()
+            subscribed.set()
 
-    subscriber = Told(request)
+    subscriber = SignallingSubscriber(request)
     publisher.subscribe(subscriber)
-    assert told.wait(30)
+    assert subscribed.wait(30)
     return subscriber
 
 
@@ -53,31 +53,28 @@ def in_thread(action: Callable[[], Any]) -> tuple[threading.Thread, list[Any]]:
     return thread, outcome
 
 
-def joined(thread: threading.Thread, outcome: list[Any]) -> Any:
+def join(thread: threading.Thread, outcome: list[Any]) -> Any:
     thread.join(30)
     assert not thread.is_alive()
     return outcome[0]
 
 
-def waits(publisher: SubmissionPublisher[Any], count: int = 1) -> None:
-    """Return when so many threads wait in front of full buffers."""
+def await_waiting(publisher: SubmissionPublisher[Any], count: int = 1) -> None:
+    """Wait until this many threads wait for capacity."""
     core = publisher._core
-    with core.lock:
-        pass
-    deadline = threading.Event()
-    for _ in range(3000):
+
+    def waiting() -> bool:
         with core.lock:
-            if sum(len(line.waiting) for line in core.lines) == count:
-                return
-        deadline.wait(0.01)
-    raise AssertionError("nobody waits")
+            return sum(len(line.waiting) for line in core.lines) == count
+
+    eventually(waiting, "no thread waits for capacity")
 
 
 # Delivery.
 
 
-def test_elements_arrive_in_order_at_all_subscribers(publisher: SubmissionPublisher[Any]) -> None:
-    subscribers = [subscribed(publisher) for _ in range(3)]
+def test_every_subscriber_receives_the_elements_in_order(publisher: SubmissionPublisher[Any]) -> None:
+    subscribers = [subscribe(publisher) for _ in range(3)]
     for n in range(100):
         assert publisher.submit(n) >= 1
     publisher.close()
@@ -86,16 +83,16 @@ def test_elements_arrive_in_order_at_all_subscribers(publisher: SubmissionPublis
         each.assert_rules()
 
 
-def test_signals_come_on_the_scheduler_on_subscribe_too() -> None:
-    with schedulers.use(schedulers.single("lane")), SubmissionPublisher[int]() as publisher:
-        subscriber = subscribed(publisher)
+def test_all_signals_run_on_the_scheduler() -> None:
+    with schedulers.use(schedulers.single("publisher")), SubmissionPublisher[int]() as publisher:
+        subscriber = subscribe(publisher)
         publisher.submit(1)
     subscriber.await_complete()
-    assert all(name.startswith("pyrs-lane-") for name in subscriber.thread_names)
+    assert all(name.startswith("pyrs-publisher-") for name in subscriber.thread_names)
 
 
-def test_exact_demand(publisher: SubmissionPublisher[Any]) -> None:
-    subscriber = subscribed(publisher, 0)
+def test_demand_is_exact(publisher: SubmissionPublisher[Any]) -> None:
+    subscriber = subscribe(publisher, 0)
     assert publisher.submit(1) == 1
     assert publisher.submit(2) == 2
     subscriber.request(1)
@@ -105,16 +102,16 @@ def test_exact_demand(publisher: SubmissionPublisher[Any]) -> None:
     assert subscriber.await_complete() == [1, 2]
 
 
-def test_without_subscribers_nothing_is_held(publisher: SubmissionPublisher[Any]) -> None:
+def test_elements_without_subscribers_are_discarded(publisher: SubmissionPublisher[Any]) -> None:
     assert publisher.submit(1) == 0
     assert publisher.offer(2) == 0
-    subscriber = subscribed(publisher)
+    subscriber = subscribe(publisher)
     publisher.submit(3)
     publisher.close()
     assert subscriber.await_complete() == [3]
 
 
-def test_it_is_a_stream(publisher: SubmissionPublisher[Any]) -> None:
+def test_submission_publisher_is_a_stream(publisher: SubmissionPublisher[Any]) -> None:
     subscriber: TestSubscriber[Any] = TestSubscriber(None)
     publisher.map(lambda n: n * 10).filter(lambda n: n > 10).subscribe(subscriber)
     subscriber.await_subscription()
@@ -125,7 +122,7 @@ def test_it_is_a_stream(publisher: SubmissionPublisher[Any]) -> None:
     assert repr(publisher.map(str)) == "<SubmissionPublisher: 0 subscribers, closed>.map(str)"
 
 
-def test_context_variables_of_whoever_subscribed(publisher: SubmissionPublisher[Any]) -> None:
+def test_signals_run_in_the_subscribers_context(publisher: SubmissionPublisher[Any]) -> None:
     variable: ContextVar[str] = ContextVar("variable", default="nobody")
     seen: list[str] = []
     variable.set("subscriber")
@@ -137,63 +134,63 @@ def test_context_variables_of_whoever_subscribed(publisher: SubmissionPublisher[
     assert seen == ["subscriber"]
 
 
-def test_an_illegal_request(publisher: SubmissionPublisher[Any]) -> None:
-    subscriber = subscribed(publisher)
+def test_illegal_request_signals_on_error(publisher: SubmissionPublisher[Any]) -> None:
+    subscriber = subscribe(publisher)
     subscriber.request(0)
     subscriber.await_error(NonPositiveRequest)
     assert not publisher.is_subscribed(subscriber)
 
 
-# Submit.
+# submit.
 
 
-def test_submit_waits_for_room(publisher: SubmissionPublisher[Any]) -> None:
-    slow = subscribed(publisher, 0)
-    fast = subscribed(publisher)
+def test_submit_waits_for_capacity(publisher: SubmissionPublisher[Any]) -> None:
+    slow = subscribe(publisher, 0)
+    fast = subscribe(publisher)
     publisher.submit(1)
     publisher.submit(2)
     waiting = in_thread(lambda: publisher.submit(3))
-    waits(publisher)
-    assert fast.await_count(3) == [1, 2, 3]  # not held up by the slow one
+    await_waiting(publisher)
+    assert fast.await_count(3) == [1, 2, 3]  # not delayed by the slow Subscriber
     assert publisher.estimate_maximum_lag() == 3
     slow.request(1)
-    assert joined(*waiting) >= 1
+    assert join(*waiting) >= 1
     slow.request(2)
     assert slow.await_count(3) == [1, 2, 3]
 
 
-def test_submitters_that_wait_keep_their_order(publisher: SubmissionPublisher[Any]) -> None:
-    subscriber = subscribed(publisher, 0)
+def test_waiting_submitters_keep_their_order(publisher: SubmissionPublisher[Any]) -> None:
+    subscriber = subscribe(publisher, 0)
     waiting = []
     for n in range(6):
         if n < 2:
             publisher.submit(n)
         else:
             waiting.append(in_thread(lambda n=n: publisher.submit(n)))  # type: ignore[misc]
-            waits(publisher, n - 1)
-    assert publisher.offer(9) == -1  # nobody overtakes those that wait
+            await_waiting(publisher, n - 1)
+    assert publisher.offer(9) == -1  # offer does not overtake waiting submitters
     subscriber.request(6)
     for each in waiting:
-        joined(*each)
+        join(*each)
     assert subscriber.await_count(6) == list(range(6))
 
 
-def test_a_cancel_ends_the_wait(publisher: SubmissionPublisher[Any]) -> None:
-    subscriber = subscribed(publisher, 0)
+def test_cancel_ends_the_wait_of_submit(publisher: SubmissionPublisher[Any]) -> None:
+    subscriber = subscribe(publisher, 0)
     publisher.submit(1)
     publisher.submit(2)
     waiting = in_thread(lambda: publisher.submit(3))
-    waits(publisher)
+    await_waiting(publisher)
     subscriber.cancel()
-    assert joined(*waiting) == 0
+    assert join(*waiting) == 0
 
 
-def test_a_cancel_ends_the_wait_also_while_on_next_is_busy(publisher: SubmissionPublisher[Any]) -> None:
-    inside, go = threading.Event(), threading.Event()
+def test_cancel_ends_the_wait_of_submit_while_on_next_blocks(publisher: SubmissionPublisher[Any]) -> None:
+    inside, leave = threading.Event(), threading.Event()
 
     def hold(it: Any, n: int) -> None:
         inside.set()
-        assert go.wait(30)
+        assert leave.wait(30)
 
     subscriber: TestSubscriber[Any] = TestSubscriber(None, on_element=hold)
     publisher.subscribe(subscriber)
@@ -203,29 +200,29 @@ def test_a_cancel_ends_the_wait_also_while_on_next_is_busy(publisher: Submission
     publisher.submit(1)
     publisher.submit(2)
     waiting = in_thread(lambda: publisher.submit(3))
-    waits(publisher)
+    await_waiting(publisher)
     subscriber.cancel()
     assert not publisher.is_subscribed(subscriber)
-    assert joined(*waiting) == 0
-    go.set()
+    assert join(*waiting) == 0
+    leave.set()
 
 
-def test_a_close_ends_the_wait(publisher: SubmissionPublisher[Any]) -> None:
-    subscriber = subscribed(publisher, 0)
+def test_close_ends_the_wait_of_submit(publisher: SubmissionPublisher[Any]) -> None:
+    subscriber = subscribe(publisher, 0)
     publisher.submit(1)
     publisher.submit(2)
     waiting = in_thread(lambda: publisher.submit(3))
-    waits(publisher)
+    await_waiting(publisher)
     publisher.close()
-    assert isinstance(joined(*waiting), PublisherClosed)
+    assert isinstance(join(*waiting), PublisherClosed)
     subscriber.request(9)
     assert subscriber.await_complete() == [1, 2]
 
 
-def test_submit_refuses_to_wait_for_itself(publisher: SubmissionPublisher[Any]) -> None:
+def test_submit_inside_on_next_raises_instead_of_deadlocking(publisher: SubmissionPublisher[Any]) -> None:
     errors: list[BaseException] = []
 
-    def feed(it: Any, n: int) -> None:
+    def submit_more(it: Any, n: int) -> None:
         try:
             for each in range(9):
                 publisher.submit(each)
@@ -233,16 +230,16 @@ def test_submit_refuses_to_wait_for_itself(publisher: SubmissionPublisher[Any]) 
             errors.append(error)
             it.cancel()
 
-    subscriber: TestSubscriber[Any] = TestSubscriber(1, on_element=feed)
+    subscriber: TestSubscriber[Any] = TestSubscriber(1, on_element=submit_more)
     publisher.subscribe(subscriber)
     subscriber.await_subscription()
     publisher.submit(0)
-    eventually(lambda: errors, "submit did not refuse")
+    eventually(lambda: errors, "submit did not raise")
     assert "wait for itself" in str(errors[0])
 
 
-def test_submit_refuses_to_block_an_asyncio_loop(publisher: SubmissionPublisher[Any]) -> None:
-    subscriber = subscribed(publisher, 0)
+def test_submit_and_offer_raise_instead_of_blocking_a_loop(publisher: SubmissionPublisher[Any]) -> None:
+    subscriber = subscribe(publisher, 0)
 
     async def main() -> None:
         publisher.submit(1)
@@ -258,12 +255,12 @@ def test_submit_refuses_to_block_an_asyncio_loop(publisher: SubmissionPublisher[
     assert subscriber.await_count(2) == [1, 2]
 
 
-# Offer.
+# offer.
 
 
-def test_offer_drops_and_says_how_often(publisher: SubmissionPublisher[Any]) -> None:
-    slow = [subscribed(publisher, 0), subscribed(publisher, 0)]
-    fast = subscribed(publisher)
+def test_offer_returns_the_negative_number_of_drops(publisher: SubmissionPublisher[Any]) -> None:
+    slow = [subscribe(publisher, 0), subscribe(publisher, 0)]
+    fast = subscribe(publisher)
     results = []
     for n in range(3):
         results.append(publisher.offer(n))
@@ -276,43 +273,43 @@ def test_offer_drops_and_says_how_often(publisher: SubmissionPublisher[Any]) -> 
         assert each.await_complete() == [0, 1]
 
 
-def test_on_drop_may_have_it_tried_once_more(publisher: SubmissionPublisher[Any]) -> None:
-    slow = subscribed(publisher, 0)
+def test_on_drop_can_request_one_retry(publisher: SubmissionPublisher[Any]) -> None:
+    slow = subscribe(publisher, 0)
     publisher.offer(0)
     publisher.offer(1)
-    asked: list[Any] = []
+    drops: list[Any] = []
 
-    def make_room(subscriber: Any, element: Any) -> bool:
-        asked.append((subscriber, element))
+    def request_and_retry(subscriber: Any, element: Any) -> bool:
+        drops.append((subscriber, element))
         slow.request(1)
         slow.await_count(1)
         return True
 
-    assert publisher.offer(2, make_room) == 2
-    assert asked == [(slow, 2)]
+    assert publisher.offer(2, request_and_retry) == 2
+    assert drops == [(slow, 2)]
     assert publisher.offer(3, lambda subscriber, element: True) == -1
     assert publisher.offer(4, lambda subscriber, element: False) == -1
     with pytest.raises(KeyError):
         publisher.offer(5, lambda subscriber, element: {}[element])
 
 
-def test_offer_waits_until_its_timeout(publisher: SubmissionPublisher[Any]) -> None:
-    slow = subscribed(publisher, 0)
+def test_offer_waits_for_its_timeout(publisher: SubmissionPublisher[Any]) -> None:
+    slow = subscribe(publisher, 0)
     publisher.offer(0)
     publisher.offer(1)
     assert publisher.offer(2, timeout=0.01) == -1
     waiting = in_thread(lambda: publisher.offer(3, timeout=30))
-    waits(publisher)
+    await_waiting(publisher)
     slow.request(1)
-    assert joined(*waiting) >= 1
+    assert join(*waiting) >= 1
     slow.request(9)
     assert slow.await_count(3) == [0, 1, 3]
 
 
-# Subscribers that misbehave.
+# Subscribers that raise or subscribe twice.
 
 
-def test_a_subscriber_that_raises_is_cancelled_and_the_handler_called() -> None:
+def test_exception_in_on_next_cancels_and_calls_the_handler() -> None:
     handled: list[Any] = []
     called = threading.Event()
 
@@ -320,13 +317,13 @@ def test_a_subscriber_that_raises_is_cancelled_and_the_handler_called() -> None:
         handled.append((subscriber, str(error), publisher.is_subscribed(subscriber)))
         called.set()
 
-    def fails(it: Any, n: int) -> None:
+    def raise_error(it: Any, n: int) -> None:
         raise ValueError(n)
 
     with SubmissionPublisher[int](handler=handler) as publisher:
-        bad: TestSubscriber[int] = TestSubscriber(None, on_element=fails)
+        bad: TestSubscriber[int] = TestSubscriber(None, on_element=raise_error)
         publisher.subscribe(bad)
-        good = subscribed(publisher)
+        good = subscribe(publisher)
         publisher.submit(1)
         assert called.wait(30)
         publisher.submit(2)
@@ -335,48 +332,48 @@ def test_a_subscriber_that_raises_is_cancelled_and_the_handler_called() -> None:
     bad.assert_elements(1).assert_live()
 
 
-def test_without_a_handler_the_hook_is_told(publisher: SubmissionPublisher[Any], dropped: Any) -> None:
-    def fails(it: Any, n: int) -> None:
+def test_exception_without_a_handler_is_dropped(publisher: SubmissionPublisher[Any], dropped: Any) -> None:
+    def raise_error(it: Any, n: int) -> None:
         raise ValueError(n)
 
-    bad: TestSubscriber[Any] = TestSubscriber(None, on_element=fails)
+    bad: TestSubscriber[Any] = TestSubscriber(None, on_element=raise_error)
     publisher.subscribe(bad)
     bad.await_subscription()
     publisher.submit(1)
     with publisher._core.lock:
         assert publisher._core.lock.wait_for(lambda: not publisher.has_subscribers, 30)
-    good = subscribed(publisher)
+    good = subscribe(publisher)
     publisher.submit(2)
     good.await_count(1)
-    eventually(lambda: dropped.errors, "the hook was not told")
+    eventually(lambda: dropped.errors, "the error hook was not called")
     assert [str(error) for error in dropped.take()] == ["1"]
 
 
-def test_a_handler_that_raises_is_reported(dropped: Any) -> None:
+def test_exception_of_the_handler_is_dropped(dropped: Any) -> None:
     inline = schedulers.inline()
 
-    def fails(*arguments: Any) -> None:
+    def raise_error(*arguments: Any) -> None:
         raise ValueError("handler")
 
-    with SubmissionPublisher[int](inline, handler=fails) as publisher:
-        bad: TestSubscriber[int] = TestSubscriber(None, on_element=fails)
+    with SubmissionPublisher[int](inline, handler=raise_error) as publisher:
+        bad: TestSubscriber[int] = TestSubscriber(None, on_element=raise_error)
         publisher.subscribe(bad)
         publisher.submit(1)
     assert [str(error) for error in dropped.take()] == ["handler"]
 
 
-def test_subscribing_twice_fails_the_first_subscription(publisher: SubmissionPublisher[Any]) -> None:
-    subscriber = subscribed(publisher)
+def test_second_subscription_fails_the_first(publisher: SubmissionPublisher[Any]) -> None:
+    subscriber = subscribe(publisher)
     publisher.subscribe(subscriber)
     subscriber.await_error(SubscribedTwice)
     assert not publisher.is_subscribed(subscriber)
 
 
-# The end.
+# close.
 
 
-def test_close(publisher: SubmissionPublisher[Any]) -> None:
-    subscriber = subscribed(publisher)
+def test_close_completes_subscribers_and_rejects_elements(publisher: SubmissionPublisher[Any]) -> None:
+    subscriber = subscribe(publisher)
     assert not publisher.is_closed
     publisher.close()
     publisher.close()
@@ -386,44 +383,44 @@ def test_close(publisher: SubmissionPublisher[Any]) -> None:
     for publish in (publisher.submit, publisher.offer):
         with pytest.raises(PublisherClosed):
             publish(1)
-    subscribed(publisher).await_complete()
+    subscribe(publisher).await_complete()
     assert publisher.number_of_subscribers == 0
 
 
-def test_close_exceptionally(publisher: SubmissionPublisher[Any]) -> None:
-    subscriber = subscribed(publisher)
+def test_close_exceptionally_fails_subscribers(publisher: SubmissionPublisher[Any]) -> None:
+    subscriber = subscribe(publisher)
     error = ValueError()
     publisher.submit(1)
     publisher.close_exceptionally(error)
     assert publisher.is_closed and publisher.closed_exception is error
     assert subscriber.await_error() is error
     subscriber.assert_elements(1)
-    assert subscribed(publisher).await_error() is error
+    assert subscribe(publisher).await_error() is error
 
 
-def test_the_block_of_a_with_statement_closes_it() -> None:
+def test_exception_in_the_with_block_closes_exceptionally() -> None:
     with pytest.raises(KeyError), SubmissionPublisher[int]() as publisher:
-        subscriber = subscribed(publisher)
+        subscriber = subscribe(publisher)
         raise KeyError
     subscriber.await_error(KeyError)
 
 
-def test_a_closed_scheduler_is_an_error_of_the_stream() -> None:
+def test_closed_scheduler_signals_on_error() -> None:
     scheduler = schedulers.single()
     publisher = SubmissionPublisher[int](scheduler)
-    early = subscribed(publisher)
+    early = subscribe(publisher)
     scheduler.close()
-    late = subscribed(publisher)
+    late = subscribe(publisher)
     late.await_error(schedulers.SchedulerClosed)
     publisher.submit(1)
     early.await_error(schedulers.SchedulerClosed)
     assert not publisher.has_subscribers
 
 
-# Consume.
+# consume.
 
 
-def test_consume(publisher: SubmissionPublisher[Any]) -> None:
+def test_consume_calls_the_function_and_completes_the_future(publisher: SubmissionPublisher[Any]) -> None:
     seen: list[int] = []
     future = publisher.consume(seen.append)
     for n in range(5):
@@ -434,7 +431,7 @@ def test_consume(publisher: SubmissionPublisher[Any]) -> None:
     assert seen == [0, 1, 2, 3, 4]
 
 
-def test_consume_fails_with_the_function_or_the_publisher(publisher: SubmissionPublisher[Any]) -> None:
+def test_consume_fails_with_the_error_of_function_or_publisher(publisher: SubmissionPublisher[Any]) -> None:
     bad = publisher.consume(lambda n: 1 // n)
     good = publisher.consume(lambda n: n)
     publisher.submit(0)
@@ -445,9 +442,9 @@ def test_consume_fails_with_the_function_or_the_publisher(publisher: SubmissionP
         good.result(30)
 
 
-def test_cancelling_the_future_cancels_the_subscription(publisher: SubmissionPublisher[Any]) -> None:
+def test_cancel_of_the_future_cancels_the_subscription(publisher: SubmissionPublisher[Any]) -> None:
     future = publisher.consume(lambda n: None)
-    other = subscribed(publisher)
+    other = subscribe(publisher)
     publisher.submit(1)
     other.await_count(1)
     assert future.cancel()
@@ -457,13 +454,13 @@ def test_cancelling_the_future_cancels_the_subscription(publisher: SubmissionPub
         assert publisher._core.lock.wait_for(lambda: publisher.number_of_subscribers == 1, 30)
 
 
-# Looking.
+# Estimates.
 
 
 def test_estimates_and_subscribers(publisher: SubmissionPublisher[Any]) -> None:
     assert (publisher.estimate_maximum_lag(), publisher.estimate_minimum_demand()) == (0, 0)
     assert not publisher.has_subscribers and publisher.max_buffer_capacity == 2
-    first, second = subscribed(publisher, 0), subscribed(publisher, 5)
+    first, second = subscribe(publisher, 0), subscribe(publisher, 5)
     assert publisher.subscribers == (first, second)
     assert publisher.number_of_subscribers == 2 and publisher.has_subscribers
     assert publisher.is_subscribed(first) and not publisher.is_subscribed(TestSubscriber())
@@ -475,17 +472,17 @@ def test_estimates_and_subscribers(publisher: SubmissionPublisher[Any]) -> None:
     second.await_count(1)
     assert publisher.estimate_maximum_lag() == 0
     assert publisher.estimate_minimum_demand() == 2
-    third = subscribed(publisher, 0)
+    third = subscribe(publisher, 0)
     publisher.submit(2)
     publisher.submit(3)
-    assert (publisher.estimate_maximum_lag(), publisher.estimate_minimum_demand()) == (2, -2)  # as the JDK's
+    assert (publisher.estimate_maximum_lag(), publisher.estimate_minimum_demand()) == (2, -2)  # as in the JDK
     third.cancel()
     assert repr(publisher) == "<SubmissionPublisher: 2 subscribers>"
     assert SubmissionPublisher[int]().max_buffer_capacity == 256
 
 
 @pytest.mark.parametrize(
-    ("act", "kind", "message"),
+    ("call", "kind", "message"),
     [
         (lambda it: SubmissionPublisher(1), TypeError, "scheduler"),
         (lambda it: SubmissionPublisher(max_buffer_capacity=0), ValueError, "max_buffer_capacity"),
@@ -502,19 +499,21 @@ def test_estimates_and_subscribers(publisher: SubmissionPublisher[Any]) -> None:
         (lambda it: it.subscribe(1), TypeError, "subscriber"),
     ],
 )
-def test_bad_arguments(publisher: SubmissionPublisher[Any], act: Any, kind: type[Exception], message: str) -> None:
+def test_wrong_arguments_raise(
+    publisher: SubmissionPublisher[Any], call: Any, kind: type[Exception], message: str
+) -> None:
     with pytest.raises(kind, match=message):
-        act(publisher)
+        call(publisher)
 
 
 # Races.
 
 
-def test_submits_from_many_threads_are_in_one_order_for_all() -> None:
+def test_concurrent_submits_reach_every_subscriber_in_one_order() -> None:
     for _ in range(100):
         publisher = SubmissionPublisher[Any](max_buffer_capacity=4)
-        subscribers = [subscribed(publisher) for _ in range(3)]
-        leaving = subscribed(publisher, 0)
+        subscribers = [subscribe(publisher) for _ in range(3)]
+        leaving = subscribe(publisher, 0)
         start = threading.Barrier(4)
 
         def submit(which: int, publisher: Any = publisher, start: Any = start) -> None:
@@ -542,10 +541,10 @@ def test_submits_from_many_threads_are_in_one_order_for_all() -> None:
         assert len(leaving.elements) <= 2
 
 
-def test_closing_while_threads_submit_and_subscribe() -> None:
+def test_close_during_concurrent_submit_and_subscribe() -> None:
     for _ in range(300):
         publisher = SubmissionPublisher[int](max_buffer_capacity=1)
-        early = subscribed(publisher, 3)
+        early = subscribe(publisher, 3)
         late: TestSubscriber[int] = TestSubscriber(None)
         start = threading.Barrier(3)
 
@@ -557,11 +556,11 @@ def test_closing_while_threads_submit_and_subscribe() -> None:
             except PublisherClosed:
                 pass
 
-        def come(publisher: Any = publisher, start: Any = start, late: Any = late) -> None:
+        def subscribe_late(publisher: Any = publisher, start: Any = start, late: Any = late) -> None:
             start.wait(30)
             publisher.subscribe(late)
 
-        threads = [threading.Thread(target=each) for each in (submit, come)]
+        threads = [threading.Thread(target=each) for each in (submit, subscribe_late)]
         for thread in threads:
             thread.start()
         start.wait(30)

@@ -1,4 +1,4 @@
-"""SubmissionPublisher: a wait for room ends whenever there is room, whatever comes between two of its lines."""
+"""SubmissionPublisher: a submit that waits for capacity continues under every interleaving."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from pyrs.sinks import SubmissionPublisher
 from pyrs.testing import TestSubscriber
 
 
-class Interposed(deque[Any]):
-    """The tickets of a line: does something just before one is put there."""
+class InterposingQueue(deque[Any]):
+    """A queue of tickets that runs an action just before a ticket is added."""
 
-    def __init__(self, first: Callable[[], object]) -> None:
+    def __init__(self, action: Callable[[], object]) -> None:
         super().__init__()
-        self.first = first
+        self.first = action
 
     def append(self, ticket: Any) -> None:
         self.first()
         super().append(ticket)
 
 
-def finishes(action: Callable[[], object]) -> None:
+def run_with_deadline(action: Callable[[], object]) -> None:
     thread = threading.Thread(target=action, daemon=True)
     thread.start()
     thread.join(30)
@@ -36,13 +36,13 @@ def finishes(action: Callable[[], object]) -> None:
 
 
 @pytest.mark.parametrize("demand", [1, 2])
-def test_a_buffer_that_empties_just_before_the_wait_begins(demand: int) -> None:
+def test_buffer_that_empties_just_before_the_wait(demand: int) -> None:
     publisher = SubmissionPublisher[int](schedulers.inline(), max_buffer_capacity=1)
     subscriber: TestSubscriber[int] = TestSubscriber(0)
     publisher.subscribe(subscriber)
     publisher.submit(1)
-    publisher._core.lines[0].waiting = Interposed(lambda: subscriber.request(demand))
-    finishes(lambda: publisher.submit(2))
+    publisher._core.lines[0].waiting = InterposingQueue(lambda: subscriber.request(demand))
+    run_with_deadline(lambda: publisher.submit(2))
     assert subscriber.elements == [1, 2][:demand]
     subscriber.request(1)
     assert subscriber.elements == [1, 2]
@@ -50,11 +50,11 @@ def test_a_buffer_that_empties_just_before_the_wait_begins(demand: int) -> None:
     subscriber.assert_complete()
 
 
-def test_a_buffer_that_empties_just_before_the_wait_begins_and_on_next_that_needs_what_follows_it() -> None:
+def test_buffer_that_empties_just_before_the_wait_while_on_next_blocks() -> None:
     publisher = SubmissionPublisher[int](max_buffer_capacity=1)
     inside, submitted = threading.Event(), threading.Event()
 
-    def hold(it: Any, n: int) -> None:
+    def hold(this: Any, n: int) -> None:
         inside.set()
         assert submitted.wait(20)
 
@@ -67,8 +67,10 @@ def test_a_buffer_that_empties_just_before_the_wait_begins_and_on_next_that_need
         subscriber.request(2)
         assert inside.wait(20)
 
-    publisher._core.lines[0].waiting = Interposed(drain)
-    finishes(lambda: publisher.submit(2))  # there is room: it need not wait for on_next to return
+    publisher._core.lines[0].waiting = InterposingQueue(drain)
+    run_with_deadline(
+        lambda: publisher.submit(2)
+    )  # the buffer has capacity, so submit must not wait for on_next to return
     submitted.set()
     publisher.close()
     assert subscriber.await_complete() == [1, 2]
@@ -76,16 +78,16 @@ def test_a_buffer_that_empties_just_before_the_wait_begins_and_on_next_that_need
 
 @pytest.mark.parametrize("capacity", [1, 3])
 @pytest.mark.parametrize("submitters", [1, 3])
-def test_submit_races_with_the_lanes(capacity: int, submitters: int) -> None:
+def test_submit_races_with_the_drain_loops(capacity: int, submitters: int) -> None:
     before = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
     try:
         for _ in range(8):
             publisher = SubmissionPublisher[int](max_buffer_capacity=capacity)
-            eager: TestSubscriber[int] = TestSubscriber(None)
-            one_by_one: TestSubscriber[int] = TestSubscriber(1, on_element=lambda it, n: it.request(1))
-            publisher.subscribe(eager)
-            publisher.subscribe(one_by_one)
+            unbounded: TestSubscriber[int] = TestSubscriber(None)
+            single_requests: TestSubscriber[int] = TestSubscriber(1, on_element=lambda this, n: this.request(1))
+            publisher.subscribe(unbounded)
+            publisher.subscribe(single_requests)
             count = 600 // submitters
 
             def submit(publisher: Any = publisher, count: int = count) -> None:
@@ -99,13 +101,13 @@ def test_submit_races_with_the_lanes(capacity: int, submitters: int) -> None:
                 thread.join(30)
                 assert not thread.is_alive()
             publisher.close()
-            assert eager.await_complete() == one_by_one.await_complete()
-            assert len(eager.elements) == count * submitters
+            assert unbounded.await_complete() == single_requests.await_complete()
+            assert len(unbounded.elements) == count * submitters
     finally:
         sys.setswitchinterval(before)
 
 
-def test_an_interrupt_while_lanes_are_woken_leaves_nothing_behind() -> None:
+def test_interrupt_while_drain_loops_are_scheduled_leaves_no_waiter() -> None:
     publisher = SubmissionPublisher[int](schedulers.inline(), max_buffer_capacity=1)
     subscribers: list[TestSubscriber[int]] = [TestSubscriber(n) for n in (0, 9, 9)]
     for subscriber in subscribers:
@@ -119,7 +121,7 @@ def test_an_interrupt_while_lanes_are_woken_leaves_nothing_behind() -> None:
     run, lines[1]._execute = lines[1]._execute, interrupt
     with pytest.raises(KeyboardInterrupt):
         publisher.submit(2)
-    assert [len(line.waiting) for line in lines] == [0, 0, 0]  # nobody waits any more
+    assert [len(line.waiting) for line in lines] == [0, 0, 0]  # no submitter waits
     assert subscribers[2].elements == [1, 2]
     with pytest.raises(KeyboardInterrupt):
         publisher.close()
@@ -130,15 +132,15 @@ def test_an_interrupt_while_lanes_are_woken_leaves_nothing_behind() -> None:
     assert [subscriber.assert_complete().elements for subscriber in subscribers] == [[1], [1, 2], [1, 2]]
 
 
-def test_a_close_that_a_cancel_interrupts_ends_every_wait() -> None:
+def test_close_interrupted_by_a_cancel_ends_every_wait() -> None:
     publisher = SubmissionPublisher[int](schedulers.inline(), max_buffer_capacity=1)
     subscriber: TestSubscriber[int] = TestSubscriber(0)
     publisher.subscribe(subscriber)
     publisher.submit(1)
     line = publisher._core.lines[0]
 
-    class Cancelling(deque[Any]):
-        """As if the collector ran a finalizer when the first ticket was looked at."""
+    class CancellingQueue(deque[Any]):
+        """Simulate a finalizer that runs when the first ticket is read."""
 
         def __iter__(self) -> Any:
             for ticket in super().__iter__():
@@ -150,7 +152,7 @@ def test_a_close_that_a_cancel_interrupts_ends_every_wait() -> None:
             subscriber.cancel()
             return ticket
 
-    line.waiting = Cancelling()
+    line.waiting = CancellingQueue()
     outcome: list[object] = []
 
     def submit() -> None:
