@@ -15,7 +15,7 @@ LIBRARIES := tests/interop/jars
 JAR_SOURCES := $(shell find jvm -path jvm/build -prune -o -path jvm/.gradle -prune -o -path jvm/src/test -prune \
   -o -type f -print 2>/dev/null) pyrs/__init__.py
 
-.PHONY: help setup system demo test test-all test-interop lint docs wheel conformance bench nightly versions test-spark clean
+.PHONY: help setup system demo test test-all test-interop lint docs wheel conformance release-check bench nightly versions test-spark clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -81,8 +81,18 @@ build/rivals.stamp: | $(VENV)/.ready
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps 'aioreactive==0.20.0' 'Expression>=5,<6'
 	@touch $@
 
-conformance: setup build/interop.stamp build/rivals.stamp ## every implementation by every referee, into docs/conformance.md
+conformance: setup build/interop.stamp build/rivals.stamp ## every row of docs/conformance.md, with the Python port and the official TCK; about an hour
 	@$(BIN)/python -m tests.conformance
+
+# The fault campaigns run where the project has them. `tests.conformance` keeps its results for the same code, so a second
+# run after the page has been committed takes seconds.
+release-check: setup build/interop.stamp build/rivals.stamp ## gates a release: conformance, every server system, fault campaigns, versions; hours
+	@test -z "$$(git status --porcelain)" || { echo "pyrs: commit or stash all changes first" >&2; exit 1; }
+	@$(BIN)/python -m tests.conformance
+	@git diff --quiet -- docs/conformance.md || { echo "pyrs: commit docs/conformance.md, then run make release-check again" >&2; exit 1; }
+	@$(BIN)/python -m tests.interop.systems
+	@if test -d tests/campaigns; then $(BIN)/python -m tests.campaigns; else echo "pyrs: this tree has no fault campaign"; fi
+	@.ci/versions
 
 bench: setup build/rivals.stamp ## the core and the bridge against their rivals
 	@$(BIN)/python -m benchmarks core

@@ -1,4 +1,4 @@
-"""Who judges: the Python port, or the Java kit by one of its four ways."""
+"""The routes: the Python port, and the official TCK over each gateway and family of interfaces."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from typing import Any, NamedTuple
 from pyrs.tck import Report, verify
 from pyrs.tck.verification import Verification
 
-__all__ = ["IN_SPARK", "JAVA_OF_MIRRORS", "JAVA_ROUTES", "PYTHON", "PYTHON_OVER", "ROUTES", "Judge", "Route"]
+__all__ = ["IN_SPARK", "JAVA_OF_MIRRORS", "JAVA_ROUTES", "PYTHON", "PYTHON_OVER", "ROUTES", "Route", "Verify"]
 
-Judge = Callable[[type[Verification]], Report]
+Verify = Callable[[type[Verification]], Report]
 
 
 class Route(NamedTuple):
-    """A referee, and where it sits.
+    """A TCK, and the JVM that it needs.
 
     Attributes:
-        key: its name on the command line.
-        title: its column.
-        opens: makes what judges, and ends what that needs.
-        processes: how many processes run at the same time.
+        key: the name on the command line.
+        title: the column of the table.
+        opens: returns a context manager that gives the function which runs the TCK.
+        processes: how many worker processes run at the same time.
     """
 
     key: str
@@ -31,12 +31,12 @@ class Route(NamedTuple):
 
 
 @contextmanager
-def _port() -> Iterator[Judge]:
+def _port() -> Iterator[Verify]:
     yield verify
 
 
 @contextmanager
-def _port_over_jpype() -> Iterator[Judge]:
+def _port_over_jpype() -> Iterator[Verify]:
     from tests.conformance.machine import over_jpype
 
     with over_jpype():
@@ -44,16 +44,16 @@ def _port_over_jpype() -> Iterator[Judge]:
 
 
 @contextmanager
-def _port_over_py4j() -> Iterator[Judge]:
+def _port_over_py4j() -> Iterator[Verify]:
     from tests.conformance.machine import over_py4j
 
     with over_py4j():
         yield verify
 
 
-def _kit(family: str, *, in_spark: bool) -> Callable[[], Any]:
+def _tck(family: str, *, in_spark: bool) -> Callable[[], Any]:
     @contextmanager
-    def opens() -> Iterator[Judge]:
+    def opens() -> Iterator[Verify]:
         from pyrs.tck._java import Family, JavaReferee
         from tests.interop.harness import spark_driver
 
@@ -64,9 +64,9 @@ def _kit(family: str, *, in_spark: bool) -> Callable[[], Any]:
     return opens
 
 
-def _kit_of_mirrors(family: str, *, in_spark: bool) -> Callable[[], Any]:
+def _tck_of_mirrors(family: str, *, in_spark: bool) -> Callable[[], Any]:
     @contextmanager
-    def opens() -> Iterator[Judge]:
+    def opens() -> Iterator[Verify]:
         from pyrs.tck import Family
         from tests.conformance.machine import over_jpype, over_py4j
         from tests.conformance.mirrors import MirrorReferee
@@ -79,10 +79,10 @@ def _kit_of_mirrors(family: str, *, in_spark: bool) -> Callable[[], Any]:
 
 PYTHON = Route("python", "Python port", _port, 8)
 JAVA_ROUTES = (
-    Route("jpype-rs", "Java kit, JPype, org.reactivestreams", _kit("reactive-streams", in_spark=False), 8),
-    Route("jpype-flow", "Java kit, JPype, Flow", _kit("flow", in_spark=False), 8),
-    Route("py4j-rs", "Java kit, Spark's Py4J, org.reactivestreams", _kit("reactive-streams", in_spark=True), 2),
-    Route("py4j-flow", "Java kit, Spark's Py4J, Flow", _kit("flow", in_spark=True), 2),
+    Route("jpype-rs", "Official TCK, JPype, org.reactivestreams", _tck("reactive-streams", in_spark=False), 8),
+    Route("jpype-flow", "Official TCK, JPype, Flow", _tck("flow", in_spark=False), 8),
+    Route("py4j-rs", "Official TCK, Spark's Py4J, org.reactivestreams", _tck("reactive-streams", in_spark=True), 2),
+    Route("py4j-flow", "Official TCK, Spark's Py4J, Flow", _tck("flow", in_spark=True), 2),
 )
 PYTHON_OVER = (
     Route("python-jpype", "Python port, JPype", _port_over_jpype, 6),
@@ -91,7 +91,7 @@ PYTHON_OVER = (
 
 
 @contextmanager
-def _port_in_spark() -> Iterator[Judge]:
+def _port_in_spark() -> Iterator[Verify]:
     from tests.conformance.spark_streams import over_spark
 
     with over_spark():
@@ -99,7 +99,7 @@ def _port_in_spark() -> Iterator[Judge]:
 
 
 @contextmanager
-def _kit_in_spark() -> Iterator[Judge]:
+def _tck_in_spark() -> Iterator[Verify]:
     from pyrs.tck import JavaReferee
     from tests.conformance.spark_streams import over_spark
 
@@ -109,12 +109,12 @@ def _kit_in_spark() -> Iterator[Judge]:
 
 IN_SPARK = (
     Route("spark-python", PYTHON.title, _port_in_spark, 1),
-    Route("spark-py4j-rs", JAVA_ROUTES[2].title, _kit_in_spark, 1),
+    Route("spark-py4j-rs", JAVA_ROUTES[2].title, _tck_in_spark, 1),
 )
 JAVA_OF_MIRRORS = (
-    Route("mirror-jpype-rs", JAVA_ROUTES[0].title, _kit_of_mirrors("reactive-streams", in_spark=False), 4),
-    Route("mirror-jpype-flow", JAVA_ROUTES[1].title, _kit_of_mirrors("flow", in_spark=False), 4),
-    Route("mirror-py4j-rs", JAVA_ROUTES[2].title, _kit_of_mirrors("reactive-streams", in_spark=True), 2),
-    Route("mirror-py4j-flow", JAVA_ROUTES[3].title, _kit_of_mirrors("flow", in_spark=True), 2),
+    Route("mirror-jpype-rs", JAVA_ROUTES[0].title, _tck_of_mirrors("reactive-streams", in_spark=False), 4),
+    Route("mirror-jpype-flow", JAVA_ROUTES[1].title, _tck_of_mirrors("flow", in_spark=False), 4),
+    Route("mirror-py4j-rs", JAVA_ROUTES[2].title, _tck_of_mirrors("reactive-streams", in_spark=True), 2),
+    Route("mirror-py4j-flow", JAVA_ROUTES[3].title, _tck_of_mirrors("flow", in_spark=True), 2),
 )
 ROUTES = {route.key: route for route in (PYTHON, *JAVA_ROUTES, *IN_SPARK, *PYTHON_OVER, *JAVA_OF_MIRRORS)}

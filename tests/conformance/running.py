@@ -1,10 +1,10 @@
-"""Judges entries, several at a time: most of a verification is waiting."""
+"""Verify entries, several at a time: most of a verification is waiting."""
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from multiprocessing import get_context
 from pathlib import Path
@@ -12,22 +12,22 @@ from typing import Any, NamedTuple
 
 from pyrs.tck import Report, Status
 from tests.conformance.entry import Entry
-from tests.conformance.routes import ROUTES, Judge, Route
+from tests.conformance.routes import ROUTES, Route, Verify
 
 __all__ = [
     "PATIENCE",
     "TEST_PATIENCE",
     "Result",
-    "in_words",
-    "judge_all",
-    "judge_entry",
+    "counts_in_words",
     "numbers_of",
+    "verify_all",
+    "verify_entry",
     "why_failed",
     "why_skipped",
 ]
 
 PATIENCE = {"PYRS_TCK_TIMEOUT_SCALE": "2", "DEFAULT_TIMEOUT_MILLIS": "2000"}
-"""To wait for what happens costs nothing, and on a machine that does several things a thread may stand for a second."""
+"""Long timeouts for expected signals: they cost nothing when the signal arrives, and a loaded machine needs them."""
 
 TEST_PATIENCE = {
     "PYRS_TCK_TIMEOUT_SCALE": "5",
@@ -35,13 +35,13 @@ TEST_PATIENCE = {
     "DEFAULT_NO_SIGNALS_TIMEOUT_MILLIS": "40",
     "PUBLISHER_REFERENCE_GC_TIMEOUT_MILLIS": "2000",
 }
-"""The same where a few rows are judged each time and none may fail by bad luck: five times these milliseconds."""
+"""The timeouts of the test suite, which must not fail under load: the scale multiplies each by five."""
 
 LOGS = Path(__file__).resolve().parents[2] / "build" / "conformance"
 
-FEW, ENDLESS = "it has fewer elements than the test needs", "it never ends"
-LAZY, ALONE = "it cannot fail before it is requested from", "it is for one Subscriber, and the test needs two"
-# What the Python port says, and what the Java kit says.
+FEW, ENDLESS = "it has fewer elements than the test needs", "it never completes"
+LAZY, ALONE = "it cannot fail before the first request", "it supports one Subscriber, and the test needs two"
+# A part of the skip reason, from the Python port or from the official TCK, and the reason on the page.
 KNOWN = {
     "elements, and the Publisher has at most": FEW,
     "as required elements nr:": FEW,
@@ -55,28 +55,28 @@ KNOWN = {
 
 
 class Result(NamedTuple):
-    """What came of an entry before one referee; plain data, since it comes from another process and goes to a file.
+    """The outcome of one verification; plain data, because it crosses a process boundary and is stored as JSON.
 
     Attributes:
-        entry: its name.
-        route: the key of the referee's route.
-        kit: the Java kit's tests: how many passed, were skipped and failed.
-        beyond: the same of the tests beyond it.
-        untested: how many are names only.
-        notes: (test, status, reason) of what neither passed nor is untested, and of what made the run void.
-        seconds: how long it took.
+        entry: the name of the entry.
+        route: the key of the route.
+        tck: how many tests of the TCK passed, were skipped and failed.
+        beyond: the same for the additional tests of the Python port.
+        untested: how many tests of the TCK have a name but no body.
+        notes: (test, status, reason) of each skipped or failed test, and of each problem that voids the run.
+        seconds: the duration.
     """
 
     entry: str
     route: str
-    kit: tuple[int, int, int]
+    tck: tuple[int, int, int]
     beyond: tuple[int, int, int]
     untested: int
     notes: tuple[tuple[str, str, str], ...]
     seconds: float
 
     def problems(self, entry: Entry) -> list[str]:
-        """Return what must not be: failures that are not known of somebody else's, skips that nobody has explained."""
+        """Return the failures and skips that the entry does not explain, and what voids the run."""
         wrong = []
         for test, status, reason in self.notes:
             known = why_skipped(entry, test, reason) if status == "skipped" else why_failed(entry, test)
@@ -85,10 +85,10 @@ class Result(NamedTuple):
         return wrong
 
 
-def judge_entry(entry: Entry, route: Route, judge: Judge) -> Result:
+def verify_entry(entry: Entry, route: Route, verify: Verify) -> Result:
     began = time.monotonic()
-    report = judge(entry.verification)
-    kit, beyond = (_counts(report, beyond=beyond) for beyond in (False, True))
+    report = verify(entry.verification)
+    tck, beyond = (_counts(report, beyond=beyond) for beyond in (False, True))
     notes = [
         (verdict.name, verdict.status.value, verdict.reason)
         for verdict in report.verdicts
@@ -96,7 +96,7 @@ def judge_entry(entry: Entry, route: Route, judge: Judge) -> Result:
     ]
     notes += [("the run", "void", problem) for problem in report.problems]
     untested = report.count(Status.UNTESTED)
-    return Result(entry.name, route.key, kit, beyond, untested, tuple(notes), round(time.monotonic() - began, 1))
+    return Result(entry.name, route.key, tck, beyond, untested, tuple(notes), round(time.monotonic() - began, 1))
 
 
 def _counts(report: Report, *, beyond: bool) -> tuple[int, int, int]:
@@ -107,7 +107,7 @@ def _counts(report: Report, *, beyond: bool) -> tuple[int, int, int]:
 
 
 def why_skipped(entry: Entry, test: str, reason: str) -> str:
-    """Return why a test does not apply to an implementation; nothing if nobody said why."""
+    """Return why a test does not apply to an entry; empty if neither the entry nor `KNOWN` explains it."""
     for beginning, why in entry.skips.items():
         if test.startswith(beginning):
             return why
@@ -115,47 +115,47 @@ def why_skipped(entry: Entry, test: str, reason: str) -> str:
 
 
 def why_failed(entry: Entry, test: str) -> str:
-    """Return why somebody else's implementation fails a test; nothing if that is not known."""
+    """Return why a third-party implementation fails a test; empty if the failure is not known."""
     return next((why for beginning, why in entry.faults.items() if test.startswith(beginning)), "")
 
 
 def numbers_of(result: Result) -> str:
-    """Return the numbers as they stand in the table."""
-    return in_words(result.kit) + (f"; {in_words(result.beyond)}" if any(result.beyond) else "")
+    """Return the text of the table's cell: the TCK's tests, then the additional ones."""
+    return counts_in_words(result.tck) + (f"; {counts_in_words(result.beyond)}" if any(result.beyond) else "")
 
 
-def in_words(counts: tuple[int, int, int]) -> str:
+def counts_in_words(counts: tuple[int, int, int]) -> str:
     passed, skipped, failed = counts
     return (
         f"{passed} passed" + (f", {skipped} skipped" if skipped else "") + (f", **{failed} failed**" if failed else "")
     )
 
 
-# In the process that judges.
+# The following runs in the worker process.
 
-_judge: Judge | None = None
+_verify: Verify | None = None
 _opened: Any = None
 
 
-def _begin(route: str) -> None:
-    global _judge, _opened
-    os.environ.update(PATIENCE)
+def _begin(route: str, patience: Mapping[str, str]) -> None:
+    global _verify, _opened
+    os.environ.update(patience)
     LOGS.mkdir(parents=True, exist_ok=True)
     with open(LOGS / f"{route}-{os.getpid()}.log", "w") as log:
-        os.dup2(log.fileno(), 2)  # what the tests make a library say is not for the terminal
+        os.dup2(log.fileno(), 2)  # the warnings that the tests provoke in libraries do not belong on the terminal
     _opened = ROUTES[route].opens()
-    _judge = _opened.__enter__()
+    _verify = _opened.__enter__()
 
 
 def _one(route: str, name: str) -> Result:
     from tests.conformance.registry import EVERY_ENTRY
 
-    assert _judge is not None
-    return judge_entry(EVERY_ENTRY[name], ROUTES[route], _judge)
+    assert _verify is not None
+    return verify_entry(EVERY_ENTRY[name], ROUTES[route], _verify)
 
 
-def judge_all(route: Route, names: Iterable[str]) -> Iterator[Result]:
-    """Judge the entries of these names, in processes of their own; give each result as it comes."""
-    with ProcessPoolExecutor(route.processes, get_context("spawn"), _begin, (route.key,)) as pool:
+def verify_all(route: Route, names: Iterable[str], patience: Mapping[str, str] = PATIENCE) -> Iterator[Result]:
+    """Verify the entries of these names in worker processes; yield each result when it is complete."""
+    with ProcessPoolExecutor(route.processes, get_context("spawn"), _begin, (route.key, dict(patience))) as pool:
         for future in as_completed([pool.submit(_one, route.key, name) for name in names]):
             yield future.result()

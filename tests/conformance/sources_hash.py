@@ -1,19 +1,20 @@
-"""Hashes of the code that the table speaks of: what was measured with other code is stale.
+"""Hash the code that decides verdicts, so that an interrupted `make conformance` continues instead of starting again.
 
-The rows of Spark have a hash of their own: what only they depend on makes no other row stale.
+Spark's rows have a hash of their own, which also covers `pyrs.spark`.
 """
 
 from __future__ import annotations
 
 import ast
 import hashlib
+import subprocess
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-__all__ = ["sources_hash", "spark_hash"]
+__all__ = ["current_commit", "sources_hash", "spark_hash"]
 
 ROOT = Path(__file__).resolve().parents[2]
-ROOMS = ("_core", "adapters", "aio", "jvm", "operators", "publishers", "schedulers", "sinks", "stream", "tck")
+PACKAGES = ("_core", "adapters", "aio", "jvm", "operators", "publishers", "schedulers", "sinks", "stream", "tck")
 FILES = ("api.py", "errors.py", "strictness.py")
 FACTORIES = (
     "conformance/adapters.py",
@@ -27,21 +28,28 @@ FACTORIES = (
     "tck/right.py",
 )
 # The command line prints verdicts and makes none.
-FRONT = ("tck/command.py",)
+EXCLUDED = ("tck/command.py",)
 SPARK = ("pyrs/spark", "tests/conformance/spark_streams.py")
 JAVA = ("jvm/src/main", "jvm/src/tck")
 
 
-def sources_hash() -> str:
-    """Return the hash for every row but Spark's.
+def current_commit() -> str:
+    """Return the abbreviated commit of the work tree; ``-dirty`` follows it if there are uncommitted changes."""
+    command = ["git", "describe", "--always", "--exclude=*", "--abbrev=7", "--dirty"]
+    found = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    return found.stdout.strip() or "unknown"
 
-    Comments, docstrings and blank lines do not count: they change no verdict.
+
+def sources_hash() -> str:
+    """Return the hash for every row except Spark's.
+
+    Comments, docstrings and blank lines are left out, because they change no verdict.
     """
     return _hash_of(_sources())
 
 
 def spark_hash() -> str:
-    """Return the hash for the rows of Spark, which depend on everything else too."""
+    """Return the hash for Spark's rows, which depend on all other sources too."""
     folder, factory = (ROOT / path for path in SPARK)
     return _hash_of((*_sources(), *folder.rglob("*.py"), factory))
 
@@ -56,9 +64,9 @@ def _hash_of(paths: Iterable[Path]) -> str:
 
 
 def _sources() -> Iterator[Path]:
-    for room in ROOMS:
-        files = (ROOT / "pyrs" / room).rglob("*.py")
-        yield from (file for file in files if not file.as_posix().endswith(FRONT))
+    for package in PACKAGES:
+        files = (ROOT / "pyrs" / package).rglob("*.py")
+        yield from (file for file in files if not file.as_posix().endswith(EXCLUDED))
     yield from (ROOT / "pyrs" / file for file in FILES)
     yield from (ROOT / "tests" / file for file in FACTORIES)
     for folder in JAVA:
