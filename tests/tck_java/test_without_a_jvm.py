@@ -10,7 +10,7 @@ import pytest
 from pyrs.errors import JvmUnavailable
 from pyrs.jvm.downloads import Jar
 from pyrs.tck import JavaReferee, Kind, Report, Status, Verdict
-from pyrs.tck._java.jars import JARS, cache_folder, kit_jars
+from pyrs.tck._java.jars import JARS, cache_folder, tck_jars
 from pyrs.tck._java.proxies import as_long
 from pyrs.tck.referees import JAVA_DOES_NOT_LOOK, chosen, compared, disagreement
 
@@ -36,41 +36,41 @@ def made_up(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 
 
 def test_the_jars_are_fetched_once(made_up: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    found = kit_jars()
+    found = tck_jars()
     assert [file.parent for file in found] == [made_up / "cache" / "pyrs" / "tck-1.0.4"] * len(JARS)
     assert [file.name for file in found] == [jar.name for jar in JARS]
     assert sorted(cache_folder().iterdir()) == sorted(found), "nothing else is left there"
     monkeypatch.setenv("PYRS_MAVEN_REPOSITORY", NOWHERE)
-    assert kit_jars() == found
+    assert tck_jars() == found
 
 
 def test_a_jar_that_was_changed_in_the_cache_is_fetched_again(made_up: Path) -> None:
-    first = kit_jars()[0]
+    first = tck_jars()[0]
     first.write_bytes(b"something else")
-    assert kit_jars()[0].read_bytes() == JARS[0].name.encode()
+    assert tck_jars()[0].read_bytes() == JARS[0].name.encode()
 
 
 def test_a_jar_that_is_not_what_it_should_be_is_refused(made_up: Path) -> None:
     served(made_up / "repository", {JARS[1].name: b"evil"})
     with pytest.raises(JvmUnavailable, match=rf"is not {JARS[1].name}: its SHA-256 is .* and should be"):
-        kit_jars()
+        tck_jars()
     assert not (cache_folder() / JARS[1].name).exists()
 
 
 def test_without_network_and_cache_it_says_what_to_do(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PYRS_MAVEN_REPOSITORY", NOWHERE)
     with pytest.raises(JvmUnavailable) as refused:
-        kit_jars(tmp_path)
+        tck_jars(tmp_path)
     text = str(refused.value)
-    assert f"the Java referee needs {JARS[0].name}: it is not in {tmp_path}" in text
+    assert f"the official TCK needs {JARS[0].name}: it is not in {tmp_path}" in text
     assert "Run it once with a network, put the file there, or set PYRS_MAVEN_REPOSITORY" in text
 
 
 def test_a_cache_that_cannot_be_written_is_named(made_up: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (made_up / "file").touch()
     monkeypatch.setenv("XDG_CACHE_HOME", str(made_up / "file"))
-    with pytest.raises(JvmUnavailable, match="the Java referee cannot keep its jars in"):
-        kit_jars()
+    with pytest.raises(JvmUnavailable, match="the official TCK cannot keep its jars in"):
+        tck_jars()
 
 
 def test_the_cache_is_in_the_home_unless_said_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:

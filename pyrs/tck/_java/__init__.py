@@ -1,4 +1,4 @@
-"""The official Java kit, judging Python objects."""
+"""The official TCK, which runs in a JVM and tests Python objects."""
 
 from __future__ import annotations
 

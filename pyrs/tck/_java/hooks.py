@@ -1,17 +1,15 @@
-"""The hooks of a verification, as the Java kit calls them."""
+"""Calls of a verification's hooks from the official TCK."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from pyrs.tck._java.exchange import Exchange
 from pyrs.tck._java.proxies import as_long
 from pyrs.tck.environment import callers
 from pyrs.tck.subscriber_hooks import SubscriberHooks
 from pyrs.tck.verification import Verification
-
-if TYPE_CHECKING:
-    from pyrs.tck._java.scope import Scope
 
 __all__ = ["Hooks"]
 
@@ -24,8 +22,8 @@ _NUMBERS = frozenset(
         "does_coordinated_emission",
     }
 )
-_OF_PUPPETS = frozenset({"trigger_request", "signal_cancel"})
-# What a hook makes is checked as the Python referee checks it, with the same words and the same deadline.
+_PUPPET_METHODS = frozenset({"trigger_request", "signal_cancel"})
+# The object that such a hook returns is validated as in the Python port, with the same messages and deadline.
 _CHECKED = {
     "create_publisher": "new_publisher",
     "create_probed_subscriber": "new_subscriber",
@@ -35,7 +33,7 @@ _CHECKED = {
 
 
 class Hooks:
-    """Calls the hooks.
+    """Calls the hooks of one verification object.
 
     Args:
         subject: the object of the user's verification that the test runs on.
@@ -45,31 +43,31 @@ class Hooks:
         self._subject: Any = subject
 
     @property
-    def written(self) -> str:
-        """The hooks that the user has written and that the Java kit has an answer of its own for."""
+    def overridden(self) -> str:
+        """The hook that the user has overridden and for which the official TCK has a default; or empty."""
         own = getattr(type(self._subject), "create_helper_publisher", None)
         return "" if own in (None, SubscriberHooks.create_helper_publisher) else "create_helper_publisher"
 
-    def call(self, scope: Scope, hook: str, arguments: list[Any]) -> Any:
-        """Call one; numbers are returned as such, everything else as a reference."""
+    def call(self, exchange: Exchange, hook: str, arguments: list[Any]) -> Any:
+        """Call a hook. Numbers are returned as numbers, everything else as a reference."""
         if hook == "frames":
             return callers()
         if hook in _NUMBERS:
             return as_long(self._subject.asked(self._method(hook)))
         if hook == "create_failed_publisher":
             make = self._method(hook)
-            return scope.outgoing(self._subject.made(f"{hook}()", make, ("subscribe",), none_is_fine=True))
+            return exchange.outgoing(self._subject.made(f"{hook}()", make, ("subscribe",), none_is_fine=True))
         if hook == "create_publisher":
-            self._subject.env.progress()  # a test that repeats itself makes another each time
+            self._subject.env.progress()  # a test with several iterations creates a Publisher in each
         if hook in _CHECKED:
-            return scope.outgoing(self._method(_CHECKED[hook])(*arguments))
+            return exchange.outgoing(self._method(_CHECKED[hook])(*arguments))
         text = f"{hook}({', '.join(str(each) for each in arguments if isinstance(each, int))})"
-        return scope.outgoing(self._subject.call_hook(text, lambda: self._method(hook)(*arguments)))
+        return exchange.outgoing(self._subject.call_hook(text, lambda: self._method(hook)(*arguments)))
 
-    def move(self, subject: Any, method: str, arguments: list[Any]) -> None:
-        """Call a method of an object that a hook has made, so that it is known by name when it is late."""
+    def call_method(self, subject: Any, method: str, arguments: list[Any]) -> None:
+        """Call a method of an object that a hook has returned; a call that is late is reported by name."""
         function: Callable[..., Any] = getattr(subject, method)
-        if method in _OF_PUPPETS:
+        if method in _PUPPET_METHODS:
             text = f"puppet.{method}({', '.join(map(str, arguments))})"
             self._subject.env.timed(text, lambda: function(*arguments))
         elif method == "subscribe":

@@ -1,4 +1,4 @@
-"""The Java kit's jars: from Maven Central once, then from a cache, and only if they are what they should be."""
+"""The jars of the official TCK: downloaded once from Maven Central, cached, and verified by SHA-256."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 from pyrs.jvm import downloads
 from pyrs.jvm.downloads import Jar
 
-__all__ = ["JARS", "cache_folder", "kit_jars"]
+__all__ = ["JARS", "cache_folder", "tck_jars"]
 
 JARS = (
     Jar(
@@ -35,17 +35,17 @@ JARS = (
 
 
 def cache_folder() -> Path:
-    """Where the jars are kept: ``$XDG_CACHE_HOME/pyrs/tck-1.0.4``, or the same below ``~/.cache``."""
+    """Return the jars' folder: ``$XDG_CACHE_HOME/pyrs/tck-1.0.4``, by default below ``~/.cache``."""
     return downloads.cache_folder() / "tck-1.0.4"
 
 
-def kit_jars(folder: Path | None = None) -> list[Path]:
-    """The Java kit's jars; those that are not in the cache are fetched.
+def tck_jars(folder: Path | None = None) -> list[Path]:
+    """Return the jars of the official TCK; download those that are not in the cache.
 
-    ``PYRS_MAVEN_REPOSITORY`` names another repository than Maven Central.
+    ``PYRS_MAVEN_REPOSITORY`` replaces Maven Central.
 
     Raises:
-        JvmUnavailable: a jar is neither in the cache nor to be had, or is not the one that it should be.
+        JvmUnavailable: a jar is not in the cache and cannot be downloaded, or its SHA-256 is wrong.
     """
     folder = cache_folder() if folder is None else folder
-    return [downloads.kept(jar, folder, "the Java referee") for jar in JARS]
+    return [downloads.kept(jar, folder, "the official TCK") for jar in JARS]

@@ -1,4 +1,4 @@
-"""The official TCK as a referee: its TestNG classes run in a JVM, and judge Python objects."""
+"""Run the official TCK on Python objects: its TestNG classes run in a JVM."""
 
 from __future__ import annotations
 
@@ -27,35 +27,35 @@ _JAR = Path(__file__).resolve().parents[2] / "jvm" / "jars" / "pyrs-tck.jar"
 
 
 class Family(Enum):
-    """Which interfaces the Java kit sees the Python object as."""
+    """The interfaces under which the official TCK sees the Python object."""
 
     REACTIVE_STREAMS = "reactive-streams"
     FLOW = "flow"
 
 
 class JavaFailure(AssertionError):
-    """A test of the Java kit's has failed.
+    """The failure of a test of the official TCK.
 
     Attributes:
-        stack: the Java stack, and then the frames of the Python code that Java was called from.
+        stack: the Java stack, followed by the Python frames that called Java.
     """
 
     stack = ""
 
 
 class JavaReferee:
-    """Judges with ``org.reactivestreams:reactive-streams-tck:1.0.4``, or its Flow form.
+    """Runs ``org.reactivestreams:reactive-streams-tck:1.0.4``, or its Flow variant, on Python objects.
 
     Args:
-        jvm: where the kit runs: a SparkSession, SparkContext or Py4J gateway for the JVM that it has; None for one in
-            this process, which is started with JPype if none runs. Such a process must not use ``faulthandler``.
-        family: as what the kit sees the Python object.
+        jvm: the JVM in which the TCK runs: a SparkSession, SparkContext or Py4J gateway; None for the JVM of this
+            process, which JPype starts if necessary. Such a process must not use ``faulthandler``.
+        family: the interfaces under which the TCK sees the Python object.
 
     Raises:
         JvmUnavailable: no JVM was found, an extra is not installed, or a jar of the TCK can neither be read from the
             cache nor downloaded.
-        VersionMismatch: the jar is another version's.
-        TypeError: ``jvm`` is nothing that has a JVM.
+        VersionMismatch: the jar belongs to another version of pyrs.
+        TypeError: ``jvm`` is of an unsupported type.
     """
 
     def __init__(self, jvm: object | None = None, family: Family = Family.REACTIVE_STREAMS) -> None:
@@ -68,14 +68,14 @@ class JavaReferee:
         return "java" if self.family is Family.REACTIVE_STREAMS else "java flow"
 
     def verify(self, verification: type[Verification]) -> Report:
-        """Run every test that the Java kit has for a verification."""
+        """Run every test of the official TCK for a verification."""
         verdicts = tuple(self.judge(verification, name) for name in verification.expected)
         name = f"{verification.__module__}:{verification.__qualname__}"
         problems = verification.problems() + unexpected(verification, verdicts) + self._other_tests(verification)
         return Report(name, str(self), verdicts, tuple(problems))
 
     def judge(self, verification: type[Verification] | Verification, name: str) -> Verdict:
-        """Run one test of the Java kit's, within its deadline."""
+        """Run one test of the official TCK within its deadline."""
         subject = verification() if isinstance(verification, type) else verification
         hooks = self._hooks_of(subject)
         scope = Scope(hooks, collecting="_spec313_" in name)
@@ -92,26 +92,26 @@ class JavaReferee:
         return Hooks(subject)
 
     def _parent_loader(self, java: Java) -> object:
-        """The kit and nothing else: whatever versions the JVM's own class path has cannot win."""
+        """Return the parent of the TCK's class loader: not the class path, which may hold other versions."""
         return java.static("java.lang.ClassLoader", "getPlatformClassLoader")
 
     def _run(self, scope: Scope, hooks: Hooks, subject: Verification, test: str) -> None:
         env = subject.env
         scope.open(self._open)
         millis = [round(seconds * 1000) for seconds in (env.timeout, env.no_signals_timeout)]
-        said: list[Any] = scope.call(
+        result: list[Any] = scope.call(
             "run",
             0,
-            f"{self.family.value} {_kit_of(subject)}",
+            f"{self.family.value} {_class_for(subject)}",
             test,
             *millis,
-            millis[0],  # how often it polls for an error: it means to poll on, but never does so twice
+            millis[0],  # the interval of its polls for an error; it polls only once
             round(env.reference_timeout * 1000),
             getattr(subject, "processor_buffer_size", 0),
             int(env.debug_enabled),
-            hooks.written,
+            hooks.overridden,
         )
-        status, message, stack, frames, cause = said
+        status, message, stack, frames, cause = result
         if status == "passed":
             return
         if isinstance(cause, Skipped) or status == "skipped":
@@ -120,28 +120,28 @@ class JavaReferee:
             raise cause  # pytest's own
         failure = JavaFailure(message)
         failure.stack = stack + (f"Python:\n{frames}" if frames else "")
-        # The words of a check on what a hook made are those of the failure: only what led to them is left to say.
+        # A failed check of a hook's result has the same message as this failure, so only its cause is chained.
         raise failure from cause.__cause__ if isinstance(cause, AssertionError) else cause
 
     def _open(self, token: bytes, port: int) -> int:
         return int(str(self._gateway.with_java(lambda java: java.call(self._entry, "open", token, port))))
 
     def _other_tests(self, verification: type[Verification]) -> list[str]:
-        """Return how the tests that the Java kit has differ from those that are expected of it."""
+        """Return the differences between the tests of the official TCK and the expected ones."""
         subject = verification()
         scope = Scope(Hooks(subject), collecting=False)
         try:
             scope.open(self._open)
-            names = set(str(scope.call("names", 0, f"{self.family.value} {_kit_of(subject)}")).split("\n"))
+            names = set(str(scope.call("names", 0, f"{self.family.value} {_class_for(subject)}")).split("\n"))
         finally:
             scope.close()
         expected = set(verification.expected)
-        return [f"the Java kit has {name}, and it is not expected" for name in sorted(names - expected)] + [
-            f"the Java kit has no {name}" for name in sorted(expected - names)
-        ]
+        return [
+            f"the official TCK has the test {name}, which pyrs does not know" for name in sorted(names - expected)
+        ] + [f"the official TCK has no test {name}" for name in sorted(expected - names)]
 
 
-def _kit_of(subject: Verification) -> str:
+def _class_for(subject: Verification) -> str:
     for name, table in (
         ("publisher", PUBLISHER),
         ("whitebox", WHITEBOX),
@@ -150,7 +150,7 @@ def _kit_of(subject: Verification) -> str:
     ):
         if subject.expected is table:
             return name
-    raise TypeError(f"{type(subject).__name__} is no verification that the Java kit has")
+    raise TypeError(f"the official TCK has no counterpart of {type(subject).__name__}")
 
 
 def _gateway_to(jvm: object | None) -> Gateway:
@@ -166,7 +166,7 @@ def _gateway_to(jvm: object | None) -> Gateway:
         return gateway_for(jvm)
     if faulthandler.is_enabled():
         raise JvmUnavailable(
-            "a JVM in this process and Python's faulthandler both want SIGSEGV: run pytest with -p no:faulthandler "
+            "a JVM in this process and Python's faulthandler both handle SIGSEGV: run pytest with -p no:faulthandler "
             "(elsewhere: without -X faulthandler), or choose a JVM in another process, such as a Spark driver's"
         )
     return launch_gateway()
@@ -174,11 +174,11 @@ def _gateway_to(jvm: object | None) -> Gateway:
 
 def _entry_in(gateway: Gateway, parent_of: Callable[[Java], object]) -> object:
     from pyrs import __version__
-    from pyrs.tck._java.jars import kit_jars  # needs an extra, which `import pyrs.tck` must not
+    from pyrs.tck._java.jars import tck_jars  # needs an extra, which `import pyrs.tck` must not
 
     if not _JAR.is_file():
         raise JvmUnavailable(f"{_JAR} is missing from this installation of pyrs. In a checkout run `make setup`")
-    jars = [_JAR, *kit_jars()]
+    jars = [_JAR, *tck_jars()]
 
     def load(java: Java) -> object:
         urls = [java.call(java.call(java.new("java.io.File", str(jar)), "toURI"), "toURL") for jar in jars]
@@ -189,7 +189,7 @@ def _entry_in(gateway: Gateway, parent_of: Callable[[Java], object]) -> object:
         entry = java.call(constructor, "newInstance", java.array("java.lang.Object", ()))
         found = java.call(entry, "version")
         if found != __version__:
-            raise VersionMismatch(f"{_JAR} is of pyrs {found}, and this is pyrs {__version__}: build the jar again")
+            raise VersionMismatch(f"{_JAR} belongs to pyrs {found}, and this is pyrs {__version__}: rebuild the jar")
         return entry
 
     return gateway.with_java(load)

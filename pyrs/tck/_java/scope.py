@@ -1,4 +1,4 @@
-"""One test before the Java kit: its connections, and the objects on both sides that it knows."""
+"""The connections and the object tables of one test of the official TCK."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from contextlib import suppress
 from typing import Any
 from weakref import WeakSet, WeakValueDictionary
 
+from pyrs.tck._java.connection import Connection, ConnectionLost
+from pyrs.tck._java.exchange import Reference
 from pyrs.tck._java.hooks import Hooks
-from pyrs.tck._java.line import Line, LineLost, Reference
 from pyrs.tck._java.proxies import JavaObject, JavaThrowable, proxy_of
 from pyrs.tck.environment import Skipped, named, same
 from pyrs.tck.verification import NOT_AN_ARGUMENT, NULL_ERRORS
@@ -22,17 +23,18 @@ from pyrs.tck.verification import NOT_AN_ARGUMENT, NULL_ERRORS
 __all__ = ["Scope"]
 
 _TIMEOUT = 5.0
-_COLLECTED = 0.02  # how often what a Publisher let go of is looked for (3.13)
-_RAISED = 20  # exceptions that are kept, with their frames, until the verdict is known
-_LATE_SIGNALS = 1_000  # what may come when a test is over, before it is an error
+_COLLECT_INTERVAL = 0.02  # seconds between garbage collections in a test of §3.13
+_RAISED = 20  # the exceptions that stay referenced, with their frames, until the verdict
+_LATE_SIGNALS = 1_000  # the calls after the end of the test that are ignored before one raises
 
 
 class Scope:
-    """Opened for each test and closed after it: what comes late reaches no other test.
+    """Belongs to one test, so that late signals do not reach another test. Implements `Exchange`.
 
     Args:
-        hooks: what the user's verification says.
-        collecting: whether the test is about what is let go of (3.13). Only then is Java told what Python has dropped.
+        hooks: the hooks of the user's verification.
+        collecting: whether the test checks released references (§3.13). Only then is Java notified of the references
+            that Python has released.
     """
 
     def __init__(self, hooks: Hooks, *, collecting: bool) -> None:
@@ -42,7 +44,7 @@ class Scope:
         self._listener = socket.create_server(("127.0.0.1", 0))
         self._java_port = 0
         self._local = threading.local()
-        self._lines: WeakSet[Line] = WeakSet()
+        self._connections: WeakSet[Connection] = WeakSet()
         self._lock = threading.Lock()
         self._objects: dict[int, object] = {}
         self._numbers: dict[int, int] = {}
@@ -58,7 +60,7 @@ class Scope:
     # Connections.
 
     def open(self, referee: Any) -> None:
-        """Let Java dial, and learn where to dial it."""
+        """Exchange the ports with Java and accept its connections."""
         _start("pyrs-tck-listener", self._listen)
         self._java_port = referee(self._token, self._listener.getsockname()[1])
         if self._collecting:
@@ -67,58 +69,58 @@ class Scope:
     def _listen(self) -> None:
         while True:
             try:
-                connection, _ = self._listener.accept()
+                accepted, _ = self._listener.accept()
             except OSError:
                 return  # closed
-            _start("pyrs-tck-served", self._welcome, connection)
+            _start("pyrs-tck-served", self._serve, accepted)
 
-    def _welcome(self, connection: socket.socket) -> None:
-        connection.settimeout(_TIMEOUT)
+    def _serve(self, accepted: socket.socket) -> None:
+        accepted.settimeout(_TIMEOUT)
         with suppress(OSError):
-            line = Line(self, connection)
-            if hmac.compare_digest(line.shown(len(self._token)), self._token):
-                connection.settimeout(None)
-                self._keep(line)
-                line.serve()
-        connection.close()
+            connection = Connection(self, accepted)
+            if hmac.compare_digest(connection.receive_token(len(self._token)), self._token):
+                accepted.settimeout(None)
+                self._keep(connection)
+                connection.serve()
+        accepted.close()
 
-    def _line(self) -> Line:
-        line: Line | None = getattr(self._local, "line", None)
-        if line is None:
+    def _connection(self) -> Connection:
+        connection: Connection | None = getattr(self._local, "connection", None)
+        if connection is None:
             try:
-                connection = socket.create_connection(("127.0.0.1", self._java_port), _TIMEOUT)
-                connection.settimeout(None)
-                line = Line(self, connection)
-                line.introduce(self._token)
+                connected = socket.create_connection(("127.0.0.1", self._java_port), _TIMEOUT)
+                connected.settimeout(None)
+                connection = Connection(self, connected)
+                connection.send_token(self._token)
             except OSError as error:
-                raise LineLost(f"the JVM does not answer: {error}") from error
-            self._keep(line)
-        return line
+                raise ConnectionLost(f"the JVM does not respond: {error}") from error
+            self._keep(connection)
+        return connection
 
-    def _keep(self, line: Line) -> None:
-        self._local.line = line
+    def _keep(self, connection: Connection) -> None:
+        self._local.connection = connection
         with self._lock:
-            self._lines.add(line)
+            self._connections.add(connection)
         if self._over.is_set():
-            line.close()
+            connection.close()
 
     def call(self, method: str, target: int, *arguments: Any) -> Any:
-        """Call an object of Java's; 0 is the kit itself. When the test is over nothing happens."""
+        """Call a method of a Java object; 0 is the TCK itself. A call after the end of the test does nothing."""
         if not self._over.is_set():
             try:
-                return self._line().call(method, target, *arguments)
-            except LineLost:
+                return self._connection().call(method, target, *arguments)
+            except ConnectionLost:
                 if not self._over.is_set() or target == 0:
                     raise
         self._late += 1
         if self._late > _LATE_SIGNALS:
-            raise RuntimeError("the test is over; this goes on without end")
+            raise RuntimeError("the test is over, but the signals do not stop")
         return None
 
     def close(self) -> None:
-        """End the test: its streams are cancelled, and nothing is heard of them any more."""
+        """End the test: cancel its streams and close its connections."""
         if not self._over.is_set():
-            # On a thread of its own: a line that waits for an answer is not another's to use.
+            # A separate thread has its own connection; the one of this thread may be waiting for a result.
             closing = _start("pyrs-tck-closing", self._close_java)
             closing.join(_TIMEOUT)
         self._over.set()
@@ -127,9 +129,9 @@ class Scope:
             self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
         with self._lock:
-            lines = list(self._lines)
-        for line in lines:
-            line.close()
+            connections = list(self._connections)
+        for connection in connections:
+            connection.close()
         cancelling = _start("pyrs-tck-cancelling", self._cancel_streams)
         cancelling.join(0.2)
         with self._lock:
@@ -137,7 +139,7 @@ class Scope:
             self._numbers.clear()
 
     def _close_java(self) -> None:
-        with suppress(LineLost):
+        with suppress(ConnectionLost):
             self.call("close", 0)
 
     def _cancel_streams(self) -> None:
@@ -147,20 +149,20 @@ class Scope:
         self._streams.clear()
 
     def watch(self, subscription: object) -> None:
-        """Cancel this when the test is over, unless it is about what is let go of."""
+        """Cancel this Subscription when the test is over, unless the test checks released references."""
         if not self._collecting and subscription is not None:
             self._streams.append(subscription)
 
     def raised(self, error: BaseException) -> Reference | None:
-        """Return what Java is sent for an exception that it is to throw."""
+        """Return the reference to send for an exception that Java must throw."""
         if not self._collecting:
             self._raised.append(error)
         return self.outgoing(error)
 
-    # Calls that come.
+    # Incoming calls.
 
     def execute(self, method: str, target: int, arguments: list[Any]) -> Any:
-        """Carry out a call of Java's."""
+        """Execute a call from Java."""
         if target == 0:
             return self._hooks.call(self, method, arguments)
         with self._lock:
@@ -168,15 +170,15 @@ class Scope:
         if subject is None:
             if self._over.is_set():
                 return None
-            raise LookupError(f"there is no object {target} any more")
+            raise LookupError(f"object {target} has been released")
         if method == "text":
             return named(subject)
         if method == "equals":
             return int(same(subject, arguments[0]))
-        self._hooks.move(subject, method, arguments)
+        self._hooks.call_method(subject, method, arguments)
         if method == "cancel" and self._collecting:
-            # In Java a Subscriber and its Subscription may hold one another and be collected together. Across two heaps
-            # no collector sees that, so what was cancelled is not held here.
+            # A Subscriber and its Subscription may reference each other and still be collected together. No collector
+            # sees a cycle across two heaps, so a cancelled Subscription is released here.
             self._forget(target, subject)
             self._cancelled.set()
         return None
@@ -184,10 +186,10 @@ class Scope:
     # Objects.
 
     def outgoing(self, value: object) -> Reference | None:
-        """Return what Java is sent for an object: all but None travel as references."""
+        """Return the reference to send for an object, or None for None."""
         if value is None:
             return None
-        if isinstance(value, (JavaObject, JavaThrowable)) and value.scope is self:
+        if isinstance(value, (JavaObject, JavaThrowable)) and value.exchange is self:
             return Reference("j", value.number)
         number = self._number(value)
         if isinstance(value, BaseException):
@@ -196,7 +198,7 @@ class Scope:
         return Reference("p", number)
 
     def incoming(self, value: Any) -> Any:
-        """Return the object that was sent."""
+        """Return the object for a received reference."""
         if not isinstance(value, Reference):
             return value
         with self._lock:
@@ -214,7 +216,7 @@ class Scope:
             if number is None:
                 self._latest += 1
                 number = self._numbers[id(value)] = self._latest
-                self._objects[number] = value  # held, so that its id stays its own
+                self._objects[number] = value  # a reference, so that the id is not reused
             return number
 
     def _forget(self, number: int, value: object) -> None:
@@ -223,13 +225,15 @@ class Scope:
             self._numbers.pop(id(value), None)
 
     def _collect(self) -> None:
-        """Tell Java what Python does not hold any more, from the first cancel on."""
+        """Notify Java of the references that Python has released, from the first cancel on."""
         self._cancelled.wait()
         pause = 0.0
         while not self._over.wait(pause):
             began = time.monotonic()
             gc.collect()
-            pause = max(_COLLECTED, 3 * (time.monotonic() - began))  # what is judged needs the interpreter, too
+            pause = max(
+                _COLLECT_INTERVAL, 3 * (time.monotonic() - began)
+            )  # the code under test needs the interpreter, too
             with self._lock:
                 gone = [(number, times) for number, times in self._received.items() if number not in self._proxies]
                 for number, _ in gone:
@@ -239,7 +243,7 @@ class Scope:
                     self.call("release", 0, number, times)
                 if gone:
                     self.call("collect", 0)
-            except LineLost:
+            except ConnectionLost:
                 return
 
 
@@ -250,7 +254,7 @@ def _start(name: str, target: Any, *arguments: Any) -> threading.Thread:
 
 
 def _kind(error: BaseException) -> str:
-    """Return which Throwable stands for an exception; the Python referee takes the same exceptions for the same."""
+    """Return the kind of Throwable for an exception, by the same classification as in the Python port."""
     if isinstance(error, NULL_ERRORS):
         return "N"
     if isinstance(error, NOT_AN_ARGUMENT):

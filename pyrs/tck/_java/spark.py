@@ -1,4 +1,4 @@
-"""A Spark driver, for those who name one on the command line and have none."""
+"""The local Spark driver for ``--jvm spark``."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["local_session"]
 
 
 def local_session() -> Any:
-    """Return the Spark session that there is, or start a small one on this machine.
+    """Return the active Spark session, or start a local one.
 
     Raises:
         JvmUnavailable: PySpark is not installed.

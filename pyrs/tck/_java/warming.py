@@ -1,4 +1,4 @@
-"""A first test whose verdict is nobody's: it loads the kit's classes, so that no other test waits for them."""
+"""A first test that loads the classes of the official TCK, so that no measured test waits for them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TEST = "required_createPublisher3MustProduceAStreamOfExactly3Elements"
 
 
 class _One(Publisher[int], Subscription):
-    """Publishes as many as are requested, up to three."""
+    """Publishes the requested elements on the requesting thread."""
 
     def __init__(self, elements: int) -> None:
         self._left = elements
@@ -37,10 +37,10 @@ class _One(Publisher[int], Subscription):
 
 
 class WarmingVerification(PublisherVerification[int]):
-    """Waits as long as a slow machine may take to load what it needs."""
+    """Has timeouts that suffice for loading the classes on a slow machine."""
 
     environment = TestEnvironment(timeout=10.0, hook_timeout=10.0, deadline=30.0)
 
     def create_publisher(self, elements: int) -> Any:
-        """Make a Publisher of a few elements."""
+        """Create a Publisher of a few elements."""
         return _One(elements)
