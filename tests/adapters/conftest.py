@@ -1,4 +1,4 @@
-"""What the tests of the adapters share."""
+"""Fixtures of the adapters' tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""to_future, and mapping over an executor."""
+"""to_future, and mapping elements over an executor."""
 
 from __future__ import annotations
 
@@ -16,70 +16,70 @@ from tests.core.conftest import Dropped
 DEADLINE = 20.0
 
 
-def test_the_element_of_a_single() -> None:
+def test_future_has_the_element_of_the_single() -> None:
     assert to_future(pyrs.range(4).to_list()).result(0) == [0, 1, 2, 3]
 
 
-def test_an_error() -> None:
+def test_future_has_the_error_of_the_single() -> None:
     future = to_future(pyrs.error(ValueError("no")).to_list())
     assert isinstance(future.exception(0), ValueError)
 
 
-def test_from_another_thread() -> None:
+def test_future_completed_on_another_thread() -> None:
     release = threading.Event()
 
-    def wait_for_it() -> int:
+    def wait_and_return() -> int:
         assert release.wait(DEADLINE)
         return 7
 
-    future = to_future(pyrs.from_callable(wait_for_it).subscribe_on(pyrs.schedulers.default()).first())
+    future = to_future(pyrs.from_callable(wait_and_return).subscribe_on(pyrs.schedulers.default()).first())
     assert not future.done()
     release.set()
     assert future.result(DEADLINE) == 7
 
 
-def test_cancelling_the_future_cancels_the_stream() -> None:
+def test_cancel_of_the_future_cancels_the_stream() -> None:
     source: TestPublisher[int] = TestPublisher()
     future = to_future(pyrs.Stream(source).first())
     assert future.cancel()
-    assert future.cancel()  # idempotent
+    assert future.cancel()
     source.assert_cancelled()
     with pytest.raises(CancelledError):
         future.result(0)
     assert wait([future], timeout=DEADLINE).done == {future}
 
 
-def test_a_wait_that_has_begun_hears_of_the_cancel() -> None:
+def test_cancel_ends_a_concurrent_wait() -> None:
     future = to_future(pyrs.never().first())
     waiting = threading.Event()
-    found: list[object] = []
+    results: list[object] = []
 
-    def await_it() -> None:
+    def wait_for_future() -> None:
         waiting.set()
-        found.append(wait([future], timeout=DEADLINE).not_done)
+        results.append(wait([future], timeout=DEADLINE).not_done)
 
-    thread = threading.Thread(target=await_it)
+    thread = threading.Thread(target=wait_for_future)
     thread.start()
     assert waiting.wait(DEADLINE)
     future.cancel()
     thread.join(DEADLINE)
-    assert found == [set()]
+    assert results == [set()]
 
 
-def test_what_comes_after_the_cancel_goes_to_the_hooks(dropped: Dropped) -> None:
-    """A Publisher may signal once more after a cancel (2.8): the future stays cancelled, and nothing is raised."""
+def test_signals_after_the_cancel_are_dropped(dropped: Dropped) -> None:
+    """A Publisher may signal after a cancel (2.8): the future stays cancelled, and nothing is raised."""
 
-    class Late(pyrs.Publisher[int]):
+    class LatePublisher(pyrs.Publisher[int]):
         def subscribe(self, subscriber: pyrs.Subscriber[int], /) -> None:
             self.subscriber = subscriber
 
-            class Deaf(pyrs.Subscription):
+            class UncancellableSubscription(pyrs.Subscription):
                 def request(self, n: int, /) -> None: ...
                 def cancel(self) -> None: ...
 
-            subscriber.on_subscribe(Deaf())
+            subscriber.on_subscribe(UncancellableSubscription())
 
-    source = Late()
+    source = LatePublisher()
     future = to_future(pyrs.Single(source))
     future.cancel()
     source.subscriber.on_next(1)
@@ -90,35 +90,35 @@ def test_what_comes_after_the_cancel_goes_to_the_hooks(dropped: Dropped) -> None
     assert dropped.take() == [error]
 
 
-def test_a_single_that_gives_nothing() -> None:
+def test_empty_single_signals_spec_violation() -> None:
     assert isinstance(to_future(pyrs.Single(pyrs.empty())).exception(0), pyrs.SpecViolation)
 
 
-def test_in_asyncio() -> None:
+def test_future_in_asyncio() -> None:
     async def main() -> int:
         return await asyncio.wrap_future(to_future(pyrs.range(9).count()))
 
     assert asyncio.run(main()) == 9
 
 
-def test_bad_arguments() -> None:
+def test_wrong_arguments_raise() -> None:
     with pytest.raises(TypeError, match="single must be a Single"):
         to_future(pyrs.range(3))  # type: ignore[arg-type]
 
 
 class TestMapOverAnExecutor:
-    """The recipe of docs/adapters.md."""
+    """The recipe in docs/adapters.md."""
 
-    def test_so_many_at_a_time(self) -> None:
-        running = most = 0
+    def test_concurrency_is_limited(self) -> None:
+        running = highest = 0
         lock = threading.Lock()
         together = threading.Barrier(3)
 
         def work(n: int) -> int:
-            nonlocal running, most
+            nonlocal running, highest
             with lock:
                 running += 1
-                most = max(most, running)
+                highest = max(highest, running)
             together.wait(DEADLINE)
             with lock:
                 running -= 1
@@ -130,20 +130,20 @@ class TestMapOverAnExecutor:
                 .flat_map(lambda n: pyrs.from_future(executor.submit(work, n), cancel=True), concurrency=3)
                 .collect(timeout=DEADLINE)
             )
-        assert (sorted(results), most) == ([n * n for n in range(12)], 3)
+        assert (sorted(results), highest) == ([n * n for n in range(12)], 3)
 
-    def test_in_order(self) -> None:
+    def test_results_in_order(self) -> None:
         with ThreadPoolExecutor(4) as executor:
-            found = (
+            results = (
                 pyrs.range(50)
                 .map(lambda n: executor.submit(str, n))
                 .prefetch(4)
                 .concat_map(lambda future: pyrs.from_future(future, cancel=True), prefetch=4)
                 .collect(timeout=DEADLINE)
             )
-        assert found == [str(n) for n in range(50)]
+        assert results == [str(n) for n in range(50)]
 
-    def test_an_error_cancels_what_waits_in_the_executor(self) -> None:
+    def test_error_cancels_futures_that_wait_in_the_executor(self) -> None:
         release = threading.Event()
         futures: list[Future[int]] = []
 

@@ -1,4 +1,4 @@
-"""from_queue and to_queue: queues of threads, processes and asyncio."""
+"""from_queue and to_queue with queues of threads, processes and asyncio."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 import multiprocessing
 import queue
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -15,13 +15,14 @@ import pyrs
 from pyrs.adapters.queues import from_queue, to_queue
 from pyrs.testing import TestPublisher, TestSubscriber
 from tests.core.conftest import Dropped, Hidden
+from tests.waiting import eventually_on_loop
 
 DEADLINE = 20.0
 END = object()
 
 
-class Recorded(queue.Queue[Any]):
-    """A queue that tells how often it was waited for, and when a thread does."""
+class RecordingQueue(queue.Queue[Any]):
+    """A queue that counts its elements taken and signals each blocking get and put."""
 
     def __init__(self, maxsize: int = 0) -> None:
         super().__init__(maxsize)
@@ -30,7 +31,7 @@ class Recorded(queue.Queue[Any]):
         self.fulls = threading.Semaphore(0)
 
     def get(self, block: bool = True, timeout: float | None = None) -> Any:
-        assert timeout is not None, "a thread that waits for ever cannot be cancelled"
+        assert timeout is not None, "a thread that waits without a timeout cannot be cancelled"
         self.waits.release()
         element = super().get(block, timeout)
         self.taken += 1
@@ -56,30 +57,30 @@ def any_queue(request: pytest.FixtureRequest) -> Iterator[Any]:
 
 
 class TestFromQueue:
-    def test_up_to_the_end(self, any_queue: Any) -> None:
+    def test_elements_up_to_the_end_marker(self, any_queue: Any) -> None:
         elements = [1, 2, 3, "end"]
         for each in reversed(elements) if isinstance(any_queue, queue.LifoQueue) else elements:
             any_queue.put(each)
         assert from_queue(any_queue, end="end").collect(timeout=DEADLINE) == [1, 2, 3]
 
-    def test_the_end_of_a_queue_of_processes_is_equal_and_not_identical(self, any_queue: Any) -> None:
+    def test_end_marker_is_compared_by_equality(self, any_queue: Any) -> None:
         any_queue.put(("the", "end"))
         assert from_queue(any_queue, end=("the", "".join(["e", "nd"]))).collect(timeout=DEADLINE) == []
 
-    def test_an_end_is_compared_with_elements_of_its_type_only(self) -> None:
-        class Touchy:
+    def test_end_marker_is_compared_with_elements_of_its_type_only(self) -> None:
+        class RaisingEquality:
             def __eq__(self, other: object) -> bool:
-                raise AssertionError("nobody asks an element what it equals")
+                raise AssertionError("an element of another type was compared")
 
             __hash__ = None  # type: ignore[assignment]
 
         elements: queue.Queue[Any] = queue.Queue()
-        for each in (Touchy(), 0, False):
+        for each in (RaisingEquality(), 0, False):
             elements.put(each)
         assert len(from_queue(elements, end=False).collect(timeout=DEADLINE)) == 2
 
-    def test_exactly_what_is_demanded_is_taken_out(self) -> None:
-        elements = Recorded()
+    def test_elements_are_taken_on_demand(self) -> None:
+        elements = RecordingQueue()
         for n in range(10):
             elements.put(n)
         subscriber: TestSubscriber[int] = TestSubscriber()
@@ -94,8 +95,8 @@ class TestFromQueue:
         assert (elements.taken, elements.qsize()) == (7, 3)
         subscriber.cancel()
 
-    def test_it_waits_for_what_is_put_later(self) -> None:
-        elements = Recorded()
+    def test_stream_waits_for_later_elements(self) -> None:
+        elements = RecordingQueue()
         subscriber: TestSubscriber[int] = TestSubscriber(None)
         from_queue(elements, end=END).subscribe(subscriber)
         for n in range(3):
@@ -104,38 +105,38 @@ class TestFromQueue:
             subscriber.await_count(n + 1)
         elements.put(END)
         assert subscriber.await_complete() == [0, 1, 2]
-        taken_on = subscriber.thread_names - {threading.current_thread().name}
-        assert taken_on
-        assert all(name.startswith("pyrs-default") for name in taken_on)
+        thread_names = subscriber.thread_names - {threading.current_thread().name}
+        assert thread_names
+        assert all(name.startswith("pyrs-default") for name in thread_names)
 
-    def test_what_comes_after_the_end_stays_in_the_queue(self) -> None:
+    def test_elements_after_the_end_marker_stay_in_the_queue(self) -> None:
         elements: queue.Queue[Any] = queue.Queue()
         for each in (1, None, 2, None):
             elements.put(each)
         assert from_queue(elements, end=None).collect(timeout=DEADLINE) == [1]
         assert from_queue(elements, end=None).collect(timeout=DEADLINE) == [2]
 
-    def test_a_cancel_lets_the_thread_go(self) -> None:
-        elements = Recorded()
+    def test_cancel_releases_the_waiting_thread(self) -> None:
+        elements = RecordingQueue()
         scheduler = pyrs.schedulers.single("queue")
         subscriber: TestSubscriber[int] = TestSubscriber(1)
         from_queue(elements, scheduler=scheduler).subscribe(subscriber)
         assert elements.waits.acquire(timeout=DEADLINE)
         subscriber.cancel()
-        assert scheduler.close(DEADLINE)  # it waits until the thread has come back
+        assert scheduler.close(DEADLINE)  # waits until the thread has returned
         elements.put(1)
         assert (elements.qsize(), subscriber.elements) == (1, [])
 
-    def test_taken_out_too_late_is_told_of(self, dropped: Dropped) -> None:
+    def test_element_taken_after_cancel_is_dropped(self, dropped: Dropped) -> None:
         subscriber: TestSubscriber[int] = TestSubscriber()
 
-        class Cancelling(queue.Queue[int]):
+        class CancellingQueue(queue.Queue[int]):
             def get(self, block: bool = True, timeout: float | None = None) -> int:
                 element = super().get(block, timeout)
                 subscriber.cancel()
                 return element
 
-        elements = Cancelling()
+        elements = CancellingQueue()
         elements.put(1)
         scheduler = pyrs.schedulers.single("queue")
         from_queue(elements, scheduler=scheduler).subscribe(subscriber)
@@ -143,36 +144,36 @@ class TestFromQueue:
         assert scheduler.close(DEADLINE)
         assert (dropped.elements, subscriber.elements) == (1, [])
 
-    def test_a_none_that_is_not_the_end(self) -> None:
+    def test_none_that_is_not_the_end_marker_signals_null_signal(self) -> None:
         elements: queue.Queue[Any] = queue.Queue()
         elements.put(None)
         with pytest.raises(pyrs.NullSignal, match="the queue returned None"):
             from_queue(elements).collect(timeout=DEADLINE)
 
-    def test_what_the_queue_raises_is_the_error(self) -> None:
-        class Broken(queue.Queue[int]):
+    def test_exception_of_the_queue_signals_on_error(self) -> None:
+        class RaisingQueue(queue.Queue[int]):
             def get(self, block: bool = True, timeout: float | None = None) -> int:
                 raise OSError("handle is closed")
 
         with pytest.raises(OSError, match="handle is closed") as caught:
-            from_queue(Broken()).collect(timeout=DEADLINE)
+            from_queue(RaisingQueue()).collect(timeout=DEADLINE)
         assert "test_queues.py" in caught.value.__notes__[0]
 
-    def test_a_queue_that_was_shut_down_ends_the_stream(self) -> None:
+    def test_queue_that_is_shut_down_completes_the_stream(self) -> None:
         elements: Any = queue.Queue()
         if not hasattr(elements, "shutdown"):
-            pytest.skip("queues can be shut down from Python 3.13 on")
+            pytest.skip("Queue.shutdown requires Python 3.13")
         elements.put(1)
         elements.shutdown()
         assert from_queue(elements).collect(timeout=DEADLINE) == [1]
 
-    def test_a_scheduler_that_is_closed(self) -> None:
+    def test_closed_scheduler_signals_on_error(self) -> None:
         scheduler = pyrs.schedulers.single("queue")
         scheduler.close()
         with pytest.raises(pyrs.schedulers.SchedulerClosed):
             from_queue(queue.Queue(), scheduler=scheduler).collect(timeout=DEADLINE)
 
-    def test_two_subscribers_share_what_is_there(self) -> None:
+    def test_two_subscribers_share_the_elements(self) -> None:
         elements: queue.Queue[Any] = queue.Queue()
         both: list[TestSubscriber[int]] = [TestSubscriber(None), TestSubscriber(None)]
         for subscriber in both:
@@ -181,10 +182,10 @@ class TestFromQueue:
             elements.put(n)
         for _ in both:
             elements.put(END)
-        found = sorted(both[0].await_complete() + both[1].await_complete())
-        assert found == list(range(1_000))
+        results = sorted(both[0].await_complete() + both[1].await_complete())
+        assert results == list(range(1_000))
 
-    def test_races_of_requests_and_puts(self) -> None:
+    def test_concurrent_requests_and_puts_lose_no_element(self) -> None:
         for _ in range(50):
             elements: queue.SimpleQueue[Any] = queue.SimpleQueue()
             subscriber: TestSubscriber[int] = TestSubscriber()
@@ -210,7 +211,7 @@ class TestFromQueue:
                 thread.join(DEADLINE)
             subscriber.assert_rules()
 
-    def test_bad_arguments(self) -> None:
+    def test_wrong_arguments_raise(self) -> None:
         with pytest.raises(TypeError, match="has no get"):
             from_queue([1])  # type: ignore[arg-type]
         with pytest.raises(TypeError, match="has no get_nowait"):
@@ -223,24 +224,24 @@ class TestFromQueue:
 
 
 class TestFromAsyncioQueue:
-    def test_exactly_what_is_demanded_on_the_loop(self) -> None:
+    def test_elements_are_taken_on_demand_on_the_loop(self) -> None:
         async def main() -> None:
             elements: asyncio.Queue[Any] = asyncio.Queue()
             for each in (1, 2, 3, END):
                 elements.put_nowait(each)
             subscriber: TestSubscriber[int] = TestSubscriber(2)
             from_queue(elements, end=END).subscribe(subscriber)
-            await until(lambda: len(subscriber.elements) == 2)
+            await eventually_on_loop(lambda: len(subscriber.elements) == 2)
             for _ in range(10):
                 await asyncio.sleep(0)
             assert elements.qsize() == 2
             subscriber.request(2)
-            await until(lambda: subscriber.completed)
+            await eventually_on_loop(lambda: subscriber.completed)
             subscriber.assert_elements(1, 2, 3)
 
         asyncio.run(main())
 
-    def test_a_cancel_loses_what_was_taken_out_and_tells_of_it(self, dropped: Dropped) -> None:
+    def test_cancel_counts_a_taken_element_as_dropped(self, dropped: Dropped) -> None:
         async def main() -> None:
             elements: asyncio.Queue[int] = asyncio.Queue()
             for n in range(100):
@@ -252,38 +253,40 @@ class TestFromAsyncioQueue:
                 subscriber.cancel()
                 for _ in range(5):
                     await asyncio.sleep(0)
-                left = [elements.get_nowait() for _ in range(elements.qsize())]
-                assert len(subscriber.elements + left) + dropped.elements == 1
+                remaining = [elements.get_nowait() for _ in range(elements.qsize())]
+                assert len(subscriber.elements + remaining) + dropped.elements == 1
                 dropped.counts.clear()
 
         asyncio.run(main())
 
-    def test_subscribed_to_on_another_thread(self) -> None:
+    def test_subscribe_on_another_thread(self) -> None:
         async def main() -> list[int]:
             elements: asyncio.Queue[Any] = asyncio.Queue()
             loop = asyncio.get_running_loop()
             given = from_queue(elements, end=END, scheduler=pyrs.schedulers.asyncio(loop))
-            found = [
+            results = [
                 loop.run_in_executor(None, lambda stream=stream: stream.collect(timeout=DEADLINE))
                 for stream in (from_queue(elements, end=END), given)
             ]
             for each in (END, END):
                 await elements.put(each)
-            return [len(each) for each in await asyncio.gather(*found)]
+            return [len(each) for each in await asyncio.gather(*results)]
 
         assert asyncio.run(main()) == [0, 0]
 
 
 class TestToQueue:
     @pytest.mark.parametrize("hide", [False, True])
-    def test_everything_and_the_end(self, any_queue: Any, hide: bool) -> None:
+    def test_every_element_and_the_end_marker_are_put(self, any_queue: Any, hide: bool) -> None:
         stream = pyrs.range(3)
         to_queue(pyrs.Stream(Hidden(stream)) if hide else stream, any_queue, end="end")
-        found = [any_queue.get(timeout=DEADLINE) if hasattr(any_queue, "close") else any_queue.get() for _ in range(4)]
-        assert sorted(map(str, found)) == ["0", "1", "2", "end"]
+        results = [
+            any_queue.get(timeout=DEADLINE) if hasattr(any_queue, "close") else any_queue.get() for _ in range(4)
+        ]
+        assert sorted(map(str, results)) == ["0", "1", "2", "end"]
 
     @pytest.mark.parametrize("hide", [False, True])
-    def test_a_full_queue_holds_the_stream_back(self, hide: bool) -> None:
+    def test_full_queue_applies_back_pressure(self, hide: bool) -> None:
         pulled: list[int] = []
 
         def source() -> Iterator[int]:
@@ -292,26 +295,26 @@ class TestToQueue:
                 yield n
 
         stream = pyrs.from_iterable(source())
-        elements = Recorded(maxsize=2)
+        elements = RecordingQueue(maxsize=2)
         thread = threading.Thread(
             target=to_queue, args=(pyrs.Stream(Hidden(stream)) if hide else stream, elements), kwargs={"end": END}
         )
         thread.start()
         for n in range(8):
             assert elements.fulls.acquire(timeout=DEADLINE)
-            assert pulled == list(range(n + 3))  # two in the queue, one that waits
+            assert pulled == list(range(n + 3))  # two in the queue and one that waits
             assert elements.get(timeout=DEADLINE) == n
         assert [elements.get(timeout=DEADLINE) for _ in range(3)] == [8, 9, END]
         thread.join(DEADLINE)
         assert not thread.is_alive()
 
-    def test_a_failed_stream_puts_the_end_and_raises(self) -> None:
+    def test_failed_stream_puts_the_end_marker_and_raises(self) -> None:
         elements: queue.Queue[Any] = queue.Queue()
         with pytest.raises(ValueError, match="no"):
             to_queue(pyrs.just(1).concat(pyrs.error(ValueError("no"))), elements, end=None)
         assert [elements.get_nowait(), elements.get_nowait(), elements.empty()] == [1, None, True]
 
-    def test_no_room_in_time_cancels(self) -> None:
+    def test_timeout_of_a_full_queue_cancels(self) -> None:
         elements: queue.Queue[int] = queue.Queue(1)
         cancelled = threading.Event()
         stream = pyrs.just(1, 2, 3).concat(pyrs.never()).do_on_cancel(cancelled.set)
@@ -320,12 +323,12 @@ class TestToQueue:
         assert cancelled.is_set()
         assert (elements.get_nowait(), elements.empty()) == (1, True)
 
-    def test_a_queue_of_asyncio_is_awaited(self) -> None:
+    def test_asyncio_queue_is_awaited(self) -> None:
         async def main() -> None:
             elements: asyncio.Queue[Any] = asyncio.Queue(1)
             pulled: list[int] = []
             filling = asyncio.ensure_future(to_queue(pyrs.range(3).do_on_next(pulled.append), elements, end=END))
-            await until(lambda: len(pulled) == 2)
+            await eventually_on_loop(lambda: len(pulled) == 2)
             for _ in range(10):
                 await asyncio.sleep(0)
             assert pulled == [0, 1]
@@ -337,7 +340,7 @@ class TestToQueue:
 
         asyncio.run(main())
 
-    def test_a_cancelled_task_cancels_the_stream(self) -> None:
+    def test_cancelled_task_cancels_the_stream(self) -> None:
         async def main() -> None:
             elements: asyncio.Queue[Any] = asyncio.Queue(1)
             source: TestPublisher[int] = TestPublisher()
@@ -351,7 +354,7 @@ class TestToQueue:
 
         asyncio.run(main())
 
-    def test_bad_arguments(self) -> None:
+    def test_wrong_arguments_raise(self) -> None:
         with pytest.raises(TypeError, match="stream must be a Publisher"):
             to_queue([1], queue.Queue())  # type: ignore[call-overload]
         with pytest.raises(TypeError, match="has no put"):
@@ -360,11 +363,3 @@ class TestToQueue:
             to_queue(pyrs.range(1), asyncio.Queue(), timeout=1)  # type: ignore[call-overload]
         with pytest.raises(ValueError, match="timeout must be finite"):
             to_queue(pyrs.range(1), queue.Queue(), timeout=-1)
-
-
-async def until(condition: Callable[[], object]) -> None:
-    async def turn() -> None:
-        while not condition():
-            await asyncio.sleep(0)
-
-    await asyncio.wait_for(turn(), DEADLINE)

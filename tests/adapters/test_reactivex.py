@@ -1,4 +1,4 @@
-"""RxPY's Observables to and from streams, with the real reactivex."""
+"""Conversion between RxPY Observables and streams, with the real reactivex package."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("reactivex")  # there is none for Python 3.10
+pytest.importorskip("reactivex")  # reactivex does not support Python 3.10
 
 import reactivex
 from reactivex import operators as rx
@@ -26,12 +26,12 @@ DEADLINE = 20.0
 
 
 class TestFromObservable:
-    def test_cold_observables(self) -> None:
+    def test_cold_observable_is_subscribed_for_each_subscriber(self) -> None:
         stream = from_observable(reactivex.from_iterable(range(5)).pipe(rx.map(lambda n: n * 2)))
         assert stream.collect() == [0, 2, 4, 6, 8]
-        assert stream.collect() == [0, 2, 4, 6, 8]  # anew
+        assert stream.collect() == [0, 2, 4, 6, 8]
 
-    def test_a_subject_and_its_buffer(self) -> None:
+    def test_elements_of_a_subject_are_buffered(self) -> None:
         subject: Subject[int] = Subject()
         subscriber: TestSubscriber[int] = TestSubscriber(1)
         from_observable(subject).subscribe(subscriber)
@@ -45,7 +45,7 @@ class TestFromObservable:
     @pytest.mark.parametrize(
         ("overflow", "expected"), [("drop", [0]), ("latest", [0, 4]), ("drop_oldest", [0, 3, 4]), ("error", [0, 1, 2])]
     )
-    def test_overflow(self, overflow: str, expected: list[int], dropped: Dropped) -> None:
+    def test_overflow_strategies(self, overflow: str, expected: list[int], dropped: Dropped) -> None:
         subject: Subject[int] = Subject()
         subscriber: TestSubscriber[int] = TestSubscriber(1)
         from_observable(subject, overflow=overflow, capacity=2).subscribe(subscriber)
@@ -55,46 +55,46 @@ class TestFromObservable:
         subscriber.assert_elements(*expected)
         if overflow == "error":
             subscriber.assert_error(BufferOverflow)
-            assert not subject.observers  # disposed of
+            assert not subject.observers
 
-    def test_an_error(self) -> None:
+    def test_error_is_propagated(self) -> None:
         subscriber: TestSubscriber[Any] = TestSubscriber(None)
         from_observable(reactivex.throw(ValueError("no"))).subscribe(subscriber)
         subscriber.assert_error(ValueError)
 
-    def test_a_cancel_disposes(self) -> None:
+    def test_cancel_disposes_the_subscription(self) -> None:
         disposed = threading.Event()
 
-        def listen(observer: Any, scheduler: Any) -> Disposable:
+        def subscribe(observer: Any, scheduler: Any) -> Disposable:
             observer.on_next(1)
             return Disposable(disposed.set)
 
         subscriber: TestSubscriber[int] = TestSubscriber(None)
-        from_observable(reactivex.create(listen)).subscribe(subscriber)
+        from_observable(reactivex.create(subscribe)).subscribe(subscriber)
         subscriber.assert_elements(1).assert_live()
         assert not disposed.is_set()
         subscriber.cancel()
         assert disposed.is_set()
 
-    def test_a_cancel_in_the_midst_of_an_endless_observable(self) -> None:
+    def test_take_stops_an_infinite_observable(self) -> None:
         assert from_observable(reactivex.repeat_value(1)).take(3).collect() == [1, 1, 1]
         endless = reactivex.generate(0, lambda n: True, lambda n: n + 1)
         assert from_observable(endless).take(3).collect() == [0, 1, 2]
 
-    def test_inside_the_trampoline(self) -> None:
-        """Subscribed to from inside an Observable, where subscribe() only queues."""
-        found: list[int] = []
+    def test_subscribe_inside_the_trampoline(self) -> None:
+        """Inside an Observable, subscribe() only queues the subscription."""
+        results: list[int] = []
         source = reactivex.of(1, 2).pipe(
             rx.flat_map(lambda n: to_observable(from_observable(reactivex.of(n, n * 10)).take(2)))
         )
-        source.subscribe(found.append)
-        assert sorted(found) == [1, 2, 10, 20]
+        source.subscribe(results.append)
+        assert sorted(results) == [1, 2, 10, 20]
 
-    def test_from_other_threads(self) -> None:
+    def test_elements_from_another_thread(self) -> None:
         numbers = reactivex.from_iterable(range(2_000), scheduler=NewThreadScheduler())
         assert from_observable(numbers).collect(timeout=DEADLINE) == list(range(2_000))
 
-    def test_none_is_an_element_to_rxpy_alone(self) -> None:
+    def test_none_element_signals_null_signal(self) -> None:
         subject: Subject[Any] = Subject()
         subscriber: TestSubscriber[Any] = TestSubscriber(None)
         from_observable(subject).subscribe(subscriber)
@@ -102,7 +102,7 @@ class TestFromObservable:
         subscriber.assert_error(pyrs.NullSignal)
         assert not subject.observers
 
-    def test_bad_arguments(self) -> None:
+    def test_wrong_arguments_raise(self) -> None:
         with pytest.raises(TypeError, match="observable must be an Observable"):
             from_observable([1])  # type: ignore[arg-type]
         with pytest.raises(ValueError, match="overflow must be one of"):
@@ -115,18 +115,18 @@ class TestFromObservable:
 class TestToObservable:
     @pytest.mark.parametrize("request_", [None, 1, 3])
     @pytest.mark.parametrize("hide", [False, True])
-    def test_every_element_and_the_end(self, request_: int | None, hide: bool) -> None:
+    def test_elements_and_completion_are_delivered(self, request_: int | None, hide: bool) -> None:
         stream = pyrs.range(10)
         observable = to_observable(Hidden(stream) if hide else stream, request=request_)
-        for _ in range(2):  # anew for each observer
+        for _ in range(2):
             assert observable.pipe(rx.map(lambda n: n + 1), rx.to_list()).run() == list(range(1, 11))
 
-    def test_an_error(self) -> None:
+    def test_error_is_propagated(self) -> None:
         seen: list[Exception] = []
         to_observable(pyrs.error(ValueError("no"))).subscribe(on_error=seen.append)
         assert isinstance(seen[0], ValueError)
 
-    def test_so_many_are_requested_while_on_next_returns(self) -> None:
+    def test_request_is_refilled_after_on_next_returns(self) -> None:
         source: TestPublisher[int] = TestPublisher()
         requested: list[int] = []
         stream = pyrs.Stream(source).do_on_request(requested.append)
@@ -135,14 +135,14 @@ class TestToObservable:
         assert requested == [4]
         source.next(1, 2, 3, 4)
         assert requested == [4, 3]
-        assert seen[2] == (3, [4])  # not before on_next had returned
+        assert seen[2] == (3, [4])  # the refill follows the return of on_next
 
-    def test_everything_is_requested_by_default(self) -> None:
+    def test_unbounded_demand_by_default(self) -> None:
         requested: list[int] = []
         to_observable(pyrs.never().do_on_request(requested.append)).subscribe()
         assert requested == [pyrs.UNBOUNDED]
 
-    def test_disposing_cancels(self) -> None:
+    def test_dispose_cancels(self) -> None:
         source: TestPublisher[int] = TestPublisher()
         seen: list[int] = []
         subscription = to_observable(source).subscribe(seen.append)
@@ -152,7 +152,7 @@ class TestToObservable:
         source.assert_cancelled(1)
         assert seen == [1]
 
-    def test_take_of_an_endless_stream_ends_it(self) -> None:
+    def test_take_closes_an_infinite_stream(self) -> None:
         closed: list[bool] = []
 
         def endless() -> Iterator[int]:
@@ -164,15 +164,15 @@ class TestToObservable:
             finally:
                 closed.append(True)
 
-        class Endless:
+        class InfiniteIterable:
             def __iter__(self) -> Iterator[int]:
                 return endless()
 
         seen: list[int] = []
-        to_observable(pyrs.from_iterable(Endless())).pipe(rx.take(3)).subscribe(seen.append)
+        to_observable(pyrs.from_iterable(InfiniteIterable())).pipe(rx.take(3)).subscribe(seen.append)
         assert (seen, closed) == ([0, 1, 2], [True])
 
-    def test_what_an_observer_raises_cancels_and_goes_to_the_hook(self, dropped: Dropped) -> None:
+    def test_exception_of_the_observer_cancels_and_is_dropped(self, dropped: Dropped) -> None:
         wrong = ValueError("wrong")
 
         def fail(n: int) -> None:
@@ -184,7 +184,7 @@ class TestToObservable:
         source.assert_cancelled()
         assert dropped.take() == [wrong]
 
-    def test_on_a_scheduler(self) -> None:
+    def test_subscribe_on_a_scheduler(self) -> None:
         time = VirtualTimeScheduler()
         seen: list[int] = []
         to_observable(pyrs.range(2), scheduler=time).subscribe(seen.append)
@@ -196,23 +196,23 @@ class TestToObservable:
         time.start()
         assert seen == [0, 1, 0, 1]
 
-    def test_disposed_of_before_it_was_subscribed_to(self) -> None:
+    def test_dispose_before_the_scheduled_subscription(self) -> None:
         time = VirtualTimeScheduler()
         source: TestPublisher[int] = TestPublisher()
         to_observable(source, scheduler=time).subscribe().dispose()
         time.start()
         assert repr(source) == repr(TestPublisher())
 
-    def test_there_and_back(self) -> None:
+    def test_round_trip(self) -> None:
         stream = from_observable(to_observable(pyrs.range(1_000)).pipe(rx.filter(lambda n: n % 2 == 0)))
         assert stream.collect() == list(range(0, 1_000, 2))
 
-    def test_merged_with_other_threads(self) -> None:
+    def test_stream_of_another_thread_with_bounded_requests(self) -> None:
         threaded = pyrs.range(1_000).publish_on(pyrs.schedulers.default())
-        found = to_observable(threaded, request=16).pipe(rx.to_list()).run()
-        assert found == list(range(1_000))
+        results = to_observable(threaded, request=16).pipe(rx.to_list()).run()
+        assert results == list(range(1_000))
 
-    def test_bad_arguments(self) -> None:
+    def test_wrong_arguments_raise(self) -> None:
         with pytest.raises(TypeError, match="stream must be a Publisher"):
             to_observable([1])  # type: ignore[arg-type]
         with pytest.raises(TypeError, match="scheduler must be a reactivex scheduler"):

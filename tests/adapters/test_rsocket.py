@@ -1,4 +1,4 @@
-"""rsocket-py's publishers to and from streams, over a connection of the real one."""
+"""Conversion between rsocket-py publishers and streams, over a real rsocket-py connection."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ from pyrs.adapters.rsocket import Receiver, from_rsocket, to_rsocket
 from pyrs.errors import DemandExceeded
 from pyrs.testing import TestPublisher, TestSubscriber
 from tests.core.conftest import Dropped
+from tests.waiting import eventually_on_loop
 
 DEADLINE = 20.0
 
@@ -39,7 +40,7 @@ def number(received: Payload) -> int:
 
 
 class Handler(BaseRequestHandler):
-    """Answers with the stream that the test gives, and keeps what was requested of it."""
+    """Answer each request with a stream of the test, and record requests and cancels."""
 
     def __init__(self, answer: Callable[[Payload], pyrs.Publisher[Any]]) -> None:
         super().__init__()
@@ -48,13 +49,13 @@ class Handler(BaseRequestHandler):
         self.cancelled = asyncio.Event()
 
     async def request_stream(self, request: Payload) -> Any:
-        return to_rsocket(self.watched(self.answer(request)))
+        return to_rsocket(self.observe(self.answer(request)))
 
     async def request_channel(self, request: Payload) -> Any:
         receiver = Receiver()
-        return to_rsocket(self.watched(receiver.stream.map(lambda p: payload(number(p) * 10)))), receiver
+        return to_rsocket(self.observe(receiver.stream.map(lambda p: payload(number(p) * 10)))), receiver
 
-    def watched(self, stream: pyrs.Publisher[Any]) -> pyrs.Stream[Any]:
+    def observe(self, stream: pyrs.Publisher[Any]) -> pyrs.Stream[Any]:
         return pyrs.Stream(stream).do_on_request(self.requested.append).do_on_cancel(self.cancelled.set)
 
 
@@ -85,22 +86,17 @@ def run(main: Callable[[], Awaitable[None]]) -> None:
     asyncio.run(bounded())
 
 
-async def until(condition: Callable[[], object]) -> None:
-    while not condition():
-        await asyncio.sleep(0.001)
-
-
 class TestRequestStream:
-    def test_every_element_and_the_end(self) -> None:
+    def test_elements_and_completion_are_delivered(self) -> None:
         async def main() -> None:
             async with connected(Handler(lambda request: pyrs.range(number(request)).map(payload))) as client:
                 stream = from_rsocket(lambda: client.request_stream(payload(500)))
                 assert await stream.map(number).to_list() == list(range(500))
-                assert await stream.map(number).count() == 500  # a request of its own
+                assert await stream.map(number).count() == 500  # a second request
 
         run(main)
 
-    def test_exact_demand_over_the_wire(self) -> None:
+    def test_demand_over_the_connection_is_exact(self) -> None:
         async def main() -> None:
             handler = Handler(lambda request: pyrs.range(100).map(payload))
             async with connected(handler) as client:
@@ -110,9 +106,9 @@ class TestRequestStream:
                     await asyncio.sleep(0)
                 assert handler.requested == []
                 subscriber.request(2)
-                await until(lambda: len(subscriber.elements) == 2)
+                await eventually_on_loop(lambda: len(subscriber.elements) == 2)
                 subscriber.request(3)
-                await until(lambda: len(subscriber.elements) == 5)
+                await eventually_on_loop(lambda: len(subscriber.elements) == 5)
                 assert handler.requested == [2, 3]
                 subscriber.assert_elements(0, 1, 2, 3, 4).assert_live()
                 subscriber.cancel()
@@ -120,7 +116,7 @@ class TestRequestStream:
 
         run(main)
 
-    def test_an_endless_stream_and_unbounded_demand_leave_the_loop_free(self) -> None:
+    def test_infinite_stream_with_unbounded_demand_does_not_block_the_loop(self) -> None:
         async def main() -> None:
             handler = Handler(lambda request: pyrs.generate(lambda: 0, lambda n: (payload(n), n + 1)))
             async with connected(handler) as client:
@@ -130,26 +126,26 @@ class TestRequestStream:
                 handler.cancelled.clear()
                 subscriber: TestSubscriber[int] = TestSubscriber(None)
                 stream.subscribe(subscriber)
-                await until(lambda: len(subscriber.elements) > 1_000)
+                await eventually_on_loop(lambda: len(subscriber.elements) > 1_000)
                 subscriber.cancel()
                 await handler.cancelled.wait()
                 assert max(handler.requested) <= 128
 
         run(main)
 
-    def test_an_error_crosses(self) -> None:
+    def test_error_is_propagated_to_the_requester(self) -> None:
         async def main() -> None:
             failing = pyrs.just(payload(1)).concat(pyrs.error(ValueError("broken")))
             async with connected(Handler(lambda request: failing)) as client:
                 subscriber: TestSubscriber[Any] = TestSubscriber(None)
                 from_rsocket(client.request_stream(payload(0))).map(number).subscribe(subscriber)
-                await until(lambda: subscriber.ended)
+                await eventually_on_loop(lambda: subscriber.ended)
                 subscriber.assert_elements(1)
                 assert "broken" in str(subscriber.assert_error(RuntimeError))
 
         run(main)
 
-    def test_an_element_that_is_no_payload_is_an_error_of_both_sides(self) -> None:
+    def test_element_that_is_no_payload_fails_both_sides(self) -> None:
         async def main() -> None:
             handler = Handler(lambda request: pyrs.just("text", "more"))
             async with connected(handler) as client:
@@ -159,7 +155,7 @@ class TestRequestStream:
 
         run(main)
 
-    def test_signals_from_other_threads_go_out_on_the_loop(self) -> None:
+    def test_signals_from_another_thread_are_sent_on_the_loop(self) -> None:
         async def main() -> None:
             threaded = pyrs.range(3_000).map(payload).publish_on(pyrs.schedulers.default())
             async with connected(Handler(lambda request: threaded)) as client:
@@ -168,19 +164,19 @@ class TestRequestStream:
 
         run(main)
 
-    def test_demand_and_cancel_from_other_threads_go_out_on_the_loop(self) -> None:
+    def test_request_and_cancel_from_another_thread_are_sent_on_the_loop(self) -> None:
         async def main() -> None:
             handler = Handler(lambda request: pyrs.range(1_000).map(payload))
             async with connected(handler) as client:
                 stream = from_rsocket(lambda: client.request_stream(payload(0))).map(number)
                 loop = asyncio.get_running_loop()
-                found = await loop.run_in_executor(None, lambda: list(stream.take(100).to_iterable(prefetch=7)))
-                assert found == list(range(100))
+                results = await loop.run_in_executor(None, lambda: list(stream.take(100).to_iterable(prefetch=7)))
+                assert results == list(range(100))
                 await handler.cancelled.wait()
 
         run(main)
 
-    def test_a_request_can_be_subscribed_to_once(self) -> None:
+    def test_request_accepts_one_subscriber(self) -> None:
         async def main() -> None:
             async with connected(Handler(lambda request: pyrs.range(3).map(payload))) as client:
                 stream = from_rsocket(client.request_stream(payload(0))).map(number)
@@ -190,13 +186,13 @@ class TestRequestStream:
 
         run(main)
 
-    def test_a_lost_connection_fails_one_side_and_cancels_the_other(self) -> None:
+    def test_lost_connection_fails_the_requester_and_cancels_the_responder(self) -> None:
         async def main() -> None:
             handler = Handler(lambda request: pyrs.never())
             subscriber: TestSubscriber[Any] = TestSubscriber(1)
             async with connected(handler) as client:
                 from_rsocket(lambda: client.request_stream(payload(0))).subscribe(subscriber)
-                await until(lambda: handler.requested)
+                await eventually_on_loop(lambda: handler.requested)
                 client._stream_control.stop_all_streams()
             await handler.cancelled.wait()
             subscriber.assert_error(RSocketProtocolError)
@@ -205,7 +201,7 @@ class TestRequestStream:
 
 
 class TestRequestChannel:
-    def test_both_ways_with_exact_demand(self) -> None:
+    def test_channel_demand_is_exact_in_both_directions(self) -> None:
         async def main() -> None:
             handler = Handler(lambda request: pyrs.empty())
             sent: list[int] = []
@@ -216,46 +212,46 @@ class TestRequestChannel:
                     number
                 ).subscribe(subscriber)
                 subscriber.request(2)
-                await until(lambda: len(subscriber.elements) == 2)
+                await eventually_on_loop(lambda: len(subscriber.elements) == 2)
                 subscriber.request(3)
-                await until(lambda: len(subscriber.elements) == 5)
-                assert (handler.requested, sent) == ([2, 3], [2, 3])  # the answer's demand is the question's
+                await eventually_on_loop(lambda: len(subscriber.elements) == 5)
+                assert (handler.requested, sent) == ([2, 3], [2, 3])  # the demand for answers limits the requests
                 subscriber.request(100)
-                await until(lambda: subscriber.ended)
+                await eventually_on_loop(lambda: subscriber.ended)
                 assert subscriber.assert_complete().elements == [n * 10 for n in range(50)]
 
         run(main)
 
-    def test_a_cancel_reaches_the_far_end_of_both(self) -> None:
+    def test_cancel_reaches_both_sides_of_the_channel(self) -> None:
         async def main() -> None:
             handler = Handler(lambda request: pyrs.empty())
             source: TestPublisher[Payload] = TestPublisher()
             async with connected(handler) as client:
                 subscriber: TestSubscriber[Any] = TestSubscriber(5)
                 from_rsocket(lambda: client.request_channel(payload(0), to_rsocket(source))).subscribe(subscriber)
-                await until(lambda: handler.requested)
+                await eventually_on_loop(lambda: handler.requested)
                 subscriber.cancel()
                 await handler.cancelled.wait()
-                await until(lambda: _was_cancelled(source))
+                await eventually_on_loop(lambda: _was_cancelled(source))
 
         run(main)
 
-    def test_an_error_of_the_requester_reaches_the_receiver(self) -> None:
+    def test_error_of_the_requester_reaches_the_receiver(self) -> None:
         async def main() -> None:
             ended = asyncio.Event()
 
-            class Failing(Handler):
+            class ReceivingHandler(Handler):
                 async def request_channel(self, request: Payload) -> Any:
                     receiver = Receiver()
                     receiver.stream.subscribe(on_error=lambda error: ended.set())
                     return None, receiver
 
-            async with connected(Failing(lambda request: pyrs.empty())) as client:
+            async with connected(ReceivingHandler(lambda request: pyrs.empty())) as client:
                 outgoing = to_rsocket(pyrs.error(ValueError("here")))
                 subscriber: TestSubscriber[Any] = TestSubscriber(1)
                 from_rsocket(lambda: client.request_channel(payload(0), outgoing)).subscribe(subscriber)
                 await ended.wait()
-                await until(lambda: subscriber.ended)
+                await eventually_on_loop(lambda: subscriber.ended)
 
         run(main)
 
@@ -268,8 +264,8 @@ def _was_cancelled(source: TestPublisher[Any]) -> bool:
     return True
 
 
-class Manual(DefaultPublisher, DefaultSubscription):
-    """A publisher of reactivestreams that signals when the test says so."""
+class ManualPublisher(DefaultPublisher, DefaultSubscription):
+    """A publisher of the reactivestreams package that records calls and exposes its subscriber."""
 
     def __init__(self) -> None:
         self.requested: list[int] = []
@@ -287,9 +283,9 @@ class Manual(DefaultPublisher, DefaultSubscription):
 
 
 class TestWithoutAConnection:
-    def test_any_publisher_and_the_end_that_comes_with_an_element(self) -> None:
+    def test_completion_with_the_last_element(self) -> None:
         async def main() -> None:
-            manual = Manual()
+            manual = ManualPublisher()
             subscriber: TestSubscriber[int] = TestSubscriber(2)
             from_rsocket(manual).subscribe(subscriber)
             manual.subscriber.on_next(1)
@@ -299,9 +295,9 @@ class TestWithoutAConnection:
 
         run(main)
 
-    def test_an_empty_one_needs_no_demand(self) -> None:
+    def test_empty_publisher_completes_without_demand(self) -> None:
         async def main() -> None:
-            manual = Manual()
+            manual = ManualPublisher()
             subscriber: TestSubscriber[int] = TestSubscriber()
             from_rsocket(manual).subscribe(subscriber)
             manual.subscriber.on_complete()
@@ -309,9 +305,9 @@ class TestWithoutAConnection:
 
         run(main)
 
-    def test_more_than_was_requested_is_a_violation(self) -> None:
+    def test_element_without_demand_signals_demand_exceeded(self) -> None:
         async def main() -> None:
-            manual = Manual()
+            manual = ManualPublisher()
             subscriber: TestSubscriber[int] = TestSubscriber(1)
             from_rsocket(manual).subscribe(subscriber)
             manual.subscriber.on_next(1)
@@ -321,9 +317,9 @@ class TestWithoutAConnection:
 
         run(main)
 
-    def test_demand_without_bound_is_sent_in_parts_that_a_frame_can_hold(self) -> None:
+    def test_unbounded_demand_is_sent_in_parts_that_fit_a_frame(self) -> None:
         async def main() -> None:
-            manual = Manual()
+            manual = ManualPublisher()
             subscriber: TestSubscriber[int] = TestSubscriber(None)
             from_rsocket(manual).subscribe(subscriber)
             for n in range(10):
@@ -334,9 +330,9 @@ class TestWithoutAConnection:
 
         run(main)
 
-    def test_none_and_errors(self, dropped: Dropped) -> None:
+    def test_none_element_late_error_and_failing_factory(self, dropped: Dropped) -> None:
         async def main() -> None:
-            manual = Manual()
+            manual = ManualPublisher()
             subscriber: TestSubscriber[int] = TestSubscriber(1)
             from_rsocket(manual).subscribe(subscriber)
             manual.subscriber.on_next(None)
@@ -355,8 +351,8 @@ class TestWithoutAConnection:
 
         run(main)
 
-    def test_a_slow_upstream_of_to_rsocket_may_subscribe_later(self) -> None:
-        """rsocket-py requests as soon as subscribe() returns: the Subscription must be there by then."""
+    def test_subscription_exists_before_upstream_subscribes(self) -> None:
+        """rsocket-py requests as soon as subscribe() returns, so the Subscription must exist by then."""
 
         async def main() -> None:
             ended = asyncio.Event()
@@ -373,7 +369,7 @@ class TestWithoutAConnection:
 
         run(main)
 
-    def test_a_subscriber_that_raises_is_cancelled_and_reported(self, dropped: Dropped) -> None:
+    def test_exception_in_on_next_cancels_and_is_dropped(self, dropped: Dropped) -> None:
         async def main() -> None:
             wrong = ValueError("wrong")
 
@@ -390,7 +386,7 @@ class TestWithoutAConnection:
 
         run(main)
 
-    def test_an_illegal_request(self) -> None:
+    def test_illegal_request_signals_on_error(self) -> None:
         async def main() -> None:
             errors: list[BaseException] = []
             subscriber = DefaultSubscriber(on_error=errors.append)
@@ -403,7 +399,7 @@ class TestWithoutAConnection:
 
         run(main)
 
-    def test_a_closed_loop_cancels_upstream(self) -> None:
+    def test_signal_to_a_closed_loop_cancels_upstream(self) -> None:
         source: TestPublisher[Payload] = TestPublisher()
 
         async def main() -> None:
@@ -417,8 +413,8 @@ class TestWithoutAConnection:
         source.next(payload(1))
         source.assert_cancelled()
 
-    def test_demand_when_the_loop_is_closed_is_an_error(self) -> None:
-        manual = Manual()
+    def test_request_on_a_closed_loop_signals_on_error(self) -> None:
+        manual = ManualPublisher()
         subscriber: TestSubscriber[int] = TestSubscriber(1)
 
         async def main() -> None:
@@ -428,25 +424,25 @@ class TestWithoutAConnection:
         subscriber.request(1)
         subscriber.assert_error(RuntimeError)
 
-    def test_no_loop_at_all(self) -> None:
+    def test_collect_without_a_loop_raises(self) -> None:
         with pytest.raises(RuntimeError, match="loop="):
-            from_rsocket(Manual()).collect(timeout=DEADLINE)
+            from_rsocket(ManualPublisher()).collect(timeout=DEADLINE)
 
-    def test_a_receiver_keeps_the_end_for_a_subscriber_that_comes_late(self) -> None:
+    def test_receiver_keeps_completion_for_a_late_subscriber(self) -> None:
         async def main() -> None:
             receiver = Receiver()
-            receiver.on_subscribe(Manual())
+            receiver.on_subscribe(ManualPublisher())
             receiver.on_complete()
             assert await receiver.stream.to_list() == []
 
         run(main)
 
-    def test_races_of_demand_from_threads(self) -> None:
+    def test_concurrent_requests_from_threads_lose_no_element(self) -> None:
         async def main() -> None:
             for _ in range(20):
                 subscriber: TestSubscriber[int] = TestSubscriber()
 
-                class Answering(Manual):
+                class AnsweringPublisher(ManualPublisher):
                     sent = 0
 
                     def request(self, n: int) -> None:
@@ -454,20 +450,20 @@ class TestWithoutAConnection:
                             self.sent += 1
                             self.subscriber.on_next(self.sent, is_complete=self.sent == 200)
 
-                from_rsocket(Answering()).subscribe(subscriber)
+                from_rsocket(AnsweringPublisher()).subscribe(subscriber)
                 threads = [
                     threading.Thread(target=lambda s=subscriber: [s.request(1) for _ in range(50)]) for _ in range(4)
                 ]
                 for thread in threads:
                     thread.start()
-                await until(lambda s=subscriber: s.ended)  # type: ignore[misc]
+                await eventually_on_loop(lambda s=subscriber: s.ended)  # type: ignore[misc]
                 assert subscriber.assert_complete().elements == list(range(1, 201))
                 for thread in threads:
                     thread.join(DEADLINE)
 
         run(main)
 
-    def test_bad_arguments(self) -> None:
+    def test_wrong_arguments_raise(self) -> None:
         with pytest.raises(TypeError, match="publisher must be a Publisher"):
             from_rsocket([1])
         with pytest.raises(TypeError, match="stream must be a Publisher"):
@@ -475,10 +471,10 @@ class TestWithoutAConnection:
         with pytest.raises(TypeError, match="loop must be"):
             from_rsocket(print, loop=3)  # type: ignore[arg-type]
         with pytest.raises(TypeError, match="must be a Publisher"):
-            asyncio.run(_collected(from_rsocket(lambda: 3)))
+            asyncio.run(_collect(from_rsocket(lambda: 3)))
         assert repr(from_rsocket(print)) == "from_rsocket(print)"
         assert repr(to_rsocket(pyrs.range(3))) == "to_rsocket(range(0, 3))"
 
 
-async def _collected(stream: pyrs.Stream[Any]) -> list[Any]:
+async def _collect(stream: pyrs.Stream[Any]) -> list[Any]:
     return await stream.to_list()
