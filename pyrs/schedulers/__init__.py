@@ -1,4 +1,4 @@
-"""Schedulers: on which thread a task runs, and when.
+"""Schedulers: threads, loops and clocks that run tasks.
 
 - ``inline()``: the calling thread; for work that is short and never blocks.
 - ``single()``: one thread, sequentially; for ordered tasks, and for libraries that require a single thread.
@@ -7,7 +7,8 @@
 - ``asyncio()``: an asyncio loop; for code that belongs to the loop.
 - ``VirtualTime()``: the thread that advances the clock; for tests.
 
-An operator on time that is given none uses the one of ``with use(...)`` around its ``subscribe``, else the default.
+A time-based operator without a scheduler argument uses that of ``with use(...)`` around ``subscribe``, else the
+default.
 """
 
 from __future__ import annotations
@@ -46,10 +47,10 @@ _used: ContextVar[Scheduler | None] = ContextVar("pyrs_scheduler", default=None)
 
 
 def inline() -> Scheduler:
-    """Return a scheduler that runs tasks at once, on the thread that brings them.
+    """Return a scheduler that runs tasks immediately, on the calling thread.
 
-    A task with a delay runs on the default pool when its time has come: no thread waits for it. A task that schedules
-    itself again without a delay nests without a bound.
+    A delayed task runs on the default pool. A task that schedules itself again without a delay recurses without a
+    bound.
 
     Examples:
         >>> inline().execute(lambda: print("here"))
@@ -59,13 +60,13 @@ def inline() -> Scheduler:
 
 
 def single(name: str = "single") -> Scheduler:
-    """Return a scheduler that runs tasks in their order, one at a time, on a daemon thread of its own.
+    """Return a scheduler that runs tasks sequentially, on one daemon thread.
 
-    The thread starts with the first task and ends when it was idle for five seconds; the next task starts another one.
-    A task that blocks holds up those behind it, and they queue up without a bound.
+    The thread starts with the first task and ends after five idle seconds; the next task starts a new one. A blocking
+    task delays the tasks behind it, whose queue is unbounded.
 
     Args:
-        name: the thread is called ``pyrs-<name>-<number>``.
+        name: the thread is named ``pyrs-<name>-<number>``.
 
     Examples:
         >>> scheduler, seen = single(), []
@@ -80,44 +81,47 @@ def single(name: str = "single") -> Scheduler:
 
 
 def pool(max_threads: int = 256, name: str = "pool") -> Scheduler:
-    """Return a scheduler that runs tasks on several daemon threads, in no order.
+    """Return a scheduler that runs tasks concurrently, on several daemon threads.
 
-    There are up to four threads, more only while all of them are blocked, and none after five idle seconds. When
-    ``max_threads`` are busy it warns once, and tasks queue up without a bound.
+    It starts up to four threads, more only while all of them are blocked, and ends threads after five idle seconds.
+    When ``max_threads`` are busy it warns once, and tasks wait in an unbounded queue.
 
     Args:
-        max_threads: the most threads there are at a time.
-        name: the threads are called ``pyrs-<name>-<number>``.
+        max_threads: the maximum number of threads.
+        name: the threads are named ``pyrs-<name>-<number>``.
 
     Raises:
-        TypeError: max_threads is not an integer, or the name no string.
-        ValueError: max_threads is less than 1.
+        TypeError: ``max_threads`` is not an integer, or ``name`` is not a string.
+        ValueError: ``max_threads`` is less than 1.
     """
     return Pool(max_threads, _checked_name(name))
 
 
 def asyncio(loop: AbstractEventLoop | None = None) -> Scheduler:
-    """Return a scheduler that runs tasks on an asyncio loop, brought from any thread.
+    """Return a scheduler that runs tasks on an asyncio loop.
 
-    When the loop is closed it takes no more tasks, and those that waited are lost with the loop. Tasks must not block.
+    Tasks may be scheduled from any thread, and must not block. A closed loop accepts no more tasks and discards its
+    pending ones.
 
     Args:
-        loop: the running one when None.
+        loop: the loop; None for the running one.
 
     Raises:
-        RuntimeError: no loop is given and none runs on this thread.
-        TypeError: the loop is none.
+        RuntimeError: ``loop`` is None and no loop is running on this thread.
+        TypeError: ``loop`` is not an event loop.
     """
-    from pyrs.schedulers.loop import LoopScheduler  # only whoever asks for it pays for asyncio
+    from pyrs.schedulers.loop import LoopScheduler  # asyncio is a slow import
 
     return LoopScheduler(loop)
 
 
 def current(scheduler: Scheduler | None = None) -> Scheduler:
-    """Return the scheduler if it is one, else that of ``use``, else the default. For operators, at subscribe time.
+    """Return the given scheduler, else that of ``use``, else the default one.
+
+    Operators call this on subscribe.
 
     Raises:
-        TypeError: it is something else.
+        TypeError: ``scheduler`` is neither a Scheduler nor None.
     """
     given = checked_scheduler(scheduler)
     if given is None:
@@ -127,10 +131,12 @@ def current(scheduler: Scheduler | None = None) -> Scheduler:
 
 @contextmanager
 def use(scheduler: S) -> Iterator[S]:
-    """Use this scheduler, in this thread or task, for streams that are subscribed to here and were given no other.
+    """Make this scheduler the default for streams subscribed to inside the block.
+
+    It applies to this thread or task, and to streams without a scheduler argument.
 
     Raises:
-        TypeError: it is not a Scheduler.
+        TypeError: ``scheduler`` is not a Scheduler.
 
     Examples:
         >>> with use(VirtualTime()) as time:

@@ -1,4 +1,4 @@
-"""What a scheduler is: it says when and on which thread a task runs."""
+"""Scheduler: the interface that determines when and on which thread a task runs."""
 
 from __future__ import annotations
 
@@ -13,70 +13,73 @@ from pyrs.errors import SchedulerClosed
 __all__ = ["Cancellable", "Scheduler", "Task", "checked_scheduler"]
 
 Task = Callable[[], object]
-"""What a scheduler runs. Nobody looks at what it returns."""
+"""A task for a scheduler. Its result is ignored."""
 
 
 class Cancellable(Protocol):
-    """A task that was scheduled."""
+    """A scheduled task."""
 
     def cancel(self) -> None:
-        """Do not run the task. Idempotent, from any thread; a task that runs already is not interrupted."""
+        """Do not run the task, unless it is already running. Idempotent; any thread."""
 
 
 class Scheduler(ABC):
-    """Runs tasks, at once or after a delay, on threads of its own choice.
+    """Runs tasks, immediately or after a delay, on the threads that it chooses.
 
-    Tasks are not serialised: an operator has its own serial lane. A scheduler carries no context variables; see
-    ``pyrs._core.context`` for how operators do. What a task raises goes to the hook for dropped errors. On a thread of
-    the scheduler's own that is so for KeyboardInterrupt and SystemExit too, and the thread goes on; on the caller's
-    thread, or an asyncio loop's, those two travel on.
+    Tasks are not serialized; each operator has its own drain loop. A scheduler does not propagate context variables;
+    see ``pyrs._core.context`` for how operators do. An exception of a task is reported to the dropped-errors hook. On
+    the scheduler's own threads that includes KeyboardInterrupt and SystemExit, and the thread continues; on the
+    caller's thread or on an asyncio loop those two propagate.
     """
 
     @abstractmethod
     def now(self) -> float:
-        """Return the time in seconds on this scheduler's clock, which never goes back. Its zero means nothing."""
+        """Return this monotonic clock's time in seconds; its zero is arbitrary."""
 
     @abstractmethod
     def schedule(self, task: Task, delay: float = 0.0) -> Cancellable:
         """Run the task once, after ``delay`` seconds.
 
-        It never runs on the calling thread before this returns, except with ``inline`` and no delay.
+        The task does not run on the calling thread before this method returns, except with ``inline`` and no delay.
 
         Args:
-            task: called without arguments; what it returns is ignored.
-            delay: in seconds, finite and not negative.
+            task: called without arguments; its result is ignored.
+            delay: the delay in seconds, finite and not negative.
 
         Raises:
-            TypeError: the task is not callable, or the delay is not a number.
-            ValueError: the delay is negative or not finite.
-            SchedulerClosed: it takes no more tasks.
+            TypeError: ``task`` is not callable, or ``delay`` is not a number.
+            ValueError: ``delay`` is negative or not finite.
+            SchedulerClosed: the scheduler is closed.
         """
 
     def execute(self, task: Task) -> None:
-        """Run the task once, without a delay and without a way to cancel it: the quick way, for serial lanes.
+        """Run the task once, without a delay and without a way to cancel it.
+
+        This is the fast path for drain loops.
 
         Raises:
-            TypeError: the task is not callable.
-            SchedulerClosed: it takes no more tasks.
+            TypeError: ``task`` is not callable.
+            SchedulerClosed: the scheduler is closed.
         """
         self.schedule(task)
 
     @abstractmethod
     def close(self, timeout: float = 5.0) -> bool:
-        """Take no more tasks, and wait until those that were due have finished. Idempotent.
+        """Accept no more tasks, and wait until the due ones have finished. Idempotent.
 
-        A task whose delay is not over by then is never run; when its time comes the hook for dropped errors is told.
+        A delayed task that is not due by then never runs; when its time comes, it is reported to the dropped-errors
+        hook.
 
         Args:
-            timeout: how many seconds to wait at most. A task that closes its own scheduler is not waited for.
+            timeout: the maximum number of seconds to wait. A task that closes its own scheduler is not waited for.
 
         Returns:
-            Whether they have finished.
+            True if the tasks have finished.
         """
 
 
 class Handle:
-    """A task that can be cancelled until it runs. Called by whoever runs it, once."""
+    """A task that can be cancelled until it runs. Its scheduler calls it once."""
 
     __slots__ = ("_task",)
 
@@ -84,7 +87,7 @@ class Handle:
         self._task: Task | None = task
 
     def __call__(self) -> None:
-        task, self._task = self._task, None  # a task that is done keeps nothing alive (3.13)
+        task, self._task = self._task, None  # a finished task keeps nothing alive (§3.13)
         if task is not None:
             task()
 
@@ -97,11 +100,11 @@ class Handle:
 
 
 class Expected:
-    """A delayed task for which somebody waits: he is told when it will never run, because the scheduler was closed.
+    """A delayed task whose owner is notified if a closed scheduler will not run it.
 
     Args:
         task: the task.
-        refused: called with the ``SchedulerClosed``, on a thread of the default pool, when its time has come.
+        refused: called with the ``SchedulerClosed``, on a thread of the default pool, when the task is due.
     """
 
     __slots__ = ("_refused", "_task")
@@ -114,7 +117,7 @@ class Expected:
         self._task()
 
     def refuse(self, error: BaseException) -> None:
-        """Tell that it will not run."""
+        """Notify the owner that the task will not run."""
         from pyrs.schedulers.threads import default
 
         refused = self._refused
@@ -122,7 +125,7 @@ class Expected:
 
 
 def run_reporting(task: Task, where: str) -> None:
-    """Run the task. What it raises goes to the hook; an interrupt or exit travels on."""
+    """Run the task and report its exception; an interrupt or exit propagates."""
     try:
         task()
     except BaseException as error:
@@ -132,15 +135,17 @@ def run_reporting(task: Task, where: str) -> None:
 
 
 def closed(scheduler: Scheduler) -> SchedulerClosed:
-    """Return the error for a task that came too late."""
+    """Return the error of a task that was submitted after ``close``."""
     return SchedulerClosed(f"{scheduler!r} takes no more tasks")
 
 
 def checked_scheduler(scheduler: Scheduler | None, parameter: str = "scheduler") -> Scheduler | None:
-    """Return the scheduler if it is one, or None. For operators, at assembly.
+    """Return the scheduler, or None; reject other objects.
+
+    Operators call this at assembly.
 
     Raises:
-        TypeError: it is something else.
+        TypeError: ``scheduler`` is neither a Scheduler nor None.
     """
     if scheduler is not None and not isinstance(scheduler, Scheduler):
         raise TypeError(f"{parameter} must be a Scheduler, not {type(scheduler).__name__}")

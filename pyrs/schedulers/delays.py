@@ -1,4 +1,4 @@
-"""Tasks that wait for their time: the queue, and the one thread that watches the clock for every scheduler."""
+"""Delayed tasks: the queue, and one timer thread for all schedulers."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from pyrs.schedulers.base import Expected, Handle, Task
 __all__ = ["DelayQueue", "Delayed", "Timer"]
 
 _FEW = 64
-"""So many cancelled entries are not worth a clean-up."""
+"""The number of cancelled entries below which the queue is not cleaned up."""
 
 _IDLE_SECONDS = 5.0
-_LONGEST_WAIT = 3600.0  # a lock takes no arbitrarily long timeout; a look an hour costs nothing
+_LONGEST_WAIT = 3600.0  # lock timeouts are bounded; waking once an hour costs nothing
 
 
 class Delayed(Handle):
-    """A task in a queue."""
+    """A task in a DelayQueue."""
 
     __slots__ = ("_queue", "execute", "waits")
 
@@ -39,7 +39,10 @@ class Delayed(Handle):
         self._queue.cancelled(self)
 
     def refuse(self, error: BaseException) -> None:
-        """The scheduler does not take it any more: tell who waits for it, else the hook."""
+        """Report that a closed scheduler will not run the task.
+
+        The task's owner is notified, else the dropped-errors hook.
+        """
         task, self._task = self._task, None
         if isinstance(task, Expected):
             task.refuse(error)
@@ -48,16 +51,16 @@ class Delayed(Handle):
 
 
 class DelayQueue:
-    """Tasks in order of their time, then of their coming. Every method but ``cancelled`` wants the lock held.
+    """A priority queue of tasks, by time, then by insertion.
 
-    Cancelled entries stay where they are until they are more than half of all, so that a cancel costs no search and
-    a million timeouts that were armed and cancelled leave nothing behind.
+    All methods except ``cancelled`` require the lock. Cancelled entries stay until they are more than half of all
+    entries: a cancel needs no search, and a million timeouts that were started and cancelled use no memory.
     """
 
     __slots__ = ("_dead", "_heap", "_number", "lock")
 
     def __init__(self) -> None:
-        self.lock = RLock()  # a finalizer, run by the collector while it is held, may arm or cancel
+        self.lock = RLock()  # reentrant: a finalizer may run under it, and arm or cancel
         self._heap: list[tuple[float, int, Delayed]] = []
         self._number = count()
         self._dead = 0
@@ -66,11 +69,11 @@ class DelayQueue:
         return len(self._heap) - self._dead
 
     def add(self, due: float, entry: Delayed) -> None:
-        """Put the entry in."""
+        """Add the entry."""
         heappush(self._heap, (due, next(self._number), entry))
 
     def earliest(self) -> float | None:
-        """Return when the first entry is due that was not cancelled, None when there is none."""
+        """Return the time of the first entry that is not cancelled, or None."""
         heap = self._heap
         while heap:
             due, _, entry = heap[0]
@@ -81,13 +84,13 @@ class DelayQueue:
         return None
 
     def pop(self) -> Delayed:
-        """Take out the entry whose time ``earliest`` told."""
+        """Remove and return the entry whose time ``earliest`` has returned."""
         entry = heappop(self._heap)[2]
         entry.waits = False
         return entry
 
     def cancelled(self, entry: Delayed) -> None:
-        """Note that an entry will not be needed, if it is still here."""
+        """Mark an entry as cancelled, if it is still in the queue."""
         with self.lock:
             if not entry.waits:
                 return
@@ -100,16 +103,19 @@ class DelayQueue:
 
 
 class Timer:
-    """Hands each task to its scheduler when its time has come. One daemon thread, which ends when it was idle long."""
+    """Passes each task to its scheduler when it is due.
+
+    It runs on a daemon thread, which ends after five idle seconds.
+    """
 
     def __init__(self) -> None:
         self.after_fork()
 
     def after_fork(self) -> None:
-        """Begin anew: a forked child has no such thread, perhaps a lock that is held, and its parent's tasks."""
+        """Reset: a forked child has its parent's lock and tasks, but no timer thread."""
         self._queue = DelayQueue()
-        self._woken: SimpleQueue[None] = SimpleQueue()  # a Condition would lose what a finalizer sends in its wait
-        self._wakes_at = 0.0  # when the thread looks next, of its own accord
+        self._woken: SimpleQueue[None] = SimpleQueue()  # a Condition would lose a finalizer's notification
+        self._wakes_at = 0.0  # when the thread checks the queue next without a wake-up
         self._thread: Thread | None = None
 
     def __repr__(self) -> str:
@@ -119,7 +125,10 @@ class Timer:
         return len(self._queue)
 
     def arm(self, task: Task, delay: float, execute: Callable[[Task], object]) -> Delayed:
-        """Call ``execute`` with the task after the delay, on the timer's thread. It must not block there."""
+        """Call ``execute`` with the task after the delay, on the timer's thread.
+
+        It must not block there.
+        """
         queue = self._queue
         entry = Delayed(task, queue, execute)
         due = monotonic() + delay
@@ -134,17 +143,17 @@ class Timer:
         return entry
 
     def _new_thread(self) -> Thread | None:
-        # In a context of its own: a Python without the GIL would have it inherit that of whoever came first.
+        # In an empty context: on a free-threaded Python it would inherit that of its starter.
         watch = (self._watch, self._queue, self._woken)
         thread = Thread(target=Context().run, args=watch, name="pyrs-timer", daemon=True)
         if self._thread is not None:
-            return None  # a finalizer was quicker
+            return None  # a finalizer has started it
         self._wakes_at = 0.0
         self._thread = thread
         return thread
 
     def _start(self, thread: Thread, entry: Delayed) -> None:
-        """Not under the lock: this waits for the thread, which may run a finalizer that wants the lock."""
+        """Start the thread. Not under the lock: a finalizer on the new thread may need it."""
         try:
             thread.start()
         except BaseException:
@@ -159,19 +168,19 @@ class Timer:
             due_now: list[Delayed] = []
             wait = 0.0
             with queue.lock:
-                self._wakes_at = inf  # what a finalizer arms from here on has us look again
+                self._wakes_at = inf  # a timer that a finalizer arms from here on sends a wake-up
                 now = monotonic()
                 earliest = queue.earliest()
                 while earliest is not None and earliest <= now:
                     due_now.append(queue.pop())
                     earliest = queue.earliest()
                 if due_now:
-                    self._wakes_at = 0.0  # we look again at once
+                    self._wakes_at = 0.0  # the queue is checked again at once
                 else:
                     if earliest is not None:
                         idle_since = now
                     elif now - idle_since >= _IDLE_SECONDS:
-                        self._thread = None  # before the last look: who arms after that starts a thread
+                        self._thread = None  # before the last check: a later arm() starts a new thread
                         if queue.earliest() is None or self._thread is not None:
                             return
                         self._thread = current_thread()
@@ -180,7 +189,7 @@ class Timer:
             for entry in due_now:
                 try:
                     entry.execute(entry)
-                except BaseException as error:  # the scheduler was closed meanwhile
+                except BaseException as error:  # the scheduler was closed during the delay
                     entry.refuse(error)
             if not due_now:
                 try:

@@ -1,4 +1,7 @@
-"""Tasks on an asyncio loop. Imported when somebody asks for it, because asyncio takes long to import."""
+"""LoopScheduler: runs tasks on an asyncio loop.
+
+Imported on first use, because asyncio is a slow import.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ _WHERE = "a task on an asyncio loop"
 
 
 class LoopScheduler(Scheduler):
-    """Runs tasks as callbacks of a loop."""
+    """Runs tasks as callbacks of an asyncio loop."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop | None) -> None:
         if loop is None:
@@ -58,13 +61,13 @@ class LoopScheduler(Scheduler):
         self.call(function, *arguments)
 
     def call(self, function: Any, *arguments: Any) -> None:
-        """Have the loop call the function, also where this scheduler is closed.
+        """Schedule a call on the loop, even if this scheduler is closed.
 
         Raises:
             SchedulerClosed: the loop is closed.
         """
         loop = self.loop
-        # Without a context given the loop would take the caller's; a scheduler carries none.
+        # By default the loop would use the caller's context, which a scheduler does not propagate.
         try:
             if self.is_here():
                 loop.call_soon(function, *arguments, context=Context())
@@ -76,17 +79,17 @@ class LoopScheduler(Scheduler):
             raise
 
     def is_here(self) -> bool:
-        """Return whether the calling thread is the one on which the loop runs."""
+        """Return whether the loop runs on the calling thread."""
         return asyncio._get_running_loop() is self.loop
 
     def close(self, timeout: float = 5.0) -> bool:
-        """Take no more tasks. The loop is not closed, and runs those that it has.
+        """Accept no more tasks. The loop stays open and runs the tasks that it has.
 
         Args:
-            timeout: how many seconds to wait at most. On the loop's own thread there is no waiting.
+            timeout: the maximum number of seconds to wait. On the loop's own thread there is no wait.
 
         Returns:
-            Whether those that were due have run.
+            True if the due tasks have run.
         """
         timeout = checked_seconds(timeout, "timeout")
         self._closed = True
@@ -96,7 +99,7 @@ class LoopScheduler(Scheduler):
             return False
         through = Event()
         try:
-            self.call(through.set)  # callbacks run in their order: behind the tasks
+            self.call(through.set)  # callbacks run in order: after the tasks
         except RuntimeError:
             return True
         return through.wait(timeout)
@@ -106,7 +109,7 @@ class LoopScheduler(Scheduler):
 
 
 class _Timed(Handle):
-    """A task that waits on the loop. The loop's own timer may only be touched on the loop's thread."""
+    """A delayed task on the loop, whose timer may be used on the loop's thread only."""
 
     __slots__ = ("_scheduler", "_timer")
 
@@ -116,7 +119,7 @@ class _Timed(Handle):
         self._timer: asyncio.TimerHandle | None = None
 
     def arm(self, due: float) -> None:
-        """Have the loop run the task at that time. Called on the loop."""
+        """Start the loop's timer. Called on the loop."""
         if self._task is not None:
             self._timer = self._scheduler.loop.call_at(due, run_reporting, self, _WHERE, context=Context())
 
@@ -129,7 +132,7 @@ class _Timed(Handle):
             return
         try:
             self._scheduler.call(self._disarm)
-        except RuntimeError:  # the loop is closed: nothing waits any more
+        except RuntimeError:  # the loop is closed and has discarded its timers
             pass
 
     def _disarm(self) -> None:

@@ -1,4 +1,4 @@
-"""The schedulers on threads: the caller's, one, or many. Delays are watched by one thread for all of them."""
+"""Schedulers on threads: the caller's thread, one thread, or a pool."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _timer = Timer()
 
 
 class ThreadScheduler(Scheduler):
-    """What the schedulers on threads have in common: the system's clock, the shared timer, and a life after a fork."""
+    """The base class of the schedulers on threads, with a clock and a shared timer."""
 
     def __init__(self) -> None:
         self._closed = False
@@ -48,15 +48,15 @@ class ThreadScheduler(Scheduler):
     def execute(self, task: Task) -> None: ...
 
     def _execute_late(self, task: Task) -> None:
-        """Run a task whose delay is over. Called on the timer's thread."""
+        """Run a task whose delay has passed. Called on the timer's thread."""
         self.execute(task)
 
     def after_fork(self) -> None:
-        """Begin anew: a forked child has none of its parent's threads, and its parent's tasks are not its own."""
+        """Reset: a forked child has no threads of its parent and must not run its tasks."""
 
 
 class Inline(ThreadScheduler):
-    """Runs tasks on the thread that brings them."""
+    """Runs tasks on the calling thread."""
 
     def execute(self, task: Task) -> None:
         checked_callable(task, "task")
@@ -79,7 +79,7 @@ class Inline(ThreadScheduler):
 
 
 class Single(ThreadScheduler):
-    """Runs tasks one after the other on one thread."""
+    """Runs tasks sequentially on one thread."""
 
     _numbers = count(1)
 
@@ -89,7 +89,7 @@ class Single(ThreadScheduler):
         super().__init__()
 
     def after_fork(self) -> None:
-        self._lock = RLock()  # a finalizer, run by the collector while it is held, may bring a task
+        self._lock = RLock()  # reentrant: a finalizer may run under it, and submit a task
         self._tasks: SimpleQueue[Task | None] = SimpleQueue()
         self._thread: Thread | None = None
 
@@ -105,21 +105,21 @@ class Single(ThreadScheduler):
 
     def _new_thread(self) -> Thread | None:
         name = f"pyrs-{self._name}-{next(self._numbers)}"
-        # In a context of its own: a Python without the GIL would have it inherit that of whoever came first.
+        # In an empty context: on a free-threaded Python it would inherit that of its starter.
         thread = Thread(target=Context().run, args=(self._work, self._tasks), name=name, daemon=True)
         if self._thread is not None:
-            return None  # a finalizer was quicker
+            return None  # a finalizer has started it
         self._thread = thread
         return thread
 
     def _start(self, thread: Thread, task: Task) -> None:
-        """Not under the lock: this waits for the thread, which may run a finalizer that wants the lock."""
+        """Start the thread. Not under the lock: a finalizer on the new thread may need it."""
         try:
             thread.start()
         except BaseException:
             with self._lock:
                 self._thread = None
-                for _ in range(self._tasks.qsize()):  # it was not taken; what others brought meanwhile was
+                for _ in range(self._tasks.qsize()):  # remove the rejected task, keep those of other threads
                     each = self._tasks.get()
                     if each is not task:
                         self._tasks.put(each)
@@ -131,19 +131,19 @@ class Single(ThreadScheduler):
                 task = tasks.get(timeout=self._idle_seconds)
             except Empty:
                 with self._lock:
-                    self._thread = None  # before the look: who brings a task after that starts a thread
+                    self._thread = None  # before the check: a task submitted later starts a new thread
                     idle = tasks.empty()
-                    if idle or self._thread is not None:  # a finalizer, run by the collector meanwhile, may be who
+                    if idle or self._thread is not None:  # a finalizer may have started one
                         return
-                    self._thread = current_thread()  # it came between the deadline and the lock
+                    self._thread = current_thread()  # a task was submitted between the deadline and the lock
                 continue
             if task is None:
                 return
             try:
                 task()
-            except BaseException as error:  # also SystemExit: it would end this thread without a word
+            except BaseException as error:  # also SystemExit, which would end this thread silently
                 hooks.on_error_dropped(error, f"on thread {current_thread().name}")
-            del task  # a task that is done must not be kept alive by the thread that did it (3.13)
+            del task  # the thread must not keep a finished task alive (§3.13)
 
     def close(self, timeout: float = 5.0) -> bool:
         timeout = checked_seconds(timeout, "timeout")
@@ -161,7 +161,7 @@ class Single(ThreadScheduler):
 
 
 class Pool(ThreadScheduler):
-    """Runs tasks on several threads."""
+    """Runs tasks concurrently on several threads."""
 
     def __init__(self, max_threads: int, name: str) -> None:
         self._max_threads = checked_natural(max_threads, "max_threads", least=1)
@@ -173,7 +173,7 @@ class Pool(ThreadScheduler):
 
     @property
     def closed(self) -> bool:
-        """Whether it takes no more tasks."""
+        """Return whether it accepts no more tasks."""
         return self._closed
 
     def execute(self, task: Task) -> None:
@@ -183,9 +183,9 @@ class Pool(ThreadScheduler):
         try:
             self._executor.execute(task)
         except RuntimeError as error:
-            if self._closed:  # just now
+            if self._closed:  # closed during execute
                 raise closed(self) from error
-            raise  # the system gives no more threads
+            raise  # the system has no more threads
 
     def close(self, timeout: float = 5.0) -> bool:
         timeout = checked_seconds(timeout, "timeout")
@@ -214,7 +214,9 @@ _default = Pool(256, "default")
 
 
 def default() -> Pool:
-    """Return the pool that all operators share when they are given none. Closing it makes way for another one.
+    """Return the pool that operators without a scheduler share.
+
+    If it was closed, a new one replaces it.
 
     Examples:
         >>> default() is default()

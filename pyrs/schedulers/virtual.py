@@ -1,4 +1,4 @@
-"""Time that passes when a test says so."""
+"""VirtualTime: a scheduler whose clock a test advances."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ __all__ = ["VirtualTime"]
 
 
 class VirtualTime(Scheduler):
-    """A scheduler whose clock stands still until it is moved, and whose tasks run on the thread that moves it.
+    """A scheduler with a manual clock; tasks run on the thread that advances it.
 
-    Tasks run in order of their time, then of their scheduling, each with the clock at its time. What is scheduled
-    meanwhile runs too if it is due. Any thread may schedule; one at a time may move the clock.
+    Tasks run in the order of their time, then of their scheduling, each with the clock at its time. A task scheduled by
+    another task runs too if it is due. Any thread may schedule; one thread at a time may advance the clock.
 
     Examples:
         >>> time = VirtualTime()
@@ -38,7 +38,7 @@ class VirtualTime(Scheduler):
 
     @property
     def pending(self) -> int:
-        """How many tasks wait for their time."""
+        """Return the number of tasks that are not due yet."""
         return len(self._queue)
 
     def schedule(self, task: Task, delay: float = 0.0) -> Cancellable:
@@ -52,22 +52,22 @@ class VirtualTime(Scheduler):
         return entry
 
     def advance_by(self, seconds: float) -> None:
-        """Let so many seconds pass.
+        """Advance the clock by ``seconds`` and run the tasks that become due.
 
         Raises:
-            ValueError: the number is negative or not finite.
-            RuntimeError: the clock is being moved already, by another thread or by the task that calls this.
+            ValueError: ``seconds`` is negative or not finite.
+            RuntimeError: the clock is already being advanced, by another thread or by the task that calls this.
         """
         seconds = checked_seconds(seconds, "seconds")
         with self._move():
             self._run_until(self._now + seconds)
 
     def advance_to(self, time: float) -> None:
-        """Let the clock reach this time.
+        """Advance the clock to ``time`` and run the tasks that become due.
 
         Raises:
-            ValueError: that time is over, or not finite.
-            RuntimeError: the clock is being moved already, by another thread or by the task that calls this.
+            ValueError: ``time`` is in the past, or not finite.
+            RuntimeError: the clock is already being advanced, by another thread or by the task that calls this.
         """
         time = checked_seconds(time, "time")
         with self._move():
@@ -76,10 +76,10 @@ class VirtualTime(Scheduler):
             self._run_until(time)
 
     def run(self) -> None:
-        """Run what is due now, and leave the clock where it is.
+        """Run the due tasks without advancing the clock.
 
         Raises:
-            RuntimeError: the clock is being moved already, by another thread or by the task that calls this.
+            RuntimeError: the clock is already being advanced, by another thread or by the task that calls this.
         """
         with self._move():
             self._run_until(self._now)
@@ -107,10 +107,12 @@ class VirtualTime(Scheduler):
             del entry
 
     def close(self, timeout: float = 5.0) -> bool:
-        """Take no more tasks. Those that it has still run when the clock is moved; it does not wait for that.
+        """Accept no more tasks, without waiting.
+
+        Pending tasks still run when the clock is advanced.
 
         Returns:
-            Whether nothing is pending.
+            True if no task is pending.
         """
         checked_seconds(timeout, "timeout")
         with self._queue.lock:

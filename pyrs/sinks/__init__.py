@@ -53,21 +53,21 @@ __all__ = [
 
 
 def unicast(capacity: int = 256, overflow: Overflow | str | None = None) -> Sink[Any]:
-    """Return a sink for one Subscriber, whenever it comes.
+    """Return a sink for one Subscriber, which may subscribe at any time.
 
-    Holds what that Subscriber has not demanded, also before it is there. A second Subscriber is told RuntimeError.
-    When the Subscriber has cancelled, a push is answered with CANCELLED, and what was held is dropped.
+    Buffers the elements that are not demanded, also before the Subscriber subscribes. A second Subscriber receives a
+    RuntimeError. After the Subscriber has cancelled, the buffer is dropped and a push returns CANCELLED.
 
     Args:
-        capacity: the most elements held.
-        overflow: what happens beyond that. None: OVERFLOW, and whoever pushes decides. ``"error"``: OVERFLOW, and the
-            stream fails with ``BufferOverflow`` after what is held. ``"drop_oldest"``, ``"drop_latest"``: an element is
-            dropped, and the hook for dropped elements is told. ``"buffer"``: it is held all the same; it grows without
-            a bound.
+        capacity: the maximum number of buffered elements.
+        overflow: what happens to an element when the buffer is full. None: the push returns OVERFLOW, and the caller
+            decides. ``"error"``: it returns OVERFLOW, and the stream fails with ``BufferOverflow`` after the buffered
+            elements. ``"drop_oldest"``, ``"drop_latest"``: an element is dropped and reported to the dropped-elements
+            hook. ``"buffer"``: the element is buffered anyway; memory grows without a bound.
 
     Raises:
-        TypeError: the capacity is not an integer, or the overflow no strategy.
-        ValueError: the capacity is less than 1, or the strategy is not one of these.
+        TypeError: ``capacity`` is not an integer, or ``overflow`` is not a strategy.
+        ValueError: ``capacity`` is less than 1, or the strategy is not one of these.
 
     Examples:
         >>> from pyrs import sinks
@@ -84,20 +84,22 @@ def unicast(capacity: int = 256, overflow: Overflow | str | None = None) -> Sink
 
 
 def multicast(capacity: int = 256, *, auto_cancel: bool = True) -> Sink[Any]:
-    """Return a sink for several Subscribers, who get the same elements at the pace of the slowest.
+    """Return a sink for several Subscribers, at the pace of the slowest.
 
-    An element goes to all Subscribers at once when all have demand, else it is held. Beyond the capacity a push is
-    answered with OVERFLOW, or ZERO_SUBSCRIBERS where nobody is there. What is pushed before the first Subscriber is
-    held for it; a later one gets what comes from then on. Reactor's ``multicast().onBackpressureBuffer()``.
+    An element is emitted to all Subscribers when every one of them has demand; otherwise it is buffered. When the
+    buffer is full, a push returns OVERFLOW, or ZERO_SUBSCRIBERS without a Subscriber. Elements pushed before the first
+    Subscriber are buffered for it; a later Subscriber receives the elements emitted from then on. Same as Reactor's
+    ``multicast().onBackpressureBuffer()``.
 
     Args:
-        capacity: the most elements held.
-        auto_cancel: when the last Subscriber has cancelled, the sink is CANCELLED for good and drops what it holds;
-            whoever comes then is completed at once. If False, it holds elements for whoever comes next.
+        capacity: the maximum number of buffered elements.
+        auto_cancel: whether the cancel of the last Subscriber cancels the sink: pushes then return CANCELLED, the
+            buffer is dropped, and later Subscribers are completed at once. If False, elements are buffered for the next
+            Subscriber.
 
     Raises:
-        TypeError: the capacity is not an integer.
-        ValueError: it is less than 1.
+        TypeError: ``capacity`` is not an integer.
+        ValueError: ``capacity`` is less than 1.
 
     Examples:
         >>> from pyrs import sinks
@@ -116,11 +118,11 @@ def multicast(capacity: int = 256, *, auto_cancel: bool = True) -> Sink[Any]:
 
 
 def multicast_best_effort() -> Sink[Any]:
-    """Return a sink for several Subscribers, each of whom gets the elements that it has demand for.
+    """Return a sink that emits each element to the Subscribers that have demand.
 
-    Holds nothing: an element is lost to a Subscriber without demand. The sink counts these in ``dropped``, and the hook
-    for dropped elements is told. OVERFLOW where nobody had demand, ZERO_SUBSCRIBERS where nobody is there. A push from
-    inside ``on_next`` is NON_SERIALIZED. Reactor's ``multicast().directBestEffort()``.
+    Buffers nothing: an element is dropped for a Subscriber without demand. Drops are counted in ``dropped`` and
+    reported to the dropped-elements hook. A push returns OVERFLOW if no Subscriber has demand, ZERO_SUBSCRIBERS without
+    a Subscriber, and NON_SERIALIZED inside ``on_next``. Same as Reactor's ``multicast().directBestEffort()``.
 
     Examples:
         >>> from pyrs import sinks
@@ -138,10 +140,10 @@ def multicast_best_effort() -> Sink[Any]:
 
 
 def multicast_all_or_nothing() -> Sink[Any]:
-    """Return a sink for several Subscribers, who get an element all together or not at all.
+    """Return a sink that emits each element to all Subscribers or to none.
 
-    Holds nothing: as long as one Subscriber has no demand, a push is answered with OVERFLOW, and nobody gets it.
-    ZERO_SUBSCRIBERS where nobody is there. A push from inside ``on_next`` is NON_SERIALIZED. Reactor's
+    Buffers nothing: while a Subscriber has no demand, a push returns OVERFLOW and emits to none. It returns
+    ZERO_SUBSCRIBERS without a Subscriber, and NON_SERIALIZED inside ``on_next``. Same as Reactor's
     ``multicast().directAllOrNothing()``.
 
     Examples:
@@ -162,25 +164,26 @@ def replay(
     capacity: int = 256,
     scheduler: schedulers.Scheduler | None = None,
 ) -> Sink[Any]:
-    """Return a sink whose Subscribers each get the history first, and then what comes, at their own pace.
+    """Return a sink that replays its history to each new Subscriber.
 
-    **Without a limit it grows**: every element is kept for as long as the sink is, as by Reactor's ``replay().all()``.
-    With ``seconds`` alone it grows with what comes in that time, and with what a slow Subscriber has not taken. With a
-    ``limit`` it holds at most ``limit + capacity`` elements: when the slowest Subscriber is so far behind, a push is
-    answered with OVERFLOW. The history outlives the end: a later Subscriber gets it, and then the end.
+    Each Subscriber receives the history, then new elements, at its own pace. **Without a limit memory grows**: every
+    element is kept, as with Reactor's ``replay().all()``. With ``seconds`` only, it keeps the elements of that time and
+    those that a slow Subscriber has not consumed. With ``limit`` it keeps at most ``limit + capacity`` elements: when
+    the slowest Subscriber is that far behind, a push returns OVERFLOW. A Subscriber that subscribes after the terminal
+    signal receives the history and then that signal.
 
-    No timer looks after ``seconds``: nobody is given what is too old, but it is let go of when the next element or
-    Subscriber comes, and the last element when another follows it.
+    Elements older than ``seconds`` are not replayed. No timer removes them: they are released when the next element or
+    Subscriber arrives, and the last element when another one follows it.
 
     Args:
-        limit: the most elements of the history, None for all.
-        seconds: how long an element belongs to the history, None for ever.
-        capacity: how many elements more than ``limit`` are held for slow Subscribers. Without a limit it means nothing.
-        scheduler: whose clock ``seconds`` goes by; the current one when None.
+        limit: the maximum number of replayed elements; None for no limit.
+        seconds: the maximum age of a replayed element; None for no limit.
+        capacity: the number of elements beyond ``limit`` that are kept for slow Subscribers. Ignored without a limit.
+        scheduler: the scheduler whose clock measures ``seconds``; None for the current one.
 
     Raises:
-        TypeError: one of the numbers is none.
-        ValueError: the limit or the capacity is less than 1, or the seconds are not positive and finite.
+        TypeError: an argument has the wrong type.
+        ValueError: ``limit`` or ``capacity`` is less than 1, or ``seconds`` is not positive and finite.
 
     Examples:
         >>> from pyrs import sinks

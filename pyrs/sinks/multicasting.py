@@ -1,4 +1,4 @@
-"""Sinks for several Subscribers: aligned to the slowest, or without a buffer."""
+"""Sinks for several Subscribers: with a shared buffer, or without a buffer."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ __all__ = ["AlignedSink", "DirectSink"]
 T = TypeVar("T")
 
 _PATIENCE: Final = 0.1
-"""For how many seconds a push waits at most for another thread to have told a Subscriber its end."""
+"""The maximum seconds that a push waits for another thread's terminal signal."""
 
 
 class AlignedSink(AlignedHub[T], Sink[T]):
-    """``multicast(capacity)``: all get the same, and the slowest decides how fast."""
+    """``multicast(capacity)``: emits to all Subscribers at the pace of the slowest."""
 
     _capacity: int
 
@@ -42,14 +42,13 @@ class AlignedSink(AlignedHub[T], Sink[T]):
 
 
 class DirectSink(Sink[T]):
-    """``multicast_best_effort()`` and ``multicast_all_or_nothing()``: nothing is held."""
+    """``multicast_best_effort()`` and ``multicast_all_or_nothing()``: no buffer."""
 
     def __init__(self, all_or_nothing: bool) -> None:
         super().__init__()
         self._all_or_nothing = all_or_nothing
 
     def try_emit(self, element: T, /) -> EmitResult:
-        """See ``Sink``."""
         if element is None:
             raise NullSignal("None is not an element")
         turn = self._turn
@@ -61,7 +60,7 @@ class DirectSink(Sink[T]):
             except IndexError:
                 deadline = deadline or monotonic() + _PATIENCE
                 if not self._comes_free(deadline):
-                    return NON_SERIALIZED  # from inside a signal too: there is no buffer to keep it in
+                    return NON_SERIALIZED  # inside a signal as well: there is no buffer for the element
         interrupt = None
         missed = 0
         try:
@@ -99,8 +98,11 @@ class DirectSink(Sink[T]):
         return OK
 
     def _comes_free(self, deadline: float) -> bool:
-        """Let others run, and return whether the turn may be free soon: no push has it, but who tells an end has."""
-        busy = self._busy  # read before the owner, who is written first
+        """Yield to other threads; return whether the turn may still become free.
+
+        It may not if another push holds the turn; a thread that emits a terminal signal releases it soon.
+        """
+        busy = self._busy  # read before the owner, which is written first
         if busy == EMITTING or (busy and self._owner == get_ident()):
             return False
         sleep(0)
@@ -118,7 +120,7 @@ class DirectSink(Sink[T]):
         return None
 
     def _demanded(self) -> None:
-        pass  # nothing is held that could be signalled now
+        pass  # there is no buffer to emit from
 
     def _left(self) -> None:
         pass

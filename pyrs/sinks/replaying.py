@@ -1,4 +1,4 @@
-"""A sink whose later Subscribers are given what came before them."""
+"""ReplaySink: a sink that replays its history to later Subscribers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 class ReplaySink(ReplayHub[T], Sink[T]):
-    """``replay(limit, seconds)``: the history first, then what comes."""
+    """``replay(limit, seconds)``: emits the history first, then new elements."""
 
     def __init__(self, limit: int | None, seconds: float | None, now: Callable[[], float], capacity: int) -> None:
         super().__init__(limit, seconds, now, capacity)

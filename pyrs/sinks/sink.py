@@ -1,4 +1,4 @@
-"""What all sinks have in common: elements are pushed in from outside, and a result says what became of each."""
+"""Sink: the base class of all sinks."""
 
 from __future__ import annotations
 
@@ -17,21 +17,22 @@ __all__ = ["FailureHandler", "Sink", "busy_looping"]
 T = TypeVar("T")
 
 FailureHandler = Callable[[EmitResult], object]
-"""Called with a result that is not OK. True means: try again, at once."""
+"""Called with a result that is not OK. A result of True means: retry immediately."""
 
 
 class Sink(Hub[T], Generic[T]):
-    """A hot Publisher that you push elements into; what ``unicast``, ``multicast``, ``replay`` ... return.
+    """A hot Publisher to push elements into.
 
-    ``try_emit`` signals on the calling thread, or holds the element, and says what became of it; it never waits.
-    Hand ``stream`` to whoever subscribes. Subscribers see the context variables of their ``subscribe``.
+    ``unicast``, ``multicast``, ``replay`` and others return it. ``try_emit`` emits the element on the calling thread or
+    buffers it, never waits, and returns the outcome. Pass ``stream`` to the Subscribers. A Subscriber sees the context
+    variables of its ``subscribe`` call.
 
-    **One thread at a time.** A push while another thread's push is being signalled is refused: NON_SERIALIZED, and
-    nothing happened. A push from inside ``on_next`` (the same thread) is taken by a sink that can hold it, and is
-    signalled when the current element is through.
+    **One thread at a time.** A push during another thread's push is rejected with NON_SERIALIZED and has no effect. A
+    push inside ``on_next``, on the same thread, is accepted by a sink with a buffer, and emitted after the current
+    element.
 
     Attributes:
-        dropped: how many elements were lost to a Subscriber, by sinks that drop.
+        dropped: the number of elements that were dropped for a Subscriber, in sinks that drop.
 
     Rules: 1.1, 1.3, 1.4, 1.5, 1.7, 1.9, 1.11, 2.13, 3.3 and, for each Subscriber, those of ``Subscription``.
     """
@@ -43,56 +44,56 @@ class Sink(Hub[T], Generic[T]):
         """Push an element, without waiting.
 
         Returns:
-            OK, or why it was not taken.
+            OK, or the reason why it was rejected.
 
         Raises:
-            NullSignal: the element is None.
+            NullSignal: ``element`` is None.
         """
 
     @property
     def stream(self) -> Stream[T]:
-        """What is pushed, with operators."""
+        """Return a Stream of the pushed elements."""
         return Stream(self)
 
     @property
     def subscriber_count(self) -> int:
-        """How many Subscribers there are at this moment."""
+        """Return the current number of Subscribers."""
         return len(self._taps)
 
     def emit(self, element: T, /, on_failure: FailureHandler | None = None) -> None:
-        """Push an element; where that fails, raise or try again.
+        """Push an element; raise or retry if it is rejected.
 
         Args:
-            element: not None.
-            on_failure: called with each result that is not OK; as long as it returns True the push is tried again.
-                ``busy_looping(seconds)`` makes one for threads that collide.
+            element: the element, not None.
+            on_failure: called with each result that is not OK; the push is retried while it returns True.
+                ``busy_looping(seconds)`` returns one for concurrent pushes.
 
         Raises:
-            EmitFailed: the element was not taken.
-            NullSignal: it is None.
+            EmitFailed: the element was rejected.
+            NullSignal: ``element`` is None.
         """
         _insist(lambda: self.try_emit(element), on_failure, "element")
 
     def emit_error(self, error: BaseException, /, on_failure: FailureHandler | None = None) -> None:
-        """Fail the stream, as ``emit`` pushes an element.
+        """Fail the stream; raise or retry if that is rejected, as ``emit`` does.
 
         Raises:
-            EmitFailed: the error was not taken.
-            NullSignal: it is None.
+            EmitFailed: the error was rejected.
+            NullSignal: ``error`` is None.
         """
         _insist(lambda: self.try_emit_error(error), on_failure, "error")
 
     def emit_complete(self, on_failure: FailureHandler | None = None) -> None:
-        """Complete the stream, as ``emit`` pushes an element.
+        """Complete the stream; raise or retry if that is rejected, as ``emit`` does.
 
         Raises:
-            EmitFailed: the end was not taken.
+            EmitFailed: the completion was rejected.
         """
         _insist(self.try_emit_complete, on_failure, "end")
 
     @abstractmethod
     def _call(self) -> str:
-        """What the user wrote."""
+        """Return the user's call, for messages."""
 
     def _held(self) -> int:
         return 0
@@ -117,12 +118,13 @@ def _insist(push: Callable[[], EmitResult], on_failure: FailureHandler | None, w
 
 
 def busy_looping(seconds: float) -> FailureHandler:
-    """Return an ``on_failure`` that tries again while another thread is pushing, for so many seconds at most.
+    """Return an ``on_failure`` handler that retries while another thread is pushing.
 
-    It lets other threads run between the tries. Make a new one for each push: its time begins with its first failure.
+    It retries for at most ``seconds`` after its first failure, and yields to other threads between retries. Use a new
+    one for each push.
 
     Raises:
-        ValueError: the number is negative or not finite.
+        ValueError: ``seconds`` is negative or not finite.
 
     Examples:
         >>> from pyrs import sinks

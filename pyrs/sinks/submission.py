@@ -1,4 +1,4 @@
-"""SubmissionPublisher, with the contract of ``java.util.concurrent.SubmissionPublisher``."""
+"""SubmissionPublisher: the contract of ``java.util.concurrent``'s, for Python."""
 
 from __future__ import annotations
 
@@ -34,28 +34,29 @@ OnDrop = Callable[[Subscriber[Any], Any], object]
 
 
 class SubmissionPublisher(Stream[T]):
-    """Publishes what is submitted to all current Subscribers, each on a lane and with a buffer of its own.
+    """Publishes submitted elements to all current Subscribers.
 
-    With the contract of the JDK's: ``submit`` **slows** (it waits while a buffer is full), ``offer`` **drops**. All
-    Subscribers get the elements in the order in which they were submitted. A Subscriber that comes later gets what is
-    submitted from then on; one that comes after the close is told the end.
+    Each Subscriber has its own buffer and is signalled on the scheduler, independently of the others. ``submit``
+    **slows**: it blocks while a buffer is full. ``offer`` **drops**. All Subscribers receive the elements in the order
+    of submission. A later Subscriber receives the elements submitted from then on; one that subscribes after the close
+    receives the terminal signal.
 
-    It is a Stream: ``publisher.map(...)``, ``publisher.subscribe(on_next=...)``. It is a context manager too: its end
-    closes it, and an exception closes it exceptionally.
+    It is a Stream (``publisher.map(...)``, ``publisher.subscribe(on_next=...)``) and a context manager: the exit closes
+    it, and an exception closes it exceptionally.
 
-    What the JDK does otherwise: an error is signalled at once there, and what is held is dropped; here it comes after
-    what is held. A thread that waits in ``submit`` holds up the other ones, and ``close``, there; not here.
+    Differences from the JDK's: an error is emitted after the buffered elements; the JDK emits it at once and drops
+    them. A thread that blocks in ``submit`` does not block other threads or ``close``.
 
     Args:
-        scheduler: where Subscribers are signalled, ``on_subscribe`` too; the current one when None.
-        max_buffer_capacity: the most elements held for one Subscriber. Exactly so many; the JDK rounds up to a power
-            of two.
-        handler: called with a Subscriber and what its ``on_next`` raised, after its Subscription was cancelled. Without
-            one the hook for dropped errors is told.
+        scheduler: the scheduler that signals the Subscribers, also ``on_subscribe``; None for the current one.
+        max_buffer_capacity: the maximum number of buffered elements per Subscriber. It is exact; the JDK rounds up to a
+            power of two.
+        handler: called with a Subscriber and the exception of its ``on_next``, after its Subscription was cancelled.
+            Without a handler the exception is reported to the dropped-errors hook.
 
     Raises:
-        TypeError: an argument is not what it should be.
-        ValueError: the capacity is less than 1.
+        TypeError: an argument has the wrong type.
+        ValueError: ``max_buffer_capacity`` is less than 1.
 
     Rules: 1.1, 1.3, 1.4, 1.5, 1.7, 1.9, 1.11, 2.12, 2.13, 3.3 and those of ``Subscription``.
 
@@ -87,23 +88,24 @@ class SubmissionPublisher(Stream[T]):
         self._core = core
         super().__init__(core)
 
-    # Publishing.
+    # Publishing
 
     def submit(self, element: T, /) -> int:
-        """Publish the element, waiting as long as a Subscriber's buffer is full.
+        """Publish the element; block while a Subscriber's buffer is full.
 
-        The wait ends when there is room, when that Subscriber cancels, or when the publisher is closed. It refuses to
-        wait where it would wait for itself: on the running asyncio loop, and inside the ``on_next`` of the Subscriber
+        The call waits until the buffer has capacity, its Subscriber cancels, or the publisher is closed. It refuses to
+        wait where that would be a deadlock: on the running asyncio loop, and inside the ``on_next`` of the Subscriber
         whose buffer is full.
 
         Returns:
-            The estimated maximum lag: how many elements the slowest Subscriber has not been given. At least 1 if there
-            are Subscribers, else 0.
+            The estimated maximum lag: the number of elements that the slowest Subscriber has not received. At least 1
+            if there are Subscribers, else 0.
 
         Raises:
-            PublisherClosed: it is closed, or was while this waited; then not all Subscribers get the element.
-            NullSignal: the element is None.
-            RuntimeError: it would have to wait where it must not. Subscribers that had room get the element.
+            PublisherClosed: the publisher is closed, or was closed during the wait; then not all Subscribers receive
+                the element.
+            NullSignal: ``element`` is None.
+            RuntimeError: the call would deadlock. Subscribers whose buffers had capacity receive the element.
         """
         return self._core.publish(element, None, None)
 
@@ -114,23 +116,23 @@ class SubmissionPublisher(Stream[T]):
         on_drop: OnDrop | None = None,
         timeout: float | timedelta = 0.0,
     ) -> int:
-        """Publish the element to those Subscribers whose buffers have room, at once or within the timeout.
+        """Publish the element to the Subscribers whose buffers have capacity in time.
 
         Args:
-            element: not None.
-            on_drop: called with a Subscriber for whom there was no room, and the element. If it returns True, that one
-                is tried once more. It must not use the Subscriber's methods other than to look at it.
-            timeout: how many seconds to wait for room at most, for all together.
+            element: the element, not None.
+            on_drop: called with a Subscriber whose buffer is full, and the element. If it returns True, that Subscriber
+                is tried once more. It must not call methods of the Subscriber.
+            timeout: the maximum number of seconds to wait for capacity, for all Subscribers together.
 
         Returns:
-            The estimated maximum lag, as ``submit`` does; or, negative, the number of Subscribers that did not get it.
-            The hook for dropped elements is not told: the caller is.
+            The estimated maximum lag, like ``submit``; or, negative, the number of Subscribers that did not receive the
+            element. Drops are not reported to the dropped-elements hook.
 
         Raises:
-            PublisherClosed: it is closed.
-            NullSignal: the element is None.
-            RuntimeError: it would have to wait where it must not; see ``submit``.
-            BaseException: what ``on_drop`` raised.
+            PublisherClosed: the publisher is closed.
+            NullSignal: ``element`` is None.
+            RuntimeError: the call would deadlock; see ``submit``.
+            BaseException: the exception of ``on_drop``.
         """
         if on_drop is not None:
             checked_callable(on_drop, "on_drop")
@@ -139,35 +141,39 @@ class SubmissionPublisher(Stream[T]):
     def consume(self, function: Callable[[T], object]) -> Future[None]:
         """Call the function with each element that is submitted from now on.
 
-        Demands everything; what the function has not taken fills the buffer, so a slow function slows ``submit``.
+        Requests unbounded demand; elements wait in the buffer while the function runs, so a slow function slows
+        ``submit``.
 
         Returns:
-            A future that is done when the publisher was closed and all was consumed, or fails with what the function or
-            the publisher failed with. Cancelling it cancels the Subscription.
+            A future that completes when the publisher was closed and all elements were consumed. It fails with the
+            error of the function or of the publisher. Cancelling it cancels the Subscription.
 
         Raises:
-            TypeError: the function is not callable.
+            TypeError: ``function`` is not callable.
         """
-        from concurrent.futures import Future  # only whoever asks for it pays for the import
+        from concurrent.futures import Future  # a slow import that most programs do not need
 
         future: Future[None] = Future()
         self.subscribe(_Consumer(checked_callable(function, "function"), future))
         return future
 
-    # Closing.
+    # Closing
 
     def close(self) -> None:
-        """Complete all Subscribers after what they are owed, and take no more elements. Idempotent; does not wait."""
+        """Accept no more elements, and complete all Subscribers.
+
+        They complete after their buffered elements. Idempotent. Does not wait.
+        """
         self._core.close(None)
 
     def close_exceptionally(self, error: BaseException, /) -> None:
-        """Fail all Subscribers, and those who come later, with the error after what they are owed. Does not wait.
+        """Accept no more elements, and fail all current and later Subscribers.
 
-        It does nothing when it is closed already.
+        They fail after their buffered elements. Does not wait. It has no effect if the publisher is already closed.
 
         Raises:
-            NullSignal: the error is None.
-            TypeError: it is no exception.
+            NullSignal: ``error`` is None.
+            TypeError: ``error`` is not an exception.
         """
         if error is None:
             raise NullSignal("None is not an error")
@@ -183,62 +189,65 @@ class SubmissionPublisher(Stream[T]):
     ) -> None:
         self._core.close(error)
 
-    # Looking.
+    # Inspection
 
     @property
     def is_closed(self) -> bool:
-        """Whether it takes no more elements."""
+        """Return whether it accepts no more elements."""
         return self._core.closed
 
     @property
     def closed_exception(self) -> BaseException | None:
-        """What ``close_exceptionally`` was given; None if it was not called."""
+        """Return the error of ``close_exceptionally``, or None."""
         return self._core.error
 
     @property
     def max_buffer_capacity(self) -> int:
-        """The most elements held for one Subscriber."""
+        """Return the maximum number of buffered elements per Subscriber."""
         return self._core.capacity
 
     @property
     def subscribers(self) -> tuple[Subscriber[Any], ...]:
-        """The current Subscribers, to look at, not to call."""
+        """Return the current Subscribers, for monitoring; do not call them."""
         return tuple(line.whose for line in self._core.lines if line.whose is not None)
 
     @property
     def number_of_subscribers(self) -> int:
-        """How many Subscribers there are at this moment."""
+        """Return the current number of Subscribers."""
         return len(self._core.lines)
 
     @property
     def has_subscribers(self) -> bool:
-        """Whether there is any Subscriber."""
+        """Return whether there are Subscribers."""
         return bool(self._core.lines)
 
     def is_subscribed(self, subscriber: Subscriber[Any], /) -> bool:
-        """Return whether this very Subscriber is subscribed.
+        """Return whether this Subscriber object is subscribed.
 
         Raises:
-            NullSignal: it is None.
+            NullSignal: ``subscriber`` is None.
         """
         if subscriber is None:
             raise NullSignal("is_subscribed(None): a Subscriber is needed", rule="1.9", party="Subscriber")
         return any(line.whose is subscriber for line in self._core.lines)
 
     def estimate_minimum_demand(self) -> int:
-        """Return how many elements all Subscribers demand beyond those that are held for them; 0 if there are none.
+        """Return the smallest difference of demand and buffered elements.
 
-        Negative, as the JDK's, where more is held for a Subscriber than it demands.
+        0 without Subscribers; negative, like the JDK's, if more elements are buffered for a Subscriber than it demands.
         """
         return min((line.open_demand for line in self._core.lines), default=0)
 
     def estimate_maximum_lag(self) -> int:
-        """Return how many submitted elements the slowest Subscriber has not been given; 0 if there are none."""
+        """Return the number of elements that the slowest Subscriber has not received.
+
+        0 without Subscribers.
+        """
         return max((line.lag for line in self._core.lines), default=0)
 
 
 class _Core(Operator[Any]):
-    """The Publisher behind the methods."""
+    """The Publisher that the methods share."""
 
     def __init__(self, scheduler: schedulers.Scheduler, capacity: int, handler: Handler | None) -> None:
         super().__init__(None, "SubmissionPublisher()")
@@ -248,8 +257,8 @@ class _Core(Operator[Any]):
         self.closed = False
         self.error: BaseException | None = None
         self.lines: tuple[_Line, ...] = ()  # replaced, never changed
-        # Under it lines come and go, and every line is given an element at once: so all have the same order. Notified
-        # when a ticket is settled. A finalizer, run by the collector, may cancel: it may be taken again by its thread.
+        # Guards the lines, and is held while an element is appended to all of them, so that all have the same order.
+        # Notified when a ticket is settled. Reentrant: a finalizer may run under it, and cancel.
         self.lock = Condition(RLock())
 
     def __repr__(self) -> str:
@@ -273,17 +282,17 @@ class _Core(Operator[Any]):
             before.fail_now(SubscribedTwice("this Subscriber is subscribed to this publisher already"))
 
     def remove(self, line: _Line) -> None:
-        """The Subscriber is gone; who waits for room in its buffer need not wait any longer."""
+        """Remove a line, and release the callers that wait for its buffer."""
         with self.lock:
             self._change(lambda lines: tuple([each for each in lines if each is not line]))
             self._settle(line, taken=True)
 
     def _change(self, change: Callable[[tuple[_Line, ...]], tuple[_Line, ...]]) -> None:
-        """Replace the lines. Under the lock."""
+        """Replace the lines. Called under the lock."""
         while True:
             before = self.lines
             after = change(before)
-            if before is self.lines:  # else a finalizer, run by the collector meanwhile, has cancelled one
+            if before is self.lines:  # otherwise a finalizer has cancelled a Subscriber during change()
                 self.lines = after
                 return
 
@@ -300,12 +309,12 @@ class _Core(Operator[Any]):
         _wake(lines)
 
     def publish(self, element: Any, seconds: float | None, on_drop: OnDrop | None) -> int:
-        """Give the element to every line, or have it wait in front of those that are full.
+        """Append the element to every line, or queue it for the lines that are full.
 
         Args:
-            element: what to publish.
-            seconds: how long it may wait at most; None for as long as it takes.
-            on_drop: whom to ask about a line that had no room in time.
+            element: the element.
+            seconds: the maximum time to wait; None for no limit.
+            on_drop: called for a line that had no capacity in time.
         """
         if element is None:
             raise NullSignal("None is not an element")
@@ -318,7 +327,7 @@ class _Core(Operator[Any]):
                 if not line.put(element):
                     ticket = _Ticket(line, element)
                     line.waiting.append(ticket)
-                    self.make_room(line)  # its lane may have taken elements in the meantime, and seen nobody wait
+                    self.make_room(line)  # the drain loop may have consumed elements before it saw the ticket
                     if not ticket.settled:
                         waiting.append(ticket)
         try:
@@ -326,7 +335,7 @@ class _Core(Operator[Any]):
             if waiting:
                 self._wait(waiting, seconds)
         finally:
-            self._withdraw(waiting)  # also when an interrupt ends the wait
+            self._withdraw(waiting)  # also after an interrupt
         drops = sum(1 for ticket in waiting if not ticket.taken and not self._retried(ticket, on_drop))
         if drops:
             return -drops
@@ -338,10 +347,10 @@ class _Core(Operator[Any]):
         with self.lock:
             self.lock.wait_for(lambda: all(ticket.settled for ticket in tickets), seconds)
         if seconds is None and not all(ticket.taken for ticket in tickets):
-            raise PublisherClosed("the publisher was closed while an element waited for room")
+            raise PublisherClosed("the publisher was closed while an element waited for buffer capacity")
 
     def _withdraw(self, tickets: list[_Ticket]) -> None:
-        """Take back what still waits."""
+        """Remove the tickets that still wait."""
         if tickets:
             with self.lock:
                 for ticket in tickets:
@@ -359,7 +368,7 @@ class _Core(Operator[Any]):
         return taken
 
     def make_room(self, line: _Line) -> None:
-        """Have those who wait for a line have the room that there is."""
+        """Admit waiting elements while the line has capacity."""
         with self.lock:
             while line.waiting and len(line.elements) < self.capacity:
                 ticket = line.waiting.popleft()
@@ -368,14 +377,14 @@ class _Core(Operator[Any]):
             self.lock.notify_all()
 
     def _settle(self, line: _Line, taken: bool) -> None:
-        while line.waiting:  # not "for": a finalizer, run by the collector meanwhile, may cancel and settle them too
+        while line.waiting:  # no "for" loop: a finalizer may cancel and settle tickets at the same time
             ticket = line.waiting.popleft()
             ticket.taken, ticket.settled = taken, True
         self.lock.notify_all()
 
 
 def _wake(lines: tuple[_Line, ...]) -> None:
-    """Wake all of them, also where an interrupt strikes."""
+    """Wake all lines, also if an interrupt is raised."""
     interrupt = None
     for line in lines:
         try:
@@ -387,7 +396,7 @@ def _wake(lines: tuple[_Line, ...]) -> None:
 
 
 def _check_waiting(tickets: list[_Ticket]) -> None:
-    """Refuse a wait that would wait for itself."""
+    """Raise RuntimeError if waiting would be a deadlock."""
     asyncio = sys.modules.get("asyncio")
     if any(ticket.line.worker == get_ident() for ticket in tickets):
         why = "it would wait for itself: this is inside on_next of a Subscriber whose buffer is full"
@@ -399,19 +408,22 @@ def _check_waiting(tickets: list[_Ticket]) -> None:
 
 
 class _Ticket:
-    """An element that waits for room in a line's buffer; its place in the order is fixed. Under the core's lock."""
+    """An element that waits for capacity in a line's buffer, in submission order.
+
+    The core's lock guards it.
+    """
 
     __slots__ = ("element", "line", "settled", "taken")
 
     def __init__(self, line: _Line, element: Any) -> None:
         self.line = line
         self.element = element
-        self.settled = False  # nobody needs to wait any longer
-        self.taken = False  # it is in the buffer, or nobody is there to want it
+        self.settled = False  # the wait is over
+        self.taken = False  # the element is in the buffer, or its Subscriber is gone
 
 
 class _Line(Coordinator[Any]):
-    """One Subscriber's buffer and lane."""
+    """One Subscriber's buffer and drain loop."""
 
     __slots__ = ("_core", "_failure", "elements", "ending", "waiting", "worker")
 
@@ -423,36 +435,39 @@ class _Line(Coordinator[Any]):
         self.waiting: deque[_Ticket] = deque()
         self.ending = False  # the publisher was closed
         self.worker = 0  # the thread that is in on_next
-        self._turn.clear()  # until start() has signalled on_subscribe (1.9), wherever that runs
+        self._turn.clear()  # no drain before start() has called on_subscribe (§1.9), on any thread
 
     @property
     def whose(self) -> Subscriber[Any] | None:
-        """The Subscriber; None when it is gone."""
+        """Return the Subscriber, or None after it has cancelled or terminated."""
         return self._subscriber
 
     @property
     def open_demand(self) -> int:
-        """How many elements are demanded beyond those that are held; negative where more are held than demanded."""
+        """Return the demand less the buffered elements; negative if more are buffered."""
         return min(self._demand(), UNBOUNDED) - self.lag
 
     @property
     def lag(self) -> int:
-        """How many elements the Subscriber has not been given."""
+        """Return the number of elements that the Subscriber has not received."""
         return len(self.elements) + len(self.waiting)
 
     def start_elsewhere(self) -> None:
-        """Signal ``on_subscribe`` on the scheduler."""
+        """Call ``on_subscribe`` on the scheduler."""
         execute = self._execute
         assert execute is not None
         try:
             execute(self.start)
-        except RuntimeError as error:  # it takes no more tasks: the Subscriber hears of it here
+        except RuntimeError as error:  # the scheduler is closed: fail the Subscriber on this thread
             self._execute = None
             self._failure = error
             self.start()
 
     def put(self, element: Any) -> bool:
-        """Hold the element if there is room; one whose Subscriber is gone has it. Under the core's lock."""
+        """Buffer the element, under the core's lock; return False without capacity.
+
+        A line whose Subscriber is gone returns True.
+        """
         if self._live:
             if self.waiting or len(self.elements) >= self._core.capacity:
                 return False
@@ -460,13 +475,13 @@ class _Line(Coordinator[Any]):
         return True
 
     def fail_now(self, error: BaseException) -> None:
-        """Have the Subscriber fail, and let go of what is held."""
+        """Fail the Subscriber at once and discard its buffer."""
         self._failure = error
         self.wake()
 
     def cancel(self) -> None:
         super().cancel()
-        self._core.remove(self)  # at once, even while the lane is busy
+        self._core.remove(self)  # at once, even while the drain loop is running
 
     def _begin(self) -> None:
         pass
@@ -475,7 +490,7 @@ class _Line(Coordinator[Any]):
         elements = self.elements
         self.worker = get_ident()
         try:
-            if self.waiting:  # whoever puts a ticket there wakes the lane after that
+            if self.waiting:  # a ticket added later wakes the drain loop
                 self._core.make_room(self)
             while elements and self._live and self._requested > self._emitted:
                 if self._failure is not None or self._illegal is not None:

@@ -1,4 +1,4 @@
-"""A sink for one Subscriber."""
+"""UnicastSink: a sink for one Subscriber."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ T = TypeVar("T")
 
 
 class UnicastSink(AlignedHub[T], Sink[T]):
-    """``unicast(capacity, overflow)``: what is pushed is held for the one Subscriber, whenever it comes."""
+    """``unicast(capacity, overflow)``: buffers elements for its one Subscriber."""
 
     _capacity: int
 
     def __init__(self, capacity: int, overflow: Overflow | None) -> None:
         super().__init__(capacity)
         self._strategy = overflow
-        self._claimant: Tap[T] | None = None  # the first one that came
-        self._lost: list[T] = []  # dropped, and not told yet
+        self._claimant: Tap[T] | None = None  # the first Subscriber
+        self._lost: list[T] = []  # dropped and not reported yet
 
     def _admit(self, tap: Tap[T]) -> None:
         with self._lock:
@@ -51,7 +51,7 @@ class UnicastSink(AlignedHub[T], Sink[T]):
             try:
                 self._lost.append(self._buffer.popleft())
             except IndexError:
-                pass  # it was taken just now
+                pass  # it has just been emitted
             self._buffer.append(element)
         elif strategy is Overflow.DROP_LATEST:
             self._lost.append(element)
