@@ -47,7 +47,7 @@ def first_batch(
 
     def show(*what: Any) -> None:
         printed.append(what)
-        if what[0] == "dealt with":
+        if what[0] == "handled":
             raise Enough
 
     monkeypatch.setattr(program, "print", show, raising=False)
