@@ -11,16 +11,24 @@ PYSPARK = "4.3.0"
 
 HEAD = f"""# Systems
 
-What speaks Reactive Streams on the JVM, and how it meets Python. Each row is a test against the real component
-(`make test-interop`), or against a server that speaks its protocol where the column "against" says so, and its page is
-the code under test. The driver is that of PySpark {PYSPARK}. This page is made of what the tests declare
-(`python -m tests.interop.systems --page`).
+The bridge is tested with these Reactive Streams systems of the JVM. Each row is a test against the real component, or
+against the server in the column "against", and its recipe is the code under test. `make test-interop SYSTEM=kafka` runs
+one of them. The driver is that of PySpark {PYSPARK}. `python -m tests.interop.systems --page` generates this page.
+
+<!-- needs a JVM, and a network the first time -->
+```python
+from pyrs import jvm
+
+with jvm.launch(packages=["io.projectreactor:reactor-core:3.7.12"]) as bridge:
+    flux = bridge.java_class("reactor.core.publisher.Flux").range(1, 3)
+    print(bridge.from_jvm(flux).collect())
+```
 
 """
 WAYS = """
-## What crosses
+## Semantics
 
-| system | JVM to Python | Python to JVM | order | delivery | a cancel in Python |
+| system | JVM to Python | Python to JVM | order | delivery | effect of a cancel in Python |
 |---|---|---|---|---|---|
 """
 
@@ -35,7 +43,7 @@ def text() -> str:
         for name, system in rows.items()
     ]
     ways = [
-        f"| {_link(name, system)} | {system.source or 'no such way'} | {system.sink or 'no such way'} "
+        f"| {_link(name, system)} | {system.source or 'not available'} | {system.sink or 'not available'} "
         f"| {system.ordering} | {system.delivery} | {system.cancel} |"
         for name, system in rows.items()
     ]

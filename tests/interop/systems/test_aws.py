@@ -33,7 +33,7 @@ SYSTEM = System(
     sink="`AsyncRequestBody.fromPublisher` (`bytes` as `ByteBuffer`)",
     ordering="kept",
     delivery="each byte once, or an error; an object is stored whole or not at all",
-    cancel="closes the connection; a listing asks for no further page",
+    cancel="closes the connection; a listing requests no further page",
     gateways=("jpype", "spark"),
 )
 

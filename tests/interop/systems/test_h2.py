@@ -25,8 +25,8 @@ SYSTEM = System(
     component="H2 2.4.240 of the same package, in memory",
     source="query results, `Row` as dict",
     sink="a statement for each batch; `Blob` of a Publisher: bytes as `ByteBuffer`",
-    ordering="that of the result; batches are inserted one after the other",
-    delivery="a result once; a record that is refused leaves those before it in the table, unless in a transaction",
+    ordering="that of the result; batches are inserted sequentially",
+    delivery="a result once; records before a rejected one remain in the table, unless in a transaction",
     cancel="closes the result",
     gateways=("jpype", "spark"),
 )

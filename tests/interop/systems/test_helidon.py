@@ -29,7 +29,7 @@ SYSTEM = System(
     source="`Multi` and `Single` (a `Flow.Publisher`), of any elements of the value table",
     sink="`Multi.create(Flow.Publisher)`",
     ordering="kept",
-    delivery="each element once; what is prefetched is dropped at a cancel, unless `exact=True`",
+    delivery="each element once; prefetched elements are dropped on cancel, unless `exact=True`",
     cancel="`Subscription.cancel()`: `onCancel`",
     gateways=("jpype", "spark"),
 )

@@ -25,12 +25,12 @@ from tests.waiting import eventually
 SYSTEM = System(
     name="JDK",
     packages=(),
-    component="the JDK 17: `SubmissionPublisher`, `java.net.http`, against a server of this process",
+    component="the JDK 17: `SubmissionPublisher`, `java.net.http`, against a server in this process",
     source="`BodyHandlers.ofPublisher` (`List<ByteBuffer>` as a list of `bytes`), `BodyPublishers.ofFile` (`bytes`), "
     "`SubmissionPublisher` (any)",
     sink="`BodyPublishers.fromPublisher` (`bytes` as `ByteBuffer`), `BodySubscribers.ofFile`",
     ordering="kept",
-    delivery="each byte once, or an error; a `SubmissionPublisher` gives what is submitted after the subscribe",
+    delivery="each byte once, or an error; a `SubmissionPublisher` emits the elements submitted after `subscribe`",
     cancel="closes the connection, or the file; unsubscribes from the `SubmissionPublisher`",
     gateways=("jpype", "spark"),
 )

@@ -27,7 +27,7 @@ SYSTEM = System(
     ordering="kept within a partition",
     delivery="at least once: a record is committed after Python has acknowledged it; a transaction is written whole "
     "or not at all",
-    cancel="commits what was acknowledged, leaves the group, closes the consumer",
+    cancel="commits the acknowledged records, leaves the group, closes the consumer",
     gateways=("jpype", "spark"),
     server_process="a Kafka broker, of the artifacts on Maven Central",
     install=install,

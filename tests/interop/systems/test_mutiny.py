@@ -35,7 +35,7 @@ SYSTEM = System(
     source="`Multi` (a `Flow.Publisher`); `Uni` by `subscribeAsCompletionStage` or `toMulti`",
     sink="`Multi.createFrom().publisher`",
     ordering="kept",
-    delivery="each element once; what is prefetched is dropped at a cancel, unless `exact=True`",
+    delivery="each element once; prefetched elements are dropped on cancel, unless `exact=True`",
     cancel="`Subscription.cancel()`: `onCancellation()`",
     gateways=("jpype", "spark"),
 )

@@ -12,7 +12,7 @@ SYSTEM = System(
     source="a `Source` run with `Sink.asPublisher`, of any elements of the value table",
     sink="`Source.fromPublisher`; a Python stage, or a Processor by `Flow.fromProcessor`, inside a graph",
     ordering="kept",
-    delivery="each element once; what is prefetched is dropped at a cancel, Pekko's own 16 elements at an error, too",
+    delivery="each element once; prefetched elements are dropped on cancel, Pekko's own 16 elements also on an error",
     cancel="the graph is cancelled: `watchTermination` completes",
     gateways=("jpype", "spark"),
 )

@@ -30,8 +30,8 @@ SYSTEM = System(
     source="a request's body, by `Accumulator.source()`: `ByteString`, as bytes",
     sink="`Results.ok().chunked`: bytes",
     ordering="kept",
-    delivery="as HTTP: once; a body that breaks off is an error on either side",
-    cancel="the request's body is read no further",
+    delivery="as HTTP: once; a truncated body is an error on either side",
+    cancel="stops reading the request's body",
     gateways=("jpype", "spark"),
 )
 

@@ -22,8 +22,8 @@ SYSTEM = System(
     source="`ReactiveStreams.toPublisher` of a channel, of any elements of the value table",
     sink="`ReactiveStreams.subscribe`: a channel",
     ordering="kept",
-    delivery="each element once; with `exact=True` what was not asked for stays in the channel",
-    cancel="closes the channel; what is sent afterwards is thrown away",
+    delivery="each element once; with `exact=True` elements without demand stay in the channel",
+    cancel="closes the channel; later messages are discarded",
     gateways=("jpype", "spark"),
     jvm_options=(
         "--add-opens=java.base/java.lang=ALL-UNNAMED",

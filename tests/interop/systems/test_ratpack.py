@@ -26,8 +26,8 @@ SYSTEM = System(
     source="`TransformablePublisher`, of any elements of the value table",
     sink="`Streams.transformable`",
     ordering="kept",
-    delivery="each element once; what is prefetched is dropped at a cancel, unless `exact=True`",
-    cancel="`Subscription.cancel()`, as `wiretap` sees it",
+    delivery="each element once; prefetched elements are dropped on cancel, unless `exact=True`",
+    cancel="`Subscription.cancel()`, observed by `wiretap`",
     gateways=("jpype", "spark"),
 )
 

@@ -37,7 +37,7 @@ SYSTEM = System(
     source="`Flux`, `Mono`, of any elements of the value table",
     sink="`Flux.from`, `transform`, `StepVerifier.create`",
     ordering="kept",
-    delivery="each element once; what is prefetched is dropped at a cancel, unless `exact=True`",
+    delivery="each element once; prefetched elements are dropped on cancel, unless `exact=True`",
     cancel="`Subscription.cancel()`: `doOnCancel`, `doFinally`",
     gateways=("jpype", "spark"),
 )

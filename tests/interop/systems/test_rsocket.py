@@ -32,7 +32,7 @@ SYSTEM = System(
     source="`requestStream`, `requestChannel`, the requests of a channel's peer (`Payload`: `dict`, or a reference)",
     sink="`requestChannel`, the answers of a server (`bytes` or `dict` as `Payload`)",
     ordering="kept",
-    delivery="at most once: what is under way when the connection is lost is lost, and that is an error",
+    delivery="at most once: elements in flight are lost with the connection, which is an error",
     cancel="a CANCEL frame",
     gateways=("jpype", "spark"),
 )

@@ -35,7 +35,7 @@ SYSTEM = System(
     source="`Flowable`, and what has `toFlowable`, of any elements of the value table",
     sink="`Flowable.fromPublisher`, `compose`",
     ordering="kept",
-    delivery="each element once; what is prefetched is dropped at a cancel, unless `exact=True`",
+    delivery="each element once; prefetched elements are dropped on cancel, unless `exact=True`",
     cancel="`Subscription.cancel()`: `doOnCancel`, `doFinally`",
     gateways=("jpype", "spark"),
 )

@@ -27,12 +27,12 @@ SYSTEM = System(
         "org.springframework:spring-context:7.0.1",
         "io.projectreactor.netty:reactor-netty-http:1.3.1",
     ),
-    component="its server and its WebClient on Reactor Netty; Python's own HTTP client and server",
+    component="its server and its WebClient on Reactor Netty; Python's HTTP client and server",
     source="`WebClient`'s body: text, server-sent events, bytes",
     sink="a response (`ServerResponse.body`), a request (`WebClient.body`): `str`, `bytes`",
     ordering="kept",
-    delivery="at most once: what is in flight when a connection ends is lost",
-    cancel="the connection is closed; a client that goes away cancels the Python Publisher",
+    delivery="at most once: data in flight are lost with the connection",
+    cancel="the connection is closed; a client that disconnects cancels the Python Publisher",
     gateways=("jpype", "spark"),
 )
 
