@@ -12,8 +12,7 @@ import pyrs
 from pyrs.adapters.futures import to_future
 from pyrs.testing import TestPublisher
 from tests.core.conftest import Dropped
-
-DEADLINE = 20.0
+from tests.waiting import DEADLINE
 
 
 def test_future_has_the_element_of_the_single() -> None:

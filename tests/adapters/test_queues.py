@@ -15,9 +15,8 @@ import pyrs
 from pyrs.adapters.queues import from_queue, to_queue
 from pyrs.testing import TestPublisher, TestSubscriber
 from tests.core.conftest import Dropped, Hidden
-from tests.waiting import eventually_on_loop
+from tests.waiting import DEADLINE, eventually_on_loop
 
-DEADLINE = 20.0
 END = object()
 
 

@@ -21,8 +21,7 @@ from pyrs.adapters.reactivex import from_observable, to_observable
 from pyrs.errors import BufferOverflow
 from pyrs.testing import TestPublisher, TestSubscriber
 from tests.core.conftest import Dropped, Hidden
-
-DEADLINE = 20.0
+from tests.waiting import DEADLINE
 
 
 class TestFromObservable:

@@ -25,9 +25,7 @@ from pyrs.adapters.rsocket import Receiver, from_rsocket, to_rsocket
 from pyrs.errors import DemandExceeded
 from pyrs.testing import TestPublisher, TestSubscriber
 from tests.core.conftest import Dropped
-from tests.waiting import eventually_on_loop
-
-DEADLINE = 20.0
+from tests.waiting import DEADLINE, eventually_on_loop
 
 
 def payload(value: object) -> Payload:

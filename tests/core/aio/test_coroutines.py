@@ -16,9 +16,7 @@ import pytest
 
 import pyrs
 from pyrs.testing import TestPublisher, TestSubscriber
-from tests.waiting import eventually_on_loop
-
-DEADLINE = 20.0
+from tests.waiting import DEADLINE, eventually_on_loop
 
 
 @pytest.fixture

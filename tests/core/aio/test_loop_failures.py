@@ -21,9 +21,7 @@ import pyrs
 from pyrs.aio.loops import background_loop
 from pyrs.testing import TestPublisher, TestSubscriber
 from tests.core.conftest import Dropped, Hidden
-from tests.waiting import collected, eventually_on_loop
-
-DEADLINE = 20.0
+from tests.waiting import DEADLINE, collected, eventually_on_loop
 
 
 @pytest.fixture(autouse=True)

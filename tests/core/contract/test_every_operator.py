@@ -20,9 +20,7 @@ import pytest
 import pyrs
 from pyrs import schedulers, sinks
 from pyrs.testing import TestSubscriber
-from tests.waiting import collected, eventually, uncollected
-
-DEADLINE = 20.0
+from tests.waiting import DEADLINE, collected, eventually, uncollected
 
 
 def some() -> pyrs.Stream[int]:

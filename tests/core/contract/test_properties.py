@@ -23,10 +23,9 @@ import pyrs
 from pyrs import schedulers
 from pyrs.aio.loops import background_loop
 from pyrs.testing import TestSubscriber
-from tests.waiting import eventually
+from tests.waiting import DEADLINE, eventually
 
 EXAMPLES = int(os.environ.get("PYRS_EXAMPLES", "150"))
-DEADLINE = 30.0
 
 Numbers = pyrs.Stream[int]
 

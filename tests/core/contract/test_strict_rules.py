@@ -13,8 +13,7 @@ import pyrs
 from pyrs import errors
 from pyrs.strictness import strict
 from pyrs.testing import TestPublisher, TestSubscriber, Violation
-
-DEADLINE = 30.0
+from tests.waiting import DEADLINE
 
 
 class Wire(pyrs.Subscription):

@@ -20,6 +20,7 @@ import pyrs
 from pyrs import schedulers, sinks
 from pyrs._core.sites import add_note, assembly_site
 from pyrs.testing import TestPublisher, TestSubscriber
+from tests.core.support import error_of, notes_of
 from tests.waiting import uncollected
 
 Wrap = Callable[[Any], pyrs.Stream[Any]]
@@ -28,16 +29,6 @@ ROOT = Path(__file__).resolve().parents[3]
 
 def here(offset: int = 0) -> str:
     return f"{__file__}:{sys._getframe(1).f_lineno + offset}"
-
-
-def error_of(stream: pyrs.Stream[Any]) -> BaseException:
-    subscriber: TestSubscriber[Any] = TestSubscriber(None)
-    stream.subscribe(subscriber)
-    return subscriber.await_error()
-
-
-def notes_of(error: BaseException) -> list[str]:
-    return list(getattr(error, "__notes__", ()))
 
 
 def fail(*_: object) -> NoReturn:

@@ -12,8 +12,6 @@ import pytest
 import pyrs
 from tests.core.conftest import Hidden
 
-DEADLINE = 20.0
-
 
 async def _iterate(stream: pyrs.Stream[Any]) -> None:
     async for _ in stream:

@@ -16,6 +16,7 @@ import pyrs
 from pyrs.errors import BufferOverflow
 from pyrs.testing import TestPublisher, TestSubscriber
 from tests.core.modelling import NUMBERS, WAYS, Counting, quick
+from tests.core.support import subscribe
 from tests.waiting import collected, uncollected
 
 Groups = TestSubscriber[Any]
@@ -30,12 +31,6 @@ def model(numbers: list[int]) -> dict[int, list[int]]:
     for n in numbers:
         groups.setdefault(remainder(n), []).append(n)
     return groups
-
-
-def subscribe(group: pyrs.Publisher[Any], request: int | None = None) -> TestSubscriber[Any]:
-    subscriber: TestSubscriber[Any] = TestSubscriber(request)
-    group.subscribe(subscriber)
-    return subscriber
 
 
 @quick

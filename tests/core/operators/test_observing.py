@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 import pyrs
 from pyrs.operators import progress
 from pyrs.testing import TestPublisher, TestSubscriber
+from tests.core.support import error_of, notes_of
 from tests.waiting import eventually
 
 Wrap = Callable[[Any], pyrs.Stream[Any]]
@@ -39,16 +40,6 @@ def observe(stream: pyrs.Stream[Any], events: list[Any]) -> pyrs.Stream[Any]:
         .do_on_cancel(lambda: events.append("cancel"))
         .finally_do(lambda: events.append("finally"))
     )
-
-
-def error_of(stream: pyrs.Stream[Any]) -> BaseException:
-    subscriber: TestSubscriber[Any] = TestSubscriber(None)
-    stream.subscribe(subscriber)
-    return subscriber.await_error()
-
-
-def notes_of(error: BaseException) -> list[str]:
-    return list(getattr(error, "__notes__", ()))
 
 
 class TestDoOperators:

@@ -12,22 +12,13 @@ from hypothesis import strategies as st
 import pyrs
 from pyrs.operators.recovering import Kind
 from pyrs.testing import TestPublisher, TestSubscriber
+from tests.core.support import error_of, notes_of
 
 Wrap = Callable[[Any], pyrs.Stream[Any]]
 
 
 def failing(*elements: Any, error: BaseException | None = None) -> pyrs.Stream[Any]:
     return pyrs.from_iterable(elements).concat(pyrs.error(error or OSError("down")))
-
-
-def error_of(stream: pyrs.Stream[Any]) -> BaseException:
-    subscriber: TestSubscriber[Any] = TestSubscriber(None)
-    stream.subscribe(subscriber)
-    return subscriber.await_error()
-
-
-def notes_of(error: BaseException) -> list[str]:
-    return list(getattr(error, "__notes__", ()))
 
 
 @pytest.fixture(params=["fused", "pushed", "elsewhere"])

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 import pyrs
 from pyrs import schedulers
 from pyrs.testing import TestPublisher, TestSubscriber
+from tests.core.support import error_of, notes_of
 
 
 class Attempts:
@@ -37,16 +38,6 @@ class Attempts:
         yield from self.elements
         if number <= self.failures:
             raise OSError(f"attempt {number}")
-
-
-def error_of(stream: pyrs.Stream[Any]) -> BaseException:
-    subscriber: TestSubscriber[Any] = TestSubscriber(None)
-    stream.subscribe(subscriber)
-    return subscriber.await_error()
-
-
-def notes_of(error: BaseException) -> list[str]:
-    return list(getattr(error, "__notes__", ()))
 
 
 class TestRetry:

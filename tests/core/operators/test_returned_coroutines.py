@@ -12,16 +12,12 @@ import pytest
 
 import pyrs
 from pyrs.testing import TestPublisher, TestSubscriber
-
-DEADLINE = 20.0
+from tests.core.support import notes_of
+from tests.waiting import DEADLINE
 
 
 async def double(n: int) -> int:
     return 2 * n
-
-
-def notes_of(error: BaseException) -> list[str]:
-    return list(getattr(error, "__notes__", ()))
 
 
 def decorated(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -13,13 +13,8 @@ from pyrs import schedulers, sinks
 from pyrs.errors import Disconnected, NonPositiveRequest
 from pyrs.stream.connectable import ConnectableStream
 from pyrs.testing import TestPublisher, TestSubscriber
+from tests.core.support import subscribe
 from tests.waiting import collected
-
-
-def subscribe(stream: pyrs.Stream[Any], request: int | None = None) -> TestSubscriber[Any]:
-    subscriber: TestSubscriber[Any] = TestSubscriber(request)
-    stream.subscribe(subscriber)
-    return subscriber
 
 
 class CountingPublisher(pyrs.Publisher[Any]):

@@ -10,12 +10,7 @@ import pytest
 
 import pyrs
 from pyrs.testing import TestPublisher, TestSubscriber
-
-
-def subscribe(stream: pyrs.Stream[Any], request: int | None = None) -> TestSubscriber[Any]:
-    subscriber: TestSubscriber[Any] = TestSubscriber(request)
-    stream.subscribe(subscriber)
-    return subscriber
+from tests.core.support import subscribe
 
 
 def test_concurrent_subscribe_cancel_and_connect(elsewhere: Callable[[Any], pyrs.Stream[Any]]) -> None:

@@ -14,6 +14,7 @@ import pyrs
 from pyrs import schedulers
 from pyrs.schedulers import Cancellable, Scheduler, VirtualTime
 from pyrs.testing import TestPublisher, TestSubscriber
+from tests.core.support import run_with_deadline, subscribe
 from tests.waiting import DEADLINE, collected
 
 variable = ContextVar("variable", default="nothing")
@@ -38,12 +39,6 @@ def in_context(value: str, action: Callable[[], Any]) -> Any:
         return action()
 
     return Context().run(run_action)
-
-
-def subscribe(part: pyrs.Publisher[Any], request: int | None = None) -> TestSubscriber[Any]:
-    subscriber: TestSubscriber[Any] = TestSubscriber(request)
-    part.subscribe(subscriber)
-    return subscriber
 
 
 # Context.
@@ -133,22 +128,6 @@ class Element:
 
     def __del__(self) -> None:
         self.action()
-
-
-def run_with_deadline(action: Callable[[], object]) -> None:
-    raised: list[BaseException] = []
-
-    def run_action() -> None:
-        try:
-            action()
-        except BaseException as error:
-            raised.append(error)
-
-    thread = threading.Thread(target=run_action, daemon=True)
-    thread.start()
-    thread.join(2 * DEADLINE)  # the action may itself wait up to DEADLINE
-    assert not thread.is_alive()
-    assert raised == []
 
 
 def is_free(lock: Any) -> bool:

@@ -16,6 +16,7 @@ from pyrs import schedulers
 from pyrs.schedulers import VirtualTime
 from pyrs.testing import TestPublisher, TestSubscriber
 from tests.core.modelling import DEMANDS, NUMBERS, WAYS, Counting, quick
+from tests.core.support import subscribe
 from tests.waiting import collected
 
 Windows = TestSubscriber[Any]
@@ -47,12 +48,6 @@ def test_by_count_matches_the_list_model(numbers: list[int], demands: list[int],
             windows.await_complete()
             assert [each.await_complete() for each in read] == expected, (way, late)
             windows.assert_rules()
-
-
-def subscribe(window: pyrs.Publisher[int], request: int | None = None) -> TestSubscriber[int]:
-    subscriber: TestSubscriber[int] = TestSubscriber(request)
-    window.subscribe(subscriber)
-    return subscriber
 
 
 @quick

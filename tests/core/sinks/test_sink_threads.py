@@ -14,6 +14,7 @@ from pyrs._core.hub import AlignedHub
 from pyrs.errors import EmitFailed, NonPositiveRequest
 from pyrs.sinks import EmitResult, Sink
 from pyrs.testing import TestSubscriber
+from tests.core.support import subscribe
 
 ALL: dict[str, Callable[[], Sink[Any]]] = {
     "unicast": sinks.unicast,
@@ -24,12 +25,6 @@ ALL: dict[str, Callable[[], Sink[Any]]] = {
 }
 BUFFERING = ("unicast", "multicast", "replay")
 DIRECT = ("best_effort", "all_or_nothing")
-
-
-def subscribe(sink: Sink[Any], request: int | None = None) -> TestSubscriber[Any]:
-    subscriber: TestSubscriber[Any] = TestSubscriber(request)
-    sink.stream.subscribe(subscriber)
-    return subscriber
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -81,7 +76,7 @@ def test_emit_inside_on_next_follows_the_current_element(name: str) -> None:
 
     subscriber: TestSubscriber[Any] = TestSubscriber(None, on_element=emit_next)
     sink.stream.subscribe(subscriber)
-    second = subscribe(sink) if name != "unicast" else subscriber
+    second = subscribe(sink.stream) if name != "unicast" else subscriber
     sink.emit(0)
     assert results == [EmitResult.OK] * 4
     for each in (subscriber, second):
@@ -98,7 +93,7 @@ def test_emit_inside_on_next_of_an_unbuffered_sink_returns_non_serialized(name: 
 
     subscriber: TestSubscriber[Any] = TestSubscriber(None, on_element=emit_next)
     sink.stream.subscribe(subscriber)
-    second = subscribe(sink)
+    second = subscribe(sink.stream)
     sink.emit(0)
     assert results == [EmitResult.NON_SERIALIZED, EmitResult.OK]
     for each in (subscriber, second):
@@ -129,7 +124,7 @@ def test_emit_during_another_threads_drain_reaches_every_subscriber(name: str) -
         inside.set()
         assert leave.wait(30)
 
-    fast = subscribe(sink)
+    fast = subscribe(sink.stream)
     slow: TestSubscriber[Any] = TestSubscriber(0, on_element=hold)
     sink.stream.subscribe(slow)
     sink.emit(1)
@@ -152,11 +147,11 @@ def test_emit_during_another_threads_subscribe_and_cancel_is_accepted(name: str)
         inside.set()
         assert leave.wait(30)
 
-    subscriber = subscribe(sink)
+    subscriber = subscribe(sink.stream)
     sink._drain = hold
 
     def subscribe_and_cancel() -> None:
-        subscribe(sink, 1).cancel()
+        subscribe(sink.stream, 1).cancel()
         inside.set()
 
     thread = threading.Thread(target=subscribe_and_cancel)
@@ -181,7 +176,7 @@ def test_emit_during_the_error_of_an_illegal_request_waits_briefly(name: str, mo
             inside.set()
             assert leave.wait(30)
 
-    subscriber = subscribe(sink)
+    subscriber = subscribe(sink.stream)
     failing = EmittingSubscriber(1)
     sink.stream.subscribe(failing)
     thread = threading.Thread(target=failing.request, args=(0,))
@@ -220,7 +215,7 @@ def test_interrupt_in_on_next_does_not_delay_pending_signals(name: str) -> None:
 
     first: TestSubscriber[Any] = TestSubscriber(None, on_element=interrupt)
     sink.stream.subscribe(first)
-    second = subscribe(sink) if name != "unicast" else None
+    second = subscribe(sink.stream) if name != "unicast" else None
     with pytest.raises(KeyboardInterrupt):
         sink.try_emit(1)
     if second is not None:
@@ -238,12 +233,12 @@ def test_emit_while_subscribers_come_and_go(name: str) -> None:
     sys.setswitchinterval(1e-6)
     try:
         sink = ALL[name]()
-        subscriber = subscribe(sink)
+        subscriber = subscribe(sink.stream)
         stop = threading.Event()
 
         def subscribe_and_cancel() -> None:
             while not stop.is_set():
-                subscribe(sink).cancel()
+                subscribe(sink.stream).cancel()
 
         threads = [threading.Thread(target=subscribe_and_cancel) for _ in range(3)]
         for thread in threads:
@@ -272,8 +267,8 @@ def test_concurrent_emits_and_requests_lose_no_element(name: str) -> None:
     count = 60
     for _ in range(300):
         sink = sinks.multicast(16) if name == "multicast" else sinks.replay(16, capacity=16)
-        staying = [subscribe(sink, 0) for _ in range(2)]
-        leaving = subscribe(sink, 0)
+        staying = [subscribe(sink.stream, 0) for _ in range(2)]
+        leaving = subscribe(sink.stream, 0)
         late: TestSubscriber[Any] = TestSubscriber(None)
         start = threading.Barrier(5)
 
@@ -319,7 +314,7 @@ def test_only_accepted_emits_are_delivered(name: str) -> None:
     """Three threads emit concurrently: a rejected element reaches no Subscriber."""
     for _ in range(300):
         sink = sinks.unicast(4096) if name == "unicast" else ALL[name]()
-        subscriber = subscribe(sink)
+        subscriber = subscribe(sink.stream)
         start = threading.Barrier(3)
         accepted: list[list[int]] = [[], [], []]
 

@@ -14,6 +14,7 @@ from pyrs._core.overflow import Overflow
 from pyrs.errors import BufferOverflow, EmitFailed, NonPositiveRequest, NullSignal
 from pyrs.sinks import EmitResult, Sink
 from pyrs.testing import TestSubscriber
+from tests.core.support import subscribe
 from tests.waiting import collected
 
 ALL: dict[str, Callable[[], Sink[Any]]] = {
@@ -32,24 +33,18 @@ def sink(request: pytest.FixtureRequest) -> Sink[Any]:
     return ALL[request.param]()
 
 
-def subscribe(sink: Sink[Any], request: int | None = None) -> TestSubscriber[Any]:
-    subscriber: TestSubscriber[Any] = TestSubscriber(request)
-    sink.stream.subscribe(subscriber)
-    return subscriber
-
-
 # Properties of every sink.
 
 
 def test_elements_and_completion_are_delivered(sink: Sink[Any]) -> None:
-    subscriber = subscribe(sink)
+    subscriber = subscribe(sink.stream)
     assert [sink.try_emit(n) for n in (1, 2, 3)] == [EmitResult.OK] * 3
     assert sink.try_emit_complete() is EmitResult.OK
     subscriber.assert_complete().assert_elements(1, 2, 3)
 
 
 def test_error_follows_the_elements(sink: Sink[Any]) -> None:
-    subscriber = subscribe(sink)
+    subscriber = subscribe(sink.stream)
     error = ValueError("none")
     sink.emit(1)
     sink.emit_error(error)
@@ -57,7 +52,7 @@ def test_error_follows_the_elements(sink: Sink[Any]) -> None:
 
 
 def test_emit_after_termination_returns_terminated(sink: Sink[Any]) -> None:
-    subscribe(sink)
+    subscribe(sink.stream)
     sink.emit_complete()
     assert sink.try_emit(1) is EmitResult.TERMINATED
     assert sink.try_emit_complete() is EmitResult.TERMINATED
@@ -70,7 +65,7 @@ def test_subscriber_after_termination_receives_the_terminal_signal(sink: Sink[An
         sink.emit_error(ValueError())
     else:
         sink.emit_complete()
-    subscriber = subscribe(sink, 0)
+    subscriber = subscribe(sink.stream, 0)
     subscriber.assert_error(ValueError) if failed else subscriber.assert_complete()
 
 
@@ -89,7 +84,7 @@ def test_emit_error_rejects_non_exceptions(sink: Sink[Any]) -> None:
 
 
 def test_elements_respect_demand(sink: Sink[Any]) -> None:
-    subscriber = subscribe(sink, 2)
+    subscriber = subscribe(sink.stream, 2)
     results = [sink.try_emit(n) for n in range(4)]
     subscriber.assert_elements(0, 1)
     assert results[:2] == [EmitResult.OK] * 2
@@ -99,18 +94,18 @@ def test_elements_respect_demand(sink: Sink[Any]) -> None:
 
 @pytest.mark.parametrize("n", [0, -1])
 def test_illegal_request_fails_its_subscriber(sink: Sink[Any], n: int) -> None:
-    subscriber = subscribe(sink)
+    subscriber = subscribe(sink.stream)
     subscriber.request(n)
     subscriber.assert_error(NonPositiveRequest)
     assert sink.subscriber_count == 0
 
 
 def test_illegal_request_in_on_subscribe_signals_on_error(sink: Sink[Any]) -> None:
-    subscribe(sink, -1).assert_error(NonPositiveRequest)
+    subscribe(sink.stream, -1).assert_error(NonPositiveRequest)
 
 
 def test_cancelled_subscriber_receives_nothing(sink: Sink[Any]) -> None:
-    subscriber = subscribe(sink)
+    subscriber = subscribe(sink.stream)
     sink.emit(1)
     subscriber.cancel()
     subscriber.cancel()
@@ -165,7 +160,7 @@ def test_interrupt_propagates_after_every_subscriber_is_signalled() -> None:
         sink: Sink[Any] = make()
         first: TestSubscriber[Any] = TestSubscriber(None, on_element=interrupt)
         sink.stream.subscribe(first)
-        second = subscribe(sink)
+        second = subscribe(sink.stream)
         with pytest.raises(KeyboardInterrupt):
             sink.try_emit(1)
         assert sink.try_emit(2) is EmitResult.OK
@@ -248,7 +243,7 @@ def test_unicast_buffers_elements_for_its_subscriber() -> None:
     assert [sink.try_emit(n) for n in range(3)] == [EmitResult.OK] * 3
     assert sink.try_emit(3) is EmitResult.OVERFLOW
     sink.emit_complete()
-    subscriber = subscribe(sink, 2)
+    subscriber = subscribe(sink.stream, 2)
     subscriber.assert_elements(0, 1).assert_live()
     subscriber.request(1)
     subscriber.assert_complete().assert_elements(0, 1, 2)
@@ -256,12 +251,12 @@ def test_unicast_buffers_elements_for_its_subscriber() -> None:
 
 def test_unicast_accepts_one_subscriber_ever() -> None:
     sink = sinks.unicast()
-    first = subscribe(sink)
-    subscribe(sink).assert_error(RuntimeError)
+    first = subscribe(sink.stream)
+    subscribe(sink.stream).assert_error(RuntimeError)
     sink.emit(1)
     first.assert_elements(1)
     first.cancel()
-    subscribe(sink).assert_error(RuntimeError)
+    subscribe(sink.stream).assert_error(RuntimeError)
     assert sink.try_emit(2) is EmitResult.CANCELLED
     assert sink.try_emit_complete() is EmitResult.CANCELLED
 
@@ -310,7 +305,7 @@ def test_unicast_is_cancelled_by_a_cancel_in_on_subscribe() -> None:
 )
 def test_unicast_overflow_strategies(overflow: Any, result: EmitResult, elements: list[int], dropped: Any) -> None:
     sink = sinks.unicast(2, overflow)
-    subscriber = subscribe(sink, 0)
+    subscriber = subscribe(sink.stream, 0)
     sink.emit(1)
     sink.emit(2)
     assert sink.try_emit(3) is result
@@ -329,7 +324,7 @@ def test_unicast_overflow_strategies(overflow: Any, result: EmitResult, elements
 
 def test_multicast_follows_the_slowest_subscriber() -> None:
     sink = sinks.multicast(capacity=2)
-    fast, slow = subscribe(sink), subscribe(sink, 1)
+    fast, slow = subscribe(sink.stream), subscribe(sink.stream, 1)
     assert [sink.try_emit(n) for n in range(4)] == [EmitResult.OK] * 3 + [EmitResult.OVERFLOW]
     fast.assert_elements(0)
     slow.assert_elements(0)
@@ -343,9 +338,9 @@ def test_multicast_follows_the_slowest_subscriber() -> None:
 
 def test_multicast_counts_demand_once_a_bounded_subscriber_arrives() -> None:
     sink = sinks.multicast(capacity=2)
-    unbounded = subscribe(sink)
+    unbounded = subscribe(sink.stream)
     sink.emit(0)
-    bounded = subscribe(sink, 0)
+    bounded = subscribe(sink.stream, 0)
     sink.emit(1)
     bounded.assert_elements()
     bounded.request(1)
@@ -355,7 +350,7 @@ def test_multicast_counts_demand_once_a_bounded_subscriber_arrives() -> None:
     bounded.request(pyrs.UNBOUNDED)
     sink.emit(3)
     bounded.assert_elements(1, 2, 3)
-    late = subscribe(sink, 1)
+    late = subscribe(sink.stream, 1)
     bounded.cancel()
     sink.emit(4)
     sink.emit(5)
@@ -366,8 +361,8 @@ def test_multicast_counts_demand_once_a_bounded_subscriber_arrives() -> None:
 def test_multicast_buffers_for_the_first_subscriber_only() -> None:
     sink = sinks.multicast(capacity=2)
     assert [sink.try_emit(n) for n in range(3)] == [EmitResult.OK, EmitResult.OK, EmitResult.ZERO_SUBSCRIBERS]
-    first = subscribe(sink)
-    second = subscribe(sink)
+    first = subscribe(sink.stream)
+    second = subscribe(sink.stream)
     sink.emit(3)
     first.assert_elements(0, 1, 3)
     second.assert_elements(3)
@@ -375,7 +370,7 @@ def test_multicast_buffers_for_the_first_subscriber_only() -> None:
 
 def test_multicast_is_cancelled_with_its_last_subscriber(dropped: Any) -> None:
     sink = sinks.multicast()
-    subscriber = subscribe(sink, 0)
+    subscriber = subscribe(sink.stream, 0)
     sink.emit(1)
     subscriber.cancel()
     assert sink.try_emit(2) is EmitResult.CANCELLED
@@ -385,8 +380,8 @@ def test_multicast_is_cancelled_with_its_last_subscriber(dropped: Any) -> None:
 
 def test_subscriber_after_auto_cancel_completes() -> None:
     sink = sinks.multicast()
-    subscribe(sink).cancel()
-    late = subscribe(sink)
+    subscribe(sink.stream).cancel()
+    late = subscribe(sink.stream)
     late.assert_complete()
     assert sink.try_emit(1) is sink.try_emit_complete() is EmitResult.CANCELLED
     late.assert_elements()
@@ -396,7 +391,7 @@ def test_subscriber_after_auto_cancel_completes() -> None:
 
 def test_subscriber_in_on_subscribe_during_auto_cancel_completes() -> None:
     sink = sinks.multicast()
-    other = subscribe(sink)
+    other = subscribe(sink.stream)
 
     class LateSubscriber(TestSubscriber[Any]):
         def on_subscribe(self, subscription: Any, /) -> None:
@@ -410,14 +405,14 @@ def test_subscriber_in_on_subscribe_during_auto_cancel_completes() -> None:
 
 def test_multicast_without_auto_cancel_buffers_for_the_next_subscriber() -> None:
     sink = sinks.multicast(auto_cancel=False)
-    subscribe(sink, 0).cancel()
+    subscribe(sink.stream, 0).cancel()
     assert sink.try_emit(2) is EmitResult.OK
-    subscribe(sink).assert_elements(2)
+    subscribe(sink.stream).assert_elements(2)
 
 
 def test_error_waits_for_buffered_elements() -> None:
     sink = sinks.multicast()
-    subscriber = subscribe(sink, 0)
+    subscriber = subscribe(sink.stream, 0)
     sink.emit(1)
     sink.emit_error(ValueError())
     subscriber.assert_live()
@@ -431,7 +426,7 @@ def test_error_waits_for_buffered_elements() -> None:
 def test_best_effort_counts_the_drops_of_a_slow_subscriber(dropped: Any) -> None:
     sink = sinks.multicast_best_effort()
     assert sink.try_emit(0) is EmitResult.ZERO_SUBSCRIBERS
-    fast, slow = subscribe(sink), subscribe(sink, 1)
+    fast, slow = subscribe(sink.stream), subscribe(sink.stream, 1)
     assert [sink.try_emit(n) for n in range(3)] == [EmitResult.OK] * 3
     fast.assert_elements(0, 1, 2)
     slow.assert_elements(0)
@@ -446,7 +441,7 @@ def test_best_effort_counts_the_drops_of_a_slow_subscriber(dropped: Any) -> None
 
 def test_all_or_nothing_emits_only_if_every_subscriber_has_demand() -> None:
     sink = sinks.multicast_all_or_nothing()
-    fast, slow = subscribe(sink), subscribe(sink, 1)
+    fast, slow = subscribe(sink.stream), subscribe(sink.stream, 1)
     assert [sink.try_emit(n) for n in range(3)] == [EmitResult.OK, EmitResult.OVERFLOW, EmitResult.OVERFLOW]
     slow.request(1)
     sink.emit(3)
@@ -459,24 +454,24 @@ def test_all_or_nothing_emits_only_if_every_subscriber_has_demand() -> None:
 
 def test_replay_delivers_every_element_at_each_subscribers_pace() -> None:
     sink = sinks.replay()
-    early = subscribe(sink, 1)
+    early = subscribe(sink.stream, 1)
     for n in range(3):
         sink.emit(n)
-    late = subscribe(sink)
+    late = subscribe(sink.stream)
     late.assert_elements(0, 1, 2)
     early.assert_elements(0)
     sink.emit_complete()
     early.request(2)
-    for each in (early, late, subscribe(sink)):
+    for each in (early, late, subscribe(sink.stream)):
         each.assert_complete().assert_elements(0, 1, 2)
 
 
 def test_replay_limit_keeps_the_history_and_the_backlog_of_slow_subscribers() -> None:
     sink = sinks.replay(2, capacity=3)
-    slow = subscribe(sink, 0)
+    slow = subscribe(sink.stream, 0)
     assert [sink.try_emit(n) for n in range(6)] == [EmitResult.OK] * 5 + [EmitResult.OVERFLOW]
     assert sink.subscriber_count == 1
-    subscribe(sink).assert_elements(3, 4)
+    subscribe(sink.stream).assert_elements(3, 4)
     slow.request(10)
     slow.assert_elements(0, 1, 2, 3, 4)
     assert sink.try_emit(5) is EmitResult.OK
@@ -488,14 +483,14 @@ def test_replay_discards_old_elements() -> None:
     for n in range(4):
         sink.emit(n)
         time.advance_by(4)
-    subscribe(sink).assert_elements(2, 3)
+    subscribe(sink.stream).assert_elements(2, 3)
     time.advance_by(60)
-    late = subscribe(sink)
+    late = subscribe(sink.stream)
     late.assert_elements()
     sink.emit(9)
     late.assert_elements(9)
     sink.emit_complete()
-    subscribe(sink).assert_complete().assert_elements(9)
+    subscribe(sink.stream).assert_complete().assert_elements(9)
 
 
 def test_replay_releases_unreachable_elements() -> None:
@@ -535,7 +530,7 @@ def test_on_failure_decides_whether_to_retry() -> None:
 
     def subscribe_and_retry(result: EmitResult) -> bool:
         results.append(result)
-        subscribe(sink)
+        subscribe(sink.stream)
         return True
 
     sink.emit(2, on_failure=subscribe_and_retry)
@@ -567,7 +562,7 @@ def test_wrong_arguments_raise(make: Callable[[], Any], message: str) -> None:
 def test_repr_shows_the_state() -> None:
     sink = sinks.multicast(8)
     assert repr(sink) == "<multicast(8): 0 subscribers, 0 held>"
-    subscribe(sink, 0)
+    subscribe(sink.stream, 0)
     sink.emit(1)
     assert repr(sink) == "<multicast(8): 1 subscribers, 1 held>"
     assert repr(sink.stream.map(str)) == "<multicast(8): 1 subscribers, 1 held>.map(str)"

@@ -14,6 +14,7 @@ from pyrs import schedulers
 from pyrs.errors import PublisherClosed
 from pyrs.sinks import SubmissionPublisher
 from pyrs.testing import TestSubscriber
+from tests.core.support import run_with_deadline
 
 
 class InterposingQueue(deque[Any]):
@@ -26,13 +27,6 @@ class InterposingQueue(deque[Any]):
     def append(self, ticket: Any) -> None:
         self.first()
         super().append(ticket)
-
-
-def run_with_deadline(action: Callable[[], object]) -> None:
-    thread = threading.Thread(target=action, daemon=True)
-    thread.start()
-    thread.join(30)
-    assert not thread.is_alive()
 
 
 @pytest.mark.parametrize("demand", [1, 2])

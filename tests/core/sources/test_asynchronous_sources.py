@@ -11,9 +11,7 @@ import pytest
 
 import pyrs
 from pyrs.testing import TestSubscriber
-from tests.waiting import eventually_on_loop
-
-DEADLINE = 20.0
+from tests.waiting import DEADLINE, eventually_on_loop
 
 
 async def double(n: int) -> int:

@@ -14,9 +14,8 @@ import pyrs
 from pyrs.errors import BufferOverflow
 from pyrs.testing import TestSubscriber
 from tests.core.conftest import Dropped
-from tests.waiting import eventually_on_loop
+from tests.waiting import DEADLINE, eventually_on_loop
 
-DEADLINE = 20.0
 STRATEGIES = ["buffer", "error", "drop", "drop_oldest", "drop_latest", "latest"]
 
 

@@ -11,8 +11,7 @@ import pytest
 import pyrs
 from pyrs.adapters.queues import from_queue
 from tests.core.conftest import Hidden
-
-DEADLINE = 20.0
+from tests.waiting import DEADLINE
 
 
 async def double(n: int) -> int:

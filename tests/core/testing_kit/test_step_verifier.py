@@ -14,9 +14,8 @@ import pyrs
 from pyrs import schedulers
 from pyrs._core import hooks
 from pyrs.testing import DroppedAssertions, StepVerifier, TestPublisher, Violation, verification
-from tests.core.failing import fails
-
-DEADLINE = 30.0
+from tests.core.testing_kit.failing import fails
+from tests.waiting import DEADLINE
 
 
 def endless() -> pyrs.Stream[int]:

@@ -14,9 +14,8 @@ import pytest
 
 import pyrs
 from pyrs.testing import TestPublisher, TestSubscriber, Violation
-from tests.core.failing import fails
-
-DEADLINE = 30.0
+from tests.core.testing_kit.failing import fails
+from tests.waiting import DEADLINE
 
 
 @pytest.mark.parametrize("module", ["", ".publisher", ".subscriber", ".verifier"])

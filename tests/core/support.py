@@ -1,0 +1,64 @@
+"""Helpers that several tests of the core share."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pyrs
+from pyrs.testing import TestSubscriber
+from tests.waiting import DEADLINE
+
+__all__ = ["RecordingSubscription", "error_of", "notes_of", "run_with_deadline", "subscribe"]
+
+
+class RecordingSubscription(pyrs.Subscription):
+    """Record the calls of request and cancel, and pass each n to ``on_request``."""
+
+    def __init__(self, on_request: Callable[[int], object] | None = None) -> None:
+        self.requested: list[int] = []
+        self.cancelled = 0
+        self.on_request = on_request
+
+    def request(self, n: int, /) -> None:
+        self.requested.append(n)
+        if self.on_request is not None:
+            self.on_request(n)
+
+    def cancel(self) -> None:
+        self.cancelled += 1
+
+
+def subscribe(publisher: pyrs.Publisher[Any], request: int | None = None) -> TestSubscriber[Any]:
+    """Subscribe a TestSubscriber that requests this many elements, or all."""
+    subscriber: TestSubscriber[Any] = TestSubscriber(request)
+    publisher.subscribe(subscriber)
+    return subscriber
+
+
+def error_of(publisher: pyrs.Publisher[Any]) -> BaseException:
+    """Request everything and return the error."""
+    return subscribe(publisher).await_error()
+
+
+def notes_of(error: BaseException) -> list[str]:
+    """Return the notes of the error, also on Python 3.10."""
+    return list(getattr(error, "__notes__", ()))
+
+
+def run_with_deadline(action: Callable[[], object]) -> None:
+    """Run the action on a thread, and fail if it raises or does not return in time."""
+    raised: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            action()
+        except BaseException as error:
+            raised.append(error)
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    thread.join(2 * DEADLINE)  # the action may itself wait up to DEADLINE
+    assert not thread.is_alive()
+    assert raised == []
