@@ -93,7 +93,7 @@ class EmitFailed(PyrsError):
         super().__init__(result, what)
 
     def __str__(self) -> str:
-        return f"the sink did not take the {self.what}: {self.result}"
+        return f"the sink rejected the {self.what}: {self.result}"
 
 
 class Disconnected(PyrsError):

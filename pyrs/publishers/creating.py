@@ -122,7 +122,7 @@ class Emitter(Generic[T]):
         if not isinstance(exception, BaseException):
             raise TypeError(f"exception must be an exception, not {type(exception).__name__}")
         if not self._run.fail(exception):
-            hooks.on_error_dropped(exception, f"{self!r}: the stream was over")
+            hooks.on_error_dropped(exception, f"{self!r}: the stream has terminated")
 
     def complete(self) -> None:
         """Complete the stream, after the elements pushed before.
@@ -256,7 +256,7 @@ class _CreateRun(Coordinator[Any]):
             else:
                 dropped = self._overflowed(element)
         if refused:
-            hooks.on_next_dropped(1, f"{self._operator.call}: the stream was over", cancelled=True)
+            hooks.on_next_dropped(1, f"{self._operator.call}: the stream has terminated", cancelled=True)
             return
         if dropped is not None:
             self._drops.add(dropped)
@@ -331,7 +331,7 @@ class _CreateRun(Coordinator[Any]):
     def raised(self, error: BaseException) -> None:
         """Fail the stream with an exception of a user's function."""
         if not self.fail(error) and not hooks.is_exit(error):
-            hooks.on_error_dropped(error, f"{self._operator.call}: the stream was over")
+            hooks.on_error_dropped(error, f"{self._operator.call}: the stream has terminated")
 
     def _call_listeners(self) -> None:
         with self._gate:

@@ -153,7 +153,7 @@ class Timer:
         return thread
 
     def _start(self, thread: Thread, entry: Delayed) -> None:
-        """Start the thread. Not under the lock: a finalizer on the new thread may need it."""
+        """Start the thread outside the lock, which a finalizer on it may need."""
         try:
             thread.start()
         except BaseException:

@@ -25,7 +25,7 @@ class LoopScheduler(Scheduler):
         if loop is None:
             loop = asyncio._get_running_loop()
             if loop is None:
-                raise RuntimeError("no asyncio loop runs on this thread: give one, schedulers.asyncio(loop)")
+                raise RuntimeError("no asyncio loop runs on this thread: pass one, schedulers.asyncio(loop)")
         elif not isinstance(loop, asyncio.AbstractEventLoop):
             raise TypeError(f"loop must be an asyncio event loop, not {type(loop).__name__}")
         self.loop = loop

@@ -113,7 +113,7 @@ class Single(ThreadScheduler):
         return thread
 
     def _start(self, thread: Thread, task: Task) -> None:
-        """Start the thread. Not under the lock: a finalizer on the new thread may need it."""
+        """Start the thread outside the lock, which a finalizer on it may need."""
         try:
             thread.start()
         except BaseException:

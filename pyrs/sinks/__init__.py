@@ -1,4 +1,4 @@
-"""Sinks: hot Publishers that you push elements into, from any thread, one at a time.
+"""Sinks: hot Publishers to push elements into, from one thread at a time.
 
 - ``unicast()``: one Subscriber. An element without demand is buffered; beyond the capacity ``overflow`` applies.
 - ``multicast()``: several Subscribers receive the same elements. An element without demand is buffered for all of

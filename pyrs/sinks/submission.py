@@ -399,7 +399,7 @@ def _check_waiting(tickets: list[_Ticket]) -> None:
     """Raise RuntimeError if waiting would be a deadlock."""
     asyncio = sys.modules.get("asyncio")
     if any(ticket.line.worker == get_ident() for ticket in tickets):
-        why = "it would wait for itself: this is inside on_next of a Subscriber whose buffer is full"
+        why = "it would deadlock: it was called inside on_next of the Subscriber whose buffer is full"
     elif asyncio is not None and asyncio._get_running_loop() is not None:
         why = "it would block the running asyncio loop: use offer() without a timeout, or another thread"
     else:
@@ -513,7 +513,7 @@ class _Line(Coordinator[Any]):
         self._core.remove(self)
         count = len(self.elements)
         self.elements.clear()
-        hooks.on_next_dropped(count, "held for a Subscriber that is gone", cancelled=True)
+        hooks.on_next_dropped(count, "SubmissionPublisher: buffered for a cancelled Subscriber", cancelled=True)
 
     def _subscriber_raised(self, error: BaseException, signal: str, subscriber: Subscriber[Any] | None = None) -> None:
         handler, whose = self._core.handler, self._subscriber

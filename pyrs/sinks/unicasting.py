@@ -32,7 +32,7 @@ class UnicastSink(AlignedHub[T], Sink[T]):
             if not refused:
                 self._claimant = tap
         if refused:
-            tap.end(RuntimeError("a unicast sink has one Subscriber in its life, and has had it"))
+            tap.end(RuntimeError("a unicast sink accepts one Subscriber: use multicast() for several"))
         else:
             super()._admit(tap)
             self._left()  # if it cancelled in on_subscribe
@@ -59,7 +59,7 @@ class UnicastSink(AlignedHub[T], Sink[T]):
         else:
             if strategy is Overflow.ERROR:
                 self._ended = True
-                self._error = BufferOverflow(f"{self._call()}: an element came when all places were taken")
+                self._error = BufferOverflow(f"{self._call()}: the buffer of {self._capacity} elements is full")
                 self._again = True
             return EmitResult.OVERFLOW
         self._again = True
@@ -71,7 +71,7 @@ class UnicastSink(AlignedHub[T], Sink[T]):
             with self._lock:
                 lost, self._lost = self._lost, []
                 self.dropped += len(lost)
-            hooks.on_next_dropped(len(lost), f"{self._call()}: all places were taken")
+            hooks.on_next_dropped(len(lost), f"{self._call()}: the buffer is full")
         return result
 
     def _call(self) -> str:

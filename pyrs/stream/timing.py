@@ -37,7 +37,7 @@ class Timing(Family[T_co]):
 
             --1-2----3-4-5--------6-|
             sample(5)
-            -----2----5----------6|       a period without an element gives none
+            -----2----5----------6|       a period without an element emits none
 
         Requests unbounded demand and keeps one element; the other elements of a period are dropped without a report.
         Without demand at the end of a period, its element waits until it is demanded or the next period's element

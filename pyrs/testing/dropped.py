@@ -45,7 +45,7 @@ class DroppedAssertions:
         return self._assert(self.elements == 0, "no dropped element")
 
     def has_dropped_errors(self, *kinds: type[BaseException]) -> DroppedAssertions:
-        """Assert that errors of these types were dropped, in order; or any, without types."""
+        """Assert that errors of these types were dropped, in order; any without types."""
         holds = (
             len(kinds) == len(self.errors) and all(map(isinstance, self.errors, kinds)) if kinds else bool(self.errors)
         )

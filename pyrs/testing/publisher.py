@@ -215,7 +215,7 @@ class TestPublisher(Publisher[T], Generic[T]):
         )
 
     def await_subscribers(self, count: int = 1, timeout: float | None = None) -> TestPublisher[T]:
-        """Wait for ``count`` current Subscribers; raise AssertionError at the deadline."""
+        """Wait for ``count`` current Subscribers, up to the deadline."""
         return self._await(lambda: len(self._live()) >= count, f"{count} Subscribers", timeout)
 
     def await_requested(self, n: int, timeout: float | None = None) -> TestPublisher[T]:
@@ -233,7 +233,7 @@ class TestPublisher(Publisher[T], Generic[T]):
         )
 
     def await_cancelled(self, count: int = 1, timeout: float | None = None) -> TestPublisher[T]:
-        """Wait for ``count`` cancelled Subscriptions; raise AssertionError at the deadline."""
+        """Wait for ``count`` cancelled Subscriptions, up to the deadline."""
         return self._await(lambda: self.cancel_count >= count, f"{count} cancelled", timeout)
 
     # Implementation

@@ -101,8 +101,8 @@ def element(player: Player, expected: str) -> Script:
 def expect_elements(values: Iterable[Any]) -> Callable[[Player], Script]:
     def play(player: Player) -> Script:
         for value in values:
-            came = yield from element(player, f"on_next({short(value)})")
-            if not (came is value or came == value):
+            received = yield from element(player, f"on_next({short(value)})")
+            if not (received is value or received == value):
                 raise Mismatch
 
     return play
@@ -141,9 +141,9 @@ def consume_while(
             player.put_back(emission)
             if emission.kind is not Signal.ON_NEXT or not predicate(emission.value):
                 return
-            came = yield from element(player, "an element")
+            received = yield from element(player, "an element")
             if action is not None:
-                action(came)
+                action(received)
 
     return play
 

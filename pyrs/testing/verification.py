@@ -304,22 +304,26 @@ class Verification(Subscriber[T], Generic[T]):
             expected = self._need.expected if isinstance(self._need, Expect) else "the step to end"
         self._fail(expected, f"nothing more within {self._seconds:g} seconds")
 
-    def _fail(self, expected: str, came: str, cause: BaseException | None = None, number: int | None = None) -> None:
+    def _fail(
+        self, expected: str, received: str, cause: BaseException | None = None, number: int | None = None
+    ) -> None:
         with self._changed:
             if self._over:
                 return
-            self._failure = self._failed(expected, came, cause, number)
+            self._failure = self._failed(expected, received, cause, number)
             self._over = True
             self._changed.notify_all()
         self.cancel()
 
     def _failed(
-        self, expected: str, came: str, cause: BaseException | None = None, number: int | None = None
+        self, expected: str, received: str, cause: BaseException | None = None, number: int | None = None
     ) -> AssertionError:
         number = self._number if number is None else number
         step = self._steps[number]
         where = f"step {number} of {len(self._steps) - 1}, {step.text}" + (f", {step.site}" if step.site else "")
-        failure = AssertionError(f"{where}\n  expected: {expected}\n  came: {came}\n  so far: {self._log.summary()}")
+        failure = AssertionError(
+            f"{where}\n  expected: {expected}\n  received: {received}\n  so far: {self._log.summary()}"
+        )
         failure.__cause__ = cause
         return failure
 

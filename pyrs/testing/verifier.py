@@ -46,7 +46,7 @@ class StepVerifier(Generic[T]):
         Traceback (most recent call last):
         AssertionError: step 1 of 2, expect_next(2), ...:1
           expected: on_next(2)
-          came: on_next(1)
+          received: on_next(1)
           so far: on_subscribe, request(unbounded), on_next(1)
     """
 

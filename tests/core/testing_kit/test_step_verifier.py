@@ -52,11 +52,11 @@ class TestStepVerifier:
     @pytest.mark.parametrize(
         ("step", "words"),
         [
-            (lambda v: v.expect_next(0, 7), ("expect_next(0, 7)", "expected: on_next(7)", "came: on_next(1)")),
-            (lambda v: v.expect_next_sequence(range(1, 3)), ("expected: on_next(1)", "came: on_next(0)")),
-            (lambda v: v.expect_next_count(4), ("expected: element 4 of 4", "came: on_complete")),
-            (lambda v: v.expect_next_matches(bool), ("for which bool is true", "came: on_next(0)")),
-            (lambda v: v.expect_no_event(0.0), ("expected: no signal", "came: on_next(0)")),
+            (lambda v: v.expect_next(0, 7), ("expect_next(0, 7)", "expected: on_next(7)", "received: on_next(1)")),
+            (lambda v: v.expect_next_sequence(range(1, 3)), ("expected: on_next(1)", "received: on_next(0)")),
+            (lambda v: v.expect_next_count(4), ("expected: element 4 of 4", "received: on_complete")),
+            (lambda v: v.expect_next_matches(bool), ("for which bool is true", "received: on_next(0)")),
+            (lambda v: v.expect_no_event(0.0), ("expected: no signal", "received: on_next(0)")),
             (lambda v: v.consume_next_with(lambda n: 1 // n), ("expected: an element for", "ZeroDivisionError")),
         ],
     )
@@ -68,10 +68,10 @@ class TestStepVerifier:
         def verifier() -> StepVerifier[int]:
             return StepVerifier.create(pyrs.range(3)).expect_next_count(2)
 
-        fails(verifier().verify_complete, "expected: on_complete", "came: on_next(2)")
-        fails(verifier().verify_error, "expected: on_error", "came: on_next(2)")
-        fails(lambda: verifier().verify_timeout(0.0), "expected: no signal", "came: on_next(2)")
-        fails(verifier().consume_while(bool).expect_next(3).verify_complete, "step 3 of 4", "came: on_complete")
+        fails(verifier().verify_complete, "expected: on_complete", "received: on_next(2)")
+        fails(verifier().verify_error, "expected: on_error", "received: on_next(2)")
+        fails(lambda: verifier().verify_timeout(0.0), "expected: no signal", "received: on_next(2)")
+        fails(verifier().consume_while(bool).expect_next(3).verify_complete, "step 3 of 4", "received: on_complete")
 
     def test_failure_names_the_step_and_its_line(self) -> None:
         verifier = StepVerifier.create(pyrs.just("a", "b"))
@@ -81,7 +81,7 @@ class TestStepVerifier:
         failure = fails(verifier.verify_complete, f"step 2 of 3, expect_next('c'), {__file__}:{line}\n")
         assert str(failure).splitlines()[1:] == [
             "  expected: on_next('c')",
-            "  came: on_next('b')",
+            "  received: on_next('b')",
             "  so far: on_subscribe, request(unbounded), on_next('a'), on_next('b')",
         ]
 
@@ -100,7 +100,7 @@ class TestStepVerifier:
             (failing().expect_next(1).expect_complete(), "on_next(1)"),
             (failing().expect_no_event(0).expect_error(), "no signal"),
         ):
-            failure = fails(verifier.verify, expected, "came: on_error(OSError('paper is out'))")
+            failure = fails(verifier.verify, expected, "received: on_error(OSError('paper is out'))")
             assert isinstance(failure.__cause__, OSError), "the failure must show the traceback of the stream's error"
 
     def test_exception_of_a_step_fails_the_verification(self) -> None:
@@ -167,8 +167,8 @@ class TestStepVerifier:
         ran: list[int] = []
         StepVerifier.create(endless()).expect_next(0).then(lambda: ran.append(1)).expect_next(1).then_cancel().verify()
         assert ran == [1]
-        fails(StepVerifier.create(endless()).expect_next(1).then_cancel().verify, "came: on_next(0)")
-        fails(StepVerifier.create(endless()).expect_no_event(0.0).then_cancel().verify, "came: on_next(0)")
+        fails(StepVerifier.create(endless()).expect_next(1).then_cancel().verify, "received: on_next(0)")
+        fails(StepVerifier.create(endless()).expect_no_event(0.0).then_cancel().verify, "received: on_next(0)")
         fails(StepVerifier.create(endless()).then_await(0.0).then_cancel().verify, "more than 100,000 signals")
 
     def test_deadline_interrupts_an_infinite_stream(self) -> None:
@@ -201,7 +201,7 @@ class TestStepVerifier:
         thread = threading.Thread(target=emit)
         thread.start()
         verifier = StepVerifier.create(publisher).then(started.set).expect_no_event(60).then_cancel()
-        fails(lambda: verifier.verify(timeout=120), "expected: no signal", "came: on_next(1)")
+        fails(lambda: verifier.verify(timeout=120), "expected: no signal", "received: on_next(1)")
         thread.join(DEADLINE)
 
     def test_verify_timeout_and_expect_no_event_pass(self) -> None:
@@ -228,7 +228,7 @@ class TestStepVerifier:
         verifier: StepVerifier[Any] = StepVerifier.create(publisher, request=2)
         if violation is Violation.DEFER_CANCELLATION:
             verifier.then_cancel().then(lambda: publisher.next(1)).expect_no_event(0.0)
-            fails(verifier.verify, "expected: no signal", "came: on_next(1)", "cancel, on_next(1)")
+            fails(verifier.verify, "expected: no signal", "received: on_next(1)", "cancel, on_next(1)")
             return
         if violation is Violation.ALLOW_NULL:
             verifier.then(lambda: publisher.next(None))
@@ -324,7 +324,7 @@ class TestVirtualTime:
 
     def test_signals_too_early_and_too_late_fail(self, monkeypatch: pytest.MonkeyPatch) -> None:
         verifier = StepVerifier.with_virtual_time(lambda: Ticks(10, 1)).expect_no_event(10).expect_next(0)
-        fails(verifier.verify_complete, "expect_no_event(10)", "came: on_next(0)")
+        fails(verifier.verify_complete, "expect_no_event(10)", "received: on_next(0)")
         expiring = ExpiringPublisher(monkeypatch, Ticks(10, 1))
         late = StepVerifier.with_virtual_time(lambda: expiring).then_await(9).expect_next(0).expect_complete()
         fails(lambda: late.verify(timeout=0.05), "expected: on_next(0)", "nothing more within 0.05 seconds")
