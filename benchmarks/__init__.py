@@ -1,5 +1,5 @@
-"""What the bridge costs, measured beside what it replaces: `python -m benchmarks bridge`.
+"""Benchmarks of the core, the bridge and Spark, compared with other techniques: ``python -m benchmarks bridge``.
 
-Rivals run in the same process as the bridge and take turns with it, so that a busy machine slows all of them alike.
-What each rival and each limit is, is written down in `docs/benchmarks.md`.
+All contenders of a row run alternately in the same process, so that a busy machine slows all of them alike.
+docs/benchmarks.md documents the contenders and the limits.
 """

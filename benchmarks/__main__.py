@@ -1,4 +1,4 @@
-"""`python -m benchmarks bridge`, `core`, `spark`: tables of what they cost beside rivals, judged by fixed budgets."""
+"""Measure the core, the bridge or Spark, compared with other libraries, and check fixed budgets."""
 
 from __future__ import annotations
 
@@ -38,17 +38,17 @@ SPARK_NAMES = ("tuples", "rows", "arrow", "first", "tiny", "paused", "sleepers",
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs what the command line asks for.
+    """Run the table that the command line selects.
 
     Returns:
-        0, or 1 where `--check` was given and a budget was missed.
+        0; 1 if ``--check`` was given and a budget was missed; 2 if a tool is missing.
     """
     options = _parser().parse_args(arguments)
     if options.table == "core":
         verdicts = _measure_core(options.only, options.quick)
-        return _told(verdicts, options)
+        return _report(verdicts, options)
     if options.table == "spark":
-        return _told(_measure_spark(options.only, options.quick), options)
+        return _report(_measure_spark(options.only, options.quick), options)
     rows = [row for row in ROWS if not options.only or row.name in options.only]
     try:
         if options.profile:
@@ -57,10 +57,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except MissingTool as missing:
         print(missing, file=sys.stderr)
         return 2
-    return _told(verdicts, options)
+    return _report(verdicts, options)
 
 
-def _told(verdicts: list[Verdict], options: argparse.Namespace) -> int:
+def _report(verdicts: list[Verdict], options: argparse.Namespace) -> int:
     if options.json:
         write_json(options.json, verdicts)
     if options.gateway is None:
@@ -70,7 +70,7 @@ def _told(verdicts: list[Verdict], options: argparse.Namespace) -> int:
 
 
 def _measure_core(only: Sequence[str] | None, quick: bool) -> list[Verdict]:
-    from benchmarks.core_rows import CORE_ROWS  # and with it the rivals, which the bridge's table does not need
+    from benchmarks.core_rows import CORE_ROWS  # imports libraries that the bridge's table does not need
 
     repetitions, scale = (_QUICK_REPETITIONS, _QUICK_SCALE) if quick else (_REPETITIONS, 1.0)
     verdicts: list[Verdict] = []
@@ -80,7 +80,7 @@ def _measure_core(only: Sequence[str] | None, quick: bool) -> list[Verdict]:
         try:
             measured = take_turns(row.contenders(), repetitions, scale)
             verdicts += [budget.judge(row.name, measured) for budget in row.budgets]
-        except Exception as error:  # a row that fails must not hide the others
+        except Exception as error:  # a failed row must not hide the others
             verdicts.append(failed_verdict(row.name, error))
         print(f"{row.title}: done", file=sys.stderr, flush=True)
     return verdicts
@@ -101,7 +101,7 @@ def _measure_spark(only: Sequence[str] | None, quick: bool) -> list[Verdict]:
                     measured = take_turns(row.contenders(spark), repetitions, scale)
                     verdicts += [budget.judge(row.name, measured) for budget in row.budgets]
                     verdicts += row.held(spark) if row.held is not None else []
-                except Exception as error:  # a row that fails must not hide the others
+                except Exception as error:  # a failed row must not hide the others
                     verdicts.append(failed_verdict(row.name, error))
                 print(f"{row.title}: done", file=sys.stderr, flush=True)
     return verdicts
@@ -113,7 +113,7 @@ def _measure(rows: Sequence[Row], quick: bool, gateway: str | None) -> list[Verd
         chosen = [row for row in rows if row.gateway == name]
         if not chosen:
             continue
-        # A process holds one JVM of JPype's for good, and JPype's exit is its own: the rows get a process too.
+        # A process has one JPype JVM, which cannot be restarted: JPype rows run in a child process.
         verdicts += _in_process(name, chosen, quick) if gateway or name == "spark" else _in_child(name, chosen, quick)
     return verdicts
 
@@ -126,7 +126,7 @@ def _in_process(gateway: str, rows: Sequence[Row], quick: bool) -> list[Verdict]
             start = time.monotonic()
             try:
                 verdicts += _run(row, driver, make, repetitions, scale)
-            except Exception as error:  # a row that fails must not hide the others
+            except Exception as error:  # a failed row must not hide the others
                 verdicts.append(failed_verdict(row.name, error))
             print(f"{row.title}: {time.monotonic() - start:.1f} s", file=sys.stderr, flush=True)
     return verdicts
@@ -161,7 +161,7 @@ def _profile(row: Row) -> int:
     with closing(_driver(row.gateway)) as driver, closing(Contenders(driver)) as make:
         contenders: Sequence[Contender] = row.contenders(make)
         if not contenders:
-            print(f"{row.name} is about memory: there is no time to profile", file=sys.stderr)
+            print(f"{row.name} measures memory only: there is no time to profile", file=sys.stderr)
             return 2
         print(profile(contenders[0], int(driver.java("Memory").process())))
     return 0
@@ -182,20 +182,20 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     commands = parser.add_subparsers(required=True, dest="table", metavar="{bridge,core,spark}")
     for name, words, rows in (
-        ("core", "the core beside plain iterators, RxPY and aioreactive", CORE_NAMES),
-        ("spark", "a DataFrame's rows beside Spark's own ways to Python", SPARK_NAMES),
+        ("core", "the core, compared with plain iterators, RxPY and aioreactive", CORE_NAMES),
+        ("spark", "a DataFrame's rows, compared with Spark's own methods", SPARK_NAMES),
     ):
         _add_table(commands.add_parser(name, help=words), rows).set_defaults(gateway=None)
-    bridge = commands.add_parser("bridge", help="the bridge beside naive proxies and a bare socket")
+    bridge = commands.add_parser("bridge", help="the bridge, compared with naive proxies and a bare socket")
     _add_table(bridge, names)
-    bridge.add_argument("--profile", choices=names, metavar="ROW", help="say where the time of that row goes")
+    bridge.add_argument("--profile", choices=names, metavar="ROW", help="profile a row")
     bridge.add_argument("--gateway", choices=("spark", "jpype"), help=argparse.SUPPRESS)
     return parser
 
 
 def _add_table(command: argparse.ArgumentParser, rows: Sequence[str]) -> argparse.ArgumentParser:
-    command.add_argument("--check", action="store_true", help="exit 1 when a budget is missed")
-    command.add_argument("--json", type=Path, metavar="FILE", help="write the figures there, too")
+    command.add_argument("--check", action="store_true", help="exit 1 if a budget is missed")
+    command.add_argument("--json", type=Path, metavar="FILE", help="also write the figures as JSON")
     command.add_argument("--quick", action="store_true", help="fewer elements, three repetitions")
     command.add_argument("--only", action="append", choices=rows, metavar="ROW", help=f"one of {', '.join(rows)}")
     return command

@@ -1,4 +1,4 @@
-"""What a row has to reach, and the verdict."""
+"""Budgets of the rows, and verdicts on them."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ class Verdict:
     """One line of the table.
 
     Attributes:
-        row: Which row.
-        ours: What was measured of ours, with its unit.
-        rival: The same of the rival.
-        ratio: Between the two, as the budget counts it.
-        budget: What the ratio has to be.
-        passed: Whether it is.
-        of_limit: The bridge's time as a multiple of the limit's, where the row has a limit.
-        note: What else a reader wants to know.
+        row: the name of the row.
+        ours: the measurement of pyrs, with its unit.
+        rival: the measurement of the contender that the budget compares it with.
+        ratio: the ratio of the two, as the budget defines it.
+        budget: the required ratio.
+        passed: True if the budget is met.
+        of_limit: the bridge's time as a multiple of the limit's, if the row has a limit.
+        note: additional information.
     """
 
     row: str
@@ -38,12 +38,12 @@ class Budget(Protocol):
     """Judges the measurements of one row."""
 
     def judge(self, row: str, measured: Mapping[str, Measurement]) -> Verdict:
-        """Compares "ours" with what the budget names."""
+        """Compare "ours" with the contender that the budget names."""
 
 
 @dataclass(frozen=True)
 class Faster:
-    """At least so many times the rival's rate."""
+    """Require at least ``times`` the rival's rate."""
 
     rival: str
     times: float
@@ -55,7 +55,7 @@ class Faster:
 
 @dataclass(frozen=True)
 class Within:
-    """At most so many times the rival's time."""
+    """Require at most ``times`` the rival's time."""
 
     rival: str
     times: float
@@ -67,7 +67,7 @@ class Within:
 
 @dataclass(frozen=True)
 class AtMostMore:
-    """At most so many microseconds an element more than the rival."""
+    """Require at most ``microseconds`` more per element than the rival."""
 
     rival: str
     microseconds: float
@@ -80,7 +80,7 @@ class AtMostMore:
 
 @dataclass(frozen=True)
 class AtLeast:
-    """At least so many elements a second, whatever the rivals do."""
+    """Require at least ``rate`` elements a second, independent of other contenders."""
 
     rate: float
 
@@ -91,14 +91,14 @@ class AtLeast:
 
 
 def memory_verdict(row: str, held: float, megabytes: float, note: str = "") -> Verdict:
-    """At most so many megabytes more than before."""
+    """Require a growth of at most ``megabytes``."""
     return Verdict(
         row, f"{held:+.1f} MB", "", f"{held / megabytes:.2f}", f"<= {megabytes:g} MB", held <= megabytes, None, note
     )
 
 
 def failed_verdict(row: str, error: BaseException) -> Verdict:
-    """A row that could not be measured has missed its budget."""
+    """Return a missed budget for a row that could not be measured."""
     cause = f" from {error.__cause__!r}" if error.__cause__ is not None else ""
     return Verdict(row, "failed", "", "", "", False, None, f"{error!r}{cause}")
 

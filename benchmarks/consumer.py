@@ -10,11 +10,11 @@ FOREVER = 2**62
 
 
 class Stalled(Exception):
-    """A stream ended with an error, or did not end at all."""
+    """A stream failed, or did not terminate in time."""
 
 
 class NoDemand:
-    """The Subscription of the limits, which have no back pressure: requests go nowhere."""
+    """The Subscription of the limits, which ignores demand."""
 
     def request(self, n: int) -> None:
         pass
@@ -24,10 +24,10 @@ class NoDemand:
 
 
 class Consumer:
-    """Counts, and requests `batch` elements at a time; stops requesting after `requests` times.
+    """Count elements, and request ``batch`` at a time, for ``requests`` times.
 
-    Its `on_next` is as small as a Subscriber with bounded demand can be, and it is the same for the bridge, the rivals
-    and the limit, so that their difference is the carrier's.
+    Its ``on_next`` is minimal for a Subscriber with bounded demand. All contenders use it, so that only the transports
+    differ.
     """
 
     def __init__(self, batch: int, requests: int = FOREVER) -> None:
@@ -57,27 +57,27 @@ class Consumer:
 
     @property
     def count(self) -> int:
-        """How many elements came so far."""
+        """Return the number of received elements."""
         return self._requested - self._left
 
     def cancel(self) -> None:
-        """Gives the stream up."""
+        """Cancel the stream."""
         self._subscription.cancel()
 
     def wait(self, elements: int) -> None:
-        """Waits for the end of the stream.
+        """Wait for the terminal signal.
 
         Raises:
-            Stalled: It failed, it did not end within the deadline, or the number of elements is another one.
+            Stalled: the stream failed, did not terminate within the deadline, or emitted another number of elements.
         """
         if not self._finished.wait(DEADLINE_SECONDS):
             raise Stalled(
-                f"no terminal signal after {DEADLINE_SECONDS:.0f} s; {self.count} of {elements} elements came"
+                f"no terminal signal after {DEADLINE_SECONDS:.0f} s; {self.count} of {elements} elements arrived"
             )
         if self._error is not None:
             raise Stalled(f"the stream failed after {self.count} elements") from self._error
         if self.count != elements:
-            raise Stalled(f"{self.count} elements came, {elements} were sent")
+            raise Stalled(f"{self.count} elements arrived, {elements} were sent")
 
     def _request_more(self) -> None:
         if self._requests_left:

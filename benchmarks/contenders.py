@@ -1,4 +1,4 @@
-"""Who takes part: the bridge, the naive proxies and the limits, for every kind of element and of demand."""
+"""Contenders: the bridge, the naive proxies and the limits, for each kind of element and demand."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from benchmarks.measure import Contender
 
 
 class Contenders:
-    """Makes contenders for one driver."""
+    """Create the contenders for one driver."""
 
     def __init__(self, driver: Driver) -> None:
         self._driver = driver
@@ -28,7 +28,7 @@ class Contenders:
     def ours_to_python(
         self, source: str, elements: int, batch: int = DEMAND, *, name: str = "ours", busy: bool = False, **options: Any
     ) -> Contender:
-        """A Java Publisher, `bridge.from_jvm` with these options, and a Subscriber that requests `batch` at a time."""
+        """Subscribe to a Java Publisher by ``bridge.from_jvm``, requesting ``batch`` elements at a time."""
 
         def run(count: int) -> float:
             publisher = getattr(self._driver.java("Sources"), source)(count)
@@ -43,7 +43,7 @@ class Contenders:
         return Contender(name, elements, run)
 
     def naive_to_python(self, source: str, elements: int, batch: int = DEMAND) -> Contender:
-        """The same Publisher with a gateway's own proxy as its Subscriber."""
+        """Subscribe a proxy of the gateway to the same Publisher."""
 
         def run(count: int) -> float:
             publisher = getattr(self._driver.java("Sources"), source)(count)
@@ -59,7 +59,7 @@ class Contenders:
     def limit_to_python(
         self, source: Callable[[int], Iterator[object]], elements: int, *, batch: int = DEMAND, busy: bool = False
     ) -> Contender:
-        """The same bytes from a bare socket."""
+        """Receive the same bytes from a bare socket."""
 
         def run(count: int) -> float:
             port = self._driver.java("RawFeeder").feed(str(self._files.path(source, count)))
@@ -69,7 +69,7 @@ class Contenders:
         return Contender("limit", elements, run)
 
     def ours_to_jvm(self, source: Callable[[int], Any], elements: int) -> Contender:
-        """A pyrs Publisher, `bridge.to_jvm`, and a Java Subscriber that requests 256 at a time."""
+        """Subscribe a Java Subscriber to a pyrs Publisher, requesting 256 elements at a time."""
 
         def run(count: int) -> float:
             publisher = self._driver.bridge.to_jvm(source(count))
@@ -82,7 +82,7 @@ class Contenders:
         return Contender("ours", elements, run)
 
     def naive_to_jvm(self, elements: int) -> Contender:
-        """A gateway's own proxy as the Publisher for the same Java Subscriber."""
+        """Subscribe the same Java Subscriber to a proxy of the gateway."""
 
         def run(count: int) -> float:
             publisher = self._driver.naive_publisher(count)
@@ -95,7 +95,7 @@ class Contenders:
         return Contender("naive", elements, run)
 
     def limit_to_jvm(self, source: Callable[[int], Any], elements: int) -> Contender:
-        """The same bytes into a bare socket."""
+        """Send the same bytes to a bare socket."""
 
         def run(count: int) -> float:
             subscriber = self._driver.java("CountingSubscriber")(DEMAND, FOREVER)
@@ -105,7 +105,7 @@ class Contenders:
         return Contender("limit", elements, run)
 
     def many_streams(self, each: int, elements: int) -> Contender:
-        """One Publisher of `each` elements, subscribed to at once as often as gives so many elements in all."""
+        """Subscribe concurrently to a Publisher of ``each`` elements, for ``elements`` in total."""
 
         def run(count: int) -> float:
             stream = self._driver.bridge.from_jvm(self._driver.java("Sources").longs(each))
@@ -121,24 +121,24 @@ class Contenders:
 
 
 def range_publisher(count: int) -> Any:
-    """The longs, as a user of pyrs would publish them."""
+    """Return a pyrs Publisher of the longs."""
     return pyrs.range(count)
 
 
 def rows_publisher(count: int) -> Any:
-    """The records, as a user of pyrs would publish them."""
+    """Return a pyrs Publisher of the records."""
     return pyrs.from_iterable(limits.Rows(count))
 
 
 def _expect(subscriber: Any, count: int) -> None:
-    came = subscriber.awaitCount(int(DEADLINE_SECONDS))
-    if came != count:
-        raise Stalled(f"{came} elements came, {count} were sent")
+    received = subscriber.awaitCount(int(DEADLINE_SECONDS))
+    if received != count:
+        raise Stalled(f"{received} elements arrived, {count} were sent")
 
 
 @contextmanager
-def _busy_thread(wanted: bool) -> Iterator[None]:
-    # A pure-Python computation, which gives the interpreter lock up only when its switch interval is over.
+def _busy_thread(enabled: bool) -> Iterator[None]:
+    # A pure-Python computation releases the interpreter lock only at the end of its switch interval.
     stop = threading.Event()
 
     def compute() -> None:
@@ -148,11 +148,11 @@ def _busy_thread(wanted: bool) -> Iterator[None]:
                 value = value * 3 % 1_000_003
 
     thread = threading.Thread(target=compute, daemon=True)
-    if wanted:
+    if enabled:
         thread.start()
     try:
         yield
     finally:
         stop.set()
-        if wanted:
+        if enabled:
             thread.join()

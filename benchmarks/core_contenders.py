@@ -1,4 +1,4 @@
-"""Who takes part in the rows of the core: pyrs, plain iterators and generators, RxPY and aioreactive."""
+"""Contenders of the core: pyrs, plain iterators and generators, RxPY and aioreactive."""
 
 from __future__ import annotations
 
@@ -35,24 +35,24 @@ def is_even(number: int) -> bool:
 
 
 def ignore(element: object) -> None:
-    """What every contender's consumer does with an element."""
+    """Do nothing with an element."""
 
 
 class Failed(RuntimeError):
-    """A contender did not move the elements that it should have."""
+    """A contender did not process all elements."""
 
 
 def _timed(work: Callable[[], int], expected: int) -> float:
     start = time.perf_counter()
-    moved = work()
+    processed = work()
     seconds = time.perf_counter() - start
-    if moved != expected:
-        raise Failed(f"{moved} elements of {expected}")
+    if processed != expected:
+        raise Failed(f"{processed} elements of {expected}")
     return seconds
 
 
 class _Count:
-    """Counts elements; every rival pays for the same call."""
+    """Count elements; every contender makes the same call."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -62,7 +62,7 @@ class _Count:
 
 
 class _OneByOne(pyrs.Subscriber[Any]):
-    """Requests each element when the one before has come."""
+    """Request one element after the other has arrived."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -116,7 +116,7 @@ def map_filter_one_by_one(elements: int) -> Contender:
 
 
 def iterators(elements: int) -> Contender:
-    """The same functions and the same consumer, called for by a loop over the built-in iterators."""
+    """Run the same functions and consumer in a loop over built-in iterators."""
 
     def run(count: int) -> float:
         counted = _Count()
@@ -178,7 +178,7 @@ def ten_maps_of_iterators(elements: int) -> Contender:
     return Contender("iterators", elements, run)
 
 
-# Hot.
+# Hot sources.
 
 
 def multicast(elements: int) -> Contender:
@@ -189,9 +189,9 @@ def multicast(elements: int) -> Contender:
             sink.stream.map(successor).filter(is_even).subscribe(on_next=counted)
 
         def work() -> int:
-            push = sink.try_emit
+            emit = sink.try_emit
             for number in range(count):
-                push(number)
+                emit(number)
             sink.try_emit_complete()
             return sum(counted.count for counted in counters)
 
@@ -208,9 +208,9 @@ def rx_subject(elements: int) -> Contender:
             subject.pipe(rx.map(successor), rx.filter(is_even)).subscribe(counted)
 
         def work() -> int:
-            push = subject.on_next
+            emit = subject.on_next
             for number in range(count):
-                push(number)
+                emit(number)
             subject.on_completed()
             return sum(counted.count for counted in counters)
 
@@ -256,14 +256,14 @@ def rx_flat_map(elements: int) -> Contender:
 
 def publish_on(elements: int) -> Contender:
     def run(count: int) -> float:
-        counted, ended = _Count(), threading.Event()
+        counted, completed = _Count(), threading.Event()
         scheduler = schedulers.single()
         try:
 
             def work() -> int:
                 stream = pyrs.from_iterable(range(count)).publish_on(scheduler)
-                stream.subscribe(on_next=counted, on_complete=ended.set)
-                _await(ended)
+                stream.subscribe(on_next=counted, on_complete=completed.set)
+                _await(completed)
                 return counted.count
 
             return _timed(work, count)
@@ -275,12 +275,12 @@ def publish_on(elements: int) -> Contender:
 
 def rx_observe_on(elements: int) -> Contender:
     def run(count: int) -> float:
-        counted, ended = _Count(), threading.Event()
+        counted, completed = _Count(), threading.Event()
 
         def work() -> int:
             source = reactivex.from_iterable(range(count)).pipe(rx.observe_on(NewThreadScheduler()))
-            source.subscribe(counted, on_completed=ended.set)
-            _await(ended)
+            source.subscribe(counted, on_completed=completed.set)
+            _await(completed)
             return counted.count
 
         return _timed(work, count)
@@ -318,17 +318,17 @@ def async_generator(elements: int) -> Contender:
 def aioreactive_map_filter(elements: int) -> Contender:
     async def consume(count: int) -> int:
         source = aioreactive.from_iterable(range(count))
-        counted, ended = _Count(), asyncio.Event()
+        counted, completed = _Count(), asyncio.Event()
 
         async def send(element: int) -> None:
             counted(element)
 
         async def close() -> None:
-            ended.set()
+            completed.set()
 
         stream = pipe(source, aioreactive.map(successor), aioreactive.filter(is_even))
         await stream.subscribe_async(aioreactive.AsyncAnonymousObserver(send, None, close))
-        await asyncio.wait_for(ended.wait(), DEADLINE_SECONDS)
+        await asyncio.wait_for(completed.wait(), DEADLINE_SECONDS)
         return counted.count
 
     return Contender("aioreactive", elements, lambda count: _timed(lambda: asyncio.run(consume(count)), count // 2))
@@ -338,7 +338,7 @@ def aioreactive_map_filter(elements: int) -> Contender:
 
 
 def interpreter(name: str, code: str) -> Contender:
-    """One element is one interpreter that runs the code."""
+    """Run the code in a new interpreter for each element."""
 
     def run(count: int) -> float:
         command = [sys.executable, "-c", code]
@@ -351,4 +351,4 @@ def interpreter(name: str, code: str) -> Contender:
 
 def _await(event: threading.Event) -> None:
     if not event.wait(DEADLINE_SECONDS):
-        raise Failed("the stream did not end")
+        raise Failed("the stream did not complete")

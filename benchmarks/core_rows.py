@@ -1,4 +1,4 @@
-"""The rows of the core: who takes part, and the budget."""
+"""The rows of the core: contenders and budgets."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ class CoreRow:
     """One measurement that needs no JVM.
 
     Attributes:
-        name: What `--only` takes.
-        title: What is measured.
-        contenders: Makes who takes part; "ours" comes first.
-        budgets: Each gives a line of the table.
+        name: the argument of ``--only``.
+        title: a description of the measurement.
+        contenders: creates the contenders; "ours" is the first.
+        budgets: one line of the table each.
     """
 
     name: str
@@ -49,7 +49,7 @@ CORE_ROWS = (
     ),
     CoreRow(
         "ten-maps",
-        "ten stages deep",
+        "ten stages",
         lambda: (contend.ten_maps(MILLION // 2), contend.ten_maps_of_iterators(MILLION // 2)),
         (Within("iterators", 1.5),),
     ),

@@ -1,4 +1,4 @@
-"""What the rows ask of a JVM, whichever gateway reaches it."""
+"""The interface of a benchmark JVM, for either gateway."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ DEMAND = 256
 
 
 class Driver(Protocol):
-    """A running JVM with the benchmarks' classes, a bridge to it, and the naive way of doing without the bridge."""
+    """A running JVM with the classes of the benchmarks, a bridge to it, and naive proxies."""
 
     @property
     def bridge(self) -> Any:
-        """The `pyrs.jvm` bridge, opened on first use."""
+        """Return the bridge, opened on first use."""
 
     def java(self, name: str) -> Any:
-        """A class of `benchmarks/java`, static methods callable."""
+        """Return a class of ``benchmarks/java``, with callable static methods."""
 
     def naive_subscriber(self, consumer: Consumer) -> Any:
-        """A gateway's proxy that Java takes for an `org.reactivestreams.Subscriber`."""
+        """Create a proxy that implements ``org.reactivestreams.Subscriber``."""
 
     def naive_publisher(self, count: int) -> Any:
-        """A gateway's proxy that Java takes for an `org.reactivestreams.Publisher` of the integers from 0."""
+        """Create a proxy that implements ``org.reactivestreams.Publisher``, of the integers from 0."""
 
     def close(self) -> None:
-        """Leaves the JVM."""
+        """Disconnect from the JVM."""
 
 
 class NaiveSubscription:
-    """Demand as users write it by hand: a counter and a flag against recursion."""
+    """Keep demand as hand-written code does: a counter, and a flag against recursion."""
 
     def __init__(self, subscriber: Any, count: int) -> None:
         self._subscriber = subscriber

@@ -1,4 +1,4 @@
-"""The benchmarks' own Java classes, compiled into a temporary jar when they are needed."""
+"""The Java classes of the benchmarks, compiled into a temporary jar on demand."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _BUNDLED = Path(__file__).parent.parent / "pyrs" / "jvm" / "jars"
 
 
 class MissingTool(Exception):
-    """Something that the benchmarks need is not on this machine."""
+    """A tool that the benchmarks need is missing."""
 
 
 class BenchmarkJar:
-    """The compiled classes of `benchmarks/java` and what they were compiled against."""
+    """The compiled classes of ``benchmarks/java`` and their class path."""
 
     def __init__(self) -> None:
         self._directory = tempfile.TemporaryDirectory(prefix="pyrs-benchmarks-")
@@ -44,7 +44,7 @@ class BenchmarkJar:
 
     @property
     def class_path(self) -> list[str]:
-        """The jar and reactive-streams, as a user's own driver would have them."""
+        """Return the jar and reactive-streams, as in a user's driver."""
         return [str(self._jar), self._reactive_streams]
 
     def close(self) -> None:

@@ -14,7 +14,7 @@ from pyrs import jvm
 
 
 class JPypeDriver:
-    """One JVM for the whole process: started by the bridge, and shared with the naive proxies."""
+    """The JVM of the process, started by the bridge and shared with the naive proxies."""
 
     def __init__(self) -> None:
         self._resources = ExitStack()
@@ -41,7 +41,7 @@ class JPypeDriver:
 
 
 def _proxies() -> tuple[type[Any], type[Any]]:
-    # JImplements looks the interfaces up, which takes a running JVM.
+    # JImplements needs a running JVM to find the interfaces.
     @jpype.JImplements("org.reactivestreams.Subscriber")
     class JPypeSubscriber:
         def __init__(self, consumer: Consumer) -> None:

@@ -1,8 +1,8 @@
-"""The limits: the bytes of the link over a bare socket, with nothing that Reactive Streams asks for.
+"""The limits: the bytes of the link over a bare socket, without Reactive Streams.
 
-To Python: NEXT frames that were made beforehand are sent by another process, read, decoded, and one bound Python method
-is called for each element. To the JVM, the mirror image: one bound Python method is called for each element, a full
-batch is encoded in one call, and a Java thread reads, decodes and calls `onNext`.
+To Python: another process sends prepared NEXT frames, which are read and decoded, and one bound Python method is called
+for each element. To the JVM: one bound Python method is called for each element, a full batch is encoded in one call,
+and a Java thread reads, decodes and calls ``onNext``.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ _HEADER = struct.Struct(">IBQ")
 
 
 def longs(count: int) -> Iterator[int]:
-    """The elements of `Sources.longs`."""
+    """Return the elements of ``Sources.longs``."""
     return iter(range(count))
 
 
 def records(count: int) -> Iterator[dict[str, object]]:
-    """The elements of `Sources.records`."""
+    """Yield the elements of ``Sources.records``."""
     for index in range(count):
         yield {"user": index, "rating": index * 0.5, "title": f"title {index % 1000}"}
 
 
 def frames(elements: Iterable[object]) -> Iterator[bytes]:
-    """NEXT frames as `docs/protocol.md` defines them: at most 1,024 elements and 65,536 bytes each."""
+    """Yield NEXT frames as in docs/protocol.md: at most 1,024 elements and 65,536 bytes each."""
     pack = msgpack.Packer().pack
     batch: list[bytes] = []
     size = 3
@@ -53,7 +53,7 @@ def frames(elements: Iterable[object]) -> Iterator[bytes]:
 
 
 class FrameFiles:
-    """Files of frames, written once for each kind and number of elements, and deleted at the end."""
+    """Files of frames, written once for each kind and number of elements, and deleted by ``close``."""
 
     def __init__(self) -> None:
         self._directory = tempfile.TemporaryDirectory(prefix="pyrs-benchmarks-")
@@ -72,7 +72,7 @@ class FrameFiles:
 
 
 def receive(port: int, consumer: Consumer, elements: int) -> float:
-    """Reads and decodes until the feeder ends, a bound method call for each element; returns the seconds it took."""
+    """Read and decode until the end of the input, calling a bound method for each element; return the seconds."""
     consumer.on_subscribe(NoDemand())
     start = time.perf_counter()
     with socket.create_connection(("127.0.0.1", port), DEADLINE_SECONDS) as peer, peer.makefile("rb", 1 << 18) as file:
@@ -88,7 +88,7 @@ def receive(port: int, consumer: Consumer, elements: int) -> float:
 
 
 class Sender:
-    """The sending half of the limit to the JVM: a Subscriber whose batches go straight to the socket."""
+    """A Subscriber that writes batches directly to the socket."""
 
     def __init__(self, peer: socket.socket) -> None:
         self._send = peer.sendall
@@ -108,7 +108,7 @@ class Sender:
 
 
 def send(port: int, elements: Iterable[object], wait: Callable[[], Any]) -> float:
-    """Sends every element; `wait` returns when the JVM has seen the last one. Returns the seconds it took."""
+    """Send every element, wait until the JVM has received the last one, and return the seconds."""
     start = time.perf_counter()
     with socket.create_connection(("127.0.0.1", port), DEADLINE_SECONDS) as peer:
         peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -122,18 +122,18 @@ def send(port: int, elements: Iterable[object], wait: Callable[[], Any]) -> floa
 
 
 class Rows:
-    """Records that exist already, over and over: making a new dict for each would cost more than sending it."""
+    """Repeat prepared records: creating a new dict for each would cost more than sending it."""
 
-    _made = tuple(records(1_024))
+    _records = tuple(records(1_024))
 
     def __init__(self, count: int) -> None:
         self._count = count
 
     def __iter__(self) -> Iterator[dict[str, object]]:
-        whole, rest = divmod(self._count, len(self._made))
+        whole, rest = divmod(self._count, len(self._records))
         for _ in range(whole):
-            yield from self._made
-        yield from self._made[:rest]
+            yield from self._records
+        yield from self._records[:rest]
 
 
 def _frame(body: bytes) -> bytes:

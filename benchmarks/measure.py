@@ -1,4 +1,4 @@
-"""Contenders that take turns, and the medians they get."""
+"""Alternating measurements of contenders, and their medians."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from statistics import median
 
 @dataclass(frozen=True)
 class Contender:
-    """Something that moves elements and can be timed.
+    """A technique whose processing of elements is timed.
 
     Attributes:
-        name: "ours", or what the budget calls the rival.
-        elements: How many elements one repetition moves: enough for a tenth of a second or more.
-        run: Moves so many elements, checks that all of them came and returns the seconds it took.
+        name: "ours", or the name in a budget.
+        elements: the number of elements of one repetition: enough for at least a tenth of a second.
+        run: processes a number of elements, verifies that all arrived and returns the seconds.
     """
 
     name: str
@@ -25,31 +25,30 @@ class Contender:
 
 @dataclass(frozen=True)
 class Measurement:
-    """The repetitions of one contender, in microseconds an element."""
+    """The repetitions of one contender, in microseconds per element."""
 
     repetitions: tuple[float, ...]
 
     @property
     def time(self) -> float:
-        """The median."""
+        """Return the median."""
         return median(self.repetitions)
 
     @property
     def rate(self) -> float:
-        """Elements a second at the median."""
+        """Return elements per second at the median."""
         return 1e6 / self.time
 
     @property
     def spread(self) -> float:
-        """The slowest repetition over the fastest."""
+        """Return the ratio of the slowest repetition to the fastest."""
         return max(self.repetitions) / min(self.repetitions)
 
 
 def take_turns(contenders: Sequence[Contender], repetitions: int, scale: float) -> dict[str, Measurement]:
-    """Times every contender so many times, one after the other in each round.
+    """Time every contender ``repetitions`` times, sequentially in each round.
 
-    Two untimed rounds come first, for both sides' sake: the JVM compiles what runs often, so a cold rival would be
-    flattered no less than a cold bridge.
+    Two untimed rounds come first, because the JVM compiles code that runs often.
     """
     times: dict[str, list[float]] = {contender.name: [] for contender in contenders}
     for round_number in range(-2, repetitions):

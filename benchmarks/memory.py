@@ -1,4 +1,4 @@
-"""Rows about memory: what both processes hold while a stream runs or stands still."""
+"""Rows about memory: the memory of both processes while a stream runs or stalls."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ STALLED_ELEMENTS = 10_000_000
 
 @dataclass(frozen=True)
 class Held:
-    """One look at both processes, in megabytes."""
+    """One sample of both processes, in megabytes."""
 
     python: float
     jvm: float
@@ -40,28 +40,28 @@ class Held:
 
 
 class Watch:
-    """Looks at the resident memory of both processes and at what the JVM's heap cannot give back."""
+    """Sample the resident memory of both processes, and the live heap of the JVM."""
 
     def __init__(self, driver: Driver) -> None:
         self._memory = driver.java("Memory")
         self._jvm = int(self._memory.process())
 
-    def look(self) -> Held:
+    def sample(self) -> Held:
         heap = int(self._memory.live()) / _MEGABYTE
         return Held(_resident(os.getpid()), _resident(self._jvm), heap)
 
-    def looks(self, seconds: float) -> list[Held]:
-        """Looks over and over for so long, about four times a second."""
+    def samples(self, seconds: float) -> list[Held]:
+        """Sample about four times a second, for a number of seconds."""
         end = time.monotonic() + seconds
-        seen = [self.look()]
+        seen = [self.sample()]
         while time.monotonic() < end:
             time.sleep(0.25)
-            seen.append(self.look())
+            seen.append(self.sample())
         return seen
 
 
 def references_stay_flat(driver: Driver, scale: float) -> list[Verdict]:
-    """1,000,000 references that Python drops at once: the last quarter of the stream holds no more than the first."""
+    """Send 1,000,000 references that Python releases at once; compare the last quarter with the first."""
     count = int(1_000_000 * scale)
     _drain(driver, driver.java("Sources").objects(count // 5), count // 5)
     watch = Watch(driver)
@@ -70,16 +70,16 @@ def references_stay_flat(driver: Driver, scale: float) -> list[Verdict]:
     driver.bridge.from_jvm(driver.java("Sources").objects(count)).subscribe(consumer)
     deadline = time.monotonic() + DEADLINE_SECONDS
     while consumer.count < count and time.monotonic() < deadline:
-        seen.append((consumer.count, watch.look()))
+        seen.append((consumer.count, watch.sample()))
         time.sleep(0.05)
     consumer.wait(count)
     quarter = max(1, len(seen) // 4)
     growth = _middle([held for _, held in seen[-quarter:]]) - _middle([held for _, held in seen[:quarter]])
-    return [memory_verdict("references, memory", growth.largest, FLAT_MEGABYTES, f"{growth}; {len(seen)} looks")]
+    return [memory_verdict("references, memory", growth.largest, FLAT_MEGABYTES, f"{growth}; {len(seen)} samples")]
 
 
 def stalled_to_python(driver: Driver, scale: float) -> list[Verdict]:
-    """A Python Subscriber that stops requesting while a Java Publisher has 10,000,000 longs left."""
+    """Stop requesting in Python while a Java Publisher has 10,000,000 longs left."""
     _drain(driver, driver.java("Sources").longs(200_000), 200_000)
     publisher = driver.java("Sources").longs(STALLED_ELEMENTS)
     growth, note = _stall_in_python(driver, publisher, Consumer(1_000, 1), 1_000, 3.0 * scale)
@@ -87,7 +87,7 @@ def stalled_to_python(driver: Driver, scale: float) -> list[Verdict]:
 
 
 def stalled_with_megabytes(driver: Driver, scale: float) -> list[Verdict]:
-    """The same with elements of 1 MB: what Python holds and, in Java, live heap and the rest, are added up."""
+    """Do the same with elements of 1 MB; add the growth of all three figures."""
     _drain(driver, driver.java("Sources").chunks(64, 1 << 20), 64)
     publisher = driver.java("Sources").chunks(STALLED_ELEMENTS, 1 << 20)
     growth, note = _stall_in_python(driver, publisher, Consumer(4, 1), 4, 3.0 * scale)
@@ -96,7 +96,7 @@ def stalled_with_megabytes(driver: Driver, scale: float) -> list[Verdict]:
 
 
 def stalled_to_jvm(driver: Driver, scale: float) -> list[Verdict]:
-    """A Java Subscriber that stops requesting while a Python Publisher has 10,000,000 integers left."""
+    """Stop requesting in Java while a Python Publisher has 10,000,000 integers left."""
     bridge, subscribers = driver.bridge, driver.java("CountingSubscriber")
     warm = subscribers(DEMAND, FOREVER)
     bridge.to_jvm(pyrs.range(200_000)).subscribe(warm)
@@ -123,21 +123,21 @@ def _stall_in_python(
 def _stall(
     watch: Watch, subscribe: Callable[[], object], count: Callable[[], int], expected: int, seconds: float
 ) -> Held:
-    before = watch.look()
+    before = watch.sample()
     subscribe()
     deadline = time.monotonic() + DEADLINE_SECONDS
     while count() < expected:
         if time.monotonic() > deadline:
-            raise Stalled(f"{count()} of {expected} elements came")
+            raise Stalled(f"{count()} of {expected} elements arrived")
         time.sleep(0.01)
-    growths = [held - before for held in watch.looks(seconds)]
+    growths = [held - before for held in watch.samples(seconds)]
     if count() != expected:
-        raise Stalled(f"{count()} elements came, {expected} were requested")
+        raise Stalled(f"{count()} elements arrived, {expected} were requested")
     return max(growths, key=lambda growth: growth.largest)
 
 
 def _drain(driver: Driver, publisher: Any, count: int) -> None:
-    # Buffers, compiled code and pools come into being before the first look.
+    # Create buffers, compiled code and pools before the first sample.
     consumer = Consumer(DEMAND)
     driver.bridge.from_jvm(publisher).subscribe(consumer)
     consumer.wait(count)

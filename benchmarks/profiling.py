@@ -1,4 +1,4 @@
-"""Where the time of one contender goes: processor time by thread, and samples of Python's and Java's stacks."""
+"""Profile one contender: processor time by thread, and samples of Python's and Java's stacks."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pathlib import Path
 from benchmarks.measure import Contender
 
 _INTERVAL_SECONDS = 0.002
-# The interpreter lock changes hands often enough for the sampler to meet threads at work, and not only where they wait.
+# Switch threads often, so that the sampler sees running threads and not only waiting ones.
 _SWITCH_SECONDS = 0.0001
 _WAITING = frozenset({"_next_task", "_read", "_write", "readinto", "wait"})
 _TICKS = os.sysconf("SC_CLK_TCK")
@@ -24,10 +24,10 @@ _Times = dict[int, tuple[str, float]]
 
 
 def profile(contender: Contender, jvm: int, rounds: int = 5) -> str:
-    """Runs the contender for some rounds, warm, and says where the time went.
+    """Run the warm contender for some rounds, and return a profile.
 
-    Three views: what each thread of both processes used (undisturbed by the profiler), which lines of Python's threads
-    the samples met, and which methods the running Java threads were in.
+    It lists the processor time of each thread of both processes (not disturbed by the profiler), the sampled lines of
+    Python threads, and the sampled methods of running Java threads.
     """
     for _ in range(2):
         contender.run(contender.elements)
@@ -38,10 +38,10 @@ def profile(contender: Contender, jvm: int, rounds: int = 5) -> str:
         contender.run(contender.elements)
     elapsed = time.perf_counter() - start
     names = {thread.native_id: thread.name for thread in threading.enumerate()}
-    moved = contender.elements * rounds
-    lines = [f"{elapsed * 1e6 / moved:.3f} us an element; processor time, us an element:"]
+    processed = contender.elements * rounds
+    lines = [f"{elapsed * 1e6 / processed:.3f} us per element; processor time, us per element:"]
     for name, process in processes.items():
-        lines += _spent(name, names, before[name], _processor_time(process), moved)
+        lines += _spent(name, names, before[name], _processor_time(process), processed)
     with _samples(jvm) as (python, java):
         for _ in range(rounds):
             contender.run(contender.elements)
@@ -49,11 +49,11 @@ def profile(contender: Contender, jvm: int, rounds: int = 5) -> str:
     return "\n".join(lines)
 
 
-def _spent(process: str, names: dict[int | None, str], before: _Times, after: _Times, moved: int) -> list[str]:
+def _spent(process: str, names: dict[int | None, str], before: _Times, after: _Times, processed: int) -> list[str]:
     used = []
     for thread, (name, seconds) in after.items():
         seconds -= before.get(thread, ("", 0.0))[1]
-        used.append((seconds * 1e6 / moved, names.get(thread, name)))
+        used.append((seconds * 1e6 / processed, names.get(thread, name)))
     used.sort(reverse=True)
     return [f"  {time_used:7.3f}  {process}  {name}" for time_used, name in used[:_TOP] if time_used >= 0.001]
 

@@ -1,4 +1,4 @@
-"""The table and the JSON."""
+"""Reports as a table and as JSON."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _HEADINGS = ("row", "ours", "rival", "ratio", "budget", "verdict", "x limit")
 
 
 def table(verdicts: Sequence[Verdict]) -> str:
-    """The verdicts, a line each, columns aligned; notes of what failed below."""
+    """Format the verdicts as an aligned table, with notes on failures below."""
     lines = [_HEADINGS, *(_cells(verdict) for verdict in verdicts)]
     widths = [max(len(line[column]) for line in lines) for column in range(len(_HEADINGS))]
     text = ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines]
@@ -25,19 +25,19 @@ def table(verdicts: Sequence[Verdict]) -> str:
 
 
 def machine() -> str:
-    """What the figures were measured on."""
+    """Describe the machine."""
     python = f"{platform.python_implementation()} {platform.python_version()}"
     return f"{os.cpu_count()} processors, {python}, {platform.system()}"
 
 
 def write_json(path: Path, verdicts: Sequence[Verdict]) -> None:
-    """Writes the machine and the verdicts."""
+    """Write the machine and the verdicts."""
     document = {"machine": machine(), "verdicts": [asdict(verdict) for verdict in verdicts]}
     path.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
 
 
 def read_json(path: Path) -> list[Verdict]:
-    """The verdicts that `write_json` wrote."""
+    """Read the verdicts that ``write_json`` wrote."""
     return [Verdict(**fields) for fields in json.loads(path.read_text(encoding="utf-8"))["verdicts"]]
 
 

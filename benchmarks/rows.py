@@ -1,4 +1,4 @@
-"""The rows of the table: who takes part, and the budget."""
+"""The rows of the bridge: contenders and budgets."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ class Row:
     """One measurement.
 
     Attributes:
-        name: What `--only` takes.
-        title: What is measured.
-        contenders: Makes who takes part; "ours" comes first.
-        budgets: Each gives a line of the table.
-        memory: A measurement of memory that belongs to the row, if any.
-        gateway: "spark", or "jpype" for a process of its own.
+        name: the argument of ``--only``.
+        title: a description of the measurement.
+        contenders: creates the contenders; "ours" is the first.
+        budgets: one line of the table each.
+        memory: a measurement of memory, if any.
+        gateway: "spark", or "jpype", which runs in a child process.
     """
 
     name: str
@@ -87,7 +87,7 @@ ROWS = (
     ),
     Row(
         "references",
-        "JVM to Python, references that Python does not touch",
+        "JVM to Python, unused references",
         lambda make: (
             make.ours_to_python("objects", MILLION // 5),
             make.ours_to_python("longs", MILLION, name="longs"),
@@ -106,7 +106,7 @@ ROWS = (
     ),
     Row(
         "busy",
-        "JVM to Python beside a busy Python thread",
+        "JVM to Python, with a busy Python thread",
         lambda make: (
             make.ours_to_python("longs", MILLION // 2, busy=True),
             make.limit_to_python(limits.longs, MILLION // 2, busy=True),
@@ -115,7 +115,7 @@ ROWS = (
     ),
     Row(
         "streams",
-        "1,000 streams of 1,000 beside one of 1,000,000",
+        "1,000 streams of 1,000, compared with one of 1,000,000",
         lambda make: (
             make.many_streams(1_000, MILLION),
             make.ours_to_python("longs", MILLION, name="one stream"),

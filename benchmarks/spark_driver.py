@@ -16,7 +16,7 @@ from pyrs import jvm
 
 
 class Py4JSubscriber:
-    """One callback a signal."""
+    """A naive proxy: one callback per signal."""
 
     def __init__(self, consumer: Consumer) -> None:
         self._consumer = consumer
@@ -43,7 +43,7 @@ class Py4JSubscription(NaiveSubscription):
 
 
 class Py4JPublisher:
-    """One call a signal."""
+    """A naive proxy: one call per signal."""
 
     def __init__(self, count: int) -> None:
         self._count = count
@@ -56,7 +56,7 @@ class Py4JPublisher:
 
 
 class SparkDriver:
-    """Owns its driver, so the callback server that the naive proxies need disturbs nobody."""
+    """A dedicated driver, because the naive proxies need a callback server."""
 
     def __init__(self) -> None:
         self._resources = ExitStack()
@@ -66,7 +66,7 @@ class SparkDriver:
         options = {
             "spark.driver.extraClassPath": ":".join(jar.class_path),
             "spark.driver.memory": "1g",
-            # The heap is touched beforehand, so that what grows later is no page of it that happens to be new.
+            # Touch the heap in advance, so that its first use does not count as growth.
             "spark.driver.extraJavaOptions": "-Xms1g -XX:+AlwaysPreTouch",
             "spark.ui.enabled": "false",
             "spark.log.level": "ERROR",

@@ -1,4 +1,4 @@
-"""The rows of Spark: a DataFrame's rows in Python, beside Spark's own ways to get them there."""
+"""The rows of Spark: a DataFrame's rows in Python, compared with Spark's own methods."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ class SparkRow:
     """One measurement with a driver.
 
     Attributes:
-        name: What `--only` takes.
-        title: What is measured.
-        cores: How many tasks run at a time.
-        contenders: Makes who takes part; "ours" comes first. Empty where `held` says it all.
-        budgets: Each gives a line of the table.
-        held: What is left of a stream that pauses.
+        name: the argument of ``--only``.
+        title: a description of the measurement.
+        cores: the number of concurrent tasks.
+        contenders: creates the contenders; "ours" is the first. Empty if only ``held`` is measured.
+        budgets: one line of the table each.
+        held: measures a paused stream, if any.
     """
 
     name: str
@@ -46,17 +46,17 @@ class SparkRow:
 
 @contextmanager
 def session(cores: int) -> Iterator[Any]:
-    """A local driver of its own."""
+    """Start a local driver."""
     from pyspark.sql import SparkSession
 
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # or the workers are whichever python3 is found first
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # otherwise workers use the first python3 on the path
     builder = SparkSession.builder.master(f"local[{cores}]").appName("pyrs-benchmarks")
     options = {
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
-        "spark.driver.memory": "3g",  # of what toLocalIterator leaves in the heap there is more with each run
+        "spark.driver.memory": "3g",  # toLocalIterator leaves objects in the heap with each run
         "spark.log.level": "ERROR",
     }
     for key, value in options.items():
@@ -69,12 +69,12 @@ def session(cores: int) -> Iterator[Any]:
 
 
 def table(spark: Any, rows: int, partitions: int = 8) -> Any:
-    """Rows of a bigint, a double and a string."""
+    """Create rows of a bigint, a double and a string."""
     return spark.range(0, rows, 1, partitions).selectExpr("id", "id * 0.5d as half", "concat('row-', id) as name")
 
 
 def slow(spark: Any, partitions: int) -> Any:
-    """Partitions that take 200 milliseconds each, one row in each."""
+    """Create partitions of one row that take 200 milliseconds each."""
     df = spark.range(0, partitions, 1, partitions)
 
     def late(rows: Any) -> Any:
@@ -90,7 +90,7 @@ def timed(consume: Callable[[], int], expected: int) -> float:
     start = time.perf_counter()
     count = consume()
     seconds = time.perf_counter() - start
-    assert count == expected, f"{count} of {expected} came"
+    assert count == expected, f"{count} of {expected} arrived"
     return seconds
 
 
@@ -106,7 +106,7 @@ def of_stream(make: Callable[[int], Any], size: Callable[[Any], int] | None = No
         stream = make(elements)
 
         def consume() -> int:
-            # Each element is seen by Python code, as it is by the loops over Spark's iterators.
+            # Python code handles each element, as in the loops over Spark's iterators.
             count = 0
 
             def action(element: Any) -> None:
@@ -141,11 +141,11 @@ def batches(spark: Any) -> Sequence[Contender]:
 
 def first_of_ours(spark: Any) -> Callable[[int], float]:
     def run(elements: int) -> float:
-        came = Event()
+        arrived = Event()
         stream = ps.from_dataframe(table(spark, MILLION))
         start = time.perf_counter()
-        subscription = stream.subscribe(on_next=lambda row: came.set(), request=1)
-        assert came.wait(60)
+        subscription = stream.subscribe(on_next=lambda row: arrived.set(), request=1)
+        assert arrived.wait(60)
         seconds = time.perf_counter() - start
         subscription.cancel()
         return seconds
@@ -169,7 +169,7 @@ def first(spark: Any) -> Sequence[Contender]:
 
 
 def tiny(spark: Any) -> Sequence[Contender]:
-    """Partitions are what counts."""
+    """Count partitions as elements."""
 
     def run(partitions: int) -> float:
         df = table(spark, partitions * TINY, partitions)
@@ -184,7 +184,7 @@ def sleepers(spark: Any) -> Sequence[Contender]:
 
 
 def streamed(make: Callable[[int], Any]) -> Callable[[int], float]:
-    """A query that reads all there is of a streaming DataFrame, 100,000 rows a batch."""
+    """Run a query that reads a whole streaming DataFrame, 100,000 rows per batch."""
 
     def run(elements: int) -> float:
         df = make(elements)
@@ -213,7 +213,7 @@ def sources(spark: Any) -> Sequence[Contender]:
 
 
 def raw_source(elements: int) -> Any:
-    """A Python Data Source by hand, for the same rows: a task makes one Arrow batch, and nothing is sent to it."""
+    """Create a hand-written Python Data Source for the same rows; each task builds one Arrow batch."""
     from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
     from pyspark.sql.streaming.datasource import ReadMaxRows, SupportsTriggerAvailableNow
 
@@ -255,7 +255,7 @@ def raw_source(elements: int) -> Any:
 
 
 def paused(spark: Any) -> list[Verdict]:
-    """Requests one element, waits until all is quiet, and looks at what was started and what is held."""
+    """Request a few elements, wait until no job runs, and measure started jobs and held memory."""
     window, partitions = 2, 16
     df = table(spark, 2 * MILLION, partitions)
     encoded = sum(batch.nbytes for batch in ps.from_dataframe(df, as_="arrow").collect()) / partitions
@@ -283,7 +283,7 @@ def paused(spark: Any) -> list[Verdict]:
         f"<= {window} jobs, none while paused",
         later == started <= window,
     )
-    # A batch of 10,000 rows is Python objects beside: the one that is being signalled.
+    # In addition, the batch being signalled is 10,000 rows of Python objects.
     return [jobs, memory_verdict("paused", held, window * encoded / 1e6 + 4, f"a partition is {encoded / 1e6:.1f} MB")]
 
 
@@ -309,7 +309,7 @@ SPARK_ROWS = (
     SparkRow("sleepers", "32 partitions that sleep, eight at a time", 8, sleepers, (Faster("toLocalIterator", 3),)),
     SparkRow(
         "read-stream",
-        "a million elements into a streaming query, 100,000 a batch",
+        "a million elements into a streaming query, 100,000 per batch",
         1,
         sources,
         (Faster("raw Data Source", 0.8),),

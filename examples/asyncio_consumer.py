@@ -1,4 +1,4 @@
-"""async for over a Publisher of the JVM. Run it: python examples/asyncio_consumer.py"""
+"""Iterate a Publisher of the JVM with async for. Run it: python examples/asyncio_consumer.py"""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ async def main() -> None:
             publisher.close()
 
         producer = asyncio.create_task(produce())
-        async for word in bridge.from_jvm(publisher):  # one asked for, when the loop wants it
+        async for word in bridge.from_jvm(publisher):  # one request for each step
             print(word)
         await producer
 

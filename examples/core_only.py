@@ -1,4 +1,4 @@
-"""Streams in plain Python: no JVM, no other package. Run it: python examples/core_only.py"""
+"""Use streams in pure Python, without a JVM. Run it: python examples/core_only.py"""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import pyrs
 
 
 class TwoAtATime(pyrs.Subscriber[str]):
-    """A Subscriber decides how much it is sent: this one asks for two, and for two more when it has used them."""
+    """Request two elements, and two more whenever both are processed."""
 
     def on_subscribe(self, subscription: pyrs.Subscription) -> None:
         self.subscription = subscription
         self.left = 2
-        print("please send 2")
+        print("request 2")
         subscription.request(2)
 
     def on_next(self, element: str) -> None:
@@ -21,18 +21,18 @@ class TwoAtATime(pyrs.Subscriber[str]):
         self.left -= 1
         if self.left == 0:
             self.left = 2
-            print("please send 2")
+            print("request 2")
             self.subscription.request(2)
 
     def on_error(self, error: BaseException) -> None:
         print("failed:", error)
 
     def on_complete(self) -> None:
-        print("that was all")
+        print("complete")
 
 
 async def main() -> None:
-    # One asked, one produced: an endless source is fine.
+    # One request produces one element, so the source may be endless.
     async with pyrs.range(1, 10**9).map(lambda n: n * n).iterate() as squares:
         async for square in squares:
             if square > 50:
@@ -46,5 +46,5 @@ words = (
     .map(str.upper)
 )
 print(words.collect())
-words.subscribe(TwoAtATime())  # the same stream again, from its beginning
+words.subscribe(TwoAtATime())  # the same cold stream, from its beginning
 asyncio.run(main())

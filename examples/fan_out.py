@@ -1,4 +1,4 @@
-"""Requests on asyncio: four at a time, each tried again when it fails. Run it: python examples/fan_out.py"""
+"""Make requests on asyncio: four at a time, with retries. Run it: python examples/fan_out.py"""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ busiest = 0
 
 
 async def temperature(city: str) -> int:
-    """A service that is slow, and down for some cities when it is asked for the first time."""
+    """Call a slow service that fails at the first request for some cities."""
     global running, busiest
     calls[city] += 1
     running += 1
@@ -28,7 +28,7 @@ async def temperature(city: str) -> int:
 
 
 def report(city: str) -> pyrs.Stream[str]:
-    """One city: two more attempts, with pauses that grow; in the end a line, whatever happens."""
+    """Report a city, after at most two retries with growing delays; emit one line in every case."""
     return (
         pyrs.from_awaitable(lambda: temperature(city))
         .retry(2, when=ConnectionError, backoff=pyrs.Backoff(first=0.01, factor=2))
@@ -39,12 +39,12 @@ def report(city: str) -> pyrs.Stream[str]:
 
 
 async def main() -> None:
-    # The source is asked for a city when there is a place for it: it could be endless.
+    # A city is requested when one of the four places is free, so the source could be endless.
     lines = pyrs.from_iterable(CITIES).flat_map(report, concurrency=4)
     for line in sorted(await lines.to_list()):
         print(line)
-    again = sorted(city for city, count in calls.items() if count > 1)
-    print(f"at most {busiest} at a time; asked again: {', '.join(again)}")
+    retried = sorted(city for city, count in calls.items() if count > 1)
+    print(f"at most {busiest} at a time; retried: {', '.join(retried)}")
 
 
 asyncio.run(main())

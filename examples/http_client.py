@@ -1,4 +1,4 @@
-"""The JDK HTTP client: Python makes the request body and takes the response. Run it: python examples/http_client.py"""
+"""Use the JDK HTTP client with Python streams as bodies. Run it: python examples/http_client.py"""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LINE = b"a line of the request body\n"
 
 
 class Shout(BaseHTTPRequestHandler):
-    """Answers with what it was sent, in capitals."""
+    """Respond with the request's body in capitals."""
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers["Content-Length"]))
@@ -28,11 +28,11 @@ class Shout(BaseHTTPRequestHandler):
 
 
 class Body(pyrs.Subscriber[list[bytes]]):
-    """Takes the answer a few buffers at a time, as the HTTP client has them."""
+    """Collect the response, one list of buffers at a time."""
 
     def __init__(self) -> None:
         self.data = bytearray()
-        self.over = Event()
+        self.done = Event()
 
     def on_subscribe(self, subscription: pyrs.Subscription) -> None:
         self.subscription = subscription
@@ -45,10 +45,10 @@ class Body(pyrs.Subscriber[list[bytes]]):
 
     def on_error(self, error: BaseException) -> None:
         print("failed:", error)
-        self.over.set()
+        self.done.set()
 
     def on_complete(self) -> None:
-        self.over.set()
+        self.done.set()
 
 
 server = ThreadingHTTPServer(("127.0.0.1", 0), Shout)
@@ -56,19 +56,19 @@ Thread(target=server.serve_forever, daemon=True).start()
 
 with jvm.launch() as bridge:
     http = jpype.JPackage("java").net.http
-    # The request body: a Python Publisher, from which the HTTP client requests what it can send.
+    # The request body is a Python Publisher; the HTTP client requests as it can send.
     lines = pyrs.range(1000).map(lambda number: LINE)
     body = bridge.to_jvm(lines, element_type="java.nio.ByteBuffer")
     publisher = http.HttpRequest.BodyPublishers.fromPublisher(body, 1000 * len(LINE))
-    # The response body: a Python Subscriber, from which the HTTP client takes its demand.
-    answer = Body()
-    handler = http.HttpResponse.BodyHandlers.fromSubscriber(bridge.to_jvm(answer))
+    # The response body goes to a Python Subscriber, whose demand the HTTP client obeys.
+    received = Body()
+    handler = http.HttpResponse.BodyHandlers.fromSubscriber(bridge.to_jvm(received))
 
     address = jpype.JClass("java.net.URI").create(f"http://127.0.0.1:{server.server_port}/")
     request = http.HttpRequest.newBuilder(address).POST(publisher).build()
     response = bridge.from_jvm(http.HttpClient.newHttpClient().sendAsync(request, handler))  # a CompletableFuture
     print("status", response.result(timeout_seconds=30).statusCode())
-    answer.over.wait(30)
-    print(len(answer.data), "bytes came back, the first line of them:", answer.data.splitlines()[0].decode())
+    received.done.wait(30)
+    print(len(received.data), "bytes in the response, first line:", received.data.splitlines()[0].decode())
 
 server.shutdown()

@@ -1,4 +1,4 @@
-"""A JVM inside this process, and a Publisher of the JDK. Run it: python examples/jpype_submission_publisher.py"""
+"""Subscribe to a Publisher of the JDK in-process. Run it: python examples/jpype_submission_publisher.py"""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from pyrs import jvm
 
 
 class Slow(pyrs.Subscriber[int]):
-    """Asks for one at a time, so the JDK's publisher has to wait for it."""
+    """Request one element at a time, so that the JDK's publisher must wait."""
 
     def __init__(self) -> None:
         self.total = 0
-        self.over = Event()
+        self.done = Event()
 
     def on_subscribe(self, subscription: pyrs.Subscription) -> None:
         self.subscription = subscription
@@ -23,22 +23,22 @@ class Slow(pyrs.Subscriber[int]):
 
     def on_next(self, element: int) -> None:
         self.total += element
-        self.over.wait(0.0005)  # the work that makes it slow
+        self.done.wait(0.0005)  # simulates slow work
         self.subscription.request(1)
 
     def on_error(self, error: BaseException) -> None:
         print("failed:", error)
-        self.over.set()
+        self.done.set()
 
     def on_complete(self) -> None:
-        self.over.set()
+        self.done.set()
 
 
-with jvm.launch() as bridge:  # classpath=["your.jar"] brings your own Java code
+with jvm.launch() as bridge:  # classpath=["your.jar"] adds your own Java code
     executor = jpype.JClass("java.util.concurrent.ForkJoinPool").commonPool()
-    publisher = jpype.JClass("java.util.concurrent.SubmissionPublisher")(executor, 8)  # holds 8, then submit() waits
+    publisher = jpype.JClass("java.util.concurrent.SubmissionPublisher")(executor, 8)  # buffers 8, then submit() blocks
     slow = Slow()
-    bridge.from_jvm(publisher, exact=True).subscribe(slow)  # not a window ahead: Java is asked for what Slow asks for
+    bridge.from_jvm(publisher, exact=True).subscribe(slow)  # one-to-one demand, without a window
 
     def submit_all() -> None:
         for number in range(1, 1001):
@@ -46,7 +46,7 @@ with jvm.launch() as bridge:  # classpath=["your.jar"] brings your own Java code
         publisher.close()
 
     Thread(target=submit_all, daemon=True).start()
-    slow.over.wait(60)
+    slow.done.wait(60)
     print("the sum of 1 to 1000:", slow.total)
     largest = bridge.stats()["largest_in_flight"]
     print("back pressure held:", largest <= 1)

@@ -1,4 +1,4 @@
-"""An endless log, read as far as it is needed: groups and windows. Run it: python examples/log_pipeline.py"""
+"""Read an endless log on demand, with groups and windows. Run it: python examples/log_pipeline.py"""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Entry(NamedTuple):
 
 
 def server() -> Iterator[str]:
-    """An access log that never ends."""
+    """Yield the lines of an endless access log."""
     for n in count():
         path = ("/", "/search", "/login")[n % 3]
         status = 500 if n % 7 == 0 else 200
@@ -25,7 +25,7 @@ def server() -> Iterator[str]:
 
 
 def parsed(line: str) -> pyrs.Stream[Entry]:
-    """An entry, or nothing where the line is none."""
+    """Emit the entry of a line, or nothing for other lines."""
     found = re.fullmatch(r"GET (\S+) (\d+) (\d+) ms", line)
     return pyrs.just(Entry(found[1], int(found[2]), int(found[3]))) if found else pyrs.empty()
 
@@ -35,7 +35,7 @@ def slowest(group: pyrs.GroupedStream[str, Entry]) -> pyrs.Single[Entry]:
 
 
 def errors_in(window: pyrs.Stream[Entry]) -> pyrs.Stream[str]:
-    """What stands for a window: it is read while it comes, and no list of it is made."""
+    """Summarize a window while its elements arrive, without a list."""
     return window.filter(lambda entry: entry.status >= 500).count().map(lambda errors: "#" * errors or ".")
 
 
@@ -50,4 +50,4 @@ print("errors in windows of 25 requests:", *entries.window(25).concat_map(errors
 
 first = entries.filter(lambda entry: entry.status >= 500 and entry.path == "/login").first().block()
 print(f"the first failure of /login took {first.milliseconds} ms")
-print(f"lines that were read of the endless log: {read.elements}")
+print(f"lines read from the endless log: {read.elements}")

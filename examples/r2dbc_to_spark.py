@@ -1,7 +1,7 @@
-"""A database over R2DBC, a Python stage, Spark DataFrames. Run it: python examples/r2dbc_to_spark.py
+"""Copy a database over R2DBC through a Python stage into Spark. Run it: python examples/r2dbc_to_spark.py
 
-The driver (H2, in the JVM of the Spark driver) publishes rows, Python mends them, and Spark is handed a small DataFrame
-after the other. Demand goes the whole way back: when Spark is slow the database is not asked for more.
+The database driver (H2, in the JVM of the Spark driver) publishes rows, Python converts them, and Spark receives small
+DataFrames sequentially. Demand propagates back to the database: while Spark is busy, no more rows are requested.
 """
 
 from __future__ import annotations
@@ -27,26 +27,28 @@ FILL = """CREATE TABLE readings AS SELECT x AS id, 'sensor-' || MOD(x, 3) AS sen
 
 
 def to_celsius(readings: pyrs.Stream[dict[str, Any]]) -> pyrs.Stream[tuple[int, str, float]]:
-    """The Python stage: readings without a value are left out, the others are in degrees Celsius."""
+    """Drop readings without a value, and convert the others to degrees Celsius."""
     rows = readings.map(lambda reading: tuple(reading.values()))
     return rows.filter(lambda row: row[2] is not None).map(lambda row: (row[0], row[1], float(row[2] - 32) / 1.8))
 
 
 class Database:
-    """R2DBC from Python: `rows` is a cold stream, with a connection of its own for each Subscriber."""
+    """R2DBC from Python: ``rows`` is a cold stream; each Subscriber has its own connection."""
 
     def __init__(self, bridge: jvm.Bridge, url: str) -> None:
         self.bridge = bridge
         self.flux = bridge.java_class("reactor.core.publisher.Flux")
-        self.to_dict = bridge.value_function()  # a row is valid in the callback only: Java makes a value of it there
+        self.to_dict = bridge.value_function()  # a row is valid in the callback only: Java converts it there
         factories = bridge.java_class("io.r2dbc.spi.ConnectionFactories")
         self.connections = bridge.from_jvm(factories.get(url).create())
 
     def execute(self, sql: str) -> pyrs.Stream[int]:
         return self._results(sql, lambda result: self.bridge.from_jvm(result.getRowsUpdated()))
 
-    def rows(self, sql: str, asked: Any) -> pyrs.Stream[dict[str, Any]]:
-        watch = self.bridge.to_jvm_callable(asked, "java.util.function.LongConsumer")  # a call for a request: few
+    def rows(self, sql: str, on_request: Any) -> pyrs.Stream[dict[str, Any]]:
+        watch = self.bridge.to_jvm_callable(
+            on_request, "java.util.function.LongConsumer"
+        )  # one call per request, so few
 
         def read(result: Any) -> pyrs.Stream[dict[str, Any]]:
             return self.bridge.from_jvm(self.flux.from_(result.map(self.to_dict)).doOnRequest(watch))
@@ -58,7 +60,7 @@ class Database:
         def opened(connection: Any) -> Iterator[Any]:
             try:
                 yield connection
-            finally:  # at the end, after an error and after a cancel
+            finally:  # after completion, an error or a cancel
                 self.bridge.from_jvm(connection.close()).collect(timeout=10)
 
         def run(connection: Any) -> pyrs.Stream[Any]:
@@ -69,21 +71,29 @@ class Database:
 
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--url", default="r2dbc:h2:mem:///example;DB_CLOSE_DELAY=-1", help="of R2DBC (%(default)s)")
-    parser.add_argument("--rows", type=int, default=10_000, help="make a table of so many first; 0: it is there")
+    parser.add_argument(
+        "--url", default="r2dbc:h2:mem:///example;DB_CLOSE_DELAY=-1", help="the R2DBC URL (%(default)s)"
+    )
+    parser.add_argument(
+        "--rows", type=int, default=10_000, help="create a table with this many rows first; 0: use an existing one"
+    )
     parser.add_argument(
         "--query",
         default="SELECT id, sensor, fahrenheit FROM readings",
-        help="of an id, a name, a number (%(default)s)",
+        help="a query for an id, a name and a number (%(default)s)",
     )
-    parser.add_argument("--out", type=Path, help="the folder for Parquet files, by default one that is removed again")
-    parser.add_argument("--frame", type=int, default=1000, help="the most rows of a DataFrame (%(default)s)")
-    parser.add_argument("--window", type=int, default=256, help="the most rows on the bridge (%(default)s)")
+    parser.add_argument("--out", type=Path, help="the folder for Parquet files, by default a temporary one")
+    parser.add_argument(
+        "--frame", type=int, default=1000, help="the maximum number of rows of a DataFrame (%(default)s)"
+    )
+    parser.add_argument(
+        "--window", type=int, default=256, help="the maximum number of rows on the bridge (%(default)s)"
+    )
     parser.add_argument(
         "--packages", default="io.r2dbc:r2dbc-h2:1.0.0.RELEASE", help="Maven coordinates of the driver (%(default)s)"
     )
-    parser.add_argument("--master", default="local[2]", help="of Spark (%(default)s)")
-    parser.add_argument("--jars", type=Path, help="a folder of jars, in place of --packages: nothing is downloaded")
+    parser.add_argument("--master", default="local[2]", help="the Spark master (%(default)s)")
+    parser.add_argument("--jars", type=Path, help="a folder of jars that replaces --packages; nothing is downloaded")
     options = parser.parse_args()
     if options.jars is not None and not list(options.jars.glob("*.jar")):
         parser.error(f"--jars: there is no jar in {options.jars}")
@@ -105,7 +115,7 @@ def main(options: argparse.Namespace, out: str) -> None:
     try:
         with jvm.connect(spark, max_prefetch=options.window) as bridge:
             copy(spark, bridge, options, out)
-    except JavaError as error:  # of the database: its own words
+    except JavaError as error:  # the database reports it
         sys.exit(f"r2dbc_to_spark: {error}")
     finally:
         spark.stop()
@@ -117,28 +127,28 @@ def copy(spark: SparkSession, bridge: jvm.Bridge, options: argparse.Namespace, o
     except JavaError as error:
         if error.java_class == "java.lang.ClassNotFoundException":
             sys.exit(f"r2dbc_to_spark: no R2DBC in this driver: start it with --packages {options.packages}")
-        sys.exit(f"r2dbc_to_spark: {error.java_message}")  # R2DBC is there, and no driver for this URL
+        sys.exit(f"r2dbc_to_spark: {error.java_message}")  # R2DBC is loaded, but has no driver for this URL
     if options.rows:
         database.execute(FILL.format(rows=options.rows)).collect()
 
-    read, mended = pyrs.Metrics("read"), pyrs.Metrics("mended")
-    asked, ahead, sizes = 0, 0, [0]
+    read, converted = pyrs.Metrics("read"), pyrs.Metrics("converted")
+    requested, ahead, sizes = 0, 0, [0]
 
-    def ask(rows: int) -> None:
-        nonlocal asked, ahead
-        asked += rows
-        ahead = max(ahead, asked - read.elements + mended.elements - sum(sizes))
+    def note_request(rows: int) -> None:
+        nonlocal requested, ahead
+        requested += rows
+        ahead = max(ahead, requested - read.elements + converted.elements - sum(sizes))
 
     def store(df: Any) -> None:
         df.write.mode("append").parquet(out)
         sizes.append(df.count())
 
-    rows = database.rows(options.query, asked=ask).metrics(read)
+    rows = database.rows(options.query, on_request=note_request).metrics(read)
     copied = ps.for_each_frame(
-        to_celsius(rows).metrics(mended), SCHEMA, store, max_rows=options.frame, max_wait=0.2
+        to_celsius(rows).metrics(converted), SCHEMA, store, max_rows=options.frame, max_wait=0.2
     ).block()
-    print(f"{copied} rows in {len(sizes) - 1} DataFrames of {max(sizes)} rows at most")
-    print(f"never more than {ahead} rows were asked for and not in Spark yet")
+    print(f"{copied} rows in {len(sizes) - 1} DataFrames of at most {max(sizes)} rows")
+    print(f"at most {ahead} requested rows were not yet in Spark")
     if copied:
         means = spark.read.parquet(out).groupBy("sensor").avg("celsius").orderBy("sensor").collect()
         print(*(f"{sensor}: {mean:.1f} degrees Celsius" for sensor, mean in means), sep="\n")

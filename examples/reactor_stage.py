@@ -1,4 +1,4 @@
-"""A Python stage inside a Reactor chain, in a Spark driver. Run it: python examples/reactor_stage.py"""
+"""Run a Python stage inside a Reactor chain, in a Spark driver. Run it: python examples/reactor_stage.py"""
 
 from __future__ import annotations
 
@@ -12,13 +12,15 @@ from pyrs import jvm
 spark = (
     SparkSession.builder.master("local[1]")
     .config("spark.ui.enabled", "false")
-    .config("spark.jars.packages", "io.projectreactor:reactor-core:3.7.12")  # from Maven Central, at the first start
+    .config(
+        "spark.jars.packages", "io.projectreactor:reactor-core:3.7.12"
+    )  # downloaded from Maven Central on first use
     .getOrCreate()
 )
 
 
 def readings(upstream: pyrs.Stream[str]) -> pyrs.Stream[dict[str, Any]]:
-    """The stage: Stream in, Stream out. Java calls it once, when somebody subscribes, and never for each element."""
+    """Transform a Stream; Java calls this once per subscription, not for each element."""
     pairs = upstream.map(lambda line: line.split("="))
     return pairs.filter(lambda pair: len(pair) == 2).map(lambda pair: {"sensor": pair[0], "value": float(pair[1])})
 
@@ -27,7 +29,7 @@ with jvm.connect(spark) as bridge:
     Flux = spark._jvm.reactor.core.publisher.Flux
     lines = Flux.fromIterable(["roof=21.5", "no reading", "cellar=12"])
 
-    # Java before the stage, Python in it, Java after it.
+    # Java operators before and after the Python stage.
     chain = lines.transform(bridge.to_jvm_stage(readings)).take(10)
     for each in chain.collectList().block():
         print(each.getClass().getSimpleName(), each.toString())

@@ -1,4 +1,4 @@
-"""Streams between Python and a Spark driver's JVM. Run it: python examples/spark_driver.py"""
+"""Exchange streams between Python and a Spark driver's JVM. Run it: python examples/spark_driver.py"""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from pyspark.sql import SparkSession
 import pyrs
 from pyrs import jvm
 
-# Any session that is already running will do. It was started without our jar.
+# Any running session works; it was started without the jar of pyrs.
 spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
 java = spark._jvm.java
 
 
 class Printer(pyrs.Subscriber[int]):
-    """Takes one at a time, and says when it is over."""
+    """Print one element at a time, then report the terminal signal."""
 
     def __init__(self) -> None:
-        self.over: SimpleQueue[str] = SimpleQueue()
+        self.done: SimpleQueue[str] = SimpleQueue()
 
     def on_subscribe(self, subscription: pyrs.Subscription) -> None:
         self.subscription = subscription
@@ -29,14 +29,14 @@ class Printer(pyrs.Subscriber[int]):
         self.subscription.request(1)
 
     def on_error(self, error: BaseException) -> None:
-        self.over.put(f"failed: {error}")
+        self.done.put(f"failed: {error}")
 
     def on_complete(self) -> None:
-        self.over.put("complete")
+        self.done.put("complete")
 
 
 with jvm.connect(spark) as bridge:
-    # From the JVM: a Publisher of either family becomes a pyrs.Stream. Back pressure is kept.
+    # From the JVM: a Publisher of either family becomes a pyrs.Stream with back pressure.
     java_publisher = java.util.concurrent.SubmissionPublisher()
     squares = bridge.from_jvm(java_publisher).map(lambda n: n * n)
     printer = Printer()
@@ -44,13 +44,13 @@ with jvm.connect(spark) as bridge:
     for number in (1, 2, 3):
         java_publisher.submit(number)
     java_publisher.close()
-    print(printer.over.get(timeout=30))
+    print(printer.done.get(timeout=30))
 
-    # To the JVM: a Python Publisher becomes a Java one, org.reactivestreams.Publisher and Flow.Publisher both ...
+    # To the JVM: a Python Publisher becomes a Java Publisher of both families.
     java_numbers = bridge.to_jvm(pyrs.range(1, 4))
-    # ... and so does a Python Subscriber, or a Processor. Here Java subscribes the one to the other.
+    # So does a Subscriber or a Processor. Here Java connects the two.
     last = Printer()
     java_numbers.subscribe(bridge.to_jvm(last))
-    print(last.over.get(timeout=30))
+    print(last.done.get(timeout=30))
 
 spark.stop()

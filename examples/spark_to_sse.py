@@ -1,9 +1,9 @@
-"""A streaming query's results as server-sent events, through Reactor. Run it: python examples/spark_to_sse.py --help
+"""Serve a streaming query as server-sent events, through Reactor. Run it: python examples/spark_to_sse.py --help
 
     Spark --Batch--> Python --text--> Reactor's operators --events--> Python --HTTP--> a browser, curl, EventSource
 
-Every client has a query of its own. The next batch is computed when the client has been sent the one before: one that
-reads slowly slows its query, and one that goes away ends it.
+Every client has its own query. The next batch is computed when the previous one has been sent to the client: a slow
+client slows its query, and a client that disconnects stops it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ WRONG = b"HTTP/1.1 405 Method Not Allowed\r\nAllow: GET\r\nContent-Length: 0\r\n
 
 
 def batches_of(spark: SparkSession, options: argparse.Namespace) -> pyrs.Stream[ps.Batch]:
-    """The query, not started yet: new files of a folder, or Spark's rate source, which needs none."""
+    """Return the query, not yet started: new files of a folder, or Spark's rate source."""
     reader = spark.readStream
     if options.folder is None:
         sdf: DataFrame = reader.format("rate").option("rowsPerSecond", options.rate).load()
@@ -49,7 +49,7 @@ def as_event(batch: ps.Batch) -> str:
 class Events:
     """A stream of events for each client: Spark, Python, Reactor, Python.
 
-    Both crossings are exact. A batch that is asked for acknowledges the one before it, so none is fetched ahead.
+    Both crossings have exact demand: a request acknowledges the previous batch, so none is requested ahead.
     """
 
     def __init__(self, spark: SparkSession, bridge: jvm.Bridge, options: argparse.Namespace) -> None:
@@ -66,21 +66,21 @@ class Events:
         return flux.from_, mono.just
 
     def _failed(self, error: BaseException) -> Any:
-        """What Reactor puts in the place of an error: the last event says it."""
+        """Replace an error by a last event that reports it."""
         reason = str(error).partition("\n")[0]
         return self.just(f"event: failed\ndata: {json.dumps(reason)}\n\n")
 
     def to(self, client: int) -> pyrs.Stream[str]:
-        def tell(batch: ps.Batch) -> None:
+        def report(batch: ps.Batch) -> None:
             print(f"client {client}: batch {batch.batch_id}, {len(batch.data)} rows", flush=True)
 
-        def over() -> None:
-            print(f"client {client}: its query is over", flush=True)
+        def finished() -> None:
+            print(f"client {client}: its query has finished", flush=True)
 
-        texts = self.batches.do_on_next(tell).finally_do(over).map(as_event)
-        flux = self.flux(self.bridge.to_jvm(texts, element_type="java.lang.String", exact=True))
+        events = self.batches.do_on_next(report).finally_do(finished).map(as_event)
+        flux = self.flux(self.bridge.to_jvm(events, element_type="java.lang.String", exact=True))
         if self.options.most is not None:
-            flux = flux.take(self.options.most)  # asks for no more than that, then cancels
+            flux = flux.take(self.options.most)  # requests no more than that, then cancels
         ended = flux.concatWith(self.just("event: end\ndata: {}\n\n")).onErrorResume(self.failed)
         return self.bridge.from_jvm(ended, exact=True)
 
@@ -100,7 +100,7 @@ class Server:
         try:
             await answer
         except (OSError, EOFError, asyncio.TimeoutError, asyncio.LimitOverrunError):
-            pass  # it went away, or did not speak HTTP
+            pass  # it disconnected, or did not speak HTTP
         finally:
             self.answers.discard(answer)
             writer.close()
@@ -120,7 +120,7 @@ class Server:
                 self.places += 1
 
     async def serve(self, events: pyrs.Stream[str], reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Send events to their end, or the client's, or the server's: the last two cancel the stream and its query."""
+        """Send events until they, the client or the server end; the last two cancel the stream and its query."""
         sending = asyncio.ensure_future(send(events, writer))
         tasks = {sending, asyncio.ensure_future(end_of(reader)), asyncio.ensure_future(self.stopped.wait())}
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -136,13 +136,13 @@ class Server:
 
 
 async def send(events: pyrs.Stream[str], writer: asyncio.StreamWriter) -> None:
-    writer.transport.set_write_buffer_limits(high=0)  # what waits for the network is in no buffer of ours
+    writer.transport.set_write_buffer_limits(high=0)  # do not buffer data that wait for the network
     writer.write(HEAD)
     await writer.drain()
     async with events.iterate(prefetch=1) as each:
         async for event in each:
             writer.write(event.encode())
-            await writer.drain()  # a slow client: the loop stands here, and the query waits
+            await writer.drain()  # a slow client makes the query wait
 
 
 async def end_of(reader: asyncio.StreamReader) -> None:
@@ -153,21 +153,25 @@ async def end_of(reader: asyncio.StreamReader) -> None:
 
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folder", nargs="?", type=Path, help="of JSON files; without it Spark's rate source counts")
-    parser.add_argument("--schema", help='of the files, such as "user long, page string"')
-    parser.add_argument("--files", type=int, default=1, help="the most files of a batch (%(default)s)")
+    parser.add_argument("folder", nargs="?", type=Path, help="a folder of JSON files; by default Spark's rate source")
+    parser.add_argument("--schema", help='the schema of the files, such as "user long, page string"')
+    parser.add_argument("--files", type=int, default=1, help="the maximum number of files of a batch (%(default)s)")
     parser.add_argument("--rate", type=int, default=10, help="rows a second of the rate source (%(default)s)")
-    parser.add_argument("--once", action="store_true", help="end when all that is there was read")
-    parser.add_argument("--most", type=int, help="end after so many batches")
-    parser.add_argument("--checkpoint", type=Path, help="go on where the client before was; serves one at a time")
-    parser.add_argument("--clients", type=int, default=4, help="the most at a time, others are told 503 (%(default)s)")
-    parser.add_argument("--host", default="127.0.0.1", help="to listen on (%(default)s)")
-    parser.add_argument("--port", type=int, default=8000, help="to listen on, 0 for any (%(default)s)")
+    parser.add_argument("--once", action="store_true", help="end when all present files are read")
+    parser.add_argument("--most", type=int, help="end after this number of batches")
+    parser.add_argument(
+        "--checkpoint", type=Path, help="continue where the previous client stopped; serves one client at a time"
+    )
+    parser.add_argument(
+        "--clients", type=int, default=4, help="the maximum number of clients; others receive 503 (%(default)s)"
+    )
+    parser.add_argument("--host", default="127.0.0.1", help="the address to listen on (%(default)s)")
+    parser.add_argument("--port", type=int, default=8000, help="the port to listen on, 0 for any (%(default)s)")
     parser.add_argument(
         "--packages", default="io.projectreactor:reactor-core:3.7.12", help="Maven coordinates of Reactor (%(default)s)"
     )
-    parser.add_argument("--master", default="local[2]", help="of Spark (%(default)s)")
-    parser.add_argument("--jars", type=Path, help="a folder of jars, in place of --packages: nothing is downloaded")
+    parser.add_argument("--master", default="local[2]", help="the Spark master (%(default)s)")
+    parser.add_argument("--jars", type=Path, help="a folder of jars that replaces --packages; nothing is downloaded")
     options = parser.parse_args()
     if (options.folder is None) != (options.schema is None):
         parser.error("a folder needs a --schema, and a --schema needs a folder")
@@ -208,7 +212,7 @@ def main() -> None:
             try:
                 asyncio.run(listen(Events(spark, bridge, options), options))
             finally:
-                for query in spark.streams.active:  # they were cancelled; Spark wants them ended before it stops
+                for query in spark.streams.active:  # cancelled above; Spark must stop them before the session
                     query.stop()
     except (PySparkException, OSError) as error:  # the schema, the folder, the port
         sys.exit(f"spark_to_sse: {error}")

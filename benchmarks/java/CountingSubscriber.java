@@ -6,9 +6,9 @@ import org.reactivestreams.Subscriber;
 import org.reactivestreams.Subscription;
 
 /**
- * A Subscriber that counts, requests {@code batch} elements at a time, and stops requesting after {@code requests} times.
+ * Counts elements, and requests {@code batch} at a time, for {@code requests} times.
  *
- * <p>Keeps 2.1 (nothing comes unasked), 2.2 (does next to nothing in a signal) and 2.5 (one subscription).
+ * <p>Keeps 2.1 (signals demand), 2.2 (does little in a signal) and 2.5 (one subscription).
  */
 public final class CountingSubscriber implements Subscriber<Object> {
     private final long batch;
@@ -24,7 +24,7 @@ public final class CountingSubscriber implements Subscriber<Object> {
         this.requestsLeft = requests;
     }
 
-    /** Waits for a terminal signal; returns how many elements came. */
+    /** Waits for a terminal signal; returns the number of received elements. */
     public long awaitCount(long seconds) throws InterruptedException {
         if (!finished.await(seconds, TimeUnit.SECONDS)) {
             throw new IllegalStateException("no terminal signal after " + seconds + " s; " + count + " elements came");
@@ -35,12 +35,12 @@ public final class CountingSubscriber implements Subscriber<Object> {
         return count;
     }
 
-    /** How many elements came so far. */
+    /** Returns the number of received elements. */
     public long count() {
         return count;
     }
 
-    /** Gives the stream up. */
+    /** Cancels the stream. */
     public void cancel() {
         subscription.cancel();
     }

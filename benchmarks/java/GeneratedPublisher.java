@@ -8,7 +8,7 @@ import org.reactivestreams.Subscriber;
 import org.reactivestreams.Subscription;
 
 /**
- * A cold Publisher of {@code count} elements, each made when it is demanded, emitted on the given executor.
+ * A cold Publisher of {@code count} elements, each created on request, emitted on the given executor.
  *
  * <p>Keeps 1.1 (never more than requested), 1.3 (one emitting thread at a time), 3.3 (bounded recursion), 3.8 and 3.17
  * (saturating demand), 3.9 (non-positive requests) and 3.13 (no reference to the Subscriber after cancel).
@@ -25,7 +25,7 @@ public final class GeneratedPublisher implements Publisher<Object> {
         this.executor = executor;
     }
 
-    /** How many elements the latest subscription has emitted. */
+    /** Returns the number of elements that the latest subscription has emitted. */
     public long produced() {
         return produced.get();
     }

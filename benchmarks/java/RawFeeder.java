@@ -9,12 +9,12 @@ import java.nio.channels.SocketChannel;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 
-/** The limit, JVM to Python: sends the bytes of a file to the first who connects, as fast as the socket takes them. */
+/** The limit, JVM to Python: sends the bytes of a file to the first client, as fast as the socket accepts them. */
 public final class RawFeeder {
     private RawFeeder() {
     }
 
-    /** Listens on loopback and returns the port; the file is sent by a thread of its own. */
+    /** Listens on loopback and returns the port; a new thread sends the file. */
     public static int feed(String file) throws IOException {
         ServerSocketChannel listener = ServerSocketChannel.open();
         listener.bind(new InetSocketAddress(InetAddress.getByName("127.0.0.1"), 0));

@@ -19,7 +19,7 @@ public final class RawSink {
     private RawSink() {
     }
 
-    /** Listens on loopback and returns the port; the first connection feeds the Subscriber until it ends. */
+    /** Listens on loopback and returns the port; the first connection feeds the Subscriber until it is closed. */
     public static int listen(Subscriber<Object> subscriber) throws IOException {
         subscriber.onSubscribe(new NoDemand());
         ServerSocket listener = new ServerSocket(0, 1, InetAddress.getByName("127.0.0.1"));
@@ -52,7 +52,7 @@ public final class RawSink {
         return head == 0xdc ? body.getShort() & 0xffff : head & 0x0f;
     }
 
-    // Only the forms that msgpack gives to the elements of the benchmarks.
+    // Decodes only the msgpack formats of the benchmark elements.
     private static Object decode(ByteBuffer body) {
         int head = body.get() & 0xff;
         if (head < 0x80) {
@@ -90,7 +90,7 @@ public final class RawSink {
         return result;
     }
 
-    /** The limit has no back pressure: requests go nowhere. */
+    /** The limit has no back pressure: requests are ignored. */
     private static final class NoDemand implements Subscription {
         @Override
         public void request(long n) {

@@ -16,12 +16,12 @@ public final class Sources {
     private Sources() {
     }
 
-    /** Longs from 0, emitted by the thread that requests them. */
+    /** Longs from 0, emitted on the requesting thread. */
     public static GeneratedPublisher longs(long count) {
         return new GeneratedPublisher(count, Long::valueOf, Runnable::run);
     }
 
-    /** Longs from 0, emitted on a thread that Python has never seen. */
+    /** Longs from 0, emitted on a thread unknown to Python. */
     public static GeneratedPublisher foreignLongs(long count) {
         return new GeneratedPublisher(count, Long::valueOf, FOREIGN);
     }
@@ -31,7 +31,7 @@ public final class Sources {
         return new GeneratedPublisher(count, Sources::newRecord, Runnable::run);
     }
 
-    /** Plain objects, which have no row in the table of values and travel by reference. */
+    /** Plain objects, which travel by reference. */
     public static GeneratedPublisher objects(long count) {
         return new GeneratedPublisher(count, index -> new Object(), Runnable::run);
     }

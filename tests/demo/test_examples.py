@@ -16,14 +16,14 @@ SECONDS = 600
 OUTPUT = {
     "core_only": """\
 ['BACK', 'PRESSURE', 'IS', 'CONVERSATION']
-please send 2
+request 2
   got BACK
   got PRESSURE
-please send 2
+request 2
   got IS
   got CONVERSATION
-please send 2
-that was all
+request 2
+complete
 the first square above 50: 64
 """,
     "fan_out": """\
@@ -35,7 +35,7 @@ Graz: 14 degrees
 Lyon: 14 degrees
 Porto: 15 degrees
 Turin: 15 degrees
-at most 4 at a time; asked again: Brno, Cork, Graz, Lyon
+at most 4 at a time; retried: Brno, Cork, Graz, Lyon
 """,
     "sensor_feed": """\
   22 s  average of 10: 21.4
@@ -53,7 +53,7 @@ the slowest of the first 60 requests, for each path
   /        50 ms
 errors in windows of 25 requests: ### #### ### #### #### ###
 the first failure of /login took 10 ms
-lines that were read of the endless log: 246
+lines read from the endless log: 246
 """,
     "spark_driver": """\
 Python got 1
@@ -83,7 +83,7 @@ the answer is 42
 """,
     "http_client": """\
 status 200
-27000 bytes came back, the first line of them: A LINE OF THE REQUEST BODY
+27000 bytes in the response, first line: A LINE OF THE REQUEST BODY
 """,
 }
 

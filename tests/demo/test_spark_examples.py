@@ -65,9 +65,9 @@ def test_table_reaches_spark_with_bounded_demand(tmp_path: Path) -> None:
     done = run(tmp_path, "r2dbc_to_spark", "--rows", 4_000, "--frame", 500, "--window", 64, "--jars", LIBRARIES)
     assert done.returncode == 0, done.stderr[-4000:]
     copied, demand, *means = done.stdout.splitlines()
-    assert re.fullmatch(r"3600 rows in \d+ DataFrames of 500 rows at most", copied)
+    assert re.fullmatch(r"3600 rows in \d+ DataFrames of at most 500 rows", copied)
     # One frame is being written and one filled, a tenth of the rows are filtered out, the rest is on the bridge.
-    ahead = re.fullmatch(r"never more than (\d+) rows were asked for and not in Spark yet", demand)
+    ahead = re.fullmatch(r"at most (\d+) requested rows were not yet in Spark", demand)
     assert ahead is not None
     assert 500 < int(ahead[1]) <= 2 * 500 + 2 * 64
     assert means == [f"sensor-{n}: {10 + 5 * n}.0 degrees Celsius" for n in range(3)]
@@ -225,7 +225,7 @@ def test_slow_client_slows_its_own_query_only_and_a_disconnect_stops_it(tmp_path
         refused.value.close()
 
         leaving.close()
-        server.wait_for("client 2: its query is over")
+        server.wait_for("client 2: its query has finished")
         # This client reads everything; the slow client's query waits for demand only.
         every = get(server.url)
         assert ids(every) == list(range(16))
