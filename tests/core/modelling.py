@@ -26,15 +26,25 @@ class Counting(pyrs.Publisher[Any]):
         requests: each n that was requested.
         pulled: the number of elements that it emitted.
         cancels: the number of cancel calls.
+        subscriptions: the number of Subscribers.
     """
 
-    def __init__(self, elements: Iterable[Any], error: BaseException | None = None) -> None:
-        self.source = failing(elements, error)
+    def __init__(self, elements: Iterable[Any] = (), error: BaseException | None = None) -> None:
+        self.source: pyrs.Publisher[Any] = failing(elements, error)
         self.requests: list[int] = []
         self.pulled = 0
         self.cancels = 0
+        self.subscriptions = 0
+
+    @classmethod
+    def of(cls, source: pyrs.Publisher[Any]) -> Counting:
+        """Count the signals of an existing Publisher."""
+        counting = cls()
+        counting.source = source
+        return counting
 
     def subscribe(self, subscriber: pyrs.Subscriber[Any], /) -> None:
+        self.subscriptions += 1
         self.source.subscribe(_CountingSubscriber(self, subscriber))
 
     def stream(self) -> pyrs.Stream[Any]:

@@ -13,24 +13,8 @@ import pyrs
 from pyrs import errors
 from pyrs.strictness import strict
 from pyrs.testing import TestPublisher, TestSubscriber, Violation
+from tests.core.support import RecordingSubscription
 from tests.waiting import DEADLINE
-
-
-class Wire(pyrs.Subscription):
-    """Record the calls of request and cancel."""
-
-    def __init__(self, on_request: Callable[[int], object] | None = None) -> None:
-        self.requested: list[int] = []
-        self.cancelled = 0
-        self.on_request = on_request
-
-    def request(self, n: int, /) -> None:
-        self.requested.append(n)
-        if self.on_request is not None:
-            self.on_request(n)
-
-    def cancel(self) -> None:
-        self.cancelled += 1
 
 
 class ScriptedPublisher(pyrs.Publisher[Any]):
@@ -127,7 +111,7 @@ def test_rule_1_3_concurrent_signals_are_reported() -> None:
 
 def test_rule_1_4_on_error_with_a_non_exception_is_reported() -> None:
     def fails(subscriber: Any) -> None:
-        subscriber.on_subscribe(Wire())
+        subscriber.on_subscribe(RecordingSubscription())
         subscriber.on_error("out of paper")
 
     assert_violation(
@@ -161,16 +145,16 @@ def test_rule_1_9_signal_before_on_subscribe_is_reported(signal: str) -> None:
 
 
 def test_rule_1_9_late_on_subscribe_is_cancelled_and_not_forwarded(dropped: Any) -> None:
-    wire = Wire()
+    subscription = RecordingSubscription()
 
     def start_with_an_element(subscriber: Any) -> None:
         subscriber.on_next(1)
-        subscriber.on_subscribe(wire)
+        subscriber.on_subscribe(subscription)
         subscriber.on_next(2)
 
     subscriber = subscribe_strictly(ScriptedPublisher(start_with_an_element))
     assert_violation(subscriber.assert_elements().assert_error(), "1.9", "Publisher")
-    assert (wire.cancelled, wire.requested, dropped.errors) == (1, [], [])
+    assert (subscription.cancelled, subscription.requested, dropped.errors) == (1, [], [])
 
 
 def test_rule_1_9_on_subscribe_with_a_non_subscription_is_reported() -> None:
@@ -232,7 +216,7 @@ def test_rule_2_13_none_argument_is_reported(signal: str, dropped: Any) -> None:
 
     def sends_none(subscriber: Any) -> None:
         if signal != "on_subscribe":
-            subscriber.on_subscribe(Wire())
+            subscriber.on_subscribe(RecordingSubscription())
         try:
             getattr(subscriber, signal)(None)
         except errors.NullSignal as error:
@@ -261,11 +245,11 @@ def test_rule_3_3_unbounded_recursion_is_reported() -> None:
             subscriber.on_next(depth)
             depth -= 1
 
-        subscriber.on_subscribe(Wire(emit))
+        subscriber.on_subscribe(RecordingSubscription(emit))
 
     subscriber: TestSubscriber[Any] = TestSubscriber(1, on_element=lambda self, element: self.request(1))
     strict(ScriptedPublisher(recursive)).subscribe(subscriber)
-    assert_violation(subscriber.assert_error(), "3.3", "Subscription", "Subscription Wire", "nest")
+    assert_violation(subscriber.assert_error(), "3.3", "Subscription", "Subscription RecordingSubscription", "nest")
     assert 16 < deepest < 64
 
 
@@ -276,7 +260,7 @@ def test_rule_3_3_bounded_recursion_is_not_reported() -> None:
 
 
 def test_rule_3_15_exception_of_cancel_is_reported(dropped: Any) -> None:
-    class Sticky(Wire):
+    class Sticky(RecordingSubscription):
         def cancel(self) -> None:
             raise OSError("no")
 
@@ -293,13 +277,16 @@ def test_rule_3_16_exception_of_request_is_reported() -> None:
     def fails(n: int) -> None:
         raise OSError("no")
 
-    wire = Wire(fails)
-    subscriber = subscribe_strictly(ScriptedPublisher(lambda subscriber: subscriber.on_subscribe(wire)))
+    subscription = RecordingSubscription(fails)
+    subscriber = subscribe_strictly(ScriptedPublisher(lambda subscriber: subscriber.on_subscribe(subscription)))
     error = assert_violation(
-        subscriber.assert_error(), "3.16", "Subscription", "Subscription Wire: request(5) raised OSError"
+        subscriber.assert_error(),
+        "3.16",
+        "Subscription",
+        "Subscription RecordingSubscription: request(5) raised OSError",
     )
     assert isinstance(error.__cause__, OSError)
-    assert wire.cancelled == 1
+    assert subscription.cancelled == 1
 
 
 # Violations of a Subscriber.
@@ -310,16 +297,16 @@ def test_rule_2_13_exception_of_a_subscriber_is_reported(signal: str, dropped: A
     def raises(subscriber: ScriptedSubscriber) -> None:
         raise ValueError("mine")
 
-    subscriber, wire = ScriptedSubscriber(**{signal: raises}), Wire()
+    subscriber, subscription = ScriptedSubscriber(**{signal: raises}), RecordingSubscription()
     guard = strict(subscriber)
-    guard.on_subscribe(wire)
+    guard.on_subscribe(subscription)
     if signal != "on_subscribe":
         subscriber.subscription.request(2)
         send(guard, signal)
     (error,), dropped.errors = dropped.errors, []
     assert_violation(error, "2.13", "Subscriber", f"Subscriber ScriptedSubscriber: {signal} raised ValueError('mine')")
     assert isinstance(error.__cause__, ValueError)
-    assert wire.cancelled == (signal in ("on_subscribe", "on_next")), "2.13: considered cancelled"
+    assert subscription.cancelled == (signal in ("on_subscribe", "on_next")), "2.13: considered cancelled"
     if signal == "on_next":
         guard.on_next(2)
         assert subscriber.elements == [1]
@@ -331,21 +318,21 @@ def test_rule_2_3_call_inside_a_terminal_signal_is_reported(signal: str, call: s
     def calls(subscriber: ScriptedSubscriber) -> None:
         subscriber.subscription.request(1) if call == "request" else subscriber.subscription.cancel()
 
-    wire = Wire()
+    subscription = RecordingSubscription()
     guard = strict(ScriptedSubscriber(**{signal: calls}))
-    guard.on_subscribe(wire)
+    guard.on_subscribe(subscription)
     send(guard, signal)
     (error,) = dropped.take()
     assert_violation(
         error, "2.3", "Subscriber", "Subscriber ScriptedSubscriber", call, "inside on_error or on_complete"
     )
-    assert (wire.requested, wire.cancelled) == ([], 0)
+    assert (subscription.requested, subscription.cancelled) == ([], 0)
 
 
 def test_rule_2_3_calls_after_a_terminal_signal_are_not_reported(dropped: Any) -> None:
     subscriber = ScriptedSubscriber()
     guard = strict(subscriber)
-    guard.on_subscribe(Wire())
+    guard.on_subscribe(RecordingSubscription())
     guard.on_complete()
     subscriber.subscription.request(1)
     subscriber.subscription.cancel()
@@ -362,15 +349,17 @@ def test_rule_2_7_concurrent_calls_are_reported_and_forwarded(call: str, dropped
             assert leave.wait(DEADLINE)
 
     subscriber = ScriptedSubscriber()
-    wire = Wire(slow)
-    strict(subscriber).on_subscribe(wire)
+    subscription = RecordingSubscription(slow)
+    strict(subscriber).on_subscribe(subscription)
     first = threading.Thread(target=subscriber.subscription.request, args=(1,))
     first.start()
     assert inside.wait(DEADLINE)
     subscriber.subscription.request(2) if call == "request" else subscriber.subscription.cancel()
     (error,) = dropped.take()
     assert_violation(error, "2.7", "Subscriber", "Subscriber ScriptedSubscriber", call, "while another thread")
-    assert (wire.requested, wire.cancelled) == (([1, 2], 0) if call == "request" else ([1], 1)), "the call is forwarded"
+    assert (subscription.requested, subscription.cancelled) == (([1, 2], 0) if call == "request" else ([1], 1)), (
+        "the call is forwarded"
+    )
     leave.set()
     first.join(DEADLINE)
     subscriber.subscription.request(3)
@@ -404,7 +393,9 @@ def test_rule_2_7_is_not_checked_by_a_strict_publisher(dropped: Any) -> None:
             assert leave.wait(DEADLINE)
 
     subscriber = ScriptedSubscriber()
-    strict(ScriptedPublisher(lambda subscriber: subscriber.on_subscribe(Wire(slow)))).subscribe(subscriber)
+    strict(ScriptedPublisher(lambda subscriber: subscriber.on_subscribe(RecordingSubscription(slow)))).subscribe(
+        subscriber
+    )
     first = threading.Thread(target=subscriber.subscription.request, args=(1,))
     first.start()
     assert inside.wait(DEADLINE)
@@ -424,22 +415,22 @@ def test_rule_3_1_call_before_on_subscribe_is_reported(call: str, dropped: Any) 
 
 @pytest.mark.parametrize("n", [0, -1])
 def test_rule_3_9_non_positive_request_is_reported(n: int) -> None:
-    subscriber, wire = ScriptedSubscriber(), Wire()
+    subscriber, subscription = ScriptedSubscriber(), RecordingSubscription()
     guard = strict(subscriber)
-    guard.on_subscribe(wire)
+    guard.on_subscribe(subscription)
     subscriber.subscription.request(n)
     (error,) = subscriber.errors
     assert_violation(error, "3.9", "Subscriber", "Subscriber ScriptedSubscriber", f"request({n})")
     assert isinstance(error, ValueError)
-    assert (wire.requested, wire.cancelled) == ([], 1)
+    assert (subscription.requested, subscription.cancelled) == ([], 1)
 
 
 def test_strict_subscriber_names_an_unknown_publisher_by_its_subscription() -> None:
     subscriber = ScriptedSubscriber()
     guard = strict(subscriber)
-    guard.on_subscribe(Wire())
+    guard.on_subscribe(RecordingSubscription())
     guard.on_next(1)
-    assert_violation(subscriber.errors[0], "1.1", "Publisher", "the Publisher of Wire")
+    assert_violation(subscriber.errors[0], "1.1", "Publisher", "the Publisher of RecordingSubscription")
 
 
 # Legal behaviour, and the names of the parties.
@@ -482,7 +473,7 @@ class Echo(ScriptedSubscriber):
 
     def subscribe(self, subscriber: pyrs.Subscriber[Any], /) -> None:
         self.downstream = subscriber
-        subscriber.on_subscribe(Wire(lambda n: self.subscription.request(n)))
+        subscriber.on_subscribe(RecordingSubscription(lambda n: self.subscription.request(n)))
 
     def on_next(self, element: Any, /) -> None:
         self.downstream.on_next(element)

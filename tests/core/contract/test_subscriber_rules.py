@@ -19,22 +19,9 @@ from pyrs.operators.filtering import Filter, Take
 from pyrs.operators.terminal import _ForEach, _Queue
 from pyrs.operators.transforming import Map
 from pyrs.testing import TestSubscriber
+from tests.core.support import RecordingSubscription
 
 Source = Callable[[Iterable[Any]], pyrs.Stream[Any]]
-
-
-class RecordingSubscription(pyrs.Subscription):
-    """Record the calls of request and cancel."""
-
-    def __init__(self) -> None:
-        self.requested: list[int] = []
-        self.cancelled = 0
-
-    def request(self, n: int, /) -> None:
-        self.requested.append(n)
-
-    def cancel(self) -> None:
-        self.cancelled += 1
 
 
 def _staged() -> pyrs.Subscriber[Any]:

@@ -21,6 +21,7 @@ from pyrs._core.executor import DaemonExecutor
 from pyrs._core.guard import GuardedPublisher, GuardedSubscriber
 from pyrs._core.states import TRANSITIONS, Signal, State
 from pyrs.testing import TestSubscriber
+from tests.core.support import RecordingSubscription
 from tests.waiting import collected, eventually
 
 
@@ -237,38 +238,24 @@ class TestExecutor:
         assert (count, executor.threads, executor.backlog) == (2_000, 0, 0)
 
 
-class Wire(pyrs.Subscription):
-    """Record the calls that a guard forwards upstream."""
-
-    def __init__(self) -> None:
-        self.requested: list[int] = []
-        self.cancelled = 0
-
-    def request(self, n: int, /) -> None:
-        self.requested.append(n)
-
-    def cancel(self) -> None:
-        self.cancelled += 1
-
-
 class TestGuard:
-    def guarded(self, request: int = 5) -> tuple[GuardedSubscriber[Any], TestSubscriber[Any], Wire]:
+    def guarded(self, request: int = 5) -> tuple[GuardedSubscriber[Any], TestSubscriber[Any], RecordingSubscription]:
         subscriber: TestSubscriber[Any] = TestSubscriber(request)
         guard: GuardedSubscriber[Any] = GuardedSubscriber(subscriber)
-        return guard, subscriber, Wire()
+        return guard, subscriber, RecordingSubscription()
 
     def test_element_without_demand_signals_demand_exceeded(self) -> None:
-        guard, subscriber, wire = self.guarded(request=1)
-        guard.on_subscribe(wire)
+        guard, subscriber, subscription = self.guarded(request=1)
+        guard.on_subscribe(subscription)
         guard.on_next(1)
         guard.on_next(2)
         error = subscriber.assert_elements(1).assert_error(errors.DemandExceeded)
         assert isinstance(error, errors.SpecViolation)
-        assert (error.rule, error.party, wire.cancelled) == ("1.1", "Publisher", 1)
+        assert (error.rule, error.party, subscription.cancelled) == ("1.1", "Publisher", 1)
 
     def test_signals_after_on_complete_are_dropped(self, dropped: Any) -> None:
-        guard, subscriber, wire = self.guarded()
-        guard.on_subscribe(wire)
+        guard, subscriber, subscription = self.guarded()
+        guard.on_subscribe(subscription)
         guard.on_complete()
         guard.on_complete()
         guard.on_next(1)
@@ -288,12 +275,12 @@ class TestGuard:
         assert subscriber.subscription is not None
 
     def test_none_raises_and_signals_null_signal(self) -> None:
-        guard, subscriber, wire = self.guarded()
-        guard.on_subscribe(wire)
+        guard, subscriber, subscription = self.guarded()
+        guard.on_subscribe(subscription)
         with pytest.raises(errors.NullSignal):
             guard.on_next(None)
         subscriber.assert_error(errors.NullSignal)
-        assert wire.cancelled == 1
+        assert subscription.cancelled == 1
 
     def test_concurrent_signals_are_reported_after_the_current_signal(self) -> None:
         entered, leave = threading.Event(), threading.Event()
@@ -304,24 +291,24 @@ class TestGuard:
 
         subscriber: TestSubscriber[int] = TestSubscriber(9, on_element=slow)
         guard: GuardedSubscriber[int] = GuardedSubscriber(subscriber)
-        wire = Wire()
-        guard.on_subscribe(wire)
+        subscription = RecordingSubscription()
+        guard.on_subscribe(subscription)
         first = threading.Thread(target=guard.on_next, args=(1,))
         first.start()
         assert entered.wait(30)
         guard.on_next(2)
-        assert wire.cancelled == 1
+        assert subscription.cancelled == 1
         subscriber.assert_live()  # the error waits until the first signal returns (1.3)
         leave.set()
         first.join(30)
         subscriber.assert_elements(1).assert_error(errors.ConcurrentSignals)
 
     def test_guard_answers_a_non_positive_request(self) -> None:
-        guard, subscriber, wire = self.guarded()
-        guard.on_subscribe(wire)
+        guard, subscriber, subscription = self.guarded()
+        guard.on_subscribe(subscription)
         subscriber.request(0)
         subscriber.assert_error(errors.NonPositiveRequest)
-        assert (wire.requested, wire.cancelled) == ([5], 1)
+        assert (subscription.requested, subscription.cancelled) == ([5], 1)
 
     def test_exceptions_of_publisher_and_subscription_signal_violations(self) -> None:
         class RaisingPublisher(pyrs.Publisher[int]):
@@ -333,12 +320,12 @@ class TestGuard:
         raised = subscriber.assert_error(errors.SpecViolation)
         assert (raised.rule, type(raised.__cause__)) == ("1.9", OSError)  # type: ignore[attr-defined]
 
-        class RaisingWire(Wire):
+        class RaisingSubscription(RecordingSubscription):
             def request(self, n: int, /) -> None:
                 raise OSError("no")
 
         guard, other, _ = self.guarded()
-        guard.on_subscribe(RaisingWire())
+        guard.on_subscribe(RaisingSubscription())
         error = other.assert_error(errors.SpecViolation)
         assert isinstance(error, errors.SpecViolation)
         assert error.rule == "3.16"

@@ -20,8 +20,9 @@ import pyrs
 from pyrs import schedulers, sinks
 from pyrs.schedulers import VirtualTime
 from pyrs.testing import TestPublisher, TestSubscriber
-from tests.core.contract.test_every_operator import CATALOGUE, DEADLINE, every
-from tests.core.operators.test_splitting import Element, LockCheckingScheduler, is_free
+from tests.core.contract.test_every_operator import CATALOGUE, every
+from tests.core.locking import Element, LockCheckingScheduler, is_free
+from tests.waiting import DEADLINE
 
 PACKAGES = ("pyrs._core", "pyrs.operators", "pyrs.publishers", "pyrs.sinks", "pyrs.aio")
 MAKERS = {"Lock": threading.Lock, "RLock": threading.RLock}

@@ -11,6 +11,7 @@ import pyrs
 from pyrs import schedulers
 from pyrs.errors import NonPositiveRequest
 from pyrs.testing import TestPublisher, TestSubscriber
+from tests.core.support import RecordingSubscription
 
 HOUR = 3600.0
 HOURLY = pyrs.Backoff(first=HOUR, most=HOUR, jitter=0)
@@ -24,22 +25,6 @@ class ManualPublisher(pyrs.Publisher[Any]):
 
     def subscribe(self, subscriber: pyrs.Subscriber[Any], /) -> None:
         self.subscribers.append(subscriber)
-
-
-class RecordingSubscription(pyrs.Subscription):
-    """Record requests and cancels, and call a function of the test for each request."""
-
-    def __init__(self, on_request: Callable[[], object] = lambda: None) -> None:
-        self.requests: list[int] = []
-        self.cancelled = False
-        self._on_request = on_request
-
-    def request(self, n: int, /) -> None:
-        self.requests.append(n)
-        self._on_request()
-
-    def cancel(self) -> None:
-        self.cancelled = True
 
 
 @pytest.mark.parametrize("n", [0, -1])
@@ -99,14 +84,14 @@ def test_source_that_calls_on_subscribe_after_the_error_is_cancelled() -> None:
     subscriber.assert_elements().assert_error(NonPositiveRequest)
     subscription = RecordingSubscription()
     source.subscribers[0].on_subscribe(subscription)
-    assert (subscription.requests, subscription.cancelled) == ([], True)
+    assert (subscription.requested, subscription.cancelled) == ([], 1)
 
 
 def test_source_that_completes_on_a_non_positive_request_is_not_followed_by_the_next() -> None:
     source = ManualPublisher()
     subscriber: TestSubscriber[int] = TestSubscriber()
     pyrs.Stream(source).concat(pyrs.just(1)).subscribe(subscriber)
-    source.subscribers[0].on_subscribe(RecordingSubscription(source.subscribers[0].on_complete))
+    source.subscribers[0].on_subscribe(RecordingSubscription(lambda n: source.subscribers[0].on_complete()))
     subscriber.request(0)
     subscriber.assert_elements().assert_error(NonPositiveRequest)
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import pyrs
-from pyrs.testing import TestSubscriber
+from pyrs.testing import TestPublisher, TestSubscriber
 
 Wrap = Callable[[Any], pyrs.Stream[Any]]
 
@@ -47,28 +47,18 @@ def test_random_chain_matches_plain_iterators_under_random_demand(numbers: Calla
         assert subscriber.await_complete() == expected, repr(stream)
 
 
-def test_take_requests_no_more_than_its_count(hidden: Wrap) -> None:
-    requested: list[int] = []
-
-    class RecordingPublisher(pyrs.Publisher[int]):
-        def subscribe(self, subscriber: pyrs.Subscriber[int], /) -> None:
-            class Subscription(pyrs.Subscription):
-                def request(self, n: int, /) -> None:
-                    requested.append(n)
-
-                def cancel(self) -> None:
-                    requested.append(-1)
-
-            subscriber.on_subscribe(Subscription())
-
-    subscriber: TestSubscriber[int] = TestSubscriber()
-    pyrs.Stream(RecordingPublisher()).take(5).map(str).subscribe(subscriber)
+def test_take_requests_no_more_than_its_count() -> None:
+    source: TestPublisher[int] = TestPublisher()
+    subscriber: TestSubscriber[str] = TestSubscriber()
+    source.stream().take(5).map(str).subscribe(subscriber)
     subscriber.request(2)
     subscriber.request(pyrs.UNBOUNDED)
     subscriber.request(10)
-    assert requested == [2, 3]
+    assert source.requests == [2, 3]
+    source.assert_not_cancelled()
     subscriber.cancel()
-    assert requested == [2, 3, -1]
+    assert source.requests == [2, 3]
+    source.assert_cancelled(1)
 
 
 def test_filter_requests_a_replacement_for_each_rejected_element(hidden: Wrap) -> None:

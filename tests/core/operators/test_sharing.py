@@ -13,34 +13,21 @@ from pyrs import schedulers, sinks
 from pyrs.errors import Disconnected, NonPositiveRequest
 from pyrs.stream.connectable import ConnectableStream
 from pyrs.testing import TestPublisher, TestSubscriber
+from tests.core.modelling import Counting
 from tests.core.support import subscribe
 from tests.waiting import collected
-
-
-class CountingPublisher(pyrs.Publisher[Any]):
-    """Count the subscriptions."""
-
-    def __init__(self, source: pyrs.Publisher[Any]) -> None:
-        self.source = source
-        self.subscribed = 0
-        self.cancelled = 0
-
-    def subscribe(self, subscriber: pyrs.Subscriber[Any], /) -> None:
-        self.subscribed += 1
-        self.source.subscribe(subscriber)
-
 
 # publish.
 
 
 def test_connect_subscribes_to_the_source(source: Callable[[Any], pyrs.Stream[Any]]) -> None:
-    counting = CountingPublisher(source([1, 2, 3]))
-    shared = pyrs.Stream(counting).publish()
+    counting = Counting.of(source([1, 2, 3]))
+    shared = counting.stream().publish()
     assert isinstance(shared, ConnectableStream)
     subscribers = [subscribe(shared), subscribe(shared)]
-    assert counting.subscribed == 0
+    assert counting.subscriptions == 0
     connection = shared.connect()
-    assert counting.subscribed == 1
+    assert counting.subscriptions == 1
     for each in subscribers:
         assert each.await_complete() == [1, 2, 3]
     connection.cancel()
@@ -76,44 +63,17 @@ def test_slowest_subscriber_limits_demand() -> None:
 def test_outstanding_requests_never_exceed_prefetch(prefetch: int) -> None:
     requested: list[int] = []
 
-    class CheckingPublisher(pyrs.Publisher[int]):
-        def subscribe(self, subscriber: pyrs.Subscriber[int], /) -> None:
-            inner: Any = pyrs.range(1000)
+    def check(n: int) -> None:
+        requested.append(n)
+        assert sum(requested) - len(subscriber.elements) <= prefetch
 
-            class CheckingSubscription(pyrs.Subscription):
-                def __init__(self, real: pyrs.Subscription) -> None:
-                    self.real = real
-
-                def request(self, n: int, /) -> None:
-                    requested.append(n)
-                    assert sum(requested) - len(downstream.elements) <= prefetch
-                    self.real.request(n)
-
-                def cancel(self) -> None:
-                    self.real.cancel()
-
-            class Forwarding(pyrs.Subscriber[int]):
-                def on_subscribe(self, subscription: pyrs.Subscription, /) -> None:
-                    subscriber.on_subscribe(CheckingSubscription(subscription))
-
-                def on_next(self, element: int, /) -> None:
-                    subscriber.on_next(element)
-
-                def on_error(self, error: BaseException, /) -> None:
-                    subscriber.on_error(error)
-
-                def on_complete(self) -> None:
-                    subscriber.on_complete()
-
-            inner.subscribe(Forwarding())
-
-    shared = pyrs.Stream(CheckingPublisher()).publish(prefetch)
-    downstream = subscribe(shared, 0)
+    shared = pyrs.range(1000).do_on_request(check).publish(prefetch)
+    subscriber = subscribe(shared, 0)
     shared.connect()
     assert requested == [prefetch]
     for _ in range(1000):
-        downstream.request(1)
-    assert downstream.await_complete() == list(range(1000))
+        subscriber.request(1)
+    assert subscriber.await_complete() == list(range(1000))
 
 
 def test_late_subscriber_receives_later_elements_only() -> None:
@@ -290,12 +250,12 @@ def test_ref_count_connects_and_disconnects() -> None:
 
 
 def test_share_reconnects_after_completion() -> None:
-    counting = CountingPublisher(pyrs.range(3))
-    shared = pyrs.Stream(counting).share()
+    counting = Counting.of(pyrs.range(3))
+    shared = counting.stream().share()
     assert shared.collect() == [0, 1, 2]
     assert shared.take(2).collect() == [0, 1]
     assert shared.collect() == [0, 1, 2]
-    assert counting.subscribed == 3
+    assert counting.subscriptions == 3
 
 
 def test_ref_count_stays_connected_during_the_grace_period() -> None:
@@ -516,21 +476,21 @@ def test_disconnected_replay_starts_with_an_empty_history() -> None:
 
 
 def test_replay_with_ref_count_subscribes_once() -> None:
-    counting = CountingPublisher(pyrs.range(3))
-    shared = pyrs.Stream(counting).replay().ref_count()
+    counting = Counting.of(pyrs.range(3))
+    shared = counting.stream().replay().ref_count()
     assert shared.collect() == shared.collect() == [0, 1, 2]
-    assert counting.subscribed == 1
+    assert counting.subscriptions == 1
 
 
 def test_cache_subscribes_once() -> None:
-    counting = CountingPublisher(pyrs.range(3))
-    cached = pyrs.Stream(counting).cache()
-    assert counting.subscribed == 0
+    counting = Counting.of(pyrs.range(3))
+    cached = counting.stream().cache()
+    assert counting.subscriptions == 0
     first = subscribe(cached, 1)
     first.cancel()
     assert cached.collect() == cached.collect() == [0, 1, 2]
     assert pyrs.range(5).cache(2).collect() == [0, 1, 2, 3, 4]
-    assert counting.subscribed == 1
+    assert counting.subscriptions == 1
 
 
 # Arguments and reprs.

@@ -12,10 +12,11 @@ import pytest
 
 import pyrs
 from pyrs import schedulers
-from pyrs.schedulers import Cancellable, Scheduler, VirtualTime
+from pyrs.schedulers import Cancellable, VirtualTime
 from pyrs.testing import TestPublisher, TestSubscriber
+from tests.core.locking import Element, LockCheckingScheduler, is_free
 from tests.core.support import run_with_deadline, subscribe
-from tests.waiting import DEADLINE, collected
+from tests.waiting import collected
 
 variable = ContextVar("variable", default="nothing")
 
@@ -120,31 +121,6 @@ def test_exception_of_the_key_function_after_cancel_is_dropped(dropped: Any) -> 
 # Locks.
 
 
-class Element:
-    """Run an action when this element is released."""
-
-    def __init__(self, action: Callable[[], object]) -> None:
-        self.action = action
-
-    def __del__(self) -> None:
-        self.action()
-
-
-def is_free(lock: Any) -> bool:
-    """Return whether another thread could acquire the lock."""
-    free: list[bool] = []
-
-    def try_lock() -> None:
-        free.append(lock.acquire(blocking=False))
-        if free[0]:
-            lock.release()
-
-    thread = threading.Thread(target=try_lock)
-    thread.start()
-    thread.join(DEADLINE)
-    return free[0]
-
-
 def test_elements_are_released_with_no_lock_held(split: Split) -> None:
     source: TestPublisher[Any] = TestPublisher()
     parts: TestSubscriber[Any] = TestSubscriber(None)
@@ -220,40 +196,6 @@ def test_garbage_collector_can_release_a_reader_at_any_allocation() -> None:
         run_with_deadline(run)
     finally:
         gc.set_threshold(*before)
-
-
-class LockCheckingScheduler(Scheduler):
-    """A user-defined scheduler that records whether the lock is free when its methods are called."""
-
-    def __init__(self) -> None:
-        self.time = VirtualTime()
-        self.lock: Any = None
-        self.free: list[bool] = []
-
-    def try_lock(self) -> None:
-        if self.lock is not None:
-            self.free.append(is_free(self.lock))
-
-    def now(self) -> float:
-        return self.time.now()
-
-    def schedule(self, task: Callable[[], object], delay: float = 0.0) -> Cancellable:
-        self.try_lock()
-        handle = self.time.schedule(task, delay)
-        scheduler = self
-
-        class Handle(Cancellable):
-            def cancel(self) -> None:
-                scheduler.try_lock()
-                handle.cancel()
-
-        return Handle()
-
-    def execute(self, task: Callable[[], object]) -> None:
-        self.time.execute(task)
-
-    def close(self, timeout: float = 5.0) -> bool:
-        return self.time.close(timeout)
 
 
 def test_scheduler_is_called_with_no_lock_held() -> None:

@@ -12,49 +12,11 @@ from typing import Any
 import pytest
 
 import pyrs
-from tests.waiting import DEADLINE
+from tests.core.modelling import Counting
+from tests.waiting import DEADLINE, eventually
 
 Source = Callable[[Iterable[Any]], pyrs.Stream[Any]]
 Wrap = Callable[[Any], pyrs.Stream[Any]]
-
-
-class Watched(pyrs.Publisher[Any]):
-    """Record requests and the cancel."""
-
-    def __init__(self, source: pyrs.Publisher[Any]) -> None:
-        self.source = source
-        self.requested: list[int] = []
-        self.cancelled = threading.Event()
-
-    def subscribe(self, subscriber: pyrs.Subscriber[Any], /) -> None:
-        watched = self
-
-        class Subscription(pyrs.Subscription):
-            def __init__(self, inner: pyrs.Subscription) -> None:
-                self.inner = inner
-
-            def request(self, n: int, /) -> None:
-                watched.requested.append(n)
-                self.inner.request(n)
-
-            def cancel(self) -> None:
-                watched.cancelled.set()
-                self.inner.cancel()
-
-        class Forwarding(pyrs.Subscriber[Any]):
-            def on_subscribe(self, subscription: pyrs.Subscription, /) -> None:
-                subscriber.on_subscribe(Subscription(subscription))
-
-            def on_next(self, element: Any, /) -> None:
-                subscriber.on_next(element)
-
-            def on_error(self, error: BaseException, /) -> None:
-                subscriber.on_error(error)
-
-            def on_complete(self) -> None:
-                subscriber.on_complete()
-
-        self.source.subscribe(Forwarding())
 
 
 def test_collect_and_for_each_return_all_elements(source: Source, elsewhere: Wrap) -> None:
@@ -89,21 +51,21 @@ def test_exception_of_the_action_cancels_and_is_raised(source: Source, kind: typ
     with pytest.raises(kind, match="mine"):
         source(range(9)).for_each(action)
     assert seen == [0, 1, 2]
-    watched = Watched(pyrs.range(9))
+    counting = Counting.of(pyrs.range(9))
     with pytest.raises(kind, match="mine"):
-        pyrs.Stream(watched).for_each(action)
-    assert watched.cancelled.is_set()
+        counting.stream().for_each(action)
+    assert counting.cancels == 1
 
 
 def test_timeout_cancels() -> None:
-    watched = Watched(pyrs.never())
+    counting = Counting.of(pyrs.never())
     with pytest.raises(TimeoutError, match=r"did not end within 0\.01 seconds"):
-        pyrs.Stream(watched).collect(timeout=0.01)
-    assert watched.cancelled.is_set()
-    watched = Watched(pyrs.never())
+        counting.stream().collect(timeout=0.01)
+    assert counting.cancels == 1
+    counting = Counting.of(pyrs.never())
     with pytest.raises(TimeoutError, match=r"no element came within 0\.01 seconds"):
-        list(pyrs.Stream(watched).to_iterable(timeout=0.01))
-    assert watched.cancelled.is_set()
+        list(counting.stream().to_iterable(timeout=0.01))
+    assert counting.cancels == 1
 
 
 @contextmanager
@@ -139,13 +101,13 @@ def interrupted_where_it_waits(begun: Callable[[], object]) -> Iterator[None]:
 
 @pytest.mark.parametrize("operation", ["collect", "to_iterable"])
 def test_interrupt_while_waiting_cancels(operation: str) -> None:
-    watched = Watched(pyrs.never())
-    with pytest.raises(KeyboardInterrupt), interrupted_where_it_waits(lambda: watched.requested):
+    counting = Counting.of(pyrs.never())
+    with pytest.raises(KeyboardInterrupt), interrupted_where_it_waits(lambda: counting.requests):
         if operation == "collect":
-            pyrs.Stream(watched).collect()
+            counting.stream().collect()
         else:
-            list(pyrs.Stream(watched).to_iterable())
-    assert watched.cancelled.is_set()
+            list(counting.stream().to_iterable())
+    assert counting.cancels == 1
 
 
 def test_to_iterable_pulls_each_element_on_demand() -> None:
@@ -158,18 +120,18 @@ def test_to_iterable_pulls_each_element_on_demand() -> None:
 
 
 def test_to_iterable_prefetches_a_bounded_number(elsewhere: Wrap) -> None:
-    watched = Watched(elsewhere(pyrs.range(100)))
-    iterator = pyrs.Stream(watched).to_iterable(prefetch=8, timeout=DEADLINE)
-    assert watched.requested == []
+    counting = Counting.of(elsewhere(pyrs.range(100)))
+    iterator = counting.stream().to_iterable(prefetch=8, timeout=DEADLINE)
+    assert counting.requests == []
     assert [next(iterator) for _ in range(7)] == list(range(7))
-    assert watched.requested == [8, 6]
+    assert counting.requests == [8, 6]
     assert list(iterator) == list(range(7, 100))
-    assert sum(watched.requested) < 100 + 8
+    assert sum(counting.requests) < 100 + 8
 
 
 def test_breaking_out_of_to_iterable_cancels(elsewhere: Wrap) -> None:
-    watched = Watched(elsewhere(pyrs.range(10**9)))
-    for n in pyrs.Stream(watched).to_iterable(prefetch=1, timeout=DEADLINE):
+    counting = Counting.of(elsewhere(pyrs.range(10**9)))
+    for n in counting.stream().to_iterable(prefetch=1, timeout=DEADLINE):
         if n == 3:
             break
-    assert watched.cancelled.wait(DEADLINE)
+    eventually(lambda: counting.cancels == 1)

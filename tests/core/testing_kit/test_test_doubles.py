@@ -86,6 +86,15 @@ class TestTestSubscriber:
         rule = violation.value.partition(":")[0]
         fails(subscriber.assert_rules, f"rule {rule} violated")
 
+    def test_subscriber_reports_several_violations(self) -> None:
+        publisher: TestPublisher[int] = TestPublisher(Violation.REQUEST_OVERFLOW, Violation.CLEANUP_ON_TERMINATE)
+        subscriber: TestSubscriber[int] = TestSubscriber()
+        publisher.subscribe(subscriber)
+        publisher.next(1)
+        fails(lambda: subscriber.assert_elements(1), "rule 1.1 violated")
+        publisher.complete().complete()
+        assert any("1.7" in violation for violation in subscriber.violations)
+
     def test_rule_2_13_none_raises_null_signal(self) -> None:
         subscriber: TestSubscriber[Any] = TestSubscriber()
         for signal in ("on_subscribe", "on_next", "on_error"):
