@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
-"""Runs every test suite and closes with one line that counts, read by people and by CI.
+"""Run the test suites, two at a time, and print one closing line with the counts.
 
-Processes: pytest (the core, Spark's gateway, the project), pytest for Spark as the pipeline (a process has one session,
-and this one wants four threads for its tasks), pytest for a JVM in the process (it and Python's faulthandler both want
-SIGSEGV, so that one runs without it), one for each system that needs no server of its own, Gradle's TestNG, and three
-of pytest for the referees. These three run side by side, and beside nothing else: nine tenths of a verification is
-waiting for what must not come. All run, whatever the first says.
+Each suite is a process, because a process can have one JVM, one class path and one Spark session, and because a JVM in
+the process and Python's faulthandler both use SIGSEGV. CONTRIBUTING ("How tests run") lists the suites. One worker runs
+the suites that need the CPU; the other one first runs those that mostly wait: a TCK spends most of its time waiting for
+signals that must not arrive. Every suite runs, even after a failure.
 """
 
 from __future__ import annotations
@@ -15,37 +14,85 @@ import os
 import shutil
 import subprocess
 import sys
+import threading
+import time
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 REPORTS = ROOT / "build" / "test-reports"
-SPARK = "tests/spark"
-CONFORMANCE = ("tests/conformance",)
-REFEREES = ("tests/tck", "tests/tck_java")
-# All but the first of these are run over Spark's gateway too: the same tests, over the JVM that the process may have.
-JPYPE = ("tests/jpype", "tests/interop", "tests/values_e2e")
-REFEREES_JPYPE = ("tests/tck_java", "tests/conformance/test_over_jvm.py")
-WAITING = ("conformance", "referees", "referees-jpype")
+WITHOUT_FAULTHANDLER = ("-p", "no:faulthandler")
 
-Suite = tuple[list[str], Path]
-"""A command, and the folder in which it leaves its reports."""
+
+@dataclass(frozen=True)
+class Suite:
+    """A command, and the folder in which it writes JUnit XML reports."""
+
+    name: str
+    command: Sequence[str]
+    reports: Path
+    waits: bool = False
+    """It uses little CPU time."""
+    environment: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass
 class Count:
-    """What one suite said."""
+    """The result of one suite."""
 
     passed: int = 0
     failed: int = 0
     skipped: int = 0
+    seconds: float = 0.0
 
 
-def count(reports: list[Path]) -> Count:
-    """Adds up JUnit XML reports, pytest's or Gradle's."""
+def pytest(name: str, *arguments: str, waits: bool = False, environment: Mapping[str, str] | None = None) -> Suite:
+    """Return a suite that pytest runs."""
+    reports = REPORTS / name
+    command = [sys.executable, "-m", "pytest", "-q", f"--junitxml={reports}/report.xml", *arguments]
+    return Suite(name, command, reports, waits, environment or {})
+
+
+# In the order of their start, the longest ones first.
+SUITES = (
+    pytest("spark", "tests/spark"),
+    pytest("py4j", "tests/spark_driver", "tests/endings", "tests/interop", "tests/values_e2e"),
+    pytest("core", "tests/core", "tests/adapters", "tests/link", "tests/values", "tests/gateways"),
+    pytest("examples", "tests/demo", "tests/project"),
+    Suite(
+        "systems",
+        [sys.executable, "-m", "tests.interop.systems", "--no-server", "--representative"],
+        REPORTS / "systems",
+    ),
+    pytest("jpype", *WITHOUT_FAULTHANDLER, "tests/jpype", "tests/interop", "tests/values_e2e"),
+    Suite(
+        "java",
+        ["gradle", "-p", "jvm", "--console=plain", "--no-daemon", "-q", "cleanTest", "test"],
+        ROOT / "jvm" / "build" / "test-results" / "test",
+    ),
+    pytest("conformance", "tests/conformance", waits=True),
+    pytest("tck", "tests/tck", "tests/tck_java", waits=True),
+    pytest("tck-jpype", *WITHOUT_FAULTHANDLER, "tests/tck_java", "tests/conformance/test_over_jvm.py", waits=True),
+)
+# Only with --all or by name.
+NIGHTLY = (
+    pytest("smoke-py4j", "tests/smoke"),
+    pytest("smoke-jpype", *WITHOUT_FAULTHANDLER, "tests/smoke"),
+    pytest(
+        "chains",
+        "tests/core/contract/test_properties.py",
+        "--timeout=3600",
+        environment={"PYRS_EXAMPLES": "10000"},
+    ),
+)
+CAMPAIGN = {"PYRS_CAMPAIGN": "1", "PYRS_EVERY_STEP": "1"}
+
+
+def count(reports: Sequence[Path]) -> Count:
+    """Add up JUnit XML reports, pytest's or Gradle's."""
     total = Count()
     for report in reports:
         for suite in ElementTree.parse(report).getroot().iter("testsuite"):
@@ -57,88 +104,90 @@ def count(reports: list[Path]) -> Count:
     return total
 
 
-def run(name: str, command: list[str], reports: Path, pattern: str, *, beside_others: bool = False) -> Count:
-    """Runs one suite; a process that dies without a report, or fails without a failed test, is one failure.
+def run(suite: Suite, *, capture: bool = False) -> Count:
+    """Run a suite; a failed process without a failed test, or without any test, counts as one failure.
 
-    What a suite beside others prints is shown whole when it is over.
+    Captured output is printed when the suite ends.
     """
-    heading = f"== {name}: {' '.join(command)}"
-    shutil.rmtree(reports, ignore_errors=True)
-    if beside_others:
-        ended = subprocess.run(
-            command, cwd=ROOT, check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, errors="replace"
-        )
-        print(f"{heading}\n{ended.stdout}", end="", flush=True)
-    else:
-        print(heading, flush=True)
-        ended = subprocess.run(command, cwd=ROOT, check=False, text=True)
-    status = ended.returncode
-    total = count(sorted(reports.glob(pattern)))
-    if status != 0 and total.failed == 0:
-        print(f"== {name}: exited {status} without saying which test failed", flush=True)
+    print(f"== {suite.name}: {' '.join(suite.command)}", flush=True)
+    shutil.rmtree(suite.reports, ignore_errors=True)
+    begun = time.monotonic()
+    done = subprocess.run(
+        suite.command,
+        cwd=ROOT,
+        env={**os.environ, **suite.environment},
+        check=False,
+        stdout=subprocess.PIPE if capture else None,
+        stderr=subprocess.STDOUT if capture else None,
+        text=True,
+        errors="replace",
+    )
+    total = count(sorted(suite.reports.glob("*.xml")))
+    total.seconds = time.monotonic() - begun
+    said = done.stdout or ""
+    if done.returncode != 0 and total.failed == 0:
+        said += f"== {suite.name}: exit status {done.returncode} and no failed test\n"
         total.failed = 1
-    if status == 0 and total.passed == 0:
-        print(f"== {name}: no test ran", flush=True)
+    if done.returncode == 0 and total.passed == 0:
+        said += f"== {suite.name}: no test ran\n"
         total.failed += 1
+    heading = f"== output of {suite.name}:\n" if capture else ""
+    print(f"{heading}{said}", end="", flush=True)
     return total
 
 
-def run_side_by_side(suites: dict[str, Suite]) -> dict[str, Count]:
-    """Runs suites that mostly wait, all at once."""
-    print(f"== side by side: {', '.join(suites)}", flush=True)
-    with ThreadPoolExecutor(len(suites)) as pool:
-        running = {name: pool.submit(run, name, *suite, "*.xml", beside_others=True) for name, suite in suites.items()}
-    return {name: each.result() for name, each in running.items()}
+def run_all(suites: Sequence[Suite], run: Callable[[Suite], Count]) -> dict[str, Count]:
+    """Run the suites on two workers; the second one takes those that mostly wait first."""
+    left = list(suites)
+    lock = threading.Lock()
+    counts: dict[str, Count] = {}
+
+    def work(waiting_first: bool) -> None:
+        while True:
+            with lock:
+                preferred = [suite for suite in left if suite.waits is waiting_first] or left
+                if not preferred:
+                    return
+                left.remove(suite := preferred[0])
+            counts[suite.name] = run(suite)
+
+    with ThreadPoolExecutor(2) as pool:
+        workers = [pool.submit(work, waiting_first) for waiting_first in (False, True)]
+        try:
+            for worker in workers:
+                worker.result()
+        except BaseException:  # Ctrl-C reaches the running suites as well; no further one may start
+            with lock:
+                left.clear()
+            raise
+    return {suite.name: counts[suite.name] for suite in suites}
 
 
-def pytest(name: str, *arguments: str) -> Suite:
-    """A suite of pytest's."""
-    reports = REPORTS / name
-    return [sys.executable, "-m", "pytest", "-q", f"--junitxml={reports}/report.xml", *arguments], reports
-
-
-def arguments(suites: Sequence[str], words: Sequence[str] | None) -> argparse.Namespace:
-    """Parse the command line."""
-    parser = argparse.ArgumentParser(prog=".ci/test.py")
-    parser.add_argument("--all", action="store_true", help="run the campaigns and the nightly forms as well")
-    parser.add_argument("suites", nargs="*", metavar="SUITE", help=f"of {', '.join(suites)}")
+def chosen(words: Sequence[str] | None) -> tuple[list[Suite], bool]:
+    """Parse the command line; return the suites, and whether campaigns run."""
+    known = {suite.name: suite for suite in (*SUITES, *NIGHTLY)}
+    parser = argparse.ArgumentParser(prog=".ci/test.py", description="Run the test suites.")
+    parser.add_argument("--all", action="store_true", help="run the campaigns and the nightly suites as well")
+    parser.add_argument("suites", nargs="*", metavar="SUITE", help=f"one of {', '.join(known)}; all by default")
     options = parser.parse_args(words)
-    unknown = [name for name in options.suites if name not in suites]
+    unknown = [name for name in options.suites if name not in known]
     if unknown:
-        parser.error(f"no such suite: {', '.join(unknown)}")
-    return options
+        parser.error(f"no such suite: {', '.join(unknown)}; choose from {', '.join(known)}")
+    names = options.suites or (known if options.all else [suite.name for suite in SUITES])
+    return [known[name] for name in names], options.all
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Run all suites, or those named on the command line; return 1 if anything failed."""
-    without_faulthandler = ("-p", "no:faulthandler")
-    suites: dict[str, Suite] = {
-        "python": pytest("python", *(f"--ignore={folder}" for folder in (SPARK, *CONFORMANCE, *REFEREES))),
-        "spark": pytest("spark", SPARK),
-        "jpype": pytest("jpype", *without_faulthandler, *JPYPE),
-        "conformance": pytest("conformance", *CONFORMANCE),
-        "referees": pytest("referees", *REFEREES),
-        "referees-jpype": pytest("referees-jpype", *without_faulthandler, *REFEREES_JPYPE),
-        "systems": ([sys.executable, "-m", "tests.interop.systems", "--no-server"], REPORTS / "systems"),
-        "java": (
-            ["gradle", "-p", "jvm", "--console=plain", "--no-daemon", "-q", "cleanTest", "test"],
-            ROOT / "jvm/build/test-results/test",
-        ),
-    }
-    chains, chain_reports = pytest("chains", "tests/core/test_properties.py", "--timeout=3600")
-    nightly: dict[str, Suite] = {"chains": (["env", "PYRS_EXAMPLES=10000", *chains], chain_reports)}
-    options = arguments([*suites, *nightly], words)
-    if options.all:
-        os.environ["PYRS_CAMPAIGN"] = "1"
-        os.environ["PYRS_EVERY_STEP"] = "1"
-    known = suites | nightly if options.all else suites
-    chosen = {name: (suites | nightly)[name] for name in options.suites or known}
-    waiting = {name: suite for name, suite in chosen.items() if name in WAITING}
-    counts = {name: run(name, *suite, "*.xml") for name, suite in chosen.items() if name not in WAITING}
-    if waiting:
-        counts |= run_side_by_side(waiting)
+    """Run the suites and return 1 if anything failed."""
+    suites, campaign = chosen(words)
+    if campaign:
+        os.environ.update(CAMPAIGN)
+    if len(suites) == 1:
+        counts = {suites[0].name: run(suites[0])}
+    else:
+        counts = run_all(suites, lambda suite: run(suite, capture=True))
     for name, each in counts.items():
-        print(f"{name}: {each.passed} passed, {each.failed} failed, {each.skipped} skipped")
+        print(f"{name}: {each.passed} passed, {each.failed} failed, {each.skipped} skipped in {each.seconds:.0f} s")
     failed = sum(each.failed for each in counts.values())
     skipped = sum(each.skipped for each in counts.values())
     print(f"{sum(each.passed for each in counts.values())} passed, {failed} failed, {skipped} skipped")

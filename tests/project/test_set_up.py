@@ -7,8 +7,10 @@ import os
 import shutil
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -35,9 +37,9 @@ def runner() -> ModuleType:
     return module
 
 
-def suite(folder: Path, status: int, tests: int, failures: int = 0, skipped: int = 0) -> list[str]:
-    program = REPORT.format(folder=str(folder), tests=tests, failures=failures, skipped=skipped, status=status)
-    return [sys.executable, "-c", program]
+def reporting(folder: Path, status: int, tests: int, failures: int = 0, skipped: int = 0) -> str:
+    """Return a program that writes a JUnit report and exits with this status."""
+    return REPORT.format(folder=str(folder), tests=tests, failures=failures, skipped=skipped, status=status)
 
 
 @pytest.mark.parametrize(
@@ -60,21 +62,93 @@ def test_suite_counts(
     expected: tuple[int, int, int],
 ) -> None:
     reports = tmp_path / "reports"
-    counted = runner.run("suite", suite(reports, status, tests, failures, skipped), reports, "*.xml")
+    program = reporting(reports, status, tests, failures, skipped)
+    counted = runner.run(runner.Suite("suite", [sys.executable, "-c", program], reports))
     assert (counted.passed, counted.failed, counted.skipped) == expected
 
 
 def test_process_killed_before_its_report_is_a_failure(runner: ModuleType, tmp_path: Path) -> None:
     command = [sys.executable, "-c", "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"]
-    counted = runner.run("suite", command, tmp_path / "reports", "*.xml")
+    counted = runner.run(runner.Suite("suite", command, tmp_path / "reports"))
     assert (counted.passed, counted.failed) == (0, 1)
 
 
 def test_report_of_an_earlier_run_is_not_counted(runner: ModuleType, tmp_path: Path) -> None:
     reports = tmp_path / "reports"
-    runner.run("suite", suite(reports, 0, 7), reports, "*.xml")
-    counted = runner.run("suite", [sys.executable, "-c", "raise SystemExit(1)"], reports, "*.xml")
+    runner.run(runner.Suite("suite", [sys.executable, "-c", reporting(reports, 0, 7)], reports))
+    counted = runner.run(runner.Suite("suite", [sys.executable, "-c", "raise SystemExit(1)"], reports))
     assert (counted.passed, counted.failed) == (0, 1)
+
+
+def test_captured_output_is_printed_with_the_name_of_the_suite(
+    runner: ModuleType, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    program = "import sys; print('to stdout', flush=True); sys.exit('to stderr')"
+    runner.run(runner.Suite("loud", [sys.executable, "-c", program], tmp_path), capture=True)
+    output = capfd.readouterr().out
+    assert output.endswith("== output of loud:\nto stdout\nto stderr\n== loud: exit status 1 and no failed test\n"), (
+        output
+    )
+
+
+def test_every_suite_runs_once_and_waiting_suites_overlap_with_the_others(runner: ModuleType) -> None:
+    """The busy suite ends only after the waiting one has started, and the reverse."""
+    both_started = threading.Barrier(2, timeout=60)
+    order: list[str] = []
+
+    def run(suite: Any) -> Any:
+        order.append(suite.name)
+        if suite.name in ("busy 1", "waiting 1"):
+            both_started.wait()
+        return runner.Count(passed=1)
+
+    suites = [
+        runner.Suite(name, [], Path(), waits=name.startswith("waiting"))
+        for name in ("busy 1", "busy 2", "busy 3", "waiting 1", "waiting 2")
+    ]
+    counts = runner.run_all(suites, run)
+    assert list(counts) == [suite.name for suite in suites]
+    assert sorted(order) == sorted(counts)
+    assert sorted(order[:2]) == ["busy 1", "waiting 1"]
+
+
+def test_no_suite_starts_after_an_interrupt(runner: ModuleType) -> None:
+    started: list[str] = []
+
+    def run(suite: Any) -> Any:
+        started.append(suite.name)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        runner.run_all([runner.Suite(name, [], Path()) for name in "abcdef"], run)
+    assert len(started) <= 2
+
+
+def test_every_test_folder_belongs_to_a_suite(runner: ModuleType) -> None:
+    tests = ROOT / "tests"
+    folders = {f"tests/{file.relative_to(tests).parts[0]}" for file in tests.rglob("test_*.py")}
+    named = {
+        argument
+        for suite in (*runner.SUITES, *runner.NIGHTLY)
+        for argument in suite.command
+        if argument.startswith("tests/")
+    }
+    assert folders - named == set()
+    assert {name for name in named if not (ROOT / name).exists()} == set()
+
+
+def test_campaigns_run_only_with_all(runner: ModuleType) -> None:
+    assert [suite.name for suite in runner.chosen([])[0]] == [suite.name for suite in runner.SUITES]
+    assert runner.chosen([])[1] is False
+    suites, campaign = runner.chosen(["--all"])
+    assert suites == [*runner.SUITES, *runner.NIGHTLY]
+    assert campaign is True
+
+
+def test_unknown_suite_is_a_usage_error(runner: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        runner.chosen(["nothing"])
+    assert "no such suite: nothing; choose from spark, " in capsys.readouterr().err
 
 
 def system_packages(folder: Path, tools: list[str]) -> subprocess.CompletedProcess[str]:

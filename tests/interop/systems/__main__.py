@@ -1,12 +1,13 @@
-"""Every system against its real component: ``python -m tests.interop.systems [NAME ...]``.
+"""Test every system against its real component: ``python -m tests.interop.systems [NAME ...]``.
 
-Each runs in a process of its own for each of its gateways, because a process has one JVM and a JVM one class path. A
-test that is skipped counts as failed: what cannot run is a row that says so.
+Each system runs in one process per gateway, because a process has one JVM and a JVM one class path. A skipped test
+counts as failed: a system that cannot run declares so in ``SYSTEM``.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import subprocess
 import sys
 import time
@@ -23,11 +24,17 @@ from tests.interop.systems.system import FOLDER, ROOT, System, load, names
 REPORTS = ROOT / "build" / "test-reports" / "systems"
 LONGEST_SECONDS = 900
 PAUSES_SECONDS = (5.0, 30.0)
-"""Before each further attempt to fetch what a repository does not give, or gives too slowly."""
+"""The pauses before further attempts to fetch jars."""
+ON_BOTH_GATEWAYS = frozenset({"h2", "jdk", "reactor"})
+"""With ``--representative`` only these run on all their gateways.
+
+The gateways differ in the calls into Java and in the class loaders; elements take the same link. So these are a driver
+that is found by name, the types of the JDK, and a library.
+"""
 
 
 class Result(NamedTuple):
-    """What one process said."""
+    """The result of one process."""
 
     passed: int
     failed: int
@@ -35,24 +42,24 @@ class Result(NamedTuple):
 
 
 def prepare(name: str, system: System) -> bool:
-    """Fetches and installs what the tests would, here where it is seen to happen; whether that could be done."""
+    """Fetch the jars and install the server visibly, before the tests would; return whether it succeeded."""
     try:
         fetch([*system.packages, *system.test_packages])
         if system.install is not None:
             system.install()
-    except Exception as error:  # the other systems run all the same
+    except Exception as error:  # the other systems still run
         print(f"== {name}: {error}", flush=True)
         return False
     return True
 
 
 def fetch(packages: Sequence[str]) -> None:
-    """Has the jars in the cache. A test must not fail for a network that hesitates."""
+    """Fetch the jars into the cache, and try again: a slow network must not fail a test."""
     for pause in PAUSES_SECONDS:
         try:
             resolve(packages)
         except JvmUnavailable as error:
-            print(f"== once more in {pause} s: {error}", flush=True)
+            print(f"== another attempt in {pause} s: {error}", flush=True)
             time.sleep(pause)
         else:
             return
@@ -60,7 +67,7 @@ def fetch(packages: Sequence[str]) -> None:
 
 
 def run(name: str, gateway: str) -> Result:
-    """One system over one gateway."""
+    """Test one system over one gateway."""
     report = REPORTS / f"{name}-{gateway}.xml"
     report.unlink(missing_ok=True)
     without = ["-p", "no:faulthandler"] if gateway == "jpype" else []
@@ -75,17 +82,17 @@ def run(name: str, gateway: str) -> Result:
             timeout=LONGEST_SECONDS,
         ).returncode
     except subprocess.TimeoutExpired:
-        print(f"== {name} on {gateway}: not over after {LONGEST_SECONDS} s", flush=True)
+        print(f"== {name} on {gateway}: stopped after {LONGEST_SECONDS} s", flush=True)
         status = 1
     passed, failed = count(report)
     if failed == 0 and (status != 0 or passed == 0):
-        print(f"== {name} on {gateway}: exited {status} without saying which test failed", flush=True)
+        print(f"== {name} on {gateway}: exit status {status} and no failed test", flush=True)
         failed = 1
     return Result(passed, failed, time.monotonic() - begun)
 
 
 def count(report: Path) -> tuple[int, int]:
-    """How many passed, and how many did not."""
+    """Return the number of tests that passed and that did not."""
     if not report.is_file():
         return 0, 0
     tests = passed = 0
@@ -96,7 +103,7 @@ def count(report: Path) -> tuple[int, int]:
 
 
 def chosen(options: argparse.Namespace) -> list[tuple[str, System]]:
-    """The systems that were asked for, or all; without those that start a server where that was asked for."""
+    """Return the chosen systems: all by default, and none with a server process if ``--no-server`` is given."""
     known = {name: load(name) for name in names()}
     unknown = set(options.names) - set(known)
     if unknown:
@@ -104,22 +111,36 @@ def chosen(options: argparse.Namespace) -> list[tuple[str, System]]:
     wanted = {name: known[name] for name in options.names or known}
     for name, system in list(wanted.items()):
         if options.no_server and system.server_process:
-            print(f"== {name} is left out: it starts {system.server_process}")
+            print(f"== {name} is skipped: it starts {system.server_process}")
             del wanted[name]
         elif options.gateway not in (None, *system.gateways):
-            print(f"== {name} is left out: {system.not_on}")
+            print(f"== {name} is skipped: {system.not_on}")
             del wanted[name]
     return list(wanted.items())
 
 
+def gateways_of(name: str, system: System, options: argparse.Namespace) -> list[str]:
+    """Return the gateways on which to run a system."""
+    if options.gateway is not None:
+        return [options.gateway]
+    if options.representative and name not in ON_BOTH_GATEWAYS and not os.environ.get("PYRS_CAMPAIGN"):
+        return list(system.gateways[:1])
+    return list(system.gateways)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs what was asked for; 1 if anything failed."""
+    """Test the chosen systems; return 1 if anything failed."""
     parser = argparse.ArgumentParser(prog="python -m tests.interop.systems", description=__doc__)
-    parser.add_argument("names", nargs="*", metavar="NAME", help="a system, such as reactor; all by default")
-    parser.add_argument("--gateway", choices=("jpype", "spark"), help="only over this one")
-    parser.add_argument("--no-server", action="store_true", help="only what needs no server process (CI)")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="a system such as reactor; all by default")
+    parser.add_argument("--gateway", choices=("jpype", "spark"), help="test on this gateway only")
+    parser.add_argument("--no-server", action="store_true", help="skip the systems that need a server process")
     parser.add_argument(
-        "--page", action="store_true", help="write docs/interop.md from what the tests declare, and end"
+        "--representative",
+        action="store_true",
+        help=f"test on one gateway each, except {', '.join(sorted(ON_BOTH_GATEWAYS))}; PYRS_CAMPAIGN=1 overrides it",
+    )
+    parser.add_argument(
+        "--page", action="store_true", help="write docs/interop.md from the SYSTEM declarations and exit"
     )
     options = parser.parse_args(arguments)
     if options.page:
@@ -129,10 +150,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     REPORTS.mkdir(parents=True, exist_ok=True)
     results: dict[tuple[str, str], Result] = {}
     for name, system in chosen(options):
-        there = prepare(name, system)
-        for gateway in system.gateways:
-            if options.gateway in (None, gateway):
-                results[name, gateway] = run(name, gateway) if there else Result(0, 1, 0)
+        prepared = prepare(name, system)
+        for gateway in gateways_of(name, system, options):
+            results[name, gateway] = run(name, gateway) if prepared else Result(0, 1, 0)
     for (name, on), result in results.items():
         print(f"{name:16} {on:6} {result.passed:3} passed, {result.failed} failed, {result.seconds:.0f} s")
     passed, failed = (sum(result[at] for result in results.values()) for at in (0, 1))
