@@ -28,7 +28,7 @@ class Check:
 
     @property
     def right(self) -> bool:
-        """Whether the measured number equals the expected one."""
+        """Return True if the measured number equals the expected one."""
         return self.got == self.expected
 
     def __str__(self) -> str:

@@ -32,7 +32,7 @@ class Size:
         batch: the number of elements that the Subscriber requests at a time.
         rest_seconds: the pause of the Subscriber after each batch.
         race_laps: the number of passes over the bridge in the race.
-        naive_laps: the number of passes by the naive proxy, which is slower.
+        naive_laps: the number of passes over the naive proxy, which is slower.
     """
 
     laps: int = 4

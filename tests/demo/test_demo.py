@@ -110,7 +110,7 @@ def running_in_group(group: int) -> list[str]:
     """Return the names of a group's running processes, without zombies."""
     found = []
     for stat in Path("/proc").glob("[0-9]*/stat"):
-        with contextlib.suppress(OSError):  # the process has exited meanwhile
+        with contextlib.suppress(OSError):  # the process has exited
             name, _, rest = stat.read_text().partition("(")[2].rpartition(")")
             state, _, process_group = rest.split()[:3]
             if int(process_group) == group and state != "Z":

@@ -6,11 +6,9 @@ import http.client
 import json
 import os
 import re
-import signal
 import socket
 import subprocess
 import sys
-import threading
 import time
 import urllib.error
 import urllib.request
@@ -21,7 +19,9 @@ from typing import Any
 
 import pytest
 
+from tests.demo.driver import Driver, OwnDriver, Running, SharedDriver, completed
 from tests.interop.harness import LIBRARIES, library_jars
+from tests.waiting import eventually
 
 ROOT = Path(__file__).resolve().parents[2]
 SECONDS = 600.0
@@ -29,19 +29,16 @@ SECONDS = 600.0
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(2 * SECONDS)]
 
 
-def command(name: str, *options: object) -> list[str]:
-    return [sys.executable, str(ROOT / "examples" / f"{name}.py"), *map(str, options)]
+R2DBC_TO_SPARK = ROOT / "examples" / "r2dbc_to_spark.py"
+SPARK_TO_SSE = ROOT / "examples" / "spark_to_sse.py"
 
 
-def environment() -> dict[str, str]:
-    return {**os.environ, "PYTHONPATH": str(ROOT)}
-
-
-def run(folder: Path, name: str, *options: object) -> subprocess.CompletedProcess[str]:
+def run(folder: Path, program: Path, *options: object) -> subprocess.CompletedProcess[str]:
+    """Run a program that starts no driver."""
     return subprocess.run(
-        command(name, *options),
+        [sys.executable, program, *map(str, options)],
         cwd=folder,
-        env=environment(),
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
         timeout=SECONDS,
@@ -58,11 +55,27 @@ def only(folder: Path, *names: str) -> Path:
     return folder
 
 
+@pytest.fixture(scope="module")
+def _shared_driver_without_reactor(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SharedDriver]:
+    folder = tmp_path_factory.mktemp("driver")
+    driver = SharedDriver(sorted(only(folder / "jars", "reactive-streams-1").glob("*.jar")), folder)
+    yield driver
+    driver.close()
+
+
+@pytest.fixture(params=["shared", pytest.param("own", marks=pytest.mark.campaign)])
+def driver_without_reactor(request: pytest.FixtureRequest) -> Driver:
+    """A driver without Reactor and R2DBC, provided that the program takes its jars by ``--jars``."""
+    own: Driver = OwnDriver()
+    return request.getfixturevalue("_shared_driver_without_reactor") if request.param == "shared" else own
+
+
 # A database into Spark.
 
 
-def test_table_reaches_spark_with_bounded_demand(tmp_path: Path) -> None:
-    done = run(tmp_path, "r2dbc_to_spark", "--rows", 4_000, "--frame", 500, "--window", 64, "--jars", LIBRARIES)
+def test_table_reaches_spark_with_bounded_demand(driver: Driver, tmp_path: Path) -> None:
+    options = ("--rows", 4_000, "--frame", 500, "--window", 64, "--jars", LIBRARIES)
+    done = completed(driver, tmp_path, R2DBC_TO_SPARK, *options)
     assert done.returncode == 0, done.stderr[-4000:]
     copied, demand, *means = done.stdout.splitlines()
     assert re.fullmatch(r"3600 rows in \d+ DataFrames of at most 500 rows", copied)
@@ -74,24 +87,25 @@ def test_table_reaches_spark_with_bounded_demand(tmp_path: Path) -> None:
     assert list(tmp_path.glob("readings*")) == []
 
 
-def test_missing_r2dbc_is_reported(tmp_path: Path) -> None:
-    done = run(tmp_path, "r2dbc_to_spark", "--jars", only(tmp_path / "jars", "reactor-core", "reactive-streams-1"))
+def test_missing_r2dbc_is_reported(driver_without_reactor: Driver, tmp_path: Path) -> None:
+    jars = only(tmp_path / "jars", "reactor-core", "reactive-streams-1")
+    done = completed(driver_without_reactor, tmp_path, R2DBC_TO_SPARK, "--jars", jars)
     assert done.returncode == 1
     assert done.stderr.splitlines()[-1] == (
         "r2dbc_to_spark: no R2DBC in this driver: start it with --packages io.r2dbc:r2dbc-h2:1.0.0.RELEASE"
     )
 
 
-@pytest.mark.parametrize("name", ["r2dbc_to_spark", "spark_to_sse"])
-def test_folder_without_jars_is_rejected_before_spark_starts(tmp_path: Path, name: str) -> None:
-    done = run(tmp_path, name, "--jars", tmp_path)
+@pytest.mark.parametrize("program", [R2DBC_TO_SPARK, SPARK_TO_SSE], ids=lambda program: program.stem)
+def test_folder_without_jars_is_rejected_before_spark_starts(tmp_path: Path, program: Path) -> None:
+    done = run(tmp_path, program, "--jars", tmp_path)
     assert done.returncode == 2
     assert "there is no jar in" in done.stderr
 
 
-@pytest.mark.parametrize("name", ["r2dbc_to_spark", "spark_to_sse"])
-def test_help_names_the_options(tmp_path: Path, name: str) -> None:
-    done = run(tmp_path, name, "--help")
+@pytest.mark.parametrize("program", [R2DBC_TO_SPARK, SPARK_TO_SSE], ids=lambda program: program.stem)
+def test_help_names_the_options(tmp_path: Path, program: Path) -> None:
+    done = run(tmp_path, program, "--help")
     assert done.returncode == 0
     assert "--packages" in done.stdout
     assert "Run it: python examples/" in done.stdout
@@ -101,72 +115,46 @@ def test_help_names_the_options(tmp_path: Path, name: str) -> None:
 
 
 class Server:
-    """spark_to_sse in its own process, with its output and its URL."""
+    """spark_to_sse as a running program, with its output and its URL."""
 
-    def __init__(self, process: subprocess.Popen[str]) -> None:
-        self.process = process
-        self.url = ""
-        self.lines: list[str] = []
-        self._changed = threading.Condition()
-        self._exited = False
-        self._reader = threading.Thread(target=self._read, daemon=True)
-        self._reader.start()
+    def __init__(self, program: Running) -> None:
+        self.program = program
+        self.url = self.wait_for("http://")
 
-    def _read(self) -> None:
-        assert self.process.stdout is not None
-        for line in self.process.stdout:
-            with self._changed:
-                self.lines.append(line.rstrip("\n"))
-                self._changed.notify_all()
-        with self._changed:
-            self._exited = True
-            self._changed.notify_all()
+    @property
+    def lines(self) -> list[str]:
+        """The complete lines of output so far."""
+        return self.program.stdout.split("\n")[:-1]
 
     def wait_for(self, start: str) -> str:
-        def found() -> list[str]:
-            return [line for line in self.lines if line.startswith(start)]
+        """Wait for a line that starts so, and return it."""
 
-        with self._changed:
-            assert self._changed.wait_for(lambda: found() or self._exited, SECONDS), self.lines
-            assert found(), f"the process exited after {self.lines}"
-            return found()[0]
+        def found() -> list[str]:
+            ended = self.program.ended.is_set()
+            lines = [line for line in self.lines if line.startswith(start)]
+            assert lines or not ended, f"the program ended: {self.lines}, {self.program.stderr[-4000:]}"
+            return lines
+
+        eventually(found, lambda: f"no line {start!r} in {self.lines}", SECONDS)
+        return found()[0]
 
     def batches(self, client: int) -> int:
-        with self._changed:
-            return sum(line.startswith(f"client {client}: batch") for line in self.lines)
+        return sum(line.startswith(f"client {client}: batch") for line in self.lines)
 
     def stop(self) -> None:
         """Press Ctrl-C."""
-        self.process.send_signal(signal.SIGINT)
-        assert self.wait_for("stopped")
-        assert self.process.wait(SECONDS) == 0
-
-    def kill(self) -> None:
-        self.process.kill()
-        self._reader.join(SECONDS)
+        self.program.interrupt()
+        self.wait_for("stopped")
+        assert self.program.wait() == 0
 
 
 @contextmanager
-def serving(folder: Path, *options: object) -> Iterator[Server]:
-    with (folder / "errors").open("w") as errors:
-        process = subprocess.Popen(
-            command("spark_to_sse", *options, "--port", 0, "--jars", LIBRARIES),
-            cwd=folder,
-            env=environment(),
-            stdout=subprocess.PIPE,
-            stderr=errors,
-            text=True,
-        )
-        with process:
-            server = Server(process)
-            try:
-                server.url = server.wait_for("http://")
-                yield server
-                if process.poll() is None:
-                    server.stop()
-            finally:
-                server.kill()
-                sys.stderr.write((folder / "errors").read_text()[-4000:])
+def serving(driver: Driver, folder: Path, *options: object) -> Iterator[Server]:
+    with driver.started(folder, SPARK_TO_SSE, *options, "--port", 0, "--jars", LIBRARIES) as program:
+        server = Server(program)
+        yield server
+        if not program.ended.is_set():
+            server.stop()
 
 
 def events_in(response: Any) -> Iterator[dict[str, str]]:
@@ -212,10 +200,10 @@ def ids(events: list[dict[str, str]]) -> list[int]:
     return [int(event["id"]) for event in events if "id" in event]
 
 
-def test_slow_client_slows_its_own_query_only_and_a_disconnect_stops_it(tmp_path: Path) -> None:
+def test_slow_client_slows_its_own_query_only_and_a_disconnect_stops_it(driver: Driver, tmp_path: Path) -> None:
     large = folder_of(tmp_path / "in", ["x" * 2_000_000] * 16)
     options = (large, "--schema", "n long, text string", "--once", "--clients", 2)
-    with serving(tmp_path, *options) as server:
+    with serving(driver, tmp_path, *options) as server:
         slow, leaving = slow_client(server.url), slow_client(server.url)
         slowly = events_in(slow.getresponse())
         assert next(slowly)["id"] == "0"
@@ -243,15 +231,15 @@ def test_slow_client_slows_its_own_query_only_and_a_disconnect_stops_it(tmp_path
         assert next(events_in(last.getresponse()))["id"] == "0"
         server.stop()
         last.close()
-        errors = (tmp_path / "errors").read_text()
+        errors = server.program.stderr
         assert not re.search("Exception|Error|Traceback", errors), errors
 
 
-def test_next_client_resumes_and_a_failure_is_the_last_event(tmp_path: Path) -> None:
+def test_next_client_resumes_and_a_failure_is_the_last_event(driver: Driver, tmp_path: Path) -> None:
     small = folder_of(tmp_path / "in", ["a", "b", "c"])
     (small / "003.json.gz").write_bytes(b"\x1f\x8b this is no gzip")
     options = (small, "--schema", "n long, text string", "--checkpoint", tmp_path / "checkpoint", "--most", 2)
-    with serving(tmp_path, *options) as server:
+    with serving(driver, tmp_path, *options) as server:
         # Two batches each: without a request for a third the second was not acknowledged, so it is repeated.
         first, second, third = get(server.url), get(server.url), get(server.url)
         assert (ids(first), first[-1]["event"]) == ([0, 1], "end")
@@ -260,8 +248,9 @@ def test_next_client_resumes_and_a_failure_is_the_last_event(tmp_path: Path) -> 
         assert json.loads(third[-1]["data"])
 
 
-def test_missing_reactor_is_reported(tmp_path: Path) -> None:
-    done = run(tmp_path, "spark_to_sse", "--jars", only(tmp_path / "jars", "reactive-streams-1"))
+def test_missing_reactor_is_reported(driver_without_reactor: Driver, tmp_path: Path) -> None:
+    jars = only(tmp_path / "jars", "reactive-streams-1")
+    done = completed(driver_without_reactor, tmp_path, SPARK_TO_SSE, "--jars", jars)
     assert done.returncode == 1
     assert done.stderr.splitlines()[-1] == (
         "spark_to_sse: no Reactor in this driver: start it with --packages io.projectreactor:reactor-core:3.7.12"

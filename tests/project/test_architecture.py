@@ -1,6 +1,6 @@
 """Import layers, file lengths and public names, checked from the source.
 
-Only pytest has to be installed.
+Only pytest must be installed.
 """
 
 from __future__ import annotations

@@ -80,7 +80,7 @@ async def coroutine(element: Any) -> Any:
 
 
 Apply = Callable[[pyrs.Stream[Any]], pyrs.Publisher[Any]]
-# How to call the operators that need arguments or have other names than their rows.
+# Calls of the operators that need arguments or have other names than their rows.
 CALLS: dict[str, Apply] = {
     "`map`": lambda s: s.map(str),
     "`map` of a coroutine function": lambda s: s.map(coroutine),

@@ -1,0 +1,11 @@
+from __future__ import annotations
+
+import pytest
+
+from tests.demo import fixtures
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    # Two folders share the fixtures; defined in both conftests, a session fixture would be created twice.
+    if not config.pluginmanager.hasplugin("demo-fixtures"):
+        config.pluginmanager.register(fixtures, "demo-fixtures")
