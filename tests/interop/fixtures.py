@@ -1,7 +1,7 @@
-"""The fixtures of the end-to-end tests: one bridge, whatever carries its control calls.
+"""The fixtures of the end-to-end tests: one bridge, over either gateway.
 
-The same test bodies run in two processes, as the house divides them: without faulthandler over a JVM that JPype starts
-in the process, with it over a Spark driver's Py4J gateway.
+The tests run in two processes: without faulthandler over a JVM that JPype starts in the process, with it over the Py4J
+gateway of a Spark driver.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def interop_jars(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 
 @pytest.fixture(scope="session")
 def machine(carrier: str, interop_jars: list[Path]) -> Iterator[tuple[Callable[..., jvm.Bridge], Java]]:
-    """How to open one more bridge to the JVM, and how to call it."""
+    """A function that opens a bridge to the JVM, and calls into the JVM."""
     if carrier == "jpype":
         with jvm.launch(classpath=interop_jars):
             yield jvm.launch, JPypeJava()
@@ -43,14 +43,14 @@ def machine(carrier: str, interop_jars: list[Path]) -> Iterator[tuple[Callable[.
 def connected(machine: tuple[Callable[..., jvm.Bridge], Java]) -> Iterator[tuple[jvm.Bridge, Java]]:
     connect, java = machine
     with connect() as bridge:
-        # Who subscribes to a hot Publisher waits for Java, and goes on after some seconds: a slow machine needs more.
+        # subscribe() to a hot Publisher waits some seconds for Java; a slow machine needs more.
         bridge._session._confirm_seconds = DEADLINE
         yield bridge, java
 
 
 @pytest.fixture
 def bridge(connected: tuple[jvm.Bridge, Java]) -> jvm.Bridge:
-    assert not connected[0].closed, "a test before this one brought the link down"
+    assert not connected[0].closed, "an earlier test closed the link"
     return connected[0]
 
 
@@ -61,5 +61,5 @@ def java(connected: tuple[jvm.Bridge, Java]) -> Java:
 
 @pytest.fixture
 def recorder(java: Java) -> Any:
-    """A Java Subscriber of both families that asks for everything."""
+    """A Java Subscriber of both families with unbounded demand."""
     return java.new("interop.Recorder", 2**63 - 1)

@@ -1,4 +1,4 @@
-"""What the end-to-end tests stand on: calls into Java over either gateway, and Python parties that can be watched."""
+"""Helpers of the end-to-end tests: calls into Java over either gateway, and observable Python components."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Server = TypeVar("Server", bound=BaseServer)
 
 
 class Java(Protocol):
-    """Calls into the JVM the way a user of the gateway makes them."""
+    """Calls into the JVM, as a user of the gateway makes them."""
 
     def new(self, class_name: str, *arguments: Any) -> Any: ...
     def static(self, class_name: str, method: str, *arguments: Any) -> Any: ...
@@ -32,7 +32,7 @@ class Java(Protocol):
 
 
 class Py4JJava:
-    """Through a Spark driver's gateway."""
+    """Calls through the gateway of a Spark driver."""
 
     def __init__(self, gateway: Any) -> None:
         self._jvm = gateway.jvm
@@ -57,7 +57,7 @@ class Py4JJava:
 
 
 class JPypeJava:
-    """Through the JVM in this process."""
+    """Calls into the JVM of this process."""
 
     def __init__(self) -> None:
         import jpype
@@ -78,7 +78,7 @@ class JPypeJava:
         return self._plain(getattr(target, name)(*map(self._argument, arguments)))
 
     def _argument(self, value: Any) -> Any:
-        if isinstance(value, bytes):  # or it would arrive as a String
+        if isinstance(value, bytes):  # JPype would pass a String
             return self._jpype.JArray(self._jpype.JByte)(value)
         return _unwrapped(value)
 
@@ -98,12 +98,12 @@ def library_jars() -> list[Path]:
 
 
 def compile_helpers(folder: Path) -> Path:
-    """The classes of tests/interop/java as a jar."""
+    """Compile tests/interop/java to a jar."""
     return compiled(sorted((HERE / "java").glob("*.java")), library_jars(), folder)
 
 
 def compiled(sources: Iterable[Path], classpath: Iterable[Path], folder: Path) -> Path:
-    """Java sources as a jar, which is made in an empty folder."""
+    """Compile Java sources to a jar in an empty folder."""
     compiler = shutil.which("javac")
     if compiler is None:
         raise FileNotFoundError("javac was not found: install a JDK")
@@ -119,7 +119,7 @@ def compiled(sources: Iterable[Path], classpath: Iterable[Path], folder: Path) -
 
 @contextlib.contextmanager
 def serving(server: Server) -> Iterator[Server]:
-    """A server that answers, on a thread of its own, as long as the block lasts."""
+    """Run a server on another thread during the block."""
     with server:
         thread = threading.Thread(target=server.serve_forever, args=[0.01], name="server", daemon=True)
         thread.start()
@@ -131,7 +131,7 @@ def serving(server: Server) -> Iterator[Server]:
 
 
 class Watched(Publisher[Any]):
-    """Gives what the iterator factory makes, as it is requested; it can be seen what was requested and cancelled."""
+    """Emits the elements of an iterator on demand, and records requests and cancellation."""
 
     def __init__(self, elements: Callable[[], Iterator[Any]], error: BaseException | None = None) -> None:
         self._elements = elements
@@ -158,7 +158,7 @@ class _WatchedSubscription(Subscription):
         self._error = error
         self._demand = 0
         self._emitting = False
-        self._over = False
+        self._terminated = False
         self._lock = watched.counting
 
     def request(self, n: int, /) -> None:
@@ -170,14 +170,14 @@ class _WatchedSubscription(Subscription):
             self._emitting = True
         while True:
             with self._lock:
-                if self._over or self._demand == 0:
+                if self._terminated or self._demand == 0:
                     self._emitting = False
                     return
                 self._demand -= 1
             try:
                 element = next(self._elements)
             except StopIteration:
-                self._over = True
+                self._terminated = True
                 if self._error is None:
                     self._subscriber.on_complete()
                 else:
@@ -188,47 +188,47 @@ class _WatchedSubscription(Subscription):
             self._subscriber.on_next(element)
 
     def cancel(self) -> None:
-        self._over = True
+        self._terminated = True
         self._watched.cancelled.set()
 
 
 class MapProcessor(Processor[Any, Any]):
-    """A Processor written by hand: a Subscriber upstream, a Publisher to one Subscriber downstream."""
+    """A Processor for one Subscriber, written without pyrs."""
 
     def __init__(self, function: Callable[[Any], Any]) -> None:
         self._function = function
         self._lock = threading.Lock()
         self._upstream: Subscription | None = None
         self._downstream: Subscriber[Any] | None = None
-        self._joined = False
-        self._begun = False
-        self._ending: Callable[[Subscriber[Any]], None] | None = None
+        self._connected = False
+        self._subscribed = False
+        self._terminal: Callable[[Subscriber[Any]], None] | None = None
 
     def subscribe(self, subscriber: Subscriber[Any], /) -> None:
         with self._lock:
             self._downstream = subscriber
-        self._join()
+        self._connect()
 
     def on_subscribe(self, subscription: Subscription, /) -> None:
         with self._lock:
             self._upstream = subscription
-        self._join()
+        self._connect()
 
-    def _join(self) -> None:
+    def _connect(self) -> None:
         with self._lock:
-            if self._joined or self._upstream is None or self._downstream is None:
+            if self._connected or self._upstream is None or self._downstream is None:
                 return
-            self._joined = True
+            self._connected = True
         self._downstream.on_subscribe(self._upstream)
         with self._lock:
-            self._begun = True
-            ending = self._ending
-        if ending is not None:
-            ending(self._downstream)
+            self._subscribed = True
+            terminal = self._terminal
+        if terminal is not None:
+            terminal(self._downstream)
 
     def on_next(self, element: Any, /) -> None:
         assert self._downstream is not None and self._upstream is not None
-        if self._ending is not None:  # it was cancelled, and has not heard of it yet
+        if self._terminal is not None:  # upstream has not yet received the cancel
             return
         try:
             result = self._function(element)
@@ -244,21 +244,21 @@ class MapProcessor(Processor[Any, Any]):
     def on_complete(self) -> None:
         self._end(lambda downstream: downstream.on_complete())
 
-    def _end(self, ending: Callable[[Subscriber[Any]], None]) -> None:
-        """Upstream may end before anybody has subscribed: who comes hears of it then."""
+    def _end(self, terminal: Callable[[Subscriber[Any]], None]) -> None:
+        """Signal the termination, or keep it until a Subscriber arrives."""
         with self._lock:
-            if self._ending is not None:
+            if self._terminal is not None:
                 return
-            self._ending = ending
-            if not self._begun:
+            self._terminal = terminal
+            if not self._subscribed:
                 return
         assert self._downstream is not None
-        ending(self._downstream)
+        terminal(self._downstream)
 
 
 @contextlib.contextmanager
 def spark_driver(jars: list[Path]) -> Iterator[Any]:
-    """A Spark session whose running driver was given the jars; it is stopped only if it was started here."""
+    """Add the jars to the running Spark session, or to a new one, which is stopped at the end."""
     from pyspark.sql import SparkSession
 
     running = SparkSession.getActiveSession()

@@ -1,6 +1,6 @@
-"""Four streaming libraries of the JVM behind one face, so that each is put to the same questions.
+"""Four streaming libraries of the JVM behind one interface, for the same tests.
 
-A *source* is the library's own type (a Flux, a Flowable, an Akka Source, a Flow.Publisher).
+A *source* has the type of the library: a Flux, a Flowable, an Akka Source, a Flow.Publisher.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from tests.interop.harness import Java
 class Reactor:
     name = "reactor"
     error_overtakes = False
-    """Whether an error is delivered ahead of, or in place of, the elements that are in the library's own buffer."""
+    """An error overtakes or replaces the elements in the buffer of the library."""
 
     def __init__(self, bridge: Bridge, java: Java) -> None:
         self.bridge = bridge
@@ -25,7 +25,7 @@ class Reactor:
         pass
 
     def numbers(self, count: int, watch: Any) -> Any:
-        """1 to count, each an Integer; the watch sees requests, elements and a cancel."""
+        """Return a source of the Integers 1 to count; ``watch`` observes requests, elements and a cancel."""
         source = self.java.static("reactor.core.publisher.Flux", "range", 1, count)
         source = self.java.call(source, "doOnNext", self.java.call(watch, "elementConsumer"))
         source = self.java.call(source, "doOnRequest", watch)
@@ -35,11 +35,11 @@ class Reactor:
         return self.java.static("reactor.core.publisher.Flux", "error", throwable)
 
     def from_publisher(self, publisher: Any) -> Any:
-        """The source of a Publisher that Python made."""
+        """Return a source for a Python Publisher."""
         return self.java.static("reactor.core.publisher.Flux", "from", publisher)
 
     def publisher(self, source: Any) -> Any:
-        """What `from_jvm` takes."""
+        """Return the Publisher of a source, for ``from_jvm``."""
         return source
 
     def run(self, source: Any, subscriber: Any) -> None:
@@ -53,7 +53,7 @@ class Reactor:
         return self.from_publisher(processor)
 
     def doubled(self, source: Any) -> Any:
-        """Through Java code that expects Integer."""
+        """Double the elements in Java code that expects Integers."""
         return self.java.call(source, "map", self.java.static("interop.Functions", "doubleInteger"))
 
 
@@ -118,7 +118,7 @@ class Akka(Reactor):
 
 
 class Submission(Reactor):
-    """java.util.concurrent.SubmissionPublisher: the other family of interfaces."""
+    """java.util.concurrent.SubmissionPublisher, which has the Flow interfaces."""
 
     name = "submission"
     error_overtakes = True

@@ -1,4 +1,4 @@
-"""What stands in Python for an object of the JVM is that object where it is an argument, wherever it came from."""
+"""Java objects that Python holds can be arguments of Java calls, whatever created them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FUTURE = "java.util.concurrent.CompletableFuture"
 
 
 class TestErrors:
-    def test_one_that_a_stream_ended_with(self, bridge: Bridge) -> None:
+    def test_error_of_a_stream(self, bridge: Bridge) -> None:
         throwable = bridge.java_class("java.lang.IllegalStateException")("sorry")
         received = TestSubscriber(1, timeout=DEADLINE)
         bridge.from_jvm(bridge.java_class(FLUX).error(throwable)).subscribe(received)
@@ -28,7 +28,7 @@ class TestErrors:
         assert held.get(0) == throwable
         assert bridge.java_class("interop.Functions").same(error, throwable)
 
-    def test_one_that_a_call_threw(self, bridge: Bridge) -> None:
+    def test_error_of_a_call(self, bridge: Bridge) -> None:
         with pytest.raises(JavaError) as caught:
             bridge.java_class("java.lang.Integer").parseInt("x")
         stage = bridge.java_class(FUTURE).failedFuture(caught.value)
@@ -37,7 +37,7 @@ class TestErrors:
         assert again.value.java_class == "java.lang.NumberFormatException"
         assert bridge.java_class("interop.Functions").same(caught.value, again.value)
 
-    def test_one_that_java_has_forgotten(self, bridge: Bridge) -> None:
+    def test_error_that_java_has_released(self, bridge: Bridge) -> None:
         with pytest.raises(JavaError) as caught:
             bridge.java_class("java.lang.Integer").parseInt("x")
         originals, _ = caught.value.java_original
@@ -45,11 +45,11 @@ class TestErrors:
         with pytest.raises(JavaError, match="an object of Python's"):
             bridge.java_class(FUTURE).failedFuture(caught.value)
 
-    def test_one_of_pythons_is_an_object_of_pythons(self, bridge: Bridge) -> None:
+    def test_python_exception_is_a_python_object(self, bridge: Bridge) -> None:
         with pytest.raises(JavaError, match="an object of Python's"):
             bridge.java_class(FUTURE).failedFuture(KeyError("mine"))
 
-    def test_an_element_is_the_same_when_it_has_been_in_java(self, bridge: Bridge) -> None:
+    def test_error_as_an_element_keeps_its_identity(self, bridge: Bridge) -> None:
         with pytest.raises(JavaError) as caught:
             bridge.java_class("java.lang.Integer").parseInt("x")
         flux = bridge.java_class(FLUX).from_(pyrs.just(caught.value))
@@ -57,7 +57,7 @@ class TestErrors:
 
 
 class TestOtherBridges:
-    def test_of_the_same_jvm(self, bridge: Bridge, machine: tuple[Any, Java]) -> None:
+    def test_object_of_another_bridge_to_the_same_jvm(self, bridge: Bridge, machine: tuple[Any, Java]) -> None:
         connect, _ = machine
         here = bridge.java_class("java.util.ArrayList")([1, 2])
         with connect() as other:
@@ -69,14 +69,14 @@ class TestOtherBridges:
             assert same(other.java_class("java.util.List"), bridge.java_class("java.util.List").class_)
             assert other.value_of(here) == [1, 2, [3]]
 
-    def test_a_stream_of_another(self, bridge: Bridge, machine: tuple[Any, Java]) -> None:
+    def test_stream_of_another_bridge(self, bridge: Bridge, machine: tuple[Any, Java]) -> None:
         connect, _ = machine
         with connect() as other:
             stream = other.from_jvm(other.java_class(FLUX).range(1, 3))
             flux = bridge.java_class(FLUX).from_(stream)
             assert bridge.from_jvm(flux).collect(timeout=DEADLINE) == [1, 2, 3]
 
-    def test_of_one_that_is_closed(self, bridge: Bridge, machine: tuple[Any, Java]) -> None:
+    def test_object_of_a_closed_bridge_is_rejected(self, bridge: Bridge, machine: tuple[Any, Java]) -> None:
         connect, _ = machine
         with connect() as other:
             left = other.java_class("java.util.ArrayList")([3])
@@ -84,43 +84,43 @@ class TestOtherBridges:
             with pytest.raises(ConversionError, match="a bridge that is closed"):
                 use(left)
 
-    def test_of_another_jvm(self, bridge: Bridge) -> None:
+    def test_object_of_another_jvm_is_rejected(self, bridge: Bridge) -> None:
         elsewhere = SimpleNamespace(
             session=SimpleNamespace(open=True),
             control=SimpleNamespace(resolve=lambda handle: object()),
             give_back=lambda handle: None,
         )
-        stranger = java_object_class(cast(LinkEnd, elsewhere), 0)(1)
+        foreign = java_object_class(cast(LinkEnd, elsewhere), 0)(1)
         with pytest.raises(ConversionError, match="another JVM"):
-            bridge.java_class("java.util.Objects").isNull(stranger)
+            bridge.java_class("java.util.Objects").isNull(foreign)
 
 
 class TestNewOptions:
-    """What the bridge has made of a Java object already is taken over anew."""
+    """``from_jvm`` of a converted object applies new options."""
 
     @pytest.fixture
     def argument(self, bridge: Bridge) -> Any:
-        """What a Python function gets where Java gives it that."""
+        """Returns the argument that a Python function receives for a Java object."""
 
-        def given(value: Any) -> Any:
+        def argument_for(value: Any) -> Any:
             received: list[Any] = []
             function = bridge.to_jvm_callable(received.append, "java.util.function.Function")
             bridge.java_class("interop.Functions").apply(function, value)
             return received[0]
 
-        return given
+        return argument_for
 
-    def test_of_a_publisher(self, bridge: Bridge, argument: Any) -> None:
+    def test_publisher(self, bridge: Bridge, argument: Any) -> None:
         stream = argument(bridge.java_class(FLUX).just([1, 2]))
         assert stream.collect(timeout=DEADLINE) == [[1, 2]]
         (held,) = bridge.from_jvm(stream, convert="references", exact=True).collect(timeout=DEADLINE)
         assert isinstance(held, JavaObject) and held.size() == 2
-        assert stream.collect(timeout=DEADLINE) == [[1, 2]], "the first one is as it was"
+        assert stream.collect(timeout=DEADLINE) == [[1, 2]], "the first stream is unchanged"
 
-    def test_demand_is_exact(self, bridge: Bridge, argument: Any) -> None:
+    def test_exact_demand(self, bridge: Bridge, argument: Any) -> None:
         requested: list[int] = []
-        note = bridge.to_jvm_callable(requested.append, "java.util.function.LongConsumer")
-        stream = argument(bridge.java_class(FLUX).range(1, 100).doOnRequest(note))
+        on_request = bridge.to_jvm_callable(requested.append, "java.util.function.LongConsumer")
+        stream = argument(bridge.java_class(FLUX).range(1, 100).doOnRequest(on_request))
         received = TestSubscriber(3, timeout=DEADLINE)
         bridge.from_jvm(stream, exact=True).subscribe(received)
         received.await_count(3)
@@ -129,7 +129,7 @@ class TestNewOptions:
         received.cancel()
         assert requested == [3, 2]
 
-    def test_of_a_processor(self, bridge: Bridge, argument: Any) -> None:
+    def test_processor(self, bridge: Bridge, argument: Any) -> None:
         processor = bridge.java_class("io.reactivex.rxjava3.processors.UnicastProcessor").create()
         processor.onNext([1])
         processor.onComplete()
@@ -138,25 +138,25 @@ class TestNewOptions:
         (held,) = bridge.from_jvm(received, convert="references").collect(timeout=DEADLINE)
         assert isinstance(held, JavaObject)
 
-    def test_of_a_future(self, bridge: Bridge, argument: Any) -> None:
+    def test_future(self, bridge: Bridge, argument: Any) -> None:
         received = argument(bridge.java_class(FUTURE).completedFuture([1]))
         assert isinstance(received, JavaFuture) and received.result(DEADLINE) == [1]
         assert isinstance(bridge.from_jvm(received, convert="references").result(DEADLINE), JavaObject)
 
-    def test_what_is_known_of_a_hot_one_stays(self, bridge: Bridge) -> None:
+    def test_hot_publisher_stays_hot(self, bridge: Bridge) -> None:
         publisher = bridge.java_class("java.util.concurrent.SubmissionPublisher")()
         received = TestSubscriber(1, timeout=DEADLINE)
         bridge.from_jvm(bridge.from_jvm(publisher), exact=True).subscribe(received)
-        assert publisher.hasSubscribers(), "subscribe returns when Java's has"
+        assert publisher.hasSubscribers(), "subscribe returns after the subscription in Java"
         publisher.close()
         assert received.await_complete() == []
 
-    def test_what_python_has_made_of_it_is_refused(self, bridge: Bridge) -> None:
+    def test_python_stream_is_rejected(self, bridge: Bridge) -> None:
         stream = bridge.from_jvm(bridge.java_class(FLUX).range(1, 3))
         with pytest.raises(TypeError, match="not a Python Stream"):
             bridge.from_jvm(stream.map(str))
 
-    def test_of_no_publisher(self, bridge: Bridge, java: Java) -> None:
+    def test_other_objects_are_rejected(self, bridge: Bridge, java: Java) -> None:
         for plain in (bridge.java_class("java.util.ArrayList")(), java.new("java.util.ArrayList")):
             with pytest.raises(TypeError, match=r"java\.util\.ArrayList is none of them"):
                 bridge.from_jvm(plain)

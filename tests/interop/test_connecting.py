@@ -1,4 +1,4 @@
-"""A bridge works from its first microsecond, as often as one is opened."""
+"""A bridge works as soon as it is open, every time one is opened."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from tests.interop.harness import DEADLINE, MILLISECONDS, Java
 BRIDGES = 60
 
 
-def test_what_java_sends_first(machine: tuple[Callable[..., jvm.Bridge], Java]) -> None:
-    """A call, or a subscription, that Java makes as soon as the bridge stands."""
+def test_java_may_send_first(machine: tuple[Callable[..., jvm.Bridge], Java]) -> None:
+    """Java calls a function or subscribes immediately after the bridge is open."""
     connect, java = machine
     for n in range(BRIDGES):
         with connect() as bridge:
@@ -27,7 +27,7 @@ def test_what_java_sends_first(machine: tuple[Callable[..., jvm.Bridge], Java]) 
                 assert java.call(recorder, "described") == f"Long {n}"
 
 
-def test_two_bridges_know_nothing_of_each_other(machine: tuple[Callable[..., jvm.Bridge], Java]) -> None:
+def test_two_bridges_are_independent(machine: tuple[Callable[..., jvm.Bridge], Java]) -> None:
     connect, java = machine
     with connect() as first, connect() as second:
         flux = java.static("reactor.core.publisher.Flux", "range", 1, 1_000)

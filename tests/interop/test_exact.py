@@ -1,6 +1,6 @@
-"""With exact=True what a Subscriber asks for is what its Publisher is asked for: for all three kinds, both ways.
+"""With ``exact=True`` a Publisher receives the requests of its Subscriber unchanged, in both directions.
 
-By default it is a window of sixteen; a broker that acknowledges on delivery would lose what is in it.
+By default the bridge requests a window of sixteen. A broker that acknowledges on delivery would lose its content.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tests.interop.harness import DEADLINE, MILLISECONDS, Java, MapProcessor, Wa
 
 
 class RecordingProcessor(MapProcessor):
-    """Keeps its own Subscription's demand apart from anybody downstream."""
+    """Records its own subscription, independent of downstream."""
 
     def __init__(self) -> None:
         super().__init__(lambda element: element)
@@ -38,7 +38,7 @@ def watched_flux(java: Java) -> tuple[Any, Any]:
 
 @pytest.mark.parametrize("exact", [True, False])
 @pytest.mark.parametrize("kind", ["subscriber", "processor"])
-def test_a_python_party_fed_by_java(bridge: Bridge, java: Java, kind: str, exact: bool) -> None:
+def test_python_subscriber_or_processor_of_a_java_publisher(bridge: Bridge, java: Java, kind: str, exact: bool) -> None:
     processor = RecordingProcessor()
     party = processor if kind == "processor" else processor.received
     flux, watch = watched_flux(java)
@@ -57,7 +57,7 @@ def test_a_python_party_fed_by_java(bridge: Bridge, java: Java, kind: str, exact
 
 
 @pytest.mark.parametrize("exact", [True, False])
-def test_a_java_subscriber_fed_by_python(bridge: Bridge, java: Java, exact: bool) -> None:
+def test_java_subscriber_of_a_python_publisher(bridge: Bridge, java: Java, exact: bool) -> None:
     source = Watched(lambda: itertools.count())
     recorder = java.new("interop.Recorder", 2)
     source.subscribe(bridge.from_jvm(recorder, exact=exact))
@@ -71,8 +71,8 @@ def test_a_java_subscriber_fed_by_python(bridge: Bridge, java: Java, exact: bool
     assert source.cancelled.wait(DEADLINE)
 
 
-def test_a_java_processor_between_two_of_python(bridge: Bridge, java: Java) -> None:
-    """Its own window of one is what the Python Publisher is asked for, and its Subscriber asks it one to one."""
+def test_java_processor_between_python_components(bridge: Bridge, java: Java) -> None:
+    """The Python Publisher receives the requests of the processor, which requests one at a time."""
     source = Watched(lambda: iter(range(10)))
     processor = bridge.from_jvm(java.static("interop.Gated", "oneByOne"), exact=True)
     received = TestSubscriber(3, timeout=DEADLINE)
@@ -80,12 +80,12 @@ def test_a_java_processor_between_two_of_python(bridge: Bridge, java: Java) -> N
     source.subscribe(processor)
     assert received.await_count(3) == [0, 1, 2]
     assert source.requested == source.emitted == 3
-    received.request(8)  # one more: it is with the next request that the source looks for an end
+    received.request(8)  # one more, because the source detects its end at the next request
     assert received.await_complete() == list(range(10))
     assert source.requested == 11
 
 
-def test_a_stage_is_exact_on_both_sides(bridge: Bridge, java: Java) -> None:
+def test_stage_is_exact_on_both_sides(bridge: Bridge, java: Java) -> None:
     flux, watch = watched_flux(java)
     stage = bridge.to_jvm_stage(lambda stream: stream.map(lambda n: n * 2), exact=True)
     recorder = java.new("interop.Recorder", 2)

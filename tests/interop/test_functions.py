@@ -45,13 +45,13 @@ class TestCallables:
         total = java.call(java.static(FLUX, "range", 1, 4), "reduce", add)
         assert bridge.from_jvm(total).collect(timeout=DEADLINE) == [10]
 
-    def test_a_function_that_gives_a_publisher(self, bridge: Bridge, java: Java, recorder: Any) -> None:
+    def test_function_that_returns_a_publisher(self, bridge: Bridge, java: Java, recorder: Any) -> None:
         repeat = bridge.to_jvm_callable(lambda x: pyrs.from_iterable([x] * x), FUNCTION)
         java.call(java.call(java.static(FLUX, "range", 1, 3), "concatMap", repeat), "subscribe", recorder)
         assert java.call(recorder, "awaitEnd", MILLISECONDS) == "complete", java.call(recorder, "errorMessage")
         assert java.call(recorder, "text") == "1 2 2 3 3 3"
 
-    def test_element_type(self, bridge: Bridge, java: Java) -> None:
+    def test_element_type_selects_the_java_class(self, bridge: Bridge, java: Java) -> None:
         one = bridge.to_jvm_callable(lambda x: x + 1, FUNCTION, element_type="java.lang.Integer")
         assert java.static("interop.Functions", "apply", one, 4) == "Integer 5"
 
@@ -69,7 +69,7 @@ class TestCallables:
             ({"java.util.Map$Entry": "values"}, [{"key": "k", "value": [1]}, "list"]),
         ],
     )
-    def test_what_it_wants_of_its_arguments(
+    def test_arguments_are_converted_as_configured(
         self, bridge: Bridge, java: Java, convert: object, expected: list[object]
     ) -> None:
         received: list[Any] = []
@@ -87,7 +87,7 @@ class TestCallables:
             else:
                 assert argument == wanted
 
-    def test_an_argument_that_has_no_form(self, bridge: Bridge, java: Java) -> None:
+    def test_argument_without_a_conversion_is_an_error(self, bridge: Bridge, java: Java) -> None:
         plain = bridge.java_class("java.lang.Object")()
         calls: list[Any] = []
         function = bridge.to_jvm_callable(
@@ -100,12 +100,12 @@ class TestCallables:
         assert functions.apply(function, 1, None) == "null"
         assert calls == [(1, None)]
 
-    def test_default_methods_stay_java(self, bridge: Bridge, java: Java) -> None:
+    def test_default_methods_run_in_java(self, bridge: Bridge, java: Java) -> None:
         long = bridge.to_jvm_callable(lambda text: len(text) > 3, "java.util.function.Predicate")
         assert java.static("interop.Functions", "test", long, "four") is True
         assert java.static("interop.Functions", "test", long, "two") is False
 
-    def test_the_methods_of_object_stay_java(self, bridge: Bridge, java: Java) -> None:
+    def test_methods_of_object_run_in_java(self, bridge: Bridge, java: Java) -> None:
         calls: list[Any] = []
         function = bridge.to_jvm_callable(calls.append, FUNCTION)
         other = bridge.to_jvm_callable(calls.append, FUNCTION)
@@ -115,7 +115,7 @@ class TestCallables:
         assert java.call(function, "toString")
         assert calls == []
 
-    def test_what_the_function_raises(self, bridge: Bridge, java: Java, recorder: Any) -> None:
+    def test_exception_of_the_function_is_an_error_in_java(self, bridge: Bridge, java: Java, recorder: Any) -> None:
         def fails(x: int) -> int:
             raise KeyError("no such key")
 
@@ -124,7 +124,7 @@ class TestCallables:
         assert java.call(recorder, "awaitEnd", MILLISECONDS) == "error"
         assert "no such key" in java.call(recorder, "errorMessage")
 
-    def test_what_the_function_raises_comes_home(self, bridge: Bridge, java: Java) -> None:
+    def test_exception_of_the_function_returns_to_python_unchanged(self, bridge: Bridge, java: Java) -> None:
         error = KeyError("mine")
 
         def fails(x: int) -> int:
@@ -135,7 +135,7 @@ class TestCallables:
         bridge.from_jvm(java.call(java.static(FLUX, "range", 1, 5), "map", failing)).subscribe(received)
         assert received.await_error() is error
 
-    def test_a_java_error_that_the_function_raises_again(self, bridge: Bridge, java: Java, recorder: Any) -> None:
+    def test_reraised_java_error_keeps_its_identity(self, bridge: Bridge, java: Java, recorder: Any) -> None:
         throwable = java.static("interop.Sources", "failure", "again")
         received = TestSubscriber(1, timeout=DEADLINE)
         bridge.from_jvm(java.static("interop.Sources", "failing", throwable)).subscribe(received)
@@ -149,7 +149,7 @@ class TestCallables:
         assert java.call(recorder, "awaitEnd", MILLISECONDS) == "error"
         assert java.static("interop.Functions", "same", java.call(recorder, "error"), throwable)
 
-    def test_a_function_that_takes_too_long(self, machine: Any) -> None:
+    def test_slow_function_exceeds_the_call_timeout(self, machine: Any) -> None:
         connect, java = machine
         released = threading.Event()
         recorder = java.new("interop.Recorder", 1)
@@ -160,12 +160,12 @@ class TestCallables:
             released.set()
         assert "250 milliseconds" in str(java.call(recorder, "errorMessage"))
 
-    def test_not_a_function(self, bridge: Bridge) -> None:
+    def test_object_that_is_not_callable_is_rejected(self, bridge: Bridge) -> None:
         with pytest.raises(TypeError, match="function"):
             bridge.to_jvm_callable(5, FUNCTION)  # type: ignore[arg-type]
 
     @pytest.mark.parametrize("interface", ["java.util.List", "java.lang.String", "no.such.Interface"])
-    def test_not_a_single_method_interface(self, bridge: Bridge, interface: str) -> None:
+    def test_interface_with_several_methods_is_rejected(self, bridge: Bridge, interface: str) -> None:
         def function(argument: object) -> object:
             return argument
 
@@ -177,7 +177,7 @@ class TestCallables:
 
 
 class TestCompletionStages:
-    def test_await(self, bridge: Bridge, java: Java) -> None:
+    def test_stage_is_awaitable(self, bridge: Bridge, java: Java) -> None:
         async def main() -> Any:
             return await asyncio.wait_for(
                 bridge.from_jvm(java.static("interop.Sources", "completed", "done")), DEADLINE
@@ -185,7 +185,7 @@ class TestCompletionStages:
 
         assert asyncio.run(main()) == "done"
 
-    def test_completed_later(self, bridge: Bridge, java: Java) -> None:
+    def test_await_waits_for_the_completion(self, bridge: Bridge, java: Java) -> None:
         future = java.new("java.util.concurrent.CompletableFuture")
 
         async def main() -> Any:
@@ -197,22 +197,22 @@ class TestCompletionStages:
 
         assert asyncio.run(main()) == "later"
 
-    def test_failure(self, bridge: Bridge, java: Java) -> None:
+    def test_failed_stage_raises(self, bridge: Bridge, java: Java) -> None:
         failure = java.static("interop.Sources", "failure", "no result")
         with pytest.raises(JavaError, match="no result") as caught:
             bridge.from_jvm(java.static("interop.Sources", "failed", failure)).result(DEADLINE)
         assert caught.value.java_class == "java.lang.IllegalStateException"
 
-    def test_stream_of_one(self, bridge: Bridge, java: Java) -> None:
+    def test_stage_is_a_stream_of_one_element(self, bridge: Bridge, java: Java) -> None:
         stage = bridge.from_jvm(java.static("interop.Sources", "completed", 7))
         assert isinstance(stage, JavaFuture)
         assert stage.map(lambda x: x * 2).collect(timeout=DEADLINE) == [14]
 
-    def test_null(self, bridge: Bridge, java: Java) -> None:
+    def test_null_is_none_and_an_empty_stream(self, bridge: Bridge, java: Java) -> None:
         stage = bridge.from_jvm(java.static("interop.Sources", "completed", None))
         assert stage.result(DEADLINE) is None
         assert stage.collect(timeout=DEADLINE) == []
 
-    def test_a_deadline(self, bridge: Bridge, java: Java) -> None:
+    def test_result_has_a_deadline(self, bridge: Bridge, java: Java) -> None:
         with pytest.raises(CallTimeout):
             bridge.from_jvm(java.new("java.util.concurrent.CompletableFuture")).result(0.05)

@@ -1,4 +1,4 @@
-"""A hot Publisher emits whoever listens: nothing is lost that it emits once subscribe() has returned in Python."""
+"""A Subscriber of a hot Publisher receives everything after ``subscribe()`` has returned in Python."""
 
 from __future__ import annotations
 
@@ -18,29 +18,29 @@ SUBMISSIONS = "java.util.concurrent.SubmissionPublisher"
 
 
 def sink_of(java: Java) -> Any:
-    """A sink that keeps an element for those alone who were subscribed before it, whatever their demand."""
+    """Create a sink that emits each element to the current Subscribers, whatever their demand."""
     many = java.call(java.static("reactor.core.publisher.Sinks", "many"), "multicast")
     sink = java.call(many, "onBackpressureBuffer", 256, False)
-    # The very first Subscriber of such a sink would be given all that came before it.
+    # The first Subscriber of such a sink would receive the earlier elements.
     java.static("interop.Functions", "subscribe", java.call(sink, "asFlux"), java.new("interop.Recorder", 2**62))
     return sink
 
 
-@pytest.mark.parametrize("told", [None, True], ids=["known", "told"])
-def test_submission_publisher(bridge: Bridge, java: Java, told: bool | None) -> None:
+@pytest.mark.parametrize("declared", [None, True], ids=["detected", "declared"])
+def test_submission_publisher(bridge: Bridge, java: Java, declared: bool | None) -> None:
     for n in range(ROUNDS):
         publisher = java.new(SUBMISSIONS)
         received = TestSubscriber(None, timeout=DEADLINE)
-        bridge.from_jvm(publisher, hot=told).subscribe(received)
+        bridge.from_jvm(publisher, hot=declared).subscribe(received)
         assert java.call(publisher, "submit", n) >= 0
         java.call(publisher, "close")
         assert received.await_complete() == [n]
 
 
-def test_a_sink_behind_an_operator(bridge: Bridge, java: Java) -> None:
+def test_sink_behind_an_operator(bridge: Bridge, java: Java) -> None:
     double = java.static("interop.Functions", "doubleInteger")
     for n in range(ROUNDS):
-        # A new one each time: while it emits on another thread, Reactor's own loop overlooks who has just subscribed.
+        # A new sink each time: while a sink emits on another thread, Reactor may miss a new Subscriber.
         sink = sink_of(java)
         doubled = java.call(java.call(sink, "asFlux"), "map", double)
         received = TestSubscriber(None, timeout=DEADLINE)
@@ -50,7 +50,7 @@ def test_a_sink_behind_an_operator(bridge: Bridge, java: Java) -> None:
         assert received.await_complete() == [2 * n]
 
 
-def test_a_sink_without_an_operator_and_a_stage_over_it(bridge: Bridge, java: Java) -> None:
+def test_sink_with_and_without_a_stage(bridge: Bridge, java: Java) -> None:
     sink = sink_of(java)
     flux = java.call(sink, "asFlux")
     whole, staged = TestSubscriber(None, timeout=DEADLINE), TestSubscriber(None, timeout=DEADLINE)
@@ -63,7 +63,7 @@ def test_a_sink_without_an_operator_and_a_stage_over_it(bridge: Bridge, java: Ja
     assert staged.await_complete() == list(range(1, ROUNDS + 1, 2))
 
 
-def test_a_connectable(bridge: Bridge, java: Java) -> None:
+def test_connectable_flux(bridge: Bridge, java: Java) -> None:
     for n in range(20):
         connectable = java.call(java.static("reactor.core.publisher.Flux", "range", n, 5), "publish")
         received = TestSubscriber(None, timeout=DEADLINE)
@@ -72,7 +72,7 @@ def test_a_connectable(bridge: Bridge, java: Java) -> None:
         assert received.await_complete() == list(range(n, n + 5))
 
 
-def test_a_processor(bridge: Bridge, java: Java) -> None:
+def test_processor(bridge: Bridge, java: Java) -> None:
     for n in range(20):
         processor = java.static("interop.Submissions", "processor")
         received = TestSubscriber(None, timeout=DEADLINE)
@@ -82,7 +82,7 @@ def test_a_processor(bridge: Bridge, java: Java) -> None:
         assert received.await_complete() == list(range(n))
 
 
-def test_what_is_told_to_be_hot_is_waited_for(bridge: Bridge, java: Java) -> None:
+def test_subscribe_waits_for_a_publisher_declared_hot(bridge: Bridge, java: Java) -> None:
     gated = java.new("interop.Gated")
     received = TestSubscriber(timeout=DEADLINE)
     returned = threading.Event()
@@ -90,7 +90,7 @@ def test_what_is_told_to_be_hot_is_waited_for(bridge: Bridge, java: Java) -> Non
     thread = threading.Thread(target=lambda: (stream.subscribe(received), returned.set()), daemon=True)
     thread.start()
     assert java.call(gated, "awaitEntered", MILLISECONDS)
-    assert not returned.wait(0.1), "subscribe has returned in Python and not in Java"
+    assert not returned.wait(0.1), "subscribe returned in Python before Java"
     java.call(gated, "open")
     assert returned.wait(DEADLINE)
     assert java.call(gated, "count") == 1
@@ -98,17 +98,17 @@ def test_what_is_told_to_be_hot_is_waited_for(bridge: Bridge, java: Java) -> Non
     assert received.await_complete() == []
 
 
-@pytest.mark.parametrize("told", [None, False], ids=["by default", "told"])
-def test_any_other_is_not_waited_for(bridge: Bridge, java: Java, told: bool | None) -> None:
+@pytest.mark.parametrize("declared", [None, False], ids=["by default", "declared"])
+def test_subscribe_does_not_wait_for_a_cold_publisher(bridge: Bridge, java: Java, declared: bool | None) -> None:
     gated = java.new("interop.Gated")
     received = TestSubscriber(timeout=DEADLINE)
-    bridge.from_jvm(gated, hot=told).subscribe(received)
+    bridge.from_jvm(gated, hot=declared).subscribe(received)
     assert java.call(gated, "count") == 0, "the gate is closed"
     received.cancel()
     java.call(gated, "open")
 
 
-def test_an_event_loop_is_never_held_up(bridge: Bridge, java: Java) -> None:
+def test_subscribe_never_blocks_an_event_loop(bridge: Bridge, java: Java) -> None:
     gated = java.new("interop.Gated")
     received = TestSubscriber(timeout=DEADLINE)
 

@@ -1,4 +1,4 @@
-"""java.net.http.HttpClient with Python at either end of a body, against a server in this process."""
+"""java.net.http.HttpClient with Python Publishers and Subscribers as bodies."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def do_POST(self) -> None:
-        """Answers with the length and the digest of what was sent; /echo sends it back, /refuse hangs up at once."""
+        """Answer with the length and the digest of the body; /echo returns it, /refuse disconnects."""
         if self.path == "/refuse":
             self.rfile.read(len(CHUNK))
             self.close_connection = True
@@ -37,7 +37,7 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(answer)
 
     def do_GET(self) -> None:
-        """Sends so many chunks as the path says; /endless goes on until the client has gone."""
+        """Send the number of chunks in the path; /endless sends until the client disconnects."""
         if self.path == "/endless":
             self._answer(None)
             try:
@@ -69,7 +69,7 @@ class Handler(BaseHTTPRequestHandler):
     def handle(self) -> None:
         try:
             super().handle()
-        except (OSError, ValueError):  # a client that went away in the middle of its body
+        except (OSError, ValueError):  # the client disconnected in the middle of its body
             self.server.client_gone.set()
 
     def log_message(self, format: str, *args: object) -> None:
@@ -129,19 +129,19 @@ def test_python_subscriber_as_response_body(bridge: Bridge, java: Java, http: An
     assert java.call(http, "status", MILLISECONDS) == 200
 
 
-def test_response_body_as_a_publisher(bridge: Bridge, java: Java, http: Any, server: Server) -> None:
+def test_response_body_is_a_publisher(bridge: Bridge, java: Java, http: Any, server: Server) -> None:
     body = bridge.from_jvm(java.call(http, "open", server.url("/100")))
     assert b"".join(part for element in body.to_iterable(timeout=DEADLINE) for part in element) == CHUNK * 100
 
 
-def test_both_at_once(bridge: Bridge, java: Java, http: Any, server: Server) -> None:
+def test_request_and_response_body_concurrently(bridge: Bridge, java: Java, http: Any, server: Server) -> None:
     received = TestSubscriber(None, timeout=DEADLINE)
     body = body_of(bridge, pyrs.from_iterable([CHUNK] * 50))
     java.call(http, "exchange", server.url("/echo"), body, bridge.to_jvm(received))
     assert b"".join(part for element in received.await_complete() for part in element) == CHUNK * 50
 
 
-def test_a_body_that_python_fails(bridge: Bridge, java: Java, http: Any, server: Server) -> None:
+def test_error_of_the_publisher_fails_the_request(bridge: Bridge, java: Java, http: Any, server: Server) -> None:
     error = ValueError("no more bytes")
     java.call(http, "post", server.url("/"), body_of(bridge, Watched(lambda: iter([CHUNK]), error)))
     failure = java.call(http, "failure", MILLISECONDS)
@@ -151,7 +151,7 @@ def test_a_body_that_python_fails(bridge: Bridge, java: Java, http: Any, server:
     assert received.await_error() is error
 
 
-def test_an_element_that_is_no_buffer(bridge: Bridge, java: Java, http: Any, server: Server) -> None:
+def test_element_that_is_not_a_buffer_fails_the_request(bridge: Bridge, java: Java, http: Any, server: Server) -> None:
     source = Watched(lambda: itertools.chain([CHUNK, 5], itertools.repeat(CHUNK)))
     java.call(http, "post", server.url("/"), body_of(bridge, source))
     message = java.call(java.call(http, "failure", MILLISECONDS), "getMessage")
@@ -160,7 +160,7 @@ def test_an_element_that_is_no_buffer(bridge: Bridge, java: Java, http: Any, ser
     assert source.cancelled.wait(DEADLINE)
 
 
-def test_python_cancels_an_endless_response(bridge: Bridge, java: Java, http: Any, server: Server) -> None:
+def test_cancel_closes_an_endless_response(bridge: Bridge, java: Java, http: Any, server: Server) -> None:
     received = TestSubscriber(3, timeout=DEADLINE)
     java.call(http, "get", server.url("/endless"), bridge.to_jvm(received))
     received.await_count(3)
@@ -169,22 +169,22 @@ def test_python_cancels_an_endless_response(bridge: Bridge, java: Java, http: An
     assert len(received.elements) == 3
 
 
-def test_a_server_that_hangs_up_cancels_python(bridge: Bridge, java: Java, http: Any, server: Server) -> None:
+def test_server_disconnect_cancels_the_publisher(bridge: Bridge, java: Java, http: Any, server: Server) -> None:
     source = Watched(lambda: itertools.repeat(CHUNK))
     java.call(http, "post", server.url("/refuse"), body_of(bridge, source))
     assert java.call(http, "failure", MILLISECONDS) is not None
     assert source.cancelled.wait(DEADLINE)
 
 
-def test_one_element_at_a_time(bridge: Bridge, java: Java, http: Any, server: Server) -> None:
+def test_response_with_demand_of_one(bridge: Bridge, java: Java, http: Any, server: Server) -> None:
     received = TestSubscriber(1, timeout=DEADLINE, on_element=lambda subscriber, _: subscriber.request(1))
     java.call(http, "get", server.url("/100"), bridge.to_jvm(received))
     assert sum(len(part) for element in received.await_complete() for part in element) == 100 * len(CHUNK)
 
 
-def test_no_server(bridge: Bridge, java: Java, http: Any) -> None:
+def test_unreachable_server_is_an_error(bridge: Bridge, java: Java, http: Any) -> None:
     with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))  # bound and not listening: connections are refused
+        taken.bind(("127.0.0.1", 0))  # bound but not listening, so connections are refused
         source = Watched(lambda: iter([CHUNK]))
         java.call(http, "post", f"http://127.0.0.1:{taken.getsockname()[1]}/", body_of(bridge, source))
         failure = java.call(http, "failure", MILLISECONDS)

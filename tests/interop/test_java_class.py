@@ -1,4 +1,4 @@
-"""Java by name: classes, their static methods, fields and constructors, and the methods of what these give."""
+"""``java_class``: constructors, static methods and fields of Java classes, and methods of the results."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def plain(value: Any) -> tuple[type, Any]:
 
 
 class TestResults:
-    def test_plain_values_are_pythons_own(self, bridge: Bridge) -> None:
+    def test_plain_values_become_python_values(self, bridge: Bridge) -> None:
         text, number = bridge.java_class("java.lang.String"), bridge.java_class("java.lang.Integer")
         optional = bridge.java_class("java.util.Optional")
         assert plain(text.valueOf(5)) == (str, "5")
@@ -37,7 +37,7 @@ class TestResults:
         assert optional.of(1).map(bridge.java_class("java.util.function.Function").identity()).get() == 1
         assert bridge.java_class("java.util.HashMap")().get("absent") is None
 
-    def test_every_other_object_is_a_stand_in(self, bridge: Bridge) -> None:
+    def test_other_objects_are_references(self, bridge: Bridge) -> None:
         made = [
             bridge.java_class("java.util.List").of(1, 2),
             bridge.java_class("java.time.Instant").EPOCH,
@@ -49,7 +49,7 @@ class TestResults:
         assert [isinstance(each, JavaObject) for each in made] == [True] * len(made)
         assert str(made[0]) == "[1, 2]"
 
-    def test_what_a_constructor_makes_is_always_one(self, bridge: Bridge) -> None:
+    def test_constructors_return_references(self, bridge: Bridge) -> None:
         number = bridge.java_class("java.lang.Integer")(5)
         assert isinstance(number, JavaObject)
         held = bridge.java_class("java.util.ArrayList")([number])
@@ -57,13 +57,13 @@ class TestResults:
         assert bridge.java_class("java.util.Objects").equals(held.get(0), number) is False, "5 is a Long here"
         assert held.contains(number)
 
-    def test_what_is_pythons_comes_home(self, bridge: Bridge) -> None:
+    def test_python_objects_return_unchanged(self, bridge: Bridge) -> None:
         thing, stream = object(), pyrs.just(1)
         same = bridge.java_class("java.util.Objects").requireNonNull
         assert same(thing) is thing
         assert same(stream) is stream
 
-    def test_a_result_holds_no_handle_longer_than_it_lives(self, bridge: Bridge) -> None:
+    def test_result_releases_its_handle_when_it_is_collected(self, bridge: Bridge) -> None:
         class Element:
             pass
 
@@ -96,7 +96,7 @@ class TestArguments:
         held.add(point)
         assert held.get(0).toString() == java.call(point, "toString")
 
-    def test_a_class_is_its_class_object(self, bridge: Bridge) -> None:
+    def test_class_argument_is_its_class_object(self, bridge: Bridge) -> None:
         text = bridge.java_class("java.lang.String")
         assert text.class_.getName() == "java.lang.String"
         assert bridge.java_class("java.util.Objects").equals(text, text.class_) is True
@@ -111,7 +111,7 @@ class TestArguments:
         assert lists.of([1, 2]).size() == 1, "a list is one argument"
         assert bridge.java_class("java.util.Arrays").hashCode([1, 2]) == 994
 
-    def test_an_int_is_an_int_before_it_is_a_double(self, bridge: Bridge) -> None:
+    def test_int_is_passed_as_int_rather_than_double(self, bridge: Bridge) -> None:
         text = bridge.java_class("java.lang.StringBuilder")()
         assert str(text.append(1).append(2.5).append(True).append("x").append([])) == "12.5truex[]"
         assert bridge.java_class("java.lang.Math").floorMod(-7, 3) == 2
@@ -123,18 +123,18 @@ class TestArguments:
         assert held.remove(0) == 7
         assert bridge.java_class("java.lang.Math").abs(box(-3)) == 3
 
-    def test_a_number_never_becomes_infinite(self, bridge: Bridge) -> None:
+    def test_number_never_overflows_to_infinity(self, bridge: Bridge) -> None:
         number = bridge.java_class("java.lang.Float")
         assert number.isInfinite(float("inf")) is True
         with pytest.raises(JavaError, match=r"isInfinite for \(float\)"):
             number.isInfinite(1e300)
 
-    def test_the_most_specific_method_takes_none(self, bridge: Bridge) -> None:
+    def test_none_selects_the_most_specific_method(self, bridge: Bridge) -> None:
         # String.valueOf(char[]) and valueOf(Object): javac takes the first too.
         with pytest.raises(JavaError, match="NullPointerException"):
             bridge.java_class("java.lang.String").valueOf(None)
 
-    def test_publishers_and_subscribers_of_pythons(self, bridge: Bridge) -> None:
+    def test_python_publishers_and_subscribers(self, bridge: Bridge) -> None:
         flux, received = bridge.java_class(FLUX), TestSubscriber(10, timeout=DEADLINE)
         flux.from_(pyrs.from_iterable([3, 1, 2])).sort().subscribe(received)
         assert received.await_complete() == [1, 2, 3]
@@ -147,12 +147,12 @@ class TestMethods:
         comparator = bridge.java_class("java.util.Map$Entry").comparingByKey()
         assert comparator.reversed() is not None
 
-    def test_names_that_are_keywords(self, bridge: Bridge) -> None:
+    def test_python_keywords_take_an_underscore(self, bridge: Bridge) -> None:
         instant = bridge.java_class("java.time.Instant").EPOCH
         field = bridge.java_class("java.time.temporal.ChronoField").MILLI_OF_SECOND
         assert str(instant.with_(field, 5)) == "1970-01-01T00:00:00.005Z"
 
-    def test_no_attribute_of_the_stand_in_hides_a_method(self, bridge: Bridge) -> None:
+    def test_attributes_of_a_reference_hide_no_method(self, bridge: Bridge) -> None:
         held = bridge.java_class("java.util.ArrayList")()
         assert [name for name in dir(held) if not name.startswith("_")] == ["java"]
 
@@ -161,7 +161,7 @@ class TestMethods:
         assert bridge.from_jvm(flux.range(1, 5).skip(2)).collect(timeout=DEADLINE) == [3, 4, 5]
         assert bridge.from_jvm(flux.just([1, 2], "x")).collect(timeout=DEADLINE) == [[1, 2], "x"]
 
-    def test_a_hot_publisher_is_known(self, bridge: Bridge) -> None:
+    def test_hot_publisher_is_detected(self, bridge: Bridge) -> None:
         publisher = bridge.java_class("java.util.concurrent.SubmissionPublisher")()
         received = TestSubscriber(1, timeout=DEADLINE)
         bridge.from_jvm(publisher).subscribe(received)
@@ -169,7 +169,7 @@ class TestMethods:
         assert received.await_count(1) == ["at once"]
         publisher.close()
 
-    def test_what_java_throws(self, bridge: Bridge) -> None:
+    def test_java_exception_is_raised(self, bridge: Bridge) -> None:
         with pytest.raises(JavaError) as caught:
             bridge.java_class("java.util.ArrayList")().get(3)
         assert caught.value.java_class == "java.lang.IndexOutOfBoundsException"
@@ -190,22 +190,22 @@ class TestClasses:
         assert units.MINUTES.toSeconds(2) == 120
         assert {"MINUTES", "valueOf", "class_"} <= set(dir(units))
 
-    def test_public_members_of_a_class_that_is_not(self, bridge: Bridge) -> None:
+    def test_public_members_of_a_class_that_is_not_public(self, bridge: Bridge) -> None:
         assert bridge.java_class("interop.Members").INHERITED == 7
         hidden = bridge.java_class("interop.Members$Hidden")(8)
         assert hidden.get() == hidden.own() == 8
 
-    def test_a_name_that_is_none(self, bridge: Bridge) -> None:
+    def test_invalid_class_name_is_rejected(self, bridge: Bridge) -> None:
         for name in (None, 5, int):
             with pytest.raises(TypeError, match="java_class takes the name of a class"):
                 bridge.java_class(name)  # type: ignore[arg-type]
         with pytest.raises(JavaError, match=r"no class void\[\]"):
             bridge.java_class("void[]")
 
-    def test_a_copy_is_the_same_object(self, bridge: Bridge) -> None:
+    def test_copy_is_the_same_object(self, bridge: Bridge) -> None:
         held = bridge.java_class("java.util.ArrayList")
         made = held()
-        # Each handle is given back once: a second stand-in would take the object from the first.
+        # A handle is released once: a second reference would release the object of the first.
         assert copy.copy(made) is made
         assert copy.deepcopy([made])[0] is made
         assert copy.deepcopy(held).class_ is held.class_
@@ -219,25 +219,25 @@ class TestClasses:
         assert repr(one.of) == "<method of of <JavaClass java.util.List>>"
         assert copy.copy(one) == one
 
-    def test_a_class_that_is_not_there(self, bridge: Bridge) -> None:
+    def test_missing_class_is_an_error(self, bridge: Bridge) -> None:
         with pytest.raises(JavaError, match=r"no class com\.acme\.Missing: bring its jar in, with .*packages="):
             bridge.java_class("com.acme.Missing")
 
-    def test_a_name_that_is_not_there(self, bridge: Bridge) -> None:
+    def test_missing_member_is_an_error(self, bridge: Bridge) -> None:
         lists = bridge.java_class("java.util.List")
         with pytest.raises(AttributeError, match=r"java\.util\.List has no public static method or field size"):
             lists.size()
         with pytest.raises(JavaError, match="ArrayList has no public method nothing"):
             bridge.java_class("java.util.ArrayList")().nothing()
 
-    def test_no_method_for_these_arguments(self, bridge: Bridge) -> None:
+    def test_error_lists_the_overloads(self, bridge: Bridge) -> None:
         held = bridge.java_class("java.util.ArrayList")()
         with pytest.raises(JavaError, match=r"no public method get for \(str\); there is \(int\)"):
             held.get("x")
         with pytest.raises(JavaError, match=r"for \(an object of Python's\).*to_jvm_callable"):
             held.forEach(lambda each: each)
 
-    def test_what_cannot_be_constructed(self, bridge: Bridge) -> None:
+    def test_error_names_why_a_class_has_no_constructor(self, bridge: Bridge) -> None:
         reasons = {
             "java.util.List": "an interface",
             "java.io.InputStream": "abstract",
@@ -250,13 +250,13 @@ class TestClasses:
         with pytest.raises(JavaError, match="has no public constructor"):
             bridge.java_class("java.lang.Math")()
 
-    def test_an_argument_that_has_no_form(self, bridge: Bridge) -> None:
+    def test_argument_without_a_conversion_is_an_error(self, bridge: Bridge) -> None:
         with pytest.raises(ConversionError, match="lone surrogate"):
             bridge.java_class("java.util.List").of("\ud800")
         with pytest.raises(ConversionError, match="key"):
             bridge.java_class("java.util.List").of({(1, 2): 3})
 
-    def test_of_a_bridge_that_is_closed(self, machine: tuple[Any, Java]) -> None:
+    def test_closed_bridge_raises(self, machine: tuple[Any, Java]) -> None:
         connect, _ = machine
         with connect() as bridge:
             lists = bridge.java_class("java.util.List")
@@ -266,6 +266,6 @@ class TestClasses:
             bridge.java_class("java.util.List")
 
 
-def test_java_sees_the_users_classes_where_it_looks_for_services(bridge: Bridge) -> None:
+def test_context_class_loader_finds_the_classes_of_the_user(bridge: Bridge) -> None:
     made = bridge.java_class("java.lang.Thread")()  # inherits from the thread that runs the command
     assert made.getContextClassLoader().loadClass(FLUX).getName() == FLUX

@@ -1,4 +1,4 @@
-"""Reactor, RxJava, Akka Streams, SubmissionPublisher: each as source, as sink, and with Python in the middle."""
+"""Reactor, RxJava, Akka Streams, SubmissionPublisher: as source, as sink, and with a Python stage."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.interop.libraries import LIBRARIES, Reactor
 MANY = 5_000
 ENDLESS = 2**31 - 2
 OWN_BUFFERS = 64
-"""What a library may fetch ahead by itself."""
+"""The prefetch of a library."""
 
 
 @pytest.fixture(scope="module", params=LIBRARIES, ids=lambda library: library.name)
@@ -35,7 +35,7 @@ def watch(java: Java) -> Any:
 
 
 def another_stream_passes(bridge: Bridge, java: Java) -> None:
-    """Gives whoever should be idle the time to show that it is not."""
+    """Run another stream, which gives a wrongly active component the time to show."""
     assert (
         len(bridge.from_jvm(java.static("interop.Sources", "longsOnForeignThreads", MANY)).collect(timeout=DEADLINE))
         == MANY
@@ -48,7 +48,7 @@ class TestAsSource:
         assert isinstance(stream, pyrs.Stream)
         assert stream.collect(timeout=DEADLINE) == list(range(1, MANY + 1))
 
-    def test_one_requested_is_one_delivered_and_a_window_fetched(
+    def test_demand_of_one_delivers_one_and_prefetches_a_window(
         self, library: Reactor, bridge: Bridge, java: Java, watch: Any
     ) -> None:
         received = TestSubscriber(1, timeout=DEADLINE)
@@ -61,7 +61,9 @@ class TestAsSource:
         received.cancel()
         assert java.call(watch, "awaitCancelled", MILLISECONDS)
 
-    def test_unbounded_demand_never_crosses(self, library: Reactor, bridge: Bridge, java: Java, watch: Any) -> None:
+    def test_unbounded_demand_is_a_window_in_java(
+        self, library: Reactor, bridge: Bridge, java: Java, watch: Any
+    ) -> None:
         stream = bridge.from_jvm(library.publisher(library.numbers(MANY, watch)))
         received = TestSubscriber(None, timeout=DEADLINE)
         stream.subscribe(received)
@@ -69,7 +71,9 @@ class TestAsSource:
         assert java.call(watch, "largest") <= WINDOW
         assert java.call(watch, "requested") <= MANY + WINDOW
 
-    def test_python_cancels(self, library: Reactor, bridge: Bridge, java: Java, watch: Any) -> None:
+    def test_cancel_of_python_reaches_the_source(
+        self, library: Reactor, bridge: Bridge, java: Java, watch: Any
+    ) -> None:
         stream = bridge.from_jvm(library.publisher(library.numbers(ENDLESS, watch)))
         assert stream.take(100).collect(timeout=DEADLINE) == list(range(1, 101))
         assert java.call(watch, "awaitCancelled", MILLISECONDS)
@@ -94,7 +98,7 @@ class TestAsSink:
         assert java.call(recorder, "text") == " ".join(map(str, range(1, MANY + 1)))
         assert java.call(recorder, "classes") == "java.lang.Long"
 
-    def test_into_the_subscriber_itself(self, library: Reactor, bridge: Bridge, java: Java, recorder: Any) -> None:
+    def test_python_processor_as_source(self, library: Reactor, bridge: Bridge, java: Java, recorder: Any) -> None:
         processor = MapProcessor(lambda element: element)
         library.run(library.from_publisher(bridge.to_jvm(processor)), recorder)
         pyrs.range(1, 101).subscribe(processor)
@@ -111,10 +115,12 @@ class TestAsSink:
         assert source.requested <= WINDOW
         assert source.emitted <= 16 + 4 * OWN_BUFFERS
         java.call(recorder, "cancel")
-        # A library with buffers of its own notices the cancel when it has something to deliver, not before.
+        # A library with buffers notices the cancel only when it delivers an element.
         assert source.cancelled.wait(DEADLINE)
 
-    def test_unbounded_demand_is_bounded(self, library: Reactor, bridge: Bridge, java: Java, recorder: Any) -> None:
+    def test_unbounded_demand_is_a_window_in_python(
+        self, library: Reactor, bridge: Bridge, java: Java, recorder: Any
+    ) -> None:
         source = Watched(lambda: iter(range(MANY)))
         library.run(library.from_publisher(bridge.to_jvm(source)), recorder)
         assert java.call(recorder, "awaitEnd", MILLISECONDS) == "complete"
@@ -134,7 +140,7 @@ class TestAsSink:
         assert java.call(recorder, "errorClass").startswith("io.pyrs.")
         assert "no third" in java.call(recorder, "errorMessage")
 
-    def test_python_error_comes_home_as_itself(self, library: Reactor, bridge: Bridge) -> None:
+    def test_python_error_returns_to_python_unchanged(self, library: Reactor, bridge: Bridge) -> None:
         error = LookupError("there and back")
         received = TestSubscriber(10, timeout=DEADLINE)
         source = library.from_publisher(bridge.to_jvm(Watched(lambda: iter([1]), error)))
@@ -143,7 +149,9 @@ class TestAsSink:
 
 
 class TestPythonInTheMiddle:
-    def test_stage(self, library: Reactor, bridge: Bridge, java: Java, watch: Any, recorder: Any) -> None:
+    def test_stage_transforms_elements(
+        self, library: Reactor, bridge: Bridge, java: Java, watch: Any, recorder: Any
+    ) -> None:
         source = library.numbers(MANY, watch)
         library.run(
             library.through_stage(source, lambda s: s.map(lambda x: x + 1).filter(lambda x: x % 2 == 0)), recorder
@@ -199,13 +207,15 @@ class TestPythonInTheMiddle:
         java.call(recorder, "cancel")
         assert java.call(watch, "awaitCancelled", MILLISECONDS)
 
-    def test_processor(self, library: Reactor, bridge: Bridge, java: Java, watch: Any, recorder: Any) -> None:
+    def test_processor_transforms_elements(
+        self, library: Reactor, bridge: Bridge, java: Java, watch: Any, recorder: Any
+    ) -> None:
         processor = bridge.to_jvm(MapProcessor(lambda x: x * 10))
         library.run(library.through_processor(library.numbers(MANY, watch), processor), recorder)
         assert java.call(recorder, "awaitEnd", MILLISECONDS) == "complete"
         assert java.call(recorder, "text") == " ".join(map(str, range(10, 10 * MANY + 1, 10)))
 
-    def test_a_processor_that_has_failed_before_anybody_subscribes(
+    def test_processor_that_failed_before_the_subscription(
         self, library: Reactor, bridge: Bridge, java: Java, recorder: Any
     ) -> None:
         throwable = java.static("interop.Sources", "failure", "too early")
@@ -214,14 +224,14 @@ class TestPythonInTheMiddle:
         assert java.call(recorder, "awaitEnd", MILLISECONDS) == "error"
         assert java.static("interop.Functions", "same", java.call(recorder, "error"), throwable)
 
-    def test_java_cancels_what_is_above_python(self, library: Reactor, bridge: Bridge, java: Java, watch: Any) -> None:
+    def test_cancel_of_java_passes_python(self, library: Reactor, bridge: Bridge, java: Java, watch: Any) -> None:
         recorder = java.new("interop.Recorder", 5)
         library.run(library.through_stage(library.numbers(ENDLESS, watch), lambda s: s.map(lambda x: x)), recorder)
         assert java.call(recorder, "awaitElements", 5, MILLISECONDS)
         java.call(recorder, "cancel")
         assert java.call(watch, "awaitCancelled", MILLISECONDS)
 
-    def test_java_error_passes_python_and_is_itself(
+    def test_java_error_passes_python_unchanged(
         self, library: Reactor, bridge: Bridge, java: Java, recorder: Any
     ) -> None:
         throwable = java.static("interop.Sources", "failure", "passing through")
@@ -229,7 +239,7 @@ class TestPythonInTheMiddle:
         assert java.call(recorder, "awaitEnd", MILLISECONDS) == "error"
         assert java.static("interop.Functions", "same", java.call(recorder, "error"), throwable)
 
-    def test_python_error_cancels_above_and_reaches_below(
+    def test_python_error_cancels_upstream_and_is_forwarded_downstream(
         self, library: Reactor, bridge: Bridge, java: Java, watch: Any, recorder: Any
     ) -> None:
         def fails_at_three(x: int) -> int:

@@ -1,4 +1,4 @@
-"""What a Python party is in Java: one object of both families, the same each time it is asked for."""
+"""Python components as Java objects, which implement both families of interfaces."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ RS_FIRST = {
 
 
 @pytest.mark.parametrize("kind", RS_FIRST)
-def test_both_families(bridge: Bridge, java: Java, kind: str) -> None:
+def test_java_object_implements_both_families(bridge: Bridge, java: Java, kind: str) -> None:
     made: dict[str, Any] = {
         "publisher": pyrs.range(3),
         "subscriber": TestSubscriber(timeout=DEADLINE),
@@ -52,19 +52,19 @@ def test_flow_publisher(bridge: Bridge, java: Java) -> None:
     assert bridge.from_jvm(source).collect(timeout=DEADLINE) == list(range(1000))
 
 
-def test_one_mirror_subscribes_to_another(bridge: Bridge, java: Java) -> None:
+def test_java_object_of_python_subscribes_to_another(bridge: Bridge, java: Java) -> None:
     received = TestSubscriber(10, timeout=DEADLINE)
     java.call(bridge.to_jvm(pyrs.range(3)), "subscribe", bridge.to_jvm(received))
     assert received.await_complete() == [0, 1, 2]
 
 
-def test_java_subscriber_fed_by_python(bridge: Bridge, java: Java, recorder: Any) -> None:
+def test_java_subscriber_of_a_python_publisher(bridge: Bridge, java: Java, recorder: Any) -> None:
     pyrs.range(1000).subscribe(bridge.from_jvm(recorder))
     assert java.call(recorder, "awaitEnd", MILLISECONDS) == "complete"
     assert java.call(recorder, "sum") == 499_500
 
 
-def test_java_processor_between_two_of_python(bridge: Bridge, java: Java) -> None:
+def test_java_processor_between_python_components(bridge: Bridge, java: Java) -> None:
     processor = bridge.from_jvm(java.static("interop.Submissions", "processor"))
     received = TestSubscriber(None, timeout=DEADLINE)
     processor.subscribe(received)
@@ -79,8 +79,8 @@ def test_null_subscriber(bridge: Bridge, java: Java) -> None:
 
 
 @pytest.mark.parametrize("n", [0, -1])
-def test_non_positive_request_of_java(bridge: Bridge, java: Java, n: int) -> None:
-    """3.9: an IllegalArgumentException that cites the rule, and a cancel above."""
+def test_non_positive_request_by_java(bridge: Bridge, java: Java, n: int) -> None:
+    """3.9: an IllegalArgumentException that cites the rule, and a cancel upstream."""
     source = Watched(lambda: itertools.count())
     recorder = java.new("interop.Recorder", 1)
     java.static("interop.Functions", "subscribe", bridge.to_jvm(source), recorder)
@@ -92,8 +92,8 @@ def test_non_positive_request_of_java(bridge: Bridge, java: Java, n: int) -> Non
     assert source.cancelled.wait(DEADLINE)
 
 
-def test_non_positive_request_of_python(bridge: Bridge, java: Java) -> None:
-    """3.9: the same the other way."""
+def test_non_positive_request_by_python(bridge: Bridge, java: Java) -> None:
+    """3.9: a ValueError that cites the rule, and a cancel upstream."""
     watch = java.new("interop.Watch")
     flux = java.call(java.static("reactor.core.publisher.Flux", "range", 1, 100_000), "doOnCancel", watch)
     received = TestSubscriber(1, timeout=DEADLINE)
@@ -106,7 +106,7 @@ def test_non_positive_request_of_python(bridge: Bridge, java: Java) -> None:
     assert java.call(watch, "awaitCancelled", MILLISECONDS)
 
 
-def test_exact_demand(bridge: Bridge, java: Java) -> None:
+def test_exact_demand_by_python(bridge: Bridge, java: Java) -> None:
     watch = java.new("interop.Watch")
     flux = java.call(java.static("reactor.core.publisher.Flux", "range", 1, 100), "doOnRequest", watch)
     received = TestSubscriber(1, timeout=DEADLINE)
@@ -119,7 +119,7 @@ def test_exact_demand(bridge: Bridge, java: Java) -> None:
     received.cancel()
 
 
-def test_exact_demand_of_java(bridge: Bridge, java: Java) -> None:
+def test_exact_demand_by_java(bridge: Bridge, java: Java) -> None:
     source = Watched(lambda: itertools.count())
     recorder = java.new("interop.Recorder", 1)
     java.static("interop.Functions", "subscribe", bridge.to_jvm(source, exact=True), recorder)
@@ -132,7 +132,7 @@ def test_exact_demand_of_java(bridge: Bridge, java: Java) -> None:
     assert source.cancelled.wait(DEADLINE)
 
 
-def test_a_subscriber_that_raises_is_cancelled(bridge: Bridge, java: Java) -> None:
+def test_raising_subscriber_cancels_the_source(bridge: Bridge, java: Java) -> None:
     watch = java.new("interop.Watch")
     flux = java.call(java.static("reactor.core.publisher.Flux", "range", 1, 2**31 - 2), "doOnCancel", watch)
 
@@ -145,7 +145,7 @@ def test_a_subscriber_that_raises_is_cancelled(bridge: Bridge, java: Java) -> No
     assert java.call(watch, "awaitCancelled", MILLISECONDS)
 
 
-def test_a_stage_that_raises_when_it_is_assembled(bridge: Bridge, java: Java) -> None:
+def test_stage_that_raises_during_assembly(bridge: Bridge, java: Java) -> None:
     error = RuntimeError("no such stage")
 
     def fails(stream: pyrs.Stream[Any]) -> Any:
@@ -161,12 +161,12 @@ def test_a_stage_that_raises_when_it_is_assembled(bridge: Bridge, java: Java) ->
 @pytest.mark.parametrize(
     "interface", ["java.lang.Runnable", "java.util.function.Supplier", "java.util.function.Predicate"]
 )
-def test_an_interface_that_is_no_stage(interface: str, bridge: Bridge) -> None:
+def test_interface_without_a_stage_method_is_rejected(interface: str, bridge: Bridge) -> None:
     with pytest.raises(JavaError, match=f"take a Publisher and give one, as .*Function does; {interface} has "):
         bridge.to_jvm_stage(lambda stream: stream, interface=interface)
 
 
-def test_a_stage_that_gives_no_publisher(bridge: Bridge, java: Java) -> None:
+def test_stage_that_returns_no_publisher(bridge: Bridge, java: Java) -> None:
     flux = java.static("reactor.core.publisher.Flux", "range", 1, 3)
     deferred = java.call(flux, "transformDeferred", bridge.to_jvm_stage(lambda stream: 5))
     received = TestSubscriber(1, timeout=DEADLINE)

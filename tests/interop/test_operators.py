@@ -1,4 +1,4 @@
-"""Python among the asynchronous operators of a library: schedulers, merges, nested stages, callbacks that call Java."""
+"""Python stages between asynchronous Java operators: schedulers, merges, nested streams, nested calls."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_between_two_schedulers_of_rxjava(bridge: Bridge, java: Java, recorder: 
     assert java.call(recorder, "text") == " ".join(map(str, range(1, MANY, 2)))
 
 
-def test_merged(bridge: Bridge, java: Java, recorder: Any) -> None:
+def test_merge_with_a_python_publisher(bridge: Bridge, java: Java, recorder: Any) -> None:
     python = bridge.to_jvm(pyrs.range(1, MANY + 1), element_type="java.lang.Integer")
     merged = java.call(numbers(java, MANY), "mergeWith", python)
     java.call(merged, "subscribe", recorder)
@@ -64,14 +64,14 @@ def test_flat_map_into_python_publishers(bridge: Bridge, java: Java, recorder: A
     assert java.call(recorder, "count") == 100 * total(20)
 
 
-def test_flat_map_into_java_publishers_that_python_made(bridge: Bridge, java: Java, recorder: Any) -> None:
+def test_flat_map_into_java_publishers_from_python(bridge: Bridge, java: Java, recorder: Any) -> None:
     spread = bridge.to_jvm_callable(lambda x: bridge.from_jvm(numbers(java, x)), "java.util.function.Function")
     java.call(java.call(numbers(java, 10), "concatMap", spread), "subscribe", recorder)
     assert java.call(recorder, "awaitEnd", MILLISECONDS) == "complete", java.call(recorder, "errorMessage")
     assert java.call(recorder, "count") == total(10)
 
 
-def test_stages_of_both_languages_in_turn(bridge: Bridge, java: Java, recorder: Any) -> None:
+def test_alternating_stages_of_both_languages(bridge: Bridge, java: Java, recorder: Any) -> None:
     flux = numbers(java, 1_000)
     for _ in range(5):
         flux = java.call(flux, "transform", bridge.to_jvm_stage(lambda s: s.map(lambda x: x + 1)))
@@ -108,8 +108,8 @@ def test_many_subscribers_of_one_publisher(bridge: Bridge, java: Java) -> None:
     assert source.subscribers == 20
 
 
-def test_a_subscriber_is_for_one_subscription(bridge: Bridge, java: Java) -> None:
-    """2.5, 2.12: the second is cancelled, and the first does not notice."""
+def test_subscriber_accepts_one_subscription(bridge: Bridge, java: Java) -> None:
+    """2.5, 2.12: the second subscription is cancelled, the first is not affected."""
     received = TestSubscriber(10, timeout=DEADLINE)
     mirror = bridge.to_jvm(received)
     first, second = java.new("interop.Watch"), java.new("interop.Watch")
@@ -122,38 +122,38 @@ def test_a_subscriber_is_for_one_subscription(bridge: Bridge, java: Java) -> Non
     assert received.elements == []
 
 
-def test_a_hot_source(bridge: Bridge, java: Java) -> None:
+def test_hot_source(bridge: Bridge, java: Java) -> None:
     interval = java.static(FLUX, "interval", java.static("java.time.Duration", "ofMillis", 1))
     ticks = bridge.from_jvm(java.call(interval, "onBackpressureDrop")).take(30).collect(timeout=DEADLINE)
     assert ticks == sorted(set(ticks))
     assert len(ticks) == 30
 
 
-def test_a_mono(bridge: Bridge, java: Java) -> None:
+def test_mono(bridge: Bridge, java: Java) -> None:
     mono = java.static("reactor.core.publisher.Mono", "from", bridge.to_jvm(Watched(lambda: itertools.count(7))))
     mono = java.call(mono, "transform", bridge.to_jvm_stage(lambda s: s.map(str)))
     future = bridge.from_jvm(java.call(java.static("reactor.core.publisher.Mono", "from", mono), "toFuture"))
     assert future.result(DEADLINE) == "7"
 
 
-def test_java_waits_on_the_calling_thread(bridge: Bridge, java: Java) -> None:
+def test_java_blocks_the_calling_thread(bridge: Bridge, java: Java) -> None:
     flux = java.static(FLUX, "from", bridge.to_jvm(pyrs.range(MANY)))
     deadline = java.static("java.time.Duration", "ofSeconds", int(DEADLINE))
     assert java.call(java.call(flux, "last"), "block", deadline) == MANY - 1
 
 
-def test_a_callback_that_calls_java(bridge: Bridge, java: Java) -> None:
+def test_callback_that_calls_java(bridge: Bridge, java: Java) -> None:
     stream = bridge.from_jvm(numbers(java, 100)).map(lambda x: int(java.static("java.lang.Math", "addExact", x, 1)))
     assert stream.collect(timeout=DEADLINE) == list(range(2, 102))
 
 
-def test_a_callback_that_waits_for_another_stream(bridge: Bridge, java: Java) -> None:
+def test_callback_that_waits_for_another_stream(bridge: Bridge, java: Java) -> None:
     inner = bridge.from_jvm(numbers(java, 10))
     stream = bridge.from_jvm(numbers(java, 50)).map(lambda x: sum(inner.collect(timeout=DEADLINE)) + x)
     assert stream.collect(timeout=DEADLINE) == [55 + x for x in range(1, 51)]
 
 
-def test_many_streams_at_once(bridge: Bridge, java: Java) -> None:
+def test_many_concurrent_streams(bridge: Bridge, java: Java) -> None:
     received = [TestSubscriber(None, timeout=DEADLINE) for _ in range(200)]
     for each in received:
         bridge.from_jvm(numbers(java, 500)).subscribe(each)
@@ -161,7 +161,7 @@ def test_many_streams_at_once(bridge: Bridge, java: Java) -> None:
         assert sum(each.await_complete()) == total(500)
 
 
-def test_a_blocked_subscriber_holds_up_nobody_else(bridge: Bridge, java: Java) -> None:
+def test_blocked_subscriber_blocks_no_other_stream(bridge: Bridge, java: Java) -> None:
     released = threading.Event()
     blocked = TestSubscriber(None, timeout=DEADLINE, on_element=lambda *_: released.wait(DEADLINE))
     bridge.from_jvm(numbers(java, 3)).subscribe(blocked)
@@ -190,7 +190,7 @@ def test_async_for(bridge: Bridge, java: Java, prefetch: int) -> None:
     assert java.call(watch, "awaitCancelled", MILLISECONDS)
 
 
-def test_iterating(bridge: Bridge, java: Java) -> None:
+def test_iteration_cancels_at_its_end(bridge: Bridge, java: Java) -> None:
     watch = java.new("interop.Watch")
     elements = bridge.from_jvm(java.call(numbers(java, 2**31 - 2), "doOnCancel", watch)).to_iterable(timeout=DEADLINE)
     assert list(itertools.islice(elements, 1_000)) == list(range(1, 1_001))

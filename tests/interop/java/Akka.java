@@ -14,7 +14,7 @@ import org.reactivestreams.Subscriber;
 import scala.concurrent.Await;
 import scala.concurrent.duration.Duration;
 
-/** An actor system of its own, and the few lines of Akka's Java API whose types neither gateway can spell. */
+/** An actor system, and calls of Akka's Java API whose types neither gateway can express. */
 public final class Akka {
     private final ActorSystem system;
     private final Materializer materializer;
@@ -49,7 +49,7 @@ public final class Akka {
 
     public static Source<Object, ?> watched(Source<Object, ?> source, Watch watch) {
         return source.map(watch.akkaElementFunction()).watchTermination((left, done) -> {
-            // Only a cancel from downstream leaves the source unfinished.
+            // Only a cancel from downstream leaves the source incomplete.
             done.whenComplete((ok, error) -> watch.run());
             return left;
         });
@@ -59,7 +59,7 @@ public final class Akka {
         return source.via(Flow.fromProcessor(() -> processor));
     }
 
-    /** Java code that expects Integer. */
+    /** Java code that expects Integers. */
     public static Source<Object, ?> doubled(Source<?, ?> source) {
         return source.map(element -> (Object) ((Integer) element * 2));
     }

@@ -10,7 +10,7 @@ import org.reactivestreams.Processor;
 import org.reactivestreams.Publisher;
 import org.reactivestreams.Subscriber;
 
-/** Java code that expects its elements to be of one class: a ClassCastException says when they are not. */
+/** Java code that expects elements of one class, and throws a ClassCastException for others. */
 public final class Functions {
     private Functions() {}
 
@@ -43,7 +43,7 @@ public final class Functions {
         return () -> processor;
     }
 
-    /** For a Subscriber of both families, which a gateway could not choose between. */
+    /** Subscribes with one family of a Subscriber of both; a gateway cannot choose the overload. */
     public static void subscribe(Publisher<Object> publisher, Subscriber<Object> subscriber) {
         publisher.subscribe(subscriber);
     }
@@ -52,7 +52,7 @@ public final class Functions {
         publisher.subscribe(subscriber);
     }
 
-    /** What a stage makes of a Publisher of either family. */
+    /** Applies a stage to a Publisher of either family. */
     public static Object applied(Function<Object, Object> stage, Object source) {
         return stage.apply(source);
     }
@@ -67,7 +67,7 @@ public final class Functions {
         }
     }
 
-    /** Which of the six interfaces of both families an object implements. */
+    /** Returns which of the six interfaces of both families an object implements. */
     public static String interfaces(Object object) {
         return Stream.of(Publisher.class, Subscriber.class, Processor.class,
                         Flow.Publisher.class, Flow.Subscriber.class, Flow.Processor.class)

@@ -9,7 +9,7 @@ import org.reactivestreams.Publisher;
 import org.reactivestreams.Subscriber;
 import org.reactivestreams.Subscription;
 
-/** Of no type that says that it is hot; its subscribe stays until the gate is opened. It gives what is emitted to those who are there. */
+/** A hot Publisher that is not detected as hot. Its subscribe blocks until the gate is opened; it emits to the current Subscribers. */
 public final class Gated implements Publisher<Object> {
     private final List<Subscriber<? super Object>> subscribers = new CopyOnWriteArrayList<>();
     private final CountDownLatch entered = new CountDownLatch(1);
@@ -45,7 +45,7 @@ public final class Gated implements Publisher<Object> {
         gate.countDown();
     }
 
-    /** How many are there. */
+    /** Returns the number of Subscribers. */
     public int count() {
         return subscribers.size();
     }
@@ -54,7 +54,7 @@ public final class Gated implements Publisher<Object> {
         subscribers.forEach(Subscriber::onComplete);
     }
 
-    /** A Processor that hands requests and signals on as they are, for one Subscriber that comes first. */
+    /** A Processor that forwards requests and signals unchanged, for one Subscriber that subscribes first. */
     public static Processor<Object, Object> oneByOne() {
         return new Processor<>() {
             private Subscriber<? super Object> downstream;

@@ -14,7 +14,7 @@ import java.util.concurrent.CompletionException;
 import java.util.concurrent.Flow;
 import java.util.concurrent.TimeUnit;
 
-/** The JDK's client. Its classes are in a package that is not exported, so that neither gateway may call their methods itself. */
+/** Calls the JDK's HTTP client, whose classes are not exported, so that a gateway cannot call them. */
 public final class Http {
     private final HttpClient client = HttpClient.newBuilder().version(HttpClient.Version.HTTP_1_1).build();
     private CompletableFuture<? extends HttpResponse<?>> exchange;
@@ -26,7 +26,7 @@ public final class Http {
         exchange = client.sendAsync(request, HttpResponse.BodyHandlers.ofString());
     }
 
-    /** Has the response body sent to the Subscriber. */
+    /** Sends the response body to the Subscriber. */
     public void get(String address, Flow.Subscriber<List<ByteBuffer>> subscriber) {
         HttpRequest request = HttpRequest.newBuilder(URI.create(address)).timeout(Duration.ofSeconds(40)).build();
         exchange = client.sendAsync(request, BodyHandlers.fromSubscriber(subscriber));
@@ -39,7 +39,7 @@ public final class Http {
         exchange = client.sendAsync(request, BodyHandlers.fromSubscriber(subscriber));
     }
 
-    /** The response body as a Publisher. */
+    /** Returns the response body as a Publisher. */
     public Flow.Publisher<List<ByteBuffer>> open(String address) throws Exception {
         HttpRequest request = HttpRequest.newBuilder(URI.create(address)).timeout(Duration.ofSeconds(40)).build();
         CompletableFuture<HttpResponse<Flow.Publisher<List<ByteBuffer>>>> started =
@@ -56,7 +56,7 @@ public final class Http {
         return String.valueOf(exchange.get(milliseconds, TimeUnit.MILLISECONDS).body());
     }
 
-    /** The innermost cause of a failed exchange. */
+    /** Returns the innermost cause of a failed exchange. */
     public Throwable failure(long milliseconds) throws Exception {
         Throwable error = exchange.handle((response, thrown) -> thrown).get(milliseconds, TimeUnit.MILLISECONDS);
         while (error != null && (error instanceof CompletionException || error.getCause() != null)) {

@@ -4,7 +4,7 @@ import java.util.function.Supplier;
 
 /** Public members whose classes are not public. */
 public final class Members extends Inherited {
-    /** A class of this one alone, with a constructor for everybody. */
+    /** A private class with a public constructor. */
     private static final class Hidden implements Supplier<Object> {
         private final Object value;
 

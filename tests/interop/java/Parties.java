@@ -13,7 +13,7 @@ import org.reactivestreams.example.unicast.AsyncSubscriber;
 import org.reactivestreams.example.unicast.RangePublisher;
 import org.reactivestreams.example.unicast.SyncSubscriber;
 
-/** Java parties that the Python referee judges: the specification's own examples, and mirrors behind a Java object. */
+/** Java components for the Python TCK: the examples of the specification, and Python components behind Java objects. */
 public final class Parties {
     private static final Executor EXECUTOR = Executors.newCachedThreadPool(task -> {
         Thread thread = new Thread(task, "interop-examples");
@@ -27,7 +27,7 @@ public final class Parties {
         return new RangePublisher(1, count);
     }
 
-    /** A Publisher of 1, 2, ... on the threads of an Executor. */
+    /** Returns a Publisher of 1, 2, ... on the threads of an Executor. */
     public static Publisher<Integer> asyncRange(int count) {
         Iterable<Integer> numbers = () -> java.util.stream.IntStream.rangeClosed(1, count).iterator();
         return new AsyncIterablePublisher<>(numbers, EXECUTOR);
@@ -49,7 +49,7 @@ public final class Parties {
         };
     }
 
-    /** The JDK's publisher; as the kit's own verification of it, a thread submits as soon as somebody has subscribed. */
+    /** Returns the JDK's publisher, to which a thread submits after the first subscription, as in the TCK's own verification. */
     public static Flow.Publisher<Object> submissions(int count) {
         SubmissionPublisher<Object> publisher = new SubmissionPublisher<>();
         if (count == 0) {
@@ -74,7 +74,7 @@ public final class Parties {
         return publisher;
     }
 
-    /** The same Publisher behind an object of Java's, so that Python does not recognise its own. */
+    /** Returns the Publisher behind a Java object, so that Python does not recognise its own. */
     public static Publisher<Object> hiddenPublisher(Publisher<Object> publisher) {
         return publisher::subscribe;
     }

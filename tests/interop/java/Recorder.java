@@ -9,7 +9,7 @@ import java.util.stream.Collectors;
 import org.reactivestreams.Subscriber;
 import org.reactivestreams.Subscription;
 
-/** A Subscriber of both families that keeps all it gets, and lets a test wait for it with a deadline. */
+/** A Subscriber of both families that records all signals; tests wait for them with a deadline. */
 public final class Recorder implements Subscriber<Object>, Flow.Subscriber<Object> {
     private final long initial;
     private final List<Object> elements = new ArrayList<>();
@@ -71,7 +71,7 @@ public final class Recorder implements Subscriber<Object>, Flow.Subscriber<Objec
         cancel.run();
     }
 
-    /** "complete", "error", or what went wrong. */
+    /** Waits for the terminal signal; returns "complete", "error", or a violation. */
     public synchronized String awaitEnd(long milliseconds) throws InterruptedException {
         long deadline = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(milliseconds);
         while (ending == null) {
@@ -82,7 +82,7 @@ public final class Recorder implements Subscriber<Object>, Flow.Subscriber<Objec
         return ending;
     }
 
-    /** Whether so many elements came in time. */
+    /** Waits for {@code count} elements; returns whether they arrived in time. */
     public synchronized boolean awaitElements(int count, long milliseconds) throws InterruptedException {
         long deadline = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(milliseconds);
         while (elements.size() < count) {
@@ -110,17 +110,17 @@ public final class Recorder implements Subscriber<Object>, Flow.Subscriber<Objec
         return elements.get(index);
     }
 
-    /** All elements as text, such as "1 2 3". */
+    /** Returns all elements as text, such as "1 2 3". */
     public synchronized String text() {
         return elements.stream().map(String::valueOf).collect(Collectors.joining(" "));
     }
 
-    /** The class of each element, each class once, such as "java.lang.Integer". */
+    /** Returns the distinct classes of the elements, such as "java.lang.Integer". */
     public synchronized String classes() {
         return elements.stream().map(element -> element.getClass().getName()).distinct().collect(Collectors.joining(" "));
     }
 
-    /** Class and content of each element, as Table says them. */
+    /** Returns class and content of each element in the notation of Table. */
     public synchronized String described() {
         return elements.stream().map(Table::describe).collect(Collectors.joining(" | "));
     }

@@ -11,11 +11,11 @@ import org.reactivestreams.Publisher;
 import org.reactivestreams.Subscriber;
 import org.reactivestreams.Subscription;
 
-/** Publishers that no library would give: well-behaved ones of odd elements, and ones that break a rule. */
+/** Publishers that no library offers: correct ones of unusual elements, and ones that break a rule. */
 public final class Sources {
     private Sources() {}
 
-    /** Emits what the function makes of 0, 1, ... as it is requested, on a new thread for each request. */
+    /** Emits the function's results for 0, 1, ... on demand, on a new thread for each request. */
     public static Publisher<Object> ofThreads(long count, LongFunction<?> function) {
         return subscriber -> subscriber.onSubscribe(new Subscription() {
             private final AtomicLong demand = new AtomicLong();
@@ -59,7 +59,7 @@ public final class Sources {
         return ofThreads(count, number -> number);
     }
 
-    /** Every element is the same ByteBuffer, filled anew. */
+    /** Emits the same ByteBuffer repeatedly, with new content. */
     public static Publisher<Object> oneBuffer(long count, int size) {
         ByteBuffer buffer = ByteBuffer.allocate(size);
         return ofThreads(count, number -> {
@@ -72,7 +72,7 @@ public final class Sources {
         });
     }
 
-    /** Every element is the same array, filled anew. */
+    /** Emits the same array repeatedly, with new content. */
     public static Publisher<Object> oneArray(long count, int size) {
         byte[] array = new byte[size];
         return ofThreads(count, number -> {
@@ -85,7 +85,7 @@ public final class Sources {
         return ofThreads(1, number -> element);
     }
 
-    /** One element, many times: the same object each time. */
+    /** Emits the same object repeatedly. */
     public static Publisher<Object> repeated(long count, Object element) {
         return ofThreads(count, number -> element);
     }
@@ -125,12 +125,12 @@ public final class Sources {
         });
     }
 
-    /** 2.13: an element that is null. */
+    /** 2.13: emits null. */
     public static Publisher<Object> nullElement() {
         return rude(subscriber -> subscriber.onNext(null));
     }
 
-    /** 1.1: far more elements than were requested. */
+    /** 1.1: emits far more elements than requested. */
     public static Publisher<Object> beyondDemand(int count) {
         return rude(subscriber -> {
             for (int i = 0; i < count; i++) {
@@ -140,7 +140,7 @@ public final class Sources {
         });
     }
 
-    /** 1.7: two endings. */
+    /** 1.7: emits two terminal signals. */
     public static Publisher<Object> twoEndings() {
         return rude(subscriber -> {
             subscriber.onComplete();
@@ -182,7 +182,7 @@ public final class Sources {
         return CompletableFuture.failedFuture(error);
     }
 
-    /** Throws what it is given, so that the stack trace has a place. */
+    /** Creates an exception with a stack trace. */
     public static RuntimeException failure(String message) {
         return new IllegalStateException(message, new java.io.IOException("below: " + message));
     }

@@ -5,13 +5,13 @@ import java.util.concurrent.ForkJoinPool;
 import java.util.concurrent.SubmissionPublisher;
 import java.util.function.Function;
 
-/** The JDK's own publisher: one that is fed by a thread that submit() holds back, and one in the middle of a chain. */
+/** The JDK's SubmissionPublisher: with a thread that submit() blocks, and in the middle of a chain. */
 public final class Submissions {
     private static final int BUFFER = 16;
 
     private Submissions() {}
 
-    /** Submits 1, 2, ... from a thread that starts with the first Subscriber and ends when the last has cancelled. */
+    /** Submits 1, 2, ... on a thread that starts with the first Subscriber and stops when the last one has cancelled. */
     public static Flow.Publisher<Object> numbers(int count, Watch watch) {
         SubmissionPublisher<Object> publisher = new SubmissionPublisher<>(ForkJoinPool.commonPool(), BUFFER);
         Thread feeder = new Thread(() -> {
@@ -51,12 +51,12 @@ public final class Submissions {
         };
     }
 
-    /** Java code that expects Integer. */
+    /** Java code that expects Integers. */
     public static Flow.Publisher<Object> doubled(Flow.Publisher<Object> source) {
         return relayed(source, element -> (Integer) element * 2);
     }
 
-    /** A SubmissionPublisher fed by another Publisher, one element requested at a time. */
+    /** Returns a SubmissionPublisher that submits the elements of another Publisher, requested one at a time. */
     public static Flow.Publisher<Object> relayed(Flow.Publisher<Object> source, Function<Object, Object> function) {
         Relay relay = new Relay(function);
         return subscriber -> {
@@ -100,7 +100,7 @@ public final class Submissions {
                 closeExceptionally(error);
                 return;
             }
-            // Where nobody listens any more, upstream is told.
+            // Without Subscribers the upstream is cancelled.
             if (!hasSubscribers()) {
                 upstream.cancel();
                 return;

@@ -36,7 +36,7 @@ import java.util.UUID;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Collectors;
 
-/** One Java object for each row of the value table, and the words that say exactly what a Java object is. */
+/** One Java object for each row of the value table, and an exact notation for Java objects. */
 public final class Table {
     private static final Map<String, Object> ROWS = new HashMap<>();
 
@@ -146,12 +146,12 @@ public final class Table {
         return value;
     }
 
-    /** As a Publisher of that one element. */
+    /** Returns a Publisher of that one element. */
     public static org.reactivestreams.Publisher<Object> publisher(String row) {
         return Sources.one(make(row));
     }
 
-    /** Class and content, such as "Long 5", "List[Long 1, String a]", "byte[] 00ff". */
+    /** Returns class and content, such as "Long 5", "List[Long 1, String a]", "byte[] 00ff". */
     public static String describe(Object value) {
         if (value == null) {
             return "null";
@@ -189,7 +189,7 @@ public final class Table {
         return text.toString();
     }
 
-    /** One array of that size, whose content Python can tell. */
+    /** Returns an array of that size, with content that Python can compute. */
     public static org.reactivestreams.Publisher<Object> large(int size) {
         return Sources.one(ofSize(size));
     }
@@ -202,24 +202,24 @@ public final class Table {
         return array;
     }
 
-    /** Objects that nobody holds but the stream. */
+    /** Emits objects that only the stream references. */
     public static org.reactivestreams.Publisher<Object> points(int count) {
         return Sources.ofThreads(count, number -> new Point((int) number, (int) number));
     }
 
-    /** A class without a row. Its greeting is a default method that it inherits from a super-interface. */
+    /** A class without a row, which inherits the default method greeting from a super-interface. */
     public static Object thing() {
         return new Hidden();
     }
 
-    /** Has a default method. */
+    /** An interface with a default method. */
     public interface Greeter {
         default String greet(String whom) {
             return "hello " + whom;
         }
     }
 
-    /** Inherits it. */
+    /** Inherits the default method. */
     public interface PoliteGreeter extends Greeter {}
 
     private static final class Hidden implements PoliteGreeter {
@@ -228,7 +228,7 @@ public final class Table {
         }
     }
 
-    /** A bean, which a conversion may look into or leave alone. */
+    /** A bean, which a conversion may read. */
     public static final class Point {
         private final int x;
         private final int y;

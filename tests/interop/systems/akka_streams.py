@@ -1,4 +1,4 @@
-"""Akka Streams and Pekko Streams: one test under two package names."""
+"""The tests of Akka Streams and Pekko Streams, which differ in their package names."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from tests.interop.systems.demand import (
 from tests.waiting import eventually
 
 OWN_BUFFER = 16
-"""What Akka fetches ahead at each asynchronous boundary."""
+"""The prefetch of Akka at each asynchronous boundary."""
 
 
 @pytest.fixture(scope="module")
 def system(connected: tuple[Bridge, Any], recipe: ModuleType) -> Iterator[JavaObject]:
-    """It waits for a Subscriber as long as a slow machine may take."""
+    """An actor system with a long subscription timeout, for slow machines."""
     bridge = connected[0]
     timeout = recipe.JAVADSL.removeprefix("org.apache.").replace("javadsl", "materializer.subscription-timeout.timeout")
     with pytest.MonkeyPatch.context() as patched:
@@ -49,30 +49,32 @@ def source(bridge: Bridge, recipe: ModuleType) -> JavaClass:
 
 
 def counted(bridge: Bridge, recipe: ModuleType, source: JavaObject, seen: list[int]) -> JavaObject:
-    """The Source, with what passes at its head."""
+    """Return the Source; append each of its elements to ``seen``."""
 
-    def note(element: int) -> int:
+    def record(element: int) -> int:
         seen.append(element)
         return element
 
-    function = bridge.to_jvm_callable(note, recipe.CREATOR.replace("Creator", "Function"))
+    function = bridge.to_jvm_callable(record, recipe.CREATOR.replace("Creator", "Function"))
     mapped: JavaObject = source.map(function)
     return mapped
 
 
 def added(bridge: Bridge, recipe: ModuleType) -> Any:
-    """One more, in Java's graph."""
+    """Return a function that adds one, for a graph in Java."""
     return bridge.to_jvm_callable(lambda number: number + 1, recipe.CREATOR.replace("Creator", "Function"))
 
 
 class TestSourceIntoPython:
-    def test_the_program(self, program: ModuleType) -> None:
+    def test_program_on_the_page_runs(self, program: ModuleType) -> None:
         assert program.squares() == [n * n for n in range(1, 11)]
 
-    def test_elements(self, bridge: Bridge, system: JavaObject, recipe: ModuleType) -> None:
+    def test_elements_arrive_in_order(self, bridge: Bridge, system: JavaObject, recipe: ModuleType) -> None:
         assert recipe.numbers(bridge, system, 1000).collect(timeout=DEADLINE) == list(range(1, 1001))
 
-    def test_each_subscriber_has_a_run_of_its_own(self, bridge: Bridge, system: JavaObject, recipe: ModuleType) -> None:
+    def test_each_subscription_materializes_the_graph(
+        self, bridge: Bridge, system: JavaObject, recipe: ModuleType
+    ) -> None:
         numbers = recipe.numbers(bridge, system, 1000)
         both = [TestSubscriber(None, timeout=DEADLINE), TestSubscriber(None, timeout=DEADLINE)]
         for received in both:
@@ -80,7 +82,7 @@ class TestSourceIntoPython:
         for received in both:
             assert received.await_complete() == list(range(1, 1001))
 
-    def test_a_run_without_a_subscriber_is_given_up(self, bridge: Bridge, source: Any, recipe: ModuleType) -> None:
+    def test_graph_without_subscriber_is_cancelled(self, bridge: Bridge, source: Any, recipe: ModuleType) -> None:
         own = recipe.actor_system(bridge)
         stream, end = recipe.watched(bridge, own, source.range(1, 3))
         end.result(DEADLINE)
@@ -89,7 +91,9 @@ class TestSourceIntoPython:
         assert "only supports one subscriber" in str(received.await_error(JavaError))
         own.terminate()
 
-    def test_demand_and_cancel(self, bridge: Bridge, system: JavaObject, source: Any, recipe: ModuleType) -> None:
+    def test_demand_is_bounded_and_cancel_is_forwarded(
+        self, bridge: Bridge, system: JavaObject, source: Any, recipe: ModuleType
+    ) -> None:
         seen: list[int] = []
         stream, end = recipe.watched(bridge, system, counted(bridge, recipe, source.range(1, ENDLESS), seen))
         received = TestSubscriber(3, timeout=DEADLINE)
@@ -101,7 +105,7 @@ class TestSourceIntoPython:
         assert received.elements == [1, 2, 3]
         assert not received.ended
 
-    def test_error(self, bridge: Bridge, system: JavaObject, source: Any, recipe: ModuleType) -> None:
+    def test_error_is_forwarded(self, bridge: Bridge, system: JavaObject, source: Any, recipe: ModuleType) -> None:
         stream, end = recipe.watched(bridge, system, source.failed(java_failure(bridge)))
         received = TestSubscriber(1, timeout=DEADLINE)
         stream.subscribe(received)
@@ -109,7 +113,7 @@ class TestSourceIntoPython:
         with pytest.raises(JavaError, match="the disk is full"):
             end.result(DEADLINE)
 
-    def test_a_stage_that_fails_after_some_elements(
+    def test_failing_stage_of_java_is_an_error(
         self, bridge: Bridge, system: JavaObject, source: Any, recipe: ModuleType
     ) -> None:
         received = TestSubscriber(None, timeout=DEADLINE)
@@ -117,10 +121,10 @@ class TestSourceIntoPython:
         assert "limit of 2 reached" in str(received.await_error(JavaError))
         assert received.elements == [1, 2]
 
-    def test_an_error_overtakes_what_is_in_a_buffer_of_akkas(
+    def test_error_overtakes_elements_in_a_buffer_of_akka(
         self, bridge: Bridge, system: JavaObject, source: Any, recipe: ModuleType
     ) -> None:
-        """The page says so; with a Subscriber that has not asked for the rest it is seen."""
+        """As the page says. A Subscriber without further demand observes it."""
         both = source.range(1, 2).concat(source.failed(java_failure(bridge)))
         received = TestSubscriber(None, timeout=DEADLINE)
         recipe.stream_of(bridge, system, both).subscribe(received)
@@ -129,7 +133,7 @@ class TestSourceIntoPython:
 
 
 class TestPythonIntoSource:
-    def test_elements(self, bridge: Bridge, system: JavaObject, recipe: ModuleType) -> None:
+    def test_elements_arrive_in_order(self, bridge: Bridge, system: JavaObject, recipe: ModuleType) -> None:
         pairs = recipe.as_source(bridge, pyrs.range(1, 101)).grouped(2)
         assert recipe.collected(bridge, system, pairs) == [[n, n + 1] for n in range(1, 101, 2)]
 
@@ -139,7 +143,7 @@ class TestPythonIntoSource:
         assert len(recipe.collected(bridge, system, recipe.as_source(bridge, numbers))) == MANY
         assert max(requested) <= WINDOW
 
-    def test_cancel(self, bridge: Bridge, system: JavaObject, recipe: ModuleType) -> None:
+    def test_cancel_is_forwarded(self, bridge: Bridge, system: JavaObject, recipe: ModuleType) -> None:
         watched = Watched(lambda: itertools.count(1))
         taken = recipe.as_source(bridge, watched).take(5)
         assert recipe.collected(bridge, system, taken) == [1, 2, 3, 4, 5]
@@ -148,7 +152,7 @@ class TestPythonIntoSource:
         assert recipe.collected(bridge, system, taken) == [1, 2, 3, 4, 5]
         assert watched.subscribers == 2, "each materialization subscribes once"
 
-    def test_a_kill_switch_is_a_cancel(self, bridge: Bridge, system: JavaObject, recipe: ModuleType) -> None:
+    def test_kill_switch_cancels_the_publisher(self, bridge: Bridge, system: JavaObject, recipe: ModuleType) -> None:
         watched = Watched(lambda: itertools.count(1))
         keep = bridge.java_class(f"{recipe.JAVADSL}.Keep")
         switches = bridge.java_class(recipe.JAVADSL.replace("javadsl", "KillSwitches"))
@@ -158,23 +162,25 @@ class TestPythonIntoSource:
         switch.shutdown()
         assert watched.cancelled.wait(DEADLINE)
 
-    def test_the_end_of_the_actor_system_is_a_cancel(self, bridge: Bridge, recipe: ModuleType) -> None:
+    def test_shutdown_of_the_actor_system_cancels_the_publisher(self, bridge: Bridge, recipe: ModuleType) -> None:
         own = recipe.actor_system(bridge)
         watched = Watched(lambda: itertools.count(1))
         recipe.as_source(bridge, watched).runWith(bridge.java_class(f"{recipe.JAVADSL}.Sink").never(), own)
-        eventually(lambda: watched.requested, "nothing was requested")  # a graph that has not begun cancels nothing
+        eventually(lambda: watched.requested, "nothing was requested")  # a graph that has not started cancels nothing
         own.terminate()
         assert watched.cancelled.wait(DEADLINE)
 
-    def test_error(self, bridge: Bridge, system: JavaObject, recipe: ModuleType) -> None:
-        """It fails the graph, and comes home as itself."""
+    def test_error_is_forwarded(self, bridge: Bridge, system: JavaObject, recipe: ModuleType) -> None:
+        """It fails the graph and returns to Python as the same object."""
         failure = LookupError("no third")
         failing = recipe.as_source(bridge, Watched(lambda: iter([1, 2]), failure))
         with pytest.raises(LookupError, match="no third") as caught:
             recipe.collected(bridge, system, failing)
         assert caught.value is failure
 
-    def test_what_sees_the_error(self, bridge: Bridge, system: JavaObject, recipe: ModuleType) -> None:
+    def test_supervision_sees_errors_of_functions_only(
+        self, bridge: Bridge, system: JavaObject, recipe: ModuleType
+    ) -> None:
         failing = recipe.as_source(bridge, Watched(lambda: iter([1, 2]), LookupError("no third")))
         exception = bridge.java_class("io.pyrs.PythonException").class_
         recovered = failing.recover(exception, bridge.to_jvm_callable(lambda: -1, "java.util.function.Supplier"))
@@ -193,7 +199,9 @@ class TestPythonIntoSource:
 
 
 class TestPythonStageInAGraph:
-    def test_elements(self, bridge: Bridge, system: JavaObject, source: Any, recipe: ModuleType) -> None:
+    def test_elements_arrive_in_order(
+        self, bridge: Bridge, system: JavaObject, source: Any, recipe: ModuleType
+    ) -> None:
         assembled: list[pyrs.Stream[int]] = []
 
         def doubled(stream: pyrs.Stream[int]) -> pyrs.Stream[int]:
@@ -203,9 +211,9 @@ class TestPythonStageInAGraph:
         through = recipe.through_python(bridge, source.range(1, 1000), doubled)
         assert recipe.collected(bridge, system, through.map(added(bridge, recipe))) == list(range(3, 2002, 2))
         assert recipe.collected(bridge, system, through.take(2)) == [2, 4]
-        assert len(assembled) == 2, "once for each materialization"
+        assert len(assembled) == 2, "once per materialization"
 
-    def test_demand_cancel_and_error_pass_through(
+    def test_demand_cancel_and_error_are_forwarded(
         self, bridge: Bridge, system: JavaObject, source: Any, recipe: ModuleType
     ) -> None:
         seen: list[int] = []
@@ -222,24 +230,30 @@ class TestPythonStageInAGraph:
         recipe.stream_of(bridge, system, failing).subscribe(received)
         check_java_failure(received.await_error())
 
-    def test_a_stage_that_fails(self, bridge: Bridge, system: JavaObject, source: Any, recipe: ModuleType) -> None:
+    def test_failing_python_stage_cancels_the_source(
+        self, bridge: Bridge, system: JavaObject, source: Any, recipe: ModuleType
+    ) -> None:
         ended = threading.Event()
         head = recipe.as_source(bridge, pyrs.range(1, ENDLESS).do_on_cancel(ended.set))
         failing = recipe.through_python(bridge, head, lambda numbers: numbers.map(no_third))
         received = TestSubscriber(10, timeout=DEADLINE)
         recipe.stream_of(bridge, system, failing).subscribe(received)
         assert str(received.await_error()) == "no third"
-        assert received.elements == [1, 2][: len(received.elements)], "the error may overtake them in Akka's buffer"
+        assert received.elements == [1, 2][: len(received.elements)], (
+            "the error may overtake them in the buffer of Akka"
+        )
         assert ended.wait(DEADLINE)
 
 
 class TestPythonProcessorInAGraph:
-    def test_elements(self, bridge: Bridge, system: JavaObject, source: Any, recipe: ModuleType) -> None:
+    def test_elements_arrive_in_order(
+        self, bridge: Bridge, system: JavaObject, source: Any, recipe: ModuleType
+    ) -> None:
         doubled = recipe.through_processor(bridge, source.range(1, 1000), lambda: MapProcessor(lambda n: n * 2))
         assert recipe.collected(bridge, system, doubled) == list(range(2, 2001, 2))
         assert recipe.collected(bridge, system, doubled.take(2)) == [2, 4], "each materialization has its own"
 
-    def test_demand_and_cancel_pass_through(
+    def test_demand_and_cancel_are_forwarded(
         self, bridge: Bridge, system: JavaObject, source: Any, recipe: ModuleType
     ) -> None:
         seen: list[int] = []
@@ -253,7 +267,7 @@ class TestPythonProcessorInAGraph:
         end.result(DEADLINE)
         assert len(seen) <= 32 * FIRST_WINDOW, "two crossings, whose windows have grown once or twice"
 
-    def test_an_error_in_the_processor_fails_the_graph_and_cancels_the_source(
+    def test_processor_error_fails_the_graph_and_cancels_the_source(
         self, bridge: Bridge, system: JavaObject, recipe: ModuleType
     ) -> None:
         watched = Watched(lambda: itertools.count(1))

@@ -1,9 +1,8 @@
-"""What the tests of servers, and above all of brokers, ask for in the same way."""
+"""Helpers for the tests of servers and brokers."""
 
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any
@@ -11,38 +10,28 @@ from typing import Any
 import pytest
 
 from pyrs.jvm import Bridge, JavaObject
-from tests.interop.harness import DEADLINE
-
-
-def eventually(condition: Callable[[], bool]) -> bool:
-    """Asks the server again and again, each a round trip, until it is so."""
-    end = time.monotonic() + DEADLINE
-    while time.monotonic() < end:
-        if condition():
-            return True
-    return False
 
 
 def refuse(batch: list[dict[str, Any]]) -> None:
-    """A handler that cannot do its work."""
+    """Raise an error, as a handler that fails."""
     raise LookupError("no such account")
 
 
 def sent(bridge: Bridge) -> int:
-    """How many elements the JVM has sent to Python."""
+    """Return the number of elements that the JVM has sent to Python."""
     count = bridge.jvm_stats()["outbound_elements"]
     assert isinstance(count, int)
     return count
 
 
 class Enough(Exception):
-    """What ends a program that would go on for ever."""
+    """Ends a program that would run forever."""
 
 
 def first_batch(
     program: ModuleType, run: Callable[[], object], monkeypatch: pytest.MonkeyPatch
 ) -> tuple[list[dict[str, Any]], int]:
-    """Runs a page's program, which prints batches and how many it dealt with, until it has dealt with one."""
+    """Run a page's program until it has processed one batch; return the batch and its count."""
     printed: list[Any] = []
 
     def show(*what: Any) -> None:
@@ -57,16 +46,16 @@ def first_batch(
     return batch, count
 
 
-class HeardOf:
-    """A sender that says when it hears of the end of what it is to send."""
+class EndObserver:
+    """A sender that sets an event when the stream to send completes."""
 
     def __init__(self, bridge: Bridge, sender: JavaObject, method: str) -> None:
         self.end = threading.Event()
         setattr(self, method, self._send)
         self._sends = getattr(sender, method)
         self._flux = bridge.java_class("reactor.core.publisher.Flux")
-        self._notes = bridge.to_jvm_callable(self.end.set, "java.lang.Runnable")
+        self._on_complete = bridge.to_jvm_callable(self.end.set, "java.lang.Runnable")
 
     def _send(self, records: JavaObject, *options: JavaObject) -> JavaObject:
-        results: JavaObject = self._sends(self._flux.from_(records).doOnComplete(self._notes), *options)
+        results: JavaObject = self._sends(self._flux.from_(records).doOnComplete(self._on_complete), *options)
         return results

@@ -1,4 +1,4 @@
-"""A Cassandra node of its own: the artifacts on Maven Central, with the flags of its jvm17-server.options."""
+"""A Cassandra node from Maven Central, with the JVM flags of its jvm17-server.options."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ OPENS = (
     "jdk.management/com.sun.management.internal",
 )
 ALONE = ("skip_wait_for_gossip_to_settle=0", "ring_delay_ms=1", "superuser_setup_delay_ms=0")
-"""A node that has no neighbours waits for none."""
+"""A single node need not wait for others."""
 
 CONFIGURATION = """
 cluster_name: pyrs
@@ -68,13 +68,13 @@ LOGGING = """
 
 
 def install() -> list[Path]:
-    """Its jars; fetched where they are missing."""
+    """Fetch its jars unless they are present."""
     return resolve(PACKAGES)
 
 
 @contextlib.contextmanager
 def cassandra_server(folder: Path) -> Iterator[int]:
-    """The port that it speaks CQL on."""
+    """Start a node and yield its CQL port."""
     jars = install()
     [agent] = [jar for jar in jars if jar.name.startswith("jamm-")]
     port = free_port()

@@ -1,4 +1,4 @@
-"""The fixtures of the rows: those of tests/interop, over a JVM that has this system's jars."""
+"""The fixtures of tests/interop over a JVM with the jars of one system."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.interop.systems.recipes import load_recipe
 
 FOLDER = Path(__file__).parent
 
-# Modules whose assertions several rows share: they say as much as those of a test.
+# Modules with shared assertions need the assertion messages of pytest.
 pytest.register_assert_rewrite("tests.interop.systems.akka_streams", "tests.interop.systems.demand")
 
 
@@ -26,18 +26,18 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if FOLDER in item.path.parents:
             item.add_marker("system")
-            # What is set up before a test, a JVM and perhaps a server, has deadlines of its own.
+            # The JVM and the servers have deadlines of their own for their start.
             item.add_marker(pytest.mark.timeout(func_only=True))
 
 
 @pytest.fixture(scope="session")
 def tested(request: pytest.FixtureRequest) -> tuple[str, systems.System]:
-    """The one system of this process: a JVM has one class path."""
+    """The system of this process; a JVM has one class path."""
     modules = {item.path.stem: item.module for item in request.session.items if isinstance(item, pytest.Function)}
     if len(modules) != 1:
         raise pytest.UsageError(
-            f"one system a process: {', '.join(sorted(modules))} were asked for together; "
-            "`python -m tests.interop.systems` runs several"
+            f"a process tests one system, not {', '.join(sorted(modules))} together; "
+            "`python -m tests.interop.systems` tests several"
         )
     [(stem, module)] = modules.items()
     return stem.removeprefix("test_"), systems.of_module(module)
@@ -56,7 +56,7 @@ def interop_jars(tested: tuple[str, systems.System], tmp_path_factory: pytest.Te
 def machine(
     carrier: str, tested: tuple[str, systems.System], interop_jars: list[Path]
 ) -> Iterator[tuple[Callable[..., jvm.Bridge], Java]]:
-    """How to open a bridge to the JVM, and how to call it; a driver has its jars as from ``spark.jars.packages``."""
+    """Functions to open a bridge and to call Java; a driver gets its jars as by ``spark.jars.packages``."""
     gateway = "jpype" if carrier == "jpype" else "spark"
     if gateway not in tested[1].gateways:
         raise pytest.UsageError(f"{tested[0]} runs on {', '.join(tested[1].gateways)}, not on {gateway}")
@@ -78,7 +78,7 @@ def machine(
 
 @pytest.fixture(scope="session")
 def recipe(tested: tuple[str, systems.System]) -> ModuleType:
-    """What the system's page shows."""
+    """The code on the page of the system."""
     return load_recipe(tested[0])
 
 
@@ -89,7 +89,7 @@ def program(
     recipe: ModuleType,
     monkeypatch: pytest.MonkeyPatch,
 ) -> ModuleType:
-    """The same, for a function that launches a JVM: it has to ask for what the row declares, and gets this one."""
+    """The same code with ``jvm.launch`` replaced: it must pass the declared options, and returns this JVM."""
     system = tested[1]
 
     def launched(packages: Sequence[str] = (), jvm_options: Sequence[str] = ()) -> jvm.Bridge:

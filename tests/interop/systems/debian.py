@@ -1,4 +1,4 @@
-"""Servers that Debian packages: what is missing is installed, and said."""
+"""Install missing Debian packages of servers."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ LONGEST_SECONDS = 300
 
 
 def need(package: str, present: bool) -> None:
-    """Installs a package where ``present`` is false, as root or by a sudo that asks for no password.
+    """Install a package unless it is present, as root or by sudo without a password.
 
     Raises:
-        FileNotFoundError: it cannot be installed from here; the message says what to do.
+        FileNotFoundError: the package cannot be installed; the message names the command.
     """
     if present:
         return
@@ -23,7 +23,7 @@ def need(package: str, present: bool) -> None:
         raise FileNotFoundError(by_hand)
     print(f"pyrs: installing {package} with apt", flush=True)
     apt = [*as_root, "env", "DEBIAN_FRONTEND=noninteractive", "RUNLEVEL=1", "apt-get", "-qq"]
-    # Old lists name versions that mirrors have no more; where there is no network, what is cached may do.
+    # Old package lists may name versions that the mirrors have removed. Without a network the cache may suffice.
     subprocess.run([*apt, "update"], check=False, capture_output=True, timeout=LONGEST_SECONDS)
     done = subprocess.run(
         [*apt, "install", "-y", "--no-install-recommends", package],
@@ -33,4 +33,4 @@ def need(package: str, present: bool) -> None:
         timeout=LONGEST_SECONDS,
     )
     if done.returncode:
-        raise FileNotFoundError(f"{by_hand}; apt could not: {(done.stderr or done.stdout)[-2000:].strip()}")
+        raise FileNotFoundError(f"{by_hand}; apt-get failed: {(done.stderr or done.stdout)[-2000:].strip()}")

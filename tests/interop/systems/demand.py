@@ -1,4 +1,4 @@
-"""What every library of operators is asked: endless numbers, of which a few are wanted; and errors, of either side."""
+"""Checks for every library of operators: bounded demand and cancellation of an endless source, and errors."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ENDLESS = 2**31 - 2
 
 
 def check_demand_and_cancel(stream: pyrs.Stream[Any], requested: list[int], cancelled: threading.Event) -> None:
-    """Nothing is requested before Python asks; of three that are asked for three come; a cancel reaches the source."""
+    """Check that demand is bounded, that exactly the requested elements arrive, and that a cancel is forwarded."""
     received = TestSubscriber(timeout=DEADLINE)
     stream.subscribe(received)
     received.await_subscription()
@@ -36,7 +36,7 @@ def check_demand_and_cancel(stream: pyrs.Stream[Any], requested: list[int], canc
 
 
 def check_exact_demand(stream: pyrs.Stream[Any], requested: list[int], cancelled: threading.Event) -> None:
-    """What is asked for with ``exact=True`` is what the source is asked for, and no more."""
+    """Check that with ``exact=True`` the source receives the same requests."""
     received = TestSubscriber(3, timeout=DEADLINE)
     stream.subscribe(received)
     received.await_count(3)
@@ -48,14 +48,14 @@ def check_exact_demand(stream: pyrs.Stream[Any], requested: list[int], cancelled
 
 
 def java_failure(bridge: Bridge) -> JavaObject:
-    """An exception of Java's, with a message and a cause."""
+    """Create a Java exception with a message and a cause."""
     cause = bridge.java_class("java.io.IOException")("no space left on the device")
     made: JavaObject = bridge.java_class("java.lang.IllegalStateException")("the disk is full", cause)
     return made
 
 
 def check_java_failure(error: BaseException) -> None:
-    """That exception in Python: its class, message, Java stack and cause."""
+    """Check that exception in Python: its class, message, Java stack and cause."""
     assert isinstance(error, JavaError)
     assert (error.java_class, error.java_message) == ("java.lang.IllegalStateException", "the disk is full")
     assert error.java_stack
@@ -64,7 +64,7 @@ def check_java_failure(error: BaseException) -> None:
 
 
 def check_failing_stage(stream: pyrs.Stream[Any], cancelled: threading.Event) -> None:
-    """Of a stage with `no_third` in it: two elements, its own exception, once, and a cancel of the source."""
+    """Check a stage with ``no_third``: two elements, then its exception, and a cancelled source."""
     received = TestSubscriber(10, timeout=DEADLINE)
     stream.subscribe(received)
     error = received.await_error()
@@ -76,7 +76,7 @@ def check_failing_stage(stream: pyrs.Stream[Any], cancelled: threading.Event) ->
 
 
 def no_third(number: int) -> int:
-    """For `map` in a stage."""
+    """Raise at 3, for ``map`` in a stage."""
     if number == 3:
         raise LookupError("no third")
     return number

@@ -1,4 +1,4 @@
-"""One Elasticsearch node, of the artifacts on Maven Central: the server, and HTTP as a module in its folder."""
+"""An Elasticsearch node from Maven Central: the server, and HTTP as a module."""
 
 from __future__ import annotations
 
@@ -26,24 +26,24 @@ SOURCE = Path(__file__).parent / "java" / "elasticsearch_server" / "Elasticsearc
 
 
 class Node:
-    """A node that runs, for who wants to ask it by itself."""
+    """A running node, with direct requests to it."""
 
     def __init__(self, port: int) -> None:
         self.address = f"127.0.0.1:{port}"
 
     def get(self, path: str) -> Any:
-        """What it answers, from JSON."""
+        """Return the answer to a request, from JSON."""
         with urllib.request.urlopen(f"http://{self.address}/{path}", timeout=30) as answer:
             return json.load(answer)
 
     def searches(self) -> dict[str, int]:
-        """What it counts of searches: ``query_total``, ``open_contexts`` and so on."""
+        """Return the counters of searches, such as ``query_total`` and ``open_contexts``."""
         [node] = self.get("_nodes/stats/indices/search")["nodes"].values()
         counted: dict[str, int] = node["indices"]["search"]
         return counted
 
     def ready(self) -> bool:
-        """Whether it answers."""
+        """Return whether the node answers."""
         try:
             return bool(self.get("_cluster/health")["number_of_nodes"])
         except (urllib.error.URLError, ConnectionError, TimeoutError):
@@ -51,7 +51,7 @@ class Node:
 
 
 def install() -> tuple[list[Path], list[Path]]:
-    """The jars of the server, and those of the module; fetched where they are missing."""
+    """Fetch the jars of the server and of the module unless they are present."""
     server = resolve([f"org.elasticsearch:elasticsearch:{VERSION}"])
     known = {jar.name for jar in server}
     module = resolve([f"org.elasticsearch.plugin:transport-netty4:{VERSION}"])
@@ -60,7 +60,7 @@ def install() -> tuple[list[Path], list[Path]]:
 
 @contextlib.contextmanager
 def elasticsearch(folder: Path) -> Iterator[Node]:
-    """Starts a node whose data is in the folder, and stops it."""
+    """Start a node with its data in the folder, and stop it at the end."""
     server, of_the_module = install()
     module = folder / "modules" / "transport-netty4"
     module.mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""A Kafka broker in KRaft mode: one node that is its own controller, from the artifacts on Maven Central."""
+"""A Kafka broker in KRaft mode: one node that is its own controller, from Maven Central."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ log.cleaner.enable=false
 
 
 def install() -> list[Path]:
-    """Its jars; fetched where they are missing."""
+    """Fetch its jars unless they are present."""
     return resolve(PACKAGES)
 
 
 @contextlib.contextmanager
 def kafka_broker(folder: Path) -> Iterator[str]:
-    """Its address, as in ``bootstrap.servers``."""
+    """Start a broker and yield its address, as in ``bootstrap.servers``."""
     classpath = ":".join(map(str, install()))
     port = free_port()
     properties = folder / "server.properties"
@@ -69,7 +69,7 @@ def kafka_broker(folder: Path) -> Iterator[str]:
 
 
 class Cluster:
-    """What the broker says, and topics of one partition."""
+    """The state of the broker, and topics with one partition."""
 
     def __init__(self, bridge: Bridge, servers: str) -> None:
         self._bridge = bridge
@@ -88,13 +88,13 @@ class Cluster:
         return name
 
     def committed(self, group: str, topic: str) -> int | None:
-        """The offset that the group goes on from."""
+        """Return the committed offset of a group."""
         offsets = self.done(self._admin.listConsumerGroupOffsets(group).partitionsToOffsetAndMetadata())
         offset = offsets.get(self.partition(topic))
         return None if offset is None else int(offset.offset())
 
     def end(self, topic: str) -> int:
-        """The offset of the record that will come next."""
+        """Return the offset of the next record."""
         latest = self._bridge.java_class("org.apache.kafka.clients.admin.OffsetSpec").latest()
         partition = self.partition(topic)
         return int(self.done(self._admin.listOffsets({partition: latest}).partitionResult(partition)).offset())
@@ -108,7 +108,7 @@ class Cluster:
         return partition
 
     def deny(self, topic: str) -> None:
-        """Nobody may read or write the topic from now on."""
+        """Deny everyone to read or write the topic."""
         acl = "org.apache.kafka.common.acl."
         resource = "org.apache.kafka.common.resource."
         find = self._bridge.java_class

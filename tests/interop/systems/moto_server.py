@@ -1,4 +1,4 @@
-"""A server that speaks S3: moto, from PyPI, in a virtual environment of its own.
+"""An S3 server: moto from PyPI, in a separate virtual environment.
 
 It is no dependency of the tests: even without all that its extra ``server`` brings it has 28 packages, its own version
 of boto among them, and only the row of the AWS SDK needs it.
@@ -15,13 +15,13 @@ from pathlib import Path
 from tests.interop.systems.servers import free_port, listening, running
 from tests.interop.systems.system import ROOT
 
-# moto_server needs of its extra "server" no more than Flask, as long as it is asked for S3 alone.
+# For S3 alone moto_server needs only Flask of its extra "server".
 PACKAGES = ("moto[s3]==5.1.22", "flask==3.1.3", "flask-cors==6.0.5")
 FOLDER = ROOT / "build" / "moto"
 INSTALL_SECONDS = 300
 
-# Where a client sends "Expect: 100-continue", http.server and werkzeug both answer; the SDK takes the second answer for
-# the response.
+# After "Expect: 100-continue" both http.server and werkzeug answer, and the SDK takes the second answer for the
+# response.
 START = """
 from werkzeug.serving import WSGIRequestHandler
 WSGIRequestHandler.handle_expect_100 = lambda handler: True
@@ -33,7 +33,7 @@ main(sys.argv[1:])
 
 @contextlib.contextmanager
 def moto_server(folder: Path) -> Iterator[int]:
-    """The port of a server that knows no bucket yet."""
+    """Start a server without buckets and yield its port."""
     python = install()
     port = free_port()
     with running([str(python), "-c", START, "-H", "127.0.0.1", "-p", str(port)], folder, lambda: listening(port)):
@@ -41,7 +41,7 @@ def moto_server(folder: Path) -> Iterator[int]:
 
 
 def install() -> Path:
-    """The Python that has it; installed where it is missing."""
+    """Return the Python with moto; install moto if it is missing."""
     python = FOLDER / "bin" / "python"
     stamp = FOLDER / "installed"
     wanted = "\n".join(PACKAGES)

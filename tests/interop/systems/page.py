@@ -1,4 +1,4 @@
-"""docs/interop.md, made of what the tests declare: ``python -m tests.interop.systems --page``."""
+"""Generate docs/interop.md from the SYSTEM declarations: ``python -m tests.interop.systems --page``."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from tests.interop.systems.system import ROOT, System, load, names
 PAGE = ROOT / "docs" / "interop.md"
 GATEWAYS = {"jpype": "JPype", "spark": "Spark (Py4J)"}
 PYSPARK = "4.3.0"
-"""What the rows were run with; it decides which netty a driver has."""
+"""The version of the tested drivers; it determines their version of Netty."""
 
 HEAD = f"""# Systems
 
@@ -34,7 +34,7 @@ WAYS = """
 
 
 def text() -> str:
-    """The page as it should be."""
+    """Return the text of the page."""
     rows = {name: load(name) for name in names()}
     first = ["| system | versions tested | against | gateway | status |", "|---|---|---|---|---|"]
     first += [

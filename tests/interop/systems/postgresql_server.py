@@ -1,4 +1,4 @@
-"""A PostgreSQL server of its own: a temporary folder, a free loopback port, a password that is in no command line."""
+"""A PostgreSQL server in a temporary folder, on a free loopback port, with a password."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.interop.systems import debian
-from tests.interop.systems.servers import START_SECONDS, ended_with_the_tests, free_port
+from tests.interop.systems.servers import START_SECONDS, free_port, killed_with_the_tests
 
 DEBIAN = Path("/usr/lib/postgresql")
 USER = "pyrs"
@@ -27,7 +27,7 @@ OPTIONS = (
 
 @dataclass(frozen=True)
 class Server:
-    """Where it listens, and who may in."""
+    """The port and the credentials of a running server."""
 
     port: int
     user: str
@@ -36,7 +36,7 @@ class Server:
 
 @contextlib.contextmanager
 def postgresql() -> Iterator[Server]:
-    """Starts one and stops it."""
+    """Start a server, and stop it at the end."""
     programs = install()
     folder = Path(tempfile.mkdtemp(prefix="pyrs-postgresql-"))
     server = Server(free_port(), USER, secrets.token_urlsafe(16))
@@ -61,7 +61,7 @@ def postgresql() -> Iterator[Server]:
         control("-l", log, "-o", OPTIONS.format(port=server.port), "start")
         try:
             postmaster = int((data / "postmaster.pid").read_text(encoding="utf-8").splitlines()[0])
-            with ended_with_the_tests(postmaster):  # its processes end when it has
+            with killed_with_the_tests(postmaster):  # its child processes exit with it
                 yield server
         finally:
             control("-m", "immediate", "stop")
@@ -70,7 +70,7 @@ def postgresql() -> Iterator[Server]:
 
 
 def install() -> Path:
-    """Where its programs are; installed where they are missing."""
+    """Return the folder of its programs; install them if they are missing."""
 
     def newest() -> Path | None:
         found = [*DEBIAN.glob("*/bin/initdb")]
@@ -84,7 +84,7 @@ def install() -> Path:
 
 
 def _runner(folder: Path, password: Path) -> Callable[..., None]:
-    """Runs a program of PostgreSQL's; they refuse to be root, so root runs them as the package's own user."""
+    """Run a program of PostgreSQL. It refuses to run as root, so root runs it as the user postgres."""
     identity: dict[str, Any] = {}
     if os.geteuid() == 0:
         owner = pwd.getpwnam("postgres")
@@ -93,7 +93,7 @@ def _runner(folder: Path, password: Path) -> Callable[..., None]:
             os.chown(path, owner.pw_uid, owner.pw_gid)
 
     def run(*command: object) -> None:
-        # To a file: the server inherits it, and a pipe would stay open for as long as it runs.
+        # To a file, because the server inherits it and would keep a pipe open.
         with (folder / "output").open("w+b") as output:
             done = subprocess.run(
                 [*map(str, command)],

@@ -1,4 +1,4 @@
-"""A RabbitMQ node of Debian's package, run by whoever runs the tests, with an epmd of its own."""
+"""A RabbitMQ node from the Debian package, run by the user of the tests with a separate epmd."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from tests.interop.harness import DEADLINE
 from tests.interop.systems import debian
 from tests.interop.systems.servers import free_port, listening, running, says
 
-PROGRAMS = Path("/usr/lib/rabbitmq/bin")  # those on PATH insist on being root or rabbitmq
+PROGRAMS = Path("/usr/lib/rabbitmq/bin")  # those on PATH require the user root or rabbitmq
 SERVER = PROGRAMS / "rabbitmq-server"
 LONGEST_SECONDS = 60.0
 
 
 @dataclass(frozen=True)
 class Node:
-    """A broker that runs."""
+    """A running broker."""
 
     port: int
-    """Of AMQP; the user and password are the package's own, guest."""
+    """The AMQP port; the user and the password are the default, guest."""
     environment: Mapping[str, str]
 
     def close_connections(self) -> None:
-        """As an operator does it: the clients are told that it is by force."""
+        """Close all connections by force, as an operator does."""
         command = [str(PROGRAMS / "rabbitmqctl"), "close_all_connections", "by the test"]
         done = subprocess.run(command, env=self.environment, capture_output=True, text=True, timeout=LONGEST_SECONDS)
         if done.returncode:
@@ -36,13 +36,13 @@ class Node:
 
 
 def install() -> None:
-    """Installs the package where it is missing."""
+    """Install the package unless it is present."""
     debian.need("rabbitmq-server", SERVER.exists())
 
 
 @contextlib.contextmanager
 def rabbitmq_broker(folder: Path) -> Iterator[Node]:
-    """Starts one and stops it."""
+    """Start a broker, and stop it at the end."""
     install()
     port, distribution, names = free_port(), free_port(), free_port()
     configuration = folder / "rabbitmq.conf"
@@ -67,7 +67,7 @@ def rabbitmq_broker(folder: Path) -> Iterator[Node]:
     registry = folder / "epmd"
     registry.mkdir()
     log = folder / "output.log"
-    # In the foreground and first: the server would start one as a daemon that outlives it.
+    # Started first and in the foreground: otherwise the server starts one as a daemon that outlives it.
     with (
         running(
             ["epmd", "-address", "127.0.0.1", "-port", str(names)], registry, lambda: listening(names), environment
@@ -83,7 +83,7 @@ def rabbitmq_broker(folder: Path) -> Iterator[Node]:
 
 
 class Broker:
-    """What the broker says of its queues."""
+    """The state of the queues."""
 
     def __init__(self, bridge: Bridge, sender: JavaObject) -> None:
         self._bridge = bridge
@@ -97,7 +97,7 @@ class Broker:
         return answer
 
     def ready(self, queue: str) -> int:
-        """Messages that no consumer has been given, or that came back."""
+        """Return the number of messages that are not delivered, or were returned."""
         return int(self._declared(queue).getMessageCount())
 
     def consumers(self, queue: str) -> int:

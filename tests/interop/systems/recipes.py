@@ -1,4 +1,4 @@
-"""The code of a recipe, as a module: what the page shows is what the tests call."""
+"""Load the code of a recipe page as a module, so that the tests call the code on the page."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ BLOCK = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 
 def code_of(page: Path) -> str:
-    """The ``python`` blocks of a page, each line where the page has it."""
+    """Return the ``python`` blocks of a page; each line keeps its line number."""
     text = page.read_text(encoding="utf-8")
     lines = [""] * text.count("\n")
     for block in BLOCK.finditer(text):
@@ -22,7 +22,7 @@ def code_of(page: Path) -> str:
 
 
 def load_recipe(name: str) -> ModuleType:
-    """Runs the ``python`` blocks of ``docs/recipes/<name>.md`` as one module, with the page's line numbers."""
+    """Run the ``python`` blocks of ``docs/recipes/<name>.md`` as one module with the page's line numbers."""
     page = RECIPES / f"{name}.md"
     module = ModuleType(f"recipe_{name}")
     module.__file__ = str(page)

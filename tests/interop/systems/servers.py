@@ -1,4 +1,4 @@
-"""Servers that the tests start: processes of their own, on loopback, in a temporary folder, stopped in the end."""
+"""Start server processes for tests: on loopback, in a temporary folder, stopped at the end."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 START_SECONDS = 120.0
-"""A server that is not ready by then has failed; most are ready in a tenth of it."""
+"""The deadline for the start of a server; most need a tenth of it."""
 STOP_SECONDS = 20.0
 POLL_SECONDS = 0.1
 
-LAST_WILL = """
+WATCHDOG = """
 import os, signal, sys
 if not sys.stdin.read(1):
     os.killpg(int(sys.argv[1]), signal.SIGKILL)
 """
-"""Ends a server whose tests were killed: the system closes their end of the pipe, and nothing else can be relied on."""
+"""Kills a server whose tests were killed: the operating system then closes their end of the pipe."""
 
 
 def small_java(heap: str) -> list[str]:
-    """How the command of a JVM begins that is soon up and takes little."""
+    """Return the start of a command for a JVM that starts fast and uses little memory."""
     java = shutil.which("java")
     if java is None:
         raise FileNotFoundError("java was not found: install a JDK")
@@ -35,12 +35,12 @@ def small_java(heap: str) -> list[str]:
 
 
 def says(log: Path, words: str) -> bool:
-    """Whether a server has written this."""
+    """Return whether a server has logged these words."""
     return words in log.read_text(encoding="utf-8", errors="replace")
 
 
 def free_port() -> int:
-    """A port of loopback that nobody listens on now."""
+    """Return a free loopback port."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
@@ -48,7 +48,7 @@ def free_port() -> int:
 
 
 def listening(port: int) -> bool:
-    """Whether somebody accepts connections on the port."""
+    """Return whether a server accepts connections on the port."""
     try:
         socket.create_connection(("127.0.0.1", port), timeout=1).close()
     except OSError:
@@ -63,7 +63,7 @@ def running(
     ready: Callable[[], bool],
     environment: Mapping[str, str] | None = None,
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """The process, once it is ready; its output is in ``folder/output.log``."""
+    """Start a server and yield its process when it is ready; it logs to ``folder/output.log``."""
     log = folder / "output.log"
     with log.open("wb") as output:
         process = subprocess.Popen(
@@ -76,7 +76,7 @@ def running(
             start_new_session=True,
         )
     try:
-        with ended_with_the_tests(process.pid):
+        with killed_with_the_tests(process.pid):
             _await(process, ready, log)
             yield process
     finally:
@@ -84,9 +84,9 @@ def running(
 
 
 @contextlib.contextmanager
-def ended_with_the_tests(group: int) -> Iterator[None]:
-    """Kills the group of processes if this process ends before the block does, by whatever signal."""
-    command = [sys.executable, "-c", LAST_WILL, str(group)]
+def killed_with_the_tests(group: int) -> Iterator[None]:
+    """Kill the process group if this process dies inside the block, by any signal."""
+    command = [sys.executable, "-c", WATCHDOG, str(group)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True) as executor:
         try:
             yield
@@ -110,7 +110,7 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGKILL)
         process.wait(STOP_SECONDS)
-    with contextlib.suppress(ProcessLookupError):  # what it has started and not ended
+    with contextlib.suppress(ProcessLookupError):  # the processes that it started and did not stop
         os.killpg(process.pid, signal.SIGKILL)
 
 

@@ -1,4 +1,4 @@
-"""What a row of the interop table says; each test module of this folder declares its own as ``SYSTEM``."""
+"""The row of the interop table that each test module of this folder declares as ``SYSTEM``."""
 
 from __future__ import annotations
 
@@ -18,36 +18,36 @@ Status = Literal["done", "simulated", "cannot run here"]
 
 @dataclass(frozen=True, kw_only=True)
 class System:
-    """One system of the JVM, and what Python's users should know of it."""
+    """A system of the JVM, with the facts that its users in Python need."""
 
     name: str
     packages: tuple[str, ...]
-    """The Maven coordinates that a user launches with: the versions tested."""
+    """The Maven coordinates for the user's launch, in the tested versions."""
     component: str
-    """The real thing on the other side, with its version: ``"PostgreSQL 15"``, ``"the library itself"``."""
+    """The tested component with its version: ``"PostgreSQL 15"``, ``"the library itself"``."""
     source: str
-    """What JVM to Python carries: the Publisher and its elements; empty if the system has no such way."""
+    """From the JVM to Python: the Publisher and its elements; empty if there is none."""
     sink: str
-    """What Python to JVM carries; empty if the system has no such way."""
+    """From Python to the JVM: the Subscriber and its elements; empty if there is none."""
     ordering: str
     delivery: str
-    """At least once, at most once, and what decides it."""
+    """The delivery guarantee, and its condition."""
     cancel: str
-    """What a cancel in Python does in the system."""
+    """The effect of a cancel in Python."""
     gateways: tuple[Gateway, ...] = ("jpype",)
     not_on: str = ""
-    """Why a gateway is missing above, as measured."""
+    """The measured reason for a missing gateway."""
     test_packages: tuple[str, ...] = ()
-    """What only the tests need, such as an embedded server."""
+    """Further coordinates for the tests only, such as an embedded server."""
     jvm_options: tuple[str, ...] = ()
-    """What the JVM has to be started with."""
+    """The options that the JVM needs at its start."""
     server_process: str = ""
-    """The server that the tests start as a process of its own; CI leaves such a row to `make test-interop`."""
+    """The server process that the tests start; only `make test-interop` tests such a system."""
     install: Callable[[], object] | None = None
-    """Fetches or installs that server where it is missing; the tests' own fixture does, too."""
+    """Fetches or installs a missing server, as the fixture of the tests does."""
     status: Status = "done"
     reason: str = ""
-    """Why the status is not "done", with the measured error."""
+    """The reason for a status other than "done", with the measured error."""
 
     def __post_init__(self) -> None:
         if (self.status == "done") == bool(self.reason):
@@ -60,17 +60,17 @@ class System:
 
 
 def names() -> list[str]:
-    """Of every system that has tests, as in ``test_<name>.py``."""
+    """Return the names of all systems, as in ``test_<name>.py``."""
     return sorted(file.stem.removeprefix("test_") for file in FOLDER.glob("test_*.py"))
 
 
 def load(name: str) -> System:
-    """The declaration of one system."""
+    """Return the declaration of a system."""
     return of_module(importlib.import_module(f"tests.interop.systems.test_{name}"))
 
 
 def of_module(module: ModuleType) -> System:
-    """What the module declares."""
+    """Return the declaration in a module."""
     system = getattr(module, "SYSTEM", None)
     if not isinstance(system, System):
         raise TypeError(f"{module.__file__} declares no SYSTEM = System(...)")

@@ -1,4 +1,4 @@
-"""Akka Streams; the test is `akka_streams`."""
+"""Akka Streams; ``akka_streams`` has the tests."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ SYSTEM = System(
     name="Akka Streams",
     packages=("com.typesafe.akka:akka-stream_2.13:2.6.21",),
     component="the library itself",
-    source="a `Source` run with `Sink.asPublisher`, of any elements of the value table",
+    source="a `Source` run with `Sink.asPublisher`, of any elements in the value table",
     sink="`Source.fromPublisher`; a Python stage, or a Processor by `Flow.fromProcessor`, inside a graph",
     ordering="kept",
     delivery="each element once; prefetched elements are dropped on cancel, Akka's own 16 elements also on an error",

@@ -1,4 +1,4 @@
-"""The AWS SDK for Java 2: objects of S3 into Python and out of it, and listings, against moto's server."""
+"""The AWS SDK for Java 2: S3 objects to and from Python, and listings, against a moto server."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from pyrs.jvm import Bridge, JavaObject
 from pyrs.testing import TestSubscriber
 from tests.interop.harness import DEADLINE, Watched
 from tests.interop.systems.moto_server import install, moto_server
-from tests.interop.systems.relay import Relay, relay_to
+from tests.interop.systems.proxy import TcpProxy, proxy_to
 from tests.interop.systems.system import System
 
 SYSTEM = System(
     name="AWS SDK for Java 2",
     packages=("software.amazon.awssdk:s3:2.42.0",),
-    component="moto 5.1.22, a server that speaks S3",
-    server_process="moto's server (PyPI, in a virtual environment of its own)",
+    component="moto 5.1.22, a server with the S3 protocol",
+    server_process="a moto server (PyPI, in a separate virtual environment)",
     install=install,
     source="`AsyncResponseTransformer.toPublisher` (`ByteBuffer` as `bytes`), paginators (`SdkResponse`, `S3Object`: "
     "references or `dict`)",
@@ -45,36 +45,36 @@ MEBIBYTE = 1 << 20
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[int, Path]]:
-    """Its port, and what it logs."""
+    """The port of the server and the folder of its log."""
     folder = tmp_path_factory.mktemp("moto")
     with moto_server(folder) as port:
         yield port, folder / "output.log"
 
 
 @pytest.fixture(scope="module")
-def relay(server: tuple[int, Path]) -> Iterator[Relay]:
-    with relay_to(server[0]) as relay:
-        yield relay
+def proxy(server: tuple[int, Path]) -> Iterator[TcpProxy]:
+    with proxy_to(server[0]) as proxy:
+        yield proxy
 
 
 @pytest.fixture(scope="module")
-def client(connected: tuple[Bridge, Any], recipe: ModuleType, relay: Relay) -> Iterator[Any]:
+def client(connected: tuple[Bridge, Any], recipe: ModuleType, proxy: TcpProxy) -> Iterator[Any]:
     bridge = connected[0]
-    # The SDK's own way to be told: no variable of this process reaches a JVM that runs already.
+    # System properties of the SDK: an environment variable set now does not reach a running JVM.
     system = bridge.java_class("java.lang.System")
     system.setProperty("aws.accessKeyId", "key")
     system.setProperty("aws.secretAccessKey", "secret")
-    client = recipe.s3_client(bridge, "us-east-1", f"http://127.0.0.1:{relay.port}")
+    client = recipe.s3_client(bridge, "us-east-1", f"http://127.0.0.1:{proxy.port}")
     wanted = bridge.java_class("software.amazon.awssdk.services.s3.model.CreateBucketRequest")
     bridge.from_jvm(client.createBucket(wanted.builder().bucket(BUCKET).build())).result(DEADLINE)
     yield client
     client.close()
 
 
-def test_the_program(program: ModuleType, bridge: Bridge, client: JavaObject, relay: Relay) -> None:
+def test_program_on_the_page_runs(program: ModuleType, bridge: Bridge, client: JavaObject, proxy: TcpProxy) -> None:
     program.write_object(bridge, client, BUCKET, "known", pyrs.just(CHUNK, CHUNK)).result(DEADLINE)
     system = bridge.java_class("java.lang.System")
-    system.setProperty("aws.endpointUrlS3", f"http://127.0.0.1:{relay.port}")
+    system.setProperty("aws.endpointUrlS3", f"http://127.0.0.1:{proxy.port}")
     try:
         assert program.size_of(BUCKET, "known") == 2 * len(CHUNK)
     finally:
@@ -82,8 +82,8 @@ def test_the_program(program: ModuleType, bridge: Bridge, client: JavaObject, re
 
 
 @pytest.mark.parametrize("chunks", [0, 1, LARGE])
-def test_there_and_back(bridge: Bridge, recipe: ModuleType, client: JavaObject, chunks: int) -> None:
-    sent = [number.to_bytes(8, "big") * 2048 for number in range(chunks)]  # parts that change places are seen
+def test_bytes_return_unchanged(bridge: Bridge, recipe: ModuleType, client: JavaObject, chunks: int) -> None:
+    sent = [number.to_bytes(8, "big") * 2048 for number in range(chunks)]  # distinct parts reveal a wrong order
     content = Watched(lambda: iter(sent))
     response = recipe.write_object(bridge, client, BUCKET, "there", content).result(3 * DEADLINE)
     assert response.eTag()
@@ -94,40 +94,42 @@ def test_there_and_back(bridge: Bridge, recipe: ModuleType, client: JavaObject, 
     assert content.subscribers == 1
 
 
-def test_an_upload_asks_for_what_it_can_hold(
-    bridge: Bridge, recipe: ModuleType, client: JavaObject, relay: Relay
+def test_upload_requests_what_it_can_buffer(
+    bridge: Bridge, recipe: ModuleType, client: JavaObject, proxy: TcpProxy
 ) -> None:
-    before = relay.upstream
+    before = proxy.upstream
     ahead: list[int] = []
 
     def parts() -> Iterator[bytes]:
         for number in range(6 * LARGE):
-            ahead.append(number * len(CHUNK) - (relay.upstream - before))
+            ahead.append(number * len(CHUNK) - (proxy.upstream - before))
             yield CHUNK
 
     recipe.write_object(bridge, client, BUCKET, "large", Watched(parts)).result(4 * DEADLINE)
     assert max(ahead) < 96 * MEBIBYTE  # measured: 50, of 192
 
 
-def test_demand_reaches_the_server_and_so_does_a_cancel(
-    bridge: Bridge, recipe: ModuleType, client: JavaObject, relay: Relay
+def test_demand_and_cancel_reach_the_server(
+    bridge: Bridge, recipe: ModuleType, client: JavaObject, proxy: TcpProxy
 ) -> None:
     recipe.write_object(bridge, client, BUCKET, "watched", pyrs.from_iterable([CHUNK] * LARGE)).result(3 * DEADLINE)
-    before = relay.downstream
-    relay.stalled.clear()
+    before = proxy.downstream
+    proxy.stalled.clear()
     received = TestSubscriber(3, timeout=DEADLINE)
     recipe.read_object(bridge, client, BUCKET, "watched").subscribe(received)
     received.await_count(3)
-    assert relay.stalled.wait(DEADLINE)
-    assert relay.downstream - before < 8 * MEBIBYTE  # measured: 0.3, of 32
-    relay.client_gone.clear()
+    assert proxy.stalled.wait(DEADLINE)
+    assert proxy.downstream - before < 8 * MEBIBYTE  # measured: 0.3, of 32
+    proxy.client_gone.clear()
     received.cancel()
-    assert relay.client_gone.wait(DEADLINE)
+    assert proxy.client_gone.wait(DEADLINE)
     assert len(received.elements) == 3
     assert not received.ended
 
 
-def test_cancel_before_the_response(bridge: Bridge, recipe: ModuleType, client: JavaObject) -> None:
+def test_cancel_before_the_response_closes_the_connection(
+    bridge: Bridge, recipe: ModuleType, client: JavaObject
+) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         silent.settimeout(DEADLINE)
         asking = recipe.s3_client(bridge, "us-east-1", f"http://127.0.0.1:{silent.getsockname()[1]}")
@@ -138,11 +140,11 @@ def test_cancel_before_the_response(bridge: Bridge, recipe: ModuleType, client: 
             connection.settimeout(DEADLINE)
             assert connection.recv(1 << 16).startswith(b"GET /bucket/key")
             received.cancel()
-            assert connection.recv(1 << 16) == b"", "it is still open"
+            assert connection.recv(1 << 16) == b"", "the connection is still open"
         asking.close()
 
 
-def test_no_such_key(bridge: Bridge, recipe: ModuleType, client: JavaObject) -> None:
+def test_missing_key_is_an_error(bridge: Bridge, recipe: ModuleType, client: JavaObject) -> None:
     received = TestSubscriber(1, timeout=DEADLINE)
     recipe.read_object(bridge, client, BUCKET, "none").subscribe(received)
     error = received.await_error(JavaError)
@@ -150,7 +152,7 @@ def test_no_such_key(bridge: Bridge, recipe: ModuleType, client: JavaObject) -> 
     assert "does not exist" in str(error)
 
 
-def test_no_such_bucket_cancels_python(bridge: Bridge, recipe: ModuleType, client: JavaObject) -> None:
+def test_missing_bucket_cancels_the_python_publisher(bridge: Bridge, recipe: ModuleType, client: JavaObject) -> None:
     content = Watched(lambda: itertools.repeat(CHUNK))
     answer = recipe.write_object(bridge, client, "nowhere", "key", content)
     with pytest.raises(JavaError, match="bucket does not exist"):
@@ -159,10 +161,10 @@ def test_no_such_bucket_cancels_python(bridge: Bridge, recipe: ModuleType, clien
 
 
 @pytest.mark.parametrize("chunks", [512, 2 * LARGE])
-def test_python_fails_and_nothing_is_stored(
+def test_error_of_the_python_publisher_stores_nothing(
     bridge: Bridge, recipe: ModuleType, client: JavaObject, server: tuple[int, Path], chunks: int
 ) -> None:
-    """What is longer than the SDK holds has begun to be sent, and is aborted."""
+    """An upload larger than the buffer of the SDK has started, and is aborted."""
     error = ValueError("no more bytes")
     content = Watched(lambda: iter([CHUNK] * chunks), error)
     with pytest.raises(JavaError, match="no more bytes") as caught:
@@ -172,7 +174,7 @@ def test_python_fails_and_nothing_is_stored(
         recipe.read_object(bridge, client, BUCKET, "failed").collect(timeout=DEADLINE)
     limit = time.monotonic() + DEADLINE
     while chunks > LARGE and f"DELETE /{BUCKET}/failed?uploadId=" not in server[1].read_text(encoding="utf-8"):
-        assert time.monotonic() < limit, "the upload was begun, and not aborted"
+        assert time.monotonic() < limit, "the upload was started and not aborted"
 
 
 @pytest.fixture(scope="module")
@@ -184,14 +186,14 @@ def keys(connected: tuple[Bridge, Any], recipe: ModuleType, client: Any) -> list
 
 
 class TestListing:
-    def test_all(self, bridge: Bridge, recipe: ModuleType, client: JavaObject, keys: list[str]) -> None:
+    def test_all_elements_arrive(self, bridge: Bridge, recipe: ModuleType, client: JavaObject, keys: list[str]) -> None:
         found = recipe.objects(bridge, client, BUCKET, page_size=3).collect(timeout=DEADLINE)
         listed = [entry for entry in found if entry["Key"] in keys]
         assert [entry["Key"] for entry in listed] == keys
         assert {entry["Size"] for entry in listed} == {1}
         assert all(type(entry["LastModified"]) is datetime for entry in listed)
 
-    def test_pages_are_asked_for_as_their_turn_comes(
+    def test_pages_are_requested_on_demand(
         self, bridge: Bridge, recipe: ModuleType, client: JavaObject, keys: list[str], server: tuple[int, Path]
     ) -> None:
         def pages() -> int:
@@ -208,7 +210,7 @@ class TestListing:
         received = TestSubscriber(2, timeout=DEADLINE)
         recipe.objects(bridge, client, BUCKET, page_size=3).subscribe(received)
         received.await_count(2)
-        all_of_them()  # time enough to fetch ahead, for who would
+        all_of_them()  # gives a prefetching client the time to fetch ahead
         assert pages() - before == full + 1
         received.request(2)
         received.await_count(4)
@@ -217,7 +219,7 @@ class TestListing:
         assert pages() - before == 2 * full + 2
         assert not received.ended
 
-    def test_values_and_references(
+    def test_elements_are_values_or_references(
         self, bridge: Bridge, recipe: ModuleType, client: JavaObject, keys: list[str]
     ) -> None:
         wanted = bridge.java_class(f"{recipe.MODEL}.ListObjectsV2Request").builder()
@@ -227,7 +229,7 @@ class TestListing:
         first, *_ = bridge.from_jvm(pages, convert="values").collect(timeout=DEADLINE)
         assert [entry["Key"] for entry in first["Contents"]] == keys[:3]
 
-    def test_error(self, bridge: Bridge, recipe: ModuleType, client: JavaObject) -> None:
+    def test_error_is_forwarded(self, bridge: Bridge, recipe: ModuleType, client: JavaObject) -> None:
         received = TestSubscriber(1, timeout=DEADLINE)
         recipe.objects(bridge, client, "nowhere").subscribe(received)
         error = received.await_error(JavaError)

@@ -1,4 +1,4 @@
-"""Cassandra's Java driver, against a Cassandra node."""
+"""The Java driver of Cassandra, against a Cassandra node."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.interop.systems.system import System
 SYSTEM = System(
     name="Apache Cassandra",
     packages=("com.datastax.oss:java-driver-core:4.17.0",),
-    component=f"Cassandra {VERSION}, one node, from its artifacts on Maven Central",
+    component=f"Cassandra {VERSION}, one node from Maven Central",
     source='`executeReactive`: `ReactiveRow` as dict, by `convert="values"`',
     sink="a statement for each element, `at_once` concurrently: the driver takes no Publisher",
     ordering="that of the query; concurrent inserts may overtake one another",
@@ -35,7 +35,7 @@ SYSTEM = System(
 
 MANY = 1000
 FIRST_WINDOW = 16
-PAGES_AHEAD = 5  # four that wait, and one that is on its way
+PAGES_AHEAD = 5  # four in the queue and one in flight
 UNBOUNDED = 2**62
 PEOPLE = (
     "id uuid, born date, seen timestamp, height double, fee decimal, photo blob, tags list<text>, sizes map<text, int>"
@@ -65,7 +65,7 @@ def session(connected: tuple[Bridge, object], recipe: ModuleType, port: int) -> 
 
 @pytest.fixture(scope="module")
 def numbers(connected: tuple[Bridge, object], session: JavaObject, recipe: ModuleType) -> str:
-    """A query for MANY rows of one partition."""
+    """The query for MANY rows of one partition."""
     rows = pyrs.range(0, MANY).map(row)
     assert recipe.insert(connected[0], session, "shop.numbers", rows).count().collect(timeout=DEADLINE) == [MANY]
     return "SELECT number, tens FROM shop.numbers WHERE part = 0"
@@ -76,7 +76,7 @@ def row(number: int, part: int = 0) -> dict[str, int]:
 
 
 class Paged:
-    """A query in pages of one row: its rows, and each page that the server has sent."""
+    """A query with one row per page: its rows, and each page that the server sent."""
 
     def __init__(self, bridge: Bridge, session: JavaObject, query: str, *, exact: bool = False) -> None:
         statement = bridge.java_class("com.datastax.oss.driver.api.core.cql.SimpleStatement").newInstance(query)
@@ -87,23 +87,27 @@ class Paged:
 
 
 class TestQueries:
-    def test_the_program(self, program: ModuleType, bridge: Bridge, session: JavaObject, port: int) -> None:
+    def test_program_on_the_page_runs(
+        self, program: ModuleType, bridge: Bridge, session: JavaObject, port: int
+    ) -> None:
         customers = pyrs.just({"country": "NL", "name": "Bob"}, {"country": "UK", "name": "Ada"})
         program.insert(bridge, session, "shop.customers", customers).collect(timeout=DEADLINE)
         assert program.names("127.0.0.1", port) == ["Bob"]
 
-    def test_elements(self, bridge: Bridge, session: JavaObject, numbers: str, recipe: ModuleType) -> None:
+    def test_elements_arrive_in_order(
+        self, bridge: Bridge, session: JavaObject, numbers: str, recipe: ModuleType
+    ) -> None:
         found = recipe.rows(bridge, session, numbers, page_size=100)
         expected = [{"number": number, "tens": number // 10} for number in range(MANY)]
         assert found.collect(timeout=DEADLINE) == expected
-        assert found.collect(timeout=DEADLINE) == expected, "each Subscriber runs the query anew"
+        assert found.collect(timeout=DEADLINE) == expected, "each Subscriber runs its own query"
 
-    def test_parameters(self, bridge: Bridge, session: JavaObject, numbers: str, recipe: ModuleType) -> None:
+    def test_parameters_are_bound(self, bridge: Bridge, session: JavaObject, numbers: str, recipe: ModuleType) -> None:
         integer = bridge.java_class("java.lang.Integer")
         found = recipe.rows(bridge, session, f"{numbers} AND number < ?", integer(3))
         assert found.collect(timeout=DEADLINE) == [{"number": number, "tens": 0} for number in range(3)]
 
-    def test_values(self, bridge: Bridge, session: JavaObject, recipe: ModuleType) -> None:
+    def test_values_are_converted(self, bridge: Bridge, session: JavaObject, recipe: ModuleType) -> None:
         ada = {"name": "Ada", "height": 1.5, "tags": ["one", "two"], "sizes": {"shoe": 38}}
         born, seen = date(1815, 12, 10), datetime(2024, 1, 2, 3, 4, 5, 678000, tzinfo=timezone.utc)
         other = {
@@ -127,36 +131,42 @@ class TestQueries:
         }
 
     @pytest.mark.parametrize("exact", [False, True])
-    def test_demand(self, bridge: Bridge, session: JavaObject, numbers: str, recipe: ModuleType, exact: bool) -> None:
+    def test_demand_is_bounded(
+        self, bridge: Bridge, session: JavaObject, numbers: str, recipe: ModuleType, exact: bool
+    ) -> None:
         query = Paged(bridge, session, numbers, exact=exact)
         received = TestSubscriber(3, timeout=DEADLINE)
         query.rows.subscribe(received)
         received.await_count(3)
         window = 0 if exact else FIRST_WINDOW
-        assert Paged(bridge, session, numbers).rows.count().collect(timeout=DEADLINE) == [MANY]  # time to run ahead
+        assert Paged(bridge, session, numbers).rows.count().collect(timeout=DEADLINE) == [
+            MANY
+        ]  # gives the first query time to run ahead
         assert len(received.elements) == 3
         assert 3 <= len(query.pages.elements) <= 3 + window + PAGES_AHEAD
         received.request(MANY)
         assert len(received.await_complete()) == MANY
         assert len(query.pages.await_complete()) >= MANY
 
-    def test_cancel(self, bridge: Bridge, session: JavaObject, numbers: str, recipe: ModuleType) -> None:
+    def test_cancel_is_forwarded(self, bridge: Bridge, session: JavaObject, numbers: str, recipe: ModuleType) -> None:
         query = Paged(bridge, session, numbers, exact=True)
         received = TestSubscriber(None, timeout=DEADLINE, on_element=lambda subscriber, _: subscriber.cancel())
         query.rows.subscribe(received)
         received.await_count(1)
-        assert Paged(bridge, session, numbers).rows.count().collect(timeout=DEADLINE) == [MANY]  # time to run ahead
+        assert Paged(bridge, session, numbers).rows.count().collect(timeout=DEADLINE) == [
+            MANY
+        ]  # gives the first query time to run ahead
         assert len(query.pages.elements) < MANY / 2
         assert len(received.elements) == 1
 
-    def test_error(self, bridge: Bridge, session: JavaObject, recipe: ModuleType) -> None:
+    def test_error_is_forwarded(self, bridge: Bridge, session: JavaObject, recipe: ModuleType) -> None:
         received = TestSubscriber(1, timeout=DEADLINE)
         recipe.rows(bridge, session, "SELECT * FROM shop.nowhere").subscribe(received)
         error = received.await_error(JavaError)
         assert error.java_class == "com.datastax.oss.driver.api.core.servererrors.InvalidQueryException"
         assert "table nowhere does not exist" in str(error)
 
-    def test_an_error_at_a_later_page(self, bridge: Bridge, session: JavaObject, recipe: ModuleType) -> None:
+    def test_error_at_a_later_page_is_forwarded(self, bridge: Bridge, session: JavaObject, recipe: ModuleType) -> None:
         numbered = pyrs.range(0, 50).map(row)
         recipe.insert(bridge, session, "shop.gone", numbered).collect(timeout=DEADLINE)
         query = Paged(bridge, session, "SELECT number FROM shop.gone", exact=True)
@@ -171,7 +181,9 @@ class TestQueries:
 
 
 class TestInserts:
-    def test_demand_and_cancel(self, bridge: Bridge, session: JavaObject, recipe: ModuleType) -> None:
+    def test_demand_is_bounded_and_cancel_is_forwarded(
+        self, bridge: Bridge, session: JavaObject, recipe: ModuleType
+    ) -> None:
         source = Watched(lambda: (row(number, part=1) for number in range(10**9)))
         received = TestSubscriber(100, timeout=DEADLINE)
         recipe.insert(bridge, session, "shop.numbers", pyrs.Stream(source), at_once=8).subscribe(received)
@@ -182,7 +194,7 @@ class TestInserts:
         written = session.execute("SELECT count(*) FROM shop.numbers WHERE part = 1").one().getLong(0)
         assert 100 <= written <= source.emitted
 
-    def test_error(self, bridge: Bridge, session: JavaObject, recipe: ModuleType) -> None:
+    def test_error_is_forwarded(self, bridge: Bridge, session: JavaObject, recipe: ModuleType) -> None:
         rows = [{"part": 2, "number": number} for number in [*range(20), "twenty", *range(21, 1000)]]
         source = Watched(lambda: iter(rows))
         received = TestSubscriber(1000, timeout=DEADLINE)

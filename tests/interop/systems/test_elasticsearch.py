@@ -1,4 +1,4 @@
-"""Elasticsearch through Spring Data's reactive client: a real node, of the artifacts on Maven Central."""
+"""Elasticsearch through the reactive client of Spring Data, against a node from Maven Central."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from pyrs.errors import JavaError
 from pyrs.jvm import Bridge, JavaObject
 from pyrs.testing import TestSubscriber
 from tests.interop.harness import DEADLINE, Watched
-from tests.interop.systems.brokers import eventually
 from tests.interop.systems.elasticsearch_server import Node, elasticsearch, install
 from tests.interop.systems.system import System
+from tests.waiting import eventually
 
 SYSTEM = System(
     name="Elasticsearch",
@@ -23,7 +23,7 @@ SYSTEM = System(
         "org.springframework.data:spring-data-elasticsearch:5.5.13",
         "io.projectreactor:reactor-core:3.7.12",
     ),
-    component="Elasticsearch 8.18.8, one node of its Maven artifacts",
+    component="Elasticsearch 8.18.8, one node from Maven Central",
     source="search hits: `SearchHit` as dict",
     sink="a bulk request for each batch: dicts",
     ordering="that of the index at a point in time; batches are stored sequentially",
@@ -49,7 +49,7 @@ def template(bridge: Bridge, recipe: ModuleType, node: Node) -> Iterator[JavaObj
 
 @pytest.fixture
 def books(bridge: Bridge, recipe: ModuleType, template: JavaObject, request: pytest.FixtureRequest) -> str:
-    """An index of the test's own with 2,000 documents."""
+    """A new index with 2,000 documents."""
     index: str = request.node.originalname.replace("_", "-")
     documents = pyrs.range(0, 2000).map(lambda n: {"id": str(n), "number": n, "title": f"Volume {n}"})
     saved = recipe.save(bridge, template, index, documents)
@@ -59,33 +59,35 @@ def books(bridge: Bridge, recipe: ModuleType, template: JavaObject, request: pyt
 
 
 def refresh(bridge: Bridge, template: JavaObject, index: str) -> None:
-    """From now on a search finds what was stored."""
+    """Make stored documents visible to searches."""
     place = bridge.java_class("org.springframework.data.elasticsearch.core.mapping.IndexCoordinates").of(index)
     bridge.from_jvm(template.indexOps(place).refresh()).collect(timeout=DEADLINE)
 
 
 class TestSearches:
-    def test_the_program(self, program: ModuleType, bridge: Bridge, template: JavaObject, node: Node) -> None:
+    def test_program_on_the_page_runs(
+        self, program: ModuleType, bridge: Bridge, template: JavaObject, node: Node
+    ) -> None:
         written = pyrs.just({"title": "Solaris", "author": "Lem"}, {"title": "Emma", "author": "Austen"})
         program.save(bridge, template, "books", written).collect(timeout=DEADLINE)
         refresh(bridge, template, "books")
         assert program.titles(node.address) == ["Solaris"]
-        assert node.searches()["open_contexts"] == 0, "closed before the client is"
+        assert node.searches()["open_contexts"] == 0, "closed before the client"
 
     @pytest.mark.parametrize("way", ["search", "search_ahead"])
-    def test_hits(
+    def test_each_subscription_is_a_search(
         self, bridge: Bridge, recipe: ModuleType, template: JavaObject, books: str, node: Node, way: str
     ) -> None:
         query = {"range": {"number": {"gte": 500}}}
         found = getattr(recipe, way)(bridge, template, books, query, page_size=400)
-        for _ in range(2):  # a subscription is a search
+        for _ in range(2):  # each subscription is a search
             hits = found.collect(timeout=DEADLINE)
             assert sorted(hit["content"]["number"] for hit in hits) == list(range(500, 2000))
         assert hits[0]["index"] == books
         assert hits[0]["content"]["title"] == f"Volume {hits[0]['id']}"
-        assert eventually(lambda: node.searches()["open_contexts"] == 0)
+        eventually(lambda: node.searches()["open_contexts"] == 0)
 
-    def test_demand_and_cancel(
+    def test_demand_is_bounded_and_cancel_is_forwarded(
         self, bridge: Bridge, recipe: ModuleType, template: JavaObject, books: str, node: Node
     ) -> None:
         before = node.searches()["query_total"]
@@ -96,34 +98,34 @@ class TestSearches:
         assert len(received.await_count(23)) == 23
         assert node.searches()["open_contexts"] == 1
         received.cancel()
-        assert eventually(lambda: node.searches()["open_contexts"] == 0)
+        eventually(lambda: node.searches()["open_contexts"] == 0)
         assert 3 <= node.searches()["query_total"] - before <= 5
 
-    def test_the_client_asks_for_256_pages_ahead(
+    def test_client_prefetches_256_pages(
         self, bridge: Bridge, recipe: ModuleType, template: JavaObject, books: str, node: Node
     ) -> None:
         before = node.searches()["query_total"]
         received = TestSubscriber(1, timeout=DEADLINE)
         recipe.search_ahead(bridge, template, books, {"match_all": {}}, page_size=5).subscribe(received)
-        assert eventually(lambda: node.searches()["query_total"] - before >= 256)
-        asked = [node.searches()["query_total"] - before for _ in range(50)]  # of the 400 pages that there are
+        eventually(lambda: node.searches()["query_total"] - before >= 256)
+        asked = [node.searches()["query_total"] - before for _ in range(50)]  # of 400 pages
         assert asked[-1] <= 260
         received.cancel()
-        assert eventually(lambda: node.searches()["open_contexts"] == 0)
+        eventually(lambda: node.searches()["open_contexts"] == 0)
         assert len(received.elements) == 1
 
-    def test_an_error_of_the_server(
+    def test_server_error_is_forwarded(
         self, bridge: Bridge, recipe: ModuleType, template: JavaObject, books: str, node: Node
     ) -> None:
         received = TestSubscriber(1, timeout=DEADLINE)
         recipe.search(bridge, template, books, {"matc": {}}).subscribe(received)
         error = received.await_error(JavaError)
         assert "[parsing_exception] unknown query [matc]" in str(error)
-        assert eventually(lambda: node.searches()["open_contexts"] == 0)
+        eventually(lambda: node.searches()["open_contexts"] == 0)
 
 
 class TestDocuments:
-    def test_a_batch_is_asked_for_at_a_time(
+    def test_one_batch_is_requested_at_a_time(
         self, bridge: Bridge, recipe: ModuleType, template: JavaObject, node: Node
     ) -> None:
         watched = Watched(lambda: ({"id": str(n), "number": n} for n in range(100_000)))
@@ -136,7 +138,7 @@ class TestDocuments:
         refresh(bridge, template, "numbers")
         assert 50 <= node.get("numbers/_count")["count"] <= 100
 
-    def test_a_document_is_refused(
+    def test_rejected_document_is_an_error(
         self, bridge: Bridge, recipe: ModuleType, template: JavaObject, books: str, node: Node
     ) -> None:
         def documents() -> Iterator[dict[str, Any]]:
@@ -152,9 +154,9 @@ class TestDocuments:
         assert "failed to parse field [number] of type [long] in document with id '2001'" in str(error)
         assert watched.cancelled.wait(DEADLINE)
         refresh(bridge, template, books)
-        assert node.get(f"{books}/_count")["count"] == 2002  # the others of the batch are stored
+        assert node.get(f"{books}/_count")["count"] == 2002  # the other documents of the batch are stored
 
-    def test_nobody_is_there(self, bridge: Bridge, recipe: ModuleType) -> None:
+    def test_unreachable_server_is_an_error(self, bridge: Bridge, recipe: ModuleType) -> None:
         with (
             recipe.connected(bridge, "127.0.0.1:9") as template,
             pytest.raises(JavaError, match="Error executing bulk request"),

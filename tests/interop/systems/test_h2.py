@@ -22,7 +22,7 @@ from tests.interop.systems.system import System
 SYSTEM = System(
     name="H2",
     packages=("io.r2dbc:r2dbc-h2:1.1.0.RELEASE",),
-    component="H2 2.4.240 of the same package, in memory",
+    component="H2 2.4.240 from the same package, in memory",
     source="query results, `Row` as dict",
     sink="a statement for each batch; `Blob` of a Publisher: bytes as `ByteBuffer`",
     ordering="that of the result; batches are inserted sequentially",
@@ -40,8 +40,8 @@ def connection(bridge: Bridge, recipe: ModuleType) -> Iterator[JavaObject]:
         yield made
 
 
-class Ear:
-    """A bridge that hears what is asked of the Publishers that it takes over."""
+class ObservingBridge:
+    """A bridge that records the requests to the Publishers it converts."""
 
     def __init__(self, bridge: Bridge) -> None:
         self._bridge = bridge
@@ -71,10 +71,10 @@ def count(bridge: Bridge, recipe: ModuleType, connection: JavaObject) -> int:
 
 
 class TestQueries:
-    def test_the_program(self, program: ModuleType) -> None:
+    def test_program_on_the_page_runs(self, program: ModuleType) -> None:
         assert program.warmest(pyrs.just((1, 20.5), (2, 23.0), (3, 21.0))) == 23.0
 
-    def test_values(self, bridge: Bridge, recipe: ModuleType, connection: JavaObject) -> None:
+    def test_values_are_converted(self, bridge: Bridge, recipe: ModuleType, connection: JavaObject) -> None:
         sql = """SELECT 7 AS whole, ? || '!' AS text, 1.50 AS exact, TRUE AS yes, NULL AS nothing, X'00ff' AS bytes,
             DATE '2024-02-29' AS "day", ARRAY[1, 2] AS several, TIMESTAMP '2024-02-29 12:00:00' AS "moment" """
         [row] = recipe.rows(bridge, connection, sql, "hello").collect(timeout=DEADLINE)
@@ -90,13 +90,15 @@ class TestQueries:
             "moment": datetime.datetime(2024, 2, 29, 12),
         }
 
-    def test_a_subscription_is_a_query(self, bridge: Bridge, recipe: ModuleType, connection: JavaObject) -> None:
+    def test_each_subscription_is_a_query(self, bridge: Bridge, recipe: ModuleType, connection: JavaObject) -> None:
         numbers = recipe.rows(bridge, connection, "SELECT x FROM SYSTEM_RANGE(1, 5000)")
         for _ in range(2):
             assert numbers.map(lambda row: row["X"]).collect(timeout=DEADLINE) == list(range(1, 5001))
 
-    def test_demand_and_cancel(self, bridge: Bridge, recipe: ModuleType, connection: JavaObject) -> None:
-        ear = Ear(bridge)
+    def test_demand_is_bounded_and_cancel_is_forwarded(
+        self, bridge: Bridge, recipe: ModuleType, connection: JavaObject
+    ) -> None:
+        ear = ObservingBridge(bridge)
         received = TestSubscriber(3, timeout=DEADLINE)
         recipe.rows(ear, connection, "SELECT x FROM SYSTEM_RANGE(1, 1000000)").subscribe(received)
         assert received.await_count(3) == [{"X": 1}, {"X": 2}, {"X": 3}]
@@ -107,7 +109,7 @@ class TestQueries:
         assert 103 <= sum(ear.requests) < 103 + 2 * 256
         assert count(bridge, recipe, connection) == 0
 
-    def test_an_error_of_the_database(self, bridge: Bridge, recipe: ModuleType, connection: JavaObject) -> None:
+    def test_database_error_is_forwarded(self, bridge: Bridge, recipe: ModuleType, connection: JavaObject) -> None:
         received = TestSubscriber(1, timeout=DEADLINE)
         recipe.rows(bridge, connection, "SELECT 1 / (x - 5) AS n FROM SYSTEM_RANGE(1, 10)").subscribe(received)
         error = received.await_error(JavaError)
@@ -118,14 +120,14 @@ class TestQueries:
 
 
 class TestInserts:
-    def test_batches(self, bridge: Bridge, recipe: ModuleType, connection: JavaObject) -> None:
+    def test_elements_are_stored_in_batches(self, bridge: Bridge, recipe: ModuleType, connection: JavaObject) -> None:
         records = pyrs.range(0, 250).map(lambda n: (n, f"name {n}"))
         inserted = recipe.insert(bridge, connection, "INSERT INTO readings (id, name) VALUES (?, ?)", records)
         assert inserted.collect(timeout=DEADLINE) == [100, 100, 50]
         sql = "SELECT sum(id) AS n FROM readings WHERE name = 'name ' || id"
         assert recipe.rows(bridge, connection, sql).collect(timeout=DEADLINE) == [{"N": sum(range(250))}]
 
-    def test_none_is_null(self, bridge: Bridge, recipe: ModuleType, connection: JavaObject) -> None:
+    def test_none_becomes_null(self, bridge: Bridge, recipe: ModuleType, connection: JavaObject) -> None:
         records = [(1, None, b"x"), (None, "two", None), (None, None, None), (4, "four", b"y")]
         sql = "INSERT INTO readings VALUES (?, ?, ?)"
         assert recipe.insert(bridge, connection, sql, pyrs.from_iterable(records)).collect(timeout=DEADLINE) == [4]
@@ -134,7 +136,7 @@ class TestInserts:
         sql = "SELECT name FROM readings WHERE id IS NOT DISTINCT FROM ? AND name IS NOT NULL"
         assert recipe.rows(bridge, connection, sql, None).collect(timeout=DEADLINE) == [{"NAME": "two"}]
 
-    def test_a_batch_is_asked_for_at_a_time(self, bridge: Bridge, recipe: ModuleType, connection: JavaObject) -> None:
+    def test_one_batch_is_requested_at_a_time(self, bridge: Bridge, recipe: ModuleType, connection: JavaObject) -> None:
         watched = Watched(lambda: ((n, "name") for n in range(10_000)))
         received = TestSubscriber(1, timeout=DEADLINE)
         sql = "INSERT INTO readings (id, name) VALUES (?, ?)"
@@ -145,8 +147,8 @@ class TestInserts:
         assert watched.requested <= 30
         assert count(bridge, recipe, connection) <= 20
 
-    def test_an_error_of_the_database(self, bridge: Bridge, recipe: ModuleType, connection: JavaObject) -> None:
-        """What came before it stays, of its own batch too."""
+    def test_database_error_is_forwarded(self, bridge: Bridge, recipe: ModuleType, connection: JavaObject) -> None:
+        """The statements before it remain, also those of its batch."""
         watched = Watched(lambda: chain([(1,), (2,), (3,), ("four",)], ((n,) for n in range(5, 10_000))))
         with pytest.raises(JavaError, match="Data conversion error"):
             recipe.insert(
@@ -155,7 +157,7 @@ class TestInserts:
         assert watched.cancelled.wait(DEADLINE)
         assert count(bridge, recipe, connection) == 3
 
-    def test_a_publisher_is_a_value(self, bridge: Bridge, recipe: ModuleType, connection: JavaObject) -> None:
+    def test_publisher_is_bound_as_a_value(self, bridge: Bridge, recipe: ModuleType, connection: JavaObject) -> None:
         ahead: list[int] = []
 
         def chunks() -> Iterator[bytes]:
@@ -172,7 +174,7 @@ class TestInserts:
         [row] = recipe.rows(bridge, connection, "SELECT content FROM readings").collect(timeout=DEADLINE)
         assert row == {"CONTENT": expected}
 
-    def test_an_error_of_the_publisher(self, bridge: Bridge, recipe: ModuleType, connection: JavaObject) -> None:
+    def test_publisher_error_is_forwarded(self, bridge: Bridge, recipe: ModuleType, connection: JavaObject) -> None:
         content = recipe.blob(bridge, Watched(lambda: iter([b"first"]), ValueError("no more paper")))
         with pytest.raises(Exception, match="no more paper"):
             recipe.changed(bridge, connection, "INSERT INTO readings (content) VALUES (?)", content).collect(

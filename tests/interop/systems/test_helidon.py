@@ -1,4 +1,4 @@
-"""Helidon 3, whose operators speak java.util.concurrent.Flow."""
+"""Helidon 3, whose operators use java.util.concurrent.Flow."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SYSTEM = System(
     name="Helidon 3",
     packages=("io.helidon.common:helidon-common-reactive:3.2.11",),
     component="the library itself",
-    source="`Multi` and `Single` (a `Flow.Publisher`), of any elements of the value table",
+    source="`Multi` and `Single` (a `Flow.Publisher`), of any elements in the value table",
     sink="`Multi.create(Flow.Publisher)`",
     ordering="kept",
     delivery="each element once; prefetched elements are dropped on cancel, unless `exact=True`",
@@ -41,18 +41,20 @@ def multi(bridge: Bridge, recipe: ModuleType) -> Any:
 
 
 class TestMultiIntoPython:
-    def test_the_program(self, program: ModuleType) -> None:
+    def test_program_on_the_page_runs(self, program: ModuleType) -> None:
         assert program.squares() == [n * n for n in range(1, 11)]
 
-    def test_elements(self, bridge: Bridge, recipe: ModuleType) -> None:
+    def test_elements_arrive_in_order(self, bridge: Bridge, recipe: ModuleType) -> None:
         assert recipe.numbers(bridge, 1000).collect(timeout=DEADLINE) == list(range(1, 1001))
 
-    def test_single(self, bridge: Bridge, multi: Any, recipe: ModuleType) -> None:
+    def test_single_is_awaitable_and_a_stream(self, bridge: Bridge, multi: Any, recipe: ModuleType) -> None:
         assert recipe.one(bridge, bridge.java_class("io.helidon.common.reactive.Single").just("one")) == "one"
         assert recipe.one(bridge, multi.range(5, 3).first()) == 5
 
     @pytest.mark.parametrize("exact", [False, True])
-    def test_demand_and_cancel(self, bridge: Bridge, multi: Any, recipe: ModuleType, exact: bool) -> None:
+    def test_demand_is_bounded_and_cancel_is_forwarded(
+        self, bridge: Bridge, multi: Any, recipe: ModuleType, exact: bool
+    ) -> None:
         emitted: list[int] = []
         source, cancelled = recipe.watched(bridge, multi.range(1, ENDLESS), emitted.append)
         received = TestSubscriber(timeout=DEADLINE)
@@ -70,7 +72,7 @@ class TestMultiIntoPython:
         assert not received.ended
         assert len(emitted) == 5 if exact else len(emitted) <= 2 * FIRST_WINDOW
 
-    def test_error(self, bridge: Bridge, multi: Any) -> None:
+    def test_error_is_forwarded(self, bridge: Bridge, multi: Any) -> None:
         received = TestSubscriber(10, timeout=DEADLINE)
         failing = multi.range(1, 2).onCompleteResumeWith(multi.error(java_failure(bridge)))
         bridge.from_jvm(failing).subscribe(received)
@@ -79,12 +81,12 @@ class TestMultiIntoPython:
 
 
 class TestPythonIntoMulti:
-    def test_elements(self, bridge: Bridge, recipe: ModuleType) -> None:
+    def test_elements_arrive_in_order(self, bridge: Bridge, recipe: ModuleType) -> None:
         gathered = recipe.as_multi(bridge, pyrs.range(1, 1001)).skip(10).collectList()
         assert recipe.one(bridge, gathered) == list(range(11, 1001))
 
     def test_demand_is_bounded(self, bridge: Bridge, recipe: ModuleType) -> None:
-        """`collectList` asks for Long.MAX_VALUE, `observeOn` for 32 at a time."""
+        """``collectList`` requests Long.MAX_VALUE, ``observeOn`` 32 at a time."""
         requested: list[int] = []
         numbers = pyrs.range(MANY).do_on_request(requested.append)
         assert len(recipe.one(bridge, recipe.as_multi(bridge, numbers).collectList())) == MANY
@@ -98,14 +100,14 @@ class TestPythonIntoMulti:
         assert sum(requested) <= 16
         received.cancel()
 
-    def test_cancel(self, bridge: Bridge, recipe: ModuleType) -> None:
+    def test_cancel_is_forwarded(self, bridge: Bridge, recipe: ModuleType) -> None:
         source = Watched(lambda: itertools.count(1))
         assert recipe.one(bridge, recipe.as_multi(bridge, source).limit(5).collectList()) == [1, 2, 3, 4, 5]
         assert source.cancelled.wait(DEADLINE)
         assert source.emitted <= WINDOW
 
     @pytest.mark.parametrize("how", ["takeUntil", "Single.cancel"])
-    def test_other_cancels(self, bridge: Bridge, multi: Any, recipe: ModuleType, how: str) -> None:
+    def test_other_operators_cancel(self, bridge: Bridge, multi: Any, recipe: ModuleType, how: str) -> None:
         source = Watched(lambda: itertools.count(1))
         never = bridge.to_jvm_callable(lambda number: multi.never(), "java.util.function.Function")
         silent = recipe.as_multi(bridge, source).flatMap(never, 1, False, 1)
@@ -115,7 +117,7 @@ class TestPythonIntoMulti:
             silent.collectList().cancel()
         assert source.cancelled.wait(DEADLINE)
 
-    def test_error(self, bridge: Bridge, multi: Any, recipe: ModuleType) -> None:
+    def test_error_is_forwarded(self, bridge: Bridge, multi: Any, recipe: ModuleType) -> None:
         failure = LookupError("no third")
         failing = recipe.as_multi(bridge, Watched(lambda: iter([1, 2]), failure))
         resumed = failing.onErrorResumeWith(

@@ -1,4 +1,4 @@
-"""What speaks Flow in the JDK: SubmissionPublisher, the HTTP client, and its Publisher and Subscriber of files."""
+"""The Flow types of the JDK: SubmissionPublisher, the HTTP client, and its file Publisher and Subscriber."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pyrs.jvm import Bridge, JavaObject
 from pyrs.jvm.link.window import BYTE_BUDGET
 from pyrs.testing import TestSubscriber
 from tests.interop.harness import DEADLINE, Watched, serving
-from tests.interop.systems.relay import Relay, relay_to
+from tests.interop.systems.proxy import TcpProxy, proxy_to
 from tests.interop.systems.system import System
 from tests.waiting import eventually
 
@@ -38,11 +38,11 @@ SYSTEM = System(
 SIZE = 1 << 14
 LARGE = 4096  # chunks: 64 MiB
 ON_THE_WAY = 16 << 20
-"""What the buffers of the sockets, of the client and of the link may hold; measured: 0.5 MiB down, 5 MiB up."""
+"""The capacity of all buffers: sockets, client and link; measured: 0.5 MiB down, 5 MiB up."""
 
 
 def chunks(count: int) -> Iterator[bytes]:
-    """Each its own, so that two that change places are seen."""
+    """Return distinct chunks, which reveal a wrong order."""
     return (number.to_bytes(8, "big") * (SIZE // 8) for number in range(count))
 
 
@@ -50,7 +50,7 @@ class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def do_GET(self) -> None:
-        """So many chunks as the path says; /cut breaks off, /none is a long 404, /silent never answers."""
+        """Send the number of chunks in the path; /cut closes early, /none is a long 404, /silent never answers."""
         if self.path == "/silent":
             self.server.asked.set()  # type: ignore[attr-defined]
             self.rfile.read(1)
@@ -64,7 +64,7 @@ class Handler(BaseHTTPRequestHandler):
         self.close_connection = self.path == "/cut"
 
     def do_POST(self) -> None:
-        """Answers with the digest of the body; /unread reads none of it until the connection is gone."""
+        """Answer with the digest of the body; /unread reads none of it until the connection is closed."""
         if self.path == "/unread":
             self.server.go_on.wait(DEADLINE)  # type: ignore[attr-defined]
             self.close_connection = True
@@ -83,7 +83,7 @@ class Handler(BaseHTTPRequestHandler):
     def handle(self) -> None:
         try:
             super().handle()
-        except (OSError, ValueError):  # a client that went away in the middle of its body
+        except (OSError, ValueError):  # the client disconnected in the middle of its body
             pass
 
     def log_message(self, format: str, *args: object) -> None:
@@ -107,9 +107,9 @@ def server() -> Iterator[Server]:
 
 
 @pytest.fixture
-def relay(server: Server) -> Iterator[Relay]:
-    with relay_to(server.server_port) as relay:
-        yield relay
+def proxy(server: Server) -> Iterator[TcpProxy]:
+    with proxy_to(server.server_port) as proxy:
+        yield proxy
 
 
 @pytest.fixture(scope="module")
@@ -117,68 +117,72 @@ def client(connected: tuple[Bridge, Any], recipe: ModuleType) -> Any:
     return recipe.http_client(connected[0])
 
 
-def url(at: Relay, path: str) -> str:
+def url(at: TcpProxy, path: str) -> str:
     return f"http://127.0.0.1:{at.port}{path}"
 
 
 class TestDownload:
-    def test_the_program(self, program: ModuleType, relay: Relay) -> None:
-        assert program.size_of(url(relay, "/3")) == 3 * SIZE
+    def test_program_on_the_page_runs(self, program: ModuleType, proxy: TcpProxy) -> None:
+        assert program.size_of(url(proxy, "/3")) == 3 * SIZE
 
     @pytest.mark.parametrize("count", [0, 1, LARGE])
-    def test_bytes(self, bridge: Bridge, recipe: ModuleType, client: JavaObject, relay: Relay, count: int) -> None:
-        parts = recipe.download(bridge, client, url(relay, f"/{count}")).collect(timeout=2 * DEADLINE)
+    def test_bytes_arrive_unchanged(
+        self, bridge: Bridge, recipe: ModuleType, client: JavaObject, proxy: TcpProxy, count: int
+    ) -> None:
+        parts = recipe.download(bridge, client, url(proxy, f"/{count}")).collect(timeout=2 * DEADLINE)
         assert b"".join(parts) == b"".join(chunks(count))
 
-    def test_each_subscriber_makes_a_request(
-        self, bridge: Bridge, recipe: ModuleType, client: JavaObject, relay: Relay
+    def test_each_subscription_sends_a_request(
+        self, bridge: Bridge, recipe: ModuleType, client: JavaObject, proxy: TcpProxy
     ) -> None:
-        stream = recipe.download(bridge, client, url(relay, "/1"))
+        stream = recipe.download(bridge, client, url(proxy, "/1"))
         assert (
             b"".join(stream.collect(timeout=DEADLINE))
             == b"".join(stream.collect(timeout=DEADLINE))
             == b"".join(chunks(1))
         )
 
-    def test_demand_reaches_the_server_and_so_does_a_cancel(
-        self, bridge: Bridge, recipe: ModuleType, client: JavaObject, relay: Relay
+    def test_demand_and_cancel_reach_the_server(
+        self, bridge: Bridge, recipe: ModuleType, client: JavaObject, proxy: TcpProxy
     ) -> None:
         received = TestSubscriber(3, timeout=DEADLINE)
-        recipe.download(bridge, client, url(relay, f"/{LARGE}")).subscribe(received)
+        recipe.download(bridge, client, url(proxy, f"/{LARGE}")).subscribe(received)
         received.await_count(3)
-        assert relay.stalled.wait(DEADLINE)
-        assert relay.downstream < ON_THE_WAY
+        assert proxy.stalled.wait(DEADLINE)
+        assert proxy.downstream < ON_THE_WAY
         received.cancel()
-        assert relay.client_gone.wait(DEADLINE)
+        assert proxy.client_gone.wait(DEADLINE)
         assert len(received.elements) == 3
         assert not received.ended
 
-    def test_cancel_before_the_response(
-        self, bridge: Bridge, recipe: ModuleType, client: JavaObject, server: Server, relay: Relay
+    def test_cancel_before_the_response_closes_the_connection(
+        self, bridge: Bridge, recipe: ModuleType, client: JavaObject, server: Server, proxy: TcpProxy
     ) -> None:
         received = TestSubscriber(3, timeout=DEADLINE)
-        recipe.download(bridge, client, url(relay, "/silent")).subscribe(received)
+        recipe.download(bridge, client, url(proxy, "/silent")).subscribe(received)
         assert server.asked.wait(DEADLINE)
         received.cancel()
-        assert relay.client_gone.wait(DEADLINE)
+        assert proxy.client_gone.wait(DEADLINE)
 
-    def test_errors(self, bridge: Bridge, recipe: ModuleType, client: JavaObject, relay: Relay) -> None:
+    def test_broken_responses_are_errors(
+        self, bridge: Bridge, recipe: ModuleType, client: JavaObject, proxy: TcpProxy
+    ) -> None:
         broken = TestSubscriber(None, timeout=DEADLINE)
-        recipe.download(bridge, client, url(relay, "/cut")).subscribe(broken)
+        recipe.download(bridge, client, url(proxy, "/cut")).subscribe(broken)
         error = broken.await_error(JavaError)
         assert error.java_class == "java.io.IOException"
         assert b"".join(broken.elements) == b"".join(chunks(3))
 
-    def test_a_status_that_is_an_error(
-        self, bridge: Bridge, recipe: ModuleType, client: JavaObject, relay: Relay
+    def test_error_status_raises_and_closes_the_connection(
+        self, bridge: Bridge, recipe: ModuleType, client: JavaObject, proxy: TcpProxy
     ) -> None:
         with pytest.raises(OSError, match="404"):
-            recipe.download(bridge, client, url(relay, "/none")).collect(timeout=DEADLINE)
-        assert relay.client_gone.wait(DEADLINE), "the connection is kept for a body that nobody reads"
+            recipe.download(bridge, client, url(proxy, "/none")).collect(timeout=DEADLINE)
+        assert proxy.client_gone.wait(DEADLINE), "the connection stays open for a body without a reader"
 
-    def test_no_server(self, bridge: Bridge, recipe: ModuleType, client: JavaObject) -> None:
+    def test_unreachable_server_is_an_error(self, bridge: Bridge, recipe: ModuleType, client: JavaObject) -> None:
         with socket.socket() as taken:
-            taken.bind(("127.0.0.1", 0))  # bound and not listening: connections are refused
+            taken.bind(("127.0.0.1", 0))  # bound but not listening, so connections are refused
             address = f"http://127.0.0.1:{taken.getsockname()[1]}/"
             with pytest.raises(JavaError) as caught:
                 recipe.download(bridge, client, address).collect(timeout=DEADLINE)
@@ -187,36 +191,40 @@ class TestDownload:
 
 class TestUpload:
     @pytest.mark.parametrize("count", [0, 1, LARGE])
-    def test_bytes(self, bridge: Bridge, recipe: ModuleType, client: JavaObject, relay: Relay, count: int) -> None:
+    def test_bytes_arrive_unchanged(
+        self, bridge: Bridge, recipe: ModuleType, client: JavaObject, proxy: TcpProxy, count: int
+    ) -> None:
         body = Watched(lambda: chunks(count))
-        response = recipe.upload(bridge, client, url(relay, "/"), body).result(2 * DEADLINE)
+        response = recipe.upload(bridge, client, url(proxy, "/"), body).result(2 * DEADLINE)
         assert response.statusCode() == 200
         assert response.body() == sha256(b"".join(chunks(count))).hexdigest()
         assert body.subscribers == 1
 
-    def test_a_server_that_does_not_read_slows_python_and_one_that_hangs_up_cancels_it(
-        self, bridge: Bridge, recipe: ModuleType, client: JavaObject, server: Server, relay: Relay
+    def test_slow_server_slows_the_publisher_and_a_hang_up_cancels_it(
+        self, bridge: Bridge, recipe: ModuleType, client: JavaObject, server: Server, proxy: TcpProxy
     ) -> None:
         body = Watched(lambda: chunks(LARGE * 1000))
-        answer = recipe.upload(bridge, client, url(relay, "/unread"), body)
-        assert relay.stalled.wait(DEADLINE)
+        answer = recipe.upload(bridge, client, url(proxy, "/unread"), body)
+        assert proxy.stalled.wait(DEADLINE)
         assert body.requested * SIZE < ON_THE_WAY
         server.go_on.set()
         assert body.cancelled.wait(DEADLINE)
         with pytest.raises(JavaError):
             answer.result(DEADLINE)
 
-    def test_python_fails(self, bridge: Bridge, recipe: ModuleType, client: JavaObject, relay: Relay) -> None:
+    def test_publisher_error_aborts_the_exchange(
+        self, bridge: Bridge, recipe: ModuleType, client: JavaObject, proxy: TcpProxy
+    ) -> None:
         error = ValueError("no more")
-        answer = recipe.upload(bridge, client, url(relay, "/"), Watched(lambda: chunks(1), error))
+        answer = recipe.upload(bridge, client, url(proxy, "/"), Watched(lambda: chunks(1), error))
         with pytest.raises(ValueError, match="no more") as caught:
             answer.result(DEADLINE)
         assert caught.value is error
-        assert relay.client_gone.wait(DEADLINE)
+        assert proxy.client_gone.wait(DEADLINE)
 
 
 class TestFiles:
-    def test_there_and_back(self, bridge: Bridge, recipe: ModuleType, tmp_path: Path) -> None:
+    def test_bytes_return_unchanged(self, bridge: Bridge, recipe: ModuleType, tmp_path: Path) -> None:
         source, target = tmp_path / "source", tmp_path / "target"
         source.write_bytes(b"".join(chunks(100)))
         target.write_bytes(b"longer" * SIZE * 100)
@@ -224,12 +232,12 @@ class TestFiles:
         assert str(copy.result(DEADLINE)) == str(target)
         assert target.read_bytes() == source.read_bytes()
 
-    def test_no_such_file(self, bridge: Bridge, recipe: ModuleType, tmp_path: Path) -> None:
+    def test_missing_file_is_an_error(self, bridge: Bridge, recipe: ModuleType, tmp_path: Path) -> None:
         with pytest.raises(JavaError, match="not found") as caught:
             recipe.read_file(bridge, str(tmp_path / "none"))
         assert caught.value.java_class == "java.io.FileNotFoundException"
 
-    def test_the_writer_asks_as_it_writes(self, bridge: Bridge, recipe: ModuleType, tmp_path: Path) -> None:
+    def test_writer_requests_while_it_writes(self, bridge: Bridge, recipe: ModuleType, tmp_path: Path) -> None:
         ahead: list[int] = []
 
         def parts() -> Iterator[bytes]:
@@ -248,7 +256,9 @@ class TestSubmissionPublisher:
     def publisher(self, bridge: Bridge) -> Any:
         return bridge.java_class("java.util.concurrent.SubmissionPublisher")()
 
-    def test_what_is_submitted_after_the_subscribe(self, bridge: Bridge, recipe: ModuleType, publisher: Any) -> None:
+    def test_elements_submitted_after_subscribe_arrive(
+        self, bridge: Bridge, recipe: ModuleType, publisher: Any
+    ) -> None:
         received = TestSubscriber(None, timeout=DEADLINE)
         recipe.events(bridge, publisher).subscribe(received)
         for number in range(10):
@@ -256,18 +266,20 @@ class TestSubmissionPublisher:
         publisher.close()
         assert received.await_complete() == list(range(10))
 
-    def test_demand_and_cancel(self, bridge: Bridge, recipe: ModuleType, publisher: Any) -> None:
+    def test_demand_is_bounded_and_cancel_is_forwarded(
+        self, bridge: Bridge, recipe: ModuleType, publisher: Any
+    ) -> None:
         received = TestSubscriber(2, timeout=DEADLINE)
         recipe.events(bridge, publisher).subscribe(received)
         lags = [publisher.offer(number, None) for number in range(1000)]
-        assert min(lags) < 0, "1000 elements found room, where 2 were asked for"
+        assert min(lags) < 0, "1000 elements were buffered for a demand of 2"
         assert received.await_count(2) == [0, 1]
         received.cancel()
-        eventually(lambda: not publisher.hasSubscribers(), "the cancel did not reach it")
+        eventually(lambda: not publisher.hasSubscribers(), "the cancel did not reach the publisher")
         publisher.close()
         assert not received.ended
 
-    def test_error(self, bridge: Bridge, recipe: ModuleType, publisher: Any) -> None:
+    def test_error_is_forwarded(self, bridge: Bridge, recipe: ModuleType, publisher: Any) -> None:
         received = TestSubscriber(1, timeout=DEADLINE)
         recipe.events(bridge, publisher).subscribe(received)
         publisher.closeExceptionally(bridge.java_class("java.lang.IllegalStateException")("the sensor is gone"))

@@ -1,4 +1,4 @@
-"""Apache Kafka, by way of Reactor Kafka, against a broker in KRaft mode."""
+"""Apache Kafka through Reactor Kafka, against a broker in KRaft mode."""
 
 from __future__ import annotations
 
@@ -14,29 +14,30 @@ from pyrs.errors import JavaError
 from pyrs.jvm import Bridge, JavaObject
 from pyrs.testing import TestSubscriber
 from tests.interop.harness import DEADLINE, Watched
-from tests.interop.systems.brokers import HeardOf, eventually, first_batch, refuse, sent
+from tests.interop.systems.brokers import EndObserver, first_batch, refuse, sent
 from tests.interop.systems.kafka_broker import Cluster, install, kafka_broker
 from tests.interop.systems.system import System
+from tests.waiting import eventually
 
 SYSTEM = System(
     name="Apache Kafka",
     packages=("io.projectreactor.kafka:reactor-kafka:1.3.25",),
     component="Kafka 3.9.1, a broker in KRaft mode",
-    source="`KafkaReceiver.receive()`: `ReceiverRecord`, to be acknowledged, or dicts",
+    source="`KafkaReceiver.receive()`: `ReceiverRecord`, which Python acknowledges, or dicts",
     sink="`KafkaSender.send`, `sendTransactionally`: dicts or `SenderRecord` in, `SenderResult` or dicts back",
     ordering="kept within a partition",
-    delivery="at least once: a record is committed after Python has acknowledged it; a transaction is written whole "
+    delivery="at least once: a record is committed after Python acknowledges it; a transaction is written completely "
     "or not at all",
     cancel="commits the acknowledged records, leaves the group, closes the consumer",
     gateways=("jpype", "spark"),
-    server_process="a Kafka broker, of the artifacts on Maven Central",
+    server_process="a Kafka broker from Maven Central",
     install=install,
 )
 BATCH = 10
 RECORDS = 200
 IN_FLIGHT = 64
 SENT_AHEAD = 512  # Reactor's queue of 256 before the producer, the results in flight, and a refill
-READ_AHEAD = 5 * BATCH  # what Reactor Kafka may have polled: one batch given out, a few behind it
+READ_AHEAD = 5 * BATCH  # Reactor Kafka may have polled one delivered batch and a few more
 
 
 @pytest.fixture(scope="session")
@@ -57,7 +58,7 @@ Options = Callable[..., Any]
 
 @pytest.fixture
 def options(bridge: Bridge, recipe: ModuleType, servers: str) -> Callable[..., JavaObject]:
-    """Options of a receiver of a topic, in a group."""
+    """Returns the options of a receiver of a topic in a group."""
 
     def made(topic: str, group: str, **more: str) -> Any:
         properties = {"bootstrap.servers": servers, "group.id": group, "auto.offset.reset": "earliest"}
@@ -75,7 +76,7 @@ def sender(bridge: Bridge, recipe: ModuleType, servers: str) -> Iterator[JavaObj
 
 @pytest.fixture
 def full(bridge: Bridge, recipe: ModuleType, cluster: Cluster, sender: JavaObject) -> str:
-    """A topic of some records."""
+    """A topic with RECORDS records."""
     topic = cluster.topic()
     results = recipe.send(bridge, sender, dicts(topic, range(RECORDS))).collect(timeout=DEADLINE)
     assert [(result["offset"], result["correlation"]) for result in results] == [(n, n) for n in range(RECORDS)]
@@ -83,14 +84,14 @@ def full(bridge: Bridge, recipe: ModuleType, cluster: Cluster, sender: JavaObjec
 
 
 def dicts(topic: str, numbers: Iterable[int]) -> pyrs.Stream[dict[str, Any]]:
-    """Records of so many numbers."""
+    """Return a record for each number."""
     return pyrs.from_iterable(numbers).map(
         lambda number: {"topic": topic, "key": f"key-{number}", "value": f"value-{number}", "correlation": number}
     )
 
 
 class TestRecordsIntoPython:
-    def test_the_program(
+    def test_program_on_the_page_runs(
         self,
         program: ModuleType,
         bridge: Bridge,
@@ -102,9 +103,11 @@ class TestRecordsIntoPython:
         program.send(bridge, sender, dicts(cluster.topic("orders"), range(3))).collect(timeout=DEADLINE)
         records, count = first_batch(program, lambda: program.print_orders(servers), monkeypatch)
         assert [record["value"] for record in records] == [f"value-{number}" for number in range(count)]
-        assert eventually(lambda: cluster.committed("printing", "orders") == count)
+        eventually(lambda: cluster.committed("printing", "orders") == count)
 
-    def test_all(self, bridge: Bridge, recipe: ModuleType, full: str, options: Options, cluster: Cluster) -> None:
+    def test_all_elements_arrive(
+        self, bridge: Bridge, recipe: ModuleType, full: str, options: Options, cluster: Cluster
+    ) -> None:
         seen: list[dict[str, Any]] = []
         counts: list[int] = []
         for count in recipe.handled(bridge, options(full, "all"), seen.extend, 16).to_iterable(timeout=DEADLINE):
@@ -115,12 +118,12 @@ class TestRecordsIntoPython:
         assert [(record["offset"], record["key"], record["value"]) for record in seen] == [
             (number, f"key-{number}", f"value-{number}") for number in range(RECORDS)
         ]
-        assert eventually(lambda: cluster.committed("all", full) == RECORDS)
+        eventually(lambda: cluster.committed("all", full) == RECORDS)
 
     def test_demand_is_bounded(
         self, bridge: Bridge, recipe: ModuleType, full: str, options: Options, cluster: Cluster
     ) -> None:
-        """Seven were asked for: the consumer stands still a few batches further on."""
+        """With seven requested the consumer stops a few batches further on."""
         requested: list[int] = []
         receiver = bridge.java_class("reactor.kafka.receiver.KafkaReceiver").create(options(full, "demand"))
         flux = receiver.receive().doOnRequest(
@@ -137,12 +140,12 @@ class TestRecordsIntoPython:
         assert requested == [7]
         assert len(received.elements) == 7
         received.cancel()
-        assert eventually(lambda: cluster.members("demand") == 0)
+        eventually(lambda: cluster.members("demand") == 0)
 
-    def test_cancel_and_again(
+    def test_unacknowledged_elements_are_redelivered_after_a_cancel(
         self, bridge: Bridge, recipe: ModuleType, full: str, options: Options, cluster: Cluster
     ) -> None:
-        """Seven arrived and five were acknowledged: the next of the group begins with the sixth."""
+        """Seven arrived and five were acknowledged, so the next consumer starts with the sixth."""
         before = sent(bridge)
         received = TestSubscriber(7, timeout=DEADLINE)
         recipe.records(bridge, options(full, "again")).subscribe(received)
@@ -152,23 +155,25 @@ class TestRecordsIntoPython:
         assert sent(bridge) - before == 7
         assert cluster.members("again") == 1
         received.cancel()
-        assert eventually(lambda: cluster.members("again") == 0)
+        eventually(lambda: cluster.members("again") == 0)
         assert cluster.committed("again", full) == 5
         assert [record.offset() for record in received.elements] == list(range(7))
         rest = recipe.records(bridge, options(full, "again")).take(RECORDS - 5).collect(timeout=DEADLINE)
         assert [record.offset() for record in rest] == list(range(5, RECORDS))
 
-    def test_a_handler_that_raises(
+    def test_failing_handler_acknowledges_nothing(
         self, bridge: Bridge, recipe: ModuleType, full: str, options: Options, cluster: Cluster
     ) -> None:
         """Its batch is not acknowledged, and the consumer is closed."""
         with pytest.raises(LookupError, match="no such account"):
             recipe.handled(bridge, options(full, "raising"), refuse, 16).collect(timeout=DEADLINE)
-        assert eventually(lambda: cluster.members("raising") == 0)
+        eventually(lambda: cluster.members("raising") == 0)
         assert cluster.committed("raising", full) is None
 
-    def test_one_after_another(self, bridge: Bridge, recipe: ModuleType, full: str, options: Options) -> None:
-        """Each comes while the one before it is still closing, in the middle of a batch: no record is left out."""
+    def test_sequential_receivers_lose_no_record(
+        self, bridge: Bridge, recipe: ModuleType, full: str, options: Options
+    ) -> None:
+        """Each starts while the previous one is closing, in the middle of a batch."""
         offsets: list[int] = []
         for _ in range(4):
             seen: list[dict[str, Any]] = []
@@ -177,7 +182,7 @@ class TestRecordsIntoPython:
         assert offsets == list(range(len(offsets)))
         assert len(offsets) > 4
 
-    def test_a_topic_that_may_not_be_read(
+    def test_forbidden_topic_is_a_read_error(
         self, bridge: Bridge, recipe: ModuleType, options: Options, cluster: Cluster
     ) -> None:
         topic = cluster.topic()
@@ -189,7 +194,7 @@ class TestRecordsIntoPython:
         assert str(error).endswith(f"Not authorized to access topics: [{topic}]")
         assert received.elements == []
 
-    def test_a_value_that_the_deserializer_refuses(
+    def test_undeserializable_value_is_an_error(
         self, bridge: Bridge, recipe: ModuleType, full: str, options: Options, cluster: Cluster
     ) -> None:
         whole = bridge.java_class("org.apache.kafka.common.serialization.IntegerDeserializer")
@@ -198,18 +203,18 @@ class TestRecordsIntoPython:
         error = received.await_error(JavaError)
         assert error.java_class.endswith("RecordDeserializationException")
         assert "at offset 0" in str(error)
-        assert eventually(lambda: cluster.members("integers") == 0)
+        eventually(lambda: cluster.members("integers") == 0)
 
 
 class TestPythonIntoATopic:
-    def test_what_is_sent_before_a_result_is_asked_for(
+    def test_sending_before_a_result_is_requested_is_bounded(
         self, bridge: Bridge, recipe: ModuleType, cluster: Cluster, sender: JavaObject
     ) -> None:
         topic = cluster.topic()
         source = Watched(lambda: ({"topic": topic, "value": f"{number}"} for number in itertools.count()))
         results = TestSubscriber(timeout=DEADLINE)
         recipe.send(bridge, sender, source).subscribe(results)
-        assert eventually(lambda: cluster.end(topic) == IN_FLIGHT)
+        eventually(lambda: cluster.end(topic) == IN_FLIGHT)
         results.request(1)
         results.await_count(1)
         assert cluster.end(topic) == IN_FLIGHT
@@ -217,7 +222,7 @@ class TestPythonIntoATopic:
         results.cancel()
         assert source.cancelled.wait(DEADLINE)
 
-    def test_demand_is_bounded_and_a_cancel_arrives(
+    def test_demand_is_bounded_and_cancel_is_forwarded(
         self, bridge: Bridge, recipe: ModuleType, cluster: Cluster, sender: JavaObject
     ) -> None:
         topic = cluster.topic()
@@ -230,28 +235,28 @@ class TestPythonIntoATopic:
         assert len(results.elements) == 5
         assert source.requested <= SENT_AHEAD
 
-    def test_the_end_waits_for_all_results(
+    def test_completion_waits_for_all_results(
         self, bridge: Bridge, recipe: ModuleType, cluster: Cluster, sender: JavaObject
     ) -> None:
-        """Reactor Kafka may lose those that come after it."""
+        """Reactor Kafka may lose results that arrive after it."""
         topic = cluster.topic()
-        heard = HeardOf(bridge, sender, "send")
+        heard = EndObserver(bridge, sender, "send")
         results = TestSubscriber(2, timeout=DEADLINE)
         recipe.send(bridge, heard, dicts(topic, range(3))).subscribe(results)
         results.await_count(2)
-        assert eventually(lambda: cluster.end(topic) == 3)
+        eventually(lambda: cluster.end(topic) == 3)
         assert not heard.end.is_set()
         results.request(1)
         assert heard.end.wait(DEADLINE)
         assert [result["offset"] for result in results.await_complete()] == [0, 1, 2]
 
-    def test_nothing_to_send(self, bridge: Bridge, recipe: ModuleType, sender: JavaObject) -> None:
+    def test_empty_stream_completes(self, bridge: Bridge, recipe: ModuleType, sender: JavaObject) -> None:
         assert recipe.send(bridge, sender, pyrs.empty()).collect(timeout=DEADLINE) == []
 
-    def test_an_error_of_python(
+    def test_publisher_error_is_forwarded(
         self, bridge: Bridge, recipe: ModuleType, options: Options, cluster: Cluster, sender: JavaObject
     ) -> None:
-        """What was sent before is in the topic, though the error overtakes its result."""
+        """Earlier records are in the topic, although the error overtakes their results."""
         topic = cluster.topic()
         failing = Watched(lambda: iter([{"topic": topic, "value": "first"}]), LookupError("no second"))
         results = TestSubscriber(10, timeout=DEADLINE)
@@ -261,7 +266,7 @@ class TestPythonIntoATopic:
         assert str(error) == "no second"
         assert values(recipe.records(bridge, options(topic, "failed")), 1) == ["first"]
 
-    def test_a_topic_that_may_not_be_written(
+    def test_forbidden_topic_is_a_write_error(
         self, bridge: Bridge, recipe: ModuleType, cluster: Cluster, sender: JavaObject
     ) -> None:
         topic = cluster.topic()
@@ -276,7 +281,7 @@ class TestPythonIntoATopic:
 
 
 class TestTransactions:
-    def test_committed_and_aborted(
+    def test_transactions_commit_and_abort(
         self, bridge: Bridge, recipe: ModuleType, servers: str, options: Options, cluster: Cluster
     ) -> None:
         topic = cluster.topic()

@@ -1,4 +1,4 @@
-"""MongoDB's reactive driver, against a server of its wire protocol."""
+"""The reactive driver of MongoDB, against a server of its wire protocol."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SYSTEM = System(
     name="MongoDB",
     packages=("org.mongodb:mongodb-driver-reactivestreams:5.8.0", "io.projectreactor:reactor-core:3.7.12"),
     test_packages=("de.bwaldvogel:mongo-java-server:1.47.0",),
-    component="mongo-java-server 1.47, which speaks MongoDB 5.0's wire protocol, over TCP",
+    component="mongo-java-server 1.47, a server with the wire protocol of MongoDB 5.0, over TCP",
     source="cursors and change streams: `Map`, `Document` as dict; GridFS downloads: `ByteBuffer` as bytes",
     sink="`insertMany` for each batch; GridFS uploads: bytes as `ByteBuffer`",
     ordering="that of the cursor; batches are inserted sequentially",
@@ -33,7 +33,7 @@ SYSTEM = System(
 MANY = 2000
 CHUNK = 255 * 1024
 STORED_AT_ONCE = 256
-"""Chunks of a file that the driver is storing at a time, at most."""
+"""The number of chunks of a file that the driver stores concurrently."""
 FIRST_WINDOW = 16
 
 
@@ -44,7 +44,7 @@ def linked(connected: tuple[Bridge, object]) -> Bridge:
 
 @pytest.fixture(scope="module")
 def server(linked: Bridge) -> Iterator[JavaObject]:
-    """In memory and in this JVM, behind a port of loopback; with the log that change streams are read from."""
+    """An in-memory server in this JVM, on a loopback port, with the log for change streams."""
     started = start(linked)
     yield started
     started.shutdownNow()
@@ -60,7 +60,7 @@ def start(bridge: Bridge) -> JavaObject:
 
 
 def uri(server: JavaObject) -> str:
-    # The driver looks after the server at the start alone: so it is a query that finds out that it has gone.
+    # The driver checks the server only at the start, so a query detects its loss.
     return f"{server.getConnectionString()}/?heartbeatFrequencyMS=600000"
 
 
@@ -72,7 +72,7 @@ def listener(linked: Bridge) -> JavaObject:
 
 @pytest.fixture(scope="module")
 def client(linked: Bridge, server: JavaObject, listener: JavaObject) -> Iterator[JavaObject]:
-    """As the recipe's `connect` makes it, with an ear for what it tells the server."""
+    """The client from ``connect`` of the recipe, with a listener for its commands."""
     address = linked.java_class("com.mongodb.ConnectionString")(uri(server))
     builder = linked.java_class("com.mongodb.MongoClientSettings").builder().applyConnectionString(address)
     clients = linked.java_class("com.mongodb.reactivestreams.client.MongoClients")
@@ -83,14 +83,14 @@ def client(linked: Bridge, server: JavaObject, listener: JavaObject) -> Iterator
 
 @pytest.fixture
 def database(request: pytest.FixtureRequest) -> str:
-    """The test's own."""
+    """A new database name."""
     name: str = request.node.name
     return name
 
 
 @pytest.fixture
 def commands(listener: JavaObject, database: str) -> JavaObject:
-    """What was done there."""
+    """The commands to the server."""
     made: JavaObject = listener.of(database)
     return made
 
@@ -110,23 +110,25 @@ def taken(commands: JavaObject) -> list[str]:
 
 
 class TestQueries:
-    def test_the_program(self, program: ModuleType, bridge: Bridge, client: JavaObject, server: JavaObject) -> None:
+    def test_program_on_the_page_runs(
+        self, program: ModuleType, bridge: Bridge, client: JavaObject, server: JavaObject
+    ) -> None:
         customers = pyrs.just({"name": "Ada", "active": True}, {"name": "Bob", "active": False})
         collection = program.collection(bridge, client, "shop", "customers")
         program.insert(bridge, collection, customers).collect(timeout=DEADLINE)
         assert program.names(uri(server)) == ["Ada"]
 
-    def test_many_queries_after_one_another(self, bridge: Bridge, orders: JavaObject, recipe: ModuleType) -> None:
+    def test_many_sequential_queries(self, bridge: Bridge, orders: JavaObject, recipe: ModuleType) -> None:
         first = recipe.find(bridge, orders, {}).take(1)
         assert [first.collect(timeout=DEADLINE) for _ in range(300)] == [[{"_id": 0, "tens": 0}]] * 300
 
-    def test_elements(self, bridge: Bridge, orders: JavaObject, recipe: ModuleType) -> None:
+    def test_elements_arrive_in_order(self, bridge: Bridge, orders: JavaObject, recipe: ModuleType) -> None:
         found = recipe.find(bridge, orders, {"tens": {"$gte": 10}}).collect(timeout=DEADLINE)
         assert found == [{"_id": number, "tens": number // 10} for number in range(100, MANY)]
 
     @pytest.mark.usefixtures("orders")
-    def test_documents(self, bridge: Bridge, client: JavaObject, database: str) -> None:
-        """As the driver has them where no class is named: as dicts, and as they are."""
+    def test_documents_are_dicts_or_references(self, bridge: Bridge, client: JavaObject, database: str) -> None:
+        """Without a document class the driver returns Documents: dicts, or references."""
         found = client.getDatabase(database).getCollection("orders").find().limit(2)
         expected = [{"_id": 0, "tens": 0}, {"_id": 1, "tens": 0}]
         assert bridge.from_jvm(found, convert="values").collect(timeout=DEADLINE) == expected
@@ -136,11 +138,11 @@ class TestQueries:
             ("org.bson.Document", 1),
         ]
 
-    def test_a_subscription_is_a_query(self, bridge: Bridge, orders: JavaObject, recipe: ModuleType) -> None:
+    def test_each_subscription_is_a_query(self, bridge: Bridge, orders: JavaObject, recipe: ModuleType) -> None:
         found = recipe.find(bridge, orders, {"_id": {"$lt": 3}})
         assert found.collect(timeout=DEADLINE) == found.collect(timeout=DEADLINE) != []
 
-    def test_demand_and_cancel(
+    def test_demand_is_bounded_and_cancel_is_forwarded(
         self, bridge: Bridge, orders: JavaObject, commands: JavaObject, recipe: ModuleType
     ) -> None:
         received = TestSubscriber(3, timeout=DEADLINE)
@@ -150,7 +152,9 @@ class TestQueries:
         assert commands.awaits("killCursors", 1, MILLISECONDS)
         assert taken(commands) == [f"find {FIRST_WINDOW}", "killCursors"]
 
-    def test_exact_demand(self, bridge: Bridge, orders: JavaObject, commands: JavaObject) -> None:
+    def test_exact_demand_is_forwarded_unchanged(
+        self, bridge: Bridge, orders: JavaObject, commands: JavaObject
+    ) -> None:
         received = TestSubscriber(3, timeout=DEADLINE)
         bridge.from_jvm(orders.find(), exact=True).subscribe(received)
         received.await_count(3)
@@ -160,7 +164,7 @@ class TestQueries:
         assert commands.awaits("killCursors", 1, MILLISECONDS)
         assert taken(commands) == ["find 3", "getMore 5", "killCursors"]
 
-    def test_a_reader_who_keeps_up_is_sent_more(
+    def test_fast_reader_receives_larger_batches(
         self, bridge: Bridge, orders: JavaObject, commands: JavaObject, recipe: ModuleType
     ) -> None:
         assert len(recipe.find(bridge, orders, {}).collect(timeout=DEADLINE)) == MANY
@@ -168,14 +172,14 @@ class TestQueries:
         assert sizes[0] == FIRST_WINDOW
         assert max(sizes) <= DEFAULT_MAX_PREFETCH
 
-    def test_error(self, bridge: Bridge, orders: JavaObject, recipe: ModuleType) -> None:
+    def test_error_is_forwarded(self, bridge: Bridge, orders: JavaObject, recipe: ModuleType) -> None:
         received = TestSubscriber(1, timeout=DEADLINE)
         recipe.find(bridge, orders, {"$nonsense": 1}).subscribe(received)
         error = received.await_error(JavaError)
         assert error.java_class == "com.mongodb.MongoQueryException"
         assert "unknown top level operator: $nonsense" in str(error)
 
-    def test_the_server_goes_away(self, bridge: Bridge, recipe: ModuleType) -> None:
+    def test_lost_server_is_an_error(self, bridge: Bridge, recipe: ModuleType) -> None:
         other = start(bridge)
         client = recipe.connect(bridge, uri(other))
         try:
@@ -193,7 +197,9 @@ class TestQueries:
 
 
 class TestInserts:
-    def test_elements(self, bridge: Bridge, client: JavaObject, recipe: ModuleType, database: str) -> None:
+    def test_elements_arrive_in_order(
+        self, bridge: Bridge, client: JavaObject, recipe: ModuleType, database: str
+    ) -> None:
         collection = recipe.collection(bridge, client, database, "people")
         ada = {"name": "Ada", "in": {"city": "London"}, "tags": ["one", 2, 3.5, True, None, b"four", Decimal("5.5")]}
         born = datetime(1815, 12, 10, 9, 30)
@@ -203,7 +209,9 @@ class TestInserts:
         assert len(found.pop("_id")) == 24
         assert found == {**ada, "born": born.replace(tzinfo=timezone.utc)}
 
-    def test_demand_and_cancel(self, bridge: Bridge, client: JavaObject, recipe: ModuleType, database: str) -> None:
+    def test_demand_is_bounded_and_cancel_is_forwarded(
+        self, bridge: Bridge, client: JavaObject, recipe: ModuleType, database: str
+    ) -> None:
         source = Watched(lambda: iter({"_id": number} for number in range(10**9)))
         received = TestSubscriber(2, timeout=DEADLINE)
         collection = recipe.collection(bridge, client, database, "endless")
@@ -213,7 +221,7 @@ class TestInserts:
         assert source.cancelled.wait(DEADLINE)
         assert source.emitted <= 4 * 10
 
-    def test_error(self, bridge: Bridge, client: JavaObject, recipe: ModuleType, database: str) -> None:
+    def test_error_is_forwarded(self, bridge: Bridge, client: JavaObject, recipe: ModuleType, database: str) -> None:
         collection = recipe.collection(bridge, client, database, "twice")
         source = Watched(lambda: iter({"_id": number % 25} for number in range(10**9)))
         received = TestSubscriber(100, timeout=DEADLINE)
@@ -225,7 +233,9 @@ class TestInserts:
 
 
 class TestFiles:
-    def test_both_ways(self, bridge: Bridge, client: JavaObject, recipe: ModuleType) -> None:
+    def test_bytes_arrive_unchanged_in_both_directions(
+        self, bridge: Bridge, client: JavaObject, recipe: ModuleType
+    ) -> None:
         chunks = [bytes([number]) * 100_000 for number in range(40)]
         source = pyrs.from_iterable(chunks)
         recipe.upload(bridge, client, "files", "numbers", source).collect(timeout=DEADLINE)
@@ -233,7 +243,7 @@ class TestFiles:
         assert b"".join(stored) == b"".join(chunks)
         assert {type(each) for each in stored} == {bytes}
 
-    def test_demand_and_cancel_of_an_upload(
+    def test_upload_is_bounded_and_cancel_removes_it(
         self, bridge: Bridge, client: JavaObject, commands: JavaObject, recipe: ModuleType, database: str
     ) -> None:
         source = Watched(lambda: iter(lambda: bytes(CHUNK), b""))
@@ -242,10 +252,10 @@ class TestFiles:
         assert commands.awaits("insert", 10, MILLISECONDS)
         received.cancel()
         assert source.cancelled.wait(DEADLINE)
-        assert commands.awaits("delete", 1, MILLISECONDS), "the driver removes what it had stored"
+        assert commands.awaits("delete", 1, MILLISECONDS), "the driver removes the stored chunks"
         assert source.emitted <= taken(commands).count("insert") + STORED_AT_ONCE + 2 * FIRST_WINDOW
 
-    def test_demand_and_cancel_of_a_download(
+    def test_download_is_bounded_and_can_be_cancelled(
         self, bridge: Bridge, client: JavaObject, commands: JavaObject, recipe: ModuleType, database: str
     ) -> None:
         source = pyrs.range(0, 50).map(lambda number: bytes(CHUNK))
@@ -258,25 +268,25 @@ class TestFiles:
         assert commands.awaits("killCursors", 1, MILLISECONDS)
         assert taken(commands)[1:] == ["find 16", "killCursors"]
 
-    def test_error_of_a_download(self, bridge: Bridge, client: JavaObject, recipe: ModuleType) -> None:
+    def test_download_error_is_forwarded(self, bridge: Bridge, client: JavaObject, recipe: ModuleType) -> None:
         received = TestSubscriber(1, timeout=DEADLINE)
         recipe.download(bridge, client, "files", "nowhere").subscribe(received)
         error = received.await_error(JavaError)
         assert str(error).startswith("com.mongodb.MongoGridFSException: File not found")
 
-    def test_error_of_what_is_uploaded(
+    def test_publisher_error_removes_the_upload(
         self, bridge: Bridge, client: JavaObject, commands: JavaObject, recipe: ModuleType, database: str
     ) -> None:
         broken = pyrs.concat(pyrs.just(bytes(3 * CHUNK)), pyrs.error(ValueError("the disk is gone")))
         with pytest.raises(ValueError, match="the disk is gone"):
             recipe.upload(bridge, client, database, "half", broken).collect(timeout=DEADLINE)
-        assert commands.awaits("delete", 1, MILLISECONDS), "the driver removes what it had stored"
+        assert commands.awaits("delete", 1, MILLISECONDS), "the driver removes the stored chunks"
         with pytest.raises(JavaError, match="File not found"):
             recipe.download(bridge, client, database, "half").collect(timeout=DEADLINE)
 
 
 class TestChanges:
-    def test_changes(
+    def test_changes_arrive_on_demand(
         self, bridge: Bridge, client: JavaObject, commands: JavaObject, recipe: ModuleType, database: str
     ) -> None:
         collection = recipe.collection(bridge, client, database, "news")
@@ -291,7 +301,7 @@ class TestChanges:
         received.cancel()
         assert commands.awaits("killCursors", 1, MILLISECONDS)
         asked = [int(each.split()[1]) for each in taken(commands) if each.startswith("getMore")]
-        assert max(asked) == 3, "never more than was requested, however often the driver has to ask"
+        assert max(asked) == 3, "never more than requested, however often the driver polls"
         assert {each["operationType"] for each in received.elements} == {"insert"}
         assert [each["fullDocument"]["_id"] for each in received.elements] == [0, 1, 2, 3, 4]
         later = recipe.changes(bridge, collection, after=received.elements[-1]["_id"]).take(5)

@@ -1,4 +1,4 @@
-"""SmallRye Mutiny, which speaks java.util.concurrent.Flow."""
+"""SmallRye Mutiny, which uses java.util.concurrent.Flow."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def create(bridge: Bridge) -> JavaObject:
 
 @pytest.fixture(scope="module", autouse=True)
 def pools_that_are_shut_down(connected: tuple[Bridge, Any], recipe: ModuleType) -> Iterator[None]:
-    """Or the end of the process would wait for them."""
+    """Stop the threads of Mutiny, which would delay the exit of the process."""
     yield
     recipe.shut_down(connected[0])
     infrastructure = connected[0].java_class(INFRASTRUCTURE)
@@ -60,13 +60,13 @@ def pools_that_are_shut_down(connected: tuple[Bridge, Any], recipe: ModuleType) 
 
 
 class TestMultiIntoPython:
-    def test_the_program(self, program: ModuleType) -> None:
+    def test_program_on_the_page_runs(self, program: ModuleType) -> None:
         assert program.squares() == [n * n for n in range(1, 11)]
 
-    def test_elements(self, bridge: Bridge, recipe: ModuleType) -> None:
+    def test_elements_arrive_in_order(self, bridge: Bridge, recipe: ModuleType) -> None:
         assert recipe.numbers(bridge, 1000).collect(timeout=DEADLINE) == list(range(1, 1001))
 
-    def test_uni(self, bridge: Bridge, recipe: ModuleType) -> None:
+    def test_uni_is_awaitable_and_a_stream(self, bridge: Bridge, recipe: ModuleType) -> None:
         uni = bridge.java_class("io.smallrye.mutiny.Uni").createFrom()
         assert recipe.one(bridge, uni.item("one")) == "one"
         assert recipe.one(bridge, uni.nullItem()) is None
@@ -74,17 +74,17 @@ class TestMultiIntoPython:
         with pytest.raises(JavaError, match="no such row"):
             recipe.one(bridge, uni.failure(bridge.java_class("java.lang.IllegalStateException")("no such row")))
 
-    def test_demand_and_cancel(self, bridge: Bridge, create: Any, recipe: ModuleType) -> None:
+    def test_demand_is_bounded_and_cancel_is_forwarded(self, bridge: Bridge, create: Any, recipe: ModuleType) -> None:
         requested: list[int] = []
         source, cancelled = recipe.watched(bridge, create.range(1, ENDLESS), requested.append)
         check_demand_and_cancel(bridge.from_jvm(source), requested, cancelled)
 
-    def test_exact_demand(self, bridge: Bridge, create: Any, recipe: ModuleType) -> None:
+    def test_exact_demand_is_forwarded_unchanged(self, bridge: Bridge, create: Any, recipe: ModuleType) -> None:
         requested: list[int] = []
         source, cancelled = recipe.watched(bridge, create.range(1, ENDLESS), requested.append)
         check_exact_demand(bridge.from_jvm(source, exact=True), requested, cancelled)
 
-    def test_error(self, bridge: Bridge, create: Any) -> None:
+    def test_error_is_forwarded(self, bridge: Bridge, create: Any) -> None:
         received = TestSubscriber(10, timeout=DEADLINE)
         failure = java_failure(bridge)
         both = bridge.java_class("io.smallrye.mutiny.Multi").createBy().concatenating()
@@ -94,12 +94,12 @@ class TestMultiIntoPython:
 
 
 class TestPythonIntoMulti:
-    def test_elements(self, bridge: Bridge, recipe: ModuleType) -> None:
+    def test_elements_arrive_in_order(self, bridge: Bridge, recipe: ModuleType) -> None:
         pairs = recipe.as_multi(bridge, pyrs.range(1, 101)).group().intoLists().of(2)
         assert bridge.from_jvm(pairs).collect(timeout=DEADLINE) == [[n, n + 1] for n in range(1, 101, 2)]
 
     def test_demand_is_bounded(self, bridge: Bridge, recipe: ModuleType) -> None:
-        """Collecting asks for Long.MAX_VALUE, `emitOn` for a little at a time."""
+        """Collecting requests Long.MAX_VALUE, ``emitOn`` a few at a time."""
         requested: list[int] = []
         numbers = pyrs.range(MANY).do_on_request(requested.append)
         assert len(recipe.one(bridge, recipe.as_multi(bridge, numbers).collect().asList())) == MANY
@@ -111,14 +111,14 @@ class TestPythonIntoMulti:
         assert recipe.one(bridge, limited.collect().asList()) == list(range(20))
         assert sum(requested) <= 8 * FIRST_WINDOW
 
-    def test_cancel(self, bridge: Bridge, recipe: ModuleType) -> None:
+    def test_cancel_is_forwarded(self, bridge: Bridge, recipe: ModuleType) -> None:
         source = Watched(lambda: itertools.count(1))
         five = recipe.as_multi(bridge, source).select().first(5)
         assert recipe.one(bridge, five.collect().asList()) == [1, 2, 3, 4, 5]
         assert source.cancelled.wait(DEADLINE)
         assert source.emitted <= WINDOW
 
-    def test_cancellable(self, bridge: Bridge, create: Any, recipe: ModuleType) -> None:
+    def test_cancellable_cancels_the_publisher(self, bridge: Bridge, create: Any, recipe: ModuleType) -> None:
         source = Watched(lambda: itertools.count(1))
         never = bridge.to_jvm_callable(lambda number: create.nothing(), "java.util.function.Function")
         silent = recipe.as_multi(bridge, source).onItem().transformToMultiAndConcatenate(never)
@@ -126,7 +126,7 @@ class TestPythonIntoMulti:
         silent.subscribe().with_(nothing).cancel()
         assert source.cancelled.wait(DEADLINE)
 
-    def test_error(self, bridge: Bridge, recipe: ModuleType) -> None:
+    def test_error_is_forwarded(self, bridge: Bridge, recipe: ModuleType) -> None:
         failure = LookupError("no third")
         failing = recipe.as_multi(bridge, Watched(lambda: iter([1, 2]), failure))
         recovered = failing.onFailure().recoverWithItem(-1)
@@ -137,7 +137,7 @@ class TestPythonIntoMulti:
 
 
 class TestPythonInTheMiddle:
-    def test_stage(self, bridge: Bridge, create: Any, recipe: ModuleType) -> None:
+    def test_stage_transforms_elements(self, bridge: Bridge, create: Any, recipe: ModuleType) -> None:
         requested: list[int] = []
         source, cancelled = recipe.watched(bridge, create.range(1, ENDLESS), requested.append)
         doubled = recipe.through_python(bridge, source, lambda stream: stream.map(lambda number: number * 2))
@@ -145,7 +145,7 @@ class TestPythonInTheMiddle:
         assert cancelled.wait(DEADLINE)
         assert sum(requested) <= WINDOW
 
-    def test_error(self, bridge: Bridge, create: Any, recipe: ModuleType) -> None:
+    def test_error_is_forwarded(self, bridge: Bridge, create: Any, recipe: ModuleType) -> None:
         source, cancelled = recipe.watched(bridge, create.range(1, ENDLESS), lambda n: None)
         failing = recipe.through_python(bridge, source, lambda stream: stream.map(no_third))
         check_failing_stage(bridge.from_jvm(failing), cancelled)

@@ -1,4 +1,4 @@
-"""Play, with its HTTP server embedded: bodies of requests and of responses."""
+"""Play with its embedded HTTP server: request bodies and response bodies."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SYSTEM = System(
     name="Play",
     packages=("org.playframework:play-pekko-http-server_2.13:3.0.9", "org.playframework:play-java_2.13:3.0.9"),
     component="its Pekko HTTP server, embedded",
-    source="a request's body, by `Accumulator.source()`: `ByteString`, as bytes",
+    source="a request body, by `Accumulator.source()`: `ByteString` as bytes",
     sink="`Results.ok().chunked`: bytes",
     ordering="kept",
     delivery="as HTTP: once; a truncated body is an error on either side",
@@ -38,13 +38,13 @@ SYSTEM = System(
 CHUNK = bytes(64 << 10)
 MEGABYTE = 1 << 20
 BUFFERED = 32 * MEGABYTE
-"""More than all that lies between Python and a client: windows, Pekko's buffers, the sockets' buffers."""
+"""More than all buffers between Python and a client hold: windows, Pekko, sockets."""
 SUBSCRIPTION_TIMEOUT = "pekko.stream.materializer.subscription-timeout.timeout"
 BIND_TIMEOUT = "play.server.pekko.bindTimeout"
 
 
 class Answers:
-    """What the server does; each test sets its own."""
+    """The handler of the server, which each test sets."""
 
     def __init__(self) -> None:
         self.now: Any = None
@@ -61,11 +61,11 @@ def answers() -> Answers:
 
 @contextlib.contextmanager
 def property_of_the_jvm(bridge: Bridge, name: str, value: str | None) -> Iterator[None]:
-    """What the settings of a server that starts meanwhile say; without a value, as if nobody had said anything."""
+    """Set a system property for servers that start in the block; None removes it."""
     properties = bridge.java_class("java.lang.System").getProperties()
     settings = bridge.java_class("com.typesafe.config.ConfigFactory")
     before = properties.remove(name) if value is None else properties.setProperty(name, value)
-    settings.invalidateCaches()  # it reads the properties once
+    settings.invalidateCaches()  # it caches the properties
     try:
         yield
     finally:
@@ -78,7 +78,7 @@ def property_of_the_jvm(bridge: Bridge, name: str, value: str | None) -> Iterato
 
 @pytest.fixture(scope="module")
 def patience(connected: tuple[Bridge, Any]) -> Iterator[None]:
-    """Servers wait as long as a slow machine may take."""
+    """Servers with a long subscription timeout, for slow machines."""
     bridge = connected[0]
     with (
         property_of_the_jvm(bridge, SUBSCRIPTION_TIMEOUT, "60s"),
@@ -102,14 +102,14 @@ def client(port: int) -> Iterator[http.client.HTTPConnection]:
 
 
 def upload(port: int) -> socket.socket:
-    """A request whose body has begun."""
+    """Send the head of a request and return the connection."""
     connection = socket.create_connection(("127.0.0.1", port), timeout=DEADLINE)
     connection.sendall(b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000000000\r\n\r\n")
     return connection
 
 
 class Body(threading.Thread):
-    """Sends a body, until it is `BUFFERED` long or the connection is closed."""
+    """Sends a body until ``BUFFERED`` bytes are sent or the connection is closed."""
 
     def __init__(self, connection: socket.socket) -> None:
         super().__init__(name="body", daemon=True)
@@ -123,7 +123,7 @@ class Body(threading.Thread):
                 self.sent += self._connection.send(CHUNK)
 
     def rests(self) -> None:
-        """Waits until a second has passed in which nothing was taken."""
+        """Wait until no byte was sent for a second."""
         before = -1
         while before < self.sent:
             before = self.sent
@@ -142,7 +142,7 @@ def until_closed(connection: socket.socket) -> bytes:
 
 class TestPythonIntoAResponse:
     @pytest.mark.usefixtures("patience")
-    def test_the_program(self, program: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_program_on_the_page_runs(self, program: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
         printed: list[str] = []
         answered: list[bytes] = []
 
@@ -156,7 +156,7 @@ class TestPythonIntoAResponse:
         program.main()
         assert answered == [b"TO BE"]
 
-    def test_elements(self, client: http.client.HTTPConnection, answers: Answers) -> None:
+    def test_elements_arrive_in_order(self, client: http.client.HTTPConnection, answers: Answers) -> None:
         lines = [f"line {number}\n".encode() for number in range(10_000)]
         answers.now = lambda request, body: pyrs.from_iterable(lines)
         client.request("GET", "/lines")
@@ -172,40 +172,44 @@ class TestPythonIntoAResponse:
         assert b" 200 " in head
         assert body == b"3\r\none\r\nc\r\ntwo and more\r\n0\r\n\r\n"
 
-    def test_demand_and_cancel(self, client: http.client.HTTPConnection, answers: Answers) -> None:
+    def test_demand_is_bounded_and_cancel_is_forwarded(
+        self, client: http.client.HTTPConnection, answers: Answers
+    ) -> None:
         source = Watched(lambda: itertools.repeat(CHUNK))
         answers.now = lambda request, body: source
         client.request("GET", "/endless")
         response = client.getresponse()
         assert len(response.read(len(CHUNK))) == len(CHUNK)
-        assert not source.cancelled.wait(1.0), "the client is there, and reads nothing"
+        assert not source.cancelled.wait(1.0), "the client is connected and reads nothing"
         assert source.emitted * len(CHUNK) < BUFFERED
         response.close()
         client.close()
         assert source.cancelled.wait(DEADLINE)
         assert source.emitted * len(CHUNK) < BUFFERED
 
-    def test_error(self, client: http.client.HTTPConnection, answers: Answers) -> None:
+    def test_error_is_forwarded(self, client: http.client.HTTPConnection, answers: Answers) -> None:
         answers.now = lambda request, body: Watched(lambda: iter([b"one", b"two"]), LookupError("no third"))
         client.request("GET", "/broken")
         with pytest.raises((http.client.IncompleteRead, ConnectionResetError)):
             client.getresponse().read()
 
-    def test_an_error_before_the_first_element(self, client: http.client.HTTPConnection, answers: Answers) -> None:
+    def test_error_before_the_first_element_is_status_500(
+        self, client: http.client.HTTPConnection, answers: Answers
+    ) -> None:
         answers.now = lambda request, body: pyrs.error(LookupError("nothing at all"))
         client.request("GET", "/broken")
         assert client.getresponse().status == 500
 
 
 class TestARequestIntoPython:
-    def test_a_python_stage_between_request_and_response(
+    def test_python_stage_between_request_and_response(
         self, client: http.client.HTTPConnection, answers: Answers
     ) -> None:
         answers.now = lambda request, body: body.map(bytes.upper)
         client.request("POST", "/shout", body=iter([b"to be ", b"or not ", b"to be"]), encode_chunked=True)
         assert client.getresponse().read() == b"TO BE OR NOT TO BE"
 
-    def test_demand_and_cancel(self, port: int, answers: Answers) -> None:
+    def test_demand_is_bounded_and_cancel_is_forwarded(self, port: int, answers: Answers) -> None:
         received = TestSubscriber(1, timeout=DEADLINE)
         verdict: Future[bytes] = Future()
 
@@ -217,19 +221,17 @@ class TestARequestIntoPython:
         with upload(port) as connection:
             body = Body(connection)
             body.rests()
-            assert body.sent < BUFFERED, "nobody has asked for it"
+            assert body.sent < BUFFERED, "there is no demand for it"
             assert len(received.await_count(1)) == 1
             received.request(10)
             received.await_count(11)
             received.cancel()
             verdict.set_result(b"that is enough")
-            until_closed(connection)  # Play reads no further; the answer may be lost in the reset, as the page says
+            until_closed(connection)  # Play stops reading; the reset may lose the response, as the page says
         assert len(received.elements) == 11
         assert not received.ended
 
-    def test_a_body_that_nobody_subscribes_to_is_given_up(
-        self, bridge: Bridge, recipe: ModuleType, patience: None
-    ) -> None:
+    def test_body_without_subscriber_is_discarded(self, bridge: Bridge, recipe: ModuleType, patience: None) -> None:
         bodies: Future[pyrs.Stream[bytes]] = Future()
 
         def answer(request: JavaObject, body: pyrs.Stream[bytes]) -> pyrs.Publisher[bytes]:
@@ -250,7 +252,7 @@ class TestARequestIntoPython:
         finally:
             server.stop()
 
-    def test_error(self, port: int, answers: Answers) -> None:
+    def test_error_is_forwarded(self, port: int, answers: Answers) -> None:
         received = TestSubscriber(None, timeout=DEADLINE)
 
         def answer(request: JavaObject, body: pyrs.Stream[bytes]) -> pyrs.Publisher[bytes]:
@@ -265,9 +267,9 @@ class TestARequestIntoPython:
             assert received.await_count(1) == [b"the"]
             connection.sendall(b"no chunk\r\n")
             assert "Illegal character 'n' in chunk start" in str(received.await_error(JavaError))
-            assert b" 200 " not in until_closed(connection), "the answer had not begun"
+            assert b" 200 " not in until_closed(connection), "the response had not started"
 
-    def test_a_client_that_hangs_up(self, port: int, answers: Answers) -> None:
+    def test_client_disconnect_is_an_error(self, port: int, answers: Answers) -> None:
         received = TestSubscriber(None, timeout=DEADLINE)
 
         def answer(request: JavaObject, body: pyrs.Stream[bytes]) -> pyrs.Publisher[bytes]:

@@ -1,4 +1,4 @@
-"""PostgreSQL over R2DBC: Debian's server, in a folder of its own."""
+"""PostgreSQL over R2DBC, against the Debian server in a temporary folder."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ CHUNK = b"1," + b"x" * 65_000 + b"\n"
 
 
 class Endless(Watched):
-    """Chunks for ever; ``many`` is set when so many were given that some are on their way through the driver."""
+    """Emits chunks forever; ``many`` is set when enough are emitted that some are in the driver."""
 
     def __init__(self) -> None:
         super().__init__(self._chunks)
@@ -64,7 +64,7 @@ def server() -> Iterator[Server]:
 
 
 def address(server: Server, **other: str) -> dict[str, object]:
-    """What a connection is made of."""
+    """The options of a connection."""
     login = {"user": server.user, "password": server.password}
     return {"host": "127.0.0.1", "port": server.port, "database": "postgres", **login, **other}
 
@@ -76,7 +76,7 @@ def connect(bridge: Bridge, recipe: ModuleType, server: Server) -> Iterator[Call
 
 
 class Database:
-    """A connection to look from, beside the one that is looked at."""
+    """A second connection, which observes the first."""
 
     def __init__(self, bridge: Bridge, recipe: ModuleType, connection: JavaObject) -> None:
         self._bridge, self._recipe, self._connection = bridge, recipe, connection
@@ -89,7 +89,7 @@ class Database:
         return next(iter(row.values()))
 
     def until(self, expected: object, sql: str, *values: object) -> None:
-        """Asks until the answer is as expected."""
+        """Query until the result is the expected one."""
         end = time.monotonic() + DEADLINE
         while (found := self.value(sql, *values)) != expected:
             assert time.monotonic() < end, f"{sql}: {found!r}, not {expected!r}"
@@ -105,7 +105,7 @@ def other(bridge: Bridge, recipe: ModuleType, connect: Callable[[], JavaObject])
 
 @pytest.fixture
 def locked(bridge: Bridge, recipe: ModuleType, connect: Callable[[], JavaObject], other: Database) -> Database:
-    """A connection of its own that holds the table until it rolls back: in a transaction the activity stands still."""
+    """Lock the table on a separate connection; in a transaction its activity entry does not change."""
     database = Database(bridge, recipe, connect())
     database.changed("BEGIN")
     database.changed("LOCK TABLE readings IN ACCESS EXCLUSIVE MODE")
@@ -119,21 +119,21 @@ def connection(connect: Callable[[], JavaObject]) -> JavaObject:
 
 @pytest.fixture
 def pid(bridge: Bridge, recipe: ModuleType, connection: JavaObject) -> int:
-    """Of the server's process for the connection."""
+    """Return the process id of the server process of a connection."""
     return int(Database(bridge, recipe, connection).value("SELECT pg_backend_pid()"))
 
 
 def free(bridge: Bridge, recipe: ModuleType, connection: JavaObject) -> bool:
-    """Whether the connection takes the next statement."""
+    """Return True if the connection accepts the next statement."""
     return bool(Database(bridge, recipe, connection).value("SELECT true"))
 
 
 class TestQueries:
-    def test_the_program(self, program: ModuleType, server: Server, other: Database) -> None:
+    def test_program_on_the_page_runs(self, program: ModuleType, server: Server, other: Database) -> None:
         other.changed("CREATE TABLE customers AS SELECT n AS id, 'name ' || n AS name FROM generate_series(99, 102) n")
         assert program.names(**address(server)) == ["name 101", "name 102"]
 
-    def test_values(self, bridge: Bridge, recipe: ModuleType, connection: JavaObject) -> None:
+    def test_values_are_converted(self, bridge: Bridge, recipe: ModuleType, connection: JavaObject) -> None:
         sql = """SELECT 7 AS whole, $1 || '!' AS text, 1.50::numeric AS exact, true AS yes, NULL AS nothing,
             '\\x00ff'::bytea AS bytes, DATE '2024-02-29' AS day, ARRAY[1, 2] AS several,
             TIMESTAMPTZ '2024-02-29 12:00+00' AS moment"""
@@ -150,7 +150,7 @@ class TestQueries:
             "moment": datetime.datetime(2024, 2, 29, 12, tzinfo=datetime.timezone.utc),
         }
 
-    def test_none_is_null_in_a_column_of_any_type(
+    def test_none_becomes_null_in_columns_of_any_type(
         self, bridge: Bridge, recipe: ModuleType, connection: JavaObject, other: Database
     ) -> None:
         other.changed("DROP TABLE IF EXISTS anything")
@@ -167,12 +167,12 @@ class TestQueries:
         found = recipe.rows(bridge, connection, same, 1).collect(timeout=DEADLINE)
         assert found == [{**nothing, "n": 1, "j": "[1]", "several": [1, 2]}]
 
-    def test_a_subscription_is_a_query(self, bridge: Bridge, recipe: ModuleType, connection: JavaObject) -> None:
+    def test_each_subscription_is_a_query(self, bridge: Bridge, recipe: ModuleType, connection: JavaObject) -> None:
         numbers = recipe.rows(bridge, connection, "SELECT n FROM generate_series(1, 5000) n", fetch_size=100)
         for _ in range(2):
             assert numbers.map(lambda row: row["n"]).collect(timeout=DEADLINE) == list(range(1, 5001))
 
-    def test_demand_and_cancel(
+    def test_demand_is_bounded_and_cancel_is_forwarded(
         self, bridge: Bridge, recipe: ModuleType, connection: JavaObject, other: Database, pid: int
     ) -> None:
         other.changed("DROP SEQUENCE IF EXISTS computed")
@@ -187,11 +187,11 @@ class TestQueries:
         received.cancel()
         other.until("idle", STATE, pid)
         assert free(bridge, recipe, connection)
-        # What was asked for, the link's window, the driver's 256 messages, a fetch on its way and one on the server.
+        # The demand, the window of the link, 256 messages in the driver, a fetch in flight and one on the server.
         assert other.value("SELECT last_value FROM computed") < 103 + 256 + 256 + 3 * 50
         assert len(received.elements) == 103
 
-    def test_an_error_of_the_server(self, bridge: Bridge, recipe: ModuleType, connection: JavaObject) -> None:
+    def test_server_error_is_forwarded(self, bridge: Bridge, recipe: ModuleType, connection: JavaObject) -> None:
         received = TestSubscriber(2**63 - 1, timeout=DEADLINE)
         sql = "SELECT 1 / (n - 900) AS n FROM generate_series(1, 1000) n"
         recipe.rows(bridge, connection, sql, fetch_size=100).subscribe(received)
@@ -202,7 +202,7 @@ class TestQueries:
             recipe.rows(bridge, connection, "SELEC 1").collect(timeout=DEADLINE)
         assert free(bridge, recipe, connection)
 
-    def test_a_statement_is_stopped(
+    def test_cancelled_statement_is_stopped(
         self, bridge: Bridge, recipe: ModuleType, connection: JavaObject, other: Database, pid: int
     ) -> None:
         received = TestSubscriber(1, timeout=DEADLINE)
@@ -212,7 +212,7 @@ class TestQueries:
         assert "canceling statement due to user request" in str(received.await_error())
         assert free(bridge, recipe, connection)
 
-    def test_a_connection_is_refused(self, bridge: Bridge, recipe: ModuleType, server: Server) -> None:
+    def test_rejected_connection_is_an_error(self, bridge: Bridge, recipe: ModuleType, server: Server) -> None:
         with (
             pytest.raises(JavaError, match="password authentication failed"),
             recipe.connected(bridge, **address(server, password="wrong")),
@@ -221,13 +221,13 @@ class TestQueries:
 
 
 class TestCopy:
-    def test_rows(self, bridge: Bridge, recipe: ModuleType, connection: JavaObject, other: Database) -> None:
+    def test_rows_are_copied(self, bridge: Bridge, recipe: ModuleType, connection: JavaObject, other: Database) -> None:
         lines = pyrs.range(0, 5000).map(lambda n: f"{n},name {n}\n".encode())
         chunks = lines.buffer(100).map(b"".join)
         assert recipe.copy_in(bridge, connection, COPY, chunks).collect(timeout=DEADLINE) == [5000]
         assert other.value("SELECT sum(id) FROM readings WHERE name = 'name ' || id") == sum(range(5000))
 
-    def test_the_source_waits_for_the_server(
+    def test_publisher_waits_for_the_server(
         self, bridge: Bridge, recipe: ModuleType, connection: JavaObject, other: Database, locked: Database, pid: int
     ) -> None:
         exhausted = threading.Event()
@@ -246,7 +246,7 @@ class TestCopy:
         assert received.await_complete() == [1500]
         assert exhausted.is_set()
 
-    def test_a_cancel_undoes_it(
+    def test_cancel_rolls_the_copy_back(
         self, bridge: Bridge, recipe: ModuleType, connection: JavaObject, other: Database
     ) -> None:
         watched = Endless()
@@ -259,7 +259,7 @@ class TestCopy:
         assert other.value("SELECT count(*) FROM readings") == 0
         assert not received.ended
 
-    def test_a_cancel_while_the_server_waits(
+    def test_cancel_while_the_server_waits(
         self, bridge: Bridge, recipe: ModuleType, connection: JavaObject, other: Database, locked: Database, pid: int
     ) -> None:
         watched = Endless()
@@ -273,7 +273,7 @@ class TestCopy:
         assert free(bridge, recipe, connection)
         assert other.value("SELECT count(*) FROM readings") == 0
 
-    def test_an_error_of_the_source(
+    def test_publisher_error_rolls_the_copy_back(
         self, bridge: Bridge, recipe: ModuleType, connection: JavaObject, other: Database
     ) -> None:
         watched = Watched(lambda: iter([b"1,one\n", b"2,two\n"]), ValueError("no more paper"))
@@ -282,7 +282,7 @@ class TestCopy:
         assert other.value("SELECT count(*) FROM readings") == 0
         assert free(bridge, recipe, connection)
 
-    def test_an_error_of_the_server(self, bridge: Bridge, recipe: ModuleType, connection: JavaObject) -> None:
+    def test_server_error_is_forwarded(self, bridge: Bridge, recipe: ModuleType, connection: JavaObject) -> None:
         received = TestSubscriber(1, timeout=DEADLINE)
         chunks = pyrs.just(b"1,one\n", b"two,two\n", b"3,three\n")
         recipe.copy_in(bridge, connection, COPY, chunks).subscribe(received)
@@ -291,7 +291,7 @@ class TestCopy:
 
 
 class TestNotifications:
-    def test_they_come(
+    def test_notifications_arrive(
         self, bridge: Bridge, recipe: ModuleType, connection: JavaObject, other: Database, pid: int
     ) -> None:
         received = TestSubscriber(1, timeout=DEADLINE)
@@ -306,7 +306,7 @@ class TestNotifications:
         received.cancel()
         assert free(bridge, recipe, connection)
 
-    def test_too_many_are_an_error(
+    def test_overflow_of_notifications_is_an_error(
         self, bridge: Bridge, recipe: ModuleType, connection: JavaObject, other: Database, pid: int
     ) -> None:
         received = TestSubscriber(timeout=DEADLINE)

@@ -1,4 +1,4 @@
-"""Quasar's channels, on a JVM that is years younger."""
+"""Channels of Quasar, on a JVM much newer than Quasar."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SYSTEM = System(
     name="Quasar",
     packages=("co.paralleluniverse:quasar-reactive-streams:0.8.0", "co.paralleluniverse:quasar-core:0.8.0"),
     component="the library itself, on Java 17 with `--add-opens=java.base/java.lang=ALL-UNNAMED` and without its agent",
-    source="`ReactiveStreams.toPublisher` of a channel, of any elements of the value table",
+    source="`ReactiveStreams.toPublisher` of a channel, of any elements in the value table",
     sink="`ReactiveStreams.subscribe`: a channel",
     ordering="kept",
     delivery="each element once; with `exact=True` elements without demand stay in the channel",
@@ -41,51 +41,51 @@ def channel(bridge: Bridge, recipe: ModuleType) -> JavaObject:
 
 
 def sent(bridge: Bridge, channel: JavaObject, first: int, count: int) -> None:
-    """Sends so many, each within the deadline: the channel's sender waits while it is full."""
+    """Send numbers, each within the deadline; a full channel blocks its sender."""
     seconds = bridge.java_class("java.util.concurrent.TimeUnit").SECONDS
     for element in range(first, first + count):
-        assert channel.send(element, int(DEADLINE), seconds), f"there was no room for {element}"
+        assert channel.send(element, int(DEADLINE), seconds), f"there was no free capacity for {element}"
 
 
 class TestChannelIntoPython:
-    def test_the_program(self, program: ModuleType) -> None:
+    def test_program_on_the_page_runs(self, program: ModuleType) -> None:
         assert program.squares() == [n * n for n in range(10)]
 
-    def test_elements(self, bridge: Bridge, recipe: ModuleType) -> None:
+    def test_elements_arrive_in_order(self, bridge: Bridge, recipe: ModuleType) -> None:
         channel = recipe.new_channel(bridge, 100)
         sent(bridge, channel, 0, 100)
         channel.close()
         assert recipe.from_channel(bridge, channel).collect(timeout=DEADLINE) == list(range(100))
 
-    def test_demand_and_cancel(self, bridge: Bridge, channel: JavaObject, recipe: ModuleType) -> None:
+    def test_demand_is_bounded_and_cancel_is_forwarded(
+        self, bridge: Bridge, channel: JavaObject, recipe: ModuleType
+    ) -> None:
         received = TestSubscriber(3, timeout=DEADLINE)
         recipe.from_channel(bridge, channel).subscribe(received)
         sent(bridge, channel, 0, 3 + CAPACITY)
-        assert not channel.trySend(-1), "three were asked for, and the channel is full again"
+        assert not channel.trySend(-1), "three were requested, and the channel is full again"
         assert received.await_count(3) == [0, 1, 2]
         received.request(1)
         sent(bridge, channel, 7, 1)
         assert not channel.trySend(-1)
         assert received.await_count(4) == [0, 1, 2, 3]
         received.cancel()
-        sent(bridge, channel, 8, 1)  # a closed channel takes anything, and throws it away
+        sent(bridge, channel, 8, 1)  # a closed channel accepts and discards everything
         assert list(recipe.received(bridge, channel)) == [4, 5, 6, 7]
         assert channel.isClosed()
         assert not received.ended
 
-    def test_cancel_while_there_is_nothing_to_receive(
-        self, bridge: Bridge, channel: JavaObject, recipe: ModuleType
-    ) -> None:
+    def test_cancel_of_an_idle_receiver(self, bridge: Bridge, channel: JavaObject, recipe: ModuleType) -> None:
         received = TestSubscriber(5, timeout=DEADLINE)
         recipe.from_channel(bridge, channel).subscribe(received)
         sent(bridge, channel, 0, 1)
         received.await_count(1)
         received.cancel()
-        # The fiber waits inside of the channel, which has one receiver at a time, until the cancel has closed it.
-        eventually(channel.isClosed, "the cancel has not closed it")
+        # The fiber blocks in the channel, which allows one receiver, until the cancel closes the channel.
+        eventually(channel.isClosed, "the cancel did not close the channel")
         assert list(recipe.received(bridge, channel)) == []
 
-    def test_error(self, bridge: Bridge, channel: JavaObject, recipe: ModuleType) -> None:
+    def test_error_is_forwarded(self, bridge: Bridge, channel: JavaObject, recipe: ModuleType) -> None:
         received = TestSubscriber(5, timeout=DEADLINE)
         recipe.from_channel(bridge, channel).subscribe(received)
         sent(bridge, channel, 0, 2)
@@ -96,20 +96,20 @@ class TestChannelIntoPython:
 
 
 class TestPythonIntoChannel:
-    def test_elements(self, bridge: Bridge, recipe: ModuleType) -> None:
+    def test_elements_arrive_in_order(self, bridge: Bridge, recipe: ModuleType) -> None:
         port = recipe.as_channel(bridge, pyrs.range(1, 101), CAPACITY)
         assert list(recipe.received(bridge, port)) == list(range(1, 101))
 
-    def test_demand_and_cancel(self, bridge: Bridge, recipe: ModuleType) -> None:
+    def test_demand_is_bounded_and_cancel_is_forwarded(self, bridge: Bridge, recipe: ModuleType) -> None:
         source = Watched(lambda: itertools.count(1))
         port = recipe.as_channel(bridge, source, CAPACITY)
         assert list(itertools.islice(recipe.received(bridge, port), 6)) == [1, 2, 3, 4, 5, 6]
-        eventually(lambda: source.emitted == 6 + CAPACITY, lambda: f"{source.emitted} were emitted")
+        eventually(lambda: source.emitted == 6 + CAPACITY, lambda: f"{source.emitted} elements were emitted")
         port.close()
         assert source.cancelled.wait(DEADLINE)
         assert source.requested == source.emitted == 6 + CAPACITY
 
-    def test_error(self, bridge: Bridge, recipe: ModuleType) -> None:
+    def test_error_is_forwarded(self, bridge: Bridge, recipe: ModuleType) -> None:
         failure = LookupError("no third")
         port = recipe.as_channel(bridge, Watched(lambda: iter([1, 2]), failure), CAPACITY)
         elements = recipe.received(bridge, port)

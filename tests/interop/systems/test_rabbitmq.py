@@ -1,4 +1,4 @@
-"""RabbitMQ, by way of Reactor RabbitMQ, against Debian's server."""
+"""RabbitMQ through Reactor RabbitMQ, against the Debian server."""
 
 from __future__ import annotations
 
@@ -15,21 +15,22 @@ from pyrs.errors import JavaError
 from pyrs.jvm import Bridge, JavaObject
 from pyrs.testing import TestSubscriber
 from tests.interop.harness import DEADLINE, Watched
-from tests.interop.systems.brokers import HeardOf, eventually, first_batch, refuse, sent
+from tests.interop.systems.brokers import EndObserver, first_batch, refuse, sent
 from tests.interop.systems.rabbitmq_broker import Broker, Node, install, rabbitmq_broker
 from tests.interop.systems.system import System
+from tests.waiting import eventually
 
 SYSTEM = System(
     name="RabbitMQ",
     packages=("io.projectreactor.rabbitmq:reactor-rabbitmq:1.5.6", "io.projectreactor:reactor-core:3.7.12"),
-    component="Debian's rabbitmq-server 3.10.8",
-    source="`Receiver.consumeManualAck`: `AcknowledgableDelivery`, to be acknowledged, or dicts",
+    component="rabbitmq-server of Debian 3.10.8",
+    source="`Receiver.consumeManualAck`: `AcknowledgableDelivery`, which Python acknowledges, or dicts",
     sink="`Sender.sendWithPublishConfirms`: dicts or `OutboundMessage` in, `OutboundMessageResult` or dicts back",
     ordering="kept within a queue; redelivered messages keep their position; confirms in any order",
     delivery="at least once: a message leaves the queue when Python has acknowledged it",
     cancel="closes the channel; unacknowledged messages are requeued",
     gateways=("jpype", "spark"),
-    server_process="Debian's rabbitmq-server",
+    server_process="rabbitmq-server of Debian",
     install=install,
 )
 QUEUES = itertools.count(1)
@@ -77,7 +78,7 @@ def queue(bridge: Bridge, recipe: ModuleType, sender: JavaObject) -> str:
 
 @pytest.fixture
 def full(bridge: Bridge, recipe: ModuleType, sender: JavaObject, queue: str) -> str:
-    """A queue of some messages."""
+    """A queue with MESSAGES messages."""
     confirms = recipe.send(bridge, sender, messages(queue, BODIES)).collect(timeout=DEADLINE)
     assert [confirm["ack"] for confirm in confirms] == [True] * MESSAGES
     assert sorted(confirm["message"]["body"] for confirm in confirms) == sorted(BODIES)
@@ -92,7 +93,7 @@ def messages(queue: str, bodies: Iterable[bytes]) -> pyrs.Stream[dict[str, Any]]
 
 
 class TestAQueueIntoPython:
-    def test_the_program(
+    def test_program_on_the_page_runs(
         self,
         program: ModuleType,
         bridge: Bridge,
@@ -105,9 +106,11 @@ class TestAQueueIntoPython:
         program.send(bridge, sender, messages("orders", BODIES[:3])).collect(timeout=DEADLINE)
         deliveries, count = first_batch(program, lambda: program.print_orders(node.port), monkeypatch)
         assert [delivery["body"] for delivery in deliveries] == BODIES[:count]
-        assert eventually(lambda: broker.ready("orders") == 3 - count)
+        eventually(lambda: broker.ready("orders") == 3 - count)
 
-    def test_all(self, bridge: Bridge, recipe: ModuleType, receiver: JavaObject, full: str, broker: Broker) -> None:
+    def test_all_elements_arrive(
+        self, bridge: Bridge, recipe: ModuleType, receiver: JavaObject, full: str, broker: Broker
+    ) -> None:
         seen: list[dict[str, Any]] = []
         counts: list[int] = []
         for count in recipe.handled(bridge, receiver, full, seen.extend, QOS).to_iterable(timeout=DEADLINE):
@@ -117,27 +120,27 @@ class TestAQueueIntoPython:
         assert max(counts) <= QOS
         assert [delivery["body"] for delivery in seen] == BODIES
         assert {(delivery["routing_key"], delivery["redelivered"]) for delivery in seen} == {(full, False)}
-        assert eventually(lambda: broker.consumers(full) == 0)
+        eventually(lambda: broker.consumers(full) == 0)
         assert broker.ready(full) == 0
 
     def test_demand_is_bounded(
         self, bridge: Bridge, recipe: ModuleType, receiver: JavaObject, full: str, broker: Broker
     ) -> None:
-        """Three were asked for: the broker has sent as many as qos allows, and keeps the rest."""
+        """With three requested the broker sends as many as the QoS allows and keeps the rest."""
         received = TestSubscriber(3, timeout=DEADLINE)
         recipe.deliveries(bridge, receiver, full, QOS).subscribe(received)
         assert [delivery.getBody() for delivery in received.await_count(3)] == BODIES[:3]
-        assert eventually(lambda: broker.ready(full) == MESSAGES - QOS)
+        eventually(lambda: broker.ready(full) == MESSAGES - QOS)
         received.elements[0].ack(False)
-        assert eventually(lambda: broker.ready(full) == MESSAGES - QOS - 1)
+        eventually(lambda: broker.ready(full) == MESSAGES - QOS - 1)
         assert len(received.elements) == 3
         received.cancel()
-        assert eventually(lambda: broker.ready(full) == MESSAGES - 1)
+        eventually(lambda: broker.ready(full) == MESSAGES - 1)
 
-    def test_cancel_and_again(
+    def test_unacknowledged_elements_are_redelivered_after_a_cancel(
         self, bridge: Bridge, recipe: ModuleType, receiver: JavaObject, full: str, broker: Broker
     ) -> None:
-        """Seven arrived and five were acknowledged: the rest is there again, in order, and nothing else."""
+        """Seven arrived and five were acknowledged: exactly the rest is redelivered in order."""
         before = sent(bridge)
         received = TestSubscriber(7, timeout=DEADLINE)
         recipe.deliveries(bridge, receiver, full, QOS).subscribe(received)
@@ -146,8 +149,8 @@ class TestAQueueIntoPython:
         assert sent(bridge) - before == 7
         assert broker.consumers(full) == 1
         received.cancel()
-        assert eventually(lambda: broker.consumers(full) == 0)
-        assert eventually(lambda: broker.ready(full) == MESSAGES - 5)
+        eventually(lambda: broker.consumers(full) == 0)
+        eventually(lambda: broker.ready(full) == MESSAGES - 5)
         again = TestSubscriber(MESSAGES - 5, timeout=DEADLINE, on_element=lambda _, delivery: delivery.ack(False))
         recipe.deliveries(bridge, receiver, full, QOS).subscribe(again)
         assert [delivery.getBody() for delivery in again.await_count(MESSAGES - 5)] == BODIES[5:]
@@ -155,22 +158,22 @@ class TestAQueueIntoPython:
         assert 2 <= sum(redelivered) <= QOS
         assert redelivered == sorted(redelivered, reverse=True)
         again.cancel()
-        assert eventually(lambda: broker.consumers(full) == 0)
+        eventually(lambda: broker.consumers(full) == 0)
         assert broker.ready(full) == 0
 
-    def test_a_handler_that_raises(
+    def test_failing_handler_acknowledges_nothing(
         self, bridge: Bridge, recipe: ModuleType, receiver: JavaObject, full: str, broker: Broker
     ) -> None:
-        """Its batch is in the queue again."""
+        """Its batch is requeued."""
         with pytest.raises(LookupError, match="no such account"):
             recipe.handled(bridge, receiver, full, refuse, QOS).collect(timeout=DEADLINE)
-        assert eventually(lambda: broker.consumers(full) == 0)
-        assert eventually(lambda: broker.ready(full) == MESSAGES)
+        eventually(lambda: broker.consumers(full) == 0)
+        eventually(lambda: broker.ready(full) == MESSAGES)
 
-    def test_a_connection_that_breaks(
+    def test_stream_resumes_after_a_broken_connection(
         self, bridge: Bridge, recipe: ModuleType, receiver: JavaObject, full: str, node: Node
     ) -> None:
-        """The stream goes on over the next one, with what was not acknowledged again."""
+        """The next connection redelivers the unacknowledged messages."""
         received = TestSubscriber(MESSAGES, timeout=DEADLINE)
         recipe.deliveries(bridge, receiver, full, QOS).subscribe(received)
         for delivery in received.await_count(QOS)[:5]:
@@ -183,13 +186,13 @@ class TestAQueueIntoPython:
         assert not received.ended
         received.cancel()
 
-    def test_a_queue_that_is_not_there(self, bridge: Bridge, recipe: ModuleType, receiver: JavaObject) -> None:
+    def test_missing_queue_is_an_error(self, bridge: Bridge, recipe: ModuleType, receiver: JavaObject) -> None:
         received = TestSubscriber(10, timeout=DEADLINE)
         recipe.deliveries(bridge, receiver, "nowhere", QOS).subscribe(received)
         assert "NOT_FOUND - no queue 'nowhere'" in said(received.await_error())
         assert received.elements == []
 
-    def test_a_wrong_password(self, bridge: Bridge, recipe: ModuleType, node: Node) -> None:
+    def test_wrong_password_is_an_error(self, bridge: Bridge, recipe: ModuleType, node: Node) -> None:
         with recipe.open_receiver(bridge, recipe.connections(bridge, node.port, password="wrong")) as receiver:
             received = TestSubscriber(10, timeout=DEADLINE)
             recipe.deliveries(bridge, receiver, "nowhere", QOS).subscribe(received)
@@ -197,7 +200,7 @@ class TestAQueueIntoPython:
 
 
 class TestPythonIntoAQueue:
-    def test_properties_arrive(
+    def test_message_properties_are_sent(
         self, bridge: Bridge, recipe: ModuleType, sender: JavaObject, receiver: JavaObject, queue: str
     ) -> None:
         properties = {
@@ -214,20 +217,20 @@ class TestPythonIntoAQueue:
         recipe.handled(bridge, receiver, queue, seen.extend).first().block(DEADLINE)
         assert seen[0]["properties"] == properties
 
-    def test_what_is_sent_before_a_confirm_is_asked_for(
+    def test_sending_before_a_confirm_is_requested_is_bounded(
         self, bridge: Bridge, recipe: ModuleType, sender: JavaObject, queue: str, broker: Broker
     ) -> None:
         source = Watched(lambda: itertools.repeat({"exchange": "", "routing_key": queue, "body": b"again"}))
         confirms = TestSubscriber(timeout=DEADLINE)
         recipe.send(bridge, sender, source).subscribe(confirms)
-        assert eventually(lambda: broker.ready(queue) == IN_FLIGHT)
+        eventually(lambda: broker.ready(queue) == IN_FLIGHT)
         confirms.request(1)
         confirms.await_count(1)
         assert broker.ready(queue) == source.requested == IN_FLIGHT
         confirms.cancel()
         assert source.cancelled.wait(DEADLINE)
 
-    def test_demand_is_bounded_and_a_cancel_arrives(
+    def test_demand_is_bounded_and_cancel_is_forwarded(
         self, bridge: Bridge, recipe: ModuleType, sender: JavaObject, queue: str, broker: Broker
     ) -> None:
         source = Watched(lambda: itertools.repeat({"exchange": "", "routing_key": queue, "body": b"again"}))
@@ -240,24 +243,24 @@ class TestPythonIntoAQueue:
         assert source.requested <= 2 * IN_FLIGHT
         assert 5 <= broker.ready(queue) <= source.emitted
 
-    def test_the_end_waits_for_all_confirms(
+    def test_completion_waits_for_all_confirms(
         self, bridge: Bridge, recipe: ModuleType, sender: JavaObject, queue: str, broker: Broker
     ) -> None:
-        """Reactor RabbitMQ may lose those that come after it."""
-        heard = HeardOf(bridge, sender, "sendWithPublishConfirms")
+        """Reactor RabbitMQ may lose confirms that arrive after it."""
+        heard = EndObserver(bridge, sender, "sendWithPublishConfirms")
         confirms = TestSubscriber(2, timeout=DEADLINE)
         recipe.send(bridge, heard, messages(queue, BODIES[:3])).subscribe(confirms)
         confirms.await_count(2)
-        assert eventually(lambda: broker.ready(queue) == 3)
+        eventually(lambda: broker.ready(queue) == 3)
         assert not heard.end.is_set()
         confirms.request(1)
         assert heard.end.wait(DEADLINE)
         assert [confirm["ack"] for confirm in confirms.await_complete()] == [True] * 3
 
-    def test_nothing_to_send(self, bridge: Bridge, recipe: ModuleType, sender: JavaObject) -> None:
+    def test_empty_stream_completes(self, bridge: Bridge, recipe: ModuleType, sender: JavaObject) -> None:
         assert recipe.send(bridge, sender, pyrs.empty()).collect(timeout=DEADLINE) == []
 
-    def test_an_error_of_python(
+    def test_publisher_error_is_forwarded(
         self, bridge: Bridge, recipe: ModuleType, sender: JavaObject, queue: str, broker: Broker
     ) -> None:
         first = {"exchange": "", "routing_key": queue, "body": b"first"}
@@ -267,9 +270,9 @@ class TestPythonIntoAQueue:
         error = confirms.await_error()
         assert isinstance(error, LookupError)
         assert str(error) == "no second"
-        assert eventually(lambda: broker.ready(queue) == 1)
+        eventually(lambda: broker.ready(queue) == 1)
 
-    def test_an_exchange_that_is_not_there(
+    def test_missing_exchange_is_an_error(
         self, bridge: Bridge, recipe: ModuleType, sender: JavaObject, queue: str
     ) -> None:
         source = Watched(lambda: itertools.repeat({"exchange": "nowhere", "routing_key": queue, "body": b"lost"}))
@@ -281,7 +284,7 @@ class TestPythonIntoAQueue:
 
 
 def said(error: BaseException) -> str:
-    """The words of a JavaError and its causes."""
+    """Return the messages of a JavaError and its causes."""
     assert isinstance(error, JavaError)
     words = [str(error)]
     cause = error.__cause__

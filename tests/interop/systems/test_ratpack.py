@@ -1,4 +1,4 @@
-"""Ratpack's streams."""
+"""The streams of Ratpack."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SYSTEM = System(
     name="Ratpack",
     packages=("io.ratpack:ratpack-exec:1.9.0",),
     component="the library itself",
-    source="`TransformablePublisher`, of any elements of the value table",
+    source="`TransformablePublisher`, of any elements in the value table",
     sink="`Streams.transformable`",
     ordering="kept",
     delivery="each element once; prefetched elements are dropped on cancel, unless `exact=True`",
@@ -34,14 +34,14 @@ SYSTEM = System(
 
 @pytest.fixture(scope="module")
 def controller(connected: tuple[Bridge, Any]) -> Iterator[JavaObject]:
-    """What an application finds in its registry."""
+    """The controller from the registry of an application."""
     made = connected[0].java_class("ratpack.exec.internal.DefaultExecController")(1)
     yield made
     made.close()
 
 
 class Events:
-    """What passed the wiretap."""
+    """The events of a wiretap."""
 
     def __init__(self) -> None:
         self.requests: list[int] = []
@@ -55,15 +55,15 @@ class Events:
 
 
 class TestRatpackIntoPython:
-    def test_the_program(self, program: ModuleType) -> None:
+    def test_program_on_the_page_runs(self, program: ModuleType) -> None:
         assert program.squares() == [n * n for n in range(1, 11)]
 
-    def test_elements(self, bridge: Bridge, recipe: ModuleType) -> None:
+    def test_elements_arrive_in_order(self, bridge: Bridge, recipe: ModuleType) -> None:
         numbers = recipe.from_ratpack(bridge, recipe.numbers(bridge, 1000))
         assert numbers.collect(timeout=DEADLINE) == list(range(1, 1001))
 
     @pytest.mark.parametrize("exact", [False, True])
-    def test_demand_and_cancel(self, bridge: Bridge, recipe: ModuleType, exact: bool) -> None:
+    def test_demand_is_bounded_and_cancel_is_forwarded(self, bridge: Bridge, recipe: ModuleType, exact: bool) -> None:
         events = Events()
         source = recipe.watched(bridge, bridge.java_class(recipe.STREAMS).constant("again"), events)
         received = TestSubscriber(timeout=DEADLINE)
@@ -81,8 +81,8 @@ class TestRatpackIntoPython:
         assert not received.ended
         assert events.requests == [3, 2] if exact else sum(events.requests) <= 2 * FIRST_WINDOW
 
-    def test_error(self, bridge: Bridge, recipe: ModuleType, tmp_path: Path) -> None:
-        """A directory that is closed while it is read."""
+    def test_error_is_forwarded(self, bridge: Bridge, recipe: ModuleType, tmp_path: Path) -> None:
+        """A directory that is closed during the read."""
         for name in ("one", "two"):
             (tmp_path / name).touch()
         path = bridge.java_class("java.nio.file.Path").of(str(tmp_path))
@@ -96,7 +96,7 @@ class TestRatpackIntoPython:
             "Directory stream is closed",
         )
 
-    def test_what_needs_an_execution_says_so(self, bridge: Bridge, recipe: ModuleType) -> None:
+    def test_missing_execution_is_reported(self, bridge: Bridge, recipe: ModuleType) -> None:
         promise = bridge.java_class("ratpack.exec.Promise").value([1, 2])
         received = TestSubscriber(10, timeout=DEADLINE)
         recipe.from_ratpack(bridge, bridge.java_class(recipe.STREAMS).publish(promise)).subscribe(received)
@@ -108,26 +108,26 @@ class TestRatpackIntoPython:
 
 
 class TestPythonIntoRatpack:
-    def test_elements(self, bridge: Bridge, controller: JavaObject, recipe: ModuleType) -> None:
+    def test_elements_arrive_in_order(self, bridge: Bridge, controller: JavaObject, recipe: ModuleType) -> None:
         numbers = recipe.as_ratpack(bridge, pyrs.range(1, 1001))
         assert recipe.gathered(bridge, controller, numbers).result(DEADLINE) == list(range(1, 1001))
 
     def test_demand_is_bounded(self, bridge: Bridge, controller: JavaObject, recipe: ModuleType) -> None:
-        """`toList` asks for Long.MAX_VALUE."""
+        """``toList`` requests Long.MAX_VALUE."""
         requested: list[int] = []
         numbers = recipe.as_ratpack(bridge, pyrs.range(MANY).do_on_request(requested.append))
         assert len(recipe.gathered(bridge, controller, numbers).result(DEADLINE)) == MANY
         assert max(requested) <= WINDOW
         assert sum(requested) <= MANY + WINDOW
 
-    def test_cancel(self, bridge: Bridge, controller: JavaObject, recipe: ModuleType) -> None:
+    def test_cancel_is_forwarded(self, bridge: Bridge, controller: JavaObject, recipe: ModuleType) -> None:
         source = Watched(lambda: itertools.count(1))
         first = recipe.as_ratpack(bridge, source).take(5)
         assert recipe.gathered(bridge, controller, first).result(DEADLINE) == [1, 2, 3, 4, 5]
         assert source.cancelled.wait(DEADLINE)
         assert source.emitted <= WINDOW
 
-    def test_error(self, bridge: Bridge, controller: JavaObject, recipe: ModuleType) -> None:
+    def test_error_is_forwarded(self, bridge: Bridge, controller: JavaObject, recipe: ModuleType) -> None:
         failure = LookupError("no third")
         failing = recipe.as_ratpack(bridge, Watched(lambda: iter([1, 2]), failure))
         with pytest.raises(LookupError) as caught:

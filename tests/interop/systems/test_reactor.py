@@ -1,4 +1,4 @@
-"""Project Reactor, and its StepVerifier before a Python Publisher."""
+"""Project Reactor, and its StepVerifier on a Python Publisher."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ SYSTEM = System(
     packages=("io.projectreactor:reactor-core:3.7.12",),
     test_packages=("io.projectreactor:reactor-test:3.7.12",),
     component="the library itself, and its StepVerifier",
-    source="`Flux`, `Mono`, of any elements of the value table",
+    source="`Flux`, `Mono`, of any elements in the value table",
     sink="`Flux.from`, `transform`, `StepVerifier.create`",
     ordering="kept",
     delivery="each element once; prefetched elements are dropped on cancel, unless `exact=True`",
@@ -49,20 +49,20 @@ def flux(bridge: Bridge) -> JavaClass:
 
 
 class TestFluxIntoPython:
-    def test_the_program(self, program: ModuleType) -> None:
+    def test_program_on_the_page_runs(self, program: ModuleType) -> None:
         assert program.squares() == [n * n for n in range(1, 11)]
 
-    def test_elements(self, bridge: Bridge, recipe: ModuleType) -> None:
+    def test_elements_arrive_in_order(self, bridge: Bridge, recipe: ModuleType) -> None:
         assert recipe.numbers(bridge, 1000).collect(timeout=DEADLINE) == list(range(1, 1001))
 
-    def test_mono(self, bridge: Bridge, recipe: ModuleType) -> None:
+    def test_mono_is_awaitable_and_a_stream(self, bridge: Bridge, recipe: ModuleType) -> None:
         mono = bridge.java_class("reactor.core.publisher.Mono")
         assert recipe.first(bridge, mono.just("one")) == "one"
         assert recipe.first(bridge, mono.empty()) is None
         with pytest.raises(JavaError, match="no such row"):
             recipe.first(bridge, mono.error(bridge.java_class("java.lang.IllegalStateException")("no such row")))
 
-    def test_demand_and_cancel(self, bridge: Bridge, flux: Any, recipe: ModuleType) -> None:
+    def test_demand_is_bounded_and_cancel_is_forwarded(self, bridge: Bridge, flux: Any, recipe: ModuleType) -> None:
         requested: list[int] = []
         source, cancelled = recipe.watched(bridge, flux.range(1, ENDLESS), requested.append)
         end: Future[str] = Future()
@@ -70,12 +70,12 @@ class TestFluxIntoPython:
         check_demand_and_cancel(bridge.from_jvm(source), requested, cancelled)
         assert end.result(DEADLINE) == "CANCEL"
 
-    def test_exact_demand(self, bridge: Bridge, flux: Any, recipe: ModuleType) -> None:
+    def test_exact_demand_is_forwarded_unchanged(self, bridge: Bridge, flux: Any, recipe: ModuleType) -> None:
         requested: list[int] = []
         source, cancelled = recipe.watched(bridge, flux.range(1, ENDLESS), requested.append)
         check_exact_demand(bridge.from_jvm(source, exact=True), requested, cancelled)
 
-    def test_error(self, bridge: Bridge, flux: Any) -> None:
+    def test_error_is_forwarded(self, bridge: Bridge, flux: Any) -> None:
         received = TestSubscriber(10, timeout=DEADLINE)
         bridge.from_jvm(flux.range(1, 2).concatWith(flux.error(java_failure(bridge)))).subscribe(received)
         check_java_failure(received.await_error())
@@ -83,12 +83,12 @@ class TestFluxIntoPython:
 
 
 class TestPythonIntoFlux:
-    def test_elements_through_reactor(self, bridge: Bridge, recipe: ModuleType) -> None:
+    def test_elements_pass_through_reactor(self, bridge: Bridge, recipe: ModuleType) -> None:
         pairs = recipe.as_flux(bridge, pyrs.range(1, 101)).buffer(2)
         assert bridge.from_jvm(pairs).collect(timeout=DEADLINE) == [[n, n + 1] for n in range(1, 101, 2)]
 
     def test_demand_is_bounded(self, bridge: Bridge, recipe: ModuleType) -> None:
-        """`count` asks for Long.MAX_VALUE, `limitRate` for a little at a time."""
+        """``count`` requests Long.MAX_VALUE, ``limitRate`` a few at a time."""
         requested: list[int] = []
         numbers = pyrs.range(MANY).do_on_request(requested.append)
         assert recipe.first(bridge, recipe.as_flux(bridge, numbers).count()) == MANY
@@ -100,7 +100,7 @@ class TestPythonIntoFlux:
         assert recipe.first(bridge, limited.count()) == 20
         assert sum(requested) <= 8 * FIRST_WINDOW
 
-    def test_cancel(self, bridge: Bridge, recipe: ModuleType) -> None:
+    def test_cancel_is_forwarded(self, bridge: Bridge, recipe: ModuleType) -> None:
         source = Watched(lambda: itertools.count(1))
         taken = recipe.as_flux(bridge, source).take(5).collectList()
         assert recipe.first(bridge, taken) == [1, 2, 3, 4, 5]
@@ -108,7 +108,7 @@ class TestPythonIntoFlux:
         assert source.emitted <= WINDOW
 
     @pytest.mark.parametrize("how", ["dispose", "timeout"])
-    def test_other_cancels(self, bridge: Bridge, recipe: ModuleType, how: str) -> None:
+    def test_other_operators_cancel(self, bridge: Bridge, recipe: ModuleType, how: str) -> None:
         source = Watched(lambda: itertools.count(1))
         never = bridge.java_class("reactor.core.publisher.Mono").never()
         function = bridge.to_jvm_callable(lambda number: never, "java.util.function.Function")
@@ -121,7 +121,7 @@ class TestPythonIntoFlux:
                 bridge.from_jvm(silent.timeout(soon)).collect(timeout=DEADLINE)
         assert source.cancelled.wait(DEADLINE)
 
-    def test_error(self, bridge: Bridge, recipe: ModuleType) -> None:
+    def test_error_is_forwarded(self, bridge: Bridge, recipe: ModuleType) -> None:
         failing = recipe.as_flux(bridge, Watched(lambda: iter([1, 2]), LookupError("no third")))
         resume = bridge.to_jvm_callable(lambda error: pyrs.just(str(error)), "java.util.function.Function")
         elements = bridge.from_jvm(failing.onErrorResume(resume)).collect(timeout=DEADLINE)
@@ -139,7 +139,7 @@ class TestPythonIntoFlux:
 
 
 class TestPythonInTheMiddle:
-    def test_stage(self, bridge: Bridge, flux: Any, recipe: ModuleType) -> None:
+    def test_stage_transforms_elements(self, bridge: Bridge, flux: Any, recipe: ModuleType) -> None:
         requested: list[int] = []
         source, cancelled = recipe.watched(bridge, flux.range(1, ENDLESS), requested.append)
         doubled = recipe.through_python(bridge, source, lambda stream: stream.map(lambda number: number * 2))
@@ -147,7 +147,7 @@ class TestPythonInTheMiddle:
         assert cancelled.wait(DEADLINE)
         assert sum(requested) <= WINDOW
 
-    def test_it_is_called_once_for_each_assembly(self, bridge: Bridge, flux: Any, recipe: ModuleType) -> None:
+    def test_stage_function_is_called_once_per_assembly(self, bridge: Bridge, flux: Any, recipe: ModuleType) -> None:
         assembled: list[pyrs.Stream[int]] = []
 
         def stage(stream: pyrs.Stream[int]) -> pyrs.Stream[int]:
@@ -159,23 +159,23 @@ class TestPythonInTheMiddle:
             assert bridge.from_jvm(through).collect(timeout=DEADLINE) == [1, 2, 3]
         assert len(assembled) == 1
 
-    def test_error(self, bridge: Bridge, flux: Any, recipe: ModuleType) -> None:
+    def test_error_is_forwarded(self, bridge: Bridge, flux: Any, recipe: ModuleType) -> None:
         source, cancelled = recipe.watched(bridge, flux.range(1, ENDLESS), lambda n: None)
         failing = recipe.through_python(bridge, source, lambda stream: stream.map(no_third))
         check_failing_stage(bridge.from_jvm(failing), cancelled)
 
 
 class TestStepVerifier:
-    def test_passes(self, bridge: Bridge, recipe: ModuleType) -> None:
+    def test_step_verifier_passes(self, bridge: Bridge, recipe: ModuleType) -> None:
         source = Watched(lambda: iter(range(1, 6)))
         recipe.verify_counts(bridge, source, 5)
         assert source.emitted == 5
 
-    def test_fails(self, bridge: Bridge, recipe: ModuleType) -> None:
+    def test_step_verifier_fails(self, bridge: Bridge, recipe: ModuleType) -> None:
         with pytest.raises(JavaError, match="expected value: 3; actual value: 4") as caught:
             recipe.verify_counts(bridge, pyrs.just(1, 2, 4), 3)
         assert caught.value.java_class == "java.lang.AssertionError"
 
-    def test_a_publisher_that_fails(self, bridge: Bridge, recipe: ModuleType) -> None:
+    def test_publisher_error_reaches_the_client(self, bridge: Bridge, recipe: ModuleType) -> None:
         with pytest.raises(JavaError, match="out of numbers"):
             recipe.verify_counts(bridge, Watched(lambda: iter([1]), LookupError("out of numbers")), 2)

@@ -1,4 +1,4 @@
-"""RSocket: rsocket-java through the bridge, as client and as server, and rsocket-py at the other end of the wire."""
+"""RSocket: rsocket-java through the bridge as client and as server, with rsocket-py as the peer."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ from tests.interop.systems.system import System
 SYSTEM = System(
     name="RSocket",
     packages=("io.rsocket:rsocket-transport-netty:1.1.5",),
-    component="rsocket-java over TCP, to and from `rsocket` 0.4.20 of PyPI",
-    source="`requestStream`, `requestChannel`, the requests of a channel's peer (`Payload`: `dict`, or a reference)",
-    sink="`requestChannel`, the answers of a server (`bytes` or `dict` as `Payload`)",
+    component="rsocket-java over TCP, to and from `rsocket` 0.4.20 from PyPI",
+    source="`requestStream`, `requestChannel`, the requests of the peer of a channel (`Payload`: `dict` or reference)",
+    sink="`requestChannel`, the responses of a server (`bytes` or `dict` as `Payload`)",
     ordering="kept",
     delivery="at most once: elements in flight are lost with the connection, which is an error",
     cancel="a CANCEL frame",
@@ -39,7 +39,7 @@ SYSTEM = System(
 
 
 def on_loop(coroutine: Coroutine[Any, Any, Any]) -> Any:
-    """Runs it where rsocket-py lives."""
+    """Run a coroutine on the event loop of rsocket-py."""
     return asyncio.run_coroutine_threadsafe(coroutine, background_loop()).result(DEADLINE)
 
 
@@ -48,7 +48,7 @@ def numbers(count: int) -> Iterator[bytes]:
 
 
 class Peer(BaseRequestHandler):  # type: ignore[misc]
-    """A server of rsocket-py's: answers with the stream that the test gives, and keeps what is requested of it."""
+    """An rsocket-py server that answers with the stream of the test and records the requests."""
 
     def __init__(self, answer: Callable[[Any], pyrs.Publisher[bytes]]) -> None:
         super().__init__()
@@ -64,7 +64,7 @@ class Peer(BaseRequestHandler):  # type: ignore[misc]
 
     async def request_channel(self, request: Payload) -> Any:
         receiver = Receiver()
-        # rsocket-py hands over the first element, which is in the frame that opens the channel, by itself.
+        # rsocket-py passes the first element, which opens the channel, separately.
         requests = pyrs.just(request).concat(receiver.stream).map(lambda received: bytes(received.data))
         return self.answered(self.answer(requests)), receiver
 
@@ -89,11 +89,11 @@ class Peer(BaseRequestHandler):  # type: ignore[misc]
 
 
 class TestClient:
-    """Python asks through rsocket-java, and rsocket-py answers."""
+    """Python requests through rsocket-java, and rsocket-py responds."""
 
     @pytest.fixture
     def connected_to(self, bridge: Bridge, recipe: ModuleType) -> Iterator[Any]:
-        """Connects to a server of rsocket-py's that answers so."""
+        """Connect to an rsocket-py server with this response."""
         running = []
 
         def start(answer: Any) -> tuple[JavaObject, Peer]:
@@ -108,7 +108,7 @@ class TestClient:
             client.dispose()
             on_loop(peer.close())
 
-    def test_the_program(self, program: ModuleType, connected_to: Any) -> None:
+    def test_program_on_the_page_runs(self, program: ModuleType, connected_to: Any) -> None:
         _, peer = connected_to(lambda request: pyrs.from_iterable(numbers(500)))
         assert program.first_hundred("127.0.0.1", peer.port) == list(numbers(100))
 
@@ -116,15 +116,15 @@ class TestClient:
         client, _ = connected_to(lambda request: pyrs.from_iterable(numbers(int(request))))
         stream = recipe.request_stream(bridge, client, b"500")
         assert stream.collect(timeout=DEADLINE) == list(numbers(500))
-        assert stream.count().block(DEADLINE) == 500  # a request of its own
+        assert stream.count().block(DEADLINE) == 500  # a separate request
 
-    def test_payloads_as_they_are(self, bridge: Bridge, connected_to: Any) -> None:
+    def test_payloads_as_references(self, bridge: Bridge, connected_to: Any) -> None:
         client, _ = connected_to(lambda request: pyrs.from_iterable(numbers(3)))
         request = bridge.java_class("io.rsocket.util.DefaultPayload").create(b"")
         payloads = bridge.from_jvm(client.requestStream(request), convert="references").collect(timeout=DEADLINE)
         assert [payload.getDataUtf8() for payload in payloads] == ["0", "1", "2"]
 
-    def test_demand_is_request_n_and_a_cancel_arrives(
+    def test_demand_is_request_n_and_cancel_is_forwarded(
         self, bridge: Bridge, recipe: ModuleType, connected_to: Any
     ) -> None:
         client, peer = connected_to(lambda request: Watched(lambda: numbers(10**9)))
@@ -145,7 +145,7 @@ class TestClient:
         assert stream.collect(timeout=DEADLINE) == [b"%d" % (10 * number) for number in range(300)]
         assert sent.emitted == 300
 
-    def test_a_channel_asks_python_for_what_the_peer_asks(
+    def test_channel_demand_of_the_peer_reaches_python(
         self, bridge: Bridge, recipe: ModuleType, connected_to: Any
     ) -> None:
         taken = TestSubscriber(3, timeout=DEADLINE)
@@ -158,11 +158,11 @@ class TestClient:
         sent = Watched(lambda: numbers(10**9))
         recipe.request_channel(bridge, client, sent).subscribe(TestSubscriber(1, timeout=DEADLINE))
         assert taken.await_count(3)[:3] == list(numbers(3))
-        assert sent.requested <= 4  # rsocket-java asks for one to open the channel
+        assert sent.requested <= 4  # rsocket-java requests one to open the channel
         taken.cancel()
         assert sent.cancelled.wait(DEADLINE)
 
-    def test_an_error_of_the_peer(self, bridge: Bridge, recipe: ModuleType, connected_to: Any) -> None:
+    def test_peer_error_is_forwarded(self, bridge: Bridge, recipe: ModuleType, connected_to: Any) -> None:
         client, _ = connected_to(lambda request: Watched(lambda: numbers(1), ValueError("the disk is full")))
         received = TestSubscriber(5, timeout=DEADLINE)
         recipe.request_stream(bridge, client, b"").subscribe(received)
@@ -171,7 +171,7 @@ class TestClient:
         assert "the disk is full" in str(error)
         assert received.elements == [b"0"]
 
-    def test_a_lost_connection(self, bridge: Bridge, recipe: ModuleType, connected_to: Any) -> None:
+    def test_lost_connection_is_an_error(self, bridge: Bridge, recipe: ModuleType, connected_to: Any) -> None:
         client, peer = connected_to(lambda request: Watched(lambda: numbers(10**9)))
         received = TestSubscriber(1, timeout=DEADLINE)
         recipe.request_stream(bridge, client, b"").subscribe(received)
@@ -182,11 +182,11 @@ class TestClient:
 
 
 class TestServer:
-    """rsocket-py asks, and Python answers through rsocket-java."""
+    """rsocket-py requests, and Python responds through rsocket-java."""
 
     @pytest.fixture
     def asking(self) -> Iterator[Any]:
-        """Connects rsocket-py to a server of rsocket-java's."""
+        """Connect rsocket-py to an rsocket-java server."""
         running = []
 
         async def connect(port: int) -> RSocketClient:
@@ -212,7 +212,7 @@ class TestServer:
         client = asking(recipe.serve_stream(bridge, lambda request: pyrs.from_iterable(numbers(int(request)))))
         assert self.stream(client, b"500").collect(timeout=DEADLINE) == list(numbers(500))
 
-    def test_request_n_is_demand_and_a_cancel_arrives(self, bridge: Bridge, recipe: ModuleType, asking: Any) -> None:
+    def test_request_n_is_demand_and_cancel_is_forwarded(self, bridge: Bridge, recipe: ModuleType, asking: Any) -> None:
         source = Watched(lambda: numbers(10**9))
         client = asking(recipe.serve_stream(bridge, lambda request: source))
         received = TestSubscriber(2, timeout=DEADLINE)
@@ -235,9 +235,7 @@ class TestServer:
         answers = from_rsocket(channel, loop=background_loop()).map(lambda payload: payload.data)
         assert answers.collect(timeout=DEADLINE) == [b"%d" % (10 * number) for number in range(300)]
 
-    def test_a_channel_asks_the_peer_for_what_python_asks(
-        self, bridge: Bridge, recipe: ModuleType, asking: Any
-    ) -> None:
+    def test_channel_demand_of_python_reaches_the_peer(self, bridge: Bridge, recipe: ModuleType, asking: Any) -> None:
         taken = TestSubscriber(3, timeout=DEADLINE)
 
         def answer(requests: pyrs.Stream[bytes]) -> pyrs.Publisher[bytes]:
@@ -255,16 +253,16 @@ class TestServer:
         taken.cancel()
         assert sent.cancelled.wait(DEADLINE)
 
-    def test_python_fails(self, bridge: Bridge, recipe: ModuleType, asking: Any) -> None:
+    def test_publisher_error_aborts_the_exchange(self, bridge: Bridge, recipe: ModuleType, asking: Any) -> None:
         failing = Watched(lambda: numbers(1), ValueError("the disk is full"))
         client = asking(recipe.serve_stream(bridge, lambda request: failing))
         received = TestSubscriber(5, timeout=DEADLINE)
         self.stream(client, b"").subscribe(received)
         error = received.await_error()
-        assert "ValueError: the disk is full" in str(error)  # a RuntimeError of rsocket-py's
+        assert "ValueError: the disk is full" in str(error)  # rsocket-py raises a RuntimeError
         assert received.elements == [b"0"]
 
-    def test_a_client_that_is_gone_cancels_python(self, bridge: Bridge, recipe: ModuleType, asking: Any) -> None:
+    def test_client_disconnect_cancels_the_publisher(self, bridge: Bridge, recipe: ModuleType, asking: Any) -> None:
         source = Watched(lambda: numbers(10**9))
         client = asking(recipe.serve_stream(bridge, lambda request: source))
         received = TestSubscriber(1, timeout=DEADLINE)

@@ -32,7 +32,7 @@ SYSTEM = System(
     name="RxJava 3",
     packages=("io.reactivex.rxjava3:rxjava:3.1.12",),
     component="the library itself",
-    source="`Flowable`, and what has `toFlowable`, of any elements of the value table",
+    source="`Flowable` and types with `toFlowable`, of any elements in the value table",
     sink="`Flowable.fromPublisher`, `compose`",
     ordering="kept",
     delivery="each element once; prefetched elements are dropped on cancel, unless `exact=True`",
@@ -49,31 +49,31 @@ def flowable(bridge: Bridge) -> JavaClass:
 
 
 class TestFlowableIntoPython:
-    def test_the_program(self, program: ModuleType) -> None:
+    def test_program_on_the_page_runs(self, program: ModuleType) -> None:
         assert program.squares() == [n * n for n in range(1, 11)]
 
-    def test_elements(self, bridge: Bridge, recipe: ModuleType) -> None:
+    def test_elements_arrive_in_order(self, bridge: Bridge, recipe: ModuleType) -> None:
         assert recipe.numbers(bridge, 1000).collect(timeout=DEADLINE) == list(range(1, 1001))
 
-    def test_single_and_maybe(self, bridge: Bridge, recipe: ModuleType) -> None:
+    def test_single_and_maybe_are_awaitable(self, bridge: Bridge, recipe: ModuleType) -> None:
         assert recipe.one(bridge, bridge.java_class(f"{CORE}.Single").just("one")) == "one"
         assert recipe.one(bridge, bridge.java_class(f"{CORE}.Maybe").empty()) is None
 
-    def test_observable_drops_what_nobody_asked_for(self, bridge: Bridge, recipe: ModuleType) -> None:
+    def test_observable_drops_elements_without_demand(self, bridge: Bridge, recipe: ModuleType) -> None:
         ended = threading.Event()
         observable = bridge.java_class(f"{CORE}.Observable").range(1, MANY)
         observable = observable.doOnComplete(bridge.to_jvm_callable(ended.set, f"{recipe.FUNCTIONS}.Action"))
         received = TestSubscriber(1, timeout=DEADLINE)
         recipe.observed(bridge, observable).subscribe(received)
         received.await_count(1)
-        assert ended.wait(DEADLINE), "it does not wait for Python"
+        assert ended.wait(DEADLINE), "it must not wait for Python"
         received.request(pyrs.UNBOUNDED)
         elements = received.await_complete()
         assert elements == sorted(elements)
         assert elements[-1] == MANY
         assert len(elements) <= 2 * FIRST_WINDOW
 
-    def test_demand_and_cancel(self, bridge: Bridge, flowable: Any, recipe: ModuleType) -> None:
+    def test_demand_is_bounded_and_cancel_is_forwarded(self, bridge: Bridge, flowable: Any, recipe: ModuleType) -> None:
         requested: list[int] = []
         source, cancelled = recipe.watched(bridge, flowable.range(1, ENDLESS), requested.append)
         ended = threading.Event()
@@ -81,12 +81,12 @@ class TestFlowableIntoPython:
         check_demand_and_cancel(bridge.from_jvm(source), requested, cancelled)
         assert ended.wait(DEADLINE)
 
-    def test_exact_demand(self, bridge: Bridge, flowable: Any, recipe: ModuleType) -> None:
+    def test_exact_demand_is_forwarded_unchanged(self, bridge: Bridge, flowable: Any, recipe: ModuleType) -> None:
         requested: list[int] = []
         source, cancelled = recipe.watched(bridge, flowable.range(1, ENDLESS), requested.append)
         check_exact_demand(bridge.from_jvm(source, exact=True), requested, cancelled)
 
-    def test_error(self, bridge: Bridge, flowable: Any) -> None:
+    def test_error_is_forwarded(self, bridge: Bridge, flowable: Any) -> None:
         received = TestSubscriber(10, timeout=DEADLINE)
         bridge.from_jvm(flowable.range(1, 2).concatWith(flowable.error(java_failure(bridge)))).subscribe(received)
         check_java_failure(received.await_error())
@@ -94,12 +94,12 @@ class TestFlowableIntoPython:
 
 
 class TestPythonIntoFlowable:
-    def test_elements(self, bridge: Bridge, recipe: ModuleType) -> None:
+    def test_elements_arrive_in_order(self, bridge: Bridge, recipe: ModuleType) -> None:
         pairs = recipe.as_flowable(bridge, pyrs.range(1, 101)).buffer(2)
         assert bridge.from_jvm(pairs).collect(timeout=DEADLINE) == [[n, n + 1] for n in range(1, 101, 2)]
 
     def test_demand_is_bounded(self, bridge: Bridge, recipe: ModuleType) -> None:
-        """`count` asks for Long.MAX_VALUE, `rebatchRequests` for a little at a time."""
+        """``count`` requests Long.MAX_VALUE, ``rebatchRequests`` a few at a time."""
         requested: list[int] = []
         numbers = pyrs.range(MANY).do_on_request(requested.append)
         assert recipe.one(bridge, recipe.as_flowable(bridge, numbers).count()) == MANY
@@ -110,14 +110,14 @@ class TestPythonIntoFlowable:
         assert recipe.one(bridge, limited.count()) == 20
         assert sum(requested) <= 8 * FIRST_WINDOW
 
-    def test_cancel(self, bridge: Bridge, recipe: ModuleType) -> None:
+    def test_cancel_is_forwarded(self, bridge: Bridge, recipe: ModuleType) -> None:
         source = Watched(lambda: itertools.count(1))
         assert recipe.one(bridge, recipe.as_flowable(bridge, source).take(5).toList()) == [1, 2, 3, 4, 5]
         assert source.cancelled.wait(DEADLINE)
         assert source.emitted <= WINDOW
 
     @pytest.mark.parametrize("how", ["dispose", "timeout"])
-    def test_other_cancels(self, bridge: Bridge, recipe: ModuleType, how: str) -> None:
+    def test_other_operators_cancel(self, bridge: Bridge, recipe: ModuleType, how: str) -> None:
         source = Watched(lambda: itertools.count(1))
         flowable = recipe.as_flowable(bridge, source)
         never = bridge.java_class(f"{CORE}.Flowable").never()
@@ -130,7 +130,7 @@ class TestPythonIntoFlowable:
                 bridge.from_jvm(silent.timeout(1, milliseconds)).collect(timeout=DEADLINE)
         assert source.cancelled.wait(DEADLINE)
 
-    def test_error(self, bridge: Bridge, recipe: ModuleType) -> None:
+    def test_error_is_forwarded(self, bridge: Bridge, recipe: ModuleType) -> None:
         failure = LookupError("no third")
         failing = recipe.as_flowable(bridge, Watched(lambda: iter([1, 2]), failure))
         assert bridge.from_jvm(failing.onErrorReturnItem(-1)).collect(timeout=DEADLINE) == [1, 2, -1]
@@ -142,8 +142,8 @@ class TestPythonIntoFlowable:
         elements = bridge.from_jvm(failing.onErrorResumeNext(resume)).collect(timeout=DEADLINE)
         assert elements == [1, 2, "io.pyrs.PythonException: LookupError: no third"]
 
-    def test_observe_on_keeps_what_came_before_an_error(self, bridge: Bridge, recipe: ModuleType) -> None:
-        """With `delayError`, that is: without it RxJava drops what waits."""
+    def test_observe_on_keeps_elements_before_an_error(self, bridge: Bridge, recipe: ModuleType) -> None:
+        """This needs ``delayError``: without it RxJava drops the buffered elements."""
         failing = recipe.as_flowable(bridge, Watched(lambda: iter(range(1000)), LookupError("no more")))
         io = bridge.java_class("io.reactivex.rxjava3.schedulers.Schedulers").io()
         received = TestSubscriber(None, timeout=DEADLINE)
@@ -153,7 +153,7 @@ class TestPythonIntoFlowable:
 
 
 class TestPythonInTheMiddle:
-    def test_stage(self, bridge: Bridge, flowable: Any, recipe: ModuleType) -> None:
+    def test_stage_transforms_elements(self, bridge: Bridge, flowable: Any, recipe: ModuleType) -> None:
         requested: list[int] = []
         source, cancelled = recipe.watched(bridge, flowable.range(1, ENDLESS), requested.append)
         doubled = recipe.through_python(bridge, source, lambda stream: stream.map(lambda number: number * 2))
@@ -161,7 +161,7 @@ class TestPythonInTheMiddle:
         assert cancelled.wait(DEADLINE)
         assert sum(requested) <= WINDOW
 
-    def test_error(self, bridge: Bridge, flowable: Any, recipe: ModuleType) -> None:
+    def test_error_is_forwarded(self, bridge: Bridge, flowable: Any, recipe: ModuleType) -> None:
         source, cancelled = recipe.watched(bridge, flowable.range(1, ENDLESS), lambda n: None)
         failing = recipe.through_python(bridge, source, lambda stream: stream.map(no_third))
         check_failing_stage(bridge.from_jvm(failing), cancelled)

@@ -1,4 +1,4 @@
-"""Eclipse Vert.x: files and request bodies into Python, Python into responses."""
+"""Eclipse Vert.x: files and request bodies into Python, Python Publishers into responses."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from pyrs.errors import JavaError
 from pyrs.jvm import Bridge, JavaObject
 from pyrs.testing import TestSubscriber
 from tests.interop.harness import DEADLINE, Watched
-from tests.interop.systems.relay import Relay, relay_to
+from tests.interop.systems.proxy import TcpProxy, proxy_to
 from tests.interop.systems.system import System
 from tests.waiting import eventually
 
@@ -39,11 +39,11 @@ SYSTEM = System(
 SIZE = 1 << 14
 LARGE = 4096  # chunks: 64 MiB
 ON_THE_WAY = 16 << 20
-"""What the buffers of the sockets, of the adapters and of the link may hold."""
+"""The capacity of all buffers: sockets, adapters and link."""
 
 
 def chunks(count: int) -> Iterator[bytes]:
-    """Each its own, so that two that change places are seen."""
+    """Return distinct chunks, which reveal a wrong order."""
     return (number.to_bytes(8, "big") * (SIZE // 8) for number in range(count))
 
 
@@ -63,7 +63,7 @@ def vertx(connected: tuple[Bridge, Any], recipe: ModuleType) -> Iterator[Any]:
 
 
 def read_by(received: TestSubscriber[bytes]) -> Callable[[pyrs.Stream[bytes]], pyrs.Publisher[bytes]]:
-    """Gives the body of a request to a Subscriber, and answers nothing."""
+    """Return a handler that subscribes to the body of a request and answers nothing."""
 
     def answer(body: pyrs.Stream[bytes]) -> pyrs.Publisher[bytes]:
         body.subscribe(received)
@@ -74,7 +74,7 @@ def read_by(received: TestSubscriber[bytes]) -> Callable[[pyrs.Stream[bytes]], p
 
 @pytest.fixture
 def open_files(bridge: Bridge) -> Any:
-    """The files that the JVM has open."""
+    """Return the open files of the JVM."""
     folder = Path(f"/proc/{bridge.java_class('java.lang.ProcessHandle').current().pid()}/fd")
 
     def paths() -> list[str]:
@@ -82,7 +82,7 @@ def open_files(bridge: Bridge) -> Any:
         for entry in folder.iterdir():
             try:
                 found.append(os.readlink(entry))
-            except OSError:  # closed meanwhile
+            except OSError:  # closed since the listing
                 pass
         return found
 
@@ -90,8 +90,8 @@ def open_files(bridge: Bridge) -> Any:
 
 
 class TestEventLoop:
-    def test_elements_come_on_it(self, bridge: Bridge, vertx: JavaObject, recipe: ModuleType) -> None:
-        """While it is busy elsewhere there are none."""
+    def test_elements_arrive_on_the_event_loop(self, bridge: Bridge, vertx: JavaObject, recipe: ModuleType) -> None:
+        """While the event loop is busy no element arrives."""
         busy, released = threading.Event(), threading.Event()
 
         def occupy(_: object) -> None:
@@ -115,12 +115,12 @@ class TestEventLoop:
 
 
 class TestFile:
-    def test_the_program(self, program: ModuleType, tmp_path: Path) -> None:
+    def test_program_on_the_page_runs(self, program: ModuleType, tmp_path: Path) -> None:
         (tmp_path / "file").write_bytes(bytes(SIZE))
         assert program.size_of(str(tmp_path / "file")) == SIZE
 
     @pytest.mark.parametrize("count", [0, 1, 1000])
-    def test_bytes(
+    def test_bytes_arrive_unchanged(
         self, bridge: Bridge, vertx: JavaObject, recipe: ModuleType, open_files: Any, tmp_path: Path, count: int
     ) -> None:
         file = tmp_path / "file"
@@ -131,7 +131,7 @@ class TestFile:
         assert b"".join(parts) == b"".join(chunks(count))
         assert b"".join(stream.collect(timeout=DEADLINE)) == b"".join(parts)
 
-    def test_a_slow_subscriber_gets_the_end_too(
+    def test_slow_subscriber_receives_all_elements(
         self, bridge: Bridge, vertx: JavaObject, recipe: ModuleType, tmp_path: Path
     ) -> None:
         file = tmp_path / "file"
@@ -140,7 +140,7 @@ class TestFile:
         recipe.read_file(bridge, vertx, str(file)).subscribe(received)
         assert b"".join(received.await_complete()) == b"".join(chunks(100))
 
-    def test_cancel_closes_it(
+    def test_cancel_closes_the_file(
         self, bridge: Bridge, vertx: JavaObject, recipe: ModuleType, open_files: Any, tmp_path: Path
     ) -> None:
         file = tmp_path / "file"
@@ -150,14 +150,14 @@ class TestFile:
         received.await_count(3)
         assert str(file) in open_files()
         received.cancel()
-        eventually(lambda: str(file) not in open_files(), "it is still open")
+        eventually(lambda: str(file) not in open_files(), "the file is still open")
         assert len(received.elements) == 3
 
     @pytest.mark.parametrize("count", [1, 7, 500])
-    def test_a_slow_write_stream_gets_the_end_too(
+    def test_slow_write_stream_receives_all_elements(
         self, bridge: Bridge, vertx: JavaObject, recipe: ModuleType, tmp_path: Path, count: int
     ) -> None:
-        """It is full after each element, so the Publisher completes while the pipe is paused."""
+        """The stream is full after each element, so the Publisher completes while the pipe is paused."""
         file = tmp_path / "file"
         options = bridge.java_class("io.vertx.core.file.OpenOptions")()
         opened = recipe.awaited(bridge, vertx.fileSystem().open(str(file), options)).result(DEADLINE)
@@ -165,7 +165,9 @@ class TestFile:
         recipe.into_write_stream(bridge, vertx, content, opened.setWriteQueueMaxSize(2)).result(DEADLINE)
         assert _digest([file.read_bytes()]) == _digest(chunks(count))
 
-    def test_no_such_file(self, bridge: Bridge, vertx: JavaObject, recipe: ModuleType, tmp_path: Path) -> None:
+    def test_missing_file_is_an_error(
+        self, bridge: Bridge, vertx: JavaObject, recipe: ModuleType, tmp_path: Path
+    ) -> None:
         received = TestSubscriber(1, timeout=DEADLINE)
         recipe.read_file(bridge, vertx, str(tmp_path / "none")).subscribe(received)
         error = received.await_error(JavaError)
@@ -176,24 +178,24 @@ class TestFile:
 class TestServer:
     @pytest.fixture
     def serve(self, bridge: Bridge, vertx: JavaObject, recipe: ModuleType) -> Iterator[Any]:
-        """Starts a server, and gives a relay to it."""
+        """Start a server and return a proxy to it."""
         running = []
 
-        def start(answer: Any) -> Relay:
+        def start(answer: Any) -> TcpProxy:
             server = recipe.serve(bridge, vertx, answer)
-            relay = relay_to(server.actualPort())
-            running.append((server, relay))
-            return relay.__enter__()
+            proxy = proxy_to(server.actualPort())
+            running.append((server, proxy))
+            return proxy.__enter__()
 
         yield start
-        for server, relay in running:
-            relay.__exit__(None, None, None)
+        for server, proxy in running:
+            proxy.__exit__(None, None, None)
             recipe.awaited(bridge, server.close()).result(DEADLINE)
 
     @pytest.mark.parametrize("count", [0, 1, 16, LARGE])
-    def test_both_ways(self, serve: Any, count: int) -> None:
-        relay = serve(lambda body: body.map(bytes.swapcase))
-        with socket.create_connection(("127.0.0.1", relay.port), DEADLINE) as client:
+    def test_bytes_arrive_unchanged_in_both_directions(self, serve: Any, count: int) -> None:
+        proxy = serve(lambda body: body.map(bytes.swapcase))
+        with socket.create_connection(("127.0.0.1", proxy.port), DEADLINE) as client:
             sending = self._sending(client, count)
             response = http.client.HTTPResponse(client)
             response.begin()
@@ -201,17 +203,17 @@ class TestServer:
             assert response.read() == b"".join(chunks(count)).swapcase()
             sending.join(DEADLINE)
 
-    def test_a_client_that_does_not_read_slows_python_and_one_that_leaves_cancels_it(self, serve: Any) -> None:
+    def test_slow_client_slows_the_publisher_and_a_disconnect_cancels_it(self, serve: Any) -> None:
         content = Watched(lambda: chunks(LARGE * 1000))
-        relay = serve(lambda body: content)
-        with socket.create_connection(("127.0.0.1", relay.port)) as client:
+        proxy = serve(lambda body: content)
+        with socket.create_connection(("127.0.0.1", proxy.port)) as client:
             client.sendall(b"GET / HTTP/1.1\r\nHost: here\r\n\r\n")
-            assert relay.stalled.wait(DEADLINE)
+            assert proxy.stalled.wait(DEADLINE)
             assert content.requested * SIZE < ON_THE_WAY
             assert not content.cancelled.is_set()
         assert content.cancelled.wait(DEADLINE)
 
-    def test_a_subscriber_that_does_not_ask_slows_the_client(self, serve: Any) -> None:
+    def test_subscriber_without_demand_slows_the_client(self, serve: Any) -> None:
         received = TestSubscriber(3, timeout=DEADLINE)
         with self._stalled_by(received, serve) as (client, sending):
             received.cancel()
@@ -221,7 +223,7 @@ class TestServer:
         assert not received.ended
 
     @pytest.mark.parametrize("asked", [LARGE * SIZE, pyrs.UNBOUNDED])
-    def test_a_subscriber_that_asks_again_gets_the_rest(self, serve: Any, asked: int) -> None:
+    def test_subscriber_that_requests_again_receives_the_rest(self, serve: Any, asked: int) -> None:
         received = TestSubscriber(3, timeout=DEADLINE)
         with self._stalled_by(received, serve) as (_, sending):
             assert len(received.elements) == 3
@@ -230,7 +232,7 @@ class TestServer:
             sending.join(DEADLINE)
         assert _digest(parts) == _digest(chunks(LARGE))
 
-    def test_a_client_that_hangs_up_is_an_error(self, serve: Any) -> None:
+    def test_client_disconnect_is_an_error(self, serve: Any) -> None:
         received = TestSubscriber(None, timeout=DEADLINE)
         sent = b"".join(chunks(4))
         with socket.create_connection(("127.0.0.1", serve(read_by(received)).port)) as client:
@@ -244,18 +246,18 @@ class TestServer:
     def _stalled_by(
         self, received: TestSubscriber[bytes], serve: Any
     ) -> Iterator[tuple[socket.socket, threading.Thread]]:
-        """A client, and the thread that sends its body: it stands still, as three parts of it were asked for."""
-        relay = serve(read_by(received))
-        with socket.create_connection(("127.0.0.1", relay.port)) as client:
+        """Yield a client and the thread that sends its body, which blocks after the three requested parts."""
+        proxy = serve(read_by(received))
+        with socket.create_connection(("127.0.0.1", proxy.port)) as client:
             sending = self._sending(client, LARGE)
             received.await_count(3)
-            assert relay.stalled.wait(DEADLINE)
-            assert relay.upstream < ON_THE_WAY
+            assert proxy.stalled.wait(DEADLINE)
+            assert proxy.upstream < ON_THE_WAY
             yield client, sending
 
     @staticmethod
     def _sending(client: socket.socket, count: int) -> threading.Thread:
-        """A request whose body is so many chunks, from a thread of its own."""
+        """Send a request with ``count`` chunks on another thread."""
 
         def send() -> None:
             with contextlib.suppress(OSError):
@@ -267,10 +269,10 @@ class TestServer:
         thread.start()
         return thread
 
-    def test_python_fails(self, serve: Any) -> None:
-        relay = serve(lambda body: Watched(lambda: chunks(1), ValueError("no more")))
-        connection = http.client.HTTPConnection("127.0.0.1", relay.port, timeout=DEADLINE)
+    def test_publisher_error_aborts_the_exchange(self, serve: Any) -> None:
+        proxy = serve(lambda body: Watched(lambda: chunks(1), ValueError("no more")))
+        connection = http.client.HTTPConnection("127.0.0.1", proxy.port, timeout=DEADLINE)
         connection.request("GET", "/")
-        with pytest.raises((http.client.HTTPException, OSError)):  # cut off, and not ended
+        with pytest.raises((http.client.HTTPException, OSError)):  # the response is cut off
             connection.getresponse().read()
         connection.close()

@@ -1,4 +1,4 @@
-"""Spring WebFlux on Reactor Netty: server-sent events of Python's, and WebClient's responses in Python."""
+"""Spring WebFlux on Reactor Netty: server-sent events from Python, and WebClient responses in Python."""
 
 from __future__ import annotations
 
@@ -38,17 +38,17 @@ SYSTEM = System(
 
 EVENT = "x" * 65_536
 MANY = 512
-"""Events of 64 KiB: 32 MiB, far more than what all buffers between the two ends hold."""
+"""Events of 64 KiB: 32 MiB in total, more than all buffers between client and server hold."""
 HELD = MANY // 2
 LONG = 5 * DEADLINE
-"""Seconds for all of them: a slow machine takes its time."""
+"""The deadline in seconds for all of them."""
 
 Serve = Callable[[Callable[[Any], pyrs.Publisher[str]]], int]
 
 
 @pytest.fixture
 def serve(bridge: Bridge, recipe: ModuleType) -> Iterator[Serve]:
-    """Serves what the function gives under /events, and tells the port."""
+    """Serve the Publisher of the function under /events; return the port."""
     servers = []
 
     def start(publisher_for: Callable[[Any], pyrs.Publisher[str]]) -> int:
@@ -62,7 +62,7 @@ def serve(bridge: Bridge, recipe: ModuleType) -> Iterator[Serve]:
 
 
 def connected(port: int, path: str = "/events") -> http.client.HTTPResponse:
-    """A response whose body nobody has read yet; closing it closes the connection."""
+    """Return a response whose body is unread; closing it closes the connection."""
     client = http.client.HTTPConnection("127.0.0.1", port, timeout=DEADLINE)
     client.connect()
     client.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65_536)
@@ -79,19 +79,19 @@ def events_in(body: bytes) -> list[str]:
 
 
 class TestServerSentEvents:
-    def test_the_program(self, program: ModuleType) -> None:
+    def test_program_on_the_page_runs(self, program: ModuleType) -> None:
         assert program.ticks_over_http(3) == ["0", "1", "2"]
 
-    def test_read_by_python(self, serve: Serve) -> None:
+    def test_python_client_receives_the_events(self, serve: Serve) -> None:
         port = serve(lambda request: pyrs.range(int(request.queryParam("count").orElse("3"))).map(str))
         with connected(port, "/events?count=1000") as response:
             assert response.status == 200
             assert response.headers["Content-Type"].startswith("text/event-stream")
             assert events_in(response.read()) == [str(number) for number in range(1000)]
         with connected(port) as response:
-            assert events_in(response.read()) == ["0", "1", "2"], "each request has a Publisher of its own"
+            assert events_in(response.read()) == ["0", "1", "2"], "each request gets a new Publisher"
 
-    def test_a_client_that_reads_nothing_stops_the_publisher(self, serve: Serve) -> None:
+    def test_client_that_does_not_read_stops_the_publisher(self, serve: Serve) -> None:
         sources: list[Watched] = []
 
         def one_more(request: Any) -> Watched:
@@ -102,29 +102,29 @@ class TestServerSentEvents:
         with connected(port) as idle:
             with connected(port) as reading:
                 assert len(events_in(reading.read())) == MANY
-            # In the time in which all went to the other one.
+            # The other client has received all events by now.
             assert sources[0].emitted <= HELD
             assert sources[0].requested <= HELD
-            assert len(events_in(idle.read())) == MANY, "nothing is lost by waiting"
+            assert len(events_in(idle.read())) == MANY, "waiting loses nothing"
 
-    def test_a_client_that_goes_away_cancels_the_publisher(self, serve: Serve) -> None:
+    def test_client_disconnect_cancels_the_publisher(self, serve: Serve) -> None:
         source = Watched(lambda: itertools.repeat(EVENT))
         with connected(serve(lambda request: source)) as response:
             assert response.read(5) == b"data:"
             assert not source.cancelled.is_set()
         assert source.cancelled.wait(DEADLINE)
 
-    def test_a_publisher_that_fails(self, serve: Serve) -> None:
+    def test_publisher_error_reaches_the_client(self, serve: Serve) -> None:
         port = serve(lambda request: Watched(lambda: iter(["a", "b"]), LookupError("no third")))
         with connected(port) as response, pytest.raises((http.client.IncompleteRead, ConnectionError)):
             assert response.status == 200
             response.read()
 
-    def test_a_publisher_that_fails_before_its_first_element_is_status_500(self, serve: Serve) -> None:
+    def test_error_before_the_first_element_is_status_500(self, serve: Serve) -> None:
         with connected(serve(lambda request: pyrs.error(LookupError("no first")))) as response:
             assert response.status == 500
 
-    def test_a_function_that_raises_is_status_500(self, serve: Serve) -> None:
+    def test_raising_function_is_status_500(self, serve: Serve) -> None:
         def fails(request: Any) -> pyrs.Publisher[str]:
             raise LookupError("no such stream")
 
@@ -133,12 +133,12 @@ class TestServerSentEvents:
 
 
 class TestWebClient:
-    def test_events(self, bridge: Bridge, serve: Serve, recipe: ModuleType) -> None:
+    def test_events_arrive_in_order(self, bridge: Bridge, serve: Serve, recipe: ModuleType) -> None:
         url = f"http://127.0.0.1:{serve(lambda request: pyrs.range(1000).map(str))}/events"
         assert recipe.events(bridge, url).collect(timeout=DEADLINE) == [str(number) for number in range(1000)]
         assert len(events_in(b"".join(recipe.body(bridge, url).collect(timeout=DEADLINE)))) == 1000
 
-    def test_the_request_is_sent_at_the_subscription(self, bridge: Bridge, serve: Serve, recipe: ModuleType) -> None:
+    def test_request_is_sent_at_subscription(self, bridge: Bridge, serve: Serve, recipe: ModuleType) -> None:
         asked = threading.Event()
 
         def answer(request: Any) -> pyrs.Publisher[str]:
@@ -151,7 +151,9 @@ class TestWebClient:
         received.request(2)
         assert received.await_complete() == ["first", "second"]
 
-    def test_pooled_buffers_are_bytes_and_released(self, bridge: Bridge, serve: Serve, recipe: ModuleType) -> None:
+    def test_pooled_buffers_become_bytes_and_are_released(
+        self, bridge: Bridge, serve: Serve, recipe: ModuleType
+    ) -> None:
         url = f"http://127.0.0.1:{serve(lambda request: pyrs.range(1000).map(str))}/events"
         seen: list[tuple[Any, bool]] = []
         note = bridge.to_jvm_callable(
@@ -163,8 +165,8 @@ class TestWebClient:
         assert {allocated for _, allocated in seen} == {True}
         assert {buffer.isAllocated() for buffer, _ in seen} == {False}
 
-    def test_demand_and_cancel_pass_the_connection(self, bridge: Bridge, serve: Serve, recipe: ModuleType) -> None:
-        """From a Python Subscriber by way of HTTP to a Python Publisher."""
+    def test_demand_and_cancel_cross_the_connection(self, bridge: Bridge, serve: Serve, recipe: ModuleType) -> None:
+        """From a Python Subscriber over HTTP to a Python Publisher."""
         idle, read = (Watched(lambda: itertools.repeat(EVENT, MANY)) for _ in range(2))
         slow = f"http://127.0.0.1:{serve(lambda request: idle)}/events"
         fast = f"http://127.0.0.1:{serve(lambda request: read)}/events"
@@ -178,7 +180,7 @@ class TestWebClient:
         received.cancel()
         assert idle.cancelled.wait(DEADLINE)
 
-    def test_a_status_is_an_error(self, bridge: Bridge, serve: Serve, recipe: ModuleType) -> None:
+    def test_error_status_is_an_error(self, bridge: Bridge, serve: Serve, recipe: ModuleType) -> None:
         received = TestSubscriber(1, timeout=DEADLINE)
         port = serve(lambda request: pyrs.empty())
         recipe.events(bridge, f"http://127.0.0.1:{port}/none").subscribe(received)
@@ -186,14 +188,14 @@ class TestWebClient:
         assert error.java_class.endswith("WebClientResponseException$NotFound")
         assert "404 Not Found from GET" in str(error)
 
-    def test_nobody_listens(self, bridge: Bridge, recipe: ModuleType) -> None:
+    def test_unreachable_server_is_an_error(self, bridge: Bridge, recipe: ModuleType) -> None:
         with socket.socket() as taken:
             taken.bind(("127.0.0.1", 0))
             received = TestSubscriber(1, timeout=DEADLINE)
             recipe.events(bridge, f"http://127.0.0.1:{taken.getsockname()[1]}/").subscribe(received)
             assert "Connection refused" in str(received.await_error())
 
-    def test_a_connection_that_breaks(self, bridge: Bridge, serve: Serve, recipe: ModuleType) -> None:
+    def test_stream_resumes_after_a_broken_connection(self, bridge: Bridge, serve: Serve, recipe: ModuleType) -> None:
         port = serve(lambda request: Watched(lambda: iter(["a", "b"]), LookupError("no third")))
         received = TestSubscriber(10, timeout=DEADLINE)
         recipe.events(bridge, f"http://127.0.0.1:{port}/events").subscribe(received)
@@ -202,12 +204,12 @@ class TestWebClient:
 
 
 class TestRequestBody:
-    def test_bytes(self, bridge: Bridge, counter: Counter, recipe: ModuleType) -> None:
+    def test_bytes_arrive_unchanged(self, bridge: Bridge, counter: Counter, recipe: ModuleType) -> None:
         counter.go_on.set()
         chunks = pyrs.range(MANY).map(lambda number: EVENT.encode())
         assert recipe.post(bridge, counter.url, chunks, timeout_seconds=LONG) == str(MANY * len(EVENT))
 
-    def test_a_server_that_reads_nothing_stops_the_publisher(
+    def test_server_that_does_not_read_stops_the_publisher(
         self, bridge: Bridge, counter: Counter, serve: Serve, recipe: ModuleType
     ) -> None:
         source = Watched(lambda: itertools.repeat(EVENT.encode(), MANY))
@@ -227,7 +229,7 @@ class TestRequestBody:
         posting.join(LONG)
         assert answers == [str(MANY * len(EVENT))]
 
-    def test_a_server_that_hangs_up_cancels_the_publisher(
+    def test_server_disconnect_cancels_the_publisher(
         self, bridge: Bridge, counter: Counter, recipe: ModuleType
     ) -> None:
         counter.hang_up = True
@@ -239,7 +241,7 @@ class TestRequestBody:
 
 
 class Counter(ThreadingHTTPServer):
-    """Python's own server; it counts the bytes of a body when it is told to read."""
+    """A Python HTTP server that counts the bytes of a body once it may read."""
 
     daemon_threads = True
 

@@ -8,7 +8,7 @@ import org.elasticsearch.node.InternalSettingsPreparer;
 import org.elasticsearch.node.Node;
 import org.elasticsearch.plugins.PluginsLoader;
 
-/** Elasticsearch without its launcher, which wants the whole distribution around it. Arguments: the folder, the HTTP port. */
+/** Starts Elasticsearch without its launcher, which needs the complete distribution. Arguments: the folder, the HTTP port. */
 public final class ElasticsearchNode {
     public static void main(String[] arguments) throws Exception {
         LogConfigurator.configureESLogging();
@@ -22,7 +22,7 @@ public final class ElasticsearchNode {
                 .put("cluster.routing.allocation.disk.threshold_enabled", false)
                 .build();
         Environment environment = InternalSettingsPreparer.prepareEnvironment(settings, Map.of(), null, () -> "pyrs");
-        // Without the exports to modules: here the server itself is on the class path.
+        // No exports to modules are needed, because the server is on the class path.
         PluginsLoader loader = PluginsLoader.createPluginsLoader(
                 PluginsLoader.loadModulesBundles(environment.modulesDir()), Set.of(), Map.of(), false);
         new Node(environment, loader).start();

@@ -9,27 +9,27 @@ import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 
-/** What the driver told the server, and the server has done, apart for each database: what one test leaves behind comes late, and is none of the next one's. */
+/** Records the commands that the server has executed, per database, so that late commands of one test do not reach the next. */
 public final class Commands implements CommandListener {
-    private final Map<Integer, String> told = new ConcurrentHashMap<>();
+    private final Map<Integer, String> started = new ConcurrentHashMap<>();
     private final Map<String, Done> databases = new ConcurrentHashMap<>();
 
     @Override
     public void commandStarted(CommandStartedEvent event) {
         var size = event.getCommand().get("batchSize");
-        told.put(event.getRequestId(), size == null ? event.getCommandName() : event.getCommandName() + " " + size.asNumber().intValue());
+        started.put(event.getRequestId(), size == null ? event.getCommandName() : event.getCommandName() + " " + size.asNumber().intValue());
     }
 
     @Override
     public void commandSucceeded(CommandSucceededEvent event) {
-        of(event.getDatabaseName()).add(told.remove(event.getRequestId()));
+        of(event.getDatabaseName()).add(started.remove(event.getRequestId()));
     }
 
     public Done of(String database) {
         return databases.computeIfAbsent(database, name -> new Done());
     }
 
-    /** In one database: the name of each command, with the batch that it asks for, as in "find 3". */
+    /** The commands in one database: the name, and the requested batch size, as in "find 3". */
     public static final class Done {
         private final List<String> commands = new ArrayList<>();
 
@@ -38,7 +38,7 @@ public final class Commands implements CommandListener {
             notifyAll();
         }
 
-        /** Waits for so many of a command; tells whether they came. */
+        /** Waits for {@code count} commands of this name; returns whether they arrived. */
         public synchronized boolean awaits(String command, int count, long milliseconds) throws InterruptedException {
             long end = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(milliseconds);
             while (commands.stream().filter(each -> each.startsWith(command)).count() < count) {
@@ -51,7 +51,7 @@ public final class Commands implements CommandListener {
             return true;
         }
 
-        /** All there were since this was asked last, one to a line. */
+        /** Returns the commands since the last call, one per line. */
         public synchronized String take() {
             String all = String.join("\n", commands);
             commands.clear();

@@ -1,4 +1,4 @@
-"""A TCP relay that counts: what a test sees of a client that keeps its buffers to itself."""
+"""A TCP proxy that counts bytes, to observe clients and servers that hide their buffers."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from tests.interop.harness import DEADLINE
 STALL_SECONDS = 0.5
 
 
-class Relay:
-    """Passes connections on to a port of this machine.
+class TcpProxy:
+    """Forwards connections to a port of this machine.
 
     Attributes:
-        port: where to connect.
-        downstream: bytes that came from the server and were passed on, of all connections.
-        upstream: bytes that came from clients and were passed on.
-        stalled: set when one end has taken nothing of what was there for it for `STALL_SECONDS`: back pressure.
-        client_gone: set when a client has closed or reset a connection that the server still had open.
+        port: the port of the proxy.
+        downstream: the bytes forwarded from the server to clients, over all connections.
+        upstream: the bytes forwarded from clients to the server.
+        stalled: set when one side has accepted no pending byte for ``STALL_SECONDS``, which is back pressure.
+        client_gone: set when a client closes or resets a connection before the server does.
     """
 
     def __init__(self, server_port: int) -> None:
         self._server_port = server_port
         self._listener = socket.create_server(("127.0.0.1", 0))
         self._sockets: list[socket.socket] = []
-        self._passing: list[threading.Thread] = []
+        self._forwarders: list[threading.Thread] = []
         self.port: int = self._listener.getsockname()[1]
         self._counting = threading.Lock()
         self.downstream = 0
@@ -38,48 +38,48 @@ class Relay:
         self._accepting = self._start(self._accept)
 
     def _start(self, target: Callable[..., None], *arguments: object) -> threading.Thread:
-        thread = threading.Thread(target=target, args=arguments, name="pyrs-test-relay", daemon=True)
+        thread = threading.Thread(target=target, args=arguments, name="pyrs-test-proxy", daemon=True)
         thread.start()
         return thread
 
     def _accept(self) -> None:
-        with suppress(OSError):  # closed
+        with suppress(OSError):  # the listener is closed
             while True:
                 client, _ = self._listener.accept()
                 try:
                     server = socket.create_connection(("127.0.0.1", self._server_port), DEADLINE)
-                except OSError:  # as the client will see
+                except OSError:  # the client sees a closed connection
                     client.close()
                     continue
-                self._join(client, server)
+                self._connect(client, server)
 
-    def _join(self, client: socket.socket, server: socket.socket) -> None:
+    def _connect(self, client: socket.socket, server: socket.socket) -> None:
         for end in (client, server):
-            # Small buffers: what is on the way shall be little beside what a test transfers.
+            # Small buffers keep the bytes in flight few, compared with the transfers of the tests.
             end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 16)
             end.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 16)
             end.settimeout(None)
             self._sockets.append(end)
-        over = threading.Event()
-        self._passing.append(self._start(self._pass_on, client, server, "upstream", over))
-        self._passing.append(self._start(self._pass_on, server, client, "downstream", over))
+        closed = threading.Event()
+        self._forwarders.append(self._start(self._forward, client, server, "upstream", closed))
+        self._forwarders.append(self._start(self._forward, server, client, "downstream", closed))
 
-    def _pass_on(self, source: socket.socket, target: socket.socket, way: str, over: threading.Event) -> None:
+    def _forward(self, source: socket.socket, target: socket.socket, way: str, closed: threading.Event) -> None:
         by_source = True
         while by_source and (part := _received(source)):
-            by_source = self._given(target, part, way)
-        if by_source == (way == "upstream") and not over.is_set():  # the client has ended it, and nobody before
+            by_source = self._sent(target, part, way)
+        if by_source == (way == "upstream") and not closed.is_set():  # the client closed it first
             self.client_gone.set()
-        over.set()
+        closed.set()
         for end in (source, target):
             with suppress(OSError):
                 end.shutdown(socket.SHUT_RDWR)
 
-    def _given(self, target: socket.socket, part: bytes, way: str) -> bool:
-        """Whether the target has taken it all."""
+    def _sent(self, target: socket.socket, part: bytes, way: str) -> bool:
+        """Return whether the target accepted all bytes."""
         writable = select.poll()
         writable.register(target, select.POLLOUT)
-        with suppress(OSError):  # it has ended
+        with suppress(OSError):  # the target closed the connection
             while part:
                 if not writable.poll(1000 * STALL_SECONDS):
                     self.stalled.set()
@@ -91,22 +91,22 @@ class Relay:
         return not part
 
     def close(self) -> None:
-        """Ends every connection."""
+        """Close every connection."""
         with suppress(OSError):
-            self._listener.shutdown(socket.SHUT_RDWR)  # ends an accept, which close() alone would leave waiting
+            self._listener.shutdown(socket.SHUT_RDWR)  # wakes accept(), which close() alone does not
         self._accepting.join(DEADLINE)
         self._listener.close()
         for end in self._sockets:
             with suppress(OSError):
-                end.shutdown(socket.SHUT_RDWR)  # ends a recv or a poll, likewise
-        for thread in self._passing:
+                end.shutdown(socket.SHUT_RDWR)  # wakes recv() and poll()
+        for thread in self._forwarders:
             thread.join(DEADLINE)
         for end in self._sockets:
             end.close()
 
 
 def _received(source: socket.socket) -> bytes:
-    """What came next; nothing where that was the end, or a reset."""
+    """Return the next bytes; none at the end of the stream or after a reset."""
     try:
         return source.recv(1 << 14)
     except OSError:
@@ -114,10 +114,10 @@ def _received(source: socket.socket) -> bytes:
 
 
 @contextmanager
-def relay_to(server_port: int) -> Iterator[Relay]:
-    """A relay for the time of a test."""
-    relay = Relay(server_port)
+def proxy_to(server_port: int) -> Iterator[TcpProxy]:
+    """Run a proxy to a port of this machine."""
+    proxy = TcpProxy(server_port)
     try:
-        yield relay
+        yield proxy
     finally:
-        relay.close()
+        proxy.close()
