@@ -54,6 +54,7 @@ TERMS = [
     (r"(?:somebody|someone)(?! else's)", "the caller, a Subscriber, another thread"),
     (r"and such(?! an?\b)", "list the cases, or 'and similar'"),
     (r"look(?:s|ed|ing)? after", "manage, supervise"),
+    (r"(?-i:\Atest) (?:what|who(?:ever|se)?|that|where|how|which) \w+", "name the behaviour: test_cancel_stops_..."),
 ]
 FORBIDDEN = [
     (re.compile(rf"(?<![\w`])(?:{pattern})(?![\w`])", re.IGNORECASE | re.MULTILINE), but) for pattern, but in TERMS

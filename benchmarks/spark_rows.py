@@ -139,7 +139,7 @@ def batches(spark: Any) -> Sequence[Contender]:
     return (Contender("ours", MILLION, ours), whole)
 
 
-def first_of_ours(spark: Any) -> Callable[[int], float]:
+def first_of_pyrs(spark: Any) -> Callable[[int], float]:
     def run(elements: int) -> float:
         arrived = Event()
         stream = ps.from_dataframe(table(spark, MILLION))
@@ -153,7 +153,7 @@ def first_of_ours(spark: Any) -> Callable[[int], float]:
     return run
 
 
-def first_of_theirs(spark: Any) -> Callable[[int], float]:
+def first_of_spark(spark: Any) -> Callable[[int], float]:
     def run(elements: int) -> float:
         df = table(spark, MILLION)
         start = time.perf_counter()
@@ -165,7 +165,7 @@ def first_of_theirs(spark: Any) -> Callable[[int], float]:
 
 
 def first(spark: Any) -> Sequence[Contender]:
-    return Contender("ours", 1, first_of_ours(spark)), Contender("toLocalIterator", 1, first_of_theirs(spark))
+    return Contender("ours", 1, first_of_pyrs(spark)), Contender("toLocalIterator", 1, first_of_spark(spark))
 
 
 def tiny(spark: Any) -> Sequence[Contender]:

@@ -11,15 +11,15 @@ CITIES = ["Ghent", "Turin", "Porto", "Cork", "Graz", "Lyon", "Bergen", "Brno"]
 
 calls: Counter[str] = Counter()
 running = 0
-busiest = 0
+peak = 0
 
 
 async def temperature(city: str) -> int:
     """Call a slow service that fails at the first request for some cities."""
-    global running, busiest
+    global running, peak
     calls[city] += 1
     running += 1
-    busiest = max(busiest, running)
+    peak = max(peak, running)
     await asyncio.sleep(0.001)
     running -= 1
     if len(city) == 4 and calls[city] == 1:
@@ -44,7 +44,7 @@ async def main() -> None:
     for line in sorted(await lines.to_list()):
         print(line)
     retried = sorted(city for city, count in calls.items() if count > 1)
-    print(f"at most {busiest} at a time; retried: {', '.join(retried)}")
+    print(f"at most {peak} at a time; retried: {', '.join(retried)}")
 
 
 asyncio.run(main())
