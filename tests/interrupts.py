@@ -1,4 +1,4 @@
-"""Deliver exactly interrupts Ctrl-C to the main thread at a moment that the test chooses."""
+"""Deliver exactly one Ctrl-C to the main thread at a moment that the test chooses."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ AGAIN_SECONDS = 0.05
 
 
 class Interrupter:
-    """Raises KeyboardInterrupt on the main thread, once for each call of `strike`."""
+    """Raise KeyboardInterrupt on the main thread, once for each call of ``strike``."""
 
     def __init__(self) -> None:
         self.main = threading.main_thread().ident or 0

@@ -85,7 +85,7 @@ REFUSED: dict[str, tuple[Callable[[], object], type[BaseException], str]] = {
         "must be iterable, not NotIterable",
     ),  # type: ignore[arg-type]
     "reduce from None": (lambda: numbers.reduce(add, None), pyrs.NullSignal, "initial must not be None"),
-    "a loop where none runs": (
+    "asyncio() without a running loop": (
         schedulers.asyncio,
         RuntimeError,
         r"no asyncio loop runs on this thread.*asyncio\(loop\)",

@@ -258,7 +258,7 @@ def run_with_demand(stream: Numbers, demand: Demand) -> TestSubscriber[int]:
     stream.subscribe(subscriber)
     request_more(subscriber)
     if not finished.is_set():
-        subscriber.await_until(lambda: subscriber.ended or finished.is_set(), "the end")
+        subscriber.await_until(lambda: subscriber.ended or finished.is_set(), "a terminal signal")
     return subscriber
 
 

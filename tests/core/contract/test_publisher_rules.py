@@ -148,24 +148,26 @@ def test_rule_1_4_stop_iteration_of_a_function_signals_on_error(
 @pytest.mark.parametrize(
     "build",
     [
-        lambda numbers, fails: numbers.map(fails).map(str),
-        lambda numbers, fails: numbers.filter(fails).map(str),
-        lambda numbers, fails: numbers.map(str).filter(fails),
-        lambda numbers, fails: numbers.map(str).filter(str.isdigit).filter(fails).map(str),
-        lambda numbers, fails: numbers.skip_while(fails).map(str),
-        lambda numbers, fails: numbers.map(str).filter(str.isspace).map(str).concat(numbers.filter(fails).map(str)),
+        lambda numbers, raise_error: numbers.map(raise_error).map(str),
+        lambda numbers, raise_error: numbers.filter(raise_error).map(str),
+        lambda numbers, raise_error: numbers.map(str).filter(raise_error),
+        lambda numbers, raise_error: numbers.map(str).filter(str.isdigit).filter(raise_error).map(str),
+        lambda numbers, raise_error: numbers.skip_while(raise_error).map(str),
+        lambda numbers, raise_error: (
+            numbers.map(str).filter(str.isspace).map(str).concat(numbers.filter(raise_error).map(str))
+        ),
     ],
 )
 def test_rule_1_4_stop_iteration_for_the_first_element_signals_on_error(
     build: Callable[[pyrs.Stream[Any], Callable[[Any], bool]], pyrs.Stream[Any]],
 ) -> None:
-    def fails(number: Any) -> bool:
+    def raise_error(number: Any) -> bool:
         if int(number) == 0:
             raise StopIteration
         return True
 
     subscriber: TestSubscriber[Any] = TestSubscriber(None)
-    build(pyrs.range(3), fails).subscribe(subscriber)
+    build(pyrs.range(3), raise_error).subscribe(subscriber)
     subscriber.assert_elements().assert_error(RuntimeError)
 
 
@@ -223,7 +225,7 @@ def test_rule_1_9_subscribe_rejects_none(source: Source) -> None:
 def test_rule_1_9_source_that_cannot_start_signals_on_error_after_on_subscribe() -> None:
     class FailingIterable:
         def __iter__(self) -> Iterator[int]:
-            raise PermissionError("not you")
+            raise PermissionError("not permitted")
 
     subscriber: TestSubscriber[int] = TestSubscriber()
     pyrs.from_iterable(FailingIterable()).map(str).subscribe(subscriber)

@@ -110,12 +110,12 @@ def test_rule_1_3_concurrent_signals_are_reported() -> None:
 
 
 def test_rule_1_4_on_error_with_a_non_exception_is_reported() -> None:
-    def fails(subscriber: Any) -> None:
+    def raise_error(subscriber: Any) -> None:
         subscriber.on_subscribe(RecordingSubscription())
         subscriber.on_error("out of paper")
 
     assert_violation(
-        subscribe_strictly(ScriptedPublisher(fails)).assert_error(),
+        subscribe_strictly(ScriptedPublisher(raise_error)).assert_error(),
         "1.4",
         "Publisher",
         "ScriptedPublisher",
@@ -164,11 +164,11 @@ def test_rule_1_9_on_subscribe_with_a_non_subscription_is_reported() -> None:
 
 @pytest.mark.parametrize("kind", [OSError, GeneratorExit])
 def test_rule_1_9_exception_of_subscribe_is_reported(kind: type[BaseException]) -> None:
-    def raises(subscriber: Any) -> None:
+    def raise_error(subscriber: Any) -> None:
         raise kind("no")
 
     error = assert_violation(
-        subscribe_strictly(ScriptedPublisher(raises)).assert_error(),
+        subscribe_strictly(ScriptedPublisher(raise_error)).assert_error(),
         "1.9",
         "Publisher",
         "ScriptedPublisher: subscribe() raised",
@@ -206,7 +206,7 @@ def test_rule_2_12_second_on_subscribe_is_reported(dropped: Any) -> None:
     subscriber = subscribe_strictly(publisher)
     (error,) = dropped.take()
     assert_violation(error, "2.12", "Publisher", "TestPublisher", "Subscriber TestSubscriber", "second time")
-    publisher.assert_second_cancelled().emit(1)  # 2.5
+    publisher.assert_second_cancelled().emit(1)  # the second Subscription is cancelled (2.5)
     subscriber.assert_elements(1).assert_complete()
 
 
@@ -274,10 +274,10 @@ def test_rule_3_15_exception_of_cancel_is_reported(dropped: Any) -> None:
 
 
 def test_rule_3_16_exception_of_request_is_reported() -> None:
-    def fails(n: int) -> None:
+    def raise_error(n: int) -> None:
         raise OSError("no")
 
-    subscription = RecordingSubscription(fails)
+    subscription = RecordingSubscription(raise_error)
     subscriber = subscribe_strictly(ScriptedPublisher(lambda subscriber: subscriber.on_subscribe(subscription)))
     error = assert_violation(
         subscriber.assert_error(),
@@ -294,10 +294,10 @@ def test_rule_3_16_exception_of_request_is_reported() -> None:
 
 @pytest.mark.parametrize("signal", ["on_subscribe", "on_next", "on_error", "on_complete"])
 def test_rule_2_13_exception_of_a_subscriber_is_reported(signal: str, dropped: Any) -> None:
-    def raises(subscriber: ScriptedSubscriber) -> None:
+    def raise_error(subscriber: ScriptedSubscriber) -> None:
         raise ValueError("mine")
 
-    subscriber, subscription = ScriptedSubscriber(**{signal: raises}), RecordingSubscription()
+    subscriber, subscription = ScriptedSubscriber(**{signal: raise_error}), RecordingSubscription()
     guard = strict(subscriber)
     guard.on_subscribe(subscription)
     if signal != "on_subscribe":

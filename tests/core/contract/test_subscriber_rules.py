@@ -160,11 +160,11 @@ def test_rule_2_13_none_raises_null_signal(ours: pyrs.Subscriber[Any]) -> None:
 
 
 def test_rule_2_13_exception_in_on_next_cancels_and_is_reported(source: Source, dropped: Any) -> None:
-    def raises(subscriber: TestSubscriber[int], number: int) -> None:
+    def raise_error(subscriber: TestSubscriber[int], number: int) -> None:
         if number == 1:
-            raise asyncio.CancelledError  # a BaseException
+            raise asyncio.CancelledError  # not an Exception
 
-    subscriber: TestSubscriber[int] = TestSubscriber(None, on_element=raises)
+    subscriber: TestSubscriber[int] = TestSubscriber(None, on_element=raise_error)
     source(range(10)).subscribe(subscriber)
     subscriber.assert_elements(0, 1).assert_live()
     assert [type(error) for error in dropped.take()] == [asyncio.CancelledError]

@@ -230,10 +230,10 @@ def test_rule_3_15_cancel_returns_normally_if_closing_the_iterator_fails(dropped
 
 
 def test_rule_3_16_request_returns_normally_if_on_next_raises(source: Source, dropped: Any) -> None:
-    def raises(subscriber: TestSubscriber[int], number: int) -> None:
+    def raise_error(subscriber: TestSubscriber[int], number: int) -> None:
         raise ValueError("mine")
 
-    subscriber: TestSubscriber[int] = TestSubscriber(on_element=raises)
+    subscriber: TestSubscriber[int] = TestSubscriber(on_element=raise_error)
     source(range(3)).subscribe(subscriber)
     subscriber.request(3)
     subscriber.assert_elements(0).assert_live()

@@ -192,16 +192,16 @@ def test_nested_signals_each_enter_the_context() -> None:
     class RecursivePublisher(pyrs.Publisher[int], pyrs.Subscription):
         """Signal inside request without a bound on recursion, which 3.3 allows up to a limit."""
 
-        left = 3
+        remaining = 3
 
         def subscribe(self, subscriber: pyrs.Subscriber[int], /) -> None:
             self.subscriber = subscriber
             subscriber.on_subscribe(self)
 
         def request(self, n: int, /) -> None:
-            self.left -= 1
-            if self.left:
-                self.subscriber.on_next(self.left)
+            self.remaining -= 1
+            if self.remaining:
+                self.subscriber.on_next(self.remaining)
             else:
                 self.subscriber.on_complete()
 

@@ -34,17 +34,17 @@ class FunctionDrainLoop(DrainLoop):
     def __init__(self, execute: Callable[[Callable[[], None]], object] | None, body: Callable[[], object]) -> None:
         super().__init__(execute)
         self.body = body
-        self.again = False
+        self.pending_work = False
 
     def _has_work(self) -> bool:
-        return self.again
+        return self.pending_work
 
     def _work(self) -> None:
-        self.again = False
+        self.pending_work = False
         self.body()
 
     def schedule(self) -> None:
-        self.again = True
+        self.pending_work = True
         super().schedule()
 
 

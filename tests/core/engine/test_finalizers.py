@@ -37,8 +37,8 @@ class Collector:
         self.finalizer: Callable[[], object] | None = None
         self.deadlocks: list[str] = []
 
-    def arm(self, at: int, finalizer: Callable[[], object] | None) -> None:
-        self.acquired, self.at, self.finalizer = 0, at, finalizer
+    def arm(self, position: int, finalizer: Callable[[], object] | None) -> None:
+        self.acquired, self.at, self.finalizer = 0, position, finalizer
 
     def lock_acquired(self) -> None:
         number, self.acquired = self.acquired, self.acquired + 1
@@ -103,7 +103,7 @@ def test_finalizer_under_any_lock_can_cancel_and_request(name: str, collector: C
         lambda subscriber: subscriber.request(0),
     ]
     for finalizer in finalizers:
-        for at in range(30):
+        for position in range(30):
             subscriber: TestSubscriber[Any] = TestSubscriber(timeout=DEADLINE)
             stream = CATALOGUE[name]()
 
@@ -111,7 +111,7 @@ def test_finalizer_under_any_lock_can_cancel_and_request(name: str, collector: C
                 if this.subscription is not None:
                     finalizer(this)
 
-            collector.arm(at, finalize)
+            collector.arm(position, finalize)
             stream.subscribe(subscriber)
             subscriber.await_subscription()
             subscriber.request(2)
@@ -120,7 +120,7 @@ def test_finalizer_under_any_lock_can_cancel_and_request(name: str, collector: C
             acquired = collector.acquired
             collector.arm(-1, None)
             subscriber.assert_rules()
-            if acquired <= at:
+            if acquired <= position:
                 break
 
 
@@ -322,11 +322,11 @@ def test_finalizer_that_refills_while_capacity_is_counted_requests_no_more() -> 
 
     def backlog() -> int:
         nonlocal remaining
-        held: int = count()
-        if remaining and not held and feed._guard._is_owned():
+        backlog_size: int = count()
+        if remaining and not backlog_size and feed._guard._is_owned():
             remaining -= 1
             feed.refill()
-        return held
+        return backlog_size
 
     feed._hub.backlog = backlog
     subscriber.request(4)

@@ -52,7 +52,7 @@ def test_concurrent_requests_cancels_and_illegal_requests_lose_no_element(
     assert {type(error) for error in dropped.take()} <= {pyrs.NonPositiveRequest}
 
 
-@pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="no signals to a thread on this system")
+@pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="this system cannot send a signal to a thread")
 def test_interrupt_at_any_moment_blocks_no_stream(dropped: Any) -> None:
     class OneByOne(pyrs.Subscriber[int]):
         seen = 0

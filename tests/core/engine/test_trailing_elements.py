@@ -99,7 +99,7 @@ COLLECTING: dict[str, Build] = {
     "last": lambda stream: stream.last(),
     "buffer": lambda stream: stream.buffer(3),
     "scan": lambda stream: stream.scan(lambda _, element: element),
-    "scan from": lambda stream: stream.scan(lambda _, element: element, Element()),
+    "scan with initial": lambda stream: stream.scan(lambda _, element: element, Element()),
     "distinct": lambda stream: stream.distinct(),
     "distinct_until_changed": lambda stream: stream.distinct_until_changed(),
 }
@@ -118,12 +118,12 @@ def test_rule_3_13_collected_elements_are_released_while_the_subscription_is_ref
     references = [weakref.ref(element) for element in elements]
     while elements:
         source.emit(elements.pop())
-    kept = subscriber.subscription
+    subscription = subscriber.subscription
     if end == "cancel":
-        kept.cancel()
+        subscription.cancel()
     elif end == "complete":
         source.emit_complete()
     else:
         source.emit_error(OSError("x"))
     collected(lambda: [reference() for reference in references] == [None] * 4)
-    assert kept is not None
+    assert subscription is not None

@@ -232,10 +232,10 @@ def test_every_element_is_emitted_once_and_in_order(steps: list[str], count: int
         elif step in ("short", "long"):
             buffer.time.advance_by(0.25 if step == "short" else 1)
         assert buffer.requested - sent <= 3 + (count or 0)
-        gathered = sum(map(len, buffer.subscriber.elements))
+        emitted = sum(map(len, buffer.subscriber.elements))
         if not buffer.subscriber.elements or len(buffer.subscriber.elements) < steps.count("request"):
             continue
-        assert sent - gathered <= 3 + (count or 0)
+        assert sent - emitted <= 3 + (count or 0)
     buffer.source.complete()
     buffer.subscriber.request(pyrs.UNBOUNDED)
     lists = buffer.subscriber.await_complete()

@@ -143,24 +143,24 @@ def test_completion_comes_with_the_last_element(way: str) -> None:
 @pytest.mark.parametrize(
     ("operator", "name"),
     [
-        (lambda s, f: s.take_while(f), "take_while(raises)"),
-        (lambda s, f: s.take_while(f, inclusive=True), "take_while(raises, inclusive=True)"),
-        (lambda s, f: s.skip_while(f), "skip_while(raises)"),
-        (lambda s, f: s.distinct(f), "distinct(raises)"),
-        (lambda s, f: s.distinct_until_changed(f), "distinct_until_changed(key=raises)"),
-        (lambda s, f: s.skip(0).distinct_until_changed(comparer=f), "distinct_until_changed(comparer=raises)"),
+        (lambda s, f: s.take_while(f), "take_while(raise_error)"),
+        (lambda s, f: s.take_while(f, inclusive=True), "take_while(raise_error, inclusive=True)"),
+        (lambda s, f: s.skip_while(f), "skip_while(raise_error)"),
+        (lambda s, f: s.distinct(f), "distinct(raise_error)"),
+        (lambda s, f: s.distinct_until_changed(f), "distinct_until_changed(key=raise_error)"),
+        (lambda s, f: s.skip(0).distinct_until_changed(comparer=f), "distinct_until_changed(comparer=raise_error)"),
     ],
 )
 @pytest.mark.parametrize("error", [ValueError, StopIteration])
 def test_exception_of_the_function_signals_on_error(
     operator: Callable[[Any, Any], Numbers], name: str, way: str, error: type[Exception]
 ) -> None:
-    def raises(*arguments: int) -> bool:
+    def raise_error(*arguments: int) -> bool:
         raise error("no")
 
     source = Counting(range(9))
     subscriber: TestSubscriber[int] = TestSubscriber(None)
-    operator(pyrs.range(9) if way == "fused" else source.stream(), raises).subscribe(subscriber)
+    operator(pyrs.range(9) if way == "fused" else source.stream(), raise_error).subscribe(subscriber)
     caught = subscriber.await_error()
     subscriber.assert_rules()
     if error is ValueError or way == "pushed":

@@ -134,23 +134,23 @@ def test_requests_to_upstream(operate: Callable[[Numbers], pyrs.Stream[Any]], re
 @pytest.mark.parametrize(
     ("operate", "name"),
     [
-        (lambda s, f: s.reduce(f), "reduce(raises)"),
-        (lambda s, f: s.reduce(f, 1), "reduce(raises, 1)"),
-        (lambda s, f: s.to_dict(f), "to_dict(raises)"),
-        (lambda s, f: s.to_dict(int, f), "to_dict(int, raises)"),
-        (lambda s, f: s.any(f), "any(raises)"),
-        (lambda s, f: s.all(f), "all(raises)"),
+        (lambda s, f: s.reduce(f), "reduce(raise_error)"),
+        (lambda s, f: s.reduce(f, 1), "reduce(raise_error, 1)"),
+        (lambda s, f: s.to_dict(f), "to_dict(raise_error)"),
+        (lambda s, f: s.to_dict(int, f), "to_dict(int, raise_error)"),
+        (lambda s, f: s.any(f), "any(raise_error)"),
+        (lambda s, f: s.all(f), "all(raise_error)"),
     ],
 )
 def test_exception_of_the_function_signals_on_error(
     operate: Callable[[Any, Any], pyrs.Stream[Any]], name: str, pushed: bool
 ) -> None:
-    def raises(*arguments: int) -> int:
+    def raise_error(*arguments: int) -> int:
         raise ValueError("no")
 
     source = Counting([1, 2, 3])
     subscriber: TestSubscriber[Any] = TestSubscriber(1)
-    operate(source.stream() if pushed else pyrs.just(1, 2, 3), raises).subscribe(subscriber)
+    operate(source.stream() if pushed else pyrs.just(1, 2, 3), raise_error).subscribe(subscriber)
     error = subscriber.await_error(ValueError)
     assert any(note.startswith(f"in {name}, ") for note in error.__notes__)
     assert source.cancels == int(pushed)

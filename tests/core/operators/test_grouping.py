@@ -181,15 +181,17 @@ def test_upstream_is_cancelled_when_the_last_emitted_group_is_cancelled() -> Non
 
 def test_cancelled_groups_are_released() -> None:
     source: TestPublisher[int] = TestPublisher()
-    kept: list[weakref.ref[Any]] = []
+    references: list[weakref.ref[Any]] = []
     source.stream().group_by(lambda n: n).subscribe(
         on_next=lambda group: (
-            kept.append(weakref.ref(group.source.part)),
+            references.append(weakref.ref(group.source.part)),
             group.take(1).subscribe(on_next=lambda n: None),
         )
     )
     source.next(*range(50))
-    collected(lambda: sum(each() is not None for each in kept) <= 1)  # the last one is released with the next element
+    collected(
+        lambda: sum(each() is not None for each in references) <= 1
+    )  # the last one is released with the next element
 
 
 def test_elements_of_cancelled_groups_are_replaced_in_demand() -> None:
@@ -228,14 +230,14 @@ def test_groups_can_be_read_on_several_threads(elsewhere: Callable[[Any], pyrs.S
 
 def test_short_lived_groups_lose_no_element() -> None:
     total = 20_000
-    taken = (
+    result = (
         pyrs.range(total)
         .group_by(remainder, prefetch=4, max_groups=3)
         .flat_map(lambda group: group.take(2), prefetch=1)
     )
-    assert sorted(taken.collect()) == list(range(total))
+    assert sorted(result.collect()) == list(range(total))
     subscriber: TestSubscriber[int] = TestSubscriber(1, on_element=lambda self, _: self.request(1), timeout=60)
-    taken.subscribe(subscriber)
+    result.subscribe(subscriber)
     assert sorted(subscriber.await_complete()) == list(range(total))
 
 

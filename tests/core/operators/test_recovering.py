@@ -159,8 +159,8 @@ class TestRepeat:
         assert pyrs.range(2).repeat().take(5).collect() == [0, 1, 0, 1, 0]
 
     def test_repeat_until_the_predicate_is_true(self) -> None:
-        left = [False, False, True]
-        assert pyrs.just(1).repeat(until=lambda: left.pop(0)).collect() == [1, 1, 1]
+        answers = [False, False, True]
+        assert pyrs.just(1).repeat(until=lambda: answers.pop(0)).collect() == [1, 1, 1]
 
     def test_exception_of_until_names_repeat(self) -> None:
         def until() -> bool:

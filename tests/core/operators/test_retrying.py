@@ -401,22 +401,22 @@ class TestRetryWhen:
 
         def signals(errors: pyrs.Stream[BaseException]) -> pyrs.Stream[BaseException]:
             errors.subscribe(
-                on_next=lambda error: seen.append(str(error)), on_complete=lambda: events.append("the end")
+                on_next=lambda error: seen.append(str(error)), on_complete=lambda: events.append("completed")
             )
             return errors
 
         assert Attempts(2, 1).stream().retry_when(signals).collect() == [1] * 3
-        assert (seen, events) == (["attempt 1", "attempt 2"], ["the end"])
+        assert (seen, events) == (["attempt 1", "attempt 2"], ["completed"])
 
     def test_late_subscriber_of_the_errors_receives_on_complete(self) -> None:
-        kept: list[pyrs.Stream[BaseException]] = []
+        recorded: list[pyrs.Stream[BaseException]] = []
 
         def signals(errors: pyrs.Stream[BaseException]) -> pyrs.Stream[BaseException]:
-            kept.append(errors)
+            recorded.append(errors)
             return errors
 
         assert Attempts(1, 1).stream().retry_when(signals).collect() == [1, 1]
-        assert kept[0].collect(timeout=10) == []
+        assert recorded[0].collect(timeout=10) == []
 
     def test_handled_error_is_not_kept(self) -> None:
         signals: TestPublisher[str] = TestPublisher()

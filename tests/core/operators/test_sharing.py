@@ -264,10 +264,10 @@ def test_ref_count_stays_connected_during_the_grace_period() -> None:
         shared = publisher.stream().publish().ref_count(seconds=10)
         subscribe(shared).cancel()
         time.advance_by(9)
-        again = subscribe(shared)
+        second = subscribe(shared)
         time.advance_by(60)
         assert (publisher.subscribe_count, publisher.cancel_count, time.pending) == (1, 0, 0)
-        again.cancel()
+        second.cancel()
         time.advance_by(10)
         assert publisher.cancel_count == 1
         subscribe(shared)
@@ -438,20 +438,20 @@ def test_expired_elements_are_released_by_the_next_subscriber_or_element(trigger
         pass
 
     time = schedulers.VirtualTime()
-    kept: list[weakref.ref[Element]] = []
+    references: list[weakref.ref[Element]] = []
     sink = sinks.replay(seconds=5, scheduler=time)
     for _ in range(3):
         element = Element()
-        kept.append(weakref.ref(element))
+        references.append(weakref.ref(element))
         sink.emit(element)
         del element
     time.advance_by(60)
     if trigger == "a Subscriber":
         subscribe(sink.stream).assert_elements()
-        collected(lambda: [each() is None for each in kept[:2]] == [True, True])
-        assert kept[2]() is not None, "the last one is kept until another follows"
+        collected(lambda: [each() is None for each in references[:2]] == [True, True])
+        assert references[2]() is not None, "the last one is kept until another follows"
     sink.emit(Element())
-    collected(lambda: [each() is None for each in kept] == [True, True, True])
+    collected(lambda: [each() is None for each in references] == [True, True, True])
 
 
 def test_replay_keeps_the_error() -> None:

@@ -314,7 +314,7 @@ def test_releasing_an_unread_group_runs_no_upstream_code_on_that_thread() -> Non
     """The thread that releases the group may hold any lock, so upstream code runs on another thread."""
     lock, continued = threading.Lock(), threading.Event()
     threads: set[str] = set()
-    held: list[Any] = []
+    groups_seen: list[Any] = []
 
     def count(element: int) -> int:
         with lock:
@@ -323,9 +323,9 @@ def test_releasing_an_unread_group_runs_no_upstream_code_on_that_thread() -> Non
             continued.set()
         return element
 
-    pyrs.range(100).map(count).group_by(lambda n: n % 2, prefetch=8).subscribe(on_next=held.append)
+    pyrs.range(100).map(count).group_by(lambda n: n % 2, prefetch=8).subscribe(on_next=groups_seen.append)
     with lock:
-        held.clear()
+        groups_seen.clear()
         gc.collect()
     collected(continued.is_set)
     with lock:
@@ -350,11 +350,11 @@ def test_part_referenced_through_an_operator_stays_readable(split: Split) -> Non
     parts: TestSubscriber[Any] = TestSubscriber(None)
     split(source.stream()).subscribe(parts)
     source.next(1)
-    kept = [parts.elements.pop().map(str).filter(bool)]
+    operators_on_part = [parts.elements.pop().map(str).filter(bool)]
     parts.cancel()
     gc.collect()
     source.next(2)
-    reader = subscribe(kept.pop())
+    reader = subscribe(operators_on_part.pop())
     gc.collect()
     source.next(3)
     assert reader.elements == ["1", "2", "3"]

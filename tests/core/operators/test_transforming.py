@@ -22,7 +22,7 @@ from tests.tck.right import RightPublisher
 add = operator.add
 MODELS: dict[str, tuple[Callable[[Any], Any], Callable[[list[int]], list[Any]]]] = {
     "scan": (lambda s: s.scan(add), lambda x: list(itertools.accumulate(x))),
-    "scan from": (lambda s: s.scan(add, 5), lambda x: list(itertools.accumulate(x, initial=5))),
+    "scan with initial": (lambda s: s.scan(add, 5), lambda x: list(itertools.accumulate(x, initial=5))),
     "with_index": (lambda s: s.with_index(), lambda x: list(enumerate(x))),
     "materialize": (
         lambda s: s.materialize(),
@@ -183,14 +183,14 @@ def test_notification_values() -> None:
 @pytest.mark.parametrize("pushed", [False, True])
 @pytest.mark.parametrize("given", [(), (1,)])
 def test_exception_of_the_function_signals_on_error(pushed: bool, given: tuple[int, ...]) -> None:
-    def raises(value: int, element: int) -> int:
+    def raise_error(value: int, element: int) -> int:
         raise ValueError("no")
 
     source = Counting([1, 2, 3])
     subscriber: TestSubscriber[int] = TestSubscriber(None)
-    (source.stream() if pushed else pyrs.just(1, 2, 3)).scan(raises, *given).subscribe(subscriber)
+    (source.stream() if pushed else pyrs.just(1, 2, 3)).scan(raise_error, *given).subscribe(subscriber)
     error = subscriber.await_error(ValueError)
-    assert any("in scan(raises" in note for note in error.__notes__)
+    assert any("in scan(raise_error" in note for note in error.__notes__)
     assert (subscriber.elements, source.cancels) == ([1], int(pushed))
 
 

@@ -365,12 +365,12 @@ def test_concurrent_cancels_and_elements(part: str) -> None:
 
 def test_read_windows_are_released() -> None:
     source: TestPublisher[int] = TestPublisher()
-    kept: list[weakref.ref[Any]] = []
+    references: list[weakref.ref[Any]] = []
     source.stream().window(2).subscribe(
-        on_next=lambda window: (kept.append(weakref.ref(window.source)), window.subscribe(on_next=lambda n: None))
+        on_next=lambda window: (references.append(weakref.ref(window.source)), window.subscribe(on_next=lambda n: None))
     )
     source.next(*range(10))
-    collected(lambda: [each() is None for each in kept] == [True] * 5)
+    collected(lambda: [each() is None for each in references] == [True] * 5)
 
 
 @pytest.mark.parametrize(

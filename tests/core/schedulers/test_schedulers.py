@@ -385,7 +385,7 @@ print("end")
 """
         assert run_python(program) == "end\n"
 
-    @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+    @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
     def test_forked_child_starts_its_own_threads(self) -> None:
         program = """
 import os, threading

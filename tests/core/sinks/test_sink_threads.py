@@ -14,17 +14,8 @@ from pyrs._core.hub import AlignedHub
 from pyrs.errors import EmitFailed, NonPositiveRequest
 from pyrs.sinks import EmitResult, Sink
 from pyrs.testing import TestSubscriber
+from tests.core.sinks.kinds import ALL, BUFFERING, UNBUFFERED
 from tests.core.support import subscribe
-
-ALL: dict[str, Callable[[], Sink[Any]]] = {
-    "unicast": sinks.unicast,
-    "multicast": sinks.multicast,
-    "best_effort": sinks.multicast_best_effort,
-    "all_or_nothing": sinks.multicast_all_or_nothing,
-    "replay": sinks.replay,
-}
-BUFFERING = ("unicast", "multicast", "replay")
-DIRECT = ("best_effort", "all_or_nothing")
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -83,7 +74,7 @@ def test_emit_inside_on_next_follows_the_current_element(name: str) -> None:
         each.assert_complete().assert_elements(0, 1, 2, 3)
 
 
-@pytest.mark.parametrize("name", DIRECT)
+@pytest.mark.parametrize("name", UNBUFFERED)
 def test_emit_inside_on_next_of_an_unbuffered_sink_returns_non_serialized(name: str) -> None:
     sink = ALL[name]()
     results: list[EmitResult] = []
@@ -138,7 +129,7 @@ def test_emit_during_another_threads_drain_reaches_every_subscriber(name: str) -
         each.assert_elements(1, 2)
 
 
-@pytest.mark.parametrize("name", DIRECT)
+@pytest.mark.parametrize("name", UNBUFFERED)
 def test_emit_during_another_threads_subscribe_and_cancel_is_accepted(name: str) -> None:
     sink: Any = ALL[name]()
     inside, leave = threading.Event(), threading.Event()
@@ -163,7 +154,7 @@ def test_emit_during_another_threads_subscribe_and_cancel_is_accepted(name: str)
     subscriber.assert_elements(1)
 
 
-@pytest.mark.parametrize("name", DIRECT)
+@pytest.mark.parametrize("name", UNBUFFERED)
 def test_emit_during_the_error_of_an_illegal_request_waits_briefly(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     sink = ALL[name]()
     inside, leave = threading.Event(), threading.Event()
@@ -195,7 +186,7 @@ def test_emit_during_the_error_of_an_illegal_request_waits_briefly(name: str, mo
     failing.assert_error(NonPositiveRequest)
 
 
-@pytest.mark.parametrize("name", DIRECT)
+@pytest.mark.parametrize("name", UNBUFFERED)
 def test_emit_stops_waiting_after_its_limit(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     sink: Any = ALL[name]()
     now = iter(range(10))

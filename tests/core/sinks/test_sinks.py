@@ -14,18 +14,9 @@ from pyrs._core.overflow import Overflow
 from pyrs.errors import BufferOverflow, EmitFailed, NonPositiveRequest, NullSignal
 from pyrs.sinks import EmitResult, Sink
 from pyrs.testing import TestSubscriber
+from tests.core.sinks.kinds import ALL, UNBUFFERED
 from tests.core.support import subscribe
 from tests.waiting import collected
-
-ALL: dict[str, Callable[[], Sink[Any]]] = {
-    "unicast": sinks.unicast,
-    "multicast": sinks.multicast,
-    "best_effort": sinks.multicast_best_effort,
-    "all_or_nothing": sinks.multicast_all_or_nothing,
-    "replay": sinks.replay,
-}
-BUFFERING = ("unicast", "multicast", "replay")
-DIRECT = ("best_effort", "all_or_nothing")
 
 
 @pytest.fixture(params=ALL)
@@ -195,7 +186,7 @@ def test_error_note_names_the_operator(sink: Sink[Any]) -> None:
     assert len(notes) == 1 and notes[0].startswith("in map(")
 
 
-@pytest.mark.parametrize("name", ["multicast", *DIRECT, "replay"])
+@pytest.mark.parametrize("name", ["multicast", *UNBUFFERED, "replay"])
 def test_subscriber_can_cancel_another_during_on_next(name: str) -> None:
     sink = ALL[name]()
     second: TestSubscriber[Any] = TestSubscriber(None)

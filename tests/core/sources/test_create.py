@@ -430,12 +430,12 @@ def test_concurrent_emit_request_and_cancel_account_for_every_element(overflow: 
         for thread in both:
             thread.join(DEADLINE)
         subscriber.assert_rules()
-        held = len(emitter._run._elements)
+        buffered = len(emitter._run._elements)
         deepest = {"drop": 0, "latest": 1}.get(overflow, 3)
-        assert held <= deepest, round_number
+        assert buffered <= deepest, round_number
         assert subscriber.elements == sorted(set(subscriber.elements))
         subscriber.cancel()
-        assert len(subscriber.elements) + held + dropped.elements == 40, round_number
+        assert len(subscriber.elements) + buffered + dropped.elements == 40, round_number
 
 
 def test_coroutine_function_runs_on_the_loop() -> None:
