@@ -45,9 +45,9 @@ class Combining(Family[T_co]):
             merge(letters)
             ---1-a---b-2---|
 
-        Subscribes to all sources sequentially, then requests ``prefetch`` elements of each and buffers them until they
-        are demanded. A source over an iterable is pulled on demand instead. Slow Subscribers slow all sources; nothing
-        is dropped. Sources with buffered elements are served in turns of at most ``prefetch`` elements.
+        Subscribes to the sources in order, requests ``prefetch`` elements of each and buffers them until they are
+        demanded. A source over an iterable is pulled on demand instead. Slow Subscribers slow all sources; nothing is
+        dropped. Sources with buffered elements are served in turns of at most ``prefetch`` elements.
 
         Completes when all sources have completed. The first error is emitted after the elements its source emitted
         before it; the other sources are cancelled and their buffered elements are discarded.

@@ -59,7 +59,7 @@ class Grouping(Family[T_co]):
             --------[1,2]----[3]---|
 
         When upstream completes, the incomplete list is emitted. When upstream fails, the incomplete list is emitted on
-        demand before the error. Nothing is dropped.
+        demand before the error.
 
         By count, demand for ``n`` lists requests ``n * count`` elements. With ``skip``, a list starts every ``skip``
         elements: lists overlap if ``skip`` is less than ``count`` (the last lists are then shorter), and elements

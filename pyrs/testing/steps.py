@@ -15,7 +15,7 @@ from pyrs._core.sites import Site
 from pyrs._core.states import Signal
 from pyrs.testing.subscription import Emission
 
-__all__ = ["Await", "Do", "Expect", "Mismatch", "Need", "Pause", "Player", "Script", "Step"]
+__all__ = ["Await", "Do", "Expect", "Mismatch", "Need", "Pause", "Player", "Script", "ScriptStep"]
 
 
 class Await(NamedTuple):
@@ -69,7 +69,7 @@ class Player(Protocol):
     def put_back(self, emission: Emission) -> None: ...
 
 
-class Step(NamedTuple):
+class ScriptStep(NamedTuple):
     """One line of the script.
 
     Attributes:

@@ -1,4 +1,4 @@
-"""Verification: a Subscriber that runs the steps of a StepVerifier."""
+"""VerifyingSubscriber: a Subscriber that runs the steps of a StepVerifier."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from pyrs.api import Publisher, Subscriber, Subscription
 from pyrs.errors import NullSignal
 from pyrs.testing import overlap
 from pyrs.testing.signal_log import SignalLog
-from pyrs.testing.steps import Await, Do, Expect, Mismatch, Need, Pause, Script, Step
+from pyrs.testing.steps import Await, Do, Expect, Mismatch, Need, Pause, Script, ScriptStep
 from pyrs.testing.subscription import Emission
 
-__all__ = ["Verification"]
+__all__ = ["VerifyingSubscriber"]
 
 T = TypeVar("T")
 
@@ -25,7 +25,7 @@ MAX_WAITING_SIGNALS = 100_000  # the verification fails if more signals wait for
 POLL_SECONDS = 0.01  # the interval at which virtual time is checked for tasks that another thread scheduled
 
 
-class Verification(Subscriber[T], Generic[T]):
+class VerifyingSubscriber(Subscriber[T], Generic[T]):
     """Runs the steps as far as received signals allow, on the thread of each signal.
 
     Steps run inside the signals, so that an endless stream can be cancelled there. One thread runs the script at a
@@ -42,7 +42,11 @@ class Verification(Subscriber[T], Generic[T]):
     """
 
     def __init__(
-        self, steps: Sequence[Step], request: int, seconds: float, pass_time: Callable[[float], object] | None = None
+        self,
+        steps: Sequence[ScriptStep],
+        request: int,
+        seconds: float,
+        pass_time: Callable[[float], object] | None = None,
     ) -> None:
         self.recorded: Any = None
         self._steps = steps

@@ -14,8 +14,8 @@ from pyrs._core.validation import checked_callable, checked_integer, checked_nat
 from pyrs.api import Publisher
 from pyrs.testing import steps
 from pyrs.testing.dropped import DroppedAssertions, watched
-from pyrs.testing.steps import Player, Script, Step
-from pyrs.testing.verification import Verification
+from pyrs.testing.steps import Player, Script, ScriptStep
+from pyrs.testing.verification import VerifyingSubscriber
 
 __all__ = ["StepVerifier"]
 
@@ -54,7 +54,7 @@ class StepVerifier(Generic[T]):
         self._factory = factory
         self._virtual = virtual
         self._request = UNBOUNDED if request is None else checked_natural(request, "request")
-        self._steps = [Step(text, assembly_site(), steps.subscribe)]
+        self._steps = [ScriptStep(text, assembly_site(), steps.subscribe)]
 
     def __repr__(self) -> str:
         return "\n".join(["StepVerifier", *(f"  {n}. {step.text}" for n, step in enumerate(self._steps))])
@@ -242,7 +242,7 @@ class StepVerifier(Generic[T]):
         if self._virtual:
             return self._verify_virtually(timeout)
         begin = monotonic()
-        Verification[T](tuple(self._steps), self._request, timeout).verify(self._factory())
+        VerifyingSubscriber[T](tuple(self._steps), self._request, timeout).verify(self._factory())
         return monotonic() - begin
 
     def verify_complete(self, timeout: float = TIMEOUT) -> float:
@@ -274,7 +274,7 @@ class StepVerifier(Generic[T]):
         virtual = schedulers.VirtualTime()
         with schedulers.use(virtual):
             publisher = checked_publisher(self._factory(), "factory()")
-            Verification[T](tuple(self._steps), self._request, timeout, virtual.advance_by).verify(publisher)
+            VerifyingSubscriber[T](tuple(self._steps), self._request, timeout, virtual.advance_by).verify(publisher)
         return virtual.now()
 
     def _add(
@@ -283,7 +283,7 @@ class StepVerifier(Generic[T]):
         last = self._steps[-1]
         if last.ends:
             raise RuntimeError(f"{text} cannot follow {last.text}, after which the stream has terminated")
-        self._steps.append(Step(text, assembly_site(), play, ends, cancels))
+        self._steps.append(ScriptStep(text, assembly_site(), play, ends, cancels))
         return self
 
     def _has_recording(self, name: str) -> None:
