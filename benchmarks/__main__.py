@@ -1,4 +1,4 @@
-"""Measure the core, the bridge or Spark, compared with other libraries, and check fixed budgets."""
+"""Measure the core, the bridge or Spark, and check fixed budgets."""
 
 from __future__ import annotations
 

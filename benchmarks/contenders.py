@@ -1,4 +1,4 @@
-"""Contenders: the bridge, the naive proxies and the limits, for each kind of element and demand."""
+"""Contenders of the bridge: pyrs, the naive proxies and the limits."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Contenders:
     def ours_to_python(
         self, source: str, elements: int, batch: int = DEMAND, *, name: str = "ours", busy: bool = False, **options: Any
     ) -> Contender:
-        """Subscribe to a Java Publisher by ``bridge.from_jvm``, requesting ``batch`` elements at a time."""
+        """Subscribe to a Java Publisher by the bridge, with requests of ``batch``."""
 
         def run(count: int) -> float:
             publisher = getattr(self._driver.java("Sources"), source)(count)
@@ -69,7 +69,7 @@ class Contenders:
         return Contender("limit", elements, run)
 
     def ours_to_jvm(self, source: Callable[[int], Any], elements: int) -> Contender:
-        """Subscribe a Java Subscriber to a pyrs Publisher, requesting 256 elements at a time."""
+        """Subscribe a Java Subscriber to a pyrs Publisher, with requests of 256."""
 
         def run(count: int) -> float:
             publisher = self._driver.bridge.to_jvm(source(count))
@@ -105,7 +105,7 @@ class Contenders:
         return Contender("limit", elements, run)
 
     def many_streams(self, each: int, elements: int) -> Contender:
-        """Subscribe concurrently to a Publisher of ``each`` elements, for ``elements`` in total."""
+        """Subscribe concurrently to a Publisher of ``each`` elements."""
 
         def run(count: int) -> float:
             stream = self._driver.bridge.from_jvm(self._driver.java("Sources").longs(each))

@@ -1,4 +1,4 @@
-"""Contenders of the core: pyrs, plain iterators and generators, RxPY and aioreactive."""
+"""Contenders of the core: pyrs, plain iterators, RxPY and aioreactive."""
 
 from __future__ import annotations
 

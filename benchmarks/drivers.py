@@ -10,7 +10,7 @@ DEMAND = 256
 
 
 class Driver(Protocol):
-    """A running JVM with the classes of the benchmarks, a bridge to it, and naive proxies."""
+    """A running JVM with the benchmarks' classes, a bridge, and naive proxies."""
 
     @property
     def bridge(self) -> Any:
@@ -23,7 +23,7 @@ class Driver(Protocol):
         """Create a proxy that implements ``org.reactivestreams.Subscriber``."""
 
     def naive_publisher(self, count: int) -> Any:
-        """Create a proxy that implements ``org.reactivestreams.Publisher``, of the integers from 0."""
+        """Create a proxy: an ``org.reactivestreams.Publisher`` of integers from 0."""
 
     def close(self) -> None:
         """Disconnect from the JVM."""

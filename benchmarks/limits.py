@@ -37,7 +37,7 @@ def records(count: int) -> Iterator[dict[str, object]]:
 
 
 def frames(elements: Iterable[object]) -> Iterator[bytes]:
-    """Yield NEXT frames as in docs/protocol.md: at most 1,024 elements and 65,536 bytes each."""
+    """Yield NEXT frames of at most 1,024 elements and 65,536 bytes."""
     pack = msgpack.Packer().pack
     batch: list[bytes] = []
     size = 3
@@ -53,7 +53,7 @@ def frames(elements: Iterable[object]) -> Iterator[bytes]:
 
 
 class FrameFiles:
-    """Files of frames, written once for each kind and number of elements, and deleted by ``close``."""
+    """Files of frames, written once for each kind and number of elements."""
 
     def __init__(self) -> None:
         self._directory = tempfile.TemporaryDirectory(prefix="pyrs-benchmarks-")
@@ -72,7 +72,7 @@ class FrameFiles:
 
 
 def receive(port: int, consumer: Consumer, elements: int) -> float:
-    """Read and decode until the end of the input, calling a bound method for each element; return the seconds."""
+    """Read, decode and call a bound method for each element; return the seconds."""
     consumer.on_subscribe(NoDemand())
     start = time.perf_counter()
     with socket.create_connection(("127.0.0.1", port), DEADLINE_SECONDS) as peer, peer.makefile("rb", 1 << 18) as file:
@@ -108,7 +108,7 @@ class Sender:
 
 
 def send(port: int, elements: Iterable[object], wait: Callable[[], Any]) -> float:
-    """Send every element, wait until the JVM has received the last one, and return the seconds."""
+    """Send every element, wait for the JVM's last, and return the seconds."""
     start = time.perf_counter()
     with socket.create_connection(("127.0.0.1", port), DEADLINE_SECONDS) as peer:
         peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -122,7 +122,7 @@ def send(port: int, elements: Iterable[object], wait: Callable[[], Any]) -> floa
 
 
 class Rows:
-    """Repeat prepared records: creating a new dict for each would cost more than sending it."""
+    """Repeat prepared records, because creating a dict costs more than sending it."""
 
     _records = tuple(records(1_024))
 

@@ -61,7 +61,10 @@ class Watch:
 
 
 def references_stay_flat(driver: Driver, scale: float) -> list[Verdict]:
-    """Send 1,000,000 references that Python releases at once; compare the last quarter with the first."""
+    """Send 1,000,000 references that Python releases at once.
+
+    Compare the last quarter with the first.
+    """
     count = int(1_000_000 * scale)
     _drain(driver, driver.java("Sources").objects(count // 5), count // 5)
     watch = Watch(driver)

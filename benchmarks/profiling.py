@@ -1,4 +1,4 @@
-"""Profile one contender: processor time by thread, and samples of Python's and Java's stacks."""
+"""Profile one contender: processor time by thread, and stack samples."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A local Spark driver, its bridge, and naive Py4J proxies as PySpark users write them."""
+"""A local Spark driver, its bridge, and naive Py4J proxies."""
 
 from __future__ import annotations
 

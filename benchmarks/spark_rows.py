@@ -1,4 +1,4 @@
-"""The rows of Spark: a DataFrame's rows in Python, compared with Spark's own methods."""
+"""The rows of Spark: DataFrames in Python, compared with Spark's own methods."""
 
 from __future__ import annotations
 
@@ -213,7 +213,10 @@ def sources(spark: Any) -> Sequence[Contender]:
 
 
 def raw_source(elements: int) -> Any:
-    """Create a hand-written Python Data Source for the same rows; each task builds one Arrow batch."""
+    """Create a hand-written Python Data Source for the same rows.
+
+    Each task builds one Arrow batch.
+    """
     from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
     from pyspark.sql.streaming.datasource import ReadMaxRows, SupportsTriggerAvailableNow
 
@@ -255,7 +258,7 @@ def raw_source(elements: int) -> Any:
 
 
 def paused(spark: Any) -> list[Verdict]:
-    """Request a few elements, wait until no job runs, and measure started jobs and held memory."""
+    """Request a few elements, then count the started jobs and the held memory."""
     window, partitions = 2, 16
     df = table(spark, 2 * MILLION, partitions)
     encoded = sum(batch.nbytes for batch in ps.from_dataframe(df, as_="arrow").collect()) / partitions

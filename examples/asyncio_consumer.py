@@ -1,4 +1,7 @@
-"""Iterate a Publisher of the JVM with async for. Run it: python examples/asyncio_consumer.py"""
+"""Iterate a Publisher of the JVM with async for.
+
+Run it: python examples/asyncio_consumer.py
+"""
 
 from __future__ import annotations
 

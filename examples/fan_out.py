@@ -1,4 +1,7 @@
-"""Make requests on asyncio: four at a time, with retries. Run it: python examples/fan_out.py"""
+"""Make requests on asyncio: four at a time, with retries.
+
+Run it: python examples/fan_out.py
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,10 @@ async def temperature(city: str) -> int:
 
 
 def report(city: str) -> pyrs.Stream[str]:
-    """Report a city, after at most two retries with growing delays; emit one line in every case."""
+    """Report a city, after at most two retries with growing delays.
+
+    Emit one line in every case.
+    """
     return (
         pyrs.from_awaitable(lambda: temperature(city))
         .retry(2, when=ConnectionError, backoff=pyrs.Backoff(first=0.01, factor=2))

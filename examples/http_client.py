@@ -1,4 +1,7 @@
-"""Use the JDK HTTP client with Python streams as bodies. Run it: python examples/http_client.py"""
+"""Use the JDK HTTP client with Python streams as bodies.
+
+Run it: python examples/http_client.py
+"""
 
 from __future__ import annotations
 

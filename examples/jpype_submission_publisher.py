@@ -1,4 +1,7 @@
-"""Subscribe to a Publisher of the JDK in-process. Run it: python examples/jpype_submission_publisher.py"""
+"""Subscribe to a Publisher of the JDK in-process.
+
+Run it: python examples/jpype_submission_publisher.py
+"""
 
 from __future__ import annotations
 

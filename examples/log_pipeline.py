@@ -1,4 +1,7 @@
-"""Read an endless log on demand, with groups and windows. Run it: python examples/log_pipeline.py"""
+"""Read an endless log on demand, with groups and windows.
+
+Run it: python examples/log_pipeline.py
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Copy a database over R2DBC through a Python stage into Spark. Run it: python examples/r2dbc_to_spark.py
+"""Copy a database over R2DBC through a Python stage into Spark.
+
+Run it: python examples/r2dbc_to_spark.py
 
 The database driver (H2, in the JVM of the Spark driver) publishes rows, Python converts them, and Spark receives small
 DataFrames sequentially. Demand propagates back to the database: while Spark is busy, no more rows are requested.
@@ -33,7 +35,10 @@ def to_celsius(readings: pyrs.Stream[dict[str, Any]]) -> pyrs.Stream[tuple[int, 
 
 
 class Database:
-    """R2DBC from Python: ``rows`` is a cold stream; each Subscriber has its own connection."""
+    """R2DBC from Python: ``rows`` is a cold stream.
+
+    Each Subscriber has its own connection.
+    """
 
     def __init__(self, bridge: jvm.Bridge, url: str) -> None:
         self.bridge = bridge

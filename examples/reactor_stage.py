@@ -1,4 +1,7 @@
-"""Run a Python stage inside a Reactor chain, in a Spark driver. Run it: python examples/reactor_stage.py"""
+"""Run a Python stage inside a Reactor chain, in a Spark driver.
+
+Run it: python examples/reactor_stage.py
+"""
 
 from __future__ import annotations
 

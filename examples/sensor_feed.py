@@ -1,4 +1,7 @@
-"""Process a sensor that ignores demand, a minute of it in virtual time. Run it: python examples/sensor_feed.py"""
+"""Process a sensor that ignores demand, a minute of it in virtual time.
+
+Run it: python examples/sensor_feed.py
+"""
 
 from __future__ import annotations
 

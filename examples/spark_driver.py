@@ -1,4 +1,7 @@
-"""Exchange streams between Python and a Spark driver's JVM. Run it: python examples/spark_driver.py"""
+"""Exchange streams between Python and a Spark driver's JVM.
+
+Run it: python examples/spark_driver.py
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Serve a streaming query as server-sent events, through Reactor. Run it: python examples/spark_to_sse.py --help
+"""Serve a streaming query as server-sent events, through Reactor.
+
+Run it: python examples/spark_to_sse.py --help
 
     Spark --Batch--> Python --text--> Reactor's operators --events--> Python --HTTP--> a browser, curl, EventSource
 
@@ -31,7 +33,7 @@ WRONG = b"HTTP/1.1 405 Method Not Allowed\r\nAllow: GET\r\nContent-Length: 0\r\n
 
 
 def batches_of(spark: SparkSession, options: argparse.Namespace) -> pyrs.Stream[ps.Batch]:
-    """Return the query, not yet started: new files of a folder, or Spark's rate source."""
+    """Return the unstarted query: new files of a folder, or Spark's rate source."""
     reader = spark.readStream
     if options.folder is None:
         sdf: DataFrame = reader.format("rate").option("rowsPerSecond", options.rate).load()
@@ -120,7 +122,10 @@ class Server:
                 self.places += 1
 
     async def serve(self, events: pyrs.Stream[str], reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Send events until they, the client or the server end; the last two cancel the stream and its query."""
+        """Send events until they, the client or the server end.
+
+        The last two cancel the stream and its query.
+        """
         sending = asyncio.ensure_future(send(events, writer))
         tasks = {sending, asyncio.ensure_future(end_of(reader)), asyncio.ensure_future(self.stopped.wait())}
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
