@@ -26,7 +26,7 @@ class Hidden(pyrs.Publisher[Any]):
         return "hidden"
 
 
-class Elsewhere(pyrs.Publisher[Any]):
+class ThreadedPublisher(pyrs.Publisher[Any]):
     """Run ``subscribe`` and every ``request`` on an executor, so that all signals come from its threads."""
 
     def __init__(self, source: pyrs.Publisher[Any], execute: Callable[[Callable[[], None]], object]) -> None:
@@ -81,9 +81,9 @@ def hidden() -> Callable[[pyrs.Publisher[Any]], pyrs.Stream[Any]]:
 
 
 @pytest.fixture
-def elsewhere(executor: DaemonExecutor) -> Callable[[pyrs.Publisher[Any]], pyrs.Stream[Any]]:
+def threaded(executor: DaemonExecutor) -> Callable[[pyrs.Publisher[Any]], pyrs.Stream[Any]]:
     """Wrap a Publisher so that its signals come from executor threads."""
-    return lambda source: pyrs.Stream(Elsewhere(source, executor.execute))
+    return lambda source: pyrs.Stream(ThreadedPublisher(source, executor.execute))
 
 
 def identity(value: Any) -> Any:

@@ -21,17 +21,17 @@ Source = Callable[[Iterable[Any]], pyrs.Stream[Any]]
 Wrap = Callable[[Any], pyrs.Stream[Any]]
 
 
-def test_async_for_receives_every_element(source: Source, elsewhere: Wrap) -> None:
+def test_async_for_receives_every_element(source: Source, threaded: Wrap) -> None:
     async def main(stream: pyrs.Stream[int]) -> list[int]:
         return [n async for n in stream]
 
     assert asyncio.run(main(source(range(500)))) == list(range(500))
-    assert asyncio.run(main(elsewhere(source(range(500))))) == list(range(500))
+    assert asyncio.run(main(threaded(source(range(500))))) == list(range(500))
 
 
-def test_iterate_with_prefetch_from_another_thread(elsewhere: Wrap) -> None:
+def test_iterate_with_prefetch_from_another_thread(threaded: Wrap) -> None:
     async def main() -> list[int]:
-        async with elsewhere(pyrs.range(20_000)).iterate(prefetch=256) as numbers:
+        async with threaded(pyrs.range(20_000)).iterate(prefetch=256) as numbers:
             return [n async for n in numbers]
 
     assert asyncio.run(main()) == list(range(20_000))
@@ -212,7 +212,7 @@ def test_other_tasks_run_during_async_for() -> None:
     assert asyncio.run(main())
 
 
-def test_several_consumers_on_one_loop(elsewhere: Wrap) -> None:
+def test_several_consumers_on_one_loop(threaded: Wrap) -> None:
     async def total(stream: pyrs.Stream[int]) -> int:
         result = 0
         async for n in stream:
@@ -220,7 +220,7 @@ def test_several_consumers_on_one_loop(elsewhere: Wrap) -> None:
         return result
 
     async def main() -> list[int]:
-        return await asyncio.gather(*[total(elsewhere(pyrs.range(100))) for _ in range(20)])
+        return await asyncio.gather(*[total(threaded(pyrs.range(100))) for _ in range(20)])
 
     assert asyncio.run(main()) == [4950] * 20
 

@@ -23,6 +23,7 @@ import pyrs
 from pyrs import schedulers
 from pyrs.aio.loops import background_loop
 from pyrs.testing import TestSubscriber
+from tests.core.conftest import Hidden
 from tests.waiting import DEADLINE, eventually
 
 EXAMPLES = int(os.environ.get("PYRS_EXAMPLES", "150"))
@@ -194,19 +195,6 @@ THREADED = [
     Step("map(coroutine, 3)", lambda s: s.map(same_later, concurrency=3), lambda s: s),
     Step("create", through_an_emitter, lambda s: s),
 ]
-
-
-class Hidden(pyrs.Publisher[int]):
-    """Wrap a Publisher so that operators cannot fuse with it."""
-
-    def __init__(self, source: Numbers) -> None:
-        self._source = source
-
-    def subscribe(self, subscriber: pyrs.Subscriber[int], /) -> None:
-        self._source.subscribe(subscriber)
-
-    def __repr__(self) -> str:
-        return f"hidden({self._source!r})"
 
 
 SOURCES: dict[str, Callable[[list[int]], Numbers]] = {

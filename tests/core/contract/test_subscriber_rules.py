@@ -90,7 +90,7 @@ def test_rule_2_6_subscription_is_cancelled_when_no_longer_needed(name: str, req
 
 
 def test_rule_2_7_to_iterable_requests_on_the_consuming_thread_only(
-    elsewhere: Callable[[Any], pyrs.Stream[Any]],
+    threaded: Callable[[Any], pyrs.Stream[Any]],
 ) -> None:
     requesting: set[int] = set()
 
@@ -206,10 +206,10 @@ def test_interrupt_terminates_the_stream_and_propagates(source: Source, kind: ty
 
 
 def test_rule_2_2_and_2_11_elements_of_other_threads_arrive_on_the_loop(
-    elsewhere: Callable[[Any], pyrs.Stream[Any]],
+    threaded: Callable[[Any], pyrs.Stream[Any]],
 ) -> None:
     async def main() -> list[tuple[int, bool]]:
         mine = threading.get_ident()
-        return [(n, threading.get_ident() == mine) async for n in elsewhere(pyrs.range(50))]
+        return [(n, threading.get_ident() == mine) async for n in threaded(pyrs.range(50))]
 
     assert asyncio.run(main()) == [(n, True) for n in range(50)]

@@ -173,13 +173,13 @@ def subscribe_in_context(source: pyrs.Publisher[Any], subscriber: Recorder) -> N
 
 @pytest.mark.parametrize("other_thread", [False, True])
 def test_each_signal_sees_the_context(
-    other_thread: bool, elsewhere: Callable[[pyrs.Publisher[Any]], pyrs.Stream[Any]]
+    other_thread: bool, threaded: Callable[[pyrs.Publisher[Any]], pyrs.Stream[Any]]
 ) -> None:
     class PlainPublisher(pyrs.Publisher[int]):
         def subscribe(self, subscriber: pyrs.Subscriber[int], /) -> None:
             pyrs.range(2).subscribe(subscriber)
 
-    source: pyrs.Publisher[int] = elsewhere(PlainPublisher()) if other_thread else PlainPublisher()
+    source: pyrs.Publisher[int] = threaded(PlainPublisher()) if other_thread else PlainPublisher()
     subscriber = Recorder()
     subscribe_in_context(source, subscriber)
     assert subscriber.seen == [(signal, "mine") for signal in ("on_subscribe", "on_next 0", "on_next 1", "on_complete")]

@@ -15,9 +15,9 @@ from pyrs.testing import TestPublisher, TestSubscriber
 Wrap = Callable[[Any], pyrs.Stream[Any]]
 
 
-@pytest.fixture(params=["fused", "staged", "elsewhere"])
-def numbers(request: pytest.FixtureRequest, hidden: Wrap, elsewhere: Wrap) -> Callable[[int], pyrs.Stream[int]]:
-    wrap = {"fused": lambda stream: stream, "staged": hidden, "elsewhere": elsewhere}[request.param]
+@pytest.fixture(params=["fused", "staged", "threaded"])
+def numbers(request: pytest.FixtureRequest, hidden: Wrap, threaded: Wrap) -> Callable[[int], pyrs.Stream[int]]:
+    wrap = {"fused": lambda stream: stream, "staged": hidden, "threaded": threaded}[request.param]
     return lambda count: wrap(pyrs.range(count))
 
 

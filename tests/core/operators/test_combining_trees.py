@@ -34,7 +34,7 @@ def trees(kinds: list[str], leaves: st.SearchStrategy[Tree]) -> st.SearchStrateg
 
 
 lists = st.lists(st.integers(), max_size=9).map(tuple)
-leaves = st.builds(Tree, st.sampled_from(["fused", "hidden", "mapped", "elsewhere"]), lists)
+leaves = st.builds(Tree, st.sampled_from(["fused", "hidden", "mapped", "threaded"]), lists)
 ordered = trees(["concat", "zip", "concat_map"], leaves)
 demands = st.lists(st.sampled_from([1, 2, 3, 10]), max_size=8)
 
@@ -75,12 +75,12 @@ def received(stream: pyrs.Stream[Any], pattern: list[int]) -> list[Any]:
     return subscriber.await_complete()
 
 
-def sources_of(hidden: Wrap, elsewhere: Wrap) -> Sources:
+def sources_of(hidden: Wrap, threaded: Wrap) -> Sources:
     return {
         "fused": lambda stream: stream,
         "hidden": hidden,
         "mapped": lambda stream: hidden(stream).map(lambda element: element),
-        "elsewhere": elsewhere,
+        "threaded": threaded,
     }
 
 
@@ -89,16 +89,16 @@ many = settings(max_examples=150, suppress_health_check=[HealthCheck.function_sc
 
 @many
 @given(ordered, demands)
-def test_ordered_tree_matches_the_list_model(hidden: Wrap, elsewhere: Wrap, tree: Tree, pattern: list[int]) -> None:
-    assert received(stream_of(tree, sources_of(hidden, elsewhere)), pattern) == model(tree)
+def test_ordered_tree_matches_the_list_model(hidden: Wrap, threaded: Wrap, tree: Tree, pattern: list[int]) -> None:
+    assert received(stream_of(tree, sources_of(hidden, threaded)), pattern) == model(tree)
 
 
 @many
 @given(trees(["merge", "flat_map", "join"], ordered), demands)
 def test_unordered_tree_keeps_every_element_and_the_order_of_each_source(
-    hidden: Wrap, elsewhere: Wrap, tree: Tree, pattern: list[int]
+    hidden: Wrap, threaded: Wrap, tree: Tree, pattern: list[int]
 ) -> None:
-    sources = sources_of(hidden, elsewhere)
+    sources = sources_of(hidden, threaded)
     expected: list[list[Any]] = []
 
     def numbered(part: Tree) -> pyrs.Stream[Any]:

@@ -204,7 +204,7 @@ def test_elements_of_cancelled_groups_are_replaced_in_demand() -> None:
     assert source.pulled == 53
 
 
-def test_groups_can_be_read_on_several_threads(elsewhere: Callable[[Any], pyrs.Stream[Any]]) -> None:
+def test_groups_can_be_read_on_several_threads(threaded: Callable[[Any], pyrs.Stream[Any]]) -> None:
     total, read = 6_000, []
     done = threading.Semaphore(0)
 
@@ -220,7 +220,7 @@ def test_groups_can_be_read_on_several_threads(elsewhere: Callable[[Any], pyrs.S
         threading.Thread(target=run, daemon=True).start()
 
     groups: Groups = TestSubscriber(None, on_element=on_group, timeout=60)
-    elsewhere(pyrs.range(total)).group_by(remainder, prefetch=8).subscribe(groups)
+    threaded(pyrs.range(total)).group_by(remainder, prefetch=8).subscribe(groups)
     groups.await_complete()
     assert all(done.acquire(timeout=60) for _ in range(3))
     assert {key: reader.elements for key, reader in read} == model(list(range(total)))

@@ -22,9 +22,9 @@ from tests.waiting import eventually
 Wrap = Callable[[Any], pyrs.Stream[Any]]
 
 
-@pytest.fixture(params=["fused", "pushed", "elsewhere"])
-def wrap(request: pytest.FixtureRequest, hidden: Wrap, elsewhere: Wrap) -> Wrap:
-    ways: dict[str, Wrap] = {"fused": lambda stream: stream, "pushed": hidden, "elsewhere": elsewhere}
+@pytest.fixture(params=["fused", "pushed", "threaded"])
+def wrap(request: pytest.FixtureRequest, hidden: Wrap, threaded: Wrap) -> Wrap:
+    ways: dict[str, Wrap] = {"fused": lambda stream: stream, "pushed": hidden, "threaded": threaded}
     return ways[request.param]
 
 

@@ -21,10 +21,10 @@ def failing(*elements: Any, error: BaseException | None = None) -> pyrs.Stream[A
     return pyrs.from_iterable(elements).concat(pyrs.error(error or OSError("down")))
 
 
-@pytest.fixture(params=["fused", "pushed", "elsewhere"])
-def broken(request: pytest.FixtureRequest, hidden: Wrap, elsewhere: Wrap) -> Callable[..., pyrs.Stream[Any]]:
+@pytest.fixture(params=["fused", "pushed", "threaded"])
+def broken(request: pytest.FixtureRequest, hidden: Wrap, threaded: Wrap) -> Callable[..., pyrs.Stream[Any]]:
     """Return a function that makes a stream of the given elements and then a ValueError."""
-    wrap = {"fused": lambda stream: stream, "pushed": hidden, "elsewhere": elsewhere}[request.param]
+    wrap = {"fused": lambda stream: stream, "pushed": hidden, "threaded": threaded}[request.param]
     return lambda *texts: wrap(pyrs.just(*texts, "x").map(int))
 
 

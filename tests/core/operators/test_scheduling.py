@@ -425,7 +425,7 @@ class TestSubscribeOn:
     ],
 )
 def test_request_reaches_a_source_that_pushes_during_subscribe(build: Any) -> None:
-    """``create`` may push without end, and no other task can run on its single-threaded scheduler meanwhile."""
+    """``create`` may push without end, which blocks every other task of its single-threaded scheduler."""
     scheduler = schedulers.single()
     enough = threading.Event()
     stop = threading.Event()

@@ -13,10 +13,10 @@ from pyrs.testing import TestPublisher, TestSubscriber
 from tests.core.support import subscribe
 
 
-def test_concurrent_subscribe_cancel_and_connect(elsewhere: Callable[[Any], pyrs.Stream[Any]]) -> None:
+def test_concurrent_subscribe_cancel_and_connect(threaded: Callable[[Any], pyrs.Stream[Any]]) -> None:
     """The first Subscriber receives every element; a later one receives a gapless suffix of them."""
     for _ in range(300):
-        shared = elsewhere(pyrs.range(40)).publish(8)
+        shared = threaded(pyrs.range(40)).publish(8)
         first = subscribe(shared)
         leaving, late = TestSubscriber[Any](None), TestSubscriber[Any](None)
         start = threading.Barrier(4)
@@ -49,10 +49,10 @@ def test_concurrent_subscribe_cancel_and_connect(elsewhere: Callable[[Any], pyrs
 
 
 @pytest.mark.parametrize("way", ["share", "replayed", "grace"])
-def test_concurrent_subscribers_all_complete(way: str, elsewhere: Callable[[Any], pyrs.Stream[Any]]) -> None:
+def test_concurrent_subscribers_all_complete(way: str, threaded: Callable[[Any], pyrs.Stream[Any]]) -> None:
     """Each Subscriber that does not cancel completes, with a gapless suffix of the elements."""
     for _ in range(200):
-        source = elsewhere(pyrs.range(30))
+        source = threaded(pyrs.range(30))
         if way == "share":
             shared = source.share()
         elif way == "replayed":

@@ -19,8 +19,8 @@ Source = Callable[[Iterable[Any]], pyrs.Stream[Any]]
 Wrap = Callable[[Any], pyrs.Stream[Any]]
 
 
-def test_collect_and_for_each_return_all_elements(source: Source, elsewhere: Wrap) -> None:
-    for stream in (source(range(100)), elsewhere(source(range(100)))):
+def test_collect_and_for_each_return_all_elements(source: Source, threaded: Wrap) -> None:
+    for stream in (source(range(100)), threaded(source(range(100)))):
         assert stream.collect(timeout=DEADLINE) == list(range(100))
         seen: list[int] = []
         stream = source(range(10))
@@ -119,8 +119,8 @@ def test_to_iterable_pulls_each_element_on_demand() -> None:
     assert list(iterator) == [str(n) for n in range(1, 10)]
 
 
-def test_to_iterable_prefetches_a_bounded_number(elsewhere: Wrap) -> None:
-    counting = Counting.of(elsewhere(pyrs.range(100)))
+def test_to_iterable_prefetches_a_bounded_number(threaded: Wrap) -> None:
+    counting = Counting.of(threaded(pyrs.range(100)))
     iterator = counting.stream().to_iterable(prefetch=8, timeout=DEADLINE)
     assert counting.requests == []
     assert [next(iterator) for _ in range(7)] == list(range(7))
@@ -129,8 +129,8 @@ def test_to_iterable_prefetches_a_bounded_number(elsewhere: Wrap) -> None:
     assert sum(counting.requests) < 100 + 8
 
 
-def test_breaking_out_of_to_iterable_cancels(elsewhere: Wrap) -> None:
-    counting = Counting.of(elsewhere(pyrs.range(10**9)))
+def test_breaking_out_of_to_iterable_cancels(threaded: Wrap) -> None:
+    counting = Counting.of(threaded(pyrs.range(10**9)))
     for n in counting.stream().to_iterable(prefetch=1, timeout=DEADLINE):
         if n == 3:
             break

@@ -211,8 +211,8 @@ class TestStepVerifier:
         StepVerifier.create(publisher).expect_no_event(0.01).then_cancel().expect_no_event(0.0).verify()
         publisher.assert_cancelled(2)
 
-    def test_signals_from_another_thread(self, elsewhere: Callable[[Any], pyrs.Stream[Any]]) -> None:
-        verifier = StepVerifier.create(elsewhere(pyrs.range(1_000)), request=10).expect_next_count(10)
+    def test_signals_from_another_thread(self, threaded: Callable[[Any], pyrs.Stream[Any]]) -> None:
+        verifier = StepVerifier.create(threaded(pyrs.range(1_000)), request=10).expect_next_count(10)
         main_thread = threading.get_ident()
         verifier.then(lambda: main_thread == threading.get_ident() or 1 // 0)
         verifier.then_request(2_000).expect_next_sequence(range(10, 1_000)).verify_complete()
