@@ -14,7 +14,7 @@ from pathlib import Path
 
 from pyrs import __version__
 
-DESCRIPTION = "Reactive Streams for Python, and the bridge to every JVM library that speaks them."
+DESCRIPTION = "Reactive Streams for Python, and a bridge to the Reactive Streams libraries of the JVM."
 EPILOG = """examples:
   python -m pyrs demo       MovieLens ratings through Spark's driver, Reactor and a Python Processor, with back pressure
   python -m pyrs tck my.tests:MyVerification    test a Publisher, Subscriber or Processor against the specification
