@@ -44,7 +44,9 @@ class TestFromObservable:
     @pytest.mark.parametrize(
         ("overflow", "expected"), [("drop", [0]), ("latest", [0, 4]), ("drop_oldest", [0, 3, 4]), ("error", [0, 1, 2])]
     )
-    def test_overflow_strategies(self, overflow: str, expected: list[int], dropped: Dropped) -> None:
+    def test_from_observable_applies_its_overflow_strategy(
+        self, overflow: str, expected: list[int], dropped: Dropped
+    ) -> None:
         subject: Subject[int] = Subject()
         subscriber: TestSubscriber[int] = TestSubscriber(1)
         from_observable(subject, overflow=overflow, capacity=2).subscribe(subscriber)

@@ -29,7 +29,7 @@ def test_async_for_receives_every_element(source: Source, threaded: Wrap) -> Non
     assert asyncio.run(main(threaded(source(range(500))))) == list(range(500))
 
 
-def test_iterate_with_prefetch_from_another_thread(threaded: Wrap) -> None:
+def test_iterate_with_prefetch_receives_elements_of_another_thread(threaded: Wrap) -> None:
     async def main() -> list[int]:
         async with threaded(pyrs.range(20_000)).iterate(prefetch=256) as numbers:
             return [n async for n in numbers]
@@ -212,7 +212,7 @@ def test_other_tasks_run_during_async_for() -> None:
     assert asyncio.run(main())
 
 
-def test_several_consumers_on_one_loop(threaded: Wrap) -> None:
+def test_several_consumers_share_one_loop(threaded: Wrap) -> None:
     async def total(stream: pyrs.Stream[int]) -> int:
         result = 0
         async for n in stream:

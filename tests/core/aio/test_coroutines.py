@@ -101,7 +101,7 @@ class TestMap:
 
         asyncio.run(main())
 
-    def test_unordered_results_in_order_of_completion(self) -> None:
+    def test_unordered_results_are_emitted_in_order_of_completion(self) -> None:
         async def main() -> None:
             gates = Gates()
             subscriber: TestSubscriber[int] = TestSubscriber(None)
@@ -300,7 +300,7 @@ class TestForEach:
         asyncio.run(await_with_deadline(lambda: pyrs.range(5).for_each(record)))
         assert seen == [0, 1, 2, 3, 4]
 
-    def test_for_each_with_concurrency(self) -> None:
+    def test_for_each_runs_several_actions_concurrently(self) -> None:
         async def main() -> None:
             gates = Gates()
             running = asyncio.ensure_future(pyrs.range(6).for_each(gates, concurrency=3))
@@ -484,7 +484,7 @@ class TestCoroutineSubscriber:
 
 @pytest.mark.parametrize("backend", ["asyncio", "trio"])
 class TestAnyio:
-    def test_async_for_and_await(self, backend: str) -> None:
+    def test_async_for_and_await_work_on_every_backend(self, backend: str) -> None:
         async def main() -> tuple[list[int], int]:
             threaded = pyrs.range(1_000).publish_on(pyrs.schedulers.default())
             return [n async for n in threaded], await pyrs.range(10).count()

@@ -181,7 +181,7 @@ class TestFutures:
         return pending, done
 
     @pytest.mark.parametrize("cancel", [True, False])
-    def test_from_future_of_a_closed_loop(self, cancel: bool) -> None:
+    def test_from_future_of_a_closed_loop_signals_on_error_if_pending(self, cancel: bool) -> None:
         pending, done = self.futures_of_closed_loop()
         subscriber: TestSubscriber[int] = TestSubscriber()
         pyrs.from_future(done, cancel=cancel).subscribe(subscriber)
@@ -192,7 +192,7 @@ class TestFutures:
         assert "closed" in str(failed.assert_error(RuntimeError))
 
     @pytest.mark.parametrize("cancel", [True, False])
-    def test_from_future_whose_loop_is_closed_later(self, cancel: bool) -> None:
+    def test_from_future_whose_loop_is_closed_later_ignores_request_and_cancel(self, cancel: bool) -> None:
         loop = asyncio.new_event_loop()
         subscriber: TestSubscriber[int] = TestSubscriber()
         pyrs.from_future(loop.create_future(), cancel=cancel).subscribe(subscriber)
@@ -316,7 +316,7 @@ class TestIteration:
             asyncio.run(main())
         source.assert_cancelled()
 
-    def test_several_loops_in_several_threads(self) -> None:
+    def test_several_loops_on_several_threads_receive_every_element(self) -> None:
         async def double(n: int) -> int:
             await asyncio.sleep(0)
             return 2 * n
@@ -422,7 +422,7 @@ assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
 class TestTrio:
-    def test_async_for_in_trio_guest_mode(self) -> None:
+    def test_async_for_works_in_trio_guest_mode(self) -> None:
         trio = pytest.importorskip("trio")
         results: list[int] = []
 

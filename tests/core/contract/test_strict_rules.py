@@ -459,7 +459,7 @@ def test_only_the_first_violation_of_a_publisher_is_reported(dropped: Any) -> No
     assert dropped.errors == []
 
 
-def test_strict_publisher_with_strict_subscriber() -> None:
+def test_strict_publisher_and_subscriber_report_a_violation() -> None:
     publisher: TestPublisher[int] = TestPublisher(Violation.REQUEST_OVERFLOW)
     subscriber = ScriptedSubscriber(on_subscribe=lambda self: self.subscription.request(1))
     strict(publisher).subscribe(strict(subscriber))

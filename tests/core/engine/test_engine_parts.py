@@ -65,7 +65,7 @@ class TestDrainLoop:
         drain.schedule()
         assert (runs, deepest) == (1_000, 1)
 
-    def test_work_runs_on_one_thread_at_a_time_and_none_is_lost(self) -> None:
+    def test_work_runs_on_one_thread_at_a_time_and_no_call_is_lost(self) -> None:
         executor = DaemonExecutor("drain-test")
         inside = threading.Lock()
         pending: list[int] = []

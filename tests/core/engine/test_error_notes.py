@@ -136,7 +136,7 @@ class TestSources:
         (note,) = notes_of(error_of(pyrs.from_iterable(numbers()).map(int)))
         assert note.startswith("in map(int), ")
 
-    def test_note_and_checkpoint_in_to_iterable(self) -> None:
+    def test_to_iterable_raises_with_note_and_checkpoint(self) -> None:
         with pytest.raises(ValueError, match="invalid") as caught:
             list(pyrs.just("x").map(int).checkpoint("numbers").to_iterable())
         notes = notes_of(caught.value)
@@ -347,7 +347,7 @@ class TestNotes:
 
 
 class TestSites:
-    def test_site_in_a_loop_a_comprehension_and_a_function(self) -> None:
+    def test_site_is_the_line_in_a_loop_a_comprehension_and_a_function(self) -> None:
         stream: pyrs.Stream[Any] = pyrs.just("x")
         for function in (str, fail):
             stream = stream.map(function)
@@ -361,7 +361,9 @@ class TestSites:
 
         assert notes_of(error_of(build())) == [f"in map(fail), assembled at {here(-2)}"]
 
-    def test_site_in_a_library(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_site_in_a_library_is_the_line_of_the_library(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         """The site is the line that called the operator, also in third-party code."""
         library = tmp_path / "some_library.py"
         library.write_text("def numbers(stream):\n    return stream.map(int)\n", encoding="utf-8")
@@ -371,7 +373,7 @@ class TestSites:
         error = error_of(some_library.numbers(pyrs.just("x")))
         assert notes_of(error) == [f"in map(int), assembled at {library}:2"]
 
-    def test_site_at_module_level(self, tmp_path: Path) -> None:
+    def test_site_at_module_level_is_the_first_line_of_the_call(self, tmp_path: Path) -> None:
         script = tmp_path / "script.py"
         script.write_text("import pyrs\n\npyrs.just('x').map(\n    int\n).collect()\n", encoding="utf-8")
         done = subprocess.run(
@@ -510,11 +512,11 @@ class TestRepr:
         subscription.cancel()
         assert repr(subscription) == "<CallbackSubscriber: over>"
 
-    def test_repr_of_a_scheduled_task(self) -> None:
+    def test_repr_of_a_scheduled_task_shows_its_state(self) -> None:
         task = schedulers.single().schedule(print, 1000)
         assert repr(task) == "<Delayed print>"
         task.cancel()
         assert repr(task) == "<Delayed over>"
 
-    def test_repr_of_an_uninitialized_stream(self) -> None:
+    def test_repr_of_an_uninitialized_stream_does_not_raise(self) -> None:
         assert repr(pyrs.Stream.__new__(pyrs.Stream)).startswith("<pyrs.stream.stream.Stream object at ")

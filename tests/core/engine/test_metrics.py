@@ -25,7 +25,7 @@ def test_every_kind_of_termination_is_counted() -> None:
     assert metrics.demand == 0
 
 
-def test_counters_of_live_streams() -> None:
+def test_counters_reflect_live_streams() -> None:
     now = 10.0
     metrics = pyrs.Metrics("orders", clock=lambda: now)
     source: TestPublisher[int] = TestPublisher()
@@ -57,7 +57,7 @@ def test_illegal_request_counts_only_as_a_failure() -> None:
     assert (metrics.requested, metrics.demand, metrics.failed) == (0, 0, 1)
 
 
-def test_notebook_representation() -> None:
+def test_notebook_representation_lists_the_counters() -> None:
     metrics = pyrs.Metrics("<orders>")
     subscriber: TestSubscriber[int] = TestSubscriber(None)
     pyrs.never().metrics(metrics).subscribe(subscriber)

@@ -212,7 +212,7 @@ class TestMerge:
         subscriber.await_error(ValueError)
         last.assert_no_subscribers()
 
-    def test_ten_thousand_sources(self, wrap: Wrap) -> None:
+    def test_merge_of_ten_thousand_sources_emits_every_element(self, wrap: Wrap) -> None:
         assert sorted(pyrs.merge(wrap(pyrs.just(n)) for n in range(10_000)).collect()) == list(range(10_000))
 
 
@@ -486,7 +486,7 @@ class TestLatest:
         subscriber.assert_complete()
         a.assert_cancelled()
 
-    def test_with_latest_from_with_single_requests(self, wrap: Wrap) -> None:
+    def test_with_latest_from_emits_every_element_with_single_requests(self, wrap: Wrap) -> None:
         subscriber: TestSubscriber[Any] = TestSubscriber(1, on_element=lambda this, _: this.request(1))
         wrap(pyrs.range(5_000)).with_latest_from(pyrs.just(0)).subscribe(subscriber)
         assert len(subscriber.await_complete()) == 5_000
@@ -536,7 +536,7 @@ class TestUntil:
         assert wrap(pyrs.range(3)).skip_until(pyrs.empty()).collect() == [0, 1, 2]
 
     @pytest.mark.parametrize("name", ["take_until", "skip_until"])
-    def test_take_until_and_skip_until_with_single_requests(self, name: str, wrap: Wrap) -> None:
+    def test_take_until_and_skip_until_complete_with_single_requests(self, name: str, wrap: Wrap) -> None:
         other = pyrs.never() if name == "take_until" else pyrs.just(0)
         subscriber: TestSubscriber[int] = TestSubscriber(1, on_element=lambda this, _: this.request(1))
         getattr(wrap(pyrs.range(5_000)), name)(other).subscribe(subscriber)

@@ -159,7 +159,9 @@ def test_switch_map_emits_no_element_of_a_replaced_stream(executor: DaemonExecut
 
 
 @pytest.mark.parametrize("name", ["take_until", "skip_until", "with_latest_from"])
-def test_signal_of_the_other_source_at_any_moment(name: str, executor: DaemonExecutor) -> None:
+def test_signal_of_the_other_source_at_any_moment_keeps_elements_contiguous(
+    name: str, executor: DaemonExecutor
+) -> None:
     for _ in range(400):
         subscriber: TestSubscriber[Any] = TestSubscriber(1, on_element=lambda this, _: this.request(1))
         main = pyrs.Stream(Emitter(0, 10, executor))

@@ -101,7 +101,9 @@ def test_comparer_receives_the_last_emitted_element(numbers: list[int], within: 
         (lambda s: s.distinct(lambda n: 0), [pyrs.UNBOUNDED], [pyrs.UNBOUNDED]),
     ],
 )
-def test_requests_to_upstream(operator: Callable[[Numbers], Numbers], demands: list[int], requests: list[int]) -> None:
+def test_upstream_requests_match_the_documented_demand(
+    operator: Callable[[Numbers], Numbers], demands: list[int], requests: list[int]
+) -> None:
     source = Counting(range(10))
     subscriber: TestSubscriber[int] = TestSubscriber()
     operator(source.stream()).subscribe(subscriber)

@@ -113,7 +113,9 @@ def test_default_if_empty_completes_with_its_last_element(pushed: bool) -> None:
         (lambda s: s.default_if_empty(0), [pyrs.UNBOUNDED], 10),
     ],
 )
-def test_requests_to_upstream(operate: Callable[[Numbers], pyrs.Stream[Any]], requests: list[int], pulled: int) -> None:
+def test_upstream_requests_match_the_documented_demand(
+    operate: Callable[[Numbers], pyrs.Stream[Any]], requests: list[int], pulled: int
+) -> None:
     source = Counting(range(10))
     subscriber: TestSubscriber[Any] = TestSubscriber()
     operate(source.stream()).subscribe(subscriber)

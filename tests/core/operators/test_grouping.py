@@ -79,7 +79,7 @@ def test_unread_group_blocks_the_others_until_it_is_cancelled() -> None:
     assert groups.elements[2].collect() == [0, 0]
 
 
-def test_value_function_and_none_as_key() -> None:
+def test_group_by_accepts_a_value_function_and_none_as_key() -> None:
     words = pyrs.just("a", "bc", "d")
     groups = words.group_by(lambda word: None, str.upper).flat_map(
         lambda group: group.to_list().map(lambda each: (group.key, each))

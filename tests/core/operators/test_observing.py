@@ -88,7 +88,7 @@ class TestDoOperators:
         subscriber.cancel()
         assert events == ["cancel 0", "finally 1"]
 
-    def test_cancel_after_upstream_completed(self) -> None:
+    def test_cancel_after_upstream_completed_is_observed_downstream_only(self) -> None:
         """An operator in between delays on_complete, so downstream observers see a cancel instead."""
         before: list[str] = []
         downstream: list[str] = []
@@ -322,7 +322,7 @@ class TestLog:
             "letters: on_complete()",
         ]
 
-    def test_log_of_errors_cancels_and_long_elements(self, caplog: pytest.LogCaptureFixture) -> None:
+    def test_log_records_errors_and_cancels_and_abbreviates_elements(self, caplog: pytest.LogCaptureFixture) -> None:
         caplog.set_level(logging.INFO, "pyrs.stream")
         subscriber: TestSubscriber[Any] = TestSubscriber(1)
         pyrs.just("x" * 10_000, 2).log("long").subscribe(subscriber)
@@ -341,7 +341,7 @@ class TestLog:
         ]
         assert max(map(len, lines)) < 100
 
-    def test_log_to_a_given_logger_and_level(self, caplog: pytest.LogCaptureFixture) -> None:
+    def test_log_uses_the_given_logger_and_level(self, caplog: pytest.LogCaptureFixture) -> None:
         caplog.set_level(logging.DEBUG, "mine")
         pyrs.just(1).log("a", logger=logging.getLogger("mine"), level=logging.DEBUG).collect()
         assert {(record.name, record.levelname) for record in caplog.records} == {("mine", "DEBUG")}

@@ -247,7 +247,7 @@ class TestRetryWithBackoff:
         Attempts(9).stream().retry(backoff=pyrs.Backoff(), scheduler=time).subscribe(subscriber)
         assert time.pending == 0
 
-    def test_backoff_on_the_default_scheduler(self) -> None:
+    def test_backoff_works_on_the_default_scheduler(self) -> None:
         assert Attempts(3, 1).stream().retry(backoff=pyrs.Backoff(0.001)).collect(timeout=30) == [1] * 4
 
     def test_cancel_and_timer_race_leaves_no_timer(self, dropped: Any) -> None:

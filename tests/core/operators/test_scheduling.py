@@ -66,7 +66,9 @@ class TestBoth:
         subscriber.request(1)
         assert subscriber.await_complete() == list(range(600))
 
-    def test_single_requests_from_on_next(self, source: Wrap, switch: Switch, scheduler: schedulers.Scheduler) -> None:
+    def test_single_requests_from_on_next_deliver_every_element(
+        self, source: Wrap, switch: Switch, scheduler: schedulers.Scheduler
+    ) -> None:
         subscriber: TestSubscriber[int] = TestSubscriber(1, on_element=lambda subscriber, _: subscriber.request(1))
         switch(source(range(3000)), scheduler).subscribe(subscriber)
         assert subscriber.await_complete(30) == list(range(3000))
@@ -178,7 +180,7 @@ class TestBoth:
         publisher.assert_cancelled(1)
         dropped.take()
 
-    def test_repr_and_wrong_arguments(self) -> None:
+    def test_repr_shows_the_call_and_wrong_arguments_raise(self) -> None:
         time = schedulers.VirtualTime()
         assert repr(pyrs.range(3).publish_on(time)) == f"range(0, 3).publish_on({time!r})"
         assert repr(pyrs.range(3).subscribe_on(time)) == f"range(0, 3).subscribe_on({time!r})"
@@ -292,7 +294,7 @@ class TestPublishOn:
         publisher.assert_cancelled(1)
         assert dropped.elements == 3
 
-    def test_concurrent_cancel_and_elements(self) -> None:
+    def test_concurrent_cancel_leaves_a_gapless_prefix(self) -> None:
         pool = schedulers.pool(4)
         for _ in range(1500):
             publisher: TestPublisher[int] = TestPublisher()

@@ -191,7 +191,7 @@ def test_subscriber_that_raises_does_not_affect_the_others(dropped: Any) -> None
         assert [str(error) for error in dropped.take()] == ["0"]
 
 
-def test_operators_on_a_connectable() -> None:
+def test_operators_on_a_connectable_share_the_connection() -> None:
     shared = pyrs.range(4).publish()
     even = subscribe(shared.filter(lambda n: n % 2 == 0))
     text = subscribe(shared.map(str))

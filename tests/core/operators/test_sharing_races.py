@@ -13,7 +13,7 @@ from pyrs.testing import TestPublisher, TestSubscriber
 from tests.core.support import subscribe
 
 
-def test_concurrent_subscribe_cancel_and_connect(threaded: Callable[[Any], pyrs.Stream[Any]]) -> None:
+def test_concurrent_subscribe_cancel_and_connect_lose_no_element(threaded: Callable[[Any], pyrs.Stream[Any]]) -> None:
     """The first Subscriber receives every element; a later one receives a gapless suffix of them."""
     for _ in range(300):
         shared = threaded(pyrs.range(40)).publish(8)

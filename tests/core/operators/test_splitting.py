@@ -217,7 +217,7 @@ def test_scheduler_is_called_with_no_lock_held() -> None:
     assert [subscribe(window).assert_complete().elements for window in windows.elements] == [[1, 2], [3], [4]]
 
 
-def test_timer_that_fires_while_it_is_armed() -> None:
+def test_timer_that_fires_while_it_is_armed_closes_the_window() -> None:
     class ImmediateScheduler(LockCheckingScheduler):
         def schedule(self, task: Callable[[], object], delay: float = 0.0) -> Cancellable:
             handle = super().schedule(task, delay)

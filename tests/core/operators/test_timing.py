@@ -158,7 +158,7 @@ class TestAllTimeOperators:
         time.advance_by(9)
         assert seen == ["mine"]
 
-    def test_time_operators_with_the_real_clock(self) -> None:
+    def test_time_operators_complete_with_the_real_clock(self) -> None:
         stream = pyrs.range(100)
         assert stream.sample(0.001).collect(timeout=30)[-1] == 99
         assert stream.debounce(0.001).collect(timeout=30)[-1] == 99
@@ -167,7 +167,7 @@ class TestAllTimeOperators:
         assert stream.timeout(10).collect(timeout=30) == list(range(100))
         assert stream.delay(0).collect(timeout=30) == list(range(100))
 
-    def test_repr_and_wrong_arguments(self, every: Operate) -> None:
+    def test_repr_shows_the_call_and_wrong_arguments_raise(self, every: Operate) -> None:
         (text,) = (text for text, operate in EVERY.items() if operate is every)
         assert repr(every(pyrs.just(1))) == f"just(1).{text}"
         method = getattr(pyrs.just(1), text.partition("(")[0])
@@ -249,7 +249,7 @@ class TestDemand:
 
 
 class TestTimeout:
-    def test_timeout_of_the_first_element(self, time: schedulers.VirtualTime) -> None:
+    def test_first_element_may_have_its_own_timeout(self, time: schedulers.VirtualTime) -> None:
         longer: Operate = lambda stream: stream.timeout(2, first=6)  # noqa: E731
         assert run_marbles(time, longer, "-----ab-----")[0] == "-----ab-X---"
         assert run_marbles(time, longer, "---------")[0] == "------X--"
@@ -408,7 +408,7 @@ class TestInterval:
         assert time.pending == 0
 
     @pytest.mark.parametrize(("overflow", "expected"), [("drop", [0, 4]), (pyrs.Overflow.LATEST, [0, 3])])
-    def test_overflow_of_ticks_without_demand(
+    def test_overflow_strategy_applies_to_ticks_without_demand(
         self, time: schedulers.VirtualTime, overflow: pyrs.Overflow, expected: list[int]
     ) -> None:
         subscriber: TestSubscriber[int] = TestSubscriber(1)
@@ -427,7 +427,7 @@ class TestInterval:
         subscriber.assert_elements(0).assert_error(BufferOverflow)
         assert time.pending == 0
 
-    def test_repr_and_wrong_arguments(self) -> None:
+    def test_repr_shows_the_call_and_wrong_arguments_raise(self) -> None:
         assert repr(pyrs.interval(0.5)) == "interval(0.5)"
         with pytest.raises(ValueError, match="period"):
             pyrs.interval(0)
@@ -462,7 +462,7 @@ class TestTimer:
         subscriber.cancel()
         assert time.pending == 0
 
-    def test_repr_and_wrong_arguments(self) -> None:
+    def test_repr_shows_the_call_and_wrong_arguments_raise(self) -> None:
         assert repr(pyrs.timer(2)) == "timer(2)"
         with pytest.raises(ValueError, match="seconds"):
             pyrs.timer(-1)

@@ -146,7 +146,7 @@ def test_dematerialize_cancels_on_completion_and_rejects_other_elements() -> Non
         pyrs.just(1).dematerialize().collect()  # type: ignore[misc]
 
 
-def test_notification_values() -> None:
+def test_notifications_are_immutable_values() -> None:
     failure = ValueError("no")
     kinds = [Notification.next(1), Notification.failed(failure), Notification.completed()]
     assert list(map(repr, kinds)) == [
@@ -212,7 +212,7 @@ def test_cancel_is_propagated_upstream(name: str) -> None:
     assert (len(subscriber.elements), source.cancels) == (2, 1)
 
 
-def test_repr_and_wrong_arguments() -> None:
+def test_repr_shows_the_call_and_wrong_arguments_raise() -> None:
     stream = pyrs.range(3).scan(max).scan(max, 7).with_index().with_index(2).materialize().dematerialize()
     expected = "range(0, 3).scan(max).scan(max, 7).with_index().with_index(2).materialize().dematerialize()"
     assert repr(stream) == expected

@@ -163,7 +163,7 @@ def test_cancelled_window_still_counts_its_elements() -> None:
     assert subscribe(windows.elements[1]).elements == [4]
 
 
-def test_window_with_flat_map_and_take() -> None:
+def test_flattened_windows_emit_every_element() -> None:
     identity: Callable[[Any], Any] = lambda window: window  # noqa: E731
     source = Counting(range(100))
     assert source.stream().window(3).flat_map(identity).collect() == list(range(100))
@@ -337,7 +337,7 @@ def test_concurrent_timer_elements_and_requests_lose_no_element(count: int | Non
 
 
 @pytest.mark.parametrize("part", ["window", "group"])
-def test_concurrent_cancels_and_elements(part: str) -> None:
+def test_concurrent_cancels_cancel_upstream_once(part: str) -> None:
     for _ in range(300):
         source = Counting(range(60))
         stream: Any = source.stream().window(4) if part == "window" else source.stream().group_by(lambda n: n % 3)

@@ -54,7 +54,7 @@ class TestDelays:
         assert seen == []
 
     @pytest.mark.parametrize("delay", [0.0, 0.001])
-    def test_cancel_of_a_task_that_waits_for_a_thread(self, delay: float) -> None:
+    def test_cancel_of_a_task_that_waits_for_a_thread_prevents_its_run(self, delay: float) -> None:
         scheduler = schedulers.single()
         entered, leave = threading.Event(), threading.Event()
         scheduler.execute(lambda: (entered.set(), leave.wait(30)))
@@ -174,7 +174,7 @@ class TestDelays:
         assert all(runs[0::2])
 
 
-def test_scheduling_under_the_schedulers_own_locks() -> None:
+def test_scheduling_under_the_schedulers_own_locks_does_not_deadlock() -> None:
     """Finalizers and signal handlers run on the same thread, possibly while it holds these locks."""
     scheduler, many = Single("held"), Pool(1, "held")
     done = threading.Event()

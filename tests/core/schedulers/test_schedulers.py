@@ -350,7 +350,7 @@ class TestArguments:
         with pytest.raises(TypeError, match="max_threads must be an integer"):
             schedulers.pool("2")  # type: ignore[arg-type]
 
-    def test_checked_seconds(self) -> None:
+    def test_checked_seconds_accepts_finite_numbers_and_timedeltas(self) -> None:
         assert checked_seconds(timedelta(milliseconds=1500), "period") == 1.5
         assert [checked_seconds(value, "period") for value in (0, 2, 0.25)] == [0.0, 2.0, 0.25]
         for value in (0, 0.0, timedelta(0), -1, timedelta(-1), float("nan"), float("inf"), 10**400):

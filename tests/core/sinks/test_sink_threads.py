@@ -219,7 +219,7 @@ def test_interrupt_in_on_next_does_not_delay_pending_signals(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in ALL if name != "unicast"])
-def test_emit_while_subscribers_come_and_go(name: str) -> None:
+def test_emit_reaches_a_subscriber_while_others_subscribe_and_cancel(name: str) -> None:
     before = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
     try:
@@ -326,7 +326,7 @@ def test_only_accepted_emits_are_delivered(name: str) -> None:
             assert [n for each, n in subscriber.elements if each == which] == accepted[which]
 
 
-def test_concurrent_subscribe_and_completion() -> None:
+def test_concurrent_subscribe_and_completion_complete_the_subscriber() -> None:
     for make in (sinks.multicast, sinks.multicast_best_effort, sinks.replay):
         for _ in range(500):
             sink: Sink[Any] = make()

@@ -294,7 +294,9 @@ def test_unicast_is_cancelled_by_a_cancel_in_on_subscribe() -> None:
         ("error", EmitResult.OVERFLOW, [1, 2]),
     ],
 )
-def test_unicast_overflow_strategies(overflow: Any, result: EmitResult, elements: list[int], dropped: Any) -> None:
+def test_unicast_applies_its_overflow_strategy(
+    overflow: Any, result: EmitResult, elements: list[int], dropped: Any
+) -> None:
     sink = sinks.unicast(2, overflow)
     subscriber = subscribe(sink.stream, 0)
     sink.emit(1)

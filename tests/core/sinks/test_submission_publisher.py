@@ -457,7 +457,7 @@ def test_cancel_of_the_future_cancels_the_subscription(publisher: SubmissionPubl
 # Estimates.
 
 
-def test_estimates_and_subscribers(publisher: SubmissionPublisher[Any]) -> None:
+def test_estimates_reflect_demand_and_lag(publisher: SubmissionPublisher[Any]) -> None:
     assert (publisher.estimate_maximum_lag(), publisher.estimate_minimum_demand()) == (0, 0)
     assert not publisher.has_subscribers and publisher.max_buffer_capacity == 2
     first, second = subscribe(publisher, 0), subscribe(publisher, 5)
@@ -541,7 +541,7 @@ def test_concurrent_submits_reach_every_subscriber_in_one_order() -> None:
         assert len(leaving.elements) <= 2
 
 
-def test_close_during_concurrent_submit_and_subscribe() -> None:
+def test_close_during_concurrent_submit_and_subscribe_completes_all() -> None:
     for _ in range(300):
         publisher = SubmissionPublisher[int](max_buffer_capacity=1)
         early = subscribe(publisher, 3)

@@ -30,7 +30,7 @@ class InterposingQueue(deque[Any]):
 
 
 @pytest.mark.parametrize("demand", [1, 2])
-def test_buffer_that_empties_just_before_the_wait(demand: int) -> None:
+def test_submit_continues_if_the_buffer_empties_just_before_the_wait(demand: int) -> None:
     publisher = SubmissionPublisher[int](schedulers.inline(), max_buffer_capacity=1)
     subscriber: TestSubscriber[int] = TestSubscriber(0)
     publisher.subscribe(subscriber)
@@ -44,7 +44,7 @@ def test_buffer_that_empties_just_before_the_wait(demand: int) -> None:
     subscriber.assert_complete()
 
 
-def test_buffer_that_empties_just_before_the_wait_while_on_next_blocks() -> None:
+def test_submit_continues_if_the_buffer_empties_while_on_next_blocks() -> None:
     publisher = SubmissionPublisher[int](max_buffer_capacity=1)
     inside, submitted = threading.Event(), threading.Event()
 

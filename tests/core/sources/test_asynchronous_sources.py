@@ -41,7 +41,7 @@ class TestFromAsyncIterable:
 
         asyncio.run(main())
 
-    def test_async_iterable_without_a_running_loop(self) -> None:
+    def test_async_iterable_without_a_running_loop_uses_the_background_loop(self) -> None:
         async def source() -> AsyncIterator[int]:
             for n in range(3_000):
                 yield n
@@ -162,7 +162,7 @@ class TestFromAwaitable:
 
 
 class TestFromFuture:
-    def test_future_result_before_and_after_subscribing(self) -> None:
+    def test_future_result_waits_for_demand(self) -> None:
         future: Future[str] = Future()
         early: TestSubscriber[str] = TestSubscriber(1)
         undemanded: TestSubscriber[str] = TestSubscriber()
@@ -196,7 +196,7 @@ class TestFromFuture:
         subscriber.cancel()
         assert future.cancelled() is cancel
 
-    def test_asyncio_future(self) -> None:
+    def test_from_future_accepts_an_asyncio_future(self) -> None:
         async def main() -> str:
             future: asyncio.Future[str] = asyncio.get_running_loop().create_future()
             asyncio.get_running_loop().call_soon(future.set_result, "y")

@@ -182,7 +182,7 @@ class TestUsing:
             thread.join(DEADLINE)
             assert resource.calls == ["enter", "exit"]
 
-    def test_generator_based_context_manager(self) -> None:
+    def test_using_accepts_a_generator_based_context_manager(self) -> None:
         calls: list[str] = []
 
         @contextmanager
@@ -218,7 +218,7 @@ class TestFromCallable:
         with pytest.raises(pyrs.NullSignal):
             pyrs.from_callable(lambda: None).block()
 
-    def test_repr_and_bad_arguments(self) -> None:
+    def test_repr_shows_the_call_and_wrong_arguments_raise(self) -> None:
         assert repr(pyrs.from_callable(int).map(str)) == "from_callable(int).map(str)"
         with pytest.raises(TypeError, match="function"):
             pyrs.from_callable(3)  # type: ignore[arg-type]

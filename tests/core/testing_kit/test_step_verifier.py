@@ -42,7 +42,7 @@ class ExpiringPublisher(pyrs.Publisher[int]):
 
 
 class TestStepVerifier:
-    def test_steps_for_elements(self) -> None:
+    def test_element_steps_pass_on_the_expected_elements(self) -> None:
         verifier = StepVerifier.create(pyrs.range(10)).expect_subscription().expect_next(0, 1).expect_next_count(2)
         verifier.expect_next_matches(lambda n: n == 4).expect_next_sequence([5, 6])
         verifier.consume_while(lambda n: n < 9).expect_next(9).expect_complete()
@@ -85,7 +85,7 @@ class TestStepVerifier:
             "  so far: on_subscribe, request(unbounded), on_next('a'), on_next('b')",
         ]
 
-    def test_steps_for_errors(self) -> None:
+    def test_error_steps_pass_and_fail_on_an_error(self) -> None:
         def failing() -> StepVerifier[Any]:
             return StepVerifier.create(pyrs.error(OSError("paper is out")))
 
@@ -139,7 +139,7 @@ class TestStepVerifier:
             StepVerifier.create(publisher).consume_next_with(interrupt).verify_complete()
         publisher.assert_no_subscribers()
 
-    def test_steps_for_recorded_elements(self) -> None:
+    def test_recorded_elements_can_be_checked(self) -> None:
         def verifier() -> StepVerifier[int]:
             return StepVerifier.create(pyrs.range(5)).expect_next(0).record_with(set).expect_next_count(3)
 
@@ -153,7 +153,7 @@ class TestStepVerifier:
             "{1, 2, 3}",
         )
 
-    def test_steps_for_demand(self) -> None:
+    def test_then_request_controls_demand(self) -> None:
         publisher: TestPublisher[int] = TestPublisher(cold=True)
         publisher.emit(1, 2, 3)
         verifier = StepVerifier.create(publisher, request=0).then(publisher.assert_was_not_requested).then_request(1)
@@ -211,7 +211,7 @@ class TestStepVerifier:
         StepVerifier.create(publisher).expect_no_event(0.01).then_cancel().expect_no_event(0.0).verify()
         publisher.assert_cancelled(2)
 
-    def test_signals_from_another_thread(self, threaded: Callable[[Any], pyrs.Stream[Any]]) -> None:
+    def test_then_runs_on_the_verifying_thread(self, threaded: Callable[[Any], pyrs.Stream[Any]]) -> None:
         verifier = StepVerifier.create(threaded(pyrs.range(1_000)), request=10).expect_next_count(10)
         main_thread = threading.get_ident()
         verifier.then(lambda: main_thread == threading.get_ident() or 1 // 0)
@@ -315,7 +315,7 @@ class Ticks(pyrs.Publisher[int]):
 
 
 class TestVirtualTime:
-    def test_a_day_of_virtual_time(self) -> None:
+    def test_verification_of_a_day_runs_in_virtual_time(self) -> None:
         verifier = StepVerifier.with_virtual_time(lambda: Ticks(3600, 24)).expect_no_event(3599).then_await(1)
         verifier.expect_next(0).then_await(2 * 3600).expect_next(1, 2).then_await(21 * 3600).expect_next_count(21)
         verifier.expect_complete()
@@ -360,14 +360,14 @@ class TestDropped:
 
         return StepVerifier.create(pyrs.empty()).then(drop).expect_complete().verify_then_assert_that()
 
-    def test_assertions_without_drops(self) -> None:
+    def test_drop_assertions_without_drops(self) -> None:
         assertions = self.dropping(0).has_not_dropped().has_not_dropped_errors()
         fails(assertions.has_dropped, "expected some dropped elements: 0 elements")
         fails(lambda: assertions.has_dropped(1), "expected 1 dropped elements")
         fails(assertions.has_dropped_errors, "expected dropped errors")
         fails(lambda: assertions.has_dropped_error_matching("x"), "a dropped error matching 'x'")
 
-    def test_assertions_with_drops(self) -> None:
+    def test_drop_assertions_with_drops(self) -> None:
         error = ValueError("late")
         assertions = self.dropping(3, error).has_dropped().has_dropped(3).has_dropped_errors()
         assertions.has_dropped_errors(ValueError).has_dropped_error_matching("^late$")

@@ -161,7 +161,7 @@ def test_exception_of_a_task_is_dropped_and_an_interrupt_propagates(dropped: Any
     assert seen == [3.0]
 
 
-def test_schedule_from_several_threads() -> None:
+def test_schedule_is_thread_safe() -> None:
     time = schedulers.VirtualTime()
     counts = [0] * 4
 
