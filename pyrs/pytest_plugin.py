@@ -1,7 +1,7 @@
-"""What pytest loads in every run: it lets the referee in when somebody uses it, and imports nothing of it before.
+"""The entry point that pytest loads in every run; it imports ``pyrs.tck.plugin`` when a verification is collected.
 
-It stands outside of the referee's room, so that no pytest run slows down, or fails, for a referee that it has no use
-for. The plugin itself is ``pyrs.tck.plugin``.
+It is outside of ``pyrs.tck``, so that a pytest run without a verification neither imports the TCK nor fails because of
+it.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 REFEREES = ("python", "java", "both")
 FAMILIES = ("reactive-streams", "flow")
-# As in pyrs.tck.plugin.
+# The values in pyrs.tck.plugin must be the same.
 DUE = "reactive-streams-tck-due "
 REPORTS = "pyrs-tck-reports"
 
@@ -19,31 +19,31 @@ _NAME = "pyrs-tck-items"
 
 
 def pytest_addoption(parser: Any) -> None:
-    """Let the user say who judges."""
+    """Add the options."""
     group = parser.getgroup("Reactive Streams TCK")
     group.addoption(
         "--tck-referee",
         choices=REFEREES,
         default="python",
-        help="who judges: the port in Python (the default), the official kit in a JVM, or both, which must agree",
+        help="the TCK: the Python port (default), the official TCK in a JVM, or both with a comparison of the verdicts",
     )
     group.addoption(
         "--tck-jvm",
         default="jpype",
-        help="where the official kit runs: jpype (in this process: needs -p no:faulthandler), spark, or MODULE:NAME",
+        help="the JVM of the official TCK: jpype (this process; needs -p no:faulthandler), spark, or MODULE:NAME",
     )
     group.addoption(
         "--tck-family",
         choices=FAMILIES,
         default="reactive-streams",
-        help="as what the official kit sees the object: org.reactivestreams or java.util.concurrent.Flow",
+        help="the interfaces that the official TCK uses: org.reactivestreams or java.util.concurrent.Flow",
     )
 
 
 def pytest_pycollect_makeitem(collector: Any, name: str, obj: object) -> Any:
-    """Collect subclasses of the verifications, whatever their names, unless a name begins with an underscore.
+    """Collect the subclasses of the verifications.
 
-    Nor those with ``__test__ = False``, which is how pytest knows what others derive from.
+    Classes whose names begin with an underscore and classes with ``__test__ = False`` are not collected.
     """
     if name.startswith("_") or not _is_verification(obj):
         return None
@@ -51,38 +51,38 @@ def pytest_pycollect_makeitem(collector: Any, name: str, obj: object) -> Any:
 
 
 def pytest_configure(config: Any) -> None:
-    """Listen, with or without a terminal."""
+    """Register the receiver of reports."""
     config.pluginmanager.register(Reports(), REPORTS)
 
 
 def pytest_sessionfinish(session: Any) -> None:
-    """Look at what other processes have judged: then nothing was collected in this one."""
+    """Load the plugin if worker processes ran verifications and this process collected none."""
     config = session.config
     if hasattr(config, "workerinput") or config.pluginmanager.hasplugin(_NAME):
         return
     if config.pluginmanager.get_plugin(REPORTS).reports:
-        # From here on it is told of everything, the summary too.
+        # The registered plugin also receives the following hooks, such as the terminal summary.
         _plugin(config).pytest_sessionfinish(session)
 
 
 class Reports:
-    """What pytest reports of the tests of verifications, whichever process judged.
+    """Collects the reports of verifications' tests from all processes.
 
     Attributes:
-        reports: in the order in which they came.
+        reports: the reports in the order of their arrival.
     """
 
     def __init__(self) -> None:
         self.reports: list[Any] = []
 
     def pytest_runtest_logreport(self, report: Any) -> None:
-        """Keep it, if it is of a verification."""
+        """Keep the report of a verification's test."""
         if any(str(key).startswith(DUE) for key, _ in getattr(report, "user_properties", ())):
             self.reports.append(report)
 
 
 def _is_verification(thing: object) -> bool:
-    # Whoever has a verification has imported this.
+    # A module with a verification has imported this module.
     base = getattr(sys.modules.get("pyrs.tck.verification"), "Verification", None)
     return (
         base is not None
@@ -95,7 +95,7 @@ def _is_verification(thing: object) -> bool:
 
 
 def _plugin(config: Any) -> Any:
-    """Return the plugin, which pytest knows of from now on."""
+    """Return the plugin; register it if it is not registered."""
     from pyrs.tck import plugin
 
     if not config.pluginmanager.hasplugin(_NAME):

@@ -1,11 +1,11 @@
-"""The referee: the tests of the Reactive Streams TCK 1.0.4, in Python, for any Publisher, Subscriber or Processor.
+"""The Python port of the Reactive Streams TCK 1.0.4, for any Publisher, Subscriber or Processor.
 
-Write a subclass of one of the four verifications and run it with pytest, unittest or ``python -m pyrs tck``; see the
-page "The referee" of the documentation. The port shares no code with the implementation it judges: it imports the
-interfaces, the rules and the errors.
+Write a subclass of one of the four verifications and run it with pytest, unittest or ``python -m pyrs tck``; see
+``docs/referee.md``. The port shares no code with pyrs' own Publishers: it imports the interfaces, the rules and the
+errors only.
 
-The tests, their names and what they do are those of ``org.reactivestreams:reactive-streams-tck:1.0.4`` (licence MIT-0,
-https://github.com/reactive-streams/reactive-streams-jvm), written anew in Python.
+The names and the steps of the tests are those of ``org.reactivestreams:reactive-streams-tck:1.0.4`` (licence MIT-0,
+https://github.com/reactive-streams/reactive-streams-jvm), rewritten in Python.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Checks of rules that bind a Publisher and that the Java kit does not check. None of them is upstream's."""
+"""Additional tests of a Publisher, for rules that the official TCK does not test."""
 
 from __future__ import annotations
 
@@ -28,32 +28,32 @@ _MANY_SUBSCRIBERS = 10
 
 
 class BeyondPublisherTests(PublisherHooks[T], Generic[T]):
-    """Rules 1.6, 1.8, 1.10, 2.12, 3.3, 3.5, 3.15 and 3.16."""
+    """The additional tests of §1.6, §1.8, §1.10, §2.12, §3.3, §3.5, §3.15 and §3.16."""
 
     def beyond_spec106_mustTreatTheSubscriptionAsCancelledAfterOnComplete(self) -> None:
-        """After on_complete nothing that is called on the Subscription has an effect (1.6, 3.6, 3.7)."""
+        """After on_complete, calls on the Subscription must have no effect (§1.6, §3.6, §3.7)."""
 
         def body(publisher: Publisher[T]) -> None:
             subscriber = self._watch(publisher)
             subscriber.request(2)
-            subscriber.ended.expect_close("expected on_complete after the only element, and it did not come")
+            subscriber.ended.expect_close("the Publisher did not signal on_complete after its only element")
             self._assert_over(subscriber, "on_complete")
 
         self.active_publisher_test(1, True, body)
 
     def beyond_spec106_mustTreatTheSubscriptionAsCancelledAfterOnError(self) -> None:
-        """After on_error nothing that is called on the Subscription has an effect (1.6, 1.7, 3.6, 3.7)."""
+        """After on_error, calls on the Subscription must have no effect (§1.6, §1.7, §3.6, §3.7)."""
 
         def body(publisher: Publisher[T]) -> None:
             subscriber = self._watch(publisher)
-            subscriber.request(0)  # 3.9: this every Publisher must answer with on_error
-            subscriber.ended.expect_close("expected on_error after request(0), and it did not come")
+            subscriber.request(0)  # every Publisher must signal on_error for it (§3.9)
+            subscriber.ended.expect_close("the Publisher did not signal on_error after request(0) (rule 3.9)")
             self._assert_over(subscriber, "on_error")
 
         self.active_publisher_test(10, False, body)
 
     def beyond_spec106_mustDropTheSubscriberAfterOnComplete(self) -> None:
-        """A Subscription that has ended is cancelled (1.6), so the Publisher lets go of the Subscriber (3.13)."""
+        """After on_complete, the Publisher must release the Subscriber (§1.6, §3.13)."""
 
         def used(publisher: Publisher[T]) -> Any:
             subscriber = self.new_manual_subscriber(publisher)
@@ -65,26 +65,26 @@ class BeyondPublisherTests(PublisherHooks[T], Generic[T]):
         def body(publisher: Publisher[T]) -> None:
             if not drops(used(publisher), self.env.reference_timeout):
                 self.env.flop(
-                    f"{self.name_of(publisher)} did not drop its references to the Subscriber after on_complete"
+                    f"{self.name_of(publisher)} did not release the Subscriber after on_complete (rules 1.6, 3.13)"
                 )
 
         self.active_publisher_test(1, True, body)
 
     def beyond_spec108_mustStopWhenCancelledInsideOnNext(self) -> None:
-        """`cancel` inside of on_next, with much demand left, ends the signals (1.8)."""
+        """``cancel`` inside on_next must stop the signals despite remaining demand (§1.8)."""
 
         def body(publisher: Publisher[T]) -> None:
             subscriber: _CancelsInside[T] = _CancelsInside(self.env, after=3)
             self.subscribe(publisher, subscriber)
             subscriber.request(2 * _MOST_AFTER_CANCEL)
-            subscriber.cancelled.expect_close("expected 3 elements after a large request, and they did not come")
+            subscriber.cancelled.expect_close("the Publisher did not publish 3 elements after a large request")
             if not stops(self.env, lambda: subscriber.signals):
-                self.env.flop(f"signals still came {milliseconds(10 * self.env.timeout)} of the cancel (rule 1.8)")
+                self.env.flop(f"signals did not stop {milliseconds(10 * self.env.timeout)} of the cancel (rule 1.8)")
 
         self.active_publisher_test(2 * _MOST_AFTER_CANCEL, False, body)
 
     def beyond_spec110_mustAnswerEverySubscriberWithOnSubscribeOnce(self) -> None:
-        """`subscribe` may be called as often as wanted (1.10): each Subscriber is told on_subscribe once (2.12)."""
+        """``subscribe`` may be called repeatedly (§1.10): each Subscriber receives on_subscribe once (§2.12)."""
 
         def body(publisher: Publisher[T]) -> None:
             subscribers: list[Watching[T]] = []
@@ -96,13 +96,14 @@ class BeyondPublisherTests(PublisherHooks[T], Generic[T]):
                 except Exception as error:
                     self.env.flop(
                         f"subscribe raised {type(error).__name__}: {error} for Subscriber {at + 1} "
-                        f"of {_MANY_SUBSCRIBERS}; it may only reject one by on_error (rule 1.9)"
+                        f"of {_MANY_SUBSCRIBERS}; a Publisher must reject a Subscriber with on_error (rule 1.9)"
                     )
             deadline = time.monotonic() + self.env.timeout
             for subscriber in subscribers:
                 subscriber.subscription.expect_completion(
                     remaining(deadline),
-                    f"{self.name_of(publisher)} did not call on_subscribe on one of many Subscribers",
+                    f"{self.name_of(publisher)} did not call on_subscribe on one of {_MANY_SUBSCRIBERS} Subscribers "
+                    "(rule 1.9)",
                 )
             self.env.verify_no_async_errors()
             for subscriber in subscribers:
@@ -111,9 +112,9 @@ class BeyondPublisherTests(PublisherHooks[T], Generic[T]):
         self.active_publisher_test(1, False, body)
 
     def beyond_spec303_mustStayFlatThroughAMillionRequestsInsideOnNext(self) -> None:
-        """request(1) inside of on_next, a million times, must not nest (3.3).
+        """``request(1)`` inside on_next, a million times, must not recurse (§3.3).
 
-        A Publisher that is slow gets as many as it can do in three seconds.
+        The test of a slow Publisher ends after three seconds.
         """
         self.needs(_LONG_RUN, completion=False)
         bound = self.asked(self.bounded_depth_of_on_next_and_request_recursion)
@@ -125,8 +126,8 @@ class BeyondPublisherTests(PublisherHooks[T], Generic[T]):
                 subscriber.request(1)
                 if not subscriber.over.closes_while(lambda: subscriber.signals):
                     self.env.flop_and_fail(
-                        f"the Publisher stopped after {subscriber.signals} elements, "
-                        "and one more was requested inside on_next"
+                        f"the Publisher stalled after {subscriber.signals} elements, "
+                        "although on_next requested another one (rule 1.2)"
                     )
             finally:
                 subscriber.cancel()
@@ -134,7 +135,7 @@ class BeyondPublisherTests(PublisherHooks[T], Generic[T]):
         self.active_publisher_test(_LONG_RUN, False, body)
 
     def beyond_spec305_cancelMustReturnInTime(self) -> None:
-        """`cancel` must return in a timely manner, before and between elements (3.5)."""
+        """``cancel`` must return in time, before and between elements (§3.5)."""
 
         def body(publisher: Publisher[T]) -> None:
             for first in (0, 1):
@@ -146,18 +147,18 @@ class BeyondPublisherTests(PublisherHooks[T], Generic[T]):
                 took = time.monotonic() - began
                 if took > self.env.timeout:
                     self.env.flop(
-                        f"cancel took {took:.2f} s, and must return {milliseconds(self.env.timeout)} (rule 3.5)"
+                        f"cancel took {took:.2f} s, but must return {milliseconds(self.env.timeout)} (rule 3.5)"
                     )
                 publisher = self.new_publisher(3)
 
         self.active_publisher_test(3, False, body)
 
     def beyond_spec315_cancelMustReturnNormally(self) -> None:
-        """`cancel` must not raise: before a request, between elements, when cancelled, after the end (3.15)."""
+        """``cancel`` must not raise before a request, between elements, after cancel or on_complete (§3.15)."""
         self._returns_normally("cancel() (rule 3.15)", lambda subscriber: subscriber.cancel())
 
     def beyond_spec316_requestMustReturnNormally(self) -> None:
-        """`request` must not raise, whatever the number: the answer to a wrong one is on_error (3.16)."""
+        """``request`` must not raise for any number; a non-positive one signals on_error (§3.16)."""
         for n in (1, 0, -(2**63)):
             self._returns_normally(f"request({n}) (rule 3.16)", partial(_request, n))
 
@@ -174,7 +175,7 @@ class BeyondPublisherTests(PublisherHooks[T], Generic[T]):
         subscriber.request(1)
         self.env.verify_no_async_errors()
         if subscriber.signals != before:
-            self.env.flop(f"{subscriber.last} came after {signal}: the Subscription counts as cancelled (rule 1.6)")
+            self.env.flop(f"{subscriber.last} arrived after {signal}, which cancels the Subscription (rule 1.6)")
 
     def _returns_normally(self, call: str, use: Callable[[ManualSubscriber[T]], None]) -> None:
         def attempt(state: str, subscriber: ManualSubscriber[T]) -> None:
@@ -195,14 +196,14 @@ class BeyondPublisherTests(PublisherHooks[T], Generic[T]):
             if self.asked(self.max_elements_from_publisher) < LONG_MAX:
                 subscriber = self._watch(self.new_publisher(1))
                 subscriber.request(2)
-                subscriber.ended.expect_close("expected on_complete after the only element, and it did not come")
+                subscriber.ended.expect_close("the Publisher did not signal on_complete after its only element")
                 attempt("after on_complete", subscriber)
 
         self.active_publisher_test(3, False, body)
 
 
 def stops(env: TestEnvironment, count: Callable[[], object]) -> bool:
-    """Wait until a count stands still for a while; say whether it does, sooner or later (1.8)."""
+    """Wait until a counter stops changing; return whether it does (§1.8)."""
     deadline = time.monotonic() + 10 * env.timeout
     seen = count()
     while True:
@@ -214,7 +215,7 @@ def stops(env: TestEnvironment, count: Callable[[], object]) -> bool:
 
 
 def _cancel(subscriber: ManualSubscriber[Any]) -> None:
-    with suppress(Exception):  # whether cancel raises is another test's question
+    with suppress(Exception):  # another test checks whether cancel raises
         subscriber.cancel()
 
 
@@ -223,7 +224,7 @@ def _request(n: int, subscriber: ManualSubscriber[Any]) -> None:
 
 
 class Watching(ManualSubscriber[T]):
-    """Counts signals, which must be serial and in order."""
+    """Counts the signals and checks that they are serial and in order."""
 
     def __init__(self, env: TestEnvironment) -> None:
         super().__init__(env)
@@ -258,11 +259,11 @@ class Watching(ManualSubscriber[T]):
     def _assert_not_ended(self, signal: str) -> None:
         if not self.subscription.is_completed:
             self.env.flop(f"{signal} was called before on_subscribe (rule 1.9)")
-        self.ended.assert_open(f"{signal} was called after the end (rule 1.7)")
+        self.ended.assert_open(f"{signal} was called after the terminal signal (rule 1.7)")
 
 
 class _CancelsInside(Watching[T]):
-    """Cancels inside of on_next, and ends a Publisher that goes on for ever."""
+    """Cancels inside on_next, and stops a Publisher that continues nevertheless."""
 
     def __init__(self, env: TestEnvironment, after: int) -> None:
         super().__init__(env)
@@ -275,14 +276,14 @@ class _CancelsInside(Watching[T]):
             self.cancel()
             self.cancelled.close()
         elif self.elements == _MOST_AFTER_CANCEL:
-            message = f"{_MOST_AFTER_CANCEL} elements came after cancel inside of on_next (rule 1.8)"
+            message = f"{_MOST_AFTER_CANCEL} elements arrived after cancel inside on_next (rule 1.8)"
             self.env.flop(message)
         if self.elements >= _MOST_AFTER_CANCEL:
-            raise RuntimeError("the stream was cancelled long ago")
+            raise RuntimeError("the Subscription was cancelled")
 
 
 class _Reentrant(ManualSubscriber[T]):
-    """Requests the next element inside of on_next; does little besides, since it is a million times."""
+    """Requests the next element inside on_next."""
 
     def __init__(self, env: TestEnvironment, bound: int) -> None:
         super().__init__(env)
@@ -298,8 +299,8 @@ class _Reentrant(ManualSubscriber[T]):
         self.signals += 1
         if depth.now > self._bound:
             self.env.flop(
-                f"on_next and request nested {depth.now} deep after {self.signals} elements, "
-                f"yet the recursive bound is {self._bound} (rule 3.3)"
+                f"{depth.now} nested on_next calls after {self.signals} elements, "
+                f"but the bound of the recursion is {self._bound} (rule 3.3)"
             )
             self._stop()
         elif self.signals >= _LONG_RUN or time.monotonic() > self._until:

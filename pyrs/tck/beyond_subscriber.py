@@ -1,4 +1,4 @@
-"""Checks of rules that bind a Subscriber and that the Java kit does not check. None of them is upstream's."""
+"""Additional tests of a Subscriber, for rules that the official TCK does not test."""
 
 from __future__ import annotations
 
@@ -22,27 +22,27 @@ __all__ = ["BeyondBlackboxTests", "BeyondSubscriberTests", "BeyondWhiteboxTests"
 T = TypeVar("T")
 
 _ELEMENTS = 10
-_A_MOMENT = 0.001  # seconds that a call on the Subscription takes, so that a second one would find it
+_CALL_DURATION = 0.001  # seconds that a call on the Subscription takes, so that an overlapping call is detected
 
 
 class BeyondSubscriberTests(SubscriberHooks[T], Generic[T]):
-    """Rules 2.3 and 2.4 on any thread, 2.7 and 3.1."""
+    """The additional tests of §2.3 and §2.4 on any thread, §2.7 and §3.1."""
 
     @abstractmethod
     def drive(self) -> Driven[T]:
-        """Set up a Subscriber with a Subscription that records."""
+        """Create a Subscriber with a recording Subscription."""
 
     def beyond_spec204_mustLeaveTheSubscriptionAloneAfterOnComplete(self) -> None:
-        """After on_complete a Subscriber must not use its Subscription, on whichever thread (2.3, 2.4)."""
+        """After on_complete, a Subscriber must not call its Subscription on any thread (§2.3, §2.4)."""
         self._leaves_alone("on_complete", lambda subscriber: subscriber.on_complete())
 
     def beyond_spec204_mustLeaveTheSubscriptionAloneAfterOnError(self) -> None:
-        """After on_error a Subscriber must not use its Subscription, on whichever thread (2.3, 2.4)."""
-        error = RuntimeError("a test's error")
+        """After on_error, a Subscriber must not call its Subscription on any thread (§2.3, §2.4)."""
+        error = RuntimeError("an error from the TCK")
         self._leaves_alone("on_error", lambda subscriber: subscriber.on_error(error))
 
     def beyond_spec207_mustCallTheSubscriptionSerially(self) -> None:
-        """Elements come on one thread after the other; calls of request and cancel must not overlap (2.7)."""
+        """Elements arrive on changing threads; calls of request and cancel must not overlap (§2.7)."""
         driven = self.drive()
         driven.trigger(_ELEMENTS)
         driven.deliver(self.new_element, _ELEMENTS, all_of_them=False)
@@ -50,7 +50,7 @@ class BeyondSubscriberTests(SubscriberHooks[T], Generic[T]):
         self.env.verify_no_async_errors_no_delay()
 
     def beyond_spec301_mustUseItsOwnSubscriptionOnly(self) -> None:
-        """What one Subscriber receives must not show on the Subscription of another (3.1)."""
+        """A Subscriber must not call the Subscription of another Subscriber (§3.1)."""
         first, second = self.drive(), self.drive()
         for moved, still in ((first, second), (second, first)):
             still.subscription.settle()
@@ -67,7 +67,7 @@ class BeyondSubscriberTests(SubscriberHooks[T], Generic[T]):
         driven = self.drive()
         driven.trigger(1)
         driven.deliver(self.new_element, 1, all_of_them=False)
-        # Everything that the element leads to is over, so what follows is because of the end.
+        # The calls caused by the element are complete, so a later call is caused by the terminal signal.
         driven.subscription.settle()
         calls = driven.subscription.calls
         send(driven.subscriber)
@@ -77,19 +77,19 @@ class BeyondSubscriberTests(SubscriberHooks[T], Generic[T]):
 
 
 class BeyondBlackboxTests(BeyondSubscriberTests[T], BlackboxTests[T], Generic[T]):
-    """The checks that need no puppet."""
+    """The additional tests that need no puppet."""
 
     def drive(self) -> Driven[T]:
-        """Set up a Subscriber with a Subscription that records."""
+        """Create a Subscriber with a recording Subscription."""
         subscriber = self.new_subscriber()
-        return Driven(self.env, subscriber, lambda elements: self.ask(subscriber))
+        return Driven(self.env, subscriber, lambda elements: self.call_trigger_request(subscriber))
 
 
 class BeyondWhiteboxTests(BeyondSubscriberTests[T], WhiteboxTests[T], Generic[T]):
-    """The same, and rules 2.5, 2.6 and 2.11."""
+    """The additional tests of `BeyondSubscriberTests`, §2.5, §2.6 and §2.11."""
 
     def drive(self) -> Driven[T]:
-        """Set up a Subscriber with a Subscription that records."""
+        """Create a Subscriber with a recording Subscription."""
         promise: Promise[Subscriber[T]] = Promise(self.env)
         probe: WhiteboxProbe[T] = WhiteboxProbe(self.env, promise)
         subscriber = self.new_subscriber(probe)
@@ -97,18 +97,18 @@ class BeyondWhiteboxTests(BeyondSubscriberTests[T], WhiteboxTests[T], Generic[T]
         return Driven(self.env, subscriber, lambda elements: probe.puppet.trigger_request(elements), probe)
 
     def beyond_spec205_mustNotRequestFromASecondSubscription(self) -> None:
-        """A second Subscription must be cancelled (2.5), so there is nothing to request from it."""
+        """A Subscriber must not request from a second Subscription (§2.5)."""
         stage = self.stage()
         second = _CountingSecond(Latch(self.env))
         stage.sub.on_subscribe(second)
-        second.cancelled.expect_close("expected the second Subscription to be cancelled, and it was not")
+        second.cancelled.expect_close("the Subscriber did not cancel the second Subscription (rule 2.5)")
         stage.puppet.trigger_request(1)
         self.env.verify_no_async_errors()
         if second.requested:
             self.env.flop(f"the Subscriber requested {second.requested} elements from a second Subscription (rule 2.5)")
 
     def beyond_spec206_mustCancelWheneverItIsTold(self) -> None:
-        """A Subscription that is needed no more must be cancelled: at first, with demand, between elements (2.6)."""
+        """A Subscription that is no longer needed must be cancelled, in each of three states (§2.6)."""
         for state, elements in (("before any request", -1), ("with demand", 0), ("after an element", 1)):
             driven = self.drive()
             if elements >= 0:
@@ -121,7 +121,7 @@ class BeyondWhiteboxTests(BeyondSubscriberTests[T], WhiteboxTests[T], Generic[T]
         self.env.verify_no_async_errors()
 
     def beyond_spec211_mustProcessSignalsInTheirOrder(self) -> None:
-        """Signals come on one thread after the other; they must be processed in that order (2.11)."""
+        """Signals on changing threads must be processed in their order (§2.11)."""
         driven = self.drive()
         driven.trigger(_ELEMENTS)
         sent = driven.deliver(self.new_element, _ELEMENTS)
@@ -134,7 +134,7 @@ class BeyondWhiteboxTests(BeyondSubscriberTests[T], WhiteboxTests[T], Generic[T]
 
 
 class Driven(Generic[T]):
-    """A Subscriber under test whose Subscription records."""
+    """A Subscriber under test with a recording Subscription."""
 
     def __init__(
         self,
@@ -153,20 +153,20 @@ class Driven(Generic[T]):
             probe.expect_puppet()
 
     def deliver(self, create: Callable[[int], T], count: int, *, all_of_them: bool = True) -> list[T]:
-        """Send elements, each on a thread of its own, as far as they are requested.
+        """Send elements up to the demand, each on a separate thread.
 
         Args:
-            create: makes the elements.
-            count: how many.
-            all_of_them: whether it is wrong if they are not all requested.
+            create: creates an element.
+            count: the largest number of elements.
+            all_of_them: fail if fewer are requested.
         """
         sent: list[T] = []
         for at in range(count):
             if not self.subscription.await_demand(at + 1, self._env.timeout):
                 if all_of_them:
                     self._env.flop_and_fail(
-                        f"the Subscriber requested {self.subscription.demand} elements where {count} were triggered "
-                        f"{milliseconds(self._env.timeout)}"
+                        f"the puppet was told to request {count} elements, but the Subscriber requested "
+                        f"{self.subscription.demand} {milliseconds(self._env.timeout)}"
                     )
                 break
             element = create(at)
@@ -189,7 +189,7 @@ class Driven(Generic[T]):
 
 
 class RecordingSubscription(Subscription):
-    """Counts what is called on it, which must be serial (2.7)."""
+    """Records its calls, which must be serial (§2.7)."""
 
     def __init__(self, env: TestEnvironment) -> None:
         self._env = env
@@ -204,14 +204,14 @@ class RecordingSubscription(Subscription):
         with self._guard.during(f"request({n})"):
             self._record(f"request({n})", n)
             if n <= 0:
-                self._env.flop(f"the Subscriber called request({n}): only what is positive may be requested (rule 3.9)")
-            time.sleep(_A_MOMENT)
+                self._env.flop(f"the Subscriber called request({n}): the argument must be positive (rule 3.9)")
+            time.sleep(_CALL_DURATION)
 
     def cancel(self) -> None:
         with self._guard.during("cancel()"):
             self._record("cancel()", 0)
             self.cancelled.close()
-            time.sleep(_A_MOMENT)
+            time.sleep(_CALL_DURATION)
 
     def _record(self, call: str, n: int) -> None:
         with self._changed:
@@ -221,12 +221,12 @@ class RecordingSubscription(Subscription):
             self._changed.notify_all()
 
     def await_demand(self, total: int, timeout: float) -> bool:
-        """Wait until this much was requested in all; say whether it was."""
+        """Wait until the total demand reaches a number; return whether it does."""
         with self._changed:
             return self._changed.wait_for(lambda: self.demand >= total, timeout)
 
     def settle(self) -> None:
-        """Wait until nothing has been called for a while."""
+        """Wait until there has been no call for ``no_signals_timeout``."""
         deadline = time.monotonic() + 10 * self._env.timeout
         while remaining(deadline):
             with self._changed:

@@ -1,4 +1,4 @@
-"""The Java kit's blackbox tests of Subscribers. Source: reactive-streams-tck 1.0.4 (MIT-0), written anew."""
+"""The TCK's blackbox tests of Subscribers. Source: reactive-streams-tck 1.0.4 (MIT-0), rewritten in Python."""
 
 from __future__ import annotations
 
@@ -23,42 +23,42 @@ __all__ = ["BlackboxTests"]
 
 T = TypeVar("T")
 
-_MOST_ELEMENTS = 512  # however much the Subscriber requests
+_MOST_ELEMENTS = 512  # the largest number of elements to send, for any demand
 
 
 class BlackboxTests(SubscriberHooks[T], Generic[T]):
-    """Sections 2 and 3, as far as they show from outside."""
+    """The tests of sections 2 and 3 that need no access to the Subscriber."""
 
     def create_subscriber(self) -> Subscriber[T]:
-        """Make a Subscriber."""
+        """Create a Subscriber."""
         raise NotImplementedError(f"{type(self).__name__} must define create_subscriber()")
 
     def trigger_request(self, subscriber: Subscriber[T]) -> None:
-        """Make the Subscriber request, if it does not do so by itself."""
+        """Let the Subscriber request an element; does nothing by default."""
 
     def new_subscriber(self) -> Subscriber[T]:
-        """Call `create_subscriber` and check what it made."""
+        """Call `create_subscriber` and check its result."""
         made: Subscriber[T] = self.made("create_subscriber()", self.create_subscriber, SIGNALS)
         return made
 
-    def ask(self, subscriber: Subscriber[T]) -> None:
-        """Call `trigger_request`."""
+    def call_trigger_request(self, subscriber: Subscriber[T]) -> None:
+        """Call `trigger_request` within the deadline of hooks."""
         self.call_hook("trigger_request()", lambda: self.trigger_request(subscriber))
 
     def stage(self) -> BlackboxStage[T]:
-        """Set up a Subscriber that has subscribed."""
+        """Create a Subscriber that has subscribed to the test's Publisher."""
         stage = BlackboxStage(self, self.new_subscriber())
         stage.open_source()
         stage.subscribe(stage.proxy)
         return stage
 
     def required_spec201_blackbox_mustSignalDemandViaSubscriptionRequest(self) -> None:
-        """Demand must be signalled by request, and what was requested be taken (2.1).
+        """A Subscriber must signal demand with request, and accept the requested elements (§2.1).
 
-        The Java kit means to send the elements and sends none: its loop ends before the first. Here they are sent.
+        The loop of the official TCK ends before the first element, so it sends none.
         """
         stage = self.stage()
-        self.ask(stage.proxy.subscriber)
+        self.call_trigger_request(stage.proxy.subscriber)
         requested = stage.expect_request()
         for _ in range(min(requested, _MOST_ELEMENTS)):
             if stage.cancelled.is_closed:
@@ -67,18 +67,18 @@ class BlackboxTests(SubscriberHooks[T], Generic[T]):
         stage.send_completion()
         self.env.verify_no_async_errors_no_delay()
 
-    untested_spec202_blackbox_shouldAsynchronouslyDispatch = untested("a SHOULD about speed")
+    untested_spec202_blackbox_shouldAsynchronouslyDispatch = untested("the rule is a SHOULD about responsiveness")
 
     def required_spec203_blackbox_mustNotCallMethodsOnSubscriptionOrPublisherInOnComplete(self) -> None:
-        """on_complete must not use the Subscription (2.3)."""
+        """on_complete must not call the Subscription (§2.3)."""
         subscriber, subscription = self._watched("on_complete")
         subscription.deliver(subscriber.on_complete)
         self.env.verify_no_async_errors_no_delay()
 
     def required_spec203_blackbox_mustNotCallMethodsOnSubscriptionOrPublisherInOnError(self) -> None:
-        """on_error must not use the Subscription (2.3)."""
+        """on_error must not call the Subscription (§2.3)."""
         subscriber, subscription = self._watched("on_error")
-        subscription.deliver(lambda: subscriber.on_error(RuntimeError("a test's error")))
+        subscription.deliver(lambda: subscriber.on_error(RuntimeError("an error from the TCK")))
         self.env.verify_no_async_errors_no_delay()
 
     untested_spec204_blackbox_mustConsiderTheSubscriptionAsCancelledInAfterRecievingOnCompleteOrOnError = untested(
@@ -88,85 +88,87 @@ class BlackboxTests(SubscriberHooks[T], Generic[T]):
     def required_spec205_blackbox_mustCallSubscriptionCancelIfItAlreadyHasAnSubscriptionAndReceivesAnotherOnSubscribeSignal(  # noqa: E501
         self,
     ) -> None:
-        """A second Subscription must be cancelled, and not used (2.5)."""
+        """A second Subscription must be cancelled and not used (§2.5)."""
         stage = self.stage()
         second = _UnusedSubscription(self.env)
         stage.sub.on_subscribe(second)
-        second.cancelled.expect_close(
-            "expected the second Subscription that was given to the Subscriber to be cancelled, and it was not"
-        )
+        second.cancelled.expect_close("the Subscriber did not cancel the second Subscription (rule 2.5)")
         self.env.verify_no_async_errors_no_delay()
         stage.send_completion()
 
     untested_spec206_blackbox_mustCallSubscriptionCancelIfItIsNoLongerValid = untested(
-        "when that is does not show from outside"
+        "the condition is not visible from outside"
     )
     untested_spec207_blackbox_mustEnsureAllCallsOnItsSubscriptionTakePlaceFromTheSameThreadOrTakeCareOfSynchronization = untested(  # noqa: E501
         "see beyond_spec207"
     )
     untested_spec208_blackbox_mustBePreparedToReceiveOnNextSignalsAfterHavingCalledSubscriptionCancel = untested(
-        "when it cancels does not show from outside"
+        "the time of its cancel is not visible from outside"
     )
 
     def required_spec209_blackbox_mustBePreparedToReceiveAnOnCompleteSignalWithPrecedingRequestCall(self) -> None:
-        """The end may come after a request (2.9)."""
+        """A Subscriber must handle on_complete after a request (§2.9)."""
         stage = self.stage()
-        self.ask(stage.proxy.subscriber)
+        self.call_trigger_request(stage.proxy.subscriber)
         stage.expect_request()
         stage.send_completion()
         stage.proxy.expect_completion()
 
     def required_spec209_blackbox_mustBePreparedToReceiveAnOnCompleteSignalWithoutPrecedingRequestCall(self) -> None:
-        """The end may come before any request (2.9)."""
+        """A Subscriber must handle on_complete before any request (§2.9)."""
         stage = self.stage()
         stage.send_completion()
         stage.proxy.expect_completion()
 
     def required_spec210_blackbox_mustBePreparedToReceiveAnOnErrorSignalWithPrecedingRequestCall(self) -> None:
-        """An error may come after a request (2.10)."""
+        """A Subscriber must handle on_error after a request (§2.10)."""
         stage = self.stage()
-        self.ask(stage.proxy.subscriber)
+        self.call_trigger_request(stage.proxy.subscriber)
         stage.expect_request()
         self._fail(stage)
 
     def required_spec210_blackbox_mustBePreparedToReceiveAnOnErrorSignalWithoutPrecedingRequestCall(self) -> None:
-        """An error may come before any request (2.10)."""
+        """A Subscriber must handle on_error before any request (§2.10)."""
         self._fail(self.stage())
 
     untested_spec211_blackbox_mustMakeSureThatAllCallsOnItsMethodsHappenBeforeTheProcessingOfTheRespectiveEvents = (
-        untested("what is processed does not show from outside")
+        untested("the processing is not visible from outside")
     )
     untested_spec212_blackbox_mustNotCallOnSubscribeMoreThanOnceBasedOnObjectEquality = untested(
-        "the rule is the Publisher's; see beyond_spec110"
+        "the rule applies to the Publisher; see beyond_spec110"
     )
-    untested_spec213_blackbox_failingOnSignalInvocation = untested("whatever a Subscriber raises fails the other tests")
+    untested_spec213_blackbox_failingOnSignalInvocation = untested("an exception of a Subscriber fails the other tests")
 
     def required_spec213_blackbox_onSubscribe_mustThrowNullPointerExceptionWhenParametersAreNull(self) -> None:
-        """`on_subscribe(None)` must raise (2.13)."""
+        """``on_subscribe(None)`` must raise (§2.13)."""
         must_raise(self.env, "on_subscribe", self.new_subscriber().on_subscribe)
 
     def required_spec213_blackbox_onNext_mustThrowNullPointerExceptionWhenParametersAreNull(self) -> None:
-        """`on_next(None)` must raise (2.13)."""
+        """``on_next(None)`` must raise (§2.13)."""
         must_raise(self.env, "on_next", self._subscribed().on_next)
 
     def required_spec213_blackbox_onError_mustThrowNullPointerExceptionWhenParametersAreNull(self) -> None:
-        """`on_error(None)` must raise (2.13)."""
+        """``on_error(None)`` must raise (§2.13)."""
         must_raise(self.env, "on_error", self._subscribed().on_error)
 
     untested_spec301_blackbox_mustNotBeCalledOutsideSubscriberContext = untested("see beyond_spec301")
     untested_spec308_blackbox_requestMustRegisterGivenNumberElementsToBeProduced = untested(
-        "how much it requests is the Subscriber's choice"
+        "the Subscriber chooses its demand"
     )
-    untested_spec310_blackbox_requestMaySynchronouslyCallOnNextOnSubscriber = untested("a MAY of the Publisher")
-    untested_spec311_blackbox_requestMaySynchronouslyCallOnCompleteOrOnError = untested("a MAY of the Publisher")
+    untested_spec310_blackbox_requestMaySynchronouslyCallOnNextOnSubscriber = untested(
+        "the rule is a MAY for the Publisher"
+    )
+    untested_spec311_blackbox_requestMaySynchronouslyCallOnCompleteOrOnError = untested(
+        "the rule is a MAY for the Publisher"
+    )
     untested_spec314_blackbox_cancelMayCauseThePublisherToShutdownIfNoOtherSubscriptionExists = untested(
-        "a MAY of the Publisher"
+        "the rule is a MAY for the Publisher"
     )
     untested_spec315_blackbox_cancelMustNotThrowExceptionAndMustSignalOnError = untested(
-        "the Publisher's: see beyond_spec315 there"
+        "the rule applies to the Publisher; see beyond_spec315"
     )
     untested_spec316_blackbox_requestMustNotThrowExceptionAndMustOnErrorTheSubscriber = untested(
-        "the Publisher's: see beyond_spec316 there"
+        "the rule applies to the Publisher; see beyond_spec316"
     )
 
     def _subscribed(self) -> Subscriber[T]:
@@ -181,13 +183,13 @@ class BlackboxTests(SubscriberHooks[T], Generic[T]):
         return subscriber, subscription
 
     def _fail(self, stage: BlackboxStage[T]) -> None:
-        error = RuntimeError("a test's error")
+        error = RuntimeError("an error from the TCK")
         stage.send_error(error)
         stage.proxy.expect_error(error)
 
 
 class BlackboxStage(ElementSource[T]):
-    """A Subscriber under test behind a proxy."""
+    """A Subscriber under test behind a recording proxy."""
 
     def __init__(self, test: BlackboxTests[T], subscriber: Subscriber[T]) -> None:
         super().__init__(test)

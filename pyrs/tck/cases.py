@@ -1,4 +1,4 @@
-"""Verifications for unittest."""
+"""Run verifications with unittest."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ __all__ = ["as_test_case"]
 
 
 def as_test_case(verification: type[Verification], referee: Referee | None = None) -> type[unittest.TestCase]:
-    """Return a TestCase with one method for each test of a verification, named ``test_`` and the Java kit's name.
+    """Return a TestCase with one method for each test of a verification: ``test_`` and the test's name.
 
-    One more, ``test_all_tests_are_there``, compares the names with those of the Java kit. Where all of them ran and
-    every one was skipped, nothing was judged, and the class fails at its end.
+    The method ``test_all_tests_are_there`` checks that no test is missing. If all tests run and every one is skipped,
+    the class fails, because nothing was verified.
 
     Args:
-        verification: what to run.
-        referee: who judges, such as a `JavaReferee`; None for the port in Python.
+        verification: the verification.
+        referee: the TCK, such as a `JavaReferee`; None for the Python port.
 
     Examples:
         >>> import pyrs
@@ -43,9 +43,9 @@ def as_test_case(verification: type[Verification], referee: Referee | None = Non
             raise AssertionError(NOTHING_JUDGED)
 
     names = verification.test_names() if referee is None else verification.expected
-    judges = PythonReferee() if referee is None else referee
+    tck = PythonReferee() if referee is None else referee
     verdicts: dict[str, Verdict] = {}
-    methods: dict[str, Any] = {f"test_{name}": _method(verification, name, judges, verdicts) for name in names}
+    methods: dict[str, Any] = {f"test_{name}": _method(verification, name, tck, verdicts) for name in names}
     methods["test_all_tests_are_there"] = all_tests_are_there
     methods["tearDownClass"] = classmethod(tear_down_class)
     methods["__module__"] = verification.__module__
@@ -60,12 +60,12 @@ def _method(
         subject = verification()
         verdict = referee.judge(subject, name)
         error = verdict.error
-        # What is no failure to unittest either is pytest's own: a hook called pytest.skip.
-        own = error is not None and not isinstance(error, (Exception, SystemExit))
-        verdicts[name] = verdict._replace(status=Status.SKIPPED) if own else verdict
+        # pytest.skip, called by a hook, raises a BaseException.
+        foreign = error is not None and not isinstance(error, (Exception, SystemExit))
+        verdicts[name] = verdict._replace(status=Status.SKIPPED) if foreign else verdict
         if error is not None:
-            if own or subject.env.deadline is None:
-                raise error  # where the deadline is None somebody debugs
+            if foreign or subject.env.deadline is None:
+                raise error  # without a deadline somebody is debugging
             self.fail(f"{verdict.reason}\n\n{verdict.details}".rstrip())
         if verdict.status is not Status.PASSED:
             self.skipTest(f"{verdict.status.value}: {verdict.reason}")

@@ -1,4 +1,4 @@
-"""``python -m pyrs tck module:Class``: a verdict on the terminal and, for machines, as JUnit XML."""
+"""``python -m pyrs tck module:Class``: run a verification, print the verdicts and write JUnit XML."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _NOT_IN_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010fff
 
 
 class UsageError(Exception):
-    """What was asked for is not there."""
+    """The command line names something that does not exist or cannot be used."""
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Judge what the arguments name. Returns 0 if all passed, 1 if not, 2 if it could not be judged."""
+    """Run the verifications; return 0 if all passed, 1 if a test failed, 2 if they could not be run."""
     try:
         if arguments.junit is not None:
-            _make_room(arguments.junit)
+            _remove_old(arguments.junit)
         verifications = [find(name) for name in arguments.verifications]
         referees = chosen(arguments.referee, arguments.jvm, arguments.family)
     except (UsageError, JvmError, ValueError) as error:
@@ -37,58 +37,58 @@ def run(arguments: argparse.Namespace) -> int:
         return 2
     reports = []
     for verification in verifications:
-        judged = [referee.verify(verification) for referee in referees]
-        if len(judged) > 1:
-            judged[1] = compared(*judged)
-        for report in judged:
+        found = [referee.verify(verification) for referee in referees]
+        if len(found) > 1:
+            found[1] = compared(*found)
+        for report in found:
             print(as_text(report))
-        reports += judged
+        reports += found
     if arguments.junit is not None:
         arguments.junit.write_bytes(as_junit(reports))
     return 0 if all(report.passed for report in reports) else 1
 
 
-def _make_room(junit: Path) -> None:
-    """Remove the verdicts of an earlier run, so that they are not taken for those of one that comes to nothing."""
+def _remove_old(junit: Path) -> None:
+    """Remove the file of an earlier run, which must not remain if this run fails to start."""
     if not junit.absolute().parent.is_dir():
-        raise UsageError(f"there is no folder {junit.parent}")
+        raise UsageError(f"the folder {junit.parent} does not exist")
     try:
-        if junit.is_file() or junit.is_dir():  # not a device or a pipe; a folder is refused by unlink
-            junit.resolve().unlink()  # a link stays and leads to the new one
+        if junit.is_file() or junit.is_dir():  # not a device or a pipe; unlink refuses a folder
+            junit.resolve().unlink()  # a symbolic link stays
     except OSError as error:
         raise UsageError(f"cannot write {junit}: {error.strerror}") from error
 
 
 def find(name: str) -> type[Verification]:
-    """Return the class that ``module:Class`` names.
+    """Return the verification that ``module:Class`` names.
 
     Raises:
-        UsageError: it cannot be imported, is no verification, or no object of it can be made.
+        UsageError: it cannot be imported, is not a verification, or cannot be instantiated.
     """
     module_name, colon, class_name = name.partition(":")
     if not colon or not module_name or not class_name:
-        raise UsageError(f"{name!r} is not of the form module:Class")
+        raise UsageError(f"{name!r} does not have the form module:Class")
     if os.getcwd() not in sys.path:
-        sys.path.insert(0, os.getcwd())  # as python -m has it; a console script has not
+        sys.path.insert(0, os.getcwd())  # as for python -m; a console script lacks it
     try:
         thing: object = importlib.import_module(module_name)
     except ImportError as error:
         raise UsageError(f"cannot import {module_name}: {error}") from error
-    except (Exception, SystemExit) as error:  # a module that exits must not end the run as if all were well
+    except (Exception, SystemExit) as error:  # SystemExit(0) would look like success
         raise UsageError(f"cannot import {module_name}: {type(error).__name__}: {error}") from error
     for part in class_name.split("."):
         thing = getattr(thing, part, None)
     if not isinstance(thing, type) or not issubclass(thing, Verification) or not thing.expected:
-        raise UsageError(f"{name} is no subclass of a verification")
+        raise UsageError(f"{name} is not a subclass of a verification of pyrs.tck")
     try:
-        thing()  # as each test makes one
+        thing()  # each test creates one
     except (Exception, SystemExit) as error:
         raise UsageError(f"{name}() raised {type(error).__name__}: {error}") from error
     return thing
 
 
 def as_text(report: Report) -> str:
-    """Return a line for each test, then what failed and why, then the numbers."""
+    """Return a line for each test, then the failures and skips with their reasons, then the summary."""
     lines = [report.verification]
     lines += [f"  {verdict.status.value:<8}  {verdict.name}" for verdict in report.verdicts]
     for verdict in report.verdicts:
@@ -101,7 +101,7 @@ def as_text(report: Report) -> str:
 
 
 def as_junit(reports: Sequence[Report]) -> bytes:
-    """Return the verdicts as JUnit XML; what makes a run void is an error of a test case of its own."""
+    """Return the verdicts as JUnit XML; the problems of a void run are one more test case with an error."""
     root = ElementTree.Element("testsuites")
     for report in reports:
         failed = report.count(Status.FAILED) + report.count(Status.FAILED, beyond=True)
@@ -138,5 +138,5 @@ def _add_case(suite: ElementTree.Element, report: Report, verdict: Verdict) -> N
 
 
 def _clean(text: str) -> str:
-    """Return the text without the characters that XML cannot hold."""
+    """Replace the characters that XML does not allow."""
     return _NOT_IN_XML.sub("\ufffd", text)

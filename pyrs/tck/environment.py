@@ -1,4 +1,4 @@
-"""What the tests of the kit share: timeouts, and the errors that come to light on other threads."""
+"""The environment of a test: timeouts, and the errors recorded on all threads."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LONG_MAX = 2**63 - 1
 INT_MAX = 2**31 - 1
 TEST_BUFFER_SIZE = 16
 
-_KIT = str(Path(__file__).parent)
+_TCK_FOLDER = str(Path(__file__).parent)
 _MACHINERY = (
     "/_pytest/",
     "/pluggy/",
@@ -30,31 +30,31 @@ _MACHINERY = (
     "<frozen",
     "/pytest/__main__",
 )
-_MOST_ERRORS = 1_000  # a Publisher that ignores cancel may flop without end
+_MOST_ERRORS = 1_000  # a Publisher that ignores cancel may cause errors endlessly
 
 
 class Flop(AssertionError):
-    """A rule was broken, as seen from wherever the kit was called.
+    """The violation of a rule, recorded where the TCK was called.
 
     Attributes:
-        stack: the frames that led to the kit, without the kit's own, as text.
+        stack: the frames of the code that called the TCK, as text.
     """
 
     stack = ""
 
 
 class Skipped(Exception):
-    """The test says nothing about this implementation; the text says why."""
+    """The test does not apply to this implementation; the message says why."""
 
 
 class Call(NamedTuple):
-    """A call of what the user has written.
+    """A call of the user's code that has not returned yet.
 
     Attributes:
-        text: what is called.
-        since: since when (time.monotonic).
-        thread: on which thread.
-        is_hook: whether it has the deadline of hooks; otherwise it has the test's.
+        text: the called method with its arguments.
+        since: the start (time.monotonic).
+        thread: the identifier of the calling thread.
+        is_hook: whether the deadline of hooks applies; otherwise the test's deadline applies.
     """
 
     text: str
@@ -64,29 +64,29 @@ class Call(NamedTuple):
 
     @property
     def name(self) -> str:
-        """What is called, without arguments."""
+        """The called method without arguments."""
         return self.text.partition("(")[0]
 
 
 class TestEnvironment:
-    """The timeouts of a verification, and what went wrong in one of its tests.
+    """The timeouts of a verification and the errors recorded in one test.
 
-    A test must not raise into the Publisher that it watches, and much happens on threads that are not the test's. So
-    what is wrong is recorded (`flop`) and raised by the test when it looks (`verify_no_async_errors`). Each test looks
-    once more at its end, and has an environment of its own, so that no error is lost and none is another test's.
+    A test must not raise into the Publisher under test, and many signals arrive on other threads. So errors are
+    recorded with `flop` and raised by `verify_no_async_errors`. Each test has its own environment and checks it at its
+    end, so no error is lost or attributed to another test.
 
-    Every time is in seconds and is multiplied by the environment variable ``PYRS_TCK_TIMEOUT_SCALE``: set it to 5 on a
-    slow machine. Where an argument is None, the Java kit's variable counts if it is set (those are in milliseconds).
+    All times are in seconds and are multiplied by the environment variable ``PYRS_TCK_TIMEOUT_SCALE``; set it to 5 on a
+    slow machine. If an argument is None, the environment variable of the official TCK applies, in milliseconds.
 
     Args:
-        timeout: how long to wait for what must happen (``DEFAULT_TIMEOUT_MILLIS``, else 0.5).
-        no_signals_timeout: how long to wait for what must not happen (``DEFAULT_NO_SIGNALS_TIMEOUT_MILLIS``, else 0.1).
-        reference_timeout: how long a Publisher may keep a Subscriber that has cancelled
-            (``PUBLISHER_REFERENCE_GC_TIMEOUT_MILLIS``, else 1).
-        hook_timeout: how long ``create_publisher`` and the other hooks may take.
-        deadline: how long a test may take (one of many repetitions, for a test that repeats itself); a test that is
-            not over by then has failed. None runs the tests on the
-            thread that asks, without a deadline: for debuggers.
+        timeout: the timeout for an expected signal (``DEFAULT_TIMEOUT_MILLIS``, by default 0.5).
+        no_signals_timeout: how long to wait for a forbidden signal (``DEFAULT_NO_SIGNALS_TIMEOUT_MILLIS``, by default
+            0.1).
+        reference_timeout: the timeout for the release of a Subscriber that has cancelled
+            (``PUBLISHER_REFERENCE_GC_TIMEOUT_MILLIS``, by default 1).
+        hook_timeout: the timeout of ``create_publisher`` and the other hooks.
+        deadline: the time limit of a test, or of one iteration of a test with many. None runs the tests on the calling
+            thread without a deadline, for debugging.
         debug: print every signal.
 
     Examples:
@@ -94,7 +94,7 @@ class TestEnvironment:
         TestEnvironment(timeout=0.25, no_signals_timeout=0.1, reference_timeout=1, hook_timeout=2, deadline=15)
     """
 
-    __test__ = False  # not a test case, whatever pytest makes of the name
+    __test__ = False  # pytest would collect the class because of its name
 
     def __init__(
         self,
@@ -117,8 +117,8 @@ class TestEnvironment:
         self.hook_timeout = self.scale * _checked("hook_timeout", hook_timeout)
         self.deadline = None if deadline is None else self.scale * _checked("deadline", deadline)
         self.debug_enabled = debug
-        self.calls: dict[int, Call] = {}  # that are on
-        self.returned: dict[str, float] = {}  # the longest that those took which are over, by their names
+        self.calls: dict[int, Call] = {}  # the calls that have not returned
+        self.returned: dict[str, float] = {}  # the longest duration of the calls that have returned, by name
         self.alive_at = time.monotonic()
         self._errors: list[BaseException] = []
         self._changed = Condition()
@@ -131,7 +131,7 @@ class TestEnvironment:
         return f"TestEnvironment({', '.join(f'{name}={_short(value)}' for name, value in times)})"
 
     def fresh(self) -> TestEnvironment:
-        """Return an environment with the same timeouts in which nothing has happened: one for each test."""
+        """Return an environment with the same timeouts and no recorded errors, for one test."""
         copy = object.__new__(type(self))
         copy.__dict__.update(self.__dict__)
         copy.calls = {}
@@ -144,26 +144,26 @@ class TestEnvironment:
         return copy
 
     def on_close(self, action: Callable[[], None]) -> None:
-        """Call this when the test is over: helper threads end then."""
+        """Register an action for the end of the test, such as stopping a helper thread."""
         self._closing.append(action)
 
     def close(self) -> None:
-        """End what the test has started."""
+        """Stop everything that the test has started."""
         self.closed.set()
         while self._closing:
             self._closing.pop()()
 
     def progress(self) -> None:
-        """Begin the deadline anew: for a test that repeats something many times, once for each."""
+        """Restart the deadline; a test calls this in each of its iterations."""
         self.alive_at = time.monotonic()
 
     def timed(self, text: str, function: Callable[[], R], *, is_hook: bool = True) -> R:
-        """Call what the user has written, so that it is known by name when it is late. On any thread.
+        """Call the user's code on this thread; a late call is reported by its name.
 
         Args:
-            text: what is called, with its arguments.
+            text: the called method with its arguments.
             function: calls it.
-            is_hook: whether it has the deadline of hooks; otherwise it has the test's.
+            is_hook: whether the deadline of hooks applies; otherwise the test's deadline applies.
         """
         call = Call(text, time.monotonic(), get_ident(), is_hook)
         self.calls[id(call)] = call
@@ -173,19 +173,19 @@ class TestEnvironment:
             del self.calls[id(call)]
             self.returned[call.name] = max(self.returned.get(call.name, 0.0), time.monotonic() - call.since)
 
-    # What goes wrong on any thread.
+    # Errors, on any thread.
 
     def flop(self, message: str, error: BaseException | None = None) -> None:
-        """Record that a rule was broken; the test fails when it looks.
+        """Record the violation of a rule, which fails the test at its next check.
 
         Args:
-            message: what is wrong.
-            error: the exception that showed it. The test fails with that one.
+            message: the violation.
+            error: the exception that caused it, if any; the test fails with this exception.
         """
         self._record(_flop(message) if error is None else error)
 
     def flop_and_fail(self, message: str) -> NoReturn:
-        """Record that a rule was broken, and raise it: for the test's own thread."""
+        """Record the violation of a rule and raise it; for the test's own thread."""
         flop = _flop(message)
         self._record(flop)
         raise flop
@@ -198,35 +198,35 @@ class TestEnvironment:
             self._changed.notify_all()
 
     def clear_async_errors(self) -> None:
-        """Forget what was recorded."""
+        """Remove the recorded errors."""
         with self._changed:
             self._errors.clear()
 
     def drop_async_error(self) -> BaseException | None:
-        """Take the oldest error out, or return None."""
+        """Remove and return the oldest error, or return None."""
         with self._changed:
             return self._errors.pop(0) if self._errors else None
 
     def await_async_error(self, timeout: float) -> BaseException | None:
-        """Wait for an error and take it out; None when the time is up. Nothing here polls."""
+        """Wait for an error, remove and return it; return None after the timeout."""
         with self._changed:
             self._changed.wait_for(lambda: self._errors, timeout)
             return self._errors.pop(0) if self._errors else None
 
     @property
     def first_async_error(self) -> BaseException | None:
-        """The oldest error, which stays."""
+        """The oldest error, which stays recorded."""
         with self._changed:
             return self._errors[0] if self._errors else None
 
     def verify_no_async_errors(self, delay: float | None = None) -> None:
-        """Fail if anything was recorded, or is within the delay (`no_signals_timeout` if None)."""
+        """Fail if an error was recorded or is recorded within the delay (by default `no_signals_timeout`)."""
         with self._changed:
             self._changed.wait_for(lambda: self._errors, self.no_signals_timeout if delay is None else delay)
         self.verify_no_async_errors_no_delay()
 
     def verify_no_async_errors_no_delay(self) -> None:
-        """Fail if anything was recorded so far."""
+        """Fail if an error was recorded."""
         error = self.first_async_error
         if isinstance(error, AssertionError):
             raise error
@@ -234,13 +234,13 @@ class TestEnvironment:
             raise AssertionError(f"async error during the test: {type(error).__name__}: {error}") from error
 
     def debug(self, message: str) -> None:
-        """Print, if debugging is on."""
+        """Print a message if debugging is enabled."""
         if self.debug_enabled:
             print(f"[tck] {message}", flush=True)
 
 
 def named(thing: object) -> str:
-    """Return a text for messages, of objects whose own may raise."""
+    """Return the object's text for messages, also if its ``__str__`` raises."""
     try:
         return str(thing)
     except Exception as error:
@@ -248,7 +248,7 @@ def named(thing: object) -> str:
 
 
 def same(one: object, other: object) -> bool:
-    """Say whether two elements are one object, or equal. What ``==`` makes of arrays is neither true nor false."""
+    """Return whether two elements are identical or equal; the ``==`` of arrays has no truth value."""
     if one is other:
         return True
     try:
@@ -258,7 +258,7 @@ def same(one: object, other: object) -> bool:
 
 
 def milliseconds(seconds: float) -> str:
-    """Return "within 500 ms"."""
+    """Return a duration as text: "within 500 ms"."""
     return f"within {round(seconds * 1000)} ms"
 
 
@@ -269,15 +269,15 @@ def _flop(message: str) -> Flop:
 
 
 def callers() -> str:
-    """Return the stack of this thread as text, without the kit's own frames and the machinery below them."""
+    """Return the stack of this thread as text, without the frames of the TCK, pytest and the thread start."""
     frames = traceback.extract_stack(sys._getframe(1), limit=40)
     return "".join(traceback.format_list([frame for frame in frames if not is_machinery(frame.filename)]))
 
 
 def is_machinery(filename: str) -> bool:
-    """Say whether a file is the kit's, pytest's or the thread machinery's."""
+    """Return whether a file belongs to the TCK, pytest or the thread start."""
     name = filename.replace(os.sep, "/")
-    return filename.startswith(_KIT) or any(part in name for part in _MACHINERY)
+    return filename.startswith(_TCK_FOLDER) or any(part in name for part in _MACHINERY)
 
 
 def _checked(name: str, value: object) -> float:
@@ -309,5 +309,5 @@ def _short(value: object) -> str:
 
 
 def remaining(deadline: float) -> float:
-    """Return the seconds until a moment of time.monotonic, at least 0."""
+    """Return the seconds until a deadline in ``time.monotonic`` time, at least 0."""
     return max(0.0, deadline - time.monotonic())

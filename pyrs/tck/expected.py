@@ -1,7 +1,6 @@
-"""The tests of the Java kit 1.0.4, by name: what must have run before a verification counts.
+"""The names and kinds of the tests of the official TCK 1.0.4.
 
-Whole suites have stood green in well-known projects because they never ran. So the names and kinds that a run reports
-are compared with these.
+A test suite that never runs is green. So every run is compared with these tables, and a difference voids it.
 """
 
 from __future__ import annotations
@@ -14,22 +13,22 @@ __all__ = ["BLACKBOX", "PROCESSOR", "PUBLISHER", "WHITEBOX", "Kind", "kind_of"]
 
 
 class Kind(Enum):
-    """What it means when a test fails."""
+    """The meaning of a test's failure."""
 
     REQUIRED = "required"
-    """The implementation is wrong."""
+    """The implementation violates a rule."""
     OPTIONAL = "optional"
-    """The implementation does not do what it may leave out: the test is skipped, with the reason."""
+    """The implementation lacks an optional feature: the test is skipped with the reason."""
     STOCHASTIC = "stochastic"
-    """The implementation is wrong; when it passes, it may still be."""
+    """The implementation violates a rule. A passed test does not prove the opposite."""
     UNTESTED = "untested"
-    """There is no test of this in the Java kit."""
+    """The test has no body in the official TCK."""
     BEYOND = "beyond"
-    """The implementation is wrong, by a check that the Java kit does not have."""
+    """The implementation violates a rule that the official TCK does not test."""
 
 
 def kind_of(name: str) -> Kind:
-    """Return the kind that a test's name tells. A name without one (there is one in the Java kit) is required."""
+    """Return the kind that a test's name begins with; REQUIRED without one, as for one test of the official TCK."""
     prefix = name.partition("_")[0]
     return Kind(prefix) if prefix in {kind.value for kind in Kind} else Kind.REQUIRED
 
@@ -152,5 +151,5 @@ _PROCESSOR_ONLY = _table(
     """
 )
 
-# A Processor is judged as a Publisher, as a Subscriber, and for what lies between.
+# A Processor is tested as a Publisher, as a Subscriber, and for its own rules.
 PROCESSOR: Mapping[str, Kind] = MappingProxyType({**PUBLISHER, **WHITEBOX, **_PROCESSOR_ONLY})

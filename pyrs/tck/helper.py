@@ -1,4 +1,4 @@
-"""The Publisher that feeds the Subscribers under test: asynchronous, one thread for each of its Subscriptions."""
+"""The asynchronous Publisher that feeds Subscribers under test."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ T = TypeVar("T")
 
 
 class HelperPublisher(Publisher[T], Generic[T]):
-    """Publishes ``create(0)``, ``create(1)`` and so on, each Subscriber on a thread of its own.
+    """Publishes ``create(0)``, ``create(1)``, ... with one thread for each Subscriber.
 
-    The threads end with their streams, and with the test.
+    A thread ends with its stream or with the test.
 
     Args:
         env: the test's environment.
-        create: makes the elements; called on several threads at once.
-        elements: how many; None for no end.
+        create: creates an element; called on several threads concurrently.
+        elements: the number of elements; None for an endless stream.
     """
 
     def __init__(self, env: TestEnvironment, create: Callable[[int], T], elements: int | None) -> None:
@@ -33,10 +33,10 @@ class HelperPublisher(Publisher[T], Generic[T]):
         self._elements = elements
 
     def subscribe(self, subscriber: Subscriber[T], /) -> None:
-        """Start the thread that calls on_subscribe and what follows.
+        """Start the thread that signals the Subscriber.
 
         Raises:
-            NullSignal: the subscriber is None (1.9).
+            NullSignal: the subscriber is None (§1.9).
         """
         if subscriber is None:
             raise NullSignal("subscribe(None)", rule="1.9", party="Subscriber")
@@ -71,11 +71,11 @@ class _HelperSubscription(Subscription, Generic[T]):
         try:
             self._emit()
         except BaseException as error:
-            # 2.13: a Subscriber that raises has failed its test.
+            # A Subscriber must not raise (§2.13).
             self._env.flop("a Subscriber raised into the helper Publisher", error)
         finally:
             self.cancel()
-            self._subscriber = None  # 3.13
+            self._subscriber = None  # §3.13
 
     def _emit(self) -> None:
         subscriber = self._subscriber
@@ -83,10 +83,10 @@ class _HelperSubscription(Subscription, Generic[T]):
         subscriber.on_subscribe(self)
         at = demand = 0
         while at != self._elements:
-            for asked in self._take_requests(wait=demand == 0):
-                if asked <= 0:
-                    self._fail(subscriber, NonPositiveRequest(f"request({asked})"))
-                demand += asked
+            for n in self._take_requests(wait=demand == 0):
+                if n <= 0:
+                    self._fail(subscriber, NonPositiveRequest(f"request({n})"))
+                demand += n
             if self._cancelled:
                 return
             try:
@@ -99,7 +99,7 @@ class _HelperSubscription(Subscription, Generic[T]):
             demand -= 1
             subscriber.on_next(element)
         if not self._cancelled:
-            self._cancelled = True  # 1.6
+            self._cancelled = True  # §1.6
             subscriber.on_complete()
 
     def _take_requests(self, wait: bool) -> list[int]:

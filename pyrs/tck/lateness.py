@@ -1,4 +1,4 @@
-"""How long what the user has written is waited for: what blocks for ever should not cost its time in every test."""
+"""Shorten the timeout of a hook that is repeatedly late, so that it does not delay every test."""
 
 from __future__ import annotations
 
@@ -10,36 +10,36 @@ from pyrs.tck.verification import Verification
 
 __all__ = ["Lateness", "forget", "lateness_of"]
 
-_OFTEN = 2  # twice in a row that a hook, or subscribe, is waited for as long as it may take
-_SHORT = 0.2  # and what it is given from then on,
-_TIMES = 5  # or this many times the longest that it took when it was in time
+_LATE_CALLS = 2  # the consecutive late calls of a hook, or of subscribe, after which its timeout is shortened
+_SHORT = 0.2  # the shortened timeout in seconds,
+_TIMES = 5  # or this multiple of the longest duration of a call in time, if that is longer
 
 
 class Lateness:
-    """What was late in the tests so far, and how long it took when it was not, by the names of calls."""
+    """The late calls of the tests so far and the durations of the others, by name."""
 
     def __init__(self) -> None:
         self._in_a_row: Counter[str] = Counter()
         self._longest: dict[str, float] = {}
 
-    def is_usual(self, call: Call) -> bool:
-        """Say whether it was late so often that it is not waited for as long again."""
-        return self._in_a_row[call.name] >= _OFTEN
+    def is_shortened(self, call: Call) -> bool:
+        """Return whether the call's timeout is shortened."""
+        return self._in_a_row[call.name] >= _LATE_CALLS
 
     def limit(self, call: Call, full: float, scale: float) -> float:
-        """Return how long a call may take, in seconds.
+        """Return the timeout of a call in seconds.
 
         Args:
-            call: what is called.
-            full: how long it may take where it was not late before.
-            scale: that of the environment's times.
+            call: the call.
+            full: the timeout if it is not shortened.
+            scale: the scale of the environment's timeouts.
         """
-        if not self.is_usual(call):
+        if not self.is_shortened(call):
             return full
         return min(full, max(_SHORT * scale, _TIMES * self._longest.get(call.name, 0.0)))
 
     def note(self, env: TestEnvironment, *late: Call) -> None:
-        """Remember what a test has shown: what returned in time, and what was late."""
+        """Record the calls that returned in a test, and the late ones."""
         for name, took in env.returned.copy().items():  # other threads may still call
             self._in_a_row.pop(name, None)
             self._longest[name] = max(took, self._longest.get(name, 0.0))
@@ -50,10 +50,10 @@ _known: WeakKeyDictionary[type[Verification], defaultdict[str, Lateness]] = Weak
 
 
 def lateness_of(subject: Verification) -> Lateness:
-    """Return what is known of the hooks of this class, in this run of it."""
+    """Return the lateness of the hooks of this class and parameter set."""
     return _known.setdefault(type(subject), defaultdict(Lateness))[subject.tck_run]
 
 
 def forget(verification: type[Verification]) -> None:
-    """Give the hooks their full time again: the next run may be of another implementation."""
+    """Restore the full timeouts, because the next run may test another implementation."""
     _known.pop(verification, None)

@@ -1,4 +1,4 @@
-"""Subscribers and a Publisher that do only what the test tells them, and record the rest."""
+"""Subscribers and a Publisher that are controlled by the test and record every signal."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _NO_COMPLETION = "did not receive the expected on_complete"
 
 
 class UnexpectedSubscriber(Subscriber[T], Generic[T]):
-    """Expects nothing: every signal is wrong. Tests say which are not."""
+    """Expects no signal: records each one as an error. Subclasses override the expected signals."""
 
     def __init__(self, env: TestEnvironment) -> None:
         self.env = env
@@ -40,33 +40,33 @@ class UnexpectedSubscriber(Subscriber[T], Generic[T]):
         if isinstance(given, BaseException):
             self.env.flop(f"unexpected on_error({given!r})", given)
         else:
-            self.env.flop(f"on_error({given!r}): the argument is no exception")
+            self.env.flop(f"on_error({given!r}): the argument is not an exception")
 
     def on_complete(self) -> None:
         self.env.flop("unexpected on_complete()")
 
     def cancel(self) -> None:
-        """Cancel the Subscription; flop if there is none."""
+        """Cancel the Subscription; record an error if there is none."""
         if self.subscription.is_completed:
             self.subscription.value.cancel()
         else:
-            self.env.flop("cannot cancel a Subscription before it came")
+            self.env.flop("cannot cancel before on_subscribe")
 
 
 class ManualSubscriber(UnexpectedSubscriber[T]):
-    """Requests what the test says, and keeps what comes until the test takes it."""
+    """Requests when the test says so, and buffers the received elements for the test."""
 
     def __init__(self, env: TestEnvironment) -> None:
         super().__init__(env)
         self.received: Receptacle[T] = Receptacle(env)
 
-    # What the Publisher calls.
+    # Called by the Publisher.
 
     def on_subscribe(self, subscription: Subscription, /) -> None:
         self.env.debug(f"{self}.on_subscribe({named(subscription)})")
         self._refuse_none("on_subscribe", subscription)
         if self.subscription.is_completed:
-            self.env.flop("on_subscribe was called on a Subscriber that has a Subscription (rule 2.12)")
+            self.env.flop("on_subscribe was called twice on one Subscriber (rule 2.12)")
         else:
             self.subscription.complete(subscription)
 
@@ -80,10 +80,10 @@ class ManualSubscriber(UnexpectedSubscriber[T]):
             self.received.add(element)
         except BufferOverflow as overflow:
             message = (
-                f"received more than {self.received.capacity} on_next signals, the size of the test's buffer: "
-                "the Publisher probably emitted more than was requested"
+                f"received more than {self.received.capacity} on_next signals, the capacity of the test's buffer: "
+                "the Publisher probably emitted more elements than were requested (rule 1.1)"
             )
-            # A Publisher may swallow what its Subscriber raises, so it is recorded too.
+            # A Publisher may suppress the exceptions of its Subscriber, so the overflow is also recorded.
             self.env.flop(message)
             raise BufferOverflow(message) from overflow
 
@@ -107,7 +107,7 @@ class ManualSubscriber(UnexpectedSubscriber[T]):
             self.env.flop(f"the Publisher called {signal}(None) (rule 2.13)")
             raise NullSignal(f"{signal}(None)")
 
-    # What the test calls.
+    # Called by the test.
 
     def request(self, n: int) -> None:
         """Request n elements."""
@@ -119,12 +119,12 @@ class ManualSubscriber(UnexpectedSubscriber[T]):
         return self.next_element(message)
 
     def request_next_element_or_end_of_stream(self, message: str = _NO_COMPLETION) -> Any:
-        """Request one element and wait for it, or for the end."""
+        """Request one element and wait for it or for the end of the stream."""
         self.request(1)
         return self.received.next_or_end_of_stream(self.env.timeout, message)
 
     def request_end_of_stream(self, message: str = _NO_COMPLETION) -> None:
-        """Request one element and wait for the end, which should come instead."""
+        """Request one element and wait for the end of the stream."""
         self.request(1)
         self.expect_completion(message)
 
@@ -133,39 +133,39 @@ class ManualSubscriber(UnexpectedSubscriber[T]):
         return self.received.next(self.env.timeout, message)
 
     def next_elements(self, count: int, message: str = _NO_ELEMENT) -> list[T]:
-        """Wait for this many elements."""
+        """Wait for a number of elements."""
         return self.received.next_n(count, self.env.timeout, message)
 
     def expect_completion(self, message: str = _NO_COMPLETION) -> None:
-        """Wait for the end."""
+        """Wait for the end of the stream."""
         self.received.expect_completion(self.env.timeout, message)
 
-    def expect_none(self, message: str = "did not expect an element but got element") -> None:
-        """Wait a little; nothing may come."""
+    def expect_none(self, message: str = "expected no element but received") -> None:
+        """Wait for ``no_signals_timeout``; record an error if anything arrives."""
         self.received.expect_none(self.env.no_signals_timeout, message)
 
     def expect_error(self, kind: type[E]) -> E:
-        """Wait for an error of this kind."""
+        """Wait for an error of a type."""
         error = self.env.await_async_error(self.env.timeout)
         expected = f"expected on_error({kind.__name__})"
         if error is None:
             self.env.flop_and_fail(f"{expected} {milliseconds(self.env.timeout)}")
         if not isinstance(error, kind):
-            self.env.flop_and_fail(f"{expected} but got {type(error).__name__}: {error}")
+            self.env.flop_and_fail(f"{expected} but received {type(error).__name__}: {error}")
         return error
 
     def expect_error_with_message(self, kind: type[E], parts: Sequence[str]) -> E:
-        """Wait for an error of this kind whose text holds one of the parts."""
+        """Wait for an error of a type whose message contains one of the parts."""
         error = self.expect_error(kind)
         if not any(part in str(error) for part in parts):
             raise AssertionError(
-                f"got the expected {kind.__name__}, but its message has none of {list(parts)}; it is {str(error)!r}"
+                f"received the expected {kind.__name__}, but its message {str(error)!r} contains none of {list(parts)}"
             )
         return error
 
 
 class BlackholeSubscriber(ManualSubscriber[T]):
-    """Keeps no elements, to drain a Publisher."""
+    """Discards the elements."""
 
     def on_next(self, element: T, /) -> None:
         if not self.subscription.is_completed:
@@ -173,17 +173,17 @@ class BlackholeSubscriber(ManualSubscriber[T]):
 
 
 class ManualPublisher(Publisher[T], Generic[T]):
-    """Sends one Subscriber what the test says, and keeps what that one requests."""
+    """Signals one Subscriber when the test says so, and records its requests."""
 
     def __init__(self, env: TestEnvironment) -> None:
         self.env = env
         self.subscriber: Promise[Subscriber[T]] = Promise(env)
-        # Without a limit, unlike the Java kit's: a Subscriber may well request one by one.
+        # Unbounded, unlike in the official TCK: a Subscriber may request elements one by one.
         self.requests: Receptacle[int] = Receptacle(env, capacity=None)
         self.cancelled = Latch(env)
 
     def subscribe(self, subscriber: Subscriber[T], /) -> None:
-        """Hand out a Subscription, once."""
+        """Signal on_subscribe; the second Subscriber is an error."""
         if self.subscriber.is_completed:
             self.env.flop("the test's Publisher supports one Subscriber only")
         else:
@@ -203,18 +203,18 @@ class ManualPublisher(Publisher[T], Generic[T]):
         self.subscriber.value.on_error(error)
 
     def expect_request(self, addendum: str = "") -> int:
-        """Wait for a request, and return how many elements it is for."""
-        message = "did not receive the expected call of request()"
+        """Wait for a request, and return its number of elements."""
+        message = "the Subscriber did not call request()"
         requested: object = self.requests.next(self.env.timeout, f"{message}. {addendum}" if addendum else message)
         if not isinstance(requested, int) or isinstance(requested, bool):
-            self.env.flop_and_fail(f"request({requested!r}): an int is due")
+            self.env.flop_and_fail(f"request({requested!r}): the argument must be an int")
         if requested <= 0:
-            self.env.flop_and_fail(f"requests must be positive, but received request({requested}) (rule 3.9)")
+            self.env.flop_and_fail(f"request({requested}): the argument must be positive (rule 3.9)")
         return requested
 
     def expect_cancelling(self) -> None:
-        """Wait for the cancel."""
-        self.cancelled.expect_close("did not receive the expected cancel of the upstream Subscription")
+        """Wait for the call of cancel."""
+        self.cancelled.expect_close("the Subscriber did not cancel its Subscription")
 
 
 class _ManualSubscription(Subscription):

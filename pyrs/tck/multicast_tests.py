@@ -1,4 +1,4 @@
-"""The Java kit's tests of rule 1.11, many Subscribers. Source: reactive-streams-tck 1.0.4 (MIT-0), written anew."""
+"""The TCK's tests of §1.11, several Subscribers. Source: reactive-streams-tck 1.0.4 (MIT-0), rewritten in Python."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ T = TypeVar("T")
 
 
 class MulticastTests(PublisherHooks[T], Generic[T]):
-    """Rule 1.11: all of it is optional."""
+    """The tests of §1.11, which is optional."""
 
     def optional_spec111_maySupportMultiSubscribe(self) -> None:
-        """Two Subscribers at the same time."""
+        """A Publisher may support two Subscribers at the same time."""
 
         def body(publisher: Publisher[T]) -> None:
             first, second = self._subscribers(publisher, 2)
@@ -29,11 +29,11 @@ class MulticastTests(PublisherHooks[T], Generic[T]):
         self.optional_publisher_test(1, False, body)
 
     def optional_spec111_registeredSubscribersMustReceiveOnNextOrOnCompleteSignals(self) -> None:
-        """Each of two Subscribers is told something: an element or the end."""
+        """Each of two Subscribers should receive an element or on_complete."""
 
         def body(publisher: Publisher[T]) -> None:
             first, second = self._subscribers(publisher, 2)
-            # Unicast or multicast is the Publisher's choice, so either may get the element.
+            # The Publisher may be unicast or multicast, so either Subscriber may receive the element.
             first.request_next_element_or_end_of_stream()
             second.request_next_element_or_end_of_stream()
             try:
@@ -46,12 +46,12 @@ class MulticastTests(PublisherHooks[T], Generic[T]):
     def optional_spec111_multicast_mustProduceTheSameElementsInTheSameSequenceToAllOfItsSubscribersWhenRequestingOneByOne(  # noqa: E501
         self,
     ) -> None:
-        """Three Subscribers that request in turns get the same."""
+        """Three Subscribers that request in turn should receive the same elements."""
 
         def body(publisher: Publisher[T]) -> None:
             first, second, third = self._subscribers(publisher, 3)
             got: list[list[T]] = [[], [], []]
-            # Whose turn it is, and how many elements.
+            # Pairs of a Subscriber and the number of elements that it requests; 0 expects the end.
             turns = ((0, 1), (1, 2), (0, 1), (2, 3), (2, 1), (2, 1), (2, 0), (1, 3), (1, 0), (0, 2), (0, 1), (0, 0))
             subscribers = (first, second, third)
             for who, count in turns:
@@ -59,10 +59,10 @@ class MulticastTests(PublisherHooks[T], Generic[T]):
                 if count:
                     subscribers[who].request(count)
                     got[who] += subscribers[who].next_elements(
-                        count, f"{name} produce the requested {count} elements for subscriber {who + 1}"
+                        count, f"{name} publish the requested {count} elements to Subscriber {who + 1}"
                     )
                 else:
-                    subscribers[who].request_end_of_stream(f"{name} complete as expected for subscriber {who + 1}")
+                    subscribers[who].request_end_of_stream(f"{name} signal on_complete to Subscriber {who + 1}")
             self._assert_same(got)
 
         self.optional_publisher_test(5, True, body)
@@ -70,7 +70,7 @@ class MulticastTests(PublisherHooks[T], Generic[T]):
     def optional_spec111_multicast_mustProduceTheSameElementsInTheSameSequenceToAllOfItsSubscribersWhenRequestingManyUpfront(  # noqa: E501
         self,
     ) -> None:
-        """Three Subscribers that request all at once get the same."""
+        """Three Subscribers that request everything at once should receive the same elements."""
 
         def body(publisher: Publisher[T]) -> None:
             self._assert_same(self._many_upfront(self._subscribers(publisher, 3)))
@@ -80,7 +80,7 @@ class MulticastTests(PublisherHooks[T], Generic[T]):
     def optional_spec111_multicast_mustProduceTheSameElementsInTheSameSequenceToAllOfItsSubscribersWhenRequestingManyUpfrontAndCompleteAsExpected(  # noqa: E501
         self,
     ) -> None:
-        """Three Subscribers that request all at once get the same, and the end."""
+        """Three Subscribers that request everything at once should receive the same elements and on_complete."""
 
         def body(publisher: Publisher[T]) -> None:
             subscribers = self._subscribers(publisher, 3)
@@ -96,15 +96,15 @@ class MulticastTests(PublisherHooks[T], Generic[T]):
 
     def _many_upfront(self, subscribers: list[ManualSubscriber[T]]) -> list[list[T]]:
         for subscriber in subscribers:
-            subscriber.request(4)  # one more than there are: some Publishers look for the end then
+            subscriber.request(4)  # one request more: some Publishers complete only on a request
         return [subscriber.next_elements(3) for subscriber in subscribers]
 
     def _assert_same(self, got: list[list[T]]) -> None:
         for at in range(len(got) - 1):
             if got[at] != got[at + 1]:
                 raise AssertionError(
-                    f"expected the same elements in the same sequence for subscribers {at + 1} and {at + 2}, "
-                    f"and they got {got[at]} and {got[at + 1]}"
+                    f"Subscribers {at + 1} and {at + 2} must receive the same elements in the same order, "
+                    f"but received {got[at]} and {got[at + 1]}"
                 )
 
     def _cancel(self, first: ManualSubscriber[T], second: ManualSubscriber[T]) -> None:

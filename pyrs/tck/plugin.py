@@ -1,8 +1,8 @@
-"""The pytest plugin: one item for each test of a verification, under the name that it has in the Java kit.
+"""The pytest plugin: one item for each test of a verification, with the test's name in the official TCK.
 
-``pyrs.pytest_plugin``, which pip registers (the entry point ``pytest11``), loads it as soon as a module that
-pytest collects defines a subclass of one of the four verifications. Such a class is collected whatever its name;
-fixtures, marks, ``-k`` and the rest work as for any class.
+``pyrs.pytest_plugin``, which pip registers as a ``pytest11`` entry point, loads this module when pytest collects a
+subclass of one of the four verifications. The name of the class does not matter; fixtures, marks and ``-k`` work as for
+any test class.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 __all__ = ["VERDICT", "VerificationClass"]
 
-# Properties of an item's reports, one for each referee: its verdict, and how many tests of its verification are due.
-# They reach the summary from other processes, too, by what the module that pip registers hears.
+# Properties of an item's reports, one for each TCK: the verdict, and the number of tests of the verification. They also
+# reach the summary from the worker processes of pytest-xdist, through the Reports of pyrs.pytest_plugin.
 VERDICT = "reactive-streams-tck "
 DUE = "reactive-streams-tck-due "
 REPORTS = "pyrs-tck-reports"
@@ -32,24 +32,24 @@ _REFEREES: pytest.StashKey[list[Referee]] = pytest.StashKey()
 
 
 class VerificationClass(pytest.Class):
-    """A verification, as pytest's tree shows it."""
+    """The collector of a verification."""
 
     def funcnamefilter(self, name: str) -> bool:
-        """Say which methods are tests: those of the kit."""
+        """Return whether a method is a test of the TCK."""
         verification: type[Verification] = self.obj
-        # The Java kit has no tests beyond its own.
+        # The official TCK does not have the additional tests.
         java = self.config.getoption("tck_referee") == "java"
         return name in (verification.expected if java else verification.test_names())
 
     def classnamefilter(self, name: str) -> bool:
-        """Say which nested classes are tests: none."""
+        """Return False: nested classes are not collected."""
         return False
 
     def collect(self) -> Iterable[pytest.Item | pytest.Collector]:
-        """Collect the tests; refuse a class that lost some.
+        """Collect the tests.
 
         Raises:
-            CollectError: the names are not those of the Java kit, or a skip has no reason.
+            CollectError: a test is missing or overridden, or a skip has no reason.
         """
         verification: type[Verification] = self.obj
         items = list(super().collect())
@@ -67,10 +67,10 @@ class VerificationClass(pytest.Class):
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Find the referees, now that there is something to judge.
+    """Choose the TCKs after a verification was collected.
 
     Raises:
-        UsageError: there is no JVM for the official kit.
+        UsageError: the JVM or the jars of the official TCK are not available.
     """
     config = session.config
     if not config.stash.get(_COLLECTED, {}) or config.option.collectonly:
@@ -87,13 +87,13 @@ def pytest_collection_finish(session: pytest.Session) -> None:
         if isinstance(item.parent, VerificationClass):
             run, name = _run_and_name(item.nodeid)
             names = config.stash[_COLLECTED][run]
-            judges = [referee for referee in referees if _due(referee, [name])]
-            item.user_properties += [(f"{DUE}{referee}", str(_due(referee, names))) for referee in judges]
+            running = [referee for referee in referees if _due(referee, [name])]
+            item.user_properties += [(f"{DUE}{referee}", str(_due(referee, names))) for referee in running]
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
-    """Run a test of the kit, within its deadline."""
+    """Run a test of the TCK within its deadline."""
     __tracebackhide__ = True
     if not isinstance(pyfuncitem.parent, VerificationClass):
         return None
@@ -102,41 +102,41 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
 
     name, subject = pyfuncitem.originalname, pyfuncitem.instance
     subject.tck_run, _ = _run_and_name(pyfuncitem.nodeid)
-    judged = []
+    verdicts = []
     for referee in pyfuncitem.config.stash[_REFEREES]:
         if str(referee) != "python" and name not in subject.expected:
             continue
         verdict = referee.judge(subject, name)
         error: Any = verdict.error
-        skips = isinstance(error, pytest.skip.Exception)  # a hook called pytest.skip
+        skips = isinstance(error, pytest.skip.Exception)  # raised by a hook
         if skips:
             verdict = verdict._replace(status=Status.SKIPPED, reason=str(error.msg))
         pyfuncitem.user_properties.append((f"{VERDICT}{referee}", f"{verdict.status.value}: {verdict.reason}"))
         if error is not None and (skips or subject.env.deadline is None):
-            raise error  # or somebody debugs: all the frames, and --pdb where it was raised
-        judged.append(verdict)
-    wrong = [f"{verdict.reason}\n\n{verdict.details}".rstrip() for verdict in judged if verdict.status is Status.FAILED]
-    if len(judged) > 1:
-        wrong.append(disagreement(*judged))
-    if any(wrong):
-        pytest.fail("\n\n".join(filter(None, wrong)), pytrace=False)
-    for verdict in judged:
+            raise error  # without a deadline somebody is debugging: show all frames, and let --pdb stop there
+        verdicts.append(verdict)
+    failures = [f"{each.reason}\n\n{each.details}".rstrip() for each in verdicts if each.status is Status.FAILED]
+    if len(verdicts) > 1:
+        failures.append(disagreement(*verdicts))
+    if any(failures):
+        pytest.fail("\n\n".join(filter(None, failures)), pytrace=False)
+    for verdict in verdicts:
         if verdict.status is not Status.PASSED:
             pytest.skip(f"{verdict.status.value}: {verdict.reason}")
     return True
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Fail a run in which a verification has judged nothing, though all its tests came up."""
+    """Fail the run if all tests of a verification were selected and none passed or failed."""
     if hasattr(session.config, "workerinput"):
-        return  # a process of pytest-xdist, whose reports are summed up elsewhere
+        return  # a worker of pytest-xdist; the main process adds up the reports
     green = (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
     if session.exitstatus in green and _void(_tallies(session.config)):
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
-    """Say how many tests of each verification ran, and why a required one did not."""
+    """Print the counts of each verification, and the reasons for skips."""
     tallies = _tallies(config)
     if not tallies:
         return
@@ -147,23 +147,23 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
     for key, tally in tallies.items():
         terminalreporter.write_line(str(Report(*key, tuple(tally.verdicts))))
         if tally.due > len(tally.verdicts):
-            terminalreporter.write_line(f"  {tally.due - len(tally.verdicts)} of its {tally.due} tests did not run")
+            terminalreporter.write_line(f"  {tally.due - len(tally.verdicts)} of {tally.due} tests did not run")
         for reason in dict.fromkeys(tally.left_out):
-            terminalreporter.write_line(f"  left out {tally.left_out.count(reason)}: {reason}")
+            terminalreporter.write_line(f"  skipped {tally.left_out.count(reason)} by marks or fixtures: {reason}")
         for verdict in tally.verdicts:
             if verdict.status is Status.SKIPPED:
                 terminalreporter.write_line(f"  skipped {verdict.name}: {verdict.reason}")
         if key in void:
-            terminalreporter.write_line(f"  {NOTHING_JUDGED}: that fails the run")
+            terminalreporter.write_line(f"  {NOTHING_JUDGED}: the run fails")
 
 
 class _Tally(NamedTuple):
-    """What became of the tests of a run of a verification, before one referee.
+    """The tests of one run of a verification with one TCK.
 
     Attributes:
-        due: how many there are.
-        verdicts: of those that ran.
-        left_out: why others did not, by marks or fixtures.
+        due: the number of tests.
+        verdicts: the verdicts of the tests that ran.
+        left_out: the reasons of skips by marks or fixtures.
     """
 
     due: int
@@ -172,14 +172,14 @@ class _Tally(NamedTuple):
 
 
 def _tallies(config: pytest.Config) -> dict[tuple[str, str], _Tally]:
-    """Return them by run and referee."""
+    """Return the tallies by run and TCK."""
     tallies = {
         (run, str(referee)): _Tally(_due(referee, names), [], [])
         for run, names in config.stash.get(_COLLECTED, {}).items()
         for referee in config.stash.get(_REFEREES, [])
     }
-    heard: Any = config.pluginmanager.get_plugin(REPORTS)
-    for report in heard.reports:
+    received: Any = config.pluginmanager.get_plugin(REPORTS)
+    for report in received.reports:
         properties = {str(key): str(text) for key, text in report.user_properties}
         for due in [key for key in properties if key.startswith(DUE)]:
             referee = due.removeprefix(DUE)
@@ -189,12 +189,12 @@ def _tallies(config: pytest.Config) -> dict[tuple[str, str], _Tally]:
     return tallies
 
 
-def _add(tally: _Tally, report: Any, name: str, said: str | None) -> None:
+def _add(tally: _Tally, report: Any, name: str, result: str | None) -> None:
     from pyrs.tck.expected import kind_of
     from pyrs.tck.verdicts import Status, Verdict
 
-    if report.when == "call" and said is not None:
-        status, _, reason = said.partition(": ")
+    if report.when == "call" and result is not None:
+        status, _, reason = result.partition(": ")
         tally.verdicts.append(Verdict(name, kind_of(name), Status(status), reason))
     elif report.when == "setup" and report.skipped:
         reason = report.longrepr[-1] if isinstance(report.longrepr, tuple) else report.longrepr
@@ -202,9 +202,10 @@ def _add(tally: _Tally, report: Any, name: str, said: str | None) -> None:
 
 
 def _void(tallies: dict[tuple[str, str], _Tally]) -> set[tuple[str, str]]:
-    """Return which have judged nothing though all their tests came up.
+    """Return the runs in which all tests were selected and none passed or failed.
 
-    Marks and fixtures may leave out all of one verification, since that is said of each test; but not all of all.
+    Marks and fixtures may skip all tests of one verification, because pytest reports each skip, but not the tests of
+    all verifications.
     """
     from pyrs.tck.verdicts import anything_judged
 
@@ -217,7 +218,7 @@ def _void(tallies: dict[tuple[str, str], _Tally]) -> set[tuple[str, str]]:
 
 
 def _run_and_name(nodeid: str) -> tuple[str, str]:
-    """Return which run of a verification an item is of, one for each set of parameters, and the test's name."""
+    """Return the run of an item, one for each parameter set of a verification, and the test's name."""
     verification, name, parameters = _ITEM.fullmatch(nodeid).groups("")  # type: ignore[union-attr]
     return f"{verification}{parameters}", name
 

@@ -1,4 +1,4 @@
-"""The verification of Processors. Source: reactive-streams-tck 1.0.4 (MIT-0), written anew."""
+"""The verification of Processors. Source: reactive-streams-tck 1.0.4 (MIT-0), rewritten in Python."""
 
 from __future__ import annotations
 
@@ -19,37 +19,37 @@ __all__ = ["IdentityProcessorVerification"]
 T = TypeVar("T")
 
 _COORDINATES = (
-    "If the Processor waits until all its Subscribers have requested, let does_coordinated_emission() return True"
+    "If the Processor emits only after all its Subscribers have requested, let does_coordinated_emission() return True"
 )
 
 
 class IdentityProcessorVerification(PublisherVerification[T], SubscriberWhiteboxVerification[T], Generic[T]):
-    """Judges a Processor that publishes what it receives: as a Publisher, as a Subscriber, and for what lies between.
+    """Tests a Processor that publishes its input: as a Publisher, as a Subscriber, and for the rules of section 4.
 
-    Write a subclass that defines `create_identity_processor` and `create_element`. 68 tests have the names that they
-    have in the Java kit; those that begin with ``beyond_`` check rules that the Java kit does not.
+    Define `create_identity_processor` and `create_element` in a subclass. The 68 tests of the official TCK keep their
+    names; the additional tests begin with ``beyond_``.
 
     Attributes:
-        processor_buffer_size: how many elements the Processor is asked to be able to keep.
+        processor_buffer_size: the buffer size that is passed to `create_identity_processor`.
     """
 
     expected = PROCESSOR
     processor_buffer_size = TEST_BUFFER_SIZE
 
     def create_identity_processor(self, buffer_size: int) -> Processor[T, T]:
-        """Make a Processor that publishes what it receives, and can keep this many elements."""
+        """Create a Processor that publishes its input and can buffer this number of elements."""
         raise NotImplementedError(f"{type(self).__name__} must define create_identity_processor(buffer_size)")
 
     def max_supported_subscribers(self) -> int:
-        """Say how many Subscribers the Processor can have at a time: tests that need more are skipped."""
+        """Return the largest number of concurrent Subscribers; tests that need more are skipped."""
         return LONG_MAX
 
     def does_coordinated_emission(self) -> bool:
-        """Say whether the Processor publishes only when all its Subscribers have requested."""
+        """Return whether the Processor emits only after all its Subscribers have requested."""
         return False
 
     def new_processor(self) -> Processor[T, T]:
-        """Call `create_identity_processor` and check what it made."""
+        """Call `create_identity_processor` and check its result."""
         size = self.processor_buffer_size
         made: Processor[T, T] = self.made(
             f"create_identity_processor({size})",
@@ -58,24 +58,24 @@ class IdentityProcessorVerification(PublisherVerification[T], SubscriberWhitebox
         )
         return made
 
-    # What the two other verifications ask for.
+    # The hooks of the two other verifications.
 
     def create_publisher(self, elements: int) -> Publisher[T]:
-        """Make a Processor that has subscribed to the helper Publisher."""
+        """Create a Processor that is subscribed to the helper Publisher."""
         processor = self.new_processor()
         self.create_helper_publisher(elements).subscribe(processor)
         return processor
 
     def create_subscriber(self, probe: WhiteboxProbe[T]) -> Subscriber[T]:
-        """Make a Processor that has a Subscriber, which tells the probe what comes through."""
+        """Create a Processor with a Subscriber that reports to the probe."""
         processor = self.new_processor()
         processor.subscribe(_Downstream(self.env, probe))
         return processor
 
-    # What only a Processor has to do.
+    # The tests of Processors only.
 
     def required_spec104_mustCallOnErrorOnAllItsSubscribersIfItEncountersANonRecoverableError(self) -> None:
-        """An error goes to all the Subscribers (1.4)."""
+        """An error must be signalled to all Subscribers (§1.4)."""
         setup = self._setup(2)
         first, second = self._failing(setup), self._failing(setup)
         coordinated = self.asked(self.does_coordinated_emission)
@@ -89,23 +89,23 @@ class IdentityProcessorVerification(PublisherVerification[T], SubscriberWhitebox
             self._expect_element(second, element)
             second.request(1)
         first.request(1)
-        error = RuntimeError("a test's error")
+        error = RuntimeError("an error from the TCK")
         setup.send_error(error)
         first.expect_this_error(error)
         second.expect_this_error(error)
         self.env.verify_no_async_errors_no_delay()
 
     def mustImmediatelyPassOnOnErrorEventsReceivedFromItsUpstreamToItsDownstream(self) -> None:
-        """An error goes on at once, without a request (4.2)."""
+        """An error must be forwarded immediately, without demand (§4.2)."""
         setup = self._setup(1)
         subscriber = self._failing(setup)
-        error = RuntimeError("a test's error")
+        error = RuntimeError("an error from the TCK")
         setup.send_error(error)
         subscriber.expect_this_error(error)
         self.env.verify_no_async_errors_no_delay()
 
     def required_mustRequestFromUpstreamForElementsThatHaveBeenRequestedLongAgo(self) -> None:
-        """What a Subscriber requested long ago is requested upstream, also when another comes that requests nothing."""
+        """Earlier demand must be requested upstream, even if a new Subscriber requests nothing."""
         setup = self._setup(2)
         first = self.new_manual_subscriber(setup.processor)
         first.request(20)
@@ -117,7 +117,7 @@ class IdentityProcessorVerification(PublisherVerification[T], SubscriberWhitebox
         if requested == 2:
             requested += setup.expect_request()
         second = self.new_manual_subscriber(setup.processor)
-        # The first has 18 requested, the second none.
+        # The remaining demand is 18 for the first Subscriber and 0 for the second.
         if self.asked(self.does_coordinated_emission):
             second.expect_none()
             second.request(1)
@@ -149,10 +149,10 @@ class IdentityProcessorVerification(PublisherVerification[T], SubscriberWhitebox
         return subscriber
 
     def _expect_element(self, subscriber: ManualSubscriber[T], expected: T, addendum: str = "") -> None:
-        message = f"timeout while awaiting {named(expected)}"
+        message = f"the Processor did not forward {named(expected)}"
         element = subscriber.next_element(f"{message}. {addendum}" if addendum else message)
         if not same(element, expected):
-            self.env.flop(f"received on_next({named(element)}) downstream but expected on_next({named(expected)})")
+            self.env.flop(f"expected on_next({named(expected)}) downstream but received on_next({named(element)})")
 
 
 class _Setup(ElementSource[T]):
@@ -168,13 +168,13 @@ class _Setup(ElementSource[T]):
     def next_element(self) -> T:
         element = super().next_element()
         if any(same(element, seen) for seen in self._seen):
-            self.env.flop(f"the helper Publisher produced the same element {named(element)} twice")
+            self.env.flop(f"the helper Publisher published the element {named(element)} twice")
         self._seen.append(element)
         return element
 
 
 class _KeepsError(ManualSubscriber[T]):
-    """Keeps the error that comes."""
+    """Records the received error."""
 
     def __init__(self, env: TestEnvironment) -> None:
         super().__init__(env)
@@ -184,14 +184,14 @@ class _KeepsError(ManualSubscriber[T]):
         self._error.complete(error)
 
     def expect_this_error(self, expected: BaseException) -> None:
-        """Wait for this error: the object itself, or one that equals it."""
-        self._error.expect_completion(self.env.timeout, "did not receive the expected error downstream")
+        """Wait for an error that is or equals the expected one."""
+        self._error.expect_completion(self.env.timeout, "the Processor did not forward the error (rule 4.2)")
         if self._error.is_completed and self._error.value != expected:
-            self.env.flop(f"expected error {expected!r} but got {self._error.value!r}")
+            self.env.flop(f"expected on_error({expected!r}) downstream but received on_error({self._error.value!r})")
 
 
 class _Downstream(Subscriber[T], Generic[T]):
-    """Requests for the puppet, and tells the probe what comes."""
+    """Reports its signals to the probe and gives it a puppet."""
 
     def __init__(self, env: TestEnvironment, probe: WhiteboxProbe[T]) -> None:
         self._env = env

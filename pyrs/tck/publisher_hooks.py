@@ -1,4 +1,4 @@
-"""What a user says about a Publisher, and how its tests are run."""
+"""The hooks of a Publisher's verification, and the runners of its tests."""
 
 from __future__ import annotations
 
@@ -14,62 +14,61 @@ __all__ = ["NO_FAILED_PUBLISHER", "OPTIONAL_NOT_IMPLEMENTED", "PublisherHooks"]
 
 T = TypeVar("T")
 
-NO_FAILED_PUBLISHER = (
-    "there is no failed Publisher, and the test needs one: let create_failed_publisher() return one to run this test"
-)
-OPTIONAL_NOT_IMPLEMENTED = "the Publisher does not do what is optional here"
+NO_FAILED_PUBLISHER = "the test needs a failed Publisher: override create_failed_publisher() to run it"
+OPTIONAL_NOT_IMPLEMENTED = "the Publisher does not implement this optional behaviour"
 
 
 class PublisherHooks(Verification, Generic[T]):
-    """The hooks; only `create_publisher` must be written."""
+    """The hooks. Only `create_publisher` is mandatory."""
 
     def create_publisher(self, elements: int) -> Publisher[T]:
-        """Make a Publisher of exactly this many elements.
+        """Create a Publisher of exactly this number of elements.
 
         Args:
-            elements: how many. 2**63 - 1 means without an end. Up to 2**31 - 1 are asked for where few are used, so the
-                Publisher should make them as they are requested.
+            elements: the number; 2**63 - 1 means an endless stream. Some tests pass 2**31 - 1 but request few elements,
+                so the Publisher should create elements on request.
         """
         raise NotImplementedError(f"{type(self).__name__} must define create_publisher(elements)")
 
     def create_failed_publisher(self) -> Publisher[T] | None:
-        """Make a Publisher that calls on_subscribe and then on_error (1.9), or return None to leave out its tests."""
+        """Create a Publisher that signals on_subscribe and on_error (§1.9); None skips its tests."""
         return None
 
     def max_elements_from_publisher(self) -> int:
-        """Say how many elements the Publisher can publish: tests that need more are skipped.
+        """Return the largest number of elements that the Publisher can publish; tests that need more are skipped.
 
-        `publisher_unable_to_signal_on_complete()` says that the stream never ends: tests that need the end are skipped.
+        `publisher_unable_to_signal_on_complete()` means that the stream never completes, and skips the tests that need
+        on_complete.
         """
         return LONG_MAX - 1
 
     def publisher_unable_to_signal_on_complete(self) -> int:
-        """Return what `max_elements_from_publisher` says of a stream that never completes."""
+        """Return the value of `max_elements_from_publisher` for a stream that never completes."""
         return LONG_MAX
 
     def bounded_depth_of_on_next_and_request_recursion(self) -> int:
-        """Say how deep on_next and request may call one another (3.3)."""
+        """Return the allowed depth of nested on_next and request calls (§3.3)."""
         return 1
 
     def skip_stochastic_tests(self) -> bool:
-        """Say whether to leave out the test that can pass by luck (1.3)."""
+        """Return whether to skip the stochastic test of §1.3."""
         return False
 
-    # How tests run.
+    # Runners.
 
     def new_publisher(self, elements: int) -> Publisher[T]:
-        """Call `create_publisher` and check what it made."""
+        """Call `create_publisher` and check its result."""
         made: Publisher[T] = self.made(
             f"create_publisher({elements})", lambda: self.create_publisher(elements), ("subscribe",)
         )
         return made
 
     def call_subscribe(self, publisher: Publisher[T], subscriber: Any) -> None:
-        """Call ``subscribe``, so that it is known by name when it is late."""
+        """Call ``subscribe``; a late call is reported by its name."""
         self.env.timed("subscribe()", lambda: publisher.subscribe(subscriber), is_hook=False)
 
     def subscribe(self, publisher: Publisher[T], subscriber: UnexpectedSubscriber[T]) -> None:
-        """Subscribe, and wait for the Subscription."""
+        """Subscribe and wait for on_subscribe."""
         self.call_subscribe(publisher, subscriber)
         subscriber.subscription.expect_completion(
             self.env.timeout, f"{self.name_of(publisher)} did not call on_subscribe"
@@ -83,43 +82,45 @@ class PublisherHooks(Verification, Generic[T]):
         return subscriber
 
     def name_of(self, publisher: Publisher[T]) -> str:
-        """Return how messages call a Publisher."""
+        """Return the Publisher's name for messages."""
         return f"Publisher {named(publisher)}"
 
     def needs(self, elements: int, *, completion: bool) -> None:
-        """Skip the test if the Publisher cannot publish so many elements, or cannot complete.
+        """Skip the test if the Publisher cannot publish that number of elements, or cannot complete.
 
         Raises:
-            Skipped: it cannot.
+            Skipped: the Publisher cannot.
         """
         most = min(self.asked(self.max_elements_from_publisher), LONG_MAX)
         if elements > most:
             raise Skipped(f"the test needs {elements} elements, and the Publisher has at most {most}")
         if completion and most == LONG_MAX:
-            raise Skipped("the test needs on_complete, and max_elements_from_publisher() says that it never comes")
+            raise Skipped(
+                "the test needs on_complete, but max_elements_from_publisher() says that the stream never completes"
+            )
 
     def active_publisher_test(self, elements: int, completion: bool, body: Callable[[Publisher[T]], None]) -> None:
-        """Run a test of what a Publisher must do."""
+        """Run a test of required behaviour."""
         self.needs(elements, completion=completion)
         body(self.new_publisher(elements))
         self.env.verify_no_async_errors_no_delay()
 
     def optional_publisher_test(self, elements: int, completion: bool, body: Callable[[Publisher[T]], None]) -> None:
-        """Run a test of what a Publisher may do: a failure is a skip.
+        """Run a test of optional behaviour, where a failure is a skip.
 
-        The Java kit never looks at the recorded errors here, so that an on_complete that does not come is a pass. This
-        one looks, and the skip says what was wrong.
+        The official TCK ignores the recorded errors here, so it passes a missing on_complete. The port checks them, and
+        the reason of the skip names the error.
         """
         self.needs(elements, completion=completion)
         publisher = self.new_publisher(elements)
         try:
             body(publisher)
             self.env.verify_no_async_errors_no_delay()
-        except (Exception, SystemExit) as error:  # to the Java kit a Publisher that exits is one that raises
+        except (Exception, SystemExit) as error:  # a Publisher that raises SystemExit is one that raises
             raise Skipped(f"{OPTIONAL_NOT_IMPLEMENTED}: {error}") from error
 
     def failed_publisher_test(self, body: Callable[[Publisher[T]], None]) -> None:
-        """Run a test of a failed Publisher, if there is one."""
+        """Run a test with a failed Publisher; skip it if there is none."""
         failed = self.made("create_failed_publisher()", self.create_failed_publisher, ("subscribe",), none_is_fine=True)
         if failed is None:
             raise Skipped(NO_FAILED_PUBLISHER)

@@ -1,4 +1,4 @@
-"""The Java kit's tests of section 1, Publisher. Source: reactive-streams-tck 1.0.4 (MIT-0), written anew."""
+"""The TCK's tests of section 1, Publisher. Source: reactive-streams-tck 1.0.4 (MIT-0), rewritten in Python."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _ELEMENTS = 10
 
 
 class PublisherTests(PublisherHooks[T], Generic[T]):
-    """Section 1, as far as elements, ends and errors go; see `MulticastTests` for 1.11."""
+    """The tests of section 1, except §1.11; see `MulticastTests`."""
 
     def required_createPublisher1MustProduceAStreamOfExactly1Element(self) -> None:
-        """`create_publisher(1)` must publish one element."""
+        """``create_publisher(1)`` must publish one element and complete."""
         self._exactly(1)
 
     def required_createPublisher3MustProduceAStreamOfExactly3Elements(self) -> None:
-        """`create_publisher(3)` must publish three elements."""
+        """``create_publisher(3)`` must publish three elements and complete."""
         self._exactly(3)
 
     def _exactly(self, elements: int) -> None:
@@ -37,45 +37,45 @@ class PublisherTests(PublisherHooks[T], Generic[T]):
             name = self.name_of(publisher)
             subscriber = self.new_manual_subscriber(publisher)
             for at in range(elements):
-                got = subscriber.request_next_element_or_end_of_stream(f"{name} did not produce the next element")
+                got = subscriber.request_next_element_or_end_of_stream(f"{name} did not publish the next element")
                 if got is END_OF_STREAM:
-                    raise AssertionError(f"{name} produced only {at} elements where {elements} were asked for")
+                    raise AssertionError(f"{name} published {at} elements instead of {elements}")
             subscriber.request_end_of_stream()
 
         self.active_publisher_test(elements, True, body)
 
     def required_validate_maxElementsFromPublisher(self) -> None:
-        """The hook must be possible."""
+        """The hook must return a valid number."""
         if self.asked(self.max_elements_from_publisher) < 0:
             raise AssertionError("max_elements_from_publisher must return a number >= 0")
 
     def required_validate_boundedDepthOfOnNextAndRequestRecursion(self) -> None:
-        """The hook must be possible."""
+        """The hook must return a valid number."""
         if self.asked(self.bounded_depth_of_on_next_and_request_recursion) < 1:
             raise AssertionError("bounded_depth_of_on_next_and_request_recursion must return a number >= 1")
 
     def required_spec101_subscriptionRequestMustResultInTheCorrectNumberOfProducedElements(self) -> None:
-        """As many elements as were requested, and never one before (1.1)."""
+        """A Publisher must not signal more elements than were requested (§1.1)."""
 
         def body(publisher: Publisher[T]) -> None:
             name = self.name_of(publisher)
             subscriber = self.new_manual_subscriber(publisher)
             try:
-                subscriber.expect_none(f"{name} produced a value before the first request:")
+                subscriber.expect_none(f"{name} published an element before the first request (rule 1.1):")
                 subscriber.request(1)
-                subscriber.next_element(f"{name} produced no element after the first request")
-                subscriber.expect_none(f"{name} produced what was not requested:")
+                subscriber.next_element(f"{name} published no element after the first request")
+                subscriber.expect_none(f"{name} published an element that was not requested (rule 1.1):")
                 subscriber.request(1)
                 subscriber.request(2)
-                subscriber.next_elements(3, f"{name} produced less than 3 elements after two more requests")
-                subscriber.expect_none(f"{name} produced what was not requested:")
+                subscriber.next_elements(3, f"{name} published fewer than 3 elements after request(1) and request(2)")
+                subscriber.expect_none(f"{name} published an element that was not requested (rule 1.1):")
             finally:
                 subscriber.cancel()
 
         self.active_publisher_test(5, False, body)
 
     def required_spec102_maySignalLessThanRequestedAndTerminateSubscription(self) -> None:
-        """A stream may end before all that was requested came (1.2)."""
+        """A Publisher may signal fewer elements than requested and complete (§1.2)."""
 
         def body(publisher: Publisher[T]) -> None:
             subscriber = self.new_manual_subscriber(publisher)
@@ -86,9 +86,9 @@ class PublisherTests(PublisherHooks[T], Generic[T]):
         self.active_publisher_test(3, True, body)
 
     def stochastic_spec103_mustSignalOnMethodsSequentially(self) -> None:
-        """One signal at a time, in a hundred streams (1.3)."""
+        """Signals must be serial, in a hundred streams (§1.3)."""
         if self.asked(self.skip_stochastic_tests):
-            raise Skipped("skip_stochastic_tests() says to leave it out")
+            raise Skipped("skip_stochastic_tests() returned True")
 
         for iteration in range(_ITERATIONS):
             self.env.progress()
@@ -96,22 +96,22 @@ class PublisherTests(PublisherHooks[T], Generic[T]):
             def body(publisher: Publisher[T], iteration: int = iteration) -> None:
                 subscriber = _OneByOne(self, _ELEMENTS)
                 self.call_subscribe(publisher, subscriber)
-                # Every element has its time, and a stream that stands still is not waited for any longer.
+                # Each element has the full timeout, and a stream that stalls ends the wait.
                 if not subscriber.ended.closes_while(lambda: subscriber.got):
                     self.env.flop(
-                        f"in iteration {iteration} of {_ITERATIONS}: expected on_complete after {_ELEMENTS} elements, "
-                        f"and nothing came after {subscriber.got} {milliseconds(self.env.timeout)}"
+                        f"iteration {iteration} of {_ITERATIONS}: expected {_ELEMENTS} elements and on_complete, but "
+                        f"received no signal after element {subscriber.got} {milliseconds(self.env.timeout)}"
                     )
 
             self.active_publisher_test(_ELEMENTS, True, body)
 
     def optional_spec104_mustSignalOnErrorWhenFails(self) -> None:
-        """A failed Publisher must call on_error (1.4). A failure here is a failure, as in the Java kit."""
+        """A failed Publisher must signal on_error (§1.4). Despite the test's name, a failure is not a skip."""
 
         def body(publisher: Publisher[T]) -> None:
             subscriber: _Failing[T] = _Failing(self, self.name_of(publisher))
             self.call_subscribe(publisher, subscriber)
-            subscriber.subscribed.expect_close("should have received on_subscribe")
+            subscriber.subscribed.expect_close(f"{self.name_of(publisher)} did not call on_subscribe")
             subscriber.failed.expect_close(f"failed {self.name_of(publisher)} did not call on_error")
             self.env.verify_no_async_errors()
 
@@ -120,11 +120,11 @@ class PublisherTests(PublisherHooks[T], Generic[T]):
         except Skipped:
             raise
         except Exception as error:
-            # Also what subscribe() raised: on_error was the way to say it.
-            raise AssertionError(f"the Publisher raised ({error}) instead of signalling on_error") from error
+            # This includes exceptions of subscribe(), which must signal them with on_error.
+            raise AssertionError(f"the Publisher raised ({error}) instead of signalling on_error (rule 1.4)") from error
 
     def required_spec105_mustSignalOnCompleteWhenFiniteStreamTerminates(self) -> None:
-        """A finite stream must end with on_complete (1.5)."""
+        """A finite stream must terminate with on_complete (§1.5)."""
 
         def body(publisher: Publisher[T]) -> None:
             subscriber = self.new_manual_subscriber(publisher)
@@ -136,7 +136,7 @@ class PublisherTests(PublisherHooks[T], Generic[T]):
         self.active_publisher_test(3, True, body)
 
     def optional_spec105_emptyStreamMustTerminateBySignallingOnComplete(self) -> None:
-        """An empty stream ends with on_complete (1.5)."""
+        """An empty stream should terminate with on_complete (§1.5)."""
 
         def body(publisher: Publisher[T]) -> None:
             subscriber = self.new_manual_subscriber(publisher)
@@ -151,7 +151,7 @@ class PublisherTests(PublisherHooks[T], Generic[T]):
     )
 
     def required_spec107_mustNotEmitFurtherSignalsOnceOnCompleteHasBeenSignalled(self) -> None:
-        """After on_complete nothing more may come (1.7)."""
+        """After on_complete there must be no further signals (§1.7)."""
 
         def body(publisher: Publisher[T]) -> None:
             subscriber = self.new_manual_subscriber(publisher)
@@ -167,33 +167,33 @@ class PublisherTests(PublisherHooks[T], Generic[T]):
         "see beyond_spec106_mustTreatTheSubscriptionAsCancelledAfterOnError"
     )
     untested_spec108_possiblyCanceledSubscriptionShouldNotReceiveOnErrorOrOnCompleteSignals = untested(
-        "a signal that was on its way may still arrive (2.8)"
+        "a signal that is in progress may still arrive (§2.8)"
     )
     untested_spec109_subscribeShouldNotThrowNonFatalThrowable = untested("see beyond_spec110")
 
     def required_spec109_subscribeThrowNPEOnNullSubscriber(self) -> None:
-        """`subscribe(None)` must raise (1.9): a TypeError, or the AttributeError of using None."""
+        """``subscribe(None)`` must raise a TypeError or AttributeError (§1.9)."""
 
         def body(publisher: Publisher[T]) -> None:
-            nobody: Any = None
+            none: Any = None
             try:
-                self.call_subscribe(publisher, nobody)
+                self.call_subscribe(publisher, none)
             except NULL_ERRORS:
                 pass
             else:
-                self.env.flop(f"{self.name_of(publisher)} did not raise when subscribe was given None")
+                self.env.flop(f"{self.name_of(publisher)} did not raise TypeError for subscribe(None) (rule 1.9)")
             self.env.verify_no_async_errors_no_delay()
 
         self.active_publisher_test(0, False, body)
 
     def required_spec109_mustIssueOnSubscribeForNonNullSubscriber(self) -> None:
-        """on_subscribe must come first (1.9)."""
+        """The first signal must be on_subscribe (§1.9)."""
 
         def body(publisher: Publisher[T]) -> None:
             subscriber: _AfterOnSubscribe[T] = _AfterOnSubscribe(self)
             try:
                 self.call_subscribe(publisher, subscriber)
-                subscriber.subscribed.expect_close("should have received on_subscribe")
+                subscriber.subscribed.expect_close(f"{self.name_of(publisher)} did not call on_subscribe")
                 self.env.verify_no_async_errors_no_delay()
             finally:
                 if subscriber.subscription.is_completed:
@@ -204,24 +204,24 @@ class PublisherTests(PublisherHooks[T], Generic[T]):
     def required_spec109_mayRejectCallsToSubscribeIfPublisherIsUnableOrUnwillingToServeThemRejectionMustTriggerOnErrorAfterOnSubscribe(  # noqa: E501
         self,
     ) -> None:
-        """A Publisher that rejects a Subscriber must call on_subscribe and then on_error (1.9)."""
+        """A Publisher that rejects a Subscriber must signal on_subscribe and then on_error (§1.9)."""
 
         def body(publisher: Publisher[T]) -> None:
             subscriber: _Failing[T] = _Failing(self, self.name_of(publisher))
             self.call_subscribe(publisher, subscriber)
-            subscriber.subscribed.expect_close("should have received on_subscribe")
-            subscriber.failed.expect_close("should have received on_error")
+            subscriber.subscribed.expect_close(f"{self.name_of(publisher)} did not call on_subscribe")
+            subscriber.failed.expect_close(f"failed {self.name_of(publisher)} did not call on_error")
             self.env.verify_no_async_errors_no_delay()
 
         self.failed_publisher_test(body)
 
     untested_spec110_rejectASubscriptionRequestIfTheSameSubscriberSubscribesTwice = untested(
-        "the rule is the caller's; see beyond_spec110 for what it leaves to the Publisher"
+        "the rule applies to the caller; see beyond_spec110 for the Publisher's side"
     )
 
 
 class _OneByOne(Subscriber[T], Generic[T]):
-    """Requests one element after the other, and watches that signals are serial."""
+    """Requests elements one by one and detects concurrent signals."""
 
     def __init__(self, test: PublisherTests[T], elements: int) -> None:
         self._env = test.env
@@ -241,7 +241,7 @@ class _OneByOne(Subscriber[T], Generic[T]):
         with self._guard.during(f"on_next({named(element)})"):
             with self._lock:
                 self.got += 1
-                more = self.got <= self._elements  # one more than there are: some Publishers look for the end then
+                more = self.got <= self._elements  # one request more: some Publishers complete only on a request
             if self._subscription is None:
                 self._env.flop(f"on_next({named(element)}) was called before on_subscribe (rule 1.9)")
             elif more:
@@ -259,7 +259,7 @@ class _OneByOne(Subscriber[T], Generic[T]):
 
 
 class _Failing(UnexpectedSubscriber[T]):
-    """Expects on_subscribe and then on_error, each once."""
+    """Expects on_subscribe and then on_error, once each."""
 
     def __init__(self, test: PublisherTests[T], name: str) -> None:
         super().__init__(test.env)
@@ -268,33 +268,33 @@ class _Failing(UnexpectedSubscriber[T]):
         self.failed = Latch(test.env)
 
     def on_subscribe(self, subscription: Subscription, /) -> None:
-        self.subscribed.assert_open("only one on_subscribe call expected")
+        self.subscribed.assert_open("on_subscribe was called twice on one Subscriber (rule 2.12)")
         self.subscribed.close()
 
     def on_error(self, error: BaseException, /) -> None:
-        self.subscribed.assert_closed("on_subscribe must be called before on_error always")
-        self.failed.assert_open(f"failed {self._name} called on_error twice")
+        self.subscribed.assert_closed("on_error was called before on_subscribe (rule 1.9)")
+        self.failed.assert_open(f"failed {self._name} called on_error twice (rule 1.7)")
         self.failed.close()
 
 
 class _AfterOnSubscribe(ManualSubscriber[T]):
-    """Expects on_subscribe first, once, and then whatever comes."""
+    """Expects on_subscribe once, before every other signal."""
 
     def __init__(self, test: PublisherTests[T]) -> None:
         super().__init__(test.env)
         self.subscribed = Latch(test.env)
 
     def on_subscribe(self, subscription: Subscription, /) -> None:
-        self.subscribed.assert_open("only one on_subscribe call expected")
+        self.subscribed.assert_open("on_subscribe was called twice on one Subscriber (rule 2.12)")
         if not self.subscribed.is_closed:
             self.subscription.complete(subscription)
         self.subscribed.close()
 
     def on_next(self, element: T, /) -> None:
-        self.subscribed.assert_closed("on_subscribe must be called before on_next always")
+        self.subscribed.assert_closed("on_next was called before on_subscribe (rule 1.9)")
 
     def on_error(self, error: BaseException, /) -> None:
-        self.subscribed.assert_closed("on_subscribe must be called before on_error always")
+        self.subscribed.assert_closed("on_error was called before on_subscribe (rule 1.9)")
 
     def on_complete(self) -> None:
-        self.subscribed.assert_closed("on_subscribe must be called before on_complete always")
+        self.subscribed.assert_closed("on_complete was called before on_subscribe (rule 1.9)")

@@ -19,10 +19,10 @@ T = TypeVar("T")
 class PublisherVerification(
     RaceTests[T], BeyondPublisherTests[T], SubscriptionTests[T], MulticastTests[T], PublisherTests[T], Generic[T]
 ):
-    """Judges a Publisher and its Subscriptions.
+    """Tests a Publisher and its Subscriptions.
 
-    Write a subclass that defines `create_publisher`. The 38 tests have the names that they have in the Java kit; those
-    that begin with ``beyond_`` check rules that the Java kit does not.
+    Define `create_publisher` in a subclass. The 38 tests of the official TCK keep their names; the additional tests
+    begin with ``beyond_``.
 
     Examples:
         >>> import pyrs

@@ -1,4 +1,4 @@
-"""Checks that need several threads at once: 1.3, 3.5, and the named races. None of them is upstream's."""
+"""Additional tests with several threads: §1.3, §3.5, and races between calls on one Subscription."""
 
 from __future__ import annotations
 
@@ -22,53 +22,54 @@ T = TypeVar("T")
 _ROUNDS = 50
 _THREADS = 4
 _REQUESTS = 25
-_A_MOMENT = 0.0002  # seconds that a signal takes, so that a second one would find it
-_SWITCH_INTERVAL = 1e-5  # seconds: threads change places often while a race is on
+_SIGNAL_DURATION = 0.0002  # seconds that a signal takes, so that an overlapping signal is detected
+_SWITCH_INTERVAL = 1e-5  # seconds: a short switch interval makes interleavings more likely
 
 
 class RaceTests(PublisherHooks[T], Generic[T]):
-    """What several threads do to one Subscription."""
+    """Concurrent calls on one Subscription."""
 
     def beyond_spec103_mustSignalSeriallyWhenManyThreadsRequest(self) -> None:
-        """Four threads request: signals come one after another (1.3), and as many as were requested (1.1)."""
+        """Four threads request: signals must be serial (§1.3), and as many elements arrive as requested (§1.1)."""
         total = _THREADS * _REQUESTS
 
         def body(publisher: Publisher[T]) -> None:
             subscriber: _Slow[T] = _Slow(self.env, total)
             self.subscribe(publisher, subscriber)
 
-            def ask() -> None:
+            def request_all() -> None:
                 for _ in range(_REQUESTS):
                     subscriber.request(1)
 
-            race(self.env, *[ask] * _THREADS)
-            if not subscriber.all_came.closes_while(lambda: subscriber.elements):
-                self.env.flop(f"{_THREADS} threads requested {total} elements together, and they did not all come")
+            race(self.env, *[request_all] * _THREADS)
+            if not subscriber.all_received.closes_while(lambda: subscriber.elements):
+                arrived = subscriber.elements
+                self.env.flop(f"{_THREADS} threads requested {total} elements, but {arrived} arrived (rule 1.2)")
             self.env.verify_no_async_errors()
             subscriber.cancel()
             if subscriber.elements != total:
-                self.env.flop(f"{subscriber.elements} elements came where {total} were requested (rule 1.1)")
+                self.env.flop(f"{subscriber.elements} elements arrived, but {total} were requested (rule 1.1)")
 
         self.active_publisher_test(total + 1, False, body)
 
     def beyond_spec305_cancelMustBeThreadSafe(self) -> None:
-        """Four threads cancel at the same time: nothing is raised, nothing is signalled (3.5, 3.7, 3.15)."""
+        """Four threads cancel concurrently: cancel must not raise or cause a signal (§3.5, §3.7, §3.15)."""
 
         def body(publisher: Publisher[T]) -> None:
             subscriber = self._watch(publisher)
             race(self.env, *[subscriber.cancel] * _THREADS)
             self.env.verify_no_async_errors()
             if subscriber.signals:
-                self.env.flop(f"{subscriber.last} came after cancel, and nothing was requested (rule 3.7)")
+                self.env.flop(f"{subscriber.last} arrived after cancel, and nothing was requested (rule 3.7)")
 
         self.active_publisher_test(3, False, body)
 
     def beyond_race_requestAgainstCancel(self) -> None:
-        """One thread requests while another cancels: nothing is raised, and the signals stop (1.1, 1.8, 3.6, 3.16)."""
+        """One thread requests while another cancels: no call raises, and signals stop (§1.1, §1.8, §3.6, §3.16)."""
         self._rounds(20, False, request=10, most=10)
 
     def beyond_race_cancelAgainstComplete(self) -> None:
-        """One thread requests the last element while another cancels: at most one end, and nothing after it (1.7)."""
+        """One thread requests the last element while another cancels: at most one terminal signal (§1.7)."""
         self._rounds(1, True, request=2, most=1)
 
     def _rounds(self, elements: int, completion: bool, request: int, most: int) -> None:
@@ -80,14 +81,14 @@ class RaceTests(PublisherHooks[T], Generic[T]):
             race(self.env, partial(subscriber.request, request), subscriber.cancel)
             subscribers.append(subscriber)
             self.env.verify_no_async_errors_no_delay()
-        # What was on its way may come late on a busy machine: eventually it must stop.
+        # On a loaded machine, signals that were already in progress may arrive late. They must stop eventually.
         if not stops(self.env, lambda: [subscriber.signals for subscriber in subscribers]):
-            self.env.flop(f"signals still came {milliseconds(10 * self.env.timeout)} of the cancel (rule 1.8)")
+            self.env.flop(f"signals did not stop {milliseconds(10 * self.env.timeout)} of the cancel (rule 1.8)")
         for subscriber in subscribers:
             if subscriber.elements > most:
-                self.env.flop(f"{subscriber.elements} elements came where {most} were requested (rule 1.1)")
+                self.env.flop(f"{subscriber.elements} elements arrived, but {most} were requested (rule 1.1)")
             if subscriber.error is not None:
-                self.env.flop(f"on_error({subscriber.error!r}) came, and nothing was wrong", subscriber.error)
+                self.env.flop(f"unexpected on_error({subscriber.error!r})", subscriber.error)
 
     def _watch(self, publisher: Publisher[T]) -> Watching[T]:
         subscriber: Watching[T] = Watching(self.env)
@@ -96,18 +97,18 @@ class RaceTests(PublisherHooks[T], Generic[T]):
 
 
 def race(env: TestEnvironment, *actions: Callable[[], object]) -> None:
-    """Let threads begin their actions at the same moment, and wait for all; what they raise is a flop."""
+    """Start actions concurrently, one thread each, and wait for all; record what they raise as an error."""
     start = Barrier(len(actions))
 
     def run(action: Callable[[], object]) -> None:
         try:
             start.wait(env.timeout)
         except BrokenBarrierError:
-            pass  # the machine is so busy that they do not begin together
+            pass  # on a loaded machine the actions do not start together
         try:
             action()
-        except BaseException as error:  # SystemExit, too: a thread ends by it without a word
-            env.flop(f"a call from one of several threads raised {type(error).__name__}: {error}", error)
+        except BaseException as error:  # also SystemExit, which ends a thread silently
+            env.flop(f"a concurrent call raised {type(error).__name__}: {error}", error)
 
     interval = sys.getswitchinterval()
     threads = [Thread(target=run, args=(action,), name="pyrs-tck-race", daemon=True) for action in actions]
@@ -121,20 +122,20 @@ def race(env: TestEnvironment, *actions: Callable[[], object]) -> None:
     finally:
         sys.setswitchinterval(interval)
     if any(thread.is_alive() for thread in threads):
-        env.flop("a call from one of several threads did not return (rules 3.5, 3.15, 3.16)")
+        env.flop("a concurrent call did not return (rules 3.5, 3.15, 3.16)")
 
 
 class _Slow(Watching[T]):
-    """Stays in on_next for a moment, so that a second signal would find it there."""
+    """Takes some time in on_next, so that an overlapping signal is detected."""
 
     def __init__(self, env: TestEnvironment, total: int) -> None:
         super().__init__(env)
         self._total = total
-        self.all_came = Latch(env)
+        self.all_received = Latch(env)
 
     def on_next(self, element: T, /) -> None:
         with self._guard.during("on_next"):
             super().on_next(element)
-            time.sleep(_A_MOMENT)
+            time.sleep(_SIGNAL_DURATION)
             if self.elements >= self._total:
-                self.all_came.close()
+                self.all_received.close()

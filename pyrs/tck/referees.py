@@ -1,4 +1,4 @@
-"""Who judges: the port in Python, the official kit in a JVM, or both, which must agree."""
+"""Choose the TCK: the Python port, the official TCK in a JVM, or both, whose verdicts are compared."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from pyrs.tck.verification import Verification
 __all__ = ["CHOICES", "JAVA_DOES_NOT_LOOK", "JVMS", "PythonReferee", "Referee", "chosen", "compared", "disagreement"]
 
 CHOICES = ("python", "java", "both")
-JVMS = "jpype (one in this process), spark (a local driver's) or MODULE:NAME, a session or gateway or what returns one"
+JVMS = "jpype (in this process), spark (a local driver) or MODULE:NAME (a session, a gateway, or a function for one)"
 
 _MULTICAST = "optional_spec111_multicast_mustProduceTheSameElementsInTheSameSequenceToAllOfItsSubscribersWhenRequesting"
-_RECORDED = "it records that on_complete did not come, and never looks at what it has recorded"
-_OVERFLOW = "it raises that its buffer is full, which the Publisher may swallow, and does not record it"
-_CANCELLED = f"{_OVERFLOW}; and it does not look at what comes of the cancel"
-# Where the Java kit passes what is wrong: no disagreement of the port's making. The page "The referee" has the list.
+_RECORDED = "it records the missing on_complete and never checks the recorded errors"
+_OVERFLOW = "it raises the overflow of its buffer, which the Publisher may suppress, and does not record it"
+_CANCELLED = f"{_OVERFLOW}; it does not check the effect of cancel"
+# The tests in which the official TCK passes a violation, so that the port may disagree; see docs/java-referee.md.
 JAVA_DOES_NOT_LOOK: Mapping[str, str] = MappingProxyType(
     {
         "optional_spec105_emptyStreamMustTerminateBySignallingOnComplete": _RECORDED,
@@ -37,23 +37,23 @@ JAVA_DOES_NOT_LOOK: Mapping[str, str] = MappingProxyType(
 
 
 class Referee(Protocol):
-    """What can judge a verification."""
+    """Runs the tests of a verification."""
 
     def verify(self, verification: type[Verification], /) -> Report:
-        """Run all its tests."""
+        """Run all tests of a verification."""
 
     def judge(self, verification: type[Verification] | Verification, name: str, /) -> Verdict:
         """Run one test."""
 
 
 class PythonReferee:
-    """The port."""
+    """Runs the Python port of the TCK."""
 
     def __str__(self) -> str:
         return "python"
 
     def verify(self, verification: type[Verification], /) -> Report:
-        """Run all its tests."""
+        """Run all tests of a verification."""
         return verify(verification)
 
     def judge(self, verification: type[Verification] | Verification, name: str, /) -> Verdict:
@@ -62,7 +62,7 @@ class PythonReferee:
 
 
 def chosen(referee: str, jvm: str = "jpype", family: str = "reactive-streams") -> list[Referee]:
-    """Return who is to judge, Python first; the JVM starts here if it is needed.
+    """Return the chosen TCKs, the Python port first. Starts the JVM if it is necessary.
 
     Args:
         referee: one of `CHOICES`.
@@ -70,8 +70,8 @@ def chosen(referee: str, jvm: str = "jpype", family: str = "reactive-streams") -
         family: "reactive-streams" or "flow".
 
     Raises:
-        JvmUnavailable: there is no such JVM, or the Java kit is not to be had.
-        ValueError: ``jvm`` is none of what it may be.
+        JvmUnavailable: the JVM or the jars of the official TCK are not available, or an extra is not installed.
+        ValueError: ``jvm`` is not one of `JVMS`.
     """
     referees: list[Referee] = []
     if referee in ("python", "both"):
@@ -92,29 +92,31 @@ def _source(jvm: str) -> Any:
         return local_session()
     module_name, _, name = jvm.partition(":")
     if not module_name or not name:
-        raise ValueError(f"the JVM is named as {JVMS}, and not {jvm!r}")
+        raise ValueError(f"the JVM must be {JVMS}, not {jvm!r}")
     if os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())
     try:
         source: Any = getattr(importlib.import_module(module_name), name)
     except (ImportError, AttributeError) as error:
-        raise ValueError(f"there is no JVM named {jvm}: {error}") from error
+        raise ValueError(f"cannot load the JVM {jvm}: {error}") from error
     return source() if callable(source) and not hasattr(source, "_gateway_client") else source
 
 
 def disagreement(python: Verdict, java: Verdict) -> str:
-    """Return what two verdicts on one test disagree about, or nothing."""
+    """Return the difference between two verdicts on one test; empty if they agree."""
     if python.status is java.status:
         return ""
     if java.status is Status.PASSED and java.name in JAVA_DOES_NOT_LOOK:
         return ""
-    said = (f"{name} says {each.status.value}" for name, each in (("Python", python), ("Java", java)))
+    found = (
+        f"{each.status.value} in {name}" for name, each in (("the Python port", python), ("the official TCK", java))
+    )
     reasons = "; ".join(each.reason.splitlines()[0] for each in (python, java) if each.reason)
-    return f"the referees disagree about {java.name}: {', '.join(said)} ({reasons})"
+    return f"different verdicts on {java.name}: {', '.join(found)} ({reasons})"
 
 
 def compared(python: Report, java: Report) -> Report:
-    """Return Java's report, with every disagreement among its problems."""
+    """Return the official TCK's report with every disagreement added to its problems."""
     others = {verdict.name: verdict for verdict in python.verdicts if verdict.kind is not Kind.BEYOND}
     found = [disagreement(others[each.name], each) for each in java.verdicts if each.name in others]
     return java._replace(problems=(*java.problems, *filter(None, found)))

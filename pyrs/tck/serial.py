@@ -1,4 +1,4 @@
-"""Watches that signals come one after another, and how deep they are nested."""
+"""Detect concurrent signals, and count nested ones."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ __all__ = ["Depth", "SerialGuard"]
 
 
 class SerialGuard:
-    """Flops when two threads are inside at the same time. One thread may enter again.
+    """Records an error when calls of two threads overlap. Nested calls of one thread are allowed.
 
-    The Java kit's guard lets go when a nested signal ends; this one when the outermost does.
+    The guard is held until the outermost call returns. The guard of the official TCK is released by a nested call.
 
     Args:
-        env: where to flop.
-        rule: the rule that is broken then.
+        env: records the errors.
+        rule: the rule that overlapping calls violate.
     """
 
     def __init__(self, env: TestEnvironment, rule: str) -> None:
@@ -31,7 +31,7 @@ class SerialGuard:
 
     @contextmanager
     def during(self, call: str) -> Iterator[None]:
-        """Inside of a call."""
+        """Hold the guard during a call."""
         owned = self._enter(call)
         try:
             yield
@@ -62,6 +62,6 @@ class SerialGuard:
 
 
 class Depth(local):
-    """How deep this thread is inside of on_next."""
+    """The number of nested on_next calls on this thread."""
 
     now = 0

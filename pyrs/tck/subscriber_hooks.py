@@ -1,4 +1,4 @@
-"""What a user says about a Subscriber, and what the tests of Subscribers share."""
+"""The hooks of a Subscriber's verification, and the helpers of its tests."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ SIGNALS = ("on_subscribe", "on_next", "on_error", "on_complete")
 
 
 class SubscriberHooks(Verification, Generic[T]):
-    """The hooks that both verifications of Subscribers have."""
+    """The hooks of both Subscriber verifications."""
 
     def create_element(self, n: int) -> T:
-        """Make an element that the Subscriber can take: another for each number. Called on several threads at once."""
+        """Create an element for the Subscriber, a different one for each number; called on several threads."""
         raise NotImplementedError(f"{type(self).__name__} must define create_element(n)")
 
     def create_helper_publisher(self, elements: int) -> Publisher[T]:
-        """Make the Publisher that the elements come from; by default one that is asynchronous.
+        """Create the Publisher of the elements; by default an asynchronous one that calls `create_element`.
 
         Args:
-            elements: how many; 2**63 - 1 means without an end.
+            elements: the number of elements; 2**63 - 1 means an endless stream.
         """
         return HelperPublisher(self.env, self.new_element, None if elements > INT_MAX else elements)
 
-    # How tests run.
+    # Runners.
 
     def new_element(self, n: int) -> T:
         """Call `create_element`."""
@@ -43,7 +43,7 @@ class SubscriberHooks(Verification, Generic[T]):
 
 
 class ElementSource(ManualPublisher[T]):
-    """Sends the Subscriber under test elements of the helper Publisher, when the test says so."""
+    """Sends elements of the helper Publisher to the Subscriber under test when the test says so."""
 
     def __init__(self, test: SubscriberHooks[T]) -> None:
         super().__init__(test.env)
@@ -69,7 +69,7 @@ class ElementSource(ManualPublisher[T]):
         return self._elements.request_next_element("the helper Publisher did not produce an element")
 
     def signal_next(self) -> T:
-        """Send a new element, and return it."""
+        """Send a new element and return it."""
         element = self.next_element()
         self.send_next(element)
         return element
@@ -81,20 +81,20 @@ class ElementSource(ManualPublisher[T]):
 
 
 class InertSubscription(Subscription):
-    """Does nothing."""
+    """Ignores all calls."""
 
     def request(self, n: int, /) -> None:
-        """Nothing."""
+        """Do nothing."""
 
     def cancel(self) -> None:
-        """Nothing."""
+        """Do nothing."""
 
 
 class TerminalWatch(Subscription):
-    """Flops when it is called from inside of on_complete or on_error, however deep (2.3).
+    """Records an error when it is called inside on_complete or on_error (§2.3).
 
-    It looks for the frame of `deliver` on the calling thread's stack. What a Subscriber does on another thread is seen
-    by the beyond_spec204 tests.
+    It searches the calling thread's stack for the frame of `deliver`. The beyond_spec204 tests detect calls on other
+    threads.
     """
 
     def __init__(self, env: TestEnvironment, signal: str) -> None:
@@ -102,7 +102,7 @@ class TerminalWatch(Subscription):
         self._signal = signal
 
     def deliver(self, call: Callable[[], object]) -> None:
-        """Call on_complete or on_error, with this frame on the stack."""
+        """Call on_complete or on_error with this frame on the stack."""
         call()
 
     def request(self, n: int, /) -> None:
@@ -124,11 +124,11 @@ class TerminalWatch(Subscription):
 
 
 def must_raise(env: TestEnvironment, signal: str, call: Callable[[Any], object]) -> None:
-    """Call a signal with None, which must raise (2.13): a TypeError, or the AttributeError of using None."""
+    """Call a signal with None, which must raise TypeError or AttributeError (§2.13)."""
     try:
         call(None)
     except NULL_ERRORS:
         pass
     else:
-        raise AssertionError(f"{signal}(None) did not raise (rule 2.13)")
+        raise AssertionError(f"{signal}(None) did not raise TypeError (rule 2.13)")
     env.verify_no_async_errors_no_delay()

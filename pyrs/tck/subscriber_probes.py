@@ -1,4 +1,4 @@
-"""What stands between a Subscriber under test and the test: probes that it reports to, and the puppet that moves it."""
+"""Probes that a Subscriber under test reports to, and the puppet that controls it."""
 
 from __future__ import annotations
 
@@ -15,31 +15,31 @@ T = TypeVar("T")
 
 
 class SubscriberPuppet(Protocol):
-    """Moves a Subscriber under test. Write one and give it to the probe."""
+    """Controls a Subscriber under test. Implement it, and register it with the probe in on_subscribe."""
 
     @abstractmethod
     def trigger_request(self, elements: int) -> None:
-        """Make the Subscriber request at least this many elements, at once or as the earlier ones arrive."""
+        """Let the Subscriber request at least this many elements, now or as earlier elements arrive."""
 
     @abstractmethod
     def signal_cancel(self) -> None:
-        """Make the Subscriber cancel its Subscription."""
+        """Let the Subscriber cancel its Subscription."""
 
 
 class Probe(Generic[T]):
-    """Keeps what a Subscriber says that it has received."""
+    """Records the signals that a Subscriber reports."""
 
     def __init__(self, env: TestEnvironment, subscriber: Promise[Subscriber[T]]) -> None:
         self.env = env
         self._subscriber = subscriber
-        self._elements: Receptacle[T] = Receptacle(env, capacity=None)  # the test decides what is sent
+        self._elements: Receptacle[T] = Receptacle(env, capacity=None)  # the test limits the elements
         self._error: Promise[BaseException] = Promise(env)
 
     @property
     def _name(self) -> str:
         return f"Subscriber {named(self._subscriber.value)}"
 
-    # What the Subscriber calls.
+    # Called by the Subscriber.
 
     def register_on_next(self, element: T) -> None:
         """Call this in on_next."""
@@ -53,50 +53,50 @@ class Probe(Generic[T]):
         """Call this in on_error."""
         self._error.complete(error)
 
-    # What the test calls.
+    # Called by the test.
 
     def expect_next(self, expected: T) -> None:
-        """Wait for this element."""
+        """Wait for an element."""
         received = self._elements.next(
             self.env.timeout, f"{self._name} did not call register_on_next({named(expected)})"
         )
         if not same(received, expected):
-            self.env.flop(f"{self._name} called register_on_next({named(received)}) rather than with {named(expected)}")
+            self.env.flop(f"{self._name} reported on_next({named(received)}) instead of on_next({named(expected)})")
 
     def expect_completion(self) -> None:
-        """Wait for the end."""
+        """Wait for on_complete."""
         self._elements.expect_completion(self.env.timeout, f"{self._name} did not call register_on_complete()")
 
     def expect_error(self, expected: BaseException) -> None:
-        """Wait for this error: the object itself."""
+        """Wait for an error; it must be the same object."""
         self._error.expect_completion(self.env.timeout, f"{self._name} did not call register_on_error({expected!r})")
         if self._error.is_completed and self._error.value is not expected:
-            self.env.flop(f"{self._name} called register_on_error({self._error.value!r}) rather than with {expected!r}")
+            self.env.flop(f"{self._name} reported on_error({self._error.value!r}) instead of on_error({expected!r})")
 
     def expect_none(self) -> None:
-        """Wait a little; nothing may come."""
-        self._elements.expect_none(self.env.no_signals_timeout, "expected nothing, but got")
+        """Wait for ``no_signals_timeout``; record an error if anything arrives."""
+        self._elements.expect_none(self.env.no_signals_timeout, "expected no element but received")
 
 
 class WhiteboxProbe(Probe[T]):
-    """What a Subscriber under test reports to: call each ``register_`` method in the signal that it is named after."""
+    """Receives the reports of a Subscriber under test: call each ``register_`` method in the signal of that name."""
 
     def __init__(self, env: TestEnvironment, subscriber: Promise[Subscriber[T]]) -> None:
         super().__init__(env, subscriber)
         self._puppet: Promise[SubscriberPuppet] = Promise(env)
 
     def register_on_subscribe(self, puppet: SubscriberPuppet) -> None:
-        """Call this in on_subscribe, when the Subscription was accepted."""
+        """Call this in on_subscribe if the Subscription is accepted."""
         if not self._puppet.is_completed:
             self._puppet.complete(puppet)
 
     @property
     def puppet(self) -> SubscriberPuppet:
-        """What moves the Subscriber, within the deadline of hooks."""
+        """The puppet; its methods have the deadline of hooks."""
         return _TimedPuppet(self.env, self._puppet.value)
 
     def expect_puppet(self) -> None:
-        """Wait until the Subscriber has accepted its Subscription."""
+        """Wait for the call of `register_on_subscribe`."""
         self._puppet.expect_completion(self.env.timeout, f"{self._name} did not call register_on_subscribe")
         self.env.verify_no_async_errors_no_delay()
 
@@ -114,7 +114,7 @@ class _TimedPuppet(SubscriberPuppet):
 
 
 class BlackboxProxy(Probe[T], Subscriber[T]):
-    """Stands before a Subscriber under test and keeps what passes."""
+    """Forwards all signals to a Subscriber under test and records them."""
 
     def __init__(self, env: TestEnvironment, subscriber: Subscriber[T]) -> None:
         promise: Promise[Subscriber[T]] = Promise(env)

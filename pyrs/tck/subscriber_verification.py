@@ -15,21 +15,20 @@ T = TypeVar("T")
 
 
 class SubscriberWhiteboxVerification(BeyondWhiteboxTests[T], WhiteboxTests[T], Generic[T]):
-    """Judges a Subscriber that tells a probe what it receives, and lets itself be moved by a puppet.
+    """Tests a Subscriber that reports its signals to a probe and is controlled by a puppet.
 
-    Write a subclass that defines `create_subscriber` and `create_element`. 27 tests have the names that they have in
-    the Java kit; those that begin with ``beyond_`` check rules that the Java kit does not.
+    Define `create_subscriber` and `create_element` in a subclass. The 27 tests of the official TCK keep their names;
+    the additional tests begin with ``beyond_``.
     """
 
     expected = WHITEBOX
 
 
 class SubscriberBlackboxVerification(BeyondBlackboxTests[T], BlackboxTests[T], Generic[T]):
-    """Judges a Subscriber from outside, which shows less than a whitebox verification.
+    """Tests a Subscriber from outside, which covers less than a whitebox verification.
 
-    Write a subclass that defines `create_subscriber` and `create_element`, and `trigger_request` if the Subscriber does
-    not request by itself. 26 tests have the names that they have in the Java kit; those that begin with ``beyond_``
-    check rules that the Java kit does not.
+    Define `create_subscriber` and `create_element` in a subclass, and `trigger_request` if the Subscriber does not
+    request on its own. The 26 tests of the official TCK keep their names; the additional tests begin with ``beyond_``.
     """
 
     expected = BLACKBOX

@@ -1,4 +1,4 @@
-"""The Java kit's tests of section 3, Subscription. Source: reactive-streams-tck 1.0.4 (MIT-0), written anew."""
+"""The TCK's tests of section 3, Subscription. Source: reactive-streams-tck 1.0.4 (MIT-0), rewritten in Python."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ _MANY = 100
 
 
 class SubscriptionTests(PublisherHooks[T], Generic[T]):
-    """Section 3, on the Publisher's side."""
+    """The tests of section 3 on the Publisher's side."""
 
     def required_spec302_mustAllowSynchronousRequestCallsFromOnNextAndOnSubscribe(self) -> None:
-        """`request` may be called inside of on_subscribe and on_next (3.2)."""
+        """A Subscription must allow ``request`` inside on_subscribe and on_next (§3.2)."""
 
         def body(publisher: Publisher[T]) -> None:
             self.subscribe(publisher, _RequestsInside(self.env))
@@ -36,7 +36,7 @@ class SubscriptionTests(PublisherHooks[T], Generic[T]):
         self.active_publisher_test(6, False, body)
 
     def required_spec303_mustNotAllowUnboundedRecursion(self) -> None:
-        """on_next and request must not call one another without end (3.3). See beyond_spec303 for a longer run."""
+        """on_next and request must not recurse without a bound (§3.3); beyond_spec303 is a longer test."""
         bound = self.asked(self.bounded_depth_of_on_next_and_request_recursion)
 
         def body(publisher: Publisher[T]) -> None:
@@ -45,7 +45,7 @@ class SubscriptionTests(PublisherHooks[T], Generic[T]):
                 self.subscribe(publisher, subscriber)
                 subscriber.request(1)
                 subscriber.over.expect_close(
-                    f"unable to see how deep the calls nest: awaited at most {bound + 1} on_next signals, or the end"
+                    f"cannot measure the recursion: expected {bound + 1} on_next signals or the end of the stream"
                 )
                 self.env.verify_no_async_errors_no_delay()
             finally:
@@ -53,11 +53,13 @@ class SubscriptionTests(PublisherHooks[T], Generic[T]):
 
         self.active_publisher_test(bound + 1, False, body)
 
-    untested_spec304_requestShouldNotPerformHeavyComputations = untested("a SHOULD, and what is heavy is not defined")
+    untested_spec304_requestShouldNotPerformHeavyComputations = untested(
+        "the rule is a SHOULD and does not define a heavy computation"
+    )
     untested_spec305_cancelMustNotSynchronouslyPerformHeavyComputation = untested("see beyond_spec305")
 
     def required_spec306_afterSubscriptionIsCancelledRequestMustBeNops(self) -> None:
-        """`request` does nothing after cancel (3.6)."""
+        """After cancel, ``request`` must have no effect (§3.6)."""
 
         def body(publisher: Publisher[T]) -> None:
             subscriber = self.new_manual_subscriber(publisher)
@@ -70,7 +72,7 @@ class SubscriptionTests(PublisherHooks[T], Generic[T]):
         self.active_publisher_test(3, False, body)
 
     def required_spec307_afterSubscriptionIsCancelledAdditionalCancelationsMustBeNops(self) -> None:
-        """`cancel` does nothing after cancel (3.7)."""
+        """After cancel, ``cancel`` must have no effect (§3.7)."""
 
         def body(publisher: Publisher[T]) -> None:
             subscriber = self.new_manual_subscriber(publisher)
@@ -82,7 +84,7 @@ class SubscriptionTests(PublisherHooks[T], Generic[T]):
         self.active_publisher_test(1, False, body)
 
     def required_spec309_requestZeroMustSignalIllegalArgumentException(self) -> None:
-        """request(0) must be answered with on_error(ValueError) (3.9)."""
+        """``request(0)`` must signal on_error with a ValueError (§3.9)."""
 
         def body(publisher: Publisher[T]) -> None:
             subscriber = self.new_manual_subscriber(publisher)
@@ -92,7 +94,7 @@ class SubscriptionTests(PublisherHooks[T], Generic[T]):
         self.active_publisher_test(10, False, body)
 
     def required_spec309_requestNegativeNumberMustSignalIllegalArgumentException(self) -> None:
-        """request(-n) must be answered with on_error(ValueError) (3.9)."""
+        """``request(-n)`` must signal on_error with a ValueError (§3.9)."""
 
         def body(publisher: Publisher[T]) -> None:
             subscriber = self.new_manual_subscriber(publisher)
@@ -102,7 +104,7 @@ class SubscriptionTests(PublisherHooks[T], Generic[T]):
         self.active_publisher_test(10, False, body)
 
     def optional_spec309_requestNegativeNumberMaySignalIllegalArgumentExceptionWithSpecificMessage(self) -> None:
-        """The error of a negative request names the rule, or says what is wrong (3.9)."""
+        """The error of a negative request should name the rule or the cause (§3.9)."""
 
         def body(publisher: Publisher[T]) -> None:
             subscriber = self.new_manual_subscriber(publisher)
@@ -114,14 +116,14 @@ class SubscriptionTests(PublisherHooks[T], Generic[T]):
         self.optional_publisher_test(10, False, body)
 
     def required_spec312_cancelMustMakeThePublisherToEventuallyStopSignaling(self) -> None:
-        """After cancel signals must stop, sooner or later (3.12)."""
+        """After cancel, the signals must stop eventually (§3.12)."""
         demand = (10, 5)
 
         def body(publisher: Publisher[T]) -> None:
             subscriber = self.new_manual_subscriber(publisher)
             for count in demand:
                 subscriber.request(count)
-            # First an element, then the cancel: a Publisher may handle a cancel before a request (2.8).
+            # Cancel after the first element, because a Publisher may handle a cancel before an earlier request (§2.8).
             subscriber.next_element()
             subscriber.cancel()
             signalled = 1
@@ -132,14 +134,14 @@ class SubscriptionTests(PublisherHooks[T], Generic[T]):
                 signalled += 1
                 if signalled > sum(demand):
                     raise AssertionError(
-                        f"{self.name_of(publisher)} signalled {signalled} elements, "
-                        f"which is more than the signalled demand: {sum(demand)}"
+                        f"{self.name_of(publisher)} published {signalled} elements, more than the {sum(demand)} "
+                        "requested before cancel (rules 1.1, 3.12)"
                     )
 
         self.active_publisher_test(20, False, body)
 
     def required_spec313_cancelMustMakeThePublisherEventuallyDropAllReferencesToTheSubscriber(self) -> None:
-        """After cancel the Publisher must let go of the Subscriber, sooner or later (3.13)."""
+        """After cancel, the Publisher must eventually release the Subscriber (§3.13)."""
 
         def used(publisher: Publisher[T]) -> weakref.ref[ManualSubscriber[T]]:
             subscriber = self.new_manual_subscriber(publisher)
@@ -150,13 +152,13 @@ class SubscriptionTests(PublisherHooks[T], Generic[T]):
 
         def body(publisher: Publisher[T]) -> None:
             if not drops(used(publisher), self.env.reference_timeout):
-                self.env.flop(f"{self.name_of(publisher)} did not drop its references to the Subscriber after cancel")
+                self.env.flop(f"{self.name_of(publisher)} did not release the Subscriber after cancel (rule 3.13)")
             self.env.verify_no_async_errors_no_delay()
 
         self.active_publisher_test(3, False, body)
 
     def required_spec317_mustSupportAPendingElementCountUpToLongMaxValue(self) -> None:
-        """request(2**63 - 1) means without a limit (3.17)."""
+        """A demand of 2**63 - 1 must be supported (§3.17)."""
 
         def body(publisher: Publisher[T]) -> None:
             subscriber = self.new_manual_subscriber(publisher)
@@ -168,7 +170,7 @@ class SubscriptionTests(PublisherHooks[T], Generic[T]):
         self.active_publisher_test(3, True, body)
 
     def required_spec317_mustSupportACumulativePendingElementCountUpToLongMaxValue(self) -> None:
-        """Requests add up to 2**63 - 1 (3.17)."""
+        """A demand that adds up to 2**63 - 1 must be supported (§3.17)."""
 
         def body(publisher: Publisher[T]) -> None:
             subscriber = self.new_manual_subscriber(publisher)
@@ -185,7 +187,7 @@ class SubscriptionTests(PublisherHooks[T], Generic[T]):
         self.active_publisher_test(3, True, body)
 
     def required_spec317_mustNotSignalOnErrorWhenPendingAboveLongMaxValue(self) -> None:
-        """Requests beyond 2**63 - 1 are no error (3.17)."""
+        """A demand that exceeds 2**63 - 1 must not cause on_error (§3.17)."""
 
         def body(publisher: Publisher[T]) -> None:
             subscriber: _Overflowing[T] = _Overflowing(self.env)
@@ -200,7 +202,7 @@ class SubscriptionTests(PublisherHooks[T], Generic[T]):
 
 
 def drops(reference: weakref.ref[ManualSubscriber[T]], timeout: float) -> bool:
-    """Wait until an object is gone; say whether it is."""
+    """Wait until an object is collected; return whether it was."""
     deadline = time.monotonic() + timeout
     pause = 0.001
     while reference() is not None:
@@ -209,7 +211,7 @@ def drops(reference: weakref.ref[ManualSubscriber[T]], timeout: float) -> bool:
             break
         if not remaining(deadline):
             return False
-        time.sleep(min(pause, remaining(deadline)))  # nothing says when an object has gone
+        time.sleep(min(pause, remaining(deadline)))  # a weak reference cannot be waited for
         pause *= 2
     return True
 
@@ -229,11 +231,11 @@ class _RequestsInside(ManualSubscriber[T]):
         if self._signals <= _MANY:
             self.subscription.value.request(1)
         elif self._signals > 2 * _MANY or self.env.closed.is_set():
-            raise RuntimeError("this is more than was requested")  # what emits without end may do so for ever otherwise
+            raise RuntimeError("more elements than were requested")  # stops an endless Publisher
 
 
 class _Recursing(ManualSubscriber[T]):
-    """Requests inside of on_next, and counts how deep it is there."""
+    """Requests inside on_next, and counts the nested calls."""
 
     def __init__(self, test: SubscriptionTests[T], bound: int) -> None:
         super().__init__(test.env)
@@ -247,8 +249,8 @@ class _Recursing(ManualSubscriber[T]):
         self._depth.now += 1
         if self._depth.now > self._bound:
             self.env.flop(
-                f"got {self._depth.now} on_next calls inside one another on one thread, at on_next({named(element)}), "
-                f"yet the recursive bound is {self._bound} (rule 3.3)"
+                f"{self._depth.now} nested on_next calls on one thread at on_next({named(element)}), "
+                f"but the bound of the recursion is {self._bound} (rule 3.3)"
             )
             self.over.close()
             return
@@ -268,7 +270,7 @@ class _Recursing(ManualSubscriber[T]):
 
 
 class _Overflowing(BlackholeSubscriber[T]):
-    """Requests more than can be, ten times, and then cancels."""
+    """Exceeds the demand of 2**63 - 1 ten times, then cancels."""
 
     _left = 10
 
@@ -277,6 +279,6 @@ class _Overflowing(BlackholeSubscriber[T]):
             super().on_next(element)
         elif self._left:
             self.subscription.value.request(LONG_MAX - 1)
-            self._left -= 1  # not before: so a Publisher whose calls nest never gets here
+            self._left -= 1  # after the request, so a Publisher with unbounded recursion does not reach this line
         else:
             self.subscription.value.cancel()

@@ -1,4 +1,4 @@
-"""Runs tests, each with a deadline, and says what came of them."""
+"""Run tests, each with a deadline, and report the verdicts."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from pyrs.tck.verification import Verification
 
 __all__ = ["NOTHING_JUDGED", "Report", "Status", "Verdict", "anything_judged", "judge", "unexpected", "verify"]
 
-NOTHING_JUDGED = "every test was left out, so nothing was judged"
+NOTHING_JUDGED = "every test was skipped, so nothing was verified"
 
-_GLANCE = 0.02  # how often a hook that may be late is looked at
-_ENDING = 0.1  # how long a thread that was told to end may take
+_POLL_INTERVAL = 0.02  # seconds between two checks for a late hook
+_ABANDON_TIMEOUT = 0.1  # seconds that an abandoned thread is given to end
 
 
 class Status(Enum):
-    """What came of a test."""
+    """The outcome of a test."""
 
     PASSED = "passed"
     FAILED = "failed"
@@ -34,16 +34,16 @@ class Status(Enum):
 
 
 class Verdict(NamedTuple):
-    """What came of one test.
+    """The outcome of one test, with its reason.
 
     Attributes:
         name: the test's name.
-        kind: what its failure means.
+        kind: the meaning of its failure.
         status: passed, failed, skipped or untested.
-        reason: why it was not passed; empty if it was.
-        seconds: how long it took.
+        reason: why the test did not pass; empty if it passed.
+        seconds: the duration.
         error: the exception behind a failure, or None.
-        details: where it happened, as text: the frames of the code that is judged.
+        details: the stack frames of the code under test, as text.
     """
 
     name: str
@@ -56,19 +56,19 @@ class Verdict(NamedTuple):
 
 
 class TestAbandoned(BaseException):
-    """Thrown into the thread of a test whose deadline has passed."""
+    """Raised in the thread of a test that has missed its deadline."""
 
     __test__ = False
 
 
 class Report(NamedTuple):
-    """What came of one verification.
+    """The outcome of one verification.
 
     Attributes:
-        verification: whose it is, as module:class.
-        referee: who judged.
+        verification: the class, as ``module:Class``.
+        referee: the TCK: "python" for the port, "java" or "java flow" for the official one.
         verdicts: one for each test.
-        problems: what makes the run void, whatever the verdicts say.
+        problems: the reasons why the run is void, regardless of the verdicts.
     """
 
     verification: str
@@ -78,11 +78,16 @@ class Report(NamedTuple):
 
     @property
     def passed(self) -> bool:
-        """Whether nothing failed, and all that should have run did."""
+        """Whether no test failed and the run is not void."""
         return not self.problems and not any(verdict.status is Status.FAILED for verdict in self.verdicts)
 
     def count(self, status: Status, *, beyond: bool = False) -> int:
-        """Count the verdicts of a status, of the Java kit's tests or of those beyond it."""
+        """Count the verdicts with a status.
+
+        Args:
+            status: the status.
+            beyond: count the additional tests of the port instead of those of the official TCK.
+        """
         return sum(verdict.status is status and (verdict.kind is Kind.BEYOND) == beyond for verdict in self.verdicts)
 
     def __str__(self) -> str:
@@ -91,16 +96,16 @@ class Report(NamedTuple):
             return ", ".join(f"{count} {status.value}" for status, count in counted if count) or "nothing ran"
 
         total = sum(verdict.kind is not Kind.BEYOND for verdict in self.verdicts)
-        lines = [f"{self.verification} ({self.referee} referee): {total} tests of the Java kit: {numbers(False)}"]
+        lines = [f"{self.verification} ({self.referee}): {total} TCK tests: {numbers(False)}"]
         if total < len(self.verdicts):
-            lines.append(f"{len(self.verdicts) - total} tests beyond it: {numbers(True)}")
+            lines.append(f"{len(self.verdicts) - total} additional tests: {numbers(True)}")
         return "; ".join(lines)
 
 
 def verify(verification: type[Verification]) -> Report:
     """Run every test of a verification.
 
-    The names and kinds of the tests that ran are compared with the Java kit's, and every difference is a problem.
+    The names and kinds of the tests are compared with those of the official TCK; a difference voids the run.
 
     Examples:
         >>> import pyrs
@@ -110,7 +115,7 @@ def verify(verification: type[Verification]) -> Report:
         ...     def create_publisher(self, elements):
         ...         return pyrs.empty()
         >>> print(verify(EmptyVerification))  # doctest: +ELLIPSIS
-        pyrs.tck.verdicts:EmptyVerification (python referee): 38 tests of the Java kit: 31 skipped, 7 untested; 13 ...
+        pyrs.tck.verdicts:EmptyVerification (python): 38 TCK tests: 31 skipped, 7 untested; 13 ...
     """
     forget(verification)
     verdicts = tuple(judge(verification, name) for name in verification.test_names())
@@ -119,12 +124,12 @@ def verify(verification: type[Verification]) -> Report:
 
 
 def unexpected(verification: type[Verification], verdicts: tuple[Verdict, ...]) -> list[str]:
-    """Return how what ran differs from the Java kit's table, and whether nothing was judged."""
+    """Return the differences from the official TCK's table, and whether no test passed or failed."""
     ran = {verdict.name: verdict.kind for verdict in verdicts if verdict.kind is not Kind.BEYOND}
     wrong = [f"{name} did not run" for name in verification.expected if name not in ran]
-    wrong += [f"{name} is no test of the Java kit" for name in ran if name not in verification.expected]
+    wrong += [f"{name} is not a test of the official TCK" for name in ran if name not in verification.expected]
     wrong += [
-        f"{name} ran as {kind.value}, and is {verification.expected[name].value}"
+        f"{name} ran as {kind.value}, but the official TCK has it as {verification.expected[name].value}"
         for name, kind in ran.items()
         if verification.expected.get(name, kind) is not kind
     ]
@@ -134,7 +139,7 @@ def unexpected(verification: type[Verification], verdicts: tuple[Verdict, ...]) 
 
 
 def anything_judged(verdicts: Iterable[Verdict]) -> bool:
-    """Say whether a test has passed or failed that was about more than the numbers which the hooks give."""
+    """Return whether a test has passed or failed, other than the tests that validate hooks."""
     done = (Status.PASSED, Status.FAILED)
     return any(verdict.status in done and "_validate_" not in verdict.name for verdict in verdicts)
 
@@ -142,14 +147,15 @@ def anything_judged(verdicts: Iterable[Verdict]) -> bool:
 def judge(
     verification: type[Verification] | Verification, name: str, body: Callable[[str], None] | None = None
 ) -> Verdict:
-    """Run one test, on a thread of its own, and return within its deadline.
+    """Run one test on a separate thread and return its verdict within its deadline.
 
-    A test that is late has failed: its thread is told to end, and left behind if it does not.
+    A test that misses its deadline has failed. `TestAbandoned` is raised in its thread; a thread that does not end by
+    it, for example because it is blocked in a C function, is abandoned.
 
     Args:
-        verification: a verification, or an object of one.
+        verification: a verification class, or an object of one.
         name: the test's name.
-        body: does the test; None for the method of that name.
+        body: runs the test; None for the method of that name.
     """
     subject = verification() if isinstance(verification, type) else verification
     kind = kind_of(name)
@@ -170,7 +176,7 @@ def judge(
 
 
 def details_of(error: BaseException) -> str:
-    """Return the frames of the code that is judged, for an error that a test raised."""
+    """Return the stack frames of the code under test, for an error that a test raised."""
     parts = []
     cause: BaseException | None = error
     while cause is not None:
@@ -178,7 +184,7 @@ def details_of(error: BaseException) -> str:
         frames = [frame for frame in traceback.extract_tb(cause.__traceback__) if not is_machinery(frame.filename)]
         text = stack or "".join(traceback.format_list(frames))
         if cause is not error:
-            text = f"because of {type(cause).__name__}: {cause}\n{text}"
+            text = f"caused by {type(cause).__name__}: {cause}\n{text}"
         if text:
             parts.append(text)
         cause = cause.__cause__
@@ -220,20 +226,20 @@ def _run(subject: Verification, name: str, body: Callable[[str], None] | None) -
 
 
 def _await(over: Event, env: TestEnvironment, deadline: float, lateness: Lateness) -> tuple[str, int]:
-    """Wait for a test to be over; return what is late, or nothing, and on which thread: 0 is the test's."""
-    while not over.wait(_GLANCE):
+    """Wait for the end of a test; return what is late, or an empty text, and its thread (0: the test's thread)."""
+    while not over.wait(_POLL_INTERVAL):
         now = time.monotonic()
         calls = list(env.calls.values())
         for call in calls:
-            usual = lateness.is_usual(call)
+            shortened = lateness.is_shortened(call)
             limit = lateness.limit(call, env.hook_timeout if call.is_hook else deadline, env.scale)
-            if now - call.since > limit and (call.is_hook or usual):
+            if now - call.since > limit and (call.is_hook or shortened):
                 lateness.note(env, call)
-                why = " (it was late twice before, so it is given no longer)" if usual else ""
+                why = " (a shortened timeout, because it was late twice before)" if shortened else ""
                 return f"{call.text} did not return {milliseconds(limit)}{why}", call.thread
         if now - env.alive_at > deadline:
             lateness.note(env, *calls)
-            return f"the test was not over {milliseconds(deadline)}: something in it blocks or runs without end", 0
+            return f"the test did not end {milliseconds(deadline)}: the code under test blocks or does not terminate", 0
     lateness.note(env)
     return "", 0
 
@@ -247,8 +253,8 @@ def _stack_of(thread: int) -> str:
 
 
 def _end(thread: Thread, over: Event) -> None:
-    """Throw into a thread, so that a loop without end does not disturb the tests that follow."""
+    """Raise an exception in a thread, so that an endless loop does not slow down the following tests."""
     throw = getattr(ctypes.pythonapi, "PyThreadState_SetAsyncExc", None)
     if throw is not None and thread.ident is not None:
         throw(ctypes.c_ulong(thread.ident), ctypes.py_object(TestAbandoned))
-        over.wait(_ENDING)
+        over.wait(_ABANDON_TIMEOUT)

@@ -1,4 +1,4 @@
-"""What the four verifications share: how one test runs, what skips it, and how hooks are called."""
+"""The base of the four verifications: run a test, skip it, call hooks."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ __all__ = ["NOT_AN_ARGUMENT", "NULL_ERRORS", "Verification", "untested"]
 
 R = TypeVar("R")
 
-# What stands for Java's NullPointerException: TypeError (pyrs' NullSignal is one), or what None itself raises.
+# The counterparts of Java's NullPointerException: TypeError (pyrs' NullSignal is one), and the AttributeError of None.
 NULL_ERRORS = (TypeError, AttributeError)
-# What stands for IllegalArgumentException.
+# The counterpart of Java's IllegalArgumentException.
 NOT_AN_ARGUMENT = ValueError
 
-_BY_THE_KIT = "not verified by this kit"
+_NOT_VERIFIED = "not verified by the official TCK"
 
 
 class Verification:
-    """The base of the four verifications. Each test is a method; each runs on an object of its own.
+    """The base of the four verifications. Each test is a method and runs on a separate object.
 
     Attributes:
         environment: the timeouts.
-        skip_tests: tests that are not to run: name to reason. The reason is part of the verdict.
-        expected: the Java kit's tests of this verification.
-        tck_run: what tells runs of the class apart where it runs with several sets of parameters, as pytest names them:
-            each may be about another implementation.
+        skip_tests: maps the name of a test to the reason for skipping it. The reason is part of the verdict.
+        expected: the tests of the official TCK for this verification.
+        tck_run: the parameter set, if the class runs with several, as pytest names it; each may test another
+            implementation.
     """
 
     environment: TestEnvironment | None = None
@@ -41,60 +41,60 @@ class Verification:
 
     @cached_property
     def env(self) -> TestEnvironment:
-        """The environment of the test that runs."""
+        """The environment of the current test."""
         return (TestEnvironment() if self.environment is None else self.environment).fresh()
 
     def set_up(self) -> None:
-        """Called before each test."""
+        """Prepare a test; called before each one."""
 
     def tear_down(self) -> None:
-        """Called after each test, however it ended."""
+        """Clean up after a test; called after each one, also after a failure."""
 
     @classmethod
     def test_names(cls) -> list[str]:
-        """Return the names of the tests there are: the Java kit's in its order, then those beyond it."""
+        """Return the names of the tests: those of the official TCK in its order, then the additional ones."""
         beyond = [name for owner in reversed(cls.__mro__) for name in vars(owner) if kind_of(name) is Kind.BEYOND]
         return [name for name in cls.expected if callable(getattr(cls, name, None))] + list(dict.fromkeys(beyond))
 
     @classmethod
     def problems(cls) -> list[str]:
-        """Return what is wrong with the set of tests itself: missing ones, rewritten ones, skips of what is not."""
+        """Return the faults of the class itself: missing tests, overridden tests, invalid ``skip_tests``."""
         names = cls.test_names()
-        wrong = [f"{name} is in the Java kit and missing here" for name in cls.expected if name not in names]
+        wrong = [f"{name} of the official TCK is missing" for name in cls.expected if name not in names]
         for name in names:
             function = getattr(cls, name)
             if not getattr(function, "__module__", "").startswith("pyrs.tck."):
-                wrong.append(f"{name} was rewritten by {cls.__name__}; name it in skip_tests, with the reason, instead")
+                wrong.append(f"{cls.__name__} overrides {name}; to skip it, add it to skip_tests with a reason")
         skips: object = cls.skip_tests
         if not isinstance(skips, Mapping):
-            return [*wrong, f"skip_tests must map the names of tests to reasons, and is a {type(skips).__name__}"]
+            return [*wrong, f"skip_tests must map test names to reasons, but is a {type(skips).__name__}"]
         if all(name in skips for name in names):
-            wrong.append("skip_tests leaves out every test, so nothing is judged")
+            wrong.append("skip_tests skips every test, so nothing is verified")
         for name, reason in skips.items():
             if name not in names:
-                wrong.append(f"skip_tests names {name}, and there is no such test")
+                wrong.append(f"skip_tests names {name}, which does not exist")
             elif not isinstance(reason, str) or not reason.strip():
                 wrong.append(f"skip_tests gives no reason for {name}")
         return wrong
 
     def run_test(self, name: str, body: Callable[[str], None] | None = None) -> None:
-        """Run one test on this thread: raise if it fails.
+        """Run one test on this thread; raise if it fails.
 
         Args:
             name: the test's name.
-            body: does the test; None for the method of that name.
+            body: runs the test; None for the method of that name.
 
         Raises:
-            Skipped: the test says nothing about this implementation.
+            Skipped: the test does not apply to this implementation.
         """
         if name in self.skip_tests:
-            raise Skipped(f"left out: {self.skip_tests[name]}")
+            raise Skipped(f"by skip_tests: {self.skip_tests[name]}")
         env = self.env
         try:
             self.call_hook("set_up()", self.set_up)
             try:
                 self._run_body(name, body)
-                # Once more for every test: in the Java kit some tests record an error and never look (1.11, 2.9).
+                # Some tests of the official TCK record errors and never check them (§1.11, §2.9).
                 env.verify_no_async_errors_no_delay()
             finally:
                 self.call_hook("tear_down()", self.tear_down)
@@ -116,7 +116,7 @@ class Verification:
             if isinstance(error, AssertionError):
                 error.__cause__ = error.__cause__ or earlier
                 raise
-            # What was recorded before says more than what it led to.
+            # The error that was recorded first is the cause, so it is the one to report.
             try:
                 self.env.verify_no_async_errors_no_delay()
             except AssertionError as flop:
@@ -124,26 +124,26 @@ class Verification:
                 raise
 
     def call_hook(self, text: str, hook: Callable[[], R]) -> R:
-        """Call what the user has written, within the hook's own deadline."""
+        """Call a hook within the deadline of hooks."""
         return self.env.timed(text, hook)
 
     def asked(self, hook: Callable[[], R]) -> R:
-        """Call a hook that answers a question about what is judged, with a number or a bool.
+        """Call a hook that returns a number or a bool.
 
         Raises:
-            AssertionError: it answered with something else.
+            AssertionError: it returned something else.
         """
         text = f"{getattr(hook, '__name__', hook)}()"
         answer = self.call_hook(text, hook)
         if not isinstance(answer, int):
-            raise AssertionError(f"{text} returned {named(answer)}, and a number or a bool is due")
+            raise AssertionError(f"{text} must return a number or a bool, but returned {named(answer)}")
         return answer
 
     def made(self, text: str, hook: Callable[[], Any], methods: tuple[str, ...], *, none_is_fine: bool = False) -> Any:
-        """Call a hook that makes something, and see that it did.
+        """Call a hook that creates an object, and check the object's methods.
 
         Raises:
-            AssertionError: it raised, or what it returned lacks the methods.
+            AssertionError: the hook raised, or the object lacks one of the methods.
         """
         try:
             thing = self.call_hook(text, hook)
@@ -154,10 +154,10 @@ class Verification:
         if thing is not None or not none_is_fine:
             for method in methods:
                 if not callable(getattr(thing, method, None)):
-                    raise AssertionError(f"{text} returned {named(thing)}, which has no {method}()")
+                    raise AssertionError(f"{text} returned {named(thing)}, which has no method {method}()")
         return thing
 
-    def not_verified(self, message: str = _BY_THE_KIT) -> None:
+    def not_verified(self, message: str = _NOT_VERIFIED) -> None:
         """Skip this test.
 
         Raises:
@@ -167,15 +167,15 @@ class Verification:
 
 
 def untested(why: str) -> Callable[[Verification], None]:
-    """Return a test that is in the Java kit by name only.
+    """Return a test that has no body in the official TCK.
 
     Args:
-        why: which check beyond the kit does it, or why none can.
+        why: the additional test of the port for the rule, or why there is none.
     """
 
     def test(self: Verification) -> None:
-        self.not_verified(f"{_BY_THE_KIT}: {why}")
+        self.not_verified(f"{_NOT_VERIFIED}: {why}")
 
-    test.__doc__ = f"Not a test: {why}."
+    test.__doc__ = f"Skip: the official TCK has the name only; {why}."
     test.__module__ = sys._getframe(1).f_globals["__name__"]
     return test

@@ -1,4 +1,4 @@
-"""What a test waits for: a Latch, a Promise of one value, a Receptacle of many."""
+"""Synchronizers for tests: Latch, Promise for one value, Receptacle for a sequence of values."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 class BufferOverflow(RuntimeError):
-    """More elements came than any test requests."""
+    """More elements arrived than any test requests."""
 
 
 class _EndOfStream:
@@ -29,7 +29,7 @@ _NOTHING: Any = object()
 
 
 class Latch:
-    """Open at first; closed once something has happened."""
+    """An event that can happen once. The latch is open before it and closed after it."""
 
     def __init__(self, env: TestEnvironment) -> None:
         self._env = env
@@ -37,15 +37,15 @@ class Latch:
 
     @property
     def is_closed(self) -> bool:
-        """Whether it has happened."""
+        """Whether the event has happened."""
         return self._event.is_set()
 
     def close(self) -> None:
-        """It has happened."""
+        """Record the event."""
         self._event.set()
 
     def closes_while(self, count: Callable[[], int]) -> bool:
-        """Wait until it happens, as long as a count goes on; say whether it has happened."""
+        """Wait for the event while a counter changes; return whether the event has happened."""
         seen = count()
         while not self._event.wait(self._env.timeout):
             if seen == (seen := count()):
@@ -53,24 +53,24 @@ class Latch:
         return True
 
     def assert_closed(self, message: str) -> None:
-        """Flop if it has not happened."""
+        """Record an error if the event has not happened."""
         if not self.is_closed:
             self._env.flop(message)
 
     def assert_open(self, message: str) -> None:
-        """Flop if it has happened."""
+        """Record an error if the event has happened."""
         if self.is_closed:
             self._env.flop(message)
 
     def expect_close(self, message: str, timeout: float | None = None) -> None:
-        """Wait until it happens; flop if it does not."""
+        """Wait for the event; record an error if it does not happen."""
         within = self._env.timeout if timeout is None else timeout
         if not self._event.wait(within):
             self._env.flop(f"{message} {milliseconds(within)}")
 
 
 class Promise(Generic[T]):
-    """One value, which comes once."""
+    """A value that is set once."""
 
     def __init__(self, env: TestEnvironment) -> None:
         self._env = env
@@ -80,38 +80,38 @@ class Promise(Generic[T]):
 
     @property
     def is_completed(self) -> bool:
-        """Whether the value is there."""
+        """Whether the value is set."""
         return self._event.is_set()
 
     @property
     def value(self) -> T:
-        """The value; fails if it is not there."""
+        """The value; the test fails if it is not set."""
         if not self.is_completed:
-            self._env.flop_and_fail("cannot access the value of a promise before it came")
+            self._env.flop_and_fail("the expected value is not there yet")
         return self._value
 
     def complete(self, value: T) -> None:
-        """Set the value; flop if there is one already."""
+        """Set the value; record an error if it is set already."""
         with self._lock:
             late = self.is_completed
             if not late:
                 self._value = value
                 self._event.set()
         if late:
-            self._env.flop(f"cannot complete a promise twice: it has {named(self._value)}, now came {named(value)}")
+            self._env.flop(f"received a second value, {named(value)}, after {named(self._value)}")
 
     def expect_completion(self, timeout: float, message: str) -> None:
-        """Wait for the value; flop if it does not come."""
+        """Wait for the value; record an error if it does not arrive."""
         if not self._event.wait(timeout):
             self._env.flop(f"{message} {milliseconds(timeout)}")
 
 
 class Receptacle(Generic[T]):
-    """Values as they come, and the end of the stream.
+    """A queue of the received elements and the end of the stream.
 
     Args:
-        env: where to flop.
-        capacity: what it holds at most; None for no limit.
+        env: records the errors.
+        capacity: the largest number of elements; None for no limit.
     """
 
     def __init__(self, env: TestEnvironment, capacity: int | None = 2 * TEST_BUFFER_SIZE) -> None:
@@ -121,38 +121,38 @@ class Receptacle(Generic[T]):
         self._completed = Latch(env)
 
     def add(self, value: T) -> None:
-        """Take a value in.
+        """Add an element.
 
         Raises:
-            BufferOverflow: it is full.
+            BufferOverflow: the queue is full.
         """
         self._completed.assert_open(f"unexpected element {named(value)} received after the stream completed")
         try:
             self._queue.put_nowait(value)
         except queue.Full:
-            raise BufferOverflow(f"more than {self.capacity} elements are waiting") from None
+            raise BufferOverflow(f"more than {self.capacity} elements are buffered") from None
 
     def complete(self) -> None:
-        """Take the end of the stream in."""
-        self._completed.assert_open("unexpected additional on_complete received: the stream had completed (rule 1.7)")
+        """Add the end of the stream."""
+        self._completed.assert_open("unexpected additional on_complete received after the stream completed (rule 1.7)")
         self._completed.close()
         try:
             self._queue.put_nowait(END_OF_STREAM)
         except queue.Full:
-            raise BufferOverflow(f"more than {self.capacity} elements are waiting") from None
+            raise BufferOverflow(f"more than {self.capacity} elements are buffered") from None
 
     def next(self, timeout: float, message: str) -> T:
-        """Wait for an element; fail if none comes."""
+        """Wait for an element; fail if none arrives."""
         value = self._poll(timeout)
         if value is _NOTHING:
             self._env.flop_and_fail(f"{message} {milliseconds(timeout)}")
         if value is END_OF_STREAM:
-            self._env.flop_and_fail(f"{message}: expected an element but got the end of the stream")
+            self._env.flop_and_fail(f"{message}: expected an element but received the end of the stream")
         element: T = value
         return element
 
     def next_or_end_of_stream(self, timeout: float, message: str) -> T | _EndOfStream:
-        """Wait for an element or the end; flop if neither comes, and return the end."""
+        """Wait for an element or the end; if neither arrives, record an error and return the end."""
         value = self._poll(timeout)
         if value is _NOTHING:
             self._env.flop(f"{message} {milliseconds(timeout)}")
@@ -161,23 +161,23 @@ class Receptacle(Generic[T]):
         return either
 
     def next_n(self, count: int, timeout: float, message: str) -> list[T]:
-        """Wait for this many elements; fail if they do not all come within the timeout."""
+        """Wait for a number of elements; fail if not all arrive within the timeout."""
         deadline = time.monotonic() + timeout
         return [self.next(remaining(deadline), f"{message} (element {at + 1} of {count})") for at in range(count)]
 
     def expect_completion(self, timeout: float, message: str) -> None:
-        """Wait for the end; flop if something else comes, or nothing."""
+        """Wait for the end of the stream; record an error if an element or nothing arrives."""
         value = self._poll(timeout)
         if value is _NOTHING:
             self._env.flop(f"{message} {milliseconds(timeout)}")
         elif value is not END_OF_STREAM:
-            self._env.flop(f"expected the end of the stream but got element [{named(value)}]")
+            self._env.flop(f"expected the end of the stream but received element [{named(value)}]")
 
     def expect_none(self, within: float, message: str) -> None:
-        """Wait; flop if anything comes."""
+        """Wait; record an error if anything arrives."""
         value = self._poll(within)
         if value is END_OF_STREAM:
-            self._env.flop("expected no element but got the end of the stream")
+            self._env.flop("expected no element but received the end of the stream")
         elif value is not _NOTHING:
             self._env.flop(f"{message} [{named(value)}]")
 

@@ -1,4 +1,4 @@
-"""The Java kit's whitebox tests of Subscribers. Source: reactive-streams-tck 1.0.4 (MIT-0), written anew."""
+"""The TCK's whitebox tests of Subscribers. Source: reactive-streams-tck 1.0.4 (MIT-0), rewritten in Python."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ T = TypeVar("T")
 
 
 class WhiteboxTests(SubscriberHooks[T], Generic[T]):
-    """Sections 2 and 3, with a puppet in the Subscriber."""
+    """The tests of sections 2 and 3 that control the Subscriber with a puppet."""
 
     def create_subscriber(self, probe: WhiteboxProbe[T]) -> Subscriber[T]:
-        """Make a Subscriber that tells the probe all that it receives.
+        """Create a Subscriber that reports all its signals to the probe.
 
-        In on_subscribe it calls ``probe.register_on_subscribe(puppet)`` with a SubscriberPuppet of the user's, in the
-        other signals the method that is named after each.
+        on_subscribe calls ``probe.register_on_subscribe(puppet)`` with a `SubscriberPuppet`; each other signal calls
+        the probe's ``register_`` method of the same name.
         """
         raise NotImplementedError(f"{type(self).__name__} must define create_subscriber(probe)")
 
     def new_subscriber(self, probe: WhiteboxProbe[T]) -> Subscriber[T]:
-        """Call `create_subscriber` and check what it made."""
+        """Call `create_subscriber` and check its result."""
         made: Subscriber[T] = self.made("create_subscriber(probe)", lambda: self.create_subscriber(probe), SIGNALS)
         return made
 
     def stage(self) -> WhiteboxStage[T]:
-        """Set up a Subscriber that has subscribed, and whose puppet is there."""
+        """Create a Subscriber that has subscribed and registered its puppet."""
         stage = WhiteboxStage(self)
         stage.open_source()
         stage.subscribe(self.new_subscriber(stage.probe))
@@ -40,7 +40,7 @@ class WhiteboxTests(SubscriberHooks[T], Generic[T]):
         return stage
 
     def required_exerciseWhiteboxHappyPath(self) -> None:
-        """Requests, elements and a cancel arrive."""
+        """Requests, elements and a cancel must arrive."""
         stage = self.stage()
         stage.puppet.trigger_request(1)
         stage.puppet.trigger_request(1)
@@ -55,24 +55,24 @@ class WhiteboxTests(SubscriberHooks[T], Generic[T]):
         self.env.verify_no_async_errors()
 
     def required_spec201_mustSignalDemandViaSubscriptionRequest(self) -> None:
-        """Demand must be signalled by request (2.1)."""
+        """A Subscriber must signal demand with request (§2.1)."""
         stage = self.stage()
         stage.puppet.trigger_request(1)
         stage.expect_request()
         stage.signal_next()
 
-    untested_spec202_shouldAsynchronouslyDispatch = untested("a SHOULD about speed")
+    untested_spec202_shouldAsynchronouslyDispatch = untested("the rule is a SHOULD about responsiveness")
 
     def required_spec203_mustNotCallMethodsOnSubscriptionOrPublisherInOnComplete(self) -> None:
-        """on_complete must not use the Subscription (2.3)."""
+        """on_complete must not call the Subscription (§2.3)."""
         subscriber, subscription = self._watched("on_complete")
         subscription.deliver(subscriber.on_complete)
         self.env.verify_no_async_errors_no_delay()
 
     def required_spec203_mustNotCallMethodsOnSubscriptionOrPublisherInOnError(self) -> None:
-        """on_error must not use the Subscription (2.3)."""
+        """on_error must not call the Subscription (§2.3)."""
         subscriber, subscription = self._watched("on_error")
-        subscription.deliver(lambda: subscriber.on_error(RuntimeError("a test's error")))
+        subscription.deliver(lambda: subscriber.on_error(RuntimeError("an error from the TCK")))
         self.env.verify_no_async_errors_no_delay()
 
     untested_spec204_mustConsiderTheSubscriptionAsCancelledInAfterRecievingOnCompleteOrOnError = untested(
@@ -82,13 +82,11 @@ class WhiteboxTests(SubscriberHooks[T], Generic[T]):
     def required_spec205_mustCallSubscriptionCancelIfItAlreadyHasAnSubscriptionAndReceivesAnotherOnSubscribeSignal(
         self,
     ) -> None:
-        """A second Subscription must be cancelled (2.5)."""
+        """A second Subscription must be cancelled (§2.5)."""
         stage = self.stage()
         second = SecondSubscription(Latch(self.env))
         stage.sub.on_subscribe(second)
-        second.cancelled.expect_close(
-            "expected the second Subscription that was given to the Subscriber to be cancelled, and it was not"
-        )
+        second.cancelled.expect_close("the Subscriber did not cancel the second Subscription (rule 2.5)")
         self.env.verify_no_async_errors()
 
     untested_spec206_mustCallSubscriptionCancelIfItIsNoLongerValid = untested("see beyond_spec206")
@@ -97,7 +95,7 @@ class WhiteboxTests(SubscriberHooks[T], Generic[T]):
     )
 
     def required_spec208_mustBePreparedToReceiveOnNextSignalsAfterHavingCalledSubscriptionCancel(self) -> None:
-        """An element that was on its way when the Subscriber cancelled is no surprise (2.8)."""
+        """A Subscriber must handle an element that arrives after its cancel (§2.8)."""
         stage = self.stage()
         stage.puppet.trigger_request(1)
         stage.expect_request()
@@ -109,7 +107,7 @@ class WhiteboxTests(SubscriberHooks[T], Generic[T]):
         self.env.verify_no_async_errors()
 
     def required_spec209_mustBePreparedToReceiveAnOnCompleteSignalWithPrecedingRequestCall(self) -> None:
-        """The end may come after a request (2.9)."""
+        """A Subscriber must handle on_complete after a request (§2.9)."""
         stage = self.stage()
         stage.puppet.trigger_request(1)
         stage.send_completion()
@@ -117,68 +115,68 @@ class WhiteboxTests(SubscriberHooks[T], Generic[T]):
         self.env.verify_no_async_errors()
 
     def required_spec209_mustBePreparedToReceiveAnOnCompleteSignalWithoutPrecedingRequestCall(self) -> None:
-        """The end may come before any request (2.9)."""
+        """A Subscriber must handle on_complete before any request (§2.9)."""
         stage = self.stage()
         stage.send_completion()
         stage.probe.expect_completion()
         self.env.verify_no_async_errors()
 
     def required_spec210_mustBePreparedToReceiveAnOnErrorSignalWithPrecedingRequestCall(self) -> None:
-        """An error may come after a request (2.10)."""
+        """A Subscriber must handle on_error after a request (§2.10)."""
         stage = self.stage()
         stage.puppet.trigger_request(1)
         stage.puppet.trigger_request(1)
         self._fail(stage)
 
     def required_spec210_mustBePreparedToReceiveAnOnErrorSignalWithoutPrecedingRequestCall(self) -> None:
-        """An error may come before any request (2.10)."""
+        """A Subscriber must handle on_error before any request (§2.10)."""
         self._fail(self.stage())
 
     untested_spec211_mustMakeSureThatAllCallsOnItsMethodsHappenBeforeTheProcessingOfTheRespectiveEvents = untested(
         "see beyond_spec211"
     )
     untested_spec212_mustNotCallOnSubscribeMoreThanOnceBasedOnObjectEquality_specViolation = untested(
-        "the rule is the Publisher's; see beyond_spec110"
+        "the rule applies to the Publisher; see beyond_spec110"
     )
-    untested_spec213_failingOnSignalInvocation = untested("whatever a Subscriber raises fails the other tests")
+    untested_spec213_failingOnSignalInvocation = untested("an exception of a Subscriber fails the other tests")
 
     def required_spec213_onSubscribe_mustThrowNullPointerExceptionWhenParametersAreNull(self) -> None:
-        """`on_subscribe(None)` must raise (2.13)."""
+        """``on_subscribe(None)`` must raise (§2.13)."""
         must_raise(self.env, "on_subscribe", self.stage().sub.on_subscribe)
 
     def required_spec213_onNext_mustThrowNullPointerExceptionWhenParametersAreNull(self) -> None:
-        """`on_next(None)` must raise (2.13)."""
+        """``on_next(None)`` must raise (§2.13)."""
         must_raise(self.env, "on_next", self.stage().sub.on_next)
 
     def required_spec213_onError_mustThrowNullPointerExceptionWhenParametersAreNull(self) -> None:
-        """`on_error(None)` must raise (2.13)."""
+        """``on_error(None)`` must raise (§2.13)."""
         must_raise(self.env, "on_error", self.stage().sub.on_error)
 
     untested_spec301_mustNotBeCalledOutsideSubscriberContext = untested("see beyond_spec301")
 
     def required_spec308_requestMustRegisterGivenNumberElementsToBeProduced(self) -> None:
-        """As many elements as were requested may come (3.8)."""
+        """A Subscriber must accept as many elements as it requested (§3.8)."""
         stage = self.stage()
         stage.puppet.trigger_request(2)
         requested = stage.expect_request()
         stage.probe.expect_next(stage.signal_next())
-        if requested < 2:  # some request one at a time
+        if requested < 2:  # the Subscriber requests elements one by one
             stage.expect_request()
         stage.probe.expect_next(stage.signal_next())
         stage.probe.expect_none()
         stage.puppet.trigger_request(3)
         self.env.verify_no_async_errors()
 
-    untested_spec310_requestMaySynchronouslyCallOnNextOnSubscriber = untested("a MAY of the Publisher")
-    untested_spec311_requestMaySynchronouslyCallOnCompleteOrOnError = untested("a MAY of the Publisher")
+    untested_spec310_requestMaySynchronouslyCallOnNextOnSubscriber = untested("the rule is a MAY for the Publisher")
+    untested_spec311_requestMaySynchronouslyCallOnCompleteOrOnError = untested("the rule is a MAY for the Publisher")
     untested_spec314_cancelMayCauseThePublisherToShutdownIfNoOtherSubscriptionExists = untested(
-        "a MAY of the Publisher"
+        "the rule is a MAY for the Publisher"
     )
     untested_spec315_cancelMustNotThrowExceptionAndMustSignalOnError = untested(
-        "the Publisher's: see beyond_spec315 there"
+        "the rule applies to the Publisher; see beyond_spec315"
     )
     untested_spec316_requestMustNotThrowExceptionAndMustOnErrorTheSubscriber = untested(
-        "the Publisher's: see beyond_spec316 there"
+        "the rule applies to the Publisher; see beyond_spec316"
     )
 
     def _watched(self, signal: str) -> tuple[Subscriber[T], TerminalWatch]:
@@ -188,14 +186,14 @@ class WhiteboxTests(SubscriberHooks[T], Generic[T]):
         return subscriber, subscription
 
     def _fail(self, stage: WhiteboxStage[T]) -> None:
-        error = RuntimeError("a test's error")
+        error = RuntimeError("an error from the TCK")
         stage.send_error(error)
         stage.probe.expect_error(error)
         self.env.verify_no_async_errors_no_delay()
 
 
 class WhiteboxStage(ElementSource[T]):
-    """A Subscriber under test, what moves it, and what it reports."""
+    """A Subscriber under test with its probe and its puppet."""
 
     def __init__(self, test: WhiteboxTests[T]) -> None:
         super().__init__(test)
@@ -203,12 +201,12 @@ class WhiteboxStage(ElementSource[T]):
 
     @property
     def puppet(self) -> SubscriberPuppet:
-        """What moves the Subscriber."""
+        """The puppet of the Subscriber."""
         return self.probe.puppet
 
 
 class SecondSubscription(Subscription):
-    """Comes to a Subscriber that has one."""
+    """A Subscription for a Subscriber that has one."""
 
     def __init__(self, cancelled: Latch) -> None:
         self.cancelled = cancelled
@@ -217,7 +215,7 @@ class SecondSubscription(Subscription):
         return "the second Subscription, which should be cancelled"
 
     def request(self, n: int, /) -> None:
-        """Nothing; the Java kit does not mind either. See beyond_spec205."""
+        """Do nothing, as in the official TCK; beyond_spec205 detects requests."""
 
     def cancel(self) -> None:
         self.cancelled.close()

@@ -47,7 +47,7 @@ KNOWN = {
     "as required elements nr:": FEW,
     "needs on_complete": ENDLESS,
     "requires an onComplete signal": ENDLESS,
-    "there is no failed Publisher": LAZY,
+    "the test needs a failed Publisher": LAZY,
     "no error state Publisher provided": LAZY,
     "Subscribers, and the Processor supports": ALONE,
     "only supports 1 subscribers": ALONE,

@@ -59,7 +59,7 @@ def collecting(connected: tuple[Bridge, Java]) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("entry", [entry for entry in JVM_PARTIES if entry.subset], ids=lambda entry: entry.name)
-def test_a_party_of_the_jvm_is_as_the_page_says(
+def test_a_jvm_implementation_has_no_problem(
     entry: Entry, connected: tuple[Bridge, Java], carrier: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if issubclass(entry.verification, SubscriberBlackboxVerification):
@@ -73,7 +73,7 @@ def test_a_party_of_the_jvm_is_as_the_page_says(
 
 @pytest.mark.parametrize("family", ["rs", "flow"])
 @pytest.mark.parametrize("entry", [entry for entry in MIRRORS if entry.subset], ids=lambda entry: entry.name)
-def test_a_mirror_is_as_the_page_says(
+def test_a_mirror_has_no_problem(
     entry: Entry,
     family: str,
     connected: tuple[Bridge, Java],
@@ -89,7 +89,7 @@ def test_a_mirror_is_as_the_page_says(
     assert sum(result.tck) + result.untested == len(entry.verification.expected)
 
 
-def test_the_java_kit_is_handed_the_mirror_itself(connected: tuple[Bridge, Java], session: Any) -> None:
+def test_the_official_tck_receives_the_mirror_itself(connected: tuple[Bridge, Java], session: Any) -> None:
     silent = publisher("silent", lambda n: pyrs.never())
     with opened(*connected):
         verdict = MirrorReferee(session, FAMILIES["rs"]).judge(
@@ -101,7 +101,7 @@ def test_the_java_kit_is_handed_the_mirror_itself(connected: tuple[Bridge, Java]
 
 @pytest.mark.parametrize("family", ["rs", "flow"])
 @pytest.mark.parametrize("name", ["range", "TestSubscriber"])
-def test_a_row_of_ours_is_as_the_page_says(
+def test_a_row_of_pyrs_has_no_problem(
     name: str, family: str, kit: Callable[[str], Any], carrier: str, patient_kit: None
 ) -> None:
     entry = next(entry for entry in OURS if entry.name == name)

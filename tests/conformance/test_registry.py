@@ -36,25 +36,25 @@ def listed(file: Path) -> list[str]:
     raise AssertionError(f"{file} has no __all__")
 
 
-def test_every_public_name_is_judged_or_exempt_with_a_reason() -> None:
+def test_every_public_name_has_a_row_or_a_reason() -> None:
     assert public_names() - JUDGED - set(EXEMPT) == set()
     assert all(reason.strip() for reason in EXEMPT.values())
 
 
-def test_nothing_is_exempt_that_is_judged_or_that_is_not_there() -> None:
+def test_exempt_names_exist_and_have_no_row() -> None:
     assert set(EXEMPT) & JUDGED == set()
     assert set(EXEMPT) - public_names() == set()
 
 
-def test_what_is_judged_is_there() -> None:
+def test_names_with_a_row_exist() -> None:
     assert JUDGED - public_names() == set()
 
 
-def test_each_row_has_a_name_of_its_own() -> None:
+def test_row_names_are_unique() -> None:
     assert len(EVERY_ENTRY) == sum(map(len, (OURS, SPARK, JVM_PARTIES, MIRRORS, STRANGERS)))
 
 
-def test_explanations_name_tests_that_are_there() -> None:
+def test_explanations_name_existing_tests() -> None:
     def unknown(entry: Entry) -> list[str]:
         names = entry.verification.test_names()
         explained = [*entry.skips, *entry.faults]
@@ -63,11 +63,11 @@ def test_explanations_name_tests_that_are_there() -> None:
     assert {entry.name: unknown(entry) for entry in EVERY_ENTRY.values() if unknown(entry)} == {}
 
 
-def test_faults_are_others() -> None:
+def test_rows_of_pyrs_declare_no_faults() -> None:
     assert [entry.name for entry in OURS if entry.faults] == []
 
 
-def test_each_family_is_judged_by_all_routes_once_at_least() -> None:
+def test_each_family_has_a_row_with_all_routes() -> None:
     judged = {title for title, entries in FAMILIES.items() if any(entry.all_routes for entry in entries)}
     assert set(FAMILIES) - judged == {"Adapters"}, "those are made of what the other families have"
     assert len({route.title for route in (PYTHON, *JAVA_ROUTES)}) == 5

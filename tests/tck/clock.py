@@ -1,4 +1,4 @@
-"""The referee's clock in tests: time passes when a test says so, and a busy machine makes nothing late."""
+"""A fake clock for the TCK: time advances only when a test says so, so a loaded machine makes no call late."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from pyrs.tck import environment, verdicts
 from tests.waiting import DEADLINE
 
 LONG = 1_000.0
-"""Seconds; longer than anything may take."""
+"""Seconds; longer than every timeout."""
 
 
 class Clock:
-    """What deadlines of hooks and tests are measured by. What is waited for with an event still has real seconds."""
+    """Replaces ``time`` for the deadlines of hooks and tests. Waiting on events still uses real time."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self._now = time.monotonic()
@@ -30,12 +30,12 @@ class Clock:
         return self._now
 
     def pass_by(self, seconds: float = LONG) -> None:
-        """So much later: whatever has begun and has a deadline before that is late."""
+        """Advance the time, which makes the calls late whose deadlines it passes."""
         self._now += seconds
 
     def pass_by_watched(self, seconds: float) -> None:
-        """The same, until another thread has looked: the one that watches for what is late."""
+        """Advance the time, and wait until the thread that checks the deadlines has read it."""
         looked = Event()
         self._now += seconds
         self._awaited = (get_ident(), looked)
-        assert looked.wait(DEADLINE), "nobody watches"
+        assert looked.wait(DEADLINE), "no thread checks the deadlines"

@@ -1,4 +1,4 @@
-"""Runs one test of the kit against one implementation, with short timeouts."""
+"""Run one test of the TCK against one implementation, with short timeouts."""
 
 from __future__ import annotations
 
@@ -19,34 +19,34 @@ from pyrs.tck.subscriber_hooks import SubscriberHooks
 from tests.tck.right import RightPublisher
 
 Judge = Callable[[Any, str], Verdict]
-# What is wrong makes a test wait in vain. A second is enough: all that does happen happens on the test's own thread.
+# A violation often means a timeout. One second suffices, because all signals are sent on the test's own thread.
 SHORT = TestEnvironment(timeout=1, no_signals_timeout=0.03, reference_timeout=0.1, hook_timeout=30, deadline=60)
-# What is right never waits in vain.
+# For right implementations, which never reach a timeout.
 PATIENT = TestEnvironment(timeout=30, no_signals_timeout=0.03, reference_timeout=30, hook_timeout=30, deadline=90)
 
 
 class Case(NamedTuple):
-    """A wrong implementation, and what the kit must say about it."""
+    """A wrong implementation and the expected verdict."""
 
     test: str
     make: Callable[..., Any]
     message: str
     status: Status = Status.FAILED
-    hooks: dict[str, Any] = {}  # noqa: RUF012 - nobody changes it
+    hooks: dict[str, Any] = {}  # noqa: RUF012 - never modified
 
     def __str__(self) -> str:
         return f"{self.test}-{getattr(self.make, '__name__', 'made')}"
 
 
 class Here(SubscriberHooks[Any]):
-    """Its helper Publisher publishes on the thread that requests, so that nothing has to wait for its elements."""
+    """Has a synchronous helper Publisher, so that no test waits for its elements."""
 
     def create_helper_publisher(self, elements: int) -> Any:
         return pyrs.from_iterable(map(self.new_element, range(elements)))
 
 
 def judge_publisher(case: Case, judge: Judge = judge) -> Verdict:
-    """The factory gets the number of elements."""
+    """Test a Publisher; the factory receives the number of elements."""
 
     class _Verification(PublisherVerification[Any]):
         environment = SHORT
@@ -58,7 +58,7 @@ def judge_publisher(case: Case, judge: Judge = judge) -> Verdict:
 
 
 def judge_failed_publisher(case: Case, judge: Judge = judge) -> Verdict:
-    """The factory makes the failed Publisher."""
+    """Test a failed Publisher; the factory has no arguments."""
 
     class _Verification(PublisherVerification[Any]):
         environment = SHORT
@@ -73,7 +73,7 @@ def judge_failed_publisher(case: Case, judge: Judge = judge) -> Verdict:
 
 
 def judge_whitebox(case: Case, judge: Judge = judge) -> Verdict:
-    """The factory gets the probe."""
+    """Test a Subscriber with a probe; the factory receives the probe."""
 
     class _Verification(Here, SubscriberWhiteboxVerification[Any]):
         environment = SHORT
@@ -88,7 +88,7 @@ def judge_whitebox(case: Case, judge: Judge = judge) -> Verdict:
 
 
 def judge_blackbox(case: Case, judge: Judge = judge) -> Verdict:
-    """The factory gets nothing."""
+    """Test a Subscriber from outside; the factory has no arguments."""
 
     class _Verification(Here, SubscriberBlackboxVerification[Any]):
         environment = SHORT
@@ -108,9 +108,9 @@ def _with_hooks(verification: type[Any], case: Case) -> type[Any]:
 
 
 def assert_says(verdict: Verdict, case: Case) -> None:
-    """The kit said what it should, and said it in words that help."""
-    assert verdict.status is case.status, f"{verdict.status.value} where {case.status.value} is due: {verdict.reason}"
-    assert case.message in verdict.reason, f"the kit said: {verdict.reason}"
+    """Compare the verdict's status and message with the expected ones."""
+    assert verdict.status is case.status, f"{verdict.status.value} instead of {case.status.value}: {verdict.reason}"
+    assert case.message in verdict.reason, f"the reason is: {verdict.reason}"
 
 
 def short_name(test: str) -> str:

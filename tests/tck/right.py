@@ -1,4 +1,4 @@
-"""A small Publisher and small Subscribers that keep the rules: wrong ones are made of them by breaking one thing."""
+"""A Publisher and Subscribers that conform to the specification; the wrong implementations derive from them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ LONG_MAX = 2**63 - 1
 
 
 class RightSubscription(Subscription):
-    """One thread emits at a time; the others add to the demand."""
+    """Emits in a drain loop; concurrent requests add to the demand."""
 
     def __init__(self, subscriber: Subscriber[Any], elements: int) -> None:
         self.subscriber: Subscriber[Any] | None = subscriber
@@ -72,7 +72,7 @@ class RightSubscription(Subscription):
 
 
 class RightPublisher(Publisher[Any]):
-    """Publishes 1, 2, 3 and so on."""
+    """Publishes 1, 2, 3, ..."""
 
     subscription: type[RightSubscription] = RightSubscription
 
@@ -86,7 +86,7 @@ class RightPublisher(Publisher[Any]):
 
 
 class RightFailedPublisher(Publisher[Any]):
-    """Cannot serve anybody."""
+    """Rejects every Subscriber with on_error."""
 
     def subscribe(self, subscriber: Subscriber[Any], /) -> None:
         subscriber.on_subscribe(Inert())
@@ -103,12 +103,12 @@ class Inert(Subscription):
 
 def not_none(value: Any) -> Any:
     if value is None:
-        raise TypeError("None is no argument")
+        raise TypeError("the argument must not be None")
     return value
 
 
 class Columns:
-    """An element like an array: what ``==`` makes of two has no truth."""
+    """An element like an array: the result of ``==`` has no truth value."""
 
     def __init__(self, numbers: Any) -> None:
         self.numbers = numbers
@@ -123,7 +123,7 @@ class Columns:
 
 
 class RightSubscriber(Subscriber[Any]):
-    """Requests one element after the other, as many as it is asked to."""
+    """Requests elements one by one."""
 
     def __init__(self) -> None:
         self.subscription: Subscription | None = None
@@ -163,7 +163,7 @@ class Puppet(SubscriberPuppet):
 
 
 class RightProbed(RightSubscriber):
-    """Requests when the puppet says so, and tells the probe all."""
+    """Requests when the puppet says so, and reports all signals to the probe."""
 
     puppet: type[Puppet] = Puppet
 

@@ -1,4 +1,4 @@
-"""What the docstrings and the page say of the referee is so."""
+"""The examples in the docstrings and on the page docs/referee.md run."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_examples_in_docstrings_run(module: str, monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.timeout(300)
-def test_the_page_says_which_faults_the_first_example_has(tmp_path: Path) -> None:
+def test_the_first_example_has_the_faults_on_the_page(tmp_path: Path) -> None:
     (tmp_path / "test_countdown.py").write_text(BLOCKS[0], encoding="utf-8")
     command = [
         sys.executable,
@@ -48,7 +48,7 @@ def test_the_page_says_which_faults_the_first_example_has(tmp_path: Path) -> Non
         command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=280, check=False
     )
     assert ran.returncode == 1
-    assert "yet the recursive bound is 1 (rule 3.3)" in ran.stdout
+    assert "but the bound of the recursion is 1 (rule 3.3)" in ran.stdout
     assert "expected on_error(ValueError)" in ran.stdout
     assert "received after the stream completed" in ran.stdout
 
@@ -67,7 +67,7 @@ def test_the_subscriber_of_the_page_conforms(monkeypatch: pytest.MonkeyPatch) ->
 
 
 @pytest.mark.parametrize("at", [2, 3])
-def test_the_other_examples_are_sound(at: int) -> None:
+def test_the_other_examples_have_no_problems(at: int) -> None:
     namespace: dict[str, object] = {"__name__": "page"}
     exec(compile(BLOCKS[at], "referee.md", "exec"), namespace)
     for thing in namespace.values():
@@ -75,7 +75,7 @@ def test_the_other_examples_are_sound(at: int) -> None:
             assert thing.problems() == []
 
 
-def test_the_defaults_of_the_page_are_the_codes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_timeouts_on_the_page_are_the_defaults(monkeypatch: pytest.MonkeyPatch) -> None:
     for variable in re.findall(r"`([A-Z_]+(?:MILLIS|SCALE))", PAGE):
         monkeypatch.delenv(variable, raising=False)
     env = TestEnvironment()
@@ -83,14 +83,14 @@ def test_the_defaults_of_the_page_are_the_codes(monkeypatch: pytest.MonkeyPatch)
         assert getattr(env, name) == float(seconds)
 
 
-def test_every_beyond_check_is_on_the_page() -> None:
+def test_every_additional_test_is_on_the_page() -> None:
     rules = {name.split("_")[1] for name in PublisherVerification.test_names() if name.startswith("beyond_spec")}
     for rule in rules:
         number = f"{rule[4]}.{int(rule[5:])}"
         assert number in PAGE, number
 
 
-def test_a_verdict_tells_the_time_it_took() -> None:
+def test_a_verdict_has_a_duration() -> None:
     class Empty(PublisherVerification[int]):
         def create_publisher(self, elements: int) -> Any:
             raise OSError

@@ -1,4 +1,4 @@
-"""Timeouts by argument and by environment variable, and the errors that other threads record."""
+"""Timeouts by argument and by environment variable, and errors recorded on other threads."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ def test_arguments_are_seconds() -> None:
     assert TestEnvironment(timeout=0.25).timeout == 0.25
 
 
-def test_the_java_kits_variables_are_milliseconds(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_variables_of_the_official_tck_are_milliseconds(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DEFAULT_TIMEOUT_MILLIS", "300")
     monkeypatch.setenv("DEFAULT_NO_SIGNALS_TIMEOUT_MILLIS", "50")
     monkeypatch.setenv("PUBLISHER_REFERENCE_GC_TIMEOUT_MILLIS", "3000")
     env = TestEnvironment()
     assert (env.timeout, env.no_signals_timeout, env.reference_timeout) == (0.3, 0.05, 3.0)
-    assert TestEnvironment(timeout=2).timeout == 2  # an argument wins
+    assert TestEnvironment(timeout=2).timeout == 2  # an argument takes precedence
 
 
 def test_one_variable_scales_every_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -56,7 +56,7 @@ def test_one_variable_scales_every_timeout(monkeypatch: pytest.MonkeyPatch) -> N
 
 @pytest.mark.parametrize("text", ["fast", "0", "-1", "nan", "inf"])
 @pytest.mark.parametrize("variable", VARIABLES)
-def test_a_variable_that_is_no_positive_number_is_refused(
+def test_a_variable_that_is_not_a_positive_number_is_rejected(
     monkeypatch: pytest.MonkeyPatch, variable: str, text: str
 ) -> None:
     monkeypatch.setenv(variable, text)
@@ -67,19 +67,19 @@ def test_a_variable_that_is_no_positive_number_is_refused(
 
 
 @pytest.mark.parametrize("value", [0, -1, float("nan")])
-def test_an_argument_that_is_not_positive_is_refused(value: float) -> None:
+def test_an_argument_that_is_not_positive_is_rejected(value: float) -> None:
     with pytest.raises(ValueError, match="timeout must be a positive number of seconds"):
         TestEnvironment(timeout=value)
     with pytest.raises(ValueError, match="deadline must be a positive number of seconds"):
         TestEnvironment(deadline=value)
 
 
-def test_an_argument_that_is_no_number_is_refused() -> None:
+def test_an_argument_that_is_not_a_number_is_rejected() -> None:
     with pytest.raises(TypeError, match="hook_timeout must be a number of seconds, not str"):
         TestEnvironment(hook_timeout="2")  # type: ignore[arg-type]
 
 
-def test_a_flop_on_another_thread_fails_the_test_that_looks() -> None:
+def test_an_error_recorded_on_another_thread_fails_the_test() -> None:
     env = TestEnvironment().fresh()
     thread = Thread(target=env.flop, args=("too many elements",))
     thread.start()
@@ -88,7 +88,7 @@ def test_a_flop_on_another_thread_fails_the_test_that_looks() -> None:
     thread.join()
 
 
-def test_a_flop_with_an_error_is_that_error() -> None:
+def test_a_recorded_exception_is_the_cause_of_the_failure() -> None:
     env = TestEnvironment().fresh()
     error = ValueError("3.9")
     env.flop("on_error came", error)
@@ -100,7 +100,7 @@ def test_a_flop_with_an_error_is_that_error() -> None:
     env.verify_no_async_errors_no_delay()
 
 
-def test_errors_are_kept_up_to_a_bound() -> None:
+def test_the_number_of_recorded_errors_is_bounded() -> None:
     env = TestEnvironment().fresh()
     for _ in range(1_100):
         env.flop("again", ValueError())
@@ -116,22 +116,22 @@ def test_environments_of_two_tests_share_no_errors() -> None:
     env.verify_no_async_errors_no_delay()
 
 
-def test_a_promise_is_completed_once() -> None:
+def test_a_second_value_of_a_promise_is_an_error() -> None:
     env = TestEnvironment().fresh()
     promise: Promise[int] = Promise(env)
     promise.complete(1)
     promise.complete(2)
     assert promise.value == 1
-    assert "cannot complete a promise twice: it has 1, now came 2" in str(env.drop_async_error())
+    assert "received a second value, 2, after 1" in str(env.drop_async_error())
 
 
-def test_a_value_before_it_came_is_a_failure() -> None:
+def test_reading_a_missing_value_fails() -> None:
     promise: Promise[int] = Promise(TestEnvironment().fresh())
-    with pytest.raises(AssertionError, match="before it came"):
+    with pytest.raises(AssertionError, match="not there yet"):
         _ = promise.value
 
 
-def test_a_receptacle_tells_elements_from_the_end() -> None:
+def test_a_receptacle_distinguishes_elements_and_the_end() -> None:
     env = TestEnvironment().fresh()
     received: Receptacle[int] = Receptacle(env)
     received.add(1)
@@ -143,7 +143,7 @@ def test_a_receptacle_tells_elements_from_the_end() -> None:
     assert "unexpected additional on_complete" in str(env.drop_async_error())
 
 
-def test_a_latch_waits() -> None:
+def test_a_latch_waits_for_its_event() -> None:
     env = TestEnvironment(timeout=0.01).fresh()
     latch = Latch(env)
     latch.expect_close("nothing happened")
@@ -153,14 +153,14 @@ def test_a_latch_waits() -> None:
     env.verify_no_async_errors_no_delay()
 
 
-def test_what_was_on_its_way_may_come_late_and_what_goes_on_for_ever_does_not_stop() -> None:
+def test_stops_waits_until_late_signals_end() -> None:
     moves = iter([1, 2, 3])
     assert stops(TestEnvironment(timeout=30, no_signals_timeout=0.01).fresh(), lambda: next(moves, 4))
     assert next(moves, None) is None
     assert not stops(TestEnvironment(timeout=0.01, no_signals_timeout=0.01).fresh(), count().__next__)
 
 
-def test_an_object_whose_str_raises_is_named_all_the_same() -> None:
+def test_an_object_whose_str_raises_has_a_name() -> None:
     class Nameless(RightPublisher):
         def __str__(self) -> str:
             raise OSError

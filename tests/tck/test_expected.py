@@ -1,4 +1,4 @@
-"""No test of the Java kit is missing: the tables against the list of its methods, the classes against the tables."""
+"""No test of the official TCK is missing: compare its methods, the tables and the classes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pyrs.tck import (
 from pyrs.tck.expected import BLACKBOX, PROCESSOR, PUBLISHER, WHITEBOX, kind_of
 from pyrs.tck.verification import Verification
 
-# Written from the Java kit's jar, by listing the methods with @Test.
+# The methods with @Test in the jar of the official TCK.
 LIST = Path(__file__).with_name("tck-1.0.4-tests.txt")
 
 VERIFICATIONS: dict[str, tuple[type[Verification], Mapping[str, Kind], int, dict[str, int]]] = {
@@ -53,7 +53,7 @@ def listed(verification: str) -> list[str]:
 
 
 @pytest.mark.parametrize("name", VERIFICATIONS)
-def test_the_table_holds_the_java_kits_tests(name: str) -> None:
+def test_the_table_has_the_tests_of_the_official_tck(name: str) -> None:
     _, table, count, kinds = VERIFICATIONS[name]
     assert sorted(table) == sorted(listed(name))
     assert len(table) == len(listed(name)) == count
@@ -72,7 +72,7 @@ def test_the_verification_has_the_tests_of_its_table(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", VERIFICATIONS)
-def test_what_goes_beyond_the_java_kit_says_so_in_its_name(name: str) -> None:
+def test_additional_tests_begin_with_beyond(name: str) -> None:
     verification, table, _, _ = VERIFICATIONS[name]
     prefixes = tuple(f"{kind.value}_" for kind in Kind)
     methods = [each for each in dir(verification) if each.startswith(prefixes)]
@@ -80,14 +80,14 @@ def test_what_goes_beyond_the_java_kit_says_so_in_its_name(name: str) -> None:
     assert len([each for each in methods if each.startswith("beyond_")]) >= 4
 
 
-def test_every_test_says_what_it_checks() -> None:
+def test_every_test_has_a_docstring() -> None:
     for verification, _, _, _ in VERIFICATIONS.values():
         for name in verification.test_names():
             assert getattr(verification, name).__doc__, name
 
 
-def test_rules_that_the_java_kit_never_checks_are_checked() -> None:
-    """The binding rules among those without an executable test, apart from 1.10 and 2.12, which are the caller's."""
+def test_rules_without_a_test_in_the_official_tck_have_one() -> None:
+    """The MUST rules without an executable test, except §1.10 and §2.12, which apply to the caller."""
     names: list[str] = []
     for verification, _, _, _ in VERIFICATIONS.values():
         names += [name for name in verification.test_names() if name.startswith("beyond_spec")]
@@ -99,27 +99,27 @@ def test_a_name_without_a_kind_is_required() -> None:
     assert kind_of("mustImmediatelyPassOnOnErrorEventsReceivedFromItsUpstreamToItsDownstream") is Kind.REQUIRED
 
 
-def test_a_class_that_lost_a_test_says_so() -> None:
+def test_a_missing_test_is_a_problem() -> None:
     class Lost(PublisherVerification[Any]):
         required_spec105_mustSignalOnCompleteWhenFiniteStreamTerminates = None  # type: ignore[assignment]  # noqa: N815
 
     assert Lost.problems() == [
-        "required_spec105_mustSignalOnCompleteWhenFiniteStreamTerminates is in the Java kit and missing here"
+        "required_spec105_mustSignalOnCompleteWhenFiniteStreamTerminates of the official TCK is missing"
     ]
 
 
-def test_a_class_that_rewrote_a_test_says_so() -> None:
+def test_an_overridden_test_is_a_problem() -> None:
     class Rewritten(PublisherVerification[Any]):
         def required_spec303_mustNotAllowUnboundedRecursion(self) -> None:
             pass
 
     assert Rewritten.problems() == [
-        "required_spec303_mustNotAllowUnboundedRecursion was rewritten by Rewritten; "
-        "name it in skip_tests, with the reason, instead"
+        "Rewritten overrides required_spec303_mustNotAllowUnboundedRecursion; "
+        "to skip it, add it to skip_tests with a reason"
     ]
 
 
-def test_a_skip_needs_a_test_and_a_reason() -> None:
+def test_a_skip_needs_an_existing_test_and_a_reason() -> None:
     class Skips(PublisherVerification[Any]):
         skip_tests: ClassVar[dict[str, str]] = {
             "required_spec999": "it is not there",
@@ -127,6 +127,6 @@ def test_a_skip_needs_a_test_and_a_reason() -> None:
         }
 
     assert Skips.problems() == [
-        "skip_tests names required_spec999, and there is no such test",
+        "skip_tests names required_spec999, which does not exist",
         "skip_tests gives no reason for required_spec303_mustNotAllowUnboundedRecursion",
     ]

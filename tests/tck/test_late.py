@@ -1,4 +1,4 @@
-"""What blocks is named within its deadline, whichever hook it is, and does not cost that time in every test."""
+"""A hook that blocks is reported by name within its deadline, and later with a shortened timeout."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 
 class Gate(Event):
-    """Holds up whoever comes until the test is over, and lets time pass by."""
+    """Blocks its callers until the test is over, and advances the clock."""
 
     def __init__(self, clock: Clock) -> None:
         super().__init__()
@@ -54,9 +54,7 @@ class _Publisher(PublisherVerification[Any]):
     environment = TestEnvironment(timeout=1, no_signals_timeout=0.02, hook_timeout=1.5, deadline=20)
 
 
-def test_a_hook_that_blocks_in_every_test_does_not_cost_its_time_in_every_test(
-    gate: Gate, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_hook_that_blocks_repeatedly_has_a_shortened_timeout(gate: Gate, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lateness, "_SHORT", 1.0)
 
     class Blocked(_Publisher):
@@ -65,15 +63,15 @@ def test_a_hook_that_blocks_in_every_test_does_not_cost_its_time_in_every_test(
 
     reasons = [judge(Blocked, TEST).reason for _ in range(4)]
     first = "create_publisher(3) did not return within 1500 ms"
-    then = "create_publisher(3) did not return within 1000 ms (it was late twice before, so it is given no longer)"
+    then = "create_publisher(3) did not return within 1000 ms (a shortened timeout, because it was late twice before)"
     assert reasons == [first, first, then, then]
     gate.set()
-    assert judge(Blocked, TEST).reason == "create_publisher(3) returned None, which has no subscribe()"
+    assert judge(Blocked, TEST).reason == "create_publisher(3) returned None, which has no method subscribe()"
     gate.clear()
-    assert judge(Blocked, TEST).reason == first, "it has returned once, so it has its time again"
+    assert judge(Blocked, TEST).reason == first, "after a call in time the full timeout applies"
 
 
-def test_a_subscribe_that_blocks_in_every_test_does_not_cost_the_deadline_of_every_test(gate: Gate) -> None:
+def test_a_subscribe_that_blocks_repeatedly_has_a_shortened_timeout(gate: Gate) -> None:
     class Blocks(RightPublisher):
         def subscribe(self, subscriber: Any, /) -> None:
             gate.pass_through()
@@ -85,12 +83,12 @@ def test_a_subscribe_that_blocks_in_every_test_does_not_cost_the_deadline_of_eve
             return Blocks(elements)
 
     reasons = [judge(Verification, TEST).reason for _ in range(3)]
-    first = "the test was not over within 1500 ms: something in it blocks or runs without end"
-    then = "subscribe() did not return within 200 ms (it was late twice before, so it is given no longer)"
+    first = "the test did not end within 1500 ms: the code under test blocks or does not terminate"
+    then = "subscribe() did not return within 200 ms (a shortened timeout, because it was late twice before)"
     assert reasons == [first, first, then]
 
 
-def test_a_hook_that_was_slow_but_in_time_is_given_so_much_again(clock: Clock) -> None:
+def test_a_shortened_timeout_is_five_times_the_longest_call_in_time(clock: Clock) -> None:
     env, other, late = TestEnvironment(), TestEnvironment(), Lateness()
     for elements, took in ((3, 0.3), (1, 0.1)):
         env.timed(f"create_publisher({elements})", lambda took=took: clock.pass_by(took))  # type: ignore[misc]
@@ -105,10 +103,10 @@ def test_a_hook_that_was_slow_but_in_time_is_given_so_much_again(clock: Clock) -
     assert late.limit(stuck, 4.0, 2.0) == 0.4
 
 
-def test_a_hook_that_stands_on_two_threads_at_once_was_late_once() -> None:
+def test_a_hook_late_on_two_threads_counts_once() -> None:
     late, stuck = Lateness(), Call("create_element(0)", 0.0, 0, True)
     late.note(TestEnvironment(), stuck, stuck)
-    assert not late.is_usual(stuck)
+    assert not late.is_shortened(stuck)
 
 
 class _Blackbox(SubscriberBlackboxVerification[int]):
@@ -125,20 +123,18 @@ class _Blackbox(SubscriberBlackboxVerification[int]):
 @pytest.mark.parametrize(
     ("hook", "said"), [("create_element", "create_element(0)"), ("trigger_request", "trigger_request()")]
 )
-def test_hooks_of_subscribers_have_the_deadline_of_hooks_and_are_named(
-    gate: Gate, hook: str, said: str, test: str
-) -> None:
+def test_a_late_hook_of_a_subscriber_is_named(gate: Gate, hook: str, said: str, test: str) -> None:
     (name,) = (name for name in _Blackbox.test_names() if name.startswith(test))
     verdict = judge(type("Blocked", (_Blackbox,), {hook: lambda self, argument: gate.pass_through()}), name)
     assert verdict.reason == f"{said} did not return within 1000 ms"
     assert "in pass_through" in verdict.details
 
 
-def test_the_last_frame_of_a_failure_is_none_of_the_guard_s() -> None:
+def test_the_details_of_a_failure_omit_the_frames_of_the_guard() -> None:
     inside, seen = Event(), Event()
 
     class Held:
-        """The signal stays where the referee looks at its element, inside of the guard."""
+        """An element whose ``__str__`` blocks, which keeps the signal inside the guard."""
 
         def __str__(self) -> str:
             inside.set()
@@ -169,7 +165,7 @@ def test_the_last_frame_of_a_failure_is_none_of_the_guard_s() -> None:
     ("method", "said"),
     [("trigger_request", "puppet.trigger_request(1)"), ("signal_cancel", "puppet.signal_cancel()")],
 )
-def test_puppets_have_the_deadline_of_hooks_and_are_named(gate: Gate, method: str, said: str) -> None:
+def test_a_late_method_of_a_puppet_is_named(gate: Gate, method: str, said: str) -> None:
     class Moved(RightProbed):
         puppet = type("Blocked", (Puppet,), {method: lambda self, *arguments: gate.pass_through()})
 

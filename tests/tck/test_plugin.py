@@ -1,4 +1,4 @@
-"""pytest, unittest and the command line: the same verdict, one item for each test, no silent green."""
+"""pytest, unittest and the command line report the same verdicts, and fail if nothing was verified."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.tck.right import RightPublisher
 
 ROOT = Path(__file__).resolve().parents[2]
 
-pytestmark = pytest.mark.timeout(300)  # several processes are started, one after the other
+pytestmark = pytest.mark.timeout(300)  # starts several processes sequentially
 
 MODULE = '''
 from pyrs.tck import PublisherVerification, TestEnvironment
@@ -44,7 +44,7 @@ class Wrong(Mine):
         return OneTooMany(elements)
 
 class _Base(Mine):
-    """Not collected: its name says that it is for others."""
+    """Not collected, because its name begins with an underscore."""
 '''
 
 
@@ -85,16 +85,16 @@ def test_pytest_shows_one_item_for_each_test_by_its_name(project: Path) -> None:
     assert "_Base" not in listing.stdout
 
 
-def test_pytest_passes_skips_and_fails_as_the_verdicts_say(project: Path) -> None:
+def test_pytest_reports_the_verdicts(project: Path) -> None:
     passed = run_pytest(project, "test_mine.py::Mine", "-rs")
     assert passed.returncode == 0, passed.stdout
-    assert "Mine (python referee): 38 tests of the Java kit: 29 passed, 2 skipped, 7 untested" in passed.stdout
-    assert "skipped optional_spec104_mustSignalOnErrorWhenFails: there is no failed Publisher" in passed.stdout
-    assert "untested: not verified by this kit" in passed.stdout
+    assert "Mine (python): 38 TCK tests: 29 passed, 2 skipped, 7 untested" in passed.stdout
+    assert "skipped optional_spec104_mustSignalOnErrorWhenFails: the test needs a failed Publisher" in passed.stdout
+    assert "untested: not verified by the official TCK" in passed.stdout
     failed = run_pytest(project, "-k", "Wrong and spec105")
     assert failed.returncode == 1
-    assert "expected the end of the stream but got element [4]" in failed.stdout
-    assert "of its 51 tests did not run" in failed.stdout
+    assert "expected the end of the stream but received element [4]" in failed.stdout
+    assert "of 51 tests did not run" in failed.stdout
 
 
 def test_pytest_shows_the_frames_of_the_publisher(project: Path) -> None:
@@ -103,15 +103,15 @@ def test_pytest_shows_the_frames_of_the_publisher(project: Path) -> None:
     failed = run_pytest(project, "-k", "Wrong and spec105_must")
     assert "create_publisher(3) raised OSError: the database is away" in failed.stdout
     assert "in create_publisher" in failed.stdout
-    assert "publisher_tests.py" not in failed.stdout, "the kit's own frames are of no use to anybody"
+    assert "publisher_tests.py" not in failed.stdout, "the frames of the TCK are omitted"
 
 
-def test_pytest_refuses_a_class_that_lost_a_test(project: Path) -> None:
+def test_pytest_rejects_a_class_with_a_missing_test(project: Path) -> None:
     with (project / "test_mine.py").open("a", encoding="utf-8") as file:
         file.write("class Lost(Mine):\n    required_validate_maxElementsFromPublisher = None\n")
     refused = run_pytest(project, "-k", "Lost")
     assert refused.returncode != 0
-    assert "required_validate_maxElementsFromPublisher is in the Java kit and missing here" in refused.stdout
+    assert "required_validate_maxElementsFromPublisher of the official TCK is missing" in refused.stdout
 
 
 def test_fixtures_and_pytest_skip_work_in_verifications(project: Path) -> None:
@@ -163,13 +163,13 @@ class Twice(Mine):
     ran = run_pytest(project, "-k", "Twice and required_spec105")
     assert ran.returncode == 1, ran.stdout
     assert "1 failed, 1 passed" in ran.stdout
-    for verification in ("Twice[0] (python referee): 1 tests of the Java kit: 1 passed", "Twice[1] (python referee)"):
+    for verification in ("Twice[0] (python): 1 TCK tests: 1 passed", "Twice[1] (python)"):
         assert verification in ran.stdout
-    assert ran.stdout.count("  50 of its 51 tests did not run") == 2
+    assert ran.stdout.count("  50 of 51 tests did not run") == 2
 
 
-def test_each_set_of_parameters_has_a_lateness_of_its_own(project: Path) -> None:
-    """Whether pytest runs them one after the other or, as here, in turns."""
+def test_each_parameter_set_has_its_own_lateness(project: Path) -> None:
+    """pytest alternates between the parameter sets here."""
     with (project / "test_mine.py").open("a", encoding="utf-8") as file:
         file.write(
             """
@@ -190,10 +190,13 @@ class Both(Mine):
         )
     ran = run_pytest(project, "-k", "Both and (Exactly or required_spec105)")
     assert "3 failed, 3 passed" in ran.stdout, ran.stdout
-    assert "create_publisher(3) did not return within 200 ms (it was late twice before" in ran.stdout
+    assert (
+        "create_publisher(3) did not return within 200 ms (a shortened timeout, because it was late twice before"
+        in ran.stdout
+    )
 
 
-def test_a_base_for_others_may_say_so_as_pytest_has_it(project: Path) -> None:
+def test_a_base_class_with_test_false_is_not_collected(project: Path) -> None:
     with (project / "test_mine.py").open("a", encoding="utf-8") as file:
         file.write("class Base(Mine):\n    __test__ = False\n\nclass Under_Base(Base):\n    __test__ = True\n")
     listing = run_pytest(project, "--collect-only", "-q")
@@ -202,15 +205,15 @@ def test_a_base_for_others_may_say_so_as_pytest_has_it(project: Path) -> None:
     assert listing.stdout.count("::Under_Base::") == len(PublisherVerification.test_names())
 
 
-def test_the_plugin_is_silent_where_there_is_no_verification(tmp_path: Path) -> None:
+def test_the_plugin_prints_nothing_without_a_verification(tmp_path: Path) -> None:
     (tmp_path / "test_other.py").write_text("import sys\n\n\ndef test_nothing():\n    assert True\n", encoding="utf-8")
     ran = run_pytest(tmp_path)
     assert ran.returncode == 0, ran.stdout
     assert "Reactive Streams" not in ran.stdout
 
 
-def test_a_run_without_a_verification_imports_nothing_of_the_referee(tmp_path: Path) -> None:
-    """What pip registers is loaded in everybody's runs, whether pyrs is used there or not."""
+def test_a_run_without_a_verification_does_not_import_the_tck(tmp_path: Path) -> None:
+    """pytest loads the entry point in every run."""
     (tmp_path / "test_other.py").write_text(
         "import sys\n\ndef test_it():\n    assert not {'pyrs.tck', 'pyrs.jvm', 'asyncio.events'} & {*sys.modules}\n",
         encoding="utf-8",
@@ -222,27 +225,27 @@ def test_a_run_without_a_verification_imports_nothing_of_the_referee(tmp_path: P
     assert "1 passed" in ran.stdout
 
 
-def test_both_modules_mean_the_same_reports() -> None:
+def test_both_plugin_modules_use_the_same_names() -> None:
     assert (plugin.DUE, plugin.REPORTS) == (pytest_plugin.DUE, pytest_plugin.REPORTS)
 
 
-def test_the_summary_is_there_where_other_processes_judged() -> None:
-    """As pytest-xdist has it: reports come, and nothing was collected here."""
+def test_the_summary_includes_tests_of_worker_processes() -> None:
+    """With pytest-xdist, the main process receives reports and collects nothing."""
     failed = SimpleNamespace(
         when="call",
-        nodeid="test_mine.py::Mine::required_x[a::b]@machines",  # xdist puts a group's name there
+        nodeid="test_mine.py::Mine::required_x[a::b]@machines",  # pytest-xdist appends the name of a group
         user_properties=[(f"{plugin.DUE}python", "3"), (f"{plugin.VERDICT}python", "failed: no end: never")],
     )
     session, told = _reported(failed)
     assert told == [
         "Reactive Streams TCK",
-        "test_mine.py::Mine[a::b] (python referee): 1 tests of the Java kit: 1 failed",
-        "  2 of its 3 tests did not run",
+        "test_mine.py::Mine[a::b] (python): 1 TCK tests: 1 failed",
+        "  2 of 3 tests did not run",
     ]
     assert session.exitstatus == pytest.ExitCode.OK
 
 
-def test_a_mark_that_leaves_out_all_is_said_where_other_processes_judged() -> None:
+def test_the_summary_includes_skips_of_worker_processes() -> None:
     left_out = [
         SimpleNamespace(
             when="setup",
@@ -256,16 +259,16 @@ def test_a_mark_that_leaves_out_all_is_said_where_other_processes_judged() -> No
     session, told = _reported(*left_out)
     assert told == [
         "Reactive Streams TCK",
-        "test_mine.py::Mine (python referee): 0 tests of the Java kit: nothing ran",
-        "  2 of its 2 tests did not run",
-        "  left out 2: no database here",
-        "  every test was left out, so nothing was judged: that fails the run",
+        "test_mine.py::Mine (python): 0 TCK tests: nothing ran",
+        "  2 of 2 tests did not run",
+        "  skipped 2 by marks or fixtures: no database here",
+        "  every test was skipped, so nothing was verified: the run fails",
     ]
     assert session.exitstatus == pytest.ExitCode.TESTS_FAILED
 
 
 def _reported(*reports: Any) -> tuple[Any, list[str]]:
-    """What the process that sums up is told, and says."""
+    """Return the session and the summary of the main process for these reports."""
     told: list[str] = []
     reporter = SimpleNamespace(section=told.append, write_line=told.append)
     plugins = pytest.PytestPluginManager()
@@ -289,21 +292,21 @@ class Marked(Mine):
 """
 
 
-def test_a_run_that_judged_nothing_fails(project: Path) -> None:
+def test_a_run_without_any_verdict_fails(project: Path) -> None:
     with (project / "test_mine.py").open("a", encoding="utf-8") as file:
         file.write(LEFT_OUT)
     marked = run_pytest(project, "-k", "Marked")
     assert marked.returncode == 1, marked.stdout
-    assert "  left out 51: no database here" in marked.stdout
-    assert "every test was left out, so nothing was judged: that fails the run" in marked.stdout
-    assert run_pytest(project, "-k", "Marked", "-p", "no:terminal").returncode == 1, "nor where nothing is shown"
+    assert "skipped 51 by marks or fixtures: no database here" in marked.stdout
+    assert "every test was skipped, so nothing was verified: the run fails" in marked.stdout
+    assert run_pytest(project, "-k", "Marked", "-p", "no:terminal").returncode == 1
     beside = run_pytest(project, "-k", "Marked or (required_spec105 and not Wrong)")
     assert beside.returncode == 0, beside.stdout
-    assert "  left out 51: no database here" in beside.stdout
-    assert "fails the run" not in beside.stdout
+    assert "skipped 51 by marks or fixtures: no database here" in beside.stdout
+    assert "the run fails" not in beside.stdout
 
 
-def test_a_publisher_that_nothing_can_be_asked_of_is_no_success(project: Path) -> None:
+def test_a_verification_in_which_every_test_is_skipped_fails(project: Path) -> None:
     nothing = """
 class Nothing(Mine):
     def max_elements_from_publisher(self):
@@ -316,35 +319,35 @@ class Nothing(Mine):
         file.write(f"from pyrs.tck import Skipped\n{nothing}")
     ran = run_pytest(project, "-k", "Nothing or (required_spec105 and not Wrong)")
     assert ran.returncode == 1, ran.stdout
-    assert "every test was left out, so nothing was judged: that fails the run" in ran.stdout
+    assert "every test was skipped, so nothing was verified: the run fails" in ran.stdout
     ran = run(project, "pyrs", "tck", "test_mine:Nothing")
     assert ran.returncode == 1
-    assert "the run is void:\n  every test was left out, so nothing was judged" in ran.stdout
+    assert "the run is void:\n  every test was skipped, so nothing was verified" in ran.stdout
     (project / "unittests.py").write_text(
         "import test_mine\nfrom pyrs.tck import as_test_case\nNothing = as_test_case(test_mine.Nothing)\n",
         encoding="utf-8",
     )
     ran = run(project, "unittest", "unittests")
     assert ran.returncode == 1, ran.stderr
-    assert "every test was left out, so nothing was judged" in ran.stderr
+    assert "every test was skipped, so nothing was verified" in ran.stderr
     ran = run(project, "unittest", "unittests", "-k", "required_spec105")
-    assert "nothing was judged" not in ran.stderr, "others were left out by whoever chose this one"
+    assert "nothing was verified" not in ran.stderr, "a selection of tests does not void the run"
 
 
-def test_skips_of_every_test_are_refused() -> None:
+def test_skipping_every_test_is_a_problem() -> None:
     class Out(PublisherVerification[Any]):
         skip_tests: ClassVar[dict[str, str]] = dict.fromkeys(PublisherVerification.test_names(), "later")
 
-    assert Out.problems() == ["skip_tests leaves out every test, so nothing is judged"]
+    assert Out.problems() == ["skip_tests skips every test, so nothing is verified"]
 
 
-def test_verdicts_of_an_earlier_run_are_removed(project: Path) -> None:
+def test_the_junit_file_of_an_earlier_run_is_removed(project: Path) -> None:
     (project / "mine.xml").write_text("<testsuites/>", encoding="utf-8")
     assert run(project, "pyrs", "tck", "nowhere:Mine", "--junit", "mine.xml").returncode == 2
     assert not (project / "mine.xml").exists()
 
 
-def test_verdicts_that_go_elsewhere_leave_the_way_there(project: Path) -> None:
+def test_devices_and_symbolic_links_for_junit_are_kept(project: Path) -> None:
     earlier, link, pipe = project / "earlier.xml", project / "link.xml", project / "pipe"
     earlier.write_text("<testsuites/>", encoding="utf-8")
     link.symlink_to(earlier)
@@ -355,12 +358,12 @@ def test_verdicts_that_go_elsewhere_leave_the_way_there(project: Path) -> None:
     assert pipe.is_fifo()
 
 
-def test_the_command_gives_the_verdict(project: Path) -> None:
+def test_the_command_prints_the_verdicts(project: Path) -> None:
     passed = run(project, "pyrs", "tck", "test_mine:Mine", "--junit", "mine.xml")
     assert passed.returncode == 0, passed.stdout + passed.stderr
     assert "  passed    required_spec101_subscriptionRequest" in passed.stdout
     assert passed.stdout.splitlines()[-1].startswith(
-        "test_mine:Mine (python referee): 38 tests of the Java kit: 29 passed, 2 skipped, 7 untested; "
+        "test_mine:Mine (python): 38 TCK tests: 29 passed, 2 skipped, 7 untested; "
     )
     suite = ElementTree.parse(project / "mine.xml").getroot()[0]
     assert suite.attrib["tests"] == str(len(PublisherVerification.test_names()))
@@ -373,19 +376,19 @@ def test_the_command_gives_the_verdict(project: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        (["test_mine"], "'test_mine' is not of the form module:Class"),
+        (["test_mine"], "'test_mine' does not have the form module:Class"),
         (["nowhere:Mine"], "cannot import nowhere: No module named 'nowhere'"),
-        (["test_mine:Other"], "test_mine:Other is no subclass of a verification"),
-        (["test_mine:TestEnvironment"], "test_mine:TestEnvironment is no subclass of a verification"),
+        (["test_mine:Other"], "test_mine:Other is not a subclass of a verification of pyrs.tck"),
+        (["test_mine:TestEnvironment"], "test_mine:TestEnvironment is not a subclass of a verification of pyrs.tck"),
         (["leaves:Mine"], "cannot import leaves: SystemExit: 0"),
         (["breaks:Mine"], "cannot import breaks: OSError: the database is away"),
         (["cannot_be_made:Wants"], "cannot_be_made:Wants() raised TypeError: "),
         (["cannot_be_made:Leaves"], "cannot_be_made:Leaves() raised SystemExit: 0"),
-        (["test_mine:Mine", "--junit", "nowhere/mine.xml"], "there is no folder nowhere"),
+        (["test_mine:Mine", "--junit", "nowhere/mine.xml"], "the folder nowhere does not exist"),
         (["test_mine:Mine", "--junit", "."], "cannot write .: "),
     ],
 )
-def test_the_command_says_what_it_cannot_judge(project: Path, arguments: list[str], complaint: str) -> None:
+def test_the_command_rejects_invalid_names(project: Path, arguments: list[str], complaint: str) -> None:
     (project / "leaves.py").write_text("from test_mine import Mine\nraise SystemExit(0)\n", encoding="utf-8")
     (project / "breaks.py").write_text("raise OSError('the database is away')\n", encoding="utf-8")
     (project / "cannot_be_made.py").write_text(
@@ -407,8 +410,8 @@ class Leaves(Mine):
     assert "Traceback" not in refused.stderr
 
 
-def test_find_wants_a_verification() -> None:
-    with pytest.raises(UsageError, match="is no subclass of a verification"):
+def test_find_rejects_other_classes() -> None:
+    with pytest.raises(UsageError, match="is not a subclass of a verification"):
         find("pyrs.tck.verification:Verification")
 
 
@@ -477,25 +480,25 @@ NAMES = ("Nothing", "Raises", "Exits", "Blocks", "Last")
     ],
     ids=["pytest", "command", "unittest"],
 )
-def test_a_publisher_that_is_not_made_is_told_and_the_run_goes_on(tmp_path: Path, command: list[str]) -> None:
+def test_failing_hooks_are_reported_and_the_run_continues(tmp_path: Path, command: list[str]) -> None:
     (tmp_path / "test_bad.py").write_text(BAD, encoding="utf-8")
     (tmp_path / "unittest_bad.py").write_text(UNITTEST, encoding="utf-8")
     ran = run(tmp_path, *command)
     said = ran.stdout + ran.stderr
     assert ran.returncode == 1, said
     for words in (
-        "create_publisher(3) returned None, which has no subscribe()",
+        "create_publisher(3) returned None, which has no method subscribe()",
         "create_publisher(3) raised OSError: the database is away",
         "SystemExit: 3",
         "create_publisher(3) did not return within 5000 ms",
     ):
         assert words in said
-    assert "threading.Event().wait()" in said, "where it blocks"
-    ending = {"pytest": "4 failed, 1 passed", "pyrs": "Last (python referee): 38 tests of the Java kit: 1 passed"}
+    assert "threading.Event().wait()" in said, "the frame that blocks"
+    ending = {"pytest": "4 failed, 1 passed", "pyrs": "Last (python): 38 TCK tests: 1 passed"}
     assert ending.get(command[0], "FAILED (failures=4, skipped=250)") in said
 
 
-def test_unittest_gives_the_same_verdict() -> None:
+def test_unittest_reports_the_same_verdicts() -> None:
     for verification in (_Right, _Wrong):
         result = unittest.TestResult()
         unittest.defaultTestLoader.loadTestsFromTestCase(as_test_case(verification)).run(result)
@@ -506,11 +509,11 @@ def test_unittest_gives_the_same_verdict() -> None:
         assert failed == {verdict.name for verdict in report.verdicts if verdict.status is Status.FAILED}
         reasons = {test.id().rpartition(".test_")[2]: reason for test, reason in result.skipped}
         assert reasons["optional_spec104_mustSignalOnErrorWhenFails"].startswith(
-            "skipped: there is no failed Publisher"
+            "skipped: the test needs a failed Publisher"
         )
 
 
-def test_a_test_case_of_a_class_that_lost_a_test_fails() -> None:
+def test_the_test_case_of_a_class_with_a_missing_test_fails() -> None:
     class Lost(_Right):
         required_validate_maxElementsFromPublisher = None  # type: ignore[assignment]  # noqa: N815
 
@@ -519,7 +522,7 @@ def test_a_test_case_of_a_class_that_lost_a_test_fails() -> None:
     assert len(result.failures) == 1
 
 
-def test_xml_holds_whatever_a_publisher_says() -> None:
+def test_junit_replaces_characters_that_xml_does_not_allow() -> None:
     verdict = Verdict("required_x", Kind.REQUIRED, Status.FAILED, "\x00 \ud800 <&> \u2028", 0.1, details="\x1b[0m")
     report = Report("mine:Mine", "python", (verdict,), ("required_y did not run",))
     suite = ElementTree.fromstring(as_junit([report]))[0]
@@ -528,7 +531,7 @@ def test_xml_holds_whatever_a_publisher_says() -> None:
     assert suite[0][0].attrib["message"] == "\ufffd \ufffd <&> \u2028"
 
 
-def test_a_void_run_says_why() -> None:
+def test_a_void_run_names_its_problems() -> None:
     report = Report("mine:Mine", "python", (), ("required_y did not run",))
     assert "the run is void:\n  required_y did not run" in as_text(report)
     assert "nothing ran" in as_text(report)

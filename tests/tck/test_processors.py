@@ -1,4 +1,4 @@
-"""The verification of Processors: a right one passes, wrong ones do not."""
+"""The verification of Processors rejects wrong ones and passes a right one."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ LONG_AGO = "required_mustRequestFromUpstreamForElementsThatHaveBeenRequestedLong
 
 
 class RightProcessor(Processor[Any, Any]):
-    """Multicasts; keeps for each Subscriber what it has not requested yet."""
+    """A multicasting Processor with an unbounded buffer for each Subscriber."""
 
     def __init__(self) -> None:
         self.lock = RLock()
@@ -186,7 +186,7 @@ def judged(case: Case, judge: Judge = judge) -> Any:
 
 
 class TellsOne(RightProcessor):
-    """Tells the error to the first Subscriber only."""
+    """Signals the error to the first Subscriber only."""
 
     def finish(self, error: BaseException | None) -> None:
         self.branches[0].finish((error,))
@@ -198,7 +198,7 @@ class TellsAnother(RightProcessor):
 
 
 class KeepsTheErrorBack(RightProcessor):
-    """Tells an error to those who request."""
+    """Signals an error only to Subscribers that have requested."""
 
     def finish(self, error: BaseException | None) -> None:
         for branch in self.branches:
@@ -212,7 +212,7 @@ class NeverRequests(RightProcessor):
 
 
 class WaitsForAll(RightProcessor):
-    """Publishes when all its Subscribers have requested."""
+    """Emits only after all its Subscribers have requested."""
 
     def want(self, total: int) -> None:
         with self.lock:
@@ -221,7 +221,7 @@ class WaitsForAll(RightProcessor):
 
 
 class ForgetsOldDemand(RightProcessor):
-    """Requests upstream one element at a time, and nothing more for what was requested at once."""
+    """Requests at most two elements upstream."""
 
     def want(self, total: int) -> None:
         with self.lock:
@@ -241,7 +241,7 @@ class Changes(RightProcessor):
 
 
 class Noop(RightProcessor):
-    """The Java kit's: it does nothing but hand out Subscriptions."""
+    """Signals on_subscribe and nothing else; from the tests of the official TCK."""
 
     def subscribe(self, subscriber: Subscriber[Any], /) -> None:
         subscriber.on_subscribe(Inert())
@@ -254,8 +254,8 @@ class NeverRefuses(RightProcessor):
 
 
 CASES = [
-    Case(ALL_SUBSCRIBERS, TellsOne, "did not receive the expected error downstream within 1000 ms"),
-    Case(ALL_SUBSCRIBERS, TellsAnother, "but got RuntimeError('something went wrong')"),
+    Case(ALL_SUBSCRIBERS, TellsOne, "the Processor did not forward the error (rule 4.2) within 1000 ms"),
+    Case(ALL_SUBSCRIBERS, TellsAnother, "but received on_error(RuntimeError('something went wrong'))"),
     Case(ALL_SUBSCRIBERS, WaitsForAll, "let does_coordinated_emission() return True"),
     Case(
         ALL_SUBSCRIBERS,
@@ -264,14 +264,14 @@ CASES = [
         Status.SKIPPED,
         {"max_supported_subscribers": 1},
     ),
-    Case(AT_ONCE, KeepsTheErrorBack, "did not receive the expected error downstream within 1000 ms"),
-    Case(AT_ONCE, TellsAnother, "but got RuntimeError('something went wrong')"),
-    Case(LONG_AGO, NeverRequests, "did not receive the expected call of request()"),
-    Case(LONG_AGO, ForgetsOldDemand, "did not receive the expected call of request()"),
-    Case(LONG_AGO, SendsTwice, "but expected on_next("),
-    Case(LONG_AGO, Changes, "received on_next(100) downstream but expected on_next(0)"),
-    # One of each side, to see that both are judged.
-    Case(SECOND, NeverRefuses, "expected the second Subscription"),
+    Case(AT_ONCE, KeepsTheErrorBack, "the Processor did not forward the error (rule 4.2) within 1000 ms"),
+    Case(AT_ONCE, TellsAnother, "but received on_error(RuntimeError('something went wrong'))"),
+    Case(LONG_AGO, NeverRequests, "the Subscriber did not call request()"),
+    Case(LONG_AGO, ForgetsOldDemand, "the Subscriber did not call request()"),
+    Case(LONG_AGO, SendsTwice, "downstream but received on_next("),
+    Case(LONG_AGO, Changes, "expected on_next(0) downstream but received on_next(100)"),
+    # One case for each side, so that both are tested.
+    Case(SECOND, NeverRefuses, "did not cancel the second Subscription (rule 2.5)"),
     Case("required_spec105_mustSignalOnCompleteWhenFiniteStreamTerminates", Noop, "the expected element"),
 ]
 
@@ -282,7 +282,7 @@ def test_a_wrong_processor_does_not_pass(case: Case) -> None:
 
 
 @pytest.mark.parametrize("test", [ALL_SUBSCRIBERS, LONG_AGO])
-def test_a_processor_that_coordinates_passes_when_it_says_so(test: str) -> None:
+def test_coordinated_emission_passes_with_its_hook(test: str) -> None:
     case = Case(test, WaitsForAll, "", hooks={"does_coordinated_emission": True})
     assert judged(case).status is Status.PASSED
 
@@ -295,8 +295,8 @@ def test_the_right_processor_passes_everything() -> None:
     assert report.count(Status.UNTESTED) == 20
 
 
-def test_what_the_two_other_verifications_check_is_checked_by_the_same_code() -> None:
-    """So their wrong Publishers and Subscribers speak for the Processor's tests as well."""
+def test_tests_of_the_two_other_verifications_are_inherited_unchanged() -> None:
+    """So the wrong Publishers and Subscribers of the other tests cover these tests too."""
     own = {ALL_SUBSCRIBERS, AT_ONCE, LONG_AGO}
     for name in IdentityProcessorVerification.test_names():
         if name not in own:
@@ -304,13 +304,13 @@ def test_what_the_two_other_verifications_check_is_checked_by_the_same_code() ->
             assert getattr(IdentityProcessorVerification, name) is getattr(owner, name)
 
 
-def test_elements_that_come_twice_from_the_helper_publisher_are_seen() -> None:
+def test_equal_elements_of_the_helper_publisher_fail() -> None:
     class Repeats(_RightVerification):
         def create_element(self, n: int) -> Any:
             return 7
 
     verdict = judge(Repeats, LONG_AGO)
-    assert "the helper Publisher produced the same element 7 twice" in verdict.reason
+    assert "the helper Publisher published the element 7 twice" in verdict.reason
 
 
 def test_elements_may_be_arrays() -> None:

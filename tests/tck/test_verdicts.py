@@ -1,4 +1,4 @@
-"""A verdict comes whatever the user's code does: hooks that return None, raise or block, tests that never end."""
+"""A test has a verdict whatever the user's code does: hooks that return None, raise or block, endless tests."""
 
 from __future__ import annotations
 
@@ -40,17 +40,17 @@ class _Verification(PublisherVerification[Any]):
         return RightPublisher(elements)
 
 
-def test_a_hook_that_returns_none_is_a_failure_that_says_so() -> None:
+def test_a_hook_that_returns_none_fails() -> None:
     class Nothing(_Verification):
         def create_publisher(self, elements: int) -> Any:
             return None
 
     verdict = judge(Nothing, TEST)
     assert verdict.status is Status.FAILED
-    assert verdict.reason == "create_publisher(3) returned None, which has no subscribe()"
+    assert verdict.reason == "create_publisher(3) returned None, which has no method subscribe()"
 
 
-def test_a_hook_that_raises_is_a_failure_with_the_frames() -> None:
+def test_a_hook_that_raises_fails_with_its_frames() -> None:
     class Raises(_Verification):
         def create_publisher(self, elements: int) -> Any:
             raise OSError("the database is away")
@@ -61,14 +61,14 @@ def test_a_hook_that_raises_is_a_failure_with_the_frames() -> None:
     assert "in create_publisher" in verdict.details
 
 
-def test_a_hook_that_is_not_written_is_named() -> None:
+def test_a_missing_hook_is_named() -> None:
     class Forgotten(PublisherVerification[Any]):
         environment = QUICK
 
     assert "Forgotten must define create_publisher(elements)" in judge(Forgotten, TEST).reason
 
 
-def test_a_hook_that_blocks_is_a_failure_within_its_deadline_and_says_where_it_is(clock: Clock) -> None:
+def test_a_hook_that_blocks_fails_within_its_deadline_with_its_frames(clock: Clock) -> None:
     for_ever = Event()
 
     class Blocked(_Verification):
@@ -83,7 +83,7 @@ def test_a_hook_that_blocks_is_a_failure_within_its_deadline_and_says_where_it_i
     for_ever.set()
 
 
-def test_the_run_goes_on_after_hooks_that_return_none_raise_and_block(clock: Clock) -> None:
+def test_the_run_continues_after_hooks_that_return_none_raise_and_block(clock: Clock) -> None:
     for_ever = Event()
 
     class Moody(_Verification):
@@ -122,7 +122,7 @@ _EMPTY = "optional_spec105_emptyStreamMustTerminateBySignallingOnComplete"
         ("skip_stochastic_tests", "stochastic_spec103_mustSignalOnMethodsSequentially"),
     ],
 )
-def test_a_hook_that_answers_a_question_has_the_deadline_of_hooks_too(name: str, test: str, clock: Clock) -> None:
+def test_a_hook_that_returns_a_number_has_the_deadline_of_hooks(name: str, test: str, clock: Clock) -> None:
     def block(self: Any) -> None:
         clock.pass_by()
         Event().wait()
@@ -142,14 +142,14 @@ def test_a_hook_that_answers_a_question_has_the_deadline_of_hooks_too(name: str,
         ("skip_stochastic_tests", None, "stochastic_spec103_mustSignalOnMethodsSequentially"),
     ],
 )
-def test_a_hook_that_answers_with_anything_but_a_number_is_a_failure(name: str, answer: Any, test: str) -> None:
+def test_a_hook_that_does_not_return_a_number_fails(name: str, answer: Any, test: str) -> None:
     verdict = judge(type("Odd", (_Verification,), {name: lambda self: answer}), test)
     assert verdict.status is Status.FAILED
-    assert f"returned {answer}, and a number or a bool is due" in verdict.reason
+    assert f"must return a number or a bool, but returned {answer}" in verdict.reason
 
 
-def test_more_elements_than_there_can_be_are_a_stream_without_end() -> None:
-    """As in the Java kit, whose numbers end there."""
+def test_a_number_above_the_maximum_means_an_endless_stream() -> None:
+    """The official TCK has the same maximum, Long.MAX_VALUE."""
 
     class Endless(_Verification):
         def max_elements_from_publisher(self) -> int:
@@ -158,17 +158,17 @@ def test_more_elements_than_there_can_be_are_a_stream_without_end() -> None:
     assert judge(Endless, TEST).status is Status.SKIPPED
 
 
-def test_skips_that_are_no_mapping_make_the_run_void() -> None:
+def test_skip_tests_that_is_not_a_mapping_voids_the_run() -> None:
     class Listed(_Verification):
         skip_tests: ClassVar[Any] = [TEST]
 
-    assert Listed.problems() == ["skip_tests must map the names of tests to reasons, and is a list"]
+    assert Listed.problems() == ["skip_tests must map test names to reasons, but is a list"]
 
 
-def test_a_test_that_repeats_itself_may_take_longer_than_one_deadline(clock: Clock) -> None:
+def test_each_iteration_of_a_test_has_its_own_deadline(clock: Clock) -> None:
     class Slow(_Verification):
         def create_publisher(self, elements: int) -> Any:
-            clock.pass_by_watched(0.5)  # a hundred of these are longer than the deadline
+            clock.pass_by_watched(0.5)  # the sum of the iterations exceeds the deadline
             return RightPublisher(elements)
 
     verdict = judge(Slow, "stochastic_spec103_mustSignalOnMethodsSequentially")
@@ -176,7 +176,7 @@ def test_a_test_that_repeats_itself_may_take_longer_than_one_deadline(clock: Clo
     assert verdict.seconds == pytest.approx(50)
 
 
-def test_a_test_that_runs_without_end_is_ended(clock: Clock) -> None:
+def test_a_test_that_does_not_terminate_is_stopped(clock: Clock) -> None:
     class Endless(RightPublisher):
         def subscribe(self, subscriber: Any, /) -> None:
             clock.pass_by()
@@ -190,9 +190,9 @@ def test_a_test_that_runs_without_end_is_ended(clock: Clock) -> None:
     before = set(enumerate())
     verdict = judge(Verification, TEST)
     assert verdict.status is Status.FAILED
-    assert verdict.reason == "the test was not over within 3000 ms: something in it blocks or runs without end"
+    assert verdict.reason == "the test did not end within 3000 ms: the code under test blocks or does not terminate"
     assert "in subscribe" in verdict.details
-    assert_ended(before)  # what loops in Python was told to end
+    assert_ended(before)  # a Python loop is stopped by an exception
 
 
 def assert_ended(before: set[Thread]) -> None:
@@ -201,7 +201,7 @@ def assert_ended(before: set[Thread]) -> None:
         assert not thread.is_alive(), thread
 
 
-def test_a_subscriber_that_blocks_is_a_failure(clock: Clock) -> None:
+def test_a_subscriber_that_blocks_fails(clock: Clock) -> None:
     class Blocks(RightSubscriber):
         def on_next(self, element: Any, /) -> None:
             clock.pass_by()
@@ -218,11 +218,11 @@ def test_a_subscriber_that_blocks_is_a_failure(clock: Clock) -> None:
 
     verdict = judge(Verification, "required_spec201_blackbox_mustSignalDemandViaSubscriptionRequest")
     assert verdict.status is Status.FAILED
-    assert "was not over within 3000 ms" in verdict.reason
+    assert "did not end within 3000 ms" in verdict.reason
     assert "in on_next" in verdict.details
 
 
-def test_without_a_deadline_a_test_runs_on_the_thread_that_asks() -> None:
+def test_without_a_deadline_a_test_runs_on_the_calling_thread() -> None:
     class Debugged(_Verification):
         environment = TestEnvironment(deadline=None)
         seen: ClassVar[list[Thread]] = []
@@ -244,11 +244,11 @@ def test_a_hook_may_skip() -> None:
     assert (verdict.status, verdict.reason) == (Status.SKIPPED, "there is no database here")
 
 
-def test_what_the_user_leaves_out_is_a_skip_with_the_reason() -> None:
+def test_a_test_in_skip_tests_is_skipped_with_its_reason() -> None:
     class Leaves(_Verification):
         skip_tests: ClassVar[dict[str, str]] = {TEST: "a stream of ticks does not end"}
 
-    assert judge(Leaves, TEST).reason == "left out: a stream of ticks does not end"
+    assert judge(Leaves, TEST).reason == "by skip_tests: a stream of ticks does not end"
 
 
 def test_set_up_and_tear_down_are_called_around_each_test() -> None:
@@ -269,8 +269,8 @@ def test_set_up_and_tear_down_are_called_around_each_test() -> None:
     assert Prepared.calls == ["set up", "torn down"] * 2
 
 
-def test_a_late_error_belongs_to_its_own_test() -> None:
-    """One test's Publisher that signals after the test is no failure of the next."""
+def test_a_late_error_does_not_fail_the_next_test() -> None:
+    """A Publisher signals after its test."""
     kept: list[Any] = []
 
     class Late(RightPublisher):
@@ -309,20 +309,20 @@ def verdict(name: str, status: Status = Status.PASSED, kind: Kind = Kind.REQUIRE
     return Verdict(name, kind, status)
 
 
-def test_a_run_in_which_a_test_is_missing_or_of_another_kind_is_void() -> None:
+def test_a_missing_test_or_another_kind_voids_the_run() -> None:
     ran = tuple(judge(_Verification, name) for name in list(_Verification.expected)[:2])
     missing = unexpected(_Verification, ran)
     assert len(missing) == 36
     assert missing[0] == "required_validate_maxElementsFromPublisher did not run"
     other = unexpected(_Verification, (verdict("required_new"), verdict(TEST, kind=Kind.OPTIONAL)))
-    assert "required_new is no test of the Java kit" in other
-    assert f"{TEST} ran as optional, and is required" in other
+    assert "required_new is not a test of the official TCK" in other
+    assert f"{TEST} ran as optional, but the official TCK has it as required" in other
     assert not Report("mine", "python", ran, tuple(missing)).passed
 
 
-def test_an_element_that_cannot_be_made_is_named() -> None:
+def test_an_exception_of_create_element_is_reported() -> None:
     class Verification(SubscriberBlackboxVerification[int]):
-        environment = TestEnvironment(timeout=5, no_signals_timeout=0.02)  # the element does not come
+        environment = TestEnvironment(timeout=5, no_signals_timeout=0.02)  # the element does not arrive
 
         def create_subscriber(self) -> Any:
             return RightSubscriber()
@@ -332,10 +332,10 @@ def test_an_element_that_cannot_be_made_is_named() -> None:
 
     verdict = judge(Verification, "required_spec201_blackbox_mustSignalDemandViaSubscriptionRequest")
     assert verdict.reason == "the helper Publisher did not produce an element within 5000 ms"
-    assert "because of Flop: create_element(0) raised OSError: the database is away" in verdict.details
+    assert "caused by Flop: create_element(0) raised OSError: the database is away" in verdict.details
 
 
-def test_a_run_that_is_interrupted_leaves_no_test_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupted_run_stops_its_test(monkeypatch: pytest.MonkeyPatch) -> None:
     from pyrs.tck import verdicts
 
     class Endless(_Verification):
@@ -353,7 +353,7 @@ def test_a_run_that_is_interrupted_leaves_no_test_behind(monkeypatch: pytest.Mon
     assert_ended(before)
 
 
-def test_a_report_counts_by_status_and_keeps_what_goes_beyond_apart() -> None:
+def test_a_report_counts_additional_tests_separately() -> None:
     report = Report(
         "mine:Mine",
         "python",
@@ -363,15 +363,13 @@ def test_a_report_counts_by_status_and_keeps_what_goes_beyond_apart() -> None:
             verdict("beyond_c", Status.FAILED, Kind.BEYOND),
         ),
     )
-    assert str(report) == (
-        "mine:Mine (python referee): 2 tests of the Java kit: 1 passed, 1 skipped; 1 tests beyond it: 1 failed"
-    )
+    assert str(report) == ("mine:Mine (python): 2 TCK tests: 1 passed, 1 skipped; 1 additional tests: 1 failed")
     assert not report.passed
     assert Report("mine", "python", (verdict("required_a"), verdict("optional_b", Status.SKIPPED))).passed
 
 
 @pytest.mark.parametrize("error", [SystemExit(3), GeneratorExit()])
-def test_what_is_no_exception_is_a_failure_too(error: BaseException) -> None:
+def test_a_base_exception_fails_the_test(error: BaseException) -> None:
     class Leaves(RightPublisher):
         def subscribe(self, subscriber: Any, /) -> None:
             raise error

@@ -1,4 +1,4 @@
-"""Publishers each of which is wrong in one way. Many are those of the Java kit's own PublisherVerificationTest."""
+"""Publishers with one violation each, many from PublisherVerificationTest of the official TCK."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Boom(Exception):
 
 
 class Made(Publisher[Any]):
-    """Hands out one kind of Subscription."""
+    """Signals on_subscribe with a Subscription of the class's type."""
 
     subscription: type[Any] = Inert
 
@@ -32,7 +32,7 @@ class Made(Publisher[Any]):
 
 
 class Silent(Made):
-    """Never publishes anything."""
+    """Publishes nothing."""
 
 
 class OneTooFew(RightPublisher):
@@ -46,7 +46,7 @@ class OneTooMany(RightPublisher):
 
 
 class Bare(Subscription):
-    """A Subscription without any care."""
+    """A Subscription without checks."""
 
     def __init__(self, subscriber: Subscriber[Any]) -> None:
         self.subscriber = subscriber
@@ -60,7 +60,7 @@ class Bare(Subscription):
 
 
 class Eager(RightPublisher):
-    """Publishes before it is asked."""
+    """Publishes one element without demand."""
 
     class subscription(RightSubscription):  # noqa: N801
         def start(self) -> None:
@@ -69,7 +69,7 @@ class Eager(RightPublisher):
 
 
 class Generous(RightPublisher):
-    """Publishes two elements for one."""
+    """Publishes two elements for each requested one."""
 
     class subscription(RightSubscription):  # noqa: N801
         def request(self, n: int, /) -> None:
@@ -77,7 +77,7 @@ class Generous(RightPublisher):
 
 
 class IgnoresDemand(Made):
-    """Emits without end as soon as something is requested, on that thread; stopped by what on_next raises."""
+    """Emits endlessly on the requesting thread until on_next raises."""
 
     class subscription(Bare):  # noqa: N801
         def request(self, n: int, /) -> None:
@@ -86,7 +86,7 @@ class IgnoresDemand(Made):
 
 
 class IgnoresDemandOnThread(Made):
-    """The same on another thread, which ends when on_next raises."""
+    """Emits endlessly on another thread until on_next raises."""
 
     class subscription(Bare):  # noqa: N801
         def request(self, n: int, /) -> None:
@@ -101,7 +101,7 @@ class IgnoresDemandOnThread(Made):
 
 
 class HidesTheOverflow(Made):
-    """The same on the thread that requests: whoever looks then sees that it was too much."""
+    """Emits endlessly on the requesting thread until on_next raises, and suppresses the exception."""
 
     class subscription(Bare):  # noqa: N801
         def request(self, n: int, /) -> None:
@@ -111,7 +111,7 @@ class HidesTheOverflow(Made):
 
 
 class NeverCompletes(Made):
-    """Emits what was requested, and never stops."""
+    """Emits the requested elements and never completes."""
 
     class subscription(Bare):  # noqa: N801
         def request(self, n: int, /) -> None:
@@ -120,7 +120,7 @@ class NeverCompletes(Made):
 
 
 class ForgetsToComplete(RightPublisher):
-    """Emits the right elements, and then nothing."""
+    """Emits the right elements and does not complete."""
 
     class subscription(RightSubscription):  # noqa: N801
         def emit(self, subscriber: Subscriber[Any]) -> None:
@@ -131,7 +131,7 @@ class ForgetsToComplete(RightPublisher):
 
 
 class Concurrent(Made):
-    """Emits on several threads at once."""
+    """Emits on several threads concurrently."""
 
     class subscription(Bare):  # noqa: N801
         started = 0
@@ -186,7 +186,7 @@ class FailsTwice(Made):
 
 
 class GoesOnAfterComplete(Made):
-    """Emits one element for each request, and completes once."""
+    """Completes after the first element, and still emits one element for each request."""
 
     class subscription(Bare):  # noqa: N801
         completed = False
@@ -199,7 +199,7 @@ class GoesOnAfterComplete(Made):
 
 
 class OneSubscriberOnly(RightPublisher):
-    """Raises when a second one comes."""
+    """Raises for a second Subscriber."""
 
     taken = False
 
@@ -211,7 +211,7 @@ class OneSubscriberOnly(RightPublisher):
 
 
 class Random(Made):
-    """Emits something else to each."""
+    """Emits different elements to each Subscriber."""
 
     class subscription(Bare):  # noqa: N801
         def request(self, n: int, /) -> None:
@@ -226,7 +226,7 @@ class FailsOnRequest(Made):
 
 
 class Recursive(Made):
-    """Calls on_next right inside of request."""
+    """Calls on_next inside request without a drain loop."""
 
     class subscription(Bare):  # noqa: N801
         def request(self, n: int, /) -> None:
@@ -240,7 +240,7 @@ class FailsOnCancel(Made):
 
 
 class WrongErrorForZero(RightPublisher):
-    """Answers request(0) with an error of another kind."""
+    """Signals an error of the wrong type for request(0)."""
 
     class subscription(RightSubscription):  # noqa: N801
         def emit(self, subscriber: Subscriber[Any]) -> None:
@@ -252,7 +252,7 @@ class WrongErrorForZero(RightPublisher):
 
 
 class SaysNothingOfTheRule(RightPublisher):
-    """Answers request(-1) with the right error and no useful text."""
+    """Signals the right error for request(-1), with a message that does not name the rule."""
 
     class subscription(RightSubscription):  # noqa: N801
         def emit(self, subscriber: Subscriber[Any]) -> None:
@@ -264,7 +264,7 @@ class SaysNothingOfTheRule(RightPublisher):
 
 
 class Keeps(RightPublisher):
-    """Keeps every Subscriber."""
+    """Keeps references to all Subscribers."""
 
     kept: list[Any]
 
@@ -278,7 +278,7 @@ class Keeps(RightPublisher):
 
 
 class NoMoreThanMillions(RightPublisher):
-    """Refuses demand that it takes for a mistake."""
+    """Signals on_error for a demand of 2**63 - 1."""
 
     class subscription(RightSubscription):  # noqa: N801
         def request(self, n: int, /) -> None:
@@ -290,7 +290,7 @@ class NoMoreThanMillions(RightPublisher):
 
 
 class Overflows(Made):
-    """Counts demand in 64 bits, and takes the overflow for an error."""
+    """Signals on_error if the demand exceeds 2**63 - 1."""
 
     class subscription(Bare):  # noqa: N801
         demand = 0
@@ -303,11 +303,11 @@ class Overflows(Made):
                 self.subscriber.on_next(0)
 
 
-# What only the checks beyond the Java kit can see.
+# Violations that only the additional tests detect.
 
 
 class AnswersAfterTheEnd(RightPublisher):
-    """Answers request(0) with on_error, also when the stream is over."""
+    """Signals on_error for request(0), also after the terminal signal."""
 
     class subscription(RightSubscription):  # noqa: N801
         def __init__(self, subscriber: Subscriber[Any], elements: int) -> None:
@@ -323,7 +323,7 @@ class AnswersAfterTheEnd(RightPublisher):
 
 
 class GoesOnAfterError(RightPublisher):
-    """Signals the error of request(0), and then what is requested next."""
+    """Continues to emit after the error of request(0)."""
 
     class subscription(RightSubscription):  # noqa: N801
         def request(self, n: int, /) -> None:
@@ -335,7 +335,7 @@ class GoesOnAfterError(RightPublisher):
 
 
 class IgnoresCancelInside(RightPublisher):
-    """Looks for a cancel only when the demand is used up."""
+    """Checks for a cancel only after the demand is fulfilled."""
 
     class subscription(RightSubscription):  # noqa: N801
         def __init__(self, subscriber: Subscriber[Any], elements: int) -> None:
@@ -352,7 +352,7 @@ class IgnoresCancelInside(RightPublisher):
 
 
 class SubscribesOnce(RightPublisher):
-    """Says nothing to a second Subscriber."""
+    """Ignores a second Subscriber."""
 
     taken = False
 
@@ -369,7 +369,7 @@ class SubscribesTwice(RightPublisher):
 
 
 class NestsLater(RightPublisher):
-    """Flat at first: which is all that the Java kit sees."""
+    """Recurses after 100 elements, which the official TCK does not reach."""
 
     class subscription(RightSubscription):  # noqa: N801
         def drain(self) -> None:
@@ -380,7 +380,7 @@ class NestsLater(RightPublisher):
 
 
 class StopsLater(RightPublisher):
-    """Forgets a request that comes inside of on_next, late."""
+    """Ignores requests after 100 elements."""
 
     class subscription(RightSubscription):  # noqa: N801
         def request(self, n: int, /) -> None:
@@ -396,7 +396,7 @@ class CancelsSlowly(RightPublisher):
 
 
 class CancelsOnce(RightPublisher):
-    """Takes a second cancel for a mistake."""
+    """Raises for a second cancel."""
 
     class subscription(RightSubscription):  # noqa: N801
         def cancel(self) -> None:
@@ -408,7 +408,7 @@ class CancelsOnce(RightPublisher):
 
 
 class TakesCancelForRequest(RightPublisher):
-    """Emits one more when it is cancelled."""
+    """Emits an element when it is cancelled."""
 
     class subscription(RightSubscription):  # noqa: N801
         def cancel(self) -> None:
@@ -435,7 +435,7 @@ class RaisesOnZero(RightPublisher):
 
 
 class Unguarded(RightPublisher):
-    """Emits on every thread that requests."""
+    """Emits on every requesting thread without a guard."""
 
     class subscription(RightSubscription):  # noqa: N801
         def drain(self) -> None:
@@ -445,7 +445,7 @@ class Unguarded(RightPublisher):
 
 
 class LosesRequests(RightPublisher):
-    """Forgets what is requested while it emits."""
+    """Ignores requests that arrive while it emits."""
 
     class subscription(RightSubscription):  # noqa: N801
         def request(self, n: int, /) -> None:
@@ -454,7 +454,7 @@ class LosesRequests(RightPublisher):
 
 
 class RaisesWhenCancelWins(RightPublisher):
-    """A request that finds a cancel raises."""
+    """Raises in a request that races with a cancel."""
 
     class subscription(RightSubscription):  # noqa: N801
         def __init__(self, subscriber: Subscriber[Any], elements: int) -> None:
@@ -470,7 +470,7 @@ class RaisesWhenCancelWins(RightPublisher):
 
 
 class ExitsWhenCancelWins(RightPublisher):
-    """A request that finds a cancel raises what a thread dies of without a word."""
+    """Raises SystemExit in a request that races with a cancel; it ends a thread silently."""
 
     class subscription(RaisesWhenCancelWins.subscription):  # noqa: N801
         def request(self, n: int, /) -> None:
@@ -479,7 +479,7 @@ class ExitsWhenCancelWins(RightPublisher):
 
 
 class CompletesTwiceWhenCancelled(RightPublisher):
-    """A cancel that comes while it completes makes it complete again."""
+    """Completes twice if a cancel races with on_complete."""
 
     class subscription(RightSubscription):  # noqa: N801
         def __init__(self, subscriber: Subscriber[Any], elements: int) -> None:

@@ -1,4 +1,4 @@
-"""Subscribers each of which is wrong in one way. Many are those of the Java kit's own tests."""
+"""Subscribers with one violation each, many from the tests of the official TCK."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from pyrs.api import Subscription
 from tests.tck.right import Puppet, RightProbed, RightSubscriber, not_none
 
-# With a probe.
+# Whitebox Subscribers.
 
 
 class ForgetsToRegister(RightProbed):
@@ -51,7 +51,7 @@ class RequestsNothing(RightProbed):
 
 
 class RequestsOneOnly(RightProbed):
-    """Requests one element, however many are triggered, and never again."""
+    """Requests one element for each call of the puppet, whatever the number."""
 
     class puppet(Puppet):  # noqa: N801
         def trigger_request(self, elements: int) -> None:
@@ -91,7 +91,7 @@ class TakesEverySubscription(RightProbed):
 
 
 class RaisesAfterCancel(RightProbed):
-    """Is surprised by an element that was on its way."""
+    """Raises if an element arrives after its cancel."""
 
     cancelled: ClassVar[bool] = False
 
@@ -146,7 +146,7 @@ class TakesNone(RightProbed):
 
 
 class RequestsLater(RightProbed):
-    """Uses the Subscription after the end, on another thread: the Java kit cannot see that."""
+    """Calls the Subscription after the terminal signal on another thread, which the official TCK does not detect."""
 
     def later(self) -> None:
         assert self.subscription is not None
@@ -173,7 +173,7 @@ class TriesTheSecond(RightProbed):
 
 
 class RequestsOnAThreadOfItsOwn(RightProbed):
-    """Asks for the next element on a new thread, while the last such thread may still be asking."""
+    """Requests the next element on new threads, so that requests may overlap."""
 
     def on_next(self, element: Any, /) -> None:
         super().on_next(element)
@@ -183,7 +183,7 @@ class RequestsOnAThreadOfItsOwn(RightProbed):
 
 
 class HoldsTheFirstBack(RightProbed):
-    """Processes the first element last."""
+    """Processes the first element after the second."""
 
     held: Any = None
 
@@ -197,7 +197,7 @@ class HoldsTheFirstBack(RightProbed):
 
 
 class SharesTheSubscription(RightProbed):
-    """Keeps its Subscription where the next Subscriber finds it."""
+    """Shares its Subscription with the other Subscribers."""
 
     shared: ClassVar[list[Subscription]] = []
 
@@ -212,7 +212,7 @@ class SharesTheSubscription(RightProbed):
         self.probe.register_on_subscribe(Latest(subscription))
 
 
-# From outside.
+# Blackbox Subscribers.
 
 
 class Silent(RightSubscriber):

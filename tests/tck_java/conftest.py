@@ -1,4 +1,4 @@
-"""One JVM for all of it: without faulthandler one that JPype starts in this process, with it a Spark driver's."""
+"""One JVM for all tests: JPype's in this process if faulthandler is disabled, a Spark driver's otherwise."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.interop.harness import spark_driver
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    plugins = metafunc.config.pluginmanager  # the interop tests' fixtures, where they are collected too, do the same
+    plugins = metafunc.config.pluginmanager  # the interop fixtures do the same if they are registered
     if "carrier" in metafunc.fixturenames and not plugins.hasplugin("interop-fixtures"):
         in_process = not plugins.hasplugin("faulthandler")
         metafunc.parametrize("carrier", ["jpype" if in_process else "py4j"], scope="session")

@@ -1,6 +1,6 @@
-"""Which deliberately wrong Python object fails which test of the Java kit: the table in docs/java-referee.md.
+"""The table in docs/java-referee.md: the wrong Python objects that each test of the official TCK rejects.
 
-``python -m tests.tck_java.table`` writes it into the page. That it is so is what test_wrong.py finds out.
+``python -m tests.tck_java.table`` writes it into the page. test_wrong.py checks every row.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from tests.tck.judging import Case
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "java-referee.md"
 BEGIN, END = "<!-- what follows is written by python -m tests.tck_java.table -->\n", "<!-- until here -->\n"
-# The Java kit looks at fewer signals here than the port does; another wrong object fails the same test.
+# The official TCK checks fewer signals here than the port; another wrong object fails the same test.
 NOT_SEEN = {
     ("required_spec201_blackbox_mustSignalDemandViaSubscriptionRequest", "RaisesOnNext"),
     (test_wrong_publishers.EMPTY, "Silent"),
@@ -28,7 +28,7 @@ NOT_SEEN = {
 
 
 class Row(NamedTuple):
-    """A wrong object, the test, and what the Java kit says."""
+    """A wrong object, the test, and the verdict of the official TCK."""
 
     case: Case
     judged: Callable[..., Verdict]
@@ -58,7 +58,7 @@ def rows() -> Iterator[Row]:
 
 
 def table() -> str:
-    """The table, as Markdown: for each test what does not pass it."""
+    """Return the table as Markdown."""
     found: dict[str, dict[str, None]] = {}
     for row in rows():
         said = {Status.FAILED: "", Status.SKIPPED: " (skipped)", Status.PASSED: " (passes: not seen)"}[row.status]

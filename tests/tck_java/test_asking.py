@@ -1,4 +1,4 @@
-"""The command line and pytest ask the Java kit: each in a process with a JVM of its own."""
+"""The command line and pytest run the official TCK, each in a separate process with a JVM."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 
-pytestmark = pytest.mark.timeout(300)  # each starts a process or two, and each of those a JVM
+pytestmark = pytest.mark.timeout(300)  # each test starts processes with a JVM
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -22,11 +22,11 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_the_command_line_asks_both_and_says_so() -> None:
+def test_the_command_line_runs_both_tcks() -> None:
     ran = run("pyrs", "tck", "tests.tck_java.verifications:Right", "--referee", "both", "--family", "flow")
     assert ran.returncode == 0, ran.stdout + ran.stderr
-    assert "Right (python referee): 38 tests of the Java kit: 31 passed, 7 untested" in ran.stdout
-    assert "Right (java flow referee): 38 tests of the Java kit: 31 passed, 7 untested" in ran.stdout
+    assert "Right (python): 38 TCK tests: 31 passed, 7 untested" in ran.stdout
+    assert "Right (java flow): 38 TCK tests: 31 passed, 7 untested" in ran.stdout
 
 
 def test_a_wrong_publisher_fails_on_the_command_line() -> None:
@@ -36,19 +36,19 @@ def test_a_wrong_publisher_fails_on_the_command_line() -> None:
     assert "Expected end-of-stream but got element [4]" in ran.stdout
 
 
-def test_pytest_asks_the_java_kit(tmp_path: Path) -> None:
+def test_pytest_runs_the_official_tck(tmp_path: Path) -> None:
     (tmp_path / "test_them.py").write_text("from tests.tck_java.verifications import Right, Wrong\n", encoding="utf-8")
     options = ("-p", "no:cacheprovider", "-k", "spec105_must or beyond_spec305", str(tmp_path))
     ran = run("pytest", "-p", "no:faulthandler", "--tck-referee", "both", *options)
-    assert "Right (python referee): 1 tests of the Java kit: 1 passed; 2 tests beyond it: 2 passed" in ran.stdout
-    assert "Right (java referee): 1 tests of the Java kit: 1 passed" in ran.stdout
-    assert "Wrong (java referee): 1 tests of the Java kit: 1 failed" in ran.stdout
+    assert "Right (python): 1 TCK tests: 1 passed; 2 additional tests: 2 passed" in ran.stdout
+    assert "Right (java): 1 TCK tests: 1 passed" in ran.stdout
+    assert "Wrong (java): 1 TCK tests: 1 failed" in ran.stdout
     refused = run("pytest", "--tck-referee", "java", *options)
     assert refused.returncode == 4
     assert "run pytest with -p no:faulthandler" in refused.stderr + refused.stdout
 
 
-def test_a_stranger_who_dials_is_heard_by_neither_side() -> None:
+def test_connections_without_the_token_are_closed() -> None:
     program = """
 import socket, threading
 from pyrs.tck import JavaReferee

@@ -1,4 +1,4 @@
-"""What is right passes before the Java kit, as both families: pyrs' own, and the references of tests/tck."""
+"""Right implementations pass the official TCK under both families of interfaces."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ from tests.tck.test_processors import _RightVerification
 from tests.waiting import eventually
 
 COMPLETES = "required_spec105_mustSignalOnCompleteWhenFiniteStreamTerminates"
-# Few tests are held up by patience: those of 3.9, since the Java kit looks for the error when that time is over. It
-# looks once for references, too, and Python must have collected by then.
+# The official TCK checks the error of §3.9 and the references of §3.13 once, at the end of the timeout. Only these
+# tests wait for the full timeout.
 QUICK = TestEnvironment(timeout=5.0, no_signals_timeout=0.05, reference_timeout=5.0, hook_timeout=30.0, deadline=90.0)
 NO_FAILED = ("optional_spec104", "required_spec109_mayReject")
 
@@ -54,7 +54,7 @@ class _Range(PublisherVerification[Any]):
 
 
 class _Chain(PublisherVerification[Any]):
-    """Elements that are no Java values at all."""
+    """A chain of operators whose elements have no Java counterpart."""
 
     environment = QUICK
 
@@ -105,7 +105,7 @@ class _Processor(_RightVerification):
         (_Processor, 48, 20),
     ],
 )
-def test_all_that_can_pass_passes(
+def test_right_implementations_pass_every_applicable_test(
     referees: Callable[[Family], JavaReferee], family: Family, verification: Any, passed: int, untested: int
 ) -> None:
     report = referees(family).verify(verification)
@@ -121,7 +121,7 @@ def wrong_in(report: Report) -> list[Any]:
 
 
 @pytest.mark.timeout(300)
-def test_both_referees_agree(referee: JavaReferee) -> None:
+def test_both_tcks_agree(referee: JavaReferee) -> None:
     class Short(_Chain):
         environment = QUICK
 
@@ -129,8 +129,8 @@ def test_both_referees_agree(referee: JavaReferee) -> None:
     assert report.problems == ()
 
 
-def test_what_comes_after_its_test_is_nobodys_failure(referee: JavaReferee) -> None:
-    """A Publisher that goes on after cancel on a thread of its own, and is heard of no more."""
+def test_signals_after_the_end_of_a_test_are_ignored(referee: JavaReferee) -> None:
+    """A Publisher that continues to emit on its own thread after cancel."""
     released, ended = threading.Event(), threading.Event()
 
     class Late(RightPublisher):
@@ -153,7 +153,7 @@ def test_what_comes_after_its_test_is_nobodys_failure(referee: JavaReferee) -> N
 
     assert referee.judge(Lates, COMPLETES).status is Status.PASSED
     released.set()
-    assert ended.wait(60), "what goes on without end is told so"
+    assert ended.wait(60), "an endless Publisher must receive an exception"
     assert referee.judge(_Right, COMPLETES).status is Status.PASSED
 
 
@@ -166,9 +166,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return Clock(monkeypatch)
 
 
-def test_a_hook_that_makes_nothing_raises_or_blocks_is_told_in_the_same_words(
-    referee: JavaReferee, clock: Clock
-) -> None:
+def test_failing_hooks_have_the_same_message_in_both_tcks(referee: JavaReferee, clock: Clock) -> None:
     class Nothing(_Bad):
         def create_publisher(self, elements: int) -> Any:
             return None
@@ -201,14 +199,14 @@ def test_a_test_that_blocks_ends_at_its_deadline(referee: JavaReferee, clock: Cl
 
     verdict = referee.judge(Blocks, COMPLETES)
     assert verdict.status is Status.FAILED
-    assert "the test was not over within 2000 ms" in verdict.reason
+    assert "the test did not end within 2000 ms" in verdict.reason
     assert referee.judge(_Right, COMPLETES).status is Status.PASSED
 
 
-def test_a_test_that_repeats_itself_may_take_longer_than_one_deadline(referee: JavaReferee, clock: Clock) -> None:
+def test_each_iteration_of_a_test_has_its_own_deadline(referee: JavaReferee, clock: Clock) -> None:
     class Slow(_Right):
         def create_publisher(self, elements: int) -> Any:
-            clock.pass_by_watched(10)  # a hundred of these are longer than the deadline
+            clock.pass_by_watched(10)  # the sum of the iterations exceeds the deadline
             return RightPublisher(elements)
 
     verdict = referee.judge(Slow, "stochastic_spec103_mustSignalOnMethodsSequentially")
@@ -216,7 +214,7 @@ def test_a_test_that_repeats_itself_may_take_longer_than_one_deadline(referee: J
     assert verdict.seconds == pytest.approx(1_000)
 
 
-def test_a_puppet_that_blocks_is_named_in_the_same_words(referee: JavaReferee, clock: Clock) -> None:
+def test_a_late_puppet_has_the_same_message_in_both_tcks(referee: JavaReferee, clock: Clock) -> None:
     class Blocked(Puppet):
         def trigger_request(self, elements: int) -> None:
             clock.pass_by()
@@ -236,7 +234,7 @@ def test_a_puppet_that_blocks_is_named_in_the_same_words(referee: JavaReferee, c
         assert verdict.reason == "puppet.trigger_request(1) did not return within 400 ms"
 
 
-def test_nothing_is_left_behind(referee: JavaReferee) -> None:
+def test_no_thread_remains_after_the_tests(referee: JavaReferee) -> None:
     before = set(threading.enumerate())
 
     def left() -> list[threading.Thread]:
@@ -248,25 +246,25 @@ def test_nothing_is_left_behind(referee: JavaReferee) -> None:
     eventually(lambda: not left(), lambda: f"{left()} go on")
 
 
-def test_skips_and_exceptions_of_hooks_are_the_users(referee: JavaReferee) -> None:
+def test_skips_of_hooks_are_reported(referee: JavaReferee) -> None:
     class Left(_Right):
         skip_tests: ClassVar[dict[str, str]] = {COMPLETES: "it never does; see #12"}
 
         def create_publisher(self, elements: int) -> Any:
             pytest.skip("no database here")
 
-    assert referee.judge(Left, COMPLETES).reason == "left out: it never does; see #12"
+    assert referee.judge(Left, COMPLETES).reason == "by skip_tests: it never does; see #12"
     verdict = referee.judge(Left, "required_createPublisher1MustProduceAStreamOfExactly1Element")
     assert isinstance(verdict.error, pytest.skip.Exception)
 
 
-def test_unittest_can_ask_the_java_kit(referee: JavaReferee) -> None:
+def test_unittest_runs_the_official_tck(referee: JavaReferee) -> None:
     case = as_test_case(_Right, referee)
     assert sum(name.startswith("test_") for name in vars(case)) == len(PUBLISHER) + 1
     assert case(f"test_{COMPLETES}").run().wasSuccessful()
 
 
-def test_tests_that_the_java_kit_has_and_nobody_expects_make_the_run_void(
+def test_an_unknown_test_of_the_official_tck_voids_the_run(
     referee: JavaReferee, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(referee, "judge", lambda verification, name: Verdict(name, PUBLISHER[name], Status.PASSED))

@@ -1,4 +1,4 @@
-"""The jars, the comparison and the line, on Python's side alone."""
+"""The jars, the comparison of verdicts and the choice of a JVM, without a JVM."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def served(folder: Path, content: dict[str, bytes]) -> str:
 
 @pytest.fixture
 def made_up(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """A repository whose jars hold their own names, and a cache that is empty."""
+    """A repository of fake jars, which contain their own names, and an empty cache."""
     jars = [Jar(jar.path, hashlib.sha256(jar.name.encode()).hexdigest()) for jar in JARS]
     monkeypatch.setattr("pyrs.tck._java.jars.JARS", jars)
     monkeypatch.setenv("PYRS_MAVEN_REPOSITORY", served(tmp_path / "repository", {}))
@@ -35,29 +35,31 @@ def made_up(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_the_jars_are_fetched_once(made_up: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_jars_are_downloaded_once(made_up: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = tck_jars()
     assert [file.parent for file in found] == [made_up / "cache" / "pyrs" / "tck-1.0.4"] * len(JARS)
     assert [file.name for file in found] == [jar.name for jar in JARS]
-    assert sorted(cache_folder().iterdir()) == sorted(found), "nothing else is left there"
+    assert sorted(cache_folder().iterdir()) == sorted(found), "no other file remains"
     monkeypatch.setenv("PYRS_MAVEN_REPOSITORY", NOWHERE)
     assert tck_jars() == found
 
 
-def test_a_jar_that_was_changed_in_the_cache_is_fetched_again(made_up: Path) -> None:
+def test_a_changed_jar_in_the_cache_is_downloaded_again(made_up: Path) -> None:
     first = tck_jars()[0]
     first.write_bytes(b"something else")
     assert tck_jars()[0].read_bytes() == JARS[0].name.encode()
 
 
-def test_a_jar_that_is_not_what_it_should_be_is_refused(made_up: Path) -> None:
+def test_a_jar_with_a_wrong_hash_is_rejected(made_up: Path) -> None:
     served(made_up / "repository", {JARS[1].name: b"evil"})
     with pytest.raises(JvmUnavailable, match=rf"is not {JARS[1].name}: its SHA-256 is .* and should be"):
         tck_jars()
     assert not (cache_folder() / JARS[1].name).exists()
 
 
-def test_without_network_and_cache_it_says_what_to_do(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_error_without_network_and_cache_names_the_remedies(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setenv("PYRS_MAVEN_REPOSITORY", NOWHERE)
     with pytest.raises(JvmUnavailable) as refused:
         tck_jars(tmp_path)
@@ -73,7 +75,7 @@ def test_a_cache_that_cannot_be_written_is_named(made_up: Path, monkeypatch: pyt
         tck_jars()
 
 
-def test_the_cache_is_in_the_home_unless_said_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_cache_is_in_the_home_folder_by_default(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
     assert cache_folder() == Path.home() / ".cache" / "pyrs" / "tck-1.0.4"
 
@@ -82,21 +84,21 @@ def verdict(status: Status, name: str = "required_x", reason: str = "") -> Verdi
     return Verdict(name, Kind.REQUIRED, status, reason)
 
 
-def test_the_referees_must_agree() -> None:
+def test_different_verdicts_are_a_disagreement() -> None:
     for one in Status:
         for other in Status:
             assert bool(disagreement(verdict(one), verdict(other))) is (one is not other)
     text = disagreement(verdict(Status.FAILED, reason="no end\nmore"), verdict(Status.PASSED))
-    assert text == "the referees disagree about required_x: Python says failed, Java says passed (no end)"
+    assert text == "different verdicts on required_x: failed in the Python port, passed in the official TCK (no end)"
 
 
 @pytest.mark.parametrize("name", JAVA_DOES_NOT_LOOK)
-def test_where_the_java_kit_does_not_look_only_its_pass_is_excused(name: str) -> None:
+def test_a_known_false_pass_of_the_official_tck_is_no_disagreement(name: str) -> None:
     assert disagreement(verdict(Status.FAILED, name), verdict(Status.PASSED, name)) == ""
     assert disagreement(verdict(Status.PASSED, name), verdict(Status.FAILED, name)) != ""
 
 
-def test_a_disagreement_fails_the_run_though_both_passed() -> None:
+def test_a_disagreement_fails_the_run() -> None:
     python = Report("m:C", "python", (verdict(Status.PASSED),))
     java = Report("m:C", "java", (verdict(Status.SKIPPED, reason="cannot"),))
     assert python.passed
@@ -104,23 +106,23 @@ def test_a_disagreement_fails_the_run_though_both_passed() -> None:
     assert not compared(python, java).passed
 
 
-def test_a_jvm_is_named_by_a_word_or_by_module_and_name() -> None:
-    with pytest.raises(ValueError, match=r"the JVM is named as .*, and not 'elsewhere'"):
+def test_an_invalid_name_of_a_jvm_is_rejected() -> None:
+    with pytest.raises(ValueError, match=r"the JVM must be .*, not 'elsewhere'"):
         chosen("java", "elsewhere")
-    with pytest.raises(ValueError, match="there is no JVM named json:nothing"):
+    with pytest.raises(ValueError, match="cannot load the JVM json:nothing"):
         chosen("java", "json:nothing")
     with pytest.raises(TypeError, match="connect takes a SparkSession"):
         chosen("java", "json:JSONDecoder")
 
 
-def test_demand_beyond_a_long_is_unbounded_demand() -> None:
+def test_demand_above_a_long_is_unbounded() -> None:
     assert as_long(2**70) == 2**63 - 1
     assert as_long(-(2**70)) == -(2**63)
     with pytest.raises(TypeError, match="request takes an int, not float"):
         as_long(1.0)
 
 
-def test_faulthandler_and_a_jvm_in_the_process_do_not_go_together(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_jvm_in_the_process_needs_faulthandler_disabled(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("faulthandler.is_enabled", lambda: True)
     with pytest.raises(JvmUnavailable, match="run pytest with -p no:faulthandler"):
         JavaReferee()

@@ -1,4 +1,4 @@
-"""The Java kit judges the Python code: what is wrong in Python fails in Java, test by test."""
+"""The official TCK rejects wrong Python objects, test by test."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from tests.tck import judging
 from tests.tck_java.table import BEGIN, END, PAGE, Row, rows, table
 
 ROWS = list(rows())
-# Flow differs in the adapters only: one for each kind of call.
+# Flow has different adapters only, so one test for each kind of call suffices.
 RULES = ("109", "203", "205", "213", "303", "309", "313", "104_mustCall")
 FLOW = list({row.case.test: row for row in ROWS if any(rule in row.case.test for rule in RULES)}.values())
 
 
 @pytest.mark.parametrize("row", ROWS, ids=str)
 def test_a_wrong_object_does_not_pass(referee: JavaReferee, row: Row, monkeypatch: pytest.MonkeyPatch) -> None:
-    if row.status is Status.PASSED:  # what passes must not fail for want of time
+    if row.status is Status.PASSED:  # a test that passes must not reach a timeout
         monkeypatch.setattr(judging, "SHORT", TestEnvironment(timeout=5.0, hook_timeout=30.0, deadline=60.0))
     verdict = row.judged(row.case, referee.judge)
     assert verdict.status is row.status, verdict.reason
@@ -32,8 +32,8 @@ def test_a_wrong_object_does_not_pass_as_flow(referees: Callable[[Family], JavaR
     assert verdict.status is row.status, verdict.reason
 
 
-def test_every_test_of_the_java_kit_has_an_object_that_does_not_pass_it() -> None:
-    """So no test is answered by what stands between Java and Python."""
+def test_every_test_of_the_official_tck_rejects_some_object() -> None:
+    """So every test reaches the Python object."""
     runnable = {
         name for table in (PROCESSOR, WHITEBOX, BLACKBOX) for name, kind in table.items() if kind is not Kind.UNTESTED
     }
@@ -41,17 +41,17 @@ def test_every_test_of_the_java_kit_has_an_object_that_does_not_pass_it() -> Non
     assert runnable - judged == set()
 
 
-def test_the_table_in_the_documentation_is_this_one() -> None:
+def test_the_table_in_the_documentation_is_current() -> None:
     written = PAGE.read_text(encoding="utf-8").partition(BEGIN)[2].partition(END)[0]
     assert written.strip() == table().strip(), "run python -m tests.tck_java.table"
 
 
-def test_a_failure_shows_the_java_stack_and_the_frames_of_python(referee: JavaReferee) -> None:
+def test_a_failure_shows_the_java_stack_and_the_python_frames(referee: JavaReferee) -> None:
     def verdict_of(test: str, name: str) -> Any:
         row = next(row for row in ROWS if row.case.test == test and row.wrong == name)
         return row.judged(row.case, referee.judge)
 
-    # What Python raised; what Java raised into Python; what was recorded while Python called.
+    # An exception of Python, an exception of Java in a call from Python, and an error recorded during such a call.
     raised = verdict_of("required_spec307_afterSubscriptionIsCancelledAdditionalCancelationsMustBeNops", "CancelsOnce")
     assert raised.reason == "RuntimeError: cancelled already"
     passed = verdict_of("required_spec317_mustSupportAPendingElementCountUpToLongMaxValue", "IgnoresDemand")

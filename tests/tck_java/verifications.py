@@ -1,4 +1,4 @@
-"""For the command line."""
+"""Verifications for the command line."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.tck.wrong_publishers import OneTooMany
 
 
 class Right(PublisherVerification[Any]):
-    # The Java kit looks once whether a Subscriber was let go of, and Python must have collected by then.
+    # The official TCK checks once whether a Subscriber was released; Python's collection must be complete by then.
     environment = TestEnvironment(
         timeout=5.0, no_signals_timeout=0.02, reference_timeout=5.0, hook_timeout=30.0, deadline=90.0
     )
