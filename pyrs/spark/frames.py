@@ -14,6 +14,7 @@ from pyrs._core.operator import Operator
 from pyrs._core.validation import checked_natural
 from pyrs.api import Subscriber
 from pyrs.spark.arrow import Shape, opened
+from pyrs.spark.execution import ExecutionFailed, in_sql_execution
 from pyrs.spark.failures import partition_failed
 from pyrs.spark.reading import Reader, reader_for
 from pyrs.spark.sessions import Jobs, checked_dataframe, lane_executor, live_context
@@ -138,6 +139,11 @@ class _Frames(Operator[Any]):
         self.ordered = ordered
         self.shows = shows
 
+    @property
+    def title(self) -> str:
+        """The description of the query in the Spark UI, in the form that Spark gives its own actions."""
+        return "from_dataframe" if self.site is None else f"from_dataframe at {self.site}"
+
     def shown(self, shows: Shown) -> _Frames:
         """Return the same with a bar for each Subscriber."""
         return _Frames(self.df, self.shape, self.schema, self.window, self.ordered, shows)
@@ -175,6 +181,7 @@ class _FramesRun(Coordinator[Any]):
         self._remaining = 0
         self._rows_of_each = 1  # element of that batch
         self._bar: Bar | None = None
+        self._read_all = False
 
     def _begin(self) -> None:
         # On the thread that subscribes, for its local properties.
@@ -207,7 +214,7 @@ class _FramesRun(Coordinator[Any]):
         if reader is None:
             if not self._planned:
                 self._planned = True
-                jobs.submit(self._plan)
+                jobs.submit_query(partial(self._run_query, jobs))
             return
         if self._bar is not None and not self._next:
             self._bar.partitions(0, self._count)
@@ -228,6 +235,7 @@ class _FramesRun(Coordinator[Any]):
             partition = next((each for each in slots if each.done or each.batches), None)
         if partition is None:
             if self._reader is not None and not slots and self._next == self._count:
+                self._read_all = True
                 self._complete()
             return False
         done = partition.done  # read before the batches: those that came before are there by then
@@ -247,16 +255,24 @@ class _FramesRun(Coordinator[Any]):
             self._bar.partitions(self._taken, self._count)
         return True
 
-    def _plan(self) -> None:
+    def _run_query(self, jobs: Jobs) -> None:
+        """Plan the query, in a SQL execution that lasts until the stream ends. On a thread of its own."""
         frames = self._frames
         try:
             reader = reader_for(frames.df, frames.schema)
-            self._count = reader.open()
-            self._reader = reader
+            in_sql_execution(reader.df, "from_dataframe", frames.title, partial(self._plan, reader, jobs))
+        except ExecutionFailed:
+            pass
         except Exception as error:
-            self.post(self._fail, error)
-            return
+            if self._live:  # otherwise the cancel itself is the likely cause
+                self.post(self._fail, error)
+
+    def _plan(self, reader: Reader, jobs: Jobs) -> None:
+        jobs.inherit()  # the settings, and the execution that the jobs belong to
+        self._count = reader.open()
+        self._reader = reader
         self.wake()
+        jobs.wait_until_over()
 
     def _read(self, reader: Reader, partition: _Partition) -> None:
         def deliver(batch: Any) -> None:
@@ -277,6 +293,8 @@ class _FramesRun(Coordinator[Any]):
 
     def _release(self) -> None:
         if self._jobs is not None:
+            if self._read_all:
+                self._jobs.finish()
             self._jobs.cancel()
         if self._bar is not None:
             self._bar.close()

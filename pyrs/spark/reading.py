@@ -38,7 +38,13 @@ class PartitionFailed(PyrsError, RuntimeError):
 
 
 class Reader(Protocol):
-    """The partitions of one subscription."""
+    """The partitions of one subscription.
+
+    Attributes:
+        df: the DataFrame whose plan the jobs run.
+    """
+
+    df: Any
 
     def open(self) -> int:
         """Plan the query; return how many partitions there are."""
@@ -92,7 +98,7 @@ class JvmReader:
     def __init__(self, df: Any, schema: Any) -> None:
         self._context = df.sparkSession.sparkContext
         # A plan of our own: stages of a shared one that a cancel has killed would stay dead for everybody.
-        self._df = df.alias("pyrs")
+        self.df = df.alias("pyrs")
         self._schema = schema
         self._idle: deque[Any] = deque()
 
@@ -100,7 +106,7 @@ class JvmReader:
         jvm = self._context._jvm
         self._run_job, self._array_list = jvm.PythonRDD.runJob, jvm.java.util.ArrayList
         self._nothing = self._context._jsc.emptyRDD()
-        self._encoded = self._df._jdf.toArrowBatchRdd().toJavaRDD()
+        self._encoded = self.df._jdf.toArrowBatchRdd().toJavaRDD()
         count: int = self._encoded.getNumPartitions()
         return count
 
@@ -137,11 +143,11 @@ class PublicReader:
     """Has Python workers encode each partition, by public interface alone: ``mapInArrow``, ``rdd`` and ``runJob``."""
 
     def __init__(self, df: Any) -> None:
-        self._df = df
+        self.df = df.mapInArrow(_encoder(), "batch binary")
         self._context = df.sparkSession.sparkContext
 
     def open(self) -> int:
-        self._encoded = self._df.mapInArrow(_encoder(), "batch binary").rdd
+        self._encoded = self.df.rdd
         count: int = self._encoded.getNumPartitions()
         return count
 

@@ -15,6 +15,7 @@ from pyrs._core import hooks
 from pyrs._core.context import bound_executor
 from pyrs._core.executor import DaemonExecutor
 from pyrs.errors import JvmUnavailable
+from pyrs.spark.execution import ExecutionFailed
 
 __all__ = [
     "Jobs",
@@ -35,6 +36,7 @@ _process = uuid4().hex[:8]
 # own. Those of the second start jobs, and run no code of the user's.
 _signals = DaemonExecutor("spark")
 _fetches = DaemonExecutor("spark-fetch")
+_queries = DaemonExecutor("spark-query", max_threads=4096)  # each task lasts as long as a subscription
 
 
 def lane_executor(context: Context | None) -> Callable[[Callable[[], object]], None]:
@@ -129,16 +131,48 @@ class Jobs:
         self._tag_thread = inherited(context, lambda: context.addJobTag(self.tag))
         self._idle = Condition()
         self._active = 0
+        self._over = False
         self.cancelled = False
 
     def submit(self, task: Callable[[], object]) -> None:
-        """Run the task on a thread whose jobs carry the tag, unless it is too late."""
+        """Run a task on a thread whose jobs carry the tag. Do nothing after a cancel."""
+        self._submit(task, _fetches)
+
+    def submit_query(self, task: Callable[[], object]) -> None:
+        """Like ``submit``, but for a task that calls ``wait_until_over``: it delays no other task."""
+        self._submit(task, _queries)
+
+    def inherit(self) -> None:
+        """Run later tasks with the local properties that the calling thread, which carries the tag, has now."""
+        self._tag_thread = inherited(self._context, lambda: None)
+
+    def wait_until_over(self) -> None:
+        """Return after ``finish``. This thread does not count as one that runs a job.
+
+        Raises:
+            ExecutionFailed: the jobs were cancelled.
+        """
+        with self._idle:
+            self._active -= 1
+            self._idle.notify_all()
+            self._idle.wait_for(lambda: self._over or self.cancelled)
+            self._active += 1
+            if not self._over:
+                raise ExecutionFailed("the Subscriber cancelled, or a partition failed")
+
+    def finish(self) -> None:
+        """End the execution as successful: every partition was read."""
+        with self._idle:
+            self._over = True
+            self._idle.notify_all()
+
+    def _submit(self, task: Callable[[], object], executor: DaemonExecutor) -> None:
         with self._idle:
             if self.cancelled:
                 return
             self._active += 1
         try:
-            _fetches.execute(partial(self._enter, task))
+            executor.execute(partial(self._enter, task))
         except BaseException:
             self._leave()
             raise
@@ -163,6 +197,7 @@ class Jobs:
         """Start no more jobs, and cancel those that run. Returns at once; from any thread."""
         with self._idle:
             before, self.cancelled = self.cancelled, True
+            self._idle.notify_all()
             if before or not self._active:
                 return
         _signals.execute(self._cancel)

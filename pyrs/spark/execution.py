@@ -1,0 +1,134 @@
+"""SQL executions: what gives Spark's jobs the session's settings, observed metrics and an entry in the UI."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from threading import local
+from typing import Any
+from weakref import WeakKeyDictionary
+
+__all__ = ["ExecutionFailed", "in_sql_execution"]
+
+_PARAMETERS = ("org.apache.spark.sql.execution.QueryExecution", "scala.Option", "scala.Function0")
+_log = logging.getLogger("pyrs.spark")
+_CALL_SITE = "callSite.short"
+_executors: WeakKeyDictionary[Any, Callable[[Any, str, Callable[[], object]], object] | None] = WeakKeyDictionary()
+"""By gateway."""
+
+
+class ExecutionFailed(Exception):
+    """Ends a SQL execution as failed. Its text is what the Spark UI shows."""
+
+
+def in_sql_execution(df: Any, name: str, site: str, body: Callable[[], object]) -> None:
+    """Run the body as one SQL execution of the DataFrame's query, on this thread.
+
+    Spark's own actions do the same. Tasks read ``spark.sql.*`` settings from the local properties of their job, and an
+    execution sets these on its thread; a job that another thread starts needs a copy of them. An ``Observation`` gets
+    its values when the body returns.
+
+    Where the driver's JVM lacks the method, the settings are set on the thread, and there is no execution.
+
+    Args:
+        df: the DataFrame whose plan the body runs.
+        name: the action, as query execution listeners see it.
+        site: the description of the execution and its jobs in the Spark UI, unless the thread has one already.
+        body: starts the jobs, and returns when the last one has ended.
+
+    Raises:
+        BaseException: the exception of the body. The execution then counts as failed.
+    """
+    context = df.sparkSession.sparkContext
+    context.setLocalProperty(_CALL_SITE, site)
+    gateway = context._gateway
+    if gateway not in _executors:
+        try:
+            _executors[gateway] = _executor(gateway)
+        except Exception as error:  # the method is missing, or a vendor's driver forbids reflection
+            _log.warning("from_dataframe runs outside a SQL execution, so an Observation gets no values: %s", error)
+            _executors[gateway] = None
+    execute = _executors[gateway]
+    if execute is None:
+        _set_session(df.sparkSession)
+        body()
+    else:
+        execute(df._jdf.queryExecution(), name, body)
+
+
+def _set_session(spark: Any) -> None:
+    """Make a session's settings those of this thread, in the driver and in the tasks of its jobs."""
+    java_session = spark._jsparkSession
+    getattr(spark._jvm, java_session.getClass().getName()).setActiveSession(java_session)
+    for key, value in spark.sql("SET").collect():
+        spark.sparkContext.setLocalProperty(key, value)
+
+
+class _Function0:
+    """A Python function as a ``scala.Function0``: the one that the calling thread has entered.
+
+    Py4J calls a proxy on the Python thread that made the enclosing call, over the same connection, so no callback
+    server is needed. One proxy serves all executions, since Py4J keeps each that it is given until a callback server
+    hears of its collection.
+    """
+
+    def __init__(self) -> None:
+        self._entered = local()
+
+    def call(self, function: Callable[[], object], caller: Callable[[], object]) -> None:
+        """Call ``caller``, which makes Java call the function. Raise the exception of the function itself."""
+        entered = self._entered
+        outer = getattr(entered, "frame", None)
+        frame: list[Any] = [function, None]
+        entered.frame = frame
+        try:
+            caller()
+        except Exception:
+            if frame[1] is None:
+                raise
+        finally:
+            entered.frame = outer
+        if frame[1] is not None:
+            raise frame[1]
+
+    def apply(self) -> None:
+        frame = self._entered.frame
+        try:
+            frame[0]()
+        except BaseException as error:
+            frame[1] = error
+            raise ExecutionFailed(f"{type(error).__name__}: {error}") from None
+
+    class Java:
+        implements = ("scala.Function0",)
+
+
+def _executor(gateway: Any) -> Callable[[Any, str, Callable[[], object]], object]:
+    """Return what runs a body as an execution of a Java ``QueryExecution``, under a name."""
+    jvm = gateway.jvm
+    to_class = jvm.java.lang.Class.forName
+    kinds = gateway.new_array(jvm.java.lang.Class, len(_PARAMETERS))
+    for i, parameter in enumerate(_PARAMETERS):
+        kinds[i] = to_class(parameter)
+    owner = to_class("org.apache.spark.sql.execution.SQLExecution$")
+    method = owner.getMethod("withNewExecutionId", kinds)  # raises NoSuchMethodException
+    module = owner.getField("MODULE$").get(None)
+    function = _Function0()
+    template = jvm.java.util.ArrayList()  # an element of a Java array cannot be set to a proxy
+    for argument in (None, None, function):
+        template.add(argument)
+
+    def execute(query: Any, name: str, body: Callable[[], object]) -> None:
+        arguments = jvm.java.util.ArrayList(template)
+        arguments.set(0, query)
+        arguments.set(1, jvm.scala.Option.apply(name))
+        function.call(body, lambda: method.invoke(module, arguments.toArray()))
+
+    return execute
+
+
+def _is_news(record: logging.LogRecord) -> bool:
+    return not (record.exc_info and isinstance(record.exc_info[1], ExecutionFailed))
+
+
+logging.getLogger("py4j.clientserver").addFilter(_is_news)  # Py4J logs what a proxy raises as an error

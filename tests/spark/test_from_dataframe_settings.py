@@ -1,0 +1,196 @@
+"""from_dataframe under the settings of a session: each value must equal that of ``collect()``."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import textwrap
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pyrs import spark as ps
+from pyrs.spark import execution, reading
+from tests.spark.jobs import JOB_DEADLINE
+
+# A setting, its value, and a query whose result it changes. The query reads a range, because Spark computes an
+# expression of constants in the driver.
+PARTLY_BAD = """'{"a": {"b": "x", "c": ' || id || '}}'"""
+QUERIES = [
+    ("spark.sql.legacy.timeParserPolicy", "LEGACY", "try_to_timestamp('2024-1-1 1:2' || id, 'yyyy-MM-dd HH:mm')"),
+    ("spark.sql.legacy.timeParserPolicy", "LEGACY", "unix_timestamp('2024-1-1 1:2' || id, 'yyyy-MM-dd HH:mm')"),
+    ("spark.sql.mapKeyDedupPolicy", "LAST_WIN", "map(id, 1, id, 2)"),
+    ("spark.sql.mapKeyDedupPolicy", "LAST_WIN", "str_to_map('a:' || id || ',a:2')"),
+    ("spark.sql.mapKeyDedupPolicy", "LAST_WIN", "map_concat(map('a', id), map('a', 2L))"),
+    ("spark.sql.legacy.castComplexTypesToString.enabled", "true", "cast(struct(id, null) as string)"),
+    ("spark.sql.legacy.castComplexTypesToString.enabled", "true", "cast(map(id, null) as string)"),
+    ("spark.sql.legacy.castComplexTypesToString.enabled", "true", "cast(array(id, null) as string)"),
+    ("spark.sql.ansi.enabled", "not", "cast('x' || id as int)"),
+    ("spark.sql.ansi.enabled", "not", "array(1, 2)[cast(id as int) + 1]"),
+    ("spark.sql.session.timeZone", "Asia/Tokyo", "date_format(timestamp_seconds(id), 'yyyy-MM-dd HH:mm')"),
+    ("spark.sql.session.timeZone", "Asia/Tokyo", "cast('2024-01-01 0' || id as timestamp)"),
+    ("spark.sql.session.timeZone", "Asia/Tokyo", "to_json(struct(timestamp_seconds(id)))"),
+    ("spark.sql.legacy.sizeOfNull", "not", "size(if(id < 5, null, array(id)))"),
+    ("spark.sql.jsonGenerator.ignoreNullFields", "false", "to_json(struct(id, cast(null as int) as n))"),
+    ("spark.sql.json.enablePartialResults", "not", f"from_json({PARTLY_BAD}, 'a struct<b:int,c:int>')"),
+    ("spark.sql.legacy.nullValueWrittenAsQuotedEmptyStringCsv", "true", "to_csv(struct(id, cast(null as string)))"),
+    ("spark.sql.decimalOperations.allowPrecisionLoss", "false", "cast(cast(id as decimal(38,18)) / 3 as string)"),
+    ("spark.sql.function.concatBinaryAsString", "true", "X'41' || if(id < 0, X'41', X'42')"),
+    ("spark.sql.function.eltOutputAsString", "true", "elt(if(id = 0, 1, 2), X'41', X'42')"),
+    ("spark.sql.legacy.followThreeValuedLogicInArrayExists", "false", "exists(array(id, null), x -> x > 5)"),
+    ("spark.sql.timestampType", "TIMESTAMP_NTZ", "to_timestamp('2024-01-01 00:00:0' || id)"),
+    ("spark.sql.legacy.negativeIndexInArrayInsert", "true", "array_insert(array(1, 2, 3), cast(-2 - id as int), 9)"),
+    ("spark.sql.legacy.integralDivide.returnBigint", "false", "cast(id as int) div 2"),
+    ("spark.sql.legacy.histogramNumericPropagateInputType", "false", "histogram_numeric(id, 2)"),
+]
+SLASHES = {"timestampFormat": "y/M/d"}
+FILES = [
+    ("spark.sql.legacy.timeParserPolicy", "LEGACY", "csv", "v timestamp", {"timestampFormat": "y-MM-dd HH:mm"}),
+    ("spark.sql.legacy.csv.enableDateTimeParsingFallback", "true", "csv", "v timestamp", SLASHES),
+    ("spark.sql.legacy.json.enableDateTimeParsingFallback", "true", "json", "t timestamp", SLASHES),
+    ("spark.sql.columnNameOfCorruptRecord", "bad", "json", "a int, bad string", {}),
+    ("spark.sql.caseSensitive", "true", "parquet", "A int", {}),
+    ("spark.sql.files.ignoreCorruptFiles", "true", "corrupt", "id long", {}),
+]
+
+
+@pytest.fixture(scope="module")
+def folder(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder: Path = tmp_path_factory.mktemp("settings")
+    (folder / "csv").write_text("2024-1-1 1:2\n2024-12-12 10:20\n")
+    (folder / "json").write_text('{"t": "2024-1-1 1:2:3", "a": 1}\n{"a":\n')
+    (folder / "corrupt").mkdir()
+    (folder / "corrupt" / "x.parquet").write_text("nonsense")
+    spark.sql("select 7 as a").write.parquet(str(folder / "parquet"))
+    return folder
+
+
+@pytest.fixture(params=["jvm", "public", "no execution"])
+def reader(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    if request.param == "public":
+        pytest.importorskip("pandas")
+        monkeypatch.setattr(reading, "has_fast_path", lambda df: False)
+    elif request.param == "no execution":
+
+        def missing(gateway: Any) -> Any:
+            raise AttributeError("withNewExecutionId")
+
+        monkeypatch.setattr(execution, "_executor", missing)
+        execution._executors.clear()
+        request.addfinalizer(execution._executors.clear)
+    return str(request.param)
+
+
+@pytest.fixture
+def setting(spark: Any) -> Iterator[Callable[[str, str], None]]:
+    before: dict[str, Any] = {}
+
+    def put(key: str, value: str) -> None:
+        try:
+            before[key] = spark.conf.get(key)
+        except Exception as error:
+            pytest.skip(f"this Spark has no {key}: {error}")
+        spark.conf.set(key, {"true": "false", "false": "true"}[before[key]] if value == "not" else value)
+
+    yield put
+    for key, value in before.items():
+        spark.conf.set(key, value)
+
+
+def outcome(rows: Callable[[], list[Any]]) -> Any:
+    """The rows, or only the fact that there are none: errors have different types."""
+    try:
+        return [tuple(row) for row in rows()]
+    except Exception:
+        return "an error"
+
+
+def check(make: Callable[[], Any], put: Callable[[], None]) -> None:
+    default = outcome(lambda: make().collect())
+    put()
+    expected = outcome(lambda: make().collect())
+    assert expected != default, "the setting does not change the result, so this tests nothing"
+    assert outcome(lambda: ps.from_dataframe(make()).collect(timeout=JOB_DEADLINE)) == expected
+
+
+@pytest.mark.parametrize(("key", "value", "expression"), QUERIES)
+def test_expressions_have_the_values_of_collect(
+    spark: Any, setting: Any, reader: str, key: str, value: str, expression: str
+) -> None:
+    check(lambda: spark.sql(f"select {expression} as v from range(2)"), lambda: setting(key, value))
+
+
+@pytest.mark.parametrize(("key", "value", "name", "schema", "options"), FILES)
+def test_files_have_the_values_of_collect(
+    spark: Any, setting: Any, reader: str, folder: Path, key: str, value: str, name: str, schema: str, options: Any
+) -> None:
+    kind = "parquet" if name == "corrupt" else name
+    path = str(folder / name)
+    check(lambda: spark.read.schema(schema).options(**options).format(kind).load(path), lambda: setting(key, value))
+
+
+def test_settings_of_a_new_session_are_its_own(spark: Any) -> None:
+    other = spark.newSession()
+    other.conf.set("spark.sql.mapKeyDedupPolicy", "LAST_WIN")
+    df = other.sql("select map(id, 1, id, 2) as v from range(2)")
+    assert ps.from_dataframe(df).collect(timeout=JOB_DEADLINE) == df.collect()
+    with pytest.raises(ps.PartitionFailed, match="DUPLICATED_MAP_KEY"):
+        ps.from_dataframe(spark.sql("select map(id, 1, id, 2) as v from range(2)")).collect(timeout=JOB_DEADLINE)
+
+
+@pytest.mark.parametrize("fast", [True, False])
+def test_an_observation_gets_its_values(spark: Any, monkeypatch: pytest.MonkeyPatch, fast: bool) -> None:
+    from pyspark.sql import Observation
+    from pyspark.sql import functions as f
+
+    if not fast:
+        pytest.importorskip("pandas")
+        monkeypatch.setattr(reading, "has_fast_path", lambda df: False)
+    observation = Observation("rows")
+    df = spark.range(0, 100, 1, 7).observe(observation, f.count("*").alias("n"), f.max("id").alias("largest"))
+    assert len(ps.from_dataframe(df).collect(timeout=JOB_DEADLINE)) == 100
+    assert observation.get == {"n": 100, "largest": 99}
+
+
+def test_a_read_is_one_entry_in_the_ui(spark: Any) -> None:
+    """One SQL execution, with the line that called from_dataframe; none is left running."""
+    store = spark._jsparkSession.sharedState().statusStore()
+
+    def executions() -> list[Any]:
+        spark.sparkContext._jsc.sc().listenerBus().waitUntilEmpty(30_000)
+        found = store.executionsList()
+        return [found.apply(i) for i in range(found.size())]
+
+    before = len(executions())
+    stream = ps.from_dataframe(spark.range(0, 10, 1, 5))
+    assert len(stream.collect(timeout=JOB_DEADLINE)) == 10
+    (entry,) = executions()[before:]
+    assert entry.description().startswith("from_dataframe at ") and __file__ in entry.description()
+    assert entry.completionTime().isDefined() and entry.jobs().size() == 5
+    assert not any(each.completionTime().isEmpty() for each in executions())
+
+
+STARTED_WITH = """
+import sys
+from pyspark.sql import SparkSession
+from pyrs import spark as ps
+
+spark = (
+    SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").config("spark.log.level", "OFF")
+    .config("spark.sql.mapKeyDedupPolicy", "LAST_WIN").config("spark.sql.legacy.timeParserPolicy", "LEGACY")
+    .getOrCreate()
+)
+time = "unix_timestamp('2024-1-1 1:2' || id, 'yyyy-MM-dd HH:mm')"
+df = spark.sql(f"select map(id, 1, id, 2) as m, {time} as t from range(2)")
+print(ps.from_dataframe(df).collect(timeout=100) == df.collect())
+"""
+
+
+@pytest.mark.timeout(300)
+def test_settings_given_at_the_start_of_the_session() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(STARTED_WITH)], capture_output=True, text=True, timeout=250
+    )
+    assert done.stdout.split() == ["True"], done.stderr
