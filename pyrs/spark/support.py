@@ -82,8 +82,10 @@ def _why_no_workers() -> str:
 def _why_no_bridge(spark: Any) -> str:
     try:
         from pyrs.jvm.gateways import gateway_for
+        from pyrs.jvm.gateways.jars import packaged_jars
 
         gateway_for(spark)
+        packaged_jars()
     except Exception as error:
         return f"no: {error}"
     return "ok"

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+import atexit
+import os
+import shutil
+import tempfile
 from dataclasses import dataclass
+from functools import cache, partial
+from importlib.resources import files
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pyrs.errors import JvmUnavailable, VersionMismatch
+
+if TYPE_CHECKING:
+    from importlib.abc import Traversable
 
 __all__ = ["MINIMUM_JAVA", "Jars", "check_java", "check_version", "packaged_jars"]
 
 MINIMUM_JAVA = 11
-_FOLDER = Path(__file__).resolve().parent.parent / "jars"
+_NAMES = ("pyrs.jar", "reactive-streams-1.0.4.jar")
 
 
 @dataclass(frozen=True)
@@ -21,20 +31,47 @@ class Jars:
     reactive_streams: Path
 
 
-def packaged_jars(folder: Path = _FOLDER) -> Jars:
-    """The jars of this installation.
+def packaged_jars(folder: Traversable | None = None) -> Jars:
+    """Return the jars of this installation, as files that a JVM can open.
+
+    A JVM cannot open a jar inside a zip file, which is where the package is after ``addPyFile("pyrs.zip")``. Such jars
+    are copied into a private temporary folder, once per process; it is removed when the process exits.
+
+    Args:
+        folder: where the jars are, by default in the package.
 
     Raises:
-        JvmUnavailable: a jar is not there.
+        JvmUnavailable: a jar is missing.
     """
-    jars = Jars(folder / "pyrs.jar", folder / "reactive-streams-1.0.4.jar")
-    for jar in (jars.pyrs, jars.reactive_streams):
+    jars = [(files("pyrs.jvm") / "jars" if folder is None else folder) / name for name in _NAMES]
+    for jar in jars:
         if not jar.is_file():
             raise JvmUnavailable(
                 f"{jar} is missing from this installation of pyrs. In a checkout run `make setup`; "
                 "elsewhere install the wheel again: pip install --force-reinstall pyrs-streams"
             )
-    return jars
+    pyrs, reactive_streams = (jar if isinstance(jar, Path) else _extracted() / jar.name for jar in jars)
+    for jar, path in zip(jars, (pyrs, reactive_streams), strict=True):
+        if jar is not path and not path.is_file():
+            # Renamed when it is complete: another thread may extract the same jar.
+            descriptor, part = tempfile.mkstemp(dir=path.parent)
+            with open(descriptor, "wb") as file:
+                file.write(jar.read_bytes())
+            os.replace(part, path)
+    return Jars(pyrs, reactive_streams)
+
+
+@cache
+def _extracted() -> Path:
+    """Return the private folder of this process for jars that were in a zip file."""
+    folder = Path(tempfile.mkdtemp(prefix="pyrs-jars-"))
+    atexit.register(partial(_remove, folder, os.getpid()))
+    return folder
+
+
+def _remove(folder: Path, owner: int) -> None:
+    if os.getpid() == owner:  # a forked child shares the folder
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def check_java(specification: str) -> None:
