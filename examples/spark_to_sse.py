@@ -41,7 +41,7 @@ def batches_of(spark: SparkSession, options: argparse.Namespace) -> pyrs.Stream[
         files = reader.schema(options.schema).option("maxFilesPerTrigger", options.files)
         sdf = files.json(str(options.folder))
     trigger = {"availableNow": True} if options.once else None
-    return ps.from_stream(sdf, as_="dicts", checkpoint=options.checkpoint, trigger=trigger)
+    return ps.from_stream(sdf, "dicts", options.checkpoint, trigger, acknowledge="request")
 
 
 def as_event(batch: ps.Batch) -> str:

@@ -18,7 +18,7 @@ from pyrs.spark.events import events
 from pyrs.spark.frames import from_dataframe
 from pyrs.spark.journal import JournalDamaged
 from pyrs.spark.microframes import for_each_frame
-from pyrs.spark.queries import Batch, from_stream
+from pyrs.spark.queries import Batch, BatchDiscarded, from_stream
 from pyrs.spark.reading import PartitionFailed
 from pyrs.spark.schemas import SchemaMisfit
 from pyrs.spark.source import read_stream
@@ -27,6 +27,7 @@ from pyrs.spark.support import attach, supports
 
 __all__ = [
     "Batch",
+    "BatchDiscarded",
     "JournalDamaged",
     "PartitionFailed",
     "SchemaMisfit",

@@ -1,25 +1,31 @@
-"""A streaming query as a Publisher of its batches: what is demanded next acknowledges what came before."""
+"""A streaming query as a Publisher of its batches, each of which Spark commits when it was acknowledged."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
 from contextvars import Context
+from math import inf
 from os import PathLike, fspath
 from threading import Condition
+from time import monotonic
 from typing import Any, NamedTuple
 
 from pyrs._core.context import capture
 from pyrs._core.coordinator import Coordinator
 from pyrs._core.operator import Operator
 from pyrs.api import Subscriber
-from pyrs.errors import JvmUnavailable
+from pyrs.errors import JvmUnavailable, PyrsError
 from pyrs.spark.arrow import opened
 from pyrs.spark.frames import from_dataframe
 from pyrs.spark.sessions import checked_dataframe, in_background, inherited, lane_executor, live_context
 from pyrs.stream.stream import Stream
 
-__all__ = ["Batch", "batches", "from_stream"]
+__all__ = ["Batch", "BatchDiscarded", "batches", "from_stream"]
+
+_log = logging.getLogger("pyrs.spark")
+_REMIND_SECONDS = 60.0
+_ACKNOWLEDGE = ("explicit", "request")
 
 _LOOK_SECONDS = 0.1
 _TRIGGERS = ("processingTime", "availableNow", "once")
@@ -37,16 +43,80 @@ class _Stopped(Exception):
         super().__init__(f"py4j.protocol.Py4JJavaError: {text}")
 
 
-class Batch(NamedTuple):
-    """A micro-batch of a streaming query.
+class BatchDiscarded(PyrsError, RuntimeError):
+    """A batch was garbage collected before ``ack()`` was called.
+
+    Spark has not committed the batch: the next query over the checkpoint receives it again.
 
     Attributes:
-        batch_id: Spark's number for it. It comes again, with the same number, if it was not acknowledged.
-        data: its rows, as ``as_`` of ``from_stream`` says.
+        batch_id: the number of the batch.
     """
 
+    def __init__(self, batch_id: int) -> None:
+        super().__init__(batch_id)
+        self.batch_id = batch_id
+
+    def __str__(self) -> str:
+        return (
+            f"batch {self.batch_id} was discarded without an acknowledgement: keep the Batch and call batch.ack() when "
+            'it is stored, or use from_stream(..., acknowledge="request")'
+        )
+
+
+class _Receipt:
+    """The right to acknowledge one batch. Held by the batch alone, so it knows when the batch is discarded."""
+
+    __slots__ = ("_batch_id", "_discarded", "_settle")
+
+    def __init__(self, batch_id: int, settle: Callable[[int], object], discarded: Callable[[int], object]) -> None:
+        self._batch_id = batch_id
+        self._settle: Callable[[int], object] | None = settle
+        self._discarded = discarded
+
+    def ack(self) -> None:
+        settle, self._settle = self._settle, None
+        if settle is not None:
+            settle(self._batch_id)
+
+    def __del__(self) -> None:
+        if self._settle is not None:
+            self._discarded(self._batch_id)
+
+
+class _BatchFields(NamedTuple):
     batch_id: int
     data: Any
+
+
+class Batch(_BatchFields):
+    """A micro-batch of a streaming query: a tuple of its number and its rows.
+
+    As a context manager it acknowledges itself when the block ends without an exception.
+
+    Attributes:
+        batch_id: Spark's number for it. A batch that was not acknowledged comes again with the same number.
+        data: its rows, in the form that ``as_`` of ``from_stream`` names.
+    """
+
+    _receipt: _Receipt | None = None
+
+    def ack(self) -> None:
+        """Acknowledge the batch: Spark commits it, and computes the next one.
+
+        From any thread. A second call does nothing, and so does a call after the query has ended.
+        """
+        if self._receipt is not None:
+            self._receipt.ack()
+
+    def __enter__(self) -> Batch:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is None:
+            self.ack()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Batch, tuple(self)  # a copy has no right to acknowledge
 
 
 def from_stream(
@@ -55,22 +125,31 @@ def from_stream(
     checkpoint: str | PathLike[str] | None = None,
     trigger: Mapping[str, Any] | None = None,
     output_mode: str = "append",
+    acknowledge: str = "explicit",
 ) -> Stream[Batch]:
-    """Return a stream of the batches of a streaming DataFrame, each of which waits to be acknowledged.
+    """Return a stream of the batches of a streaming DataFrame, which Spark commits as they are acknowledged.
 
         from_stream(sdf)
-        request(1)            request(1)
+        request(2)
         -----------Batch(0)--------------Batch(1)---
-                              Batch 0 is committed
+                            batch 0.ack()
+                            Spark commits batch 0
 
-    Cold: each Subscriber starts a query of its own, with its first request. Demand is the acknowledgement: a batch is
-    committed to the checkpoint, and the next one computed, when another one is requested. A Subscriber that
-    requests without a bound acknowledges when its ``on_next`` returns.
+    Cold: each Subscriber starts a query of its own, with its first request. Spark commits a batch to the checkpoint,
+    and computes the next one, when ``batch.ack()`` is called. So one batch at most is not acknowledged, and operators
+    that prefetch, buffer or change threads can follow.
 
-    Delivery is at least once: what was not acknowledged when the query was stopped or failed, when the Subscriber
-    cancelled or the driver died, comes again with the same ``batch_id`` to the next query over that checkpoint. So keep
-    the ``batch_id`` with what you store. A batch is in memory as a whole: its size is the source's to limit
-    (``maxFilesPerTrigger``, ``maxOffsetsPerTrigger``).
+    Delivery is at least once: a batch that was not acknowledged when the query stopped or failed, when the Subscriber
+    cancelled or when the driver died, comes again with the same ``batch_id`` to the next query over the checkpoint.
+    Store the ``batch_id`` with the data to recognize it. A batch that is garbage collected without ``ack()`` fails the
+    stream with ``BatchDiscarded``.
+
+    With ``acknowledge="request"`` the demand acknowledges: Spark commits a batch when another one is requested, or,
+    with unbounded demand, when ``on_next`` returns. This is at least once only if a Subscriber requests an element
+    after it has processed the one before. ``to_iterable()``, ``buffer``, ``concat_map`` and other operators request
+    earlier: a driver that dies then loses the batches that these hold.
+
+    A batch is in memory as a whole. The source limits its size (``maxFilesPerTrigger``, ``maxOffsetsPerTrigger``).
 
     The stream completes when the query ends: all was read (``availableNow``), or ``query.stop()`` was called, which
     takes less than a second also while a batch waits. A query that fails fails the stream with Spark's error, of which
@@ -91,10 +170,11 @@ def from_stream(
         trigger: as ``DataStreamWriter.trigger`` takes it, for example ``{"processingTime": "1 second"}`` or
             ``{"availableNow": True}``. By default a batch follows the other.
         output_mode: ``"append"``, ``"update"`` or ``"complete"``.
+        acknowledge: ``"explicit"``, by ``Batch.ack()``, or ``"request"``, by demand.
 
     Raises:
         TypeError: sdf is no DataFrame, a column has a type that Arrow cannot carry, or trigger is no mapping.
-        ValueError: sdf is not streaming, as_ names no form, or the trigger is none that works here.
+        ValueError: sdf is not streaming, as_ or acknowledge has another value, or the trigger is none that works here.
         JvmUnavailable: the session is one of Spark Connect, where such functions run on the server; was stopped; or
             runs with ``PYSPARK_PIN_THREAD=false``.
 
@@ -102,18 +182,21 @@ def from_stream(
 
     Examples:
         >>> rates = spark.readStream.format("rate").load()      # doctest: +SKIP
-        >>> for batch in from_stream(rates, checkpoint="/data/checkpoint").to_iterable(prefetch=1):  # doctest: +SKIP
+        >>> for batch in from_stream(rates, checkpoint="/data/checkpoint").to_iterable():   # doctest: +SKIP
         ...     store(batch.batch_id, batch.data)
+        ...     batch.ack()
     """
     checked_dataframe(sdf, streaming=True)
     opened(sdf, as_)
+    if acknowledge not in _ACKNOWLEDGE:
+        raise ValueError(f"acknowledge must be one of {', '.join(map(repr, _ACKNOWLEDGE))}, not {acknowledge!r}")
 
     def data(df: Any) -> Any:
         shape, _ = opened(df, as_)
         return shape.whole(from_dataframe(df, as_).collect())
 
     call = f"from_stream(DataFrame[{', '.join(sdf.columns[:4])}], as_={as_!r})"
-    return batches(sdf, data, call, checkpoint, trigger, output_mode)
+    return batches(sdf, data, call, checkpoint, trigger, output_mode, acknowledge == "explicit")
 
 
 def batches(
@@ -123,6 +206,7 @@ def batches(
     checkpoint: str | PathLike[str] | None,
     trigger: Mapping[str, Any] | None,
     output_mode: str = "append",
+    explicit: bool = False,
 ) -> Stream[Batch]:
     """Return a stream of the batches of a streaming DataFrame; see ``from_stream``.
 
@@ -133,6 +217,7 @@ def batches(
         checkpoint: as in ``from_stream``.
         trigger: as there.
         output_mode: as there.
+        explicit: whether batches are acknowledged by ``ack``, and not by demand.
 
     Raises:
         TypeError, ValueError: the last three are none that work here.
@@ -144,7 +229,9 @@ def batches(
             raise TypeError(f"trigger must be a mapping, not {type(trigger).__name__}")
         if len(trigger) != 1 or not set(trigger) <= set(_TRIGGERS):
             raise ValueError(f"trigger must have one key of {', '.join(map(repr, _TRIGGERS))}, not {dict(trigger)!r}")
-    operator = _Queries(sdf, data, call, None if checkpoint is None else fspath(checkpoint), trigger, output_mode)
+    operator = _Queries(
+        sdf, data, call, None if checkpoint is None else fspath(checkpoint), trigger, output_mode, explicit
+    )
     operator.writer()  # so that Spark refuses here what it does not know
     return Stream(operator)
 
@@ -158,6 +245,7 @@ class _Queries(Operator[Batch]):
         checkpoint: str | None,
         trigger: Mapping[str, Any] | None,
         output_mode: str,
+        explicit: bool,
     ) -> None:
         super().__init__(None, call)
         self.sdf = sdf
@@ -165,6 +253,7 @@ class _Queries(Operator[Batch]):
         self.checkpoint = checkpoint
         self.trigger = trigger
         self.output_mode = output_mode
+        self.explicit = explicit
 
     def writer(self) -> Any:
         """Return a writer that lacks the function."""
@@ -191,6 +280,7 @@ class _QueryRun(Coordinator[Batch]):
         self._start: Callable[[], object] | None = None
         self._query: Any = None
         self._offered: Batch | None = None
+        self._acknowledged = -1  # the number of the last batch that was, where that is explicit
         self._reason: Exception | None = None  # why our function failed
         self._stopped = False  # whether it failed because the query was stopped
 
@@ -251,9 +341,11 @@ class _QueryRun(Coordinator[Batch]):
         """
         try:
             self._wait_to_go_on()
-            self._offered = Batch(batch_id, self._queries.data(df))
-            self.wake()
-            self._wait_to_go_on()
+            self._offer(batch_id, self._queries.data(df))
+            if self._queries.explicit:
+                self._wait_for_ack(batch_id)
+            else:
+                self._wait_to_go_on()
         except Exception as error:
             self._reason = error
             if isinstance(error, _Stopped) or not self._is_active():
@@ -274,6 +366,45 @@ class _QueryRun(Coordinator[Batch]):
                 self._changed.wait(_LOOK_SECONDS)
             if not self._is_active():
                 raise _Stopped
+
+    def _offer(self, batch_id: int, data: Any) -> None:
+        batch = Batch(batch_id, data)
+        if self._queries.explicit:
+            batch._receipt = _Receipt(batch_id, self._ack, self._discard)
+        self._offered = batch
+        del batch
+        self.wake()
+
+    def _ack(self, batch_id: int) -> None:
+        self._acknowledged = batch_id
+        self._tell()
+
+    def _discard(self, batch_id: int) -> None:
+        # The garbage collector calls this, on any thread, so it takes no lock that its thread may hold.
+        if self._live:
+            self.post(self._fail, BatchDiscarded(batch_id))
+
+    def _wait_for_ack(self, batch_id: int) -> None:
+        """Wait until the batch was acknowledged.
+
+        Raises:
+            _Stopped: the query was stopped.
+        """
+        remind_at = monotonic() + _REMIND_SECONDS
+        while True:
+            with self._changed:
+                if self._acknowledged == batch_id:
+                    return
+                self._changed.wait(_LOOK_SECONDS)
+            if self._acknowledged != batch_id and not self._is_active():
+                raise _Stopped
+            if self._live and self._offered is None and monotonic() > remind_at:
+                remind_at = inf
+                _log.warning(
+                    "from_stream: batch %d has waited %d s for batch.ack(); the query computes no other batch before",
+                    batch_id,
+                    _REMIND_SECONDS,
+                )
 
     def _is_active(self) -> bool:
         """Return whether the query goes on.

@@ -68,6 +68,7 @@ EXEMPT: dict[str, str] = {
     "sinks.EmitResult": "what a push returns",
     "sinks.busy_looping": "tries a push again",
     "spark.Batch": "an element",
+    "spark.BatchDiscarded": "an exception",
     "spark.JournalDamaged": "an exception",
     "spark.PartitionFailed": "an exception",
     "spark.SchemaMisfit": "an exception",

@@ -61,7 +61,7 @@ def _batches(elements: int) -> Any:
     after_each_test(lambda: shutil.rmtree(folder, ignore_errors=True))
     after_each_test(_stop_queries)
     lines = _session.readStream.option("maxFilesPerTrigger", 1).text(str(folder))
-    return from_stream(lines, trigger={"availableNow": True})
+    return from_stream(lines, trigger={"availableNow": True}, acknowledge="request")
 
 
 def _news(elements: int) -> Any:

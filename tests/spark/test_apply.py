@@ -135,7 +135,8 @@ def test_a_streaming_dataframe(spark: Any, tmp_path: Path) -> None:
     sdf = spark.readStream.schema("id long").json(str(source))
     result = ps.apply(sdf, lambda rows: rows.map(lambda row: (row.id * 2,)), "twice long")
     assert result.isStreaming
-    (batch,) = ps.from_stream(result, as_="tuples", trigger={"availableNow": True}).collect(timeout=JOB_DEADLINE)
+    stream = ps.from_stream(result, as_="tuples", trigger={"availableNow": True}, acknowledge="request")
+    (batch,) = stream.collect(timeout=JOB_DEADLINE)
     assert batch.data == [(0,), (2,), (4,), (6,), (8,), (10,)]
 
 

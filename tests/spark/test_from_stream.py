@@ -1,4 +1,4 @@
-"""from_stream: a batch waits for its acknowledgement, comes again without one, and stops nobody from stopping."""
+"""from_stream where demand acknowledges: a batch waits, comes again without a request, and delays no stop."""
 
 from __future__ import annotations
 
@@ -39,7 +39,9 @@ class Numbers:
 
     def stream(self, **options: Any) -> Any:
         sdf = self.spark.readStream.schema("n long").option("maxFilesPerTrigger", 1).json(str(self.source))
-        return ps.from_stream(sdf, as_="tuples", checkpoint=self.checkpoint, **options)
+        return ps.from_stream(
+            sdf, **{"as_": "tuples", "checkpoint": self.checkpoint, "acknowledge": "request"} | options
+        )
 
     def committed(self) -> set[int]:
         return {int(file.name) for file in (self.checkpoint / "commits").glob("[0-9]*")}
@@ -197,7 +199,8 @@ def test_a_query_that_fails_fails_the_stream(spark: Any, numbers: Numbers) -> No
 def test_the_forms(spark: Any, numbers: Numbers, as_: str) -> None:
     numbers.add(1, 2)
     sdf = spark.readStream.schema("n long").json(str(numbers.source))
-    ((batch_id, data),) = ps.from_stream(sdf, as_=as_, trigger={"availableNow": True}).collect(timeout=JOB_DEADLINE)
+    stream = ps.from_stream(sdf, as_=as_, trigger={"availableNow": True}, acknowledge="request")
+    ((batch_id, data),) = stream.collect(timeout=JOB_DEADLINE)
     assert batch_id == 0
     if as_ == "arrow":
         assert data.to_pydict() == {"n": [1, 2]}
@@ -208,7 +211,9 @@ def test_the_forms(spark: Any, numbers: Numbers, as_: str) -> None:
 def test_an_aggregate_needs_another_output_mode(spark: Any, numbers: Numbers) -> None:
     numbers.add(1, 2, 1)
     sdf = spark.readStream.schema("n long").json(str(numbers.source)).groupBy("n").count()
-    stream = ps.from_stream(sdf, as_="tuples", trigger={"availableNow": True}, output_mode="update")
+    stream = ps.from_stream(
+        sdf, as_="tuples", trigger={"availableNow": True}, output_mode="update", acknowledge="request"
+    )
     (batch,) = stream.collect(timeout=JOB_DEADLINE)
     assert sorted(batch.data) == [(1, 2), (2, 1)]
 
@@ -219,6 +224,8 @@ def test_bad_arguments(spark: Any) -> None:
         ps.from_stream(spark.range(1))
     with pytest.raises(TypeError, match="sdf must be a DataFrame, not str"):
         ps.from_stream("rate")
+    with pytest.raises(ValueError, match="acknowledge must be one of 'explicit', 'request', not 'never'"):
+        ps.from_stream(sdf, acknowledge="never")
     with pytest.raises(ValueError, match="as_ must be one of"):
         ps.from_stream(sdf, as_="lists")
     with pytest.raises(TypeError, match="trigger must be a mapping, not str"):

@@ -1,0 +1,179 @@
+"""from_stream with explicit acknowledgement: at least once, whatever operators follow and whenever the driver dies."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import pyrs
+from pyrs import spark as ps
+from pyrs.testing import TestSubscriber
+from tests.spark.jobs import JOB_DEADLINE
+from tests.spark.test_from_stream import Numbers
+from tests.waiting import collected, eventually
+
+
+@pytest.fixture
+def numbers(spark: Any, tmp_path: Path) -> Iterator[Numbers]:
+    numbers = Numbers(spark, tmp_path)
+    for n in range(4):
+        numbers.add(n)
+    yield numbers
+    for query in spark.streams.active:
+        query.stop()
+
+
+def explicit(numbers: Numbers, **options: Any) -> Any:
+    return numbers.stream(acknowledge="explicit", **options)
+
+
+async def later(batch: Any) -> Any:
+    return batch
+
+
+OPERATORS: dict[str, Callable[[Any], Any]] = {
+    "none": lambda stream: stream,
+    "concat_map": lambda stream: stream.concat_map(lambda batch: pyrs.just(batch)),
+    "flat_map": lambda stream: stream.flat_map(lambda batch: pyrs.just(batch)),
+    "map": lambda stream: stream.map(lambda batch: batch),
+    "publish_on": lambda stream: stream.publish_on(pyrs.schedulers.single()),
+    "on_backpressure_buffer": lambda stream: stream.on_backpressure_buffer(16),
+}
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_no_operator_acknowledges(numbers: Numbers, name: str) -> None:
+    subscriber: TestSubscriber[Any] = TestSubscriber(None)
+    OPERATORS[name](explicit(numbers)).subscribe(subscriber)
+    (first,) = subscriber.await_count(1, JOB_DEADLINE)
+    numbers.time_to_commit()
+    assert numbers.committed() == set() and len(subscriber.elements) == 1
+    first.ack()
+    assert [batch.batch_id for batch in subscriber.await_count(2, JOB_DEADLINE)] == [0, 1]
+    assert numbers.committed() == {0}
+    subscriber.cancel()
+    eventually(lambda: not numbers.spark.streams.active)
+
+
+def test_the_default_iteration_acknowledges_nothing(numbers: Numbers) -> None:
+    batches = iter(explicit(numbers).to_iterable())
+    first = next(batches)
+    numbers.time_to_commit()
+    assert numbers.committed() == set()
+    with first:
+        pass
+    assert next(batches) == ps.Batch(1, [(1,)])
+    assert numbers.committed() == {0}
+    batches.close()  # type: ignore[attr-defined]
+
+
+def test_a_block_that_raises_does_not_acknowledge(numbers: Numbers) -> None:
+    with pytest.raises(ArithmeticError, match="mine"):
+        for batch in explicit(numbers).to_iterable():
+            with batch:
+                raise ArithmeticError("mine")
+    eventually(lambda: not numbers.spark.streams.active)
+    assert numbers.committed() == set()
+
+
+def test_all_batches_come_and_the_stream_completes(numbers: Numbers) -> None:
+    seen: list[int] = []
+
+    def store(batch: ps.Batch) -> None:
+        seen.append(batch.batch_id)
+        threading.Thread(target=batch.ack).start()  # from any thread
+        batch.ack()  # a second call does nothing
+
+    explicit(numbers, trigger={"availableNow": True}).for_each(store, timeout=JOB_DEADLINE)
+    assert seen == [0, 1, 2, 3] and numbers.committed() == {0, 1, 2, 3}
+
+
+def test_a_discarded_batch_fails_the_stream(numbers: Numbers) -> None:
+    subscriber: TestSubscriber[Any] = TestSubscriber(None)
+    explicit(numbers).map(lambda batch: batch.data).subscribe(subscriber)
+    collected(lambda: subscriber.ended)
+    error = subscriber.await_error(ps.BatchDiscarded, JOB_DEADLINE)
+    assert isinstance(error, ps.BatchDiscarded) and error.batch_id == 0 and "batch.ack()" in str(error)
+    assert subscriber.elements == [[(0,)]]
+    eventually(lambda: not numbers.spark.streams.active)
+    assert numbers.committed() == set()
+
+
+def test_an_acknowledgement_after_the_end_does_nothing(numbers: Numbers) -> None:
+    subscriber: TestSubscriber[Any] = TestSubscriber(1)
+    explicit(numbers).subscribe(subscriber)
+    (batch,) = subscriber.await_count(1, JOB_DEADLINE)
+    numbers.query().stop()
+    subscriber.await_complete(JOB_DEADLINE)
+    batch.ack()
+    assert numbers.committed() == set()
+
+
+def test_a_batch_is_a_tuple_and_its_copies_cannot_acknowledge() -> None:
+    batch = ps.Batch(3, ["row"])
+    batch.ack()
+    batch_id, data = pickle.loads(pickle.dumps(batch))
+    assert (batch_id, data) == batch == (3, ["row"])
+    assert repr(batch) == "Batch(batch_id=3, data=['row'])"
+
+
+MORTAL = """
+import asyncio, json, os, signal, sys, time
+from pathlib import Path
+from pyspark.sql import SparkSession
+from pyrs import spark as ps
+
+folder, chain, kill_at = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
+spark = (
+    SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").config("spark.log.level", "OFF")
+    .getOrCreate()
+)
+sdf = spark.readStream.schema("n long").option("maxFilesPerTrigger", 1).json(str(folder / "source"))
+batches = ps.from_stream(sdf, "tuples", folder / "checkpoint", {"availableNow": True})
+
+def store(batch):
+    if batch.batch_id == kill_at:
+        time.sleep(2)  # as long as a prefetch needs to have the next batches committed
+        os.killpg(os.getpgrp(), signal.SIGKILL)
+    (folder / f"stored-{batch.batch_id}").write_text(json.dumps(batch.data))
+    batch.ack()
+
+async def store_later(batch):
+    await asyncio.to_thread(store, batch)
+
+if chain == "to_iterable":
+    for batch in batches.to_iterable():
+        store(batch)
+else:
+    batches.concat_map(store_later).for_each(lambda _: None)
+"""
+
+
+@pytest.mark.timeout(500)
+@pytest.mark.parametrize("chain", ["to_iterable", pytest.param("concat_map", marks=pytest.mark.campaign)])
+def test_a_killed_driver_loses_no_batch(numbers: Numbers, tmp_path: Path, chain: str) -> None:
+    def run(kill_at: int) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-c", MORTAL, str(tmp_path), chain, str(kill_at)],
+            start_new_session=True,
+            capture_output=True,
+            text=True,
+            timeout=200,
+        )
+
+    killed = run(1)
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    assert {path.name for path in tmp_path.glob("stored-*")} == {"stored-0"}
+    restarted = run(-1)
+    assert restarted.returncode == 0, restarted.stderr
+    stored = {path.name: json.loads(path.read_text()) for path in tmp_path.glob("stored-*")}
+    assert stored == {f"stored-{n}": [[n]] for n in range(4)}
