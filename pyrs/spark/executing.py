@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from threading import Event
+from time import monotonic
 from typing import Any, NamedTuple
 
 import pyarrow
@@ -21,6 +22,9 @@ from pyrs.spark.schemas import RowEncoder
 from pyrs.stream.stream import Stream
 
 __all__ = ["Delivery", "Staged"]
+
+_GATHER_SECONDS = 0.2
+"""A batch is sent when its first row is this old, so that a slow stage does not hold a ``limit`` up."""
 
 _AHEAD = 32  # elements, which may be batches all the same where a stage makes such of rows
 
@@ -52,8 +56,8 @@ class Staged(NamedTuple):
         """
         try:
             yield from self._encoded(self._staged(_stream(self.shape, partition, batches)))
-        except (Exception, SystemExit, KeyboardInterrupt) as error:  # else Spark says what ended, and not where
-            raise PartitionFailed(partition, f"{type(error).__name__}: {error}") from error
+        except (Exception, SystemExit, KeyboardInterrupt) as error:
+            raise _failed(partition, error) from error
 
     def _staged(self, source: Stream[Any]) -> Stream[Any]:
         if not self.makes_processor:
@@ -71,12 +75,15 @@ class Staged(NamedTuple):
     def _encoded(self, staged: Stream[Any]) -> Iterator[Any]:
         rows: list[Any] = []
         number = 0  # of the first row that is gathered
+        due = 0.0
         ahead = 1 if self.shape.name in ("arrow", "pandas") else _AHEAD
         for element in staged.to_iterable(prefetch=ahead):
             whole = _whole(element, self.encoder.arrow, self.zone)
             if whole is None:
+                if not rows:
+                    due = monotonic() + _GATHER_SECONDS
                 rows.append(element)
-            if rows and (whole is not None or len(rows) == self.rows):
+            if rows and (whole is not None or len(rows) == self.rows or monotonic() > due):
                 yield self.encoder.batch(rows, number)
                 number += len(rows)
                 rows = []
@@ -85,6 +92,15 @@ class Staged(NamedTuple):
                 number += 1
         if rows:
             yield self.encoder.batch(rows, number)
+
+
+def _failed(partition: int, error: BaseException) -> PartitionFailed:
+    """Return the error of a partition, with the traceback of its cause.
+
+    Spark's workers drop the cause where ``spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled`` is set, which
+    is the default, and with it the line of the user's that raised.
+    """
+    return PartitionFailed(partition, f"{type(error).__name__}: {error}").with_traceback(error.__traceback__)
 
 
 def _whole(element: Any, into: pyarrow.Schema, zone: str) -> Any:
@@ -131,7 +147,7 @@ class Delivery(NamedTuple):
             if watched.error is not None:
                 raise watched.error
         except (Exception, SystemExit, KeyboardInterrupt) as error:
-            raise PartitionFailed(partition, f"{type(error).__name__}: {error}") from error
+            raise _failed(partition, error) from error
         yield pyarrow.RecordBatch.from_pydict({"elements": pyarrow.array([watched.count], pyarrow.int64())})
 
 

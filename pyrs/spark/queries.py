@@ -18,7 +18,14 @@ from pyrs.api import Subscriber
 from pyrs.errors import JvmUnavailable, PyrsError
 from pyrs.spark.arrow import opened
 from pyrs.spark.frames import from_dataframe
-from pyrs.spark.sessions import checked_dataframe, in_background, inherited, lane_executor, live_context
+from pyrs.spark.sessions import (
+    checked_dataframe,
+    in_background,
+    inherited,
+    is_stopped,
+    lane_executor,
+    live_context,
+)
 from pyrs.stream.stream import Stream
 
 __all__ = ["Batch", "BatchDiscarded", "batches", "from_stream"]
@@ -424,7 +431,7 @@ class _QueryRun(Coordinator[Batch]):
             query = self._query
             self._changed.notify_all()
         if query is not None:
-            in_background(lambda: _stop(query))
+            in_background(lambda: _stop(query, self._queries.sdf.sparkSession))
 
 
 def _is_news(record: logging.LogRecord) -> bool:
@@ -434,6 +441,10 @@ def _is_news(record: logging.LogRecord) -> bool:
 logging.getLogger("py4j.clientserver").addFilter(_is_news)  # it logs what our function raises, as an error
 
 
-def _stop(query: Any) -> None:
-    if query.isActive:
-        query.stop()
+def _stop(query: Any, spark: Any) -> None:
+    try:
+        if query.isActive:
+            query.stop()
+    except Exception:
+        if not is_stopped(spark.sparkContext):  # a session that stops ends its queries
+            raise

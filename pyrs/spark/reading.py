@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import socket
 import struct
 from collections import deque
@@ -12,6 +11,7 @@ from weakref import WeakKeyDictionary
 
 from pyrs.errors import PyrsError
 from pyrs.spark.arrow import read_batch, read_stream
+from pyrs.spark.sessions import loopback
 
 __all__ = ["JvmReader", "PartitionFailed", "PublicReader", "Reader", "has_fast_path", "reader_for"]
 
@@ -193,8 +193,7 @@ def _connected(address: int | str, secret: str | None) -> socket.socket:
             connection.close()
             raise
     else:
-        host = "::1" if os.environ.get("SPARK_PREFER_IPV6", "false").lower() == "true" else "127.0.0.1"
-        connection = socket.create_connection((host, address), _CONNECT_SECONDS)
+        connection = socket.create_connection((loopback(), address), _CONNECT_SECONDS)
         try:
             _prove(connection, secret or "")
         except BaseException:

@@ -22,8 +22,10 @@ __all__ = [
     "checked_dataframe",
     "in_background",
     "inherited",
+    "is_stopped",
     "lane_executor",
     "live_context",
+    "loopback",
     "why_not_classic",
 ]
 
@@ -113,10 +115,23 @@ def why_not_classic(spark: Any) -> str | None:
         raise TypeError(f"spark must be a SparkSession, not {type(spark).__name__}")
     if os.environ.get("PYSPARK_PIN_THREAD", "true").lower() != "true":
         return "PYSPARK_PIN_THREAD is off: jobs could not be tagged, so a cancel would not find them"
-    java = spark.sparkContext._jsc
-    if java is None or java.sc().isStopped():
+    if is_stopped(spark.sparkContext):
         return "the SparkSession was stopped"
     return None
+
+
+def loopback() -> str:
+    """Return the address of this machine's loopback, of the IP version that Spark uses."""
+    return "::1" if os.environ.get("SPARK_PREFER_IPV6", "false").lower() == "true" else "127.0.0.1"
+
+
+def is_stopped(context: Any) -> bool:
+    """Return whether a SparkContext was stopped, or its JVM has ended."""
+    java = context._jsc
+    try:
+        return java is None or bool(java.sc().isStopped())
+    except Exception:
+        return True
 
 
 class Jobs:
@@ -212,8 +227,8 @@ class Jobs:
             try:
                 self._context.cancelJobsWithTag(self.tag)
             except Exception:
-                if self._context._jsc is None:
-                    return  # the session was stopped, and its jobs with it
+                if is_stopped(self._context):
+                    return  # a session that stops ends its jobs
                 raise
             with self._idle:
                 if self._idle.wait_for(lambda: not self._active, _CANCEL_AGAIN_SECONDS):

@@ -142,7 +142,7 @@ def read_stream(
         _servers[kept.folder] = server
     name = f"pyrs_{next(_numbers)}"
     try:
-        spark.dataSource.register(reader_source(name, schema, server.port, server.token, rows))
+        spark.dataSource.register(reader_source(name, schema, server.host, server.port, server.token, rows))
         return spark.readStream.format(name).load()
     except BaseException:
         server.close()

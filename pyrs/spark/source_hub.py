@@ -260,10 +260,16 @@ class Hub:
                     offset.sequence,
                 )
             return self._base
+        if self._journal is not None:
+            raise OffsetRefused(
+                f"the checkpoint is at element {offset.sequence} of another journal than {self._journal.folder}: give "
+                "read_stream the journal that the query with this checkpoint had, on a disk that the new driver can "
+                "read; on_restart='new-epoch' continues without what that journal holds"
+            )
         raise OffsetRefused(
-            f"the checkpoint is at element {offset.sequence} of a publisher whose process has ended, and what was held "
-            "there is lost. Give read_stream a journal, or as on_restart a function that returns a publisher of the "
-            "elements from a number on; on_restart='new-epoch' goes on without them"
+            f"the checkpoint is at element {offset.sequence} of a publisher whose process has ended, and what it held "
+            "is lost. Give read_stream a journal, or as on_restart a function that returns a publisher of the "
+            "elements from a number on; on_restart='new-epoch' continues without them"
         )
 
     def _begun(self) -> Intake:

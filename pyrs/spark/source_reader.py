@@ -11,7 +11,7 @@ from typing import Any
 __all__ = ["reader_source"]
 
 
-def reader_source(name: str, schema: Any, port: int, token: bytes, max_rows: int) -> type[Any]:
+def reader_source(name: str, schema: Any, host: str, port: int, token: bytes, max_rows: int) -> type[Any]:
     """Return a Data Source class for Spark to register.
 
     The token goes to the planner, which runs on the driver's host, by way of the driver's JVM. It is taken off before
@@ -20,7 +20,8 @@ def reader_source(name: str, schema: Any, port: int, token: bytes, max_rows: int
     Args:
         name: by which Spark knows it.
         schema: the ``StructType`` of the rows.
-        port: where the driver's process listens, on the loopback.
+        host: the loopback address on which the driver's process listens.
+        port: the port on which it listens.
         token: what each side proves to the other that it has.
         max_rows: how many rows a batch has at most.
     """
@@ -103,7 +104,7 @@ def reader_source(name: str, schema: Any, port: int, token: bytes, max_rows: int
 
             for _ in range(20):  # strangers that come and go may have it shut before both have proven themselves
                 try:
-                    self._connection = socket.create_connection(("127.0.0.1", port), 10)
+                    self._connection = socket.create_connection((host, port), 10)
                     self._prove()
                 except OSError as error:
                     reason = error

@@ -11,6 +11,8 @@ from collections.abc import Callable, Sequence
 from threading import Lock, Thread
 from typing import Any
 
+from pyrs.spark.sessions import loopback
+
 __all__ = ["Answer", "Server"]
 
 _NONCE = 32
@@ -39,7 +41,8 @@ class Server:
         closed: called when it has closed.
 
     Attributes:
-        port: where it listens.
+        host: the loopback address on which it listens.
+        port: the port on which it listens.
         token: what a planner has to know.
     """
 
@@ -59,7 +62,9 @@ class Server:
         self._strangers: dict[socket.socket, None] = {}
         self._current: socket.socket | None = None
         self._over = False
-        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.host = loopback()
+        family = socket.AF_INET6 if ":" in self.host else socket.AF_INET
+        self._listener = socket.create_server((self.host, 0), family=family)
         self._listener.settimeout(_LOOK_SECONDS)
         self.port: int = self._listener.getsockname()[1]
         self._thread = Thread(target=self._listen, name="pyrs-spark-source", daemon=True)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from os import PathLike
 from typing import Any
 
+from pyrs import __version__
 from pyrs._core.context import capture
 from pyrs._core.coordinator import Coordinator
 from pyrs._core.display import name_of
@@ -84,7 +85,7 @@ def apply(
         zone,
         rows if rows > 0 else _ROWS,
     )
-    return df.mapInArrow(_task(staged), struct)
+    return df.mapInArrow(_task(staged, stage, "stage"), struct)
 
 
 def for_each_partition(
@@ -145,7 +146,8 @@ def for_each_partition(
         raise ValueError("checkpoint and trigger are for a streaming DataFrame, and df is none")
     checked_callable(subscriber_factory, "subscriber_factory")
     shape = checked_shape(as_, df.schema, session_zone(df.sparkSession))
-    mapped = df.mapInArrow(_task(Delivery(subscriber_factory, shape)), "elements long")
+    task = _task(Delivery(subscriber_factory, shape), subscriber_factory, "subscriber_factory")
+    mapped = df.mapInArrow(task, "elements long")
     call = f"for_each_partition({name_of(subscriber_factory)}, as_={as_!r})"
     if df.isStreaming:
         return batches(mapped, _counted, call, checkpoint, trigger).reduce(lambda sum, batch: sum + batch.data, 0)
@@ -174,15 +176,77 @@ def _makes_processor(stage: Any) -> bool:
     raise TypeError(f"stage must take a Stream, or no argument and make a Processor: {name_of(stage)}{signature}")
 
 
-def _task(work: Staged | Delivery) -> Callable[[Iterable[Any]], Iterator[Any]]:
-    """Return what Spark runs for a partition."""
+def _task(work: Staged | Delivery, function: Any, parameter: str) -> Callable[[Iterable[Any]], Iterator[Any]]:
+    """Return what Spark runs for a partition.
+
+    It travels by value and holds the work as bytes, so that an executor without this package can report that.
+
+    Args:
+        work: runs there.
+        function: the user's, which is in the work.
+        parameter: the name that the function was passed by.
+
+    Raises:
+        TypeError: the work cannot be pickled. The message names the variable.
+    """
+    from pyspark import cloudpickle
+
+    try:
+        pickled = cloudpickle.dumps(work)
+    except Exception as error:
+        raise TypeError(_why_not_pickled(function, parameter, error)) from error
+    driver = __version__
 
     def task(batches: Iterable[Any]) -> Iterator[Any]:
+        import pickle
+        import sys
+
         from pyspark import TaskContext
 
+        what_to_do = (
+            "Send the package of the driver with spark.sparkContext.addPyFile('pyrs.zip'), or install it there. Where "
+            "an executor should run another Python, set PYSPARK_PYTHON before the session starts"
+        )
+        try:
+            import pyrs
+        except ImportError as error:
+            raise ModuleNotFoundError(
+                f"the executor's Python, {sys.executable}, cannot import pyrs ({error}). {what_to_do}"
+            ) from None
+        if pyrs.__version__ != driver:
+            raise ImportError(
+                f"the executor's Python, {sys.executable}, has pyrs {pyrs.__version__}, and the driver {driver}. "
+                f"{what_to_do}"
+            )
+        work: Staged | Delivery = pickle.loads(pickled)
         return work.run(TaskContext.get().partitionId(), batches)
 
     return task
+
+
+def _why_not_pickled(function: Any, parameter: str, error: Exception) -> str:
+    """Return a message that names the variables of a function that cannot be pickled."""
+    from pyspark import cloudpickle
+
+    inner = inspect.unwrap(function)
+    captured: dict[str, Any] = {}
+    if inspect.ismethod(inner):
+        captured["self"] = inner.__self__
+        inner = inner.__func__
+    if inspect.isfunction(inner):
+        variables = inspect.getclosurevars(inner)
+        captured |= {**variables.globals, **variables.nonlocals}
+    guilty = []
+    for name, value in captured.items():
+        try:
+            cloudpickle.dumps(value)
+        except Exception:
+            guilty.append(f"{name!r}, a {type(value).__name__}")
+    what = f"it captures {' and '.join(guilty)}" if guilty else "it, or a value that it captures, cannot be pickled"
+    return (
+        f"{parameter} cannot be sent to the executors: {what} ({error}). Create such objects inside of it, on the "
+        "executor, or pass plain values"
+    )
 
 
 def _counted(mapped: Any) -> int:

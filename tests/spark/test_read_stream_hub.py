@@ -21,7 +21,7 @@ from pyspark.sql.types import LongType, StructType
 import pyrs
 from pyrs.spark.journal import Journal
 from pyrs.spark.schemas import RowEncoder
-from pyrs.spark.source_hub import Hub
+from pyrs.spark.source_hub import Hub, OffsetRefused
 from pyrs.spark.source_reader import reader_source
 from pyrs.spark.source_server import Server
 from pyrs.testing import TestPublisher, Violation
@@ -34,7 +34,7 @@ class Planner:
     """A query's planner: pickled as Spark does it, and then asked as Spark asks."""
 
     def __init__(self, server: Server) -> None:
-        source = self._travelled(reader_source("numbers", SCHEMA, server.port, server.token, 3))({})
+        source = self._travelled(reader_source("numbers", SCHEMA, server.host, server.port, server.token, 3))({})
         self.reader = self._travelled(source).streamReader(SCHEMA)
         self.position: Any = None
 
@@ -423,7 +423,9 @@ def test_a_question_is_not_longer_than_a_question(driver: Callable[..., Driver])
 
 def test_no_executor_is_sent_the_token(driver: Callable[..., Driver]) -> None:
     made = driver(rows_of(range(9)))
-    source = Planner._travelled(reader_source("numbers", SCHEMA, made.server.port, made.server.token, 3)({}))
+    source = Planner._travelled(
+        reader_source("numbers", SCHEMA, made.server.host, made.server.port, made.server.token, 3)({})
+    )
     assert made.server.token in cloudpickle.dumps(source)
     reader = source.streamReader(SCHEMA)
     assert made.server.token not in cloudpickle.dumps((reader, source))
@@ -500,3 +502,27 @@ def test_a_function_gives_the_batches_from_a_row_on(driver: Callable[..., Driver
     one.die()
     again = driver(batches(0), max_rows=4, capacity=2, whole=True, on_restart=batches).planner()
     assert again.rows(start, end) == list(range(first, first + 7))
+
+
+def test_the_server_listens_on_the_loopback_of_spark_s_ip_version(monkeypatch: pytest.MonkeyPatch) -> None:
+    try:
+        socket.create_server(("::1", 0), family=socket.AF_INET6).close()
+    except OSError:
+        pytest.skip("this machine has no IPv6 loopback")
+    monkeypatch.setenv("SPARK_PREFER_IPV6", "true")
+    server = Server(lambda question, wanted: [b"7"], lambda: False, lambda: True, lambda: None)
+    try:
+        assert server.host == "::1"
+        planner = Planner(server)
+        assert planner.reader.initialOffset() == 7
+        planner.reader.stop()
+    finally:
+        server.close()
+
+
+def test_another_journal_is_reported_as_such(tmp_path: Path) -> None:
+    hub = Hub(pyrs.empty(), RowEncoder(SCHEMA), 3, 8, "fail", Journal(tmp_path / "journal"))
+    question = {"what": "latest", "start": {"epoch": "0" * 32, "sequence": 5}}
+    with pytest.raises(OffsetRefused, match="element 5 of another journal than "):
+        hub.answer(question, lambda: True)
+    hub.close()

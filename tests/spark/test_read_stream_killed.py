@@ -90,7 +90,7 @@ def test_a_driver_that_is_killed_without_either_loses_what_it_held_and_says_so(
 ) -> None:
     folder = tmp_path / "stored"
     before = killed(folder, "planning", as_, "nothing")
-    with pytest.raises(Exception, match=r"OffsetRefused: .*whose process has ended, and what was held"):
+    with pytest.raises(Exception, match=r"OffsetRefused: .*whose process has ended, and what it held"):
         start(read(spark, as_), folder).awaitTermination()
     assert stored(folder) == before
     with caplog.at_level(logging.ERROR, "pyrs.spark"):

@@ -1,0 +1,133 @@
+"""What a task does on an executor, in this process or in a worker: imports, tracebacks, and the time it gathers."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from threading import RLock
+from typing import Any
+
+import pytest
+from pyspark import cloudpickle
+from pyspark.sql.types import LongType, StructType
+
+import pyrs
+from pyrs import spark as ps
+from pyrs.spark import support
+from pyrs.spark.arrow import checked_shape
+from pyrs.spark.executing import Staged
+from pyrs.spark.schemas import RowEncoder
+from pyrs.spark.stages import _task
+
+SCHEMA = StructType().add("n", LongType())
+
+
+def staged(stage: Any) -> Staged:
+    return Staged(stage, False, checked_shape("tuples", SCHEMA, "UTC"), RowEncoder(SCHEMA), "UTC", 10_000)
+
+
+WITHOUT_PYRS = """
+import pickle, sys
+
+class Missing:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] == "pyrs":
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+sys.meta_path.insert(0, Missing())
+task = pickle.load(open(sys.argv[1], "rb"))
+try:
+    list(task(iter(())))
+except ImportError as error:
+    print(error)
+"""
+
+
+def test_an_executor_without_pyrs_reports_what_to_do(tmp_path: Path) -> None:
+    file = tmp_path / "task"
+    file.write_bytes(cloudpickle.dumps(_task(staged(lambda rows: rows), None, "stage")))
+    done = subprocess.run([sys.executable, "-c", WITHOUT_PYRS, str(file)], capture_output=True, text=True, timeout=100)
+    assert f"the executor's Python, {sys.executable}, cannot import pyrs" in done.stdout, done.stderr
+    assert "addPyFile('pyrs.zip')" in done.stdout and "PYSPARK_PYTHON" in done.stdout
+
+
+def test_an_executor_with_another_version_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    task = _task(staged(lambda rows: rows), None, "stage")
+    monkeypatch.setattr(pyrs, "__version__", "0.0.1")
+    with pytest.raises(ImportError, match=r"has pyrs 0\.0\.1, and the driver"):
+        list(task(iter(())))
+
+
+def test_supports_reports_what_an_executor_cannot_import(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def without(driver: str) -> Any:
+        def probe(_: Any) -> str:
+            return "no: the executor's Python cannot import pyrs"
+
+        return probe
+
+    support._workers.clear()
+    monkeypatch.setattr(support, "_probe", without)
+    try:
+        answers = ps.supports(spark)
+    finally:
+        support._workers.clear()
+    for name in ("apply", "for_each_partition"):
+        assert answers[name] == "no: the executor's Python cannot import pyrs"
+    assert answers["from_dataframe"] == "ok"
+
+
+def test_a_captured_object_that_cannot_be_sent_is_named() -> None:
+    lock, number = RLock(), 3
+
+    class Uploader:
+        def __init__(self) -> None:
+            self.lock = lock
+
+        def __call__(self) -> Any:
+            return self.lock
+
+    def stage(rows: Any) -> Any:
+        return rows.map(lambda row: (number, lock))
+
+    with pytest.raises(TypeError, match="stage cannot be sent to the executors: it captures 'lock', a RLock"):
+        _task(staged(stage), stage, "stage")
+    uploader = Uploader()
+    with pytest.raises(TypeError, match="stage cannot be sent to the executors: it, or a value that it captures"):
+        _task(staged(uploader), uploader, "stage")
+
+
+def failing(row: Any) -> Any:
+    raise ArithmeticError("on this line")
+
+
+def test_an_error_shows_the_line_of_the_user(spark: Any) -> None:
+    """Spark drops the cause of an error in a worker by default."""
+    with pytest.raises(Exception, match="PartitionFailed: partition 0: ArithmeticError: on this line") as caught:
+        ps.apply(spark.range(0, 2, 1, 1), lambda rows: rows.map(failing), "id long").collect()
+    assert 'raise ArithmeticError("on this line")' in str(caught.value) and __file__ in str(caught.value)
+
+    def subscriber() -> Any:
+        return pyrs.testing.TestSubscriber(None, on_element=lambda _, element: failing(element))
+
+    with pytest.raises(ps.PartitionFailed) as failed:
+        ps.for_each_partition(spark.range(0, 2, 1, 1), subscriber).block(timeout=100)
+    assert 'raise ArithmeticError("on this line")' in str(failed.value.__cause__)
+
+
+def test_rows_of_a_slow_stage_are_sent_before_a_batch_is_full() -> None:
+    def slow(row: Any) -> Any:
+        time.sleep(0.01)
+        return row
+
+    def batches() -> Iterator[Any]:
+        yield RowEncoder(SCHEMA).batch([(n,) for n in range(1000)])
+
+    made = staged(lambda rows: rows.map(slow)).run(0, batches())
+    started = time.monotonic()
+    first = next(made)
+    assert 1 <= first.num_rows < 100
+    assert time.monotonic() - started < 5
+    made.close()  # type: ignore[attr-defined]
