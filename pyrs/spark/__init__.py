@@ -14,15 +14,15 @@ try:
 except ImportError as _missing:
     raise ImportError("pyrs.spark needs pyspark and pyarrow: pip install 'pyrs-streams[spark]'") from _missing
 
-from pyrs.spark.events import events
-from pyrs.spark.frames import from_dataframe
-from pyrs.spark.journal import JournalDamaged
-from pyrs.spark.microframes import for_each_frame
-from pyrs.spark.queries import Batch, BatchDiscarded, from_stream
-from pyrs.spark.reading import PartitionFailed
-from pyrs.spark.schemas import SchemaMisfit
-from pyrs.spark.source import read_stream
-from pyrs.spark.stages import apply, for_each_partition
+from pyrs.spark.executors.operators import apply, for_each_partition
+from pyrs.spark.read.dataframes import from_dataframe
+from pyrs.spark.read.events import events
+from pyrs.spark.read.partitions import PartitionFailed
+from pyrs.spark.read.queries import Batch, BatchDiscarded, from_stream
+from pyrs.spark.schema.rows import SchemaMisfit
+from pyrs.spark.source.journal import JournalDamaged
+from pyrs.spark.source.microframes import for_each_frame
+from pyrs.spark.source.streams import read_stream
 from pyrs.spark.support import attach, supports
 
 __all__ = [

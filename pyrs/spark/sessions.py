@@ -15,7 +15,7 @@ from pyrs._core import hooks
 from pyrs._core.context import bound_executor
 from pyrs._core.executor import DaemonExecutor
 from pyrs.errors import JvmUnavailable
-from pyrs.spark.execution import ExecutionFailed
+from pyrs.spark.read.execution import ExecutionFailed
 
 __all__ = [
     "Jobs",

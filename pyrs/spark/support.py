@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from pyrs import __version__
-from pyrs.spark.reading import has_fast_path
+from pyrs.spark.read.partitions import has_fast_path
 from pyrs.spark.sessions import Jobs, live_context, why_not_classic
-from pyrs.spark.source import why_no_source
+from pyrs.spark.source.streams import why_no_source
 
 if TYPE_CHECKING:
     from pyrs.jvm import Bridge

@@ -96,7 +96,7 @@ def _frames(elements: int) -> Any:
 
 def _taken_in() -> Any:
     """What read_stream subscribes with; it is the kit that signals."""
-    from pyrs.spark.source_intake import Intake
+    from pyrs.spark.source.intake import Intake
 
     intake = Intake(_Silent())
     after_each_test(lambda: intake.fail(None))

@@ -45,7 +45,7 @@ PLACES = {
     "pandas": ("spark/",),
     "pyspark": ("jvm/gateways/", "spark/", "_demo/", "tck/_java/spark.py"),
     "pytest": ("tck/plugin.py",),
-    "tqdm": ("operators/progress.py", "spark/showing.py"),
+    "tqdm": ("operators/progress.py", "spark/read/showing.py"),
     "reactivex": ("adapters/reactivex.py",),
     "reactivestreams": ("adapters/rsocket.py",),
     "rsocket": ("adapters/rsocket.py",),

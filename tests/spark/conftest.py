@@ -51,7 +51,7 @@ def _prompt(monkeypatch: pytest.MonkeyPatch) -> None:
 
     A batch is what has come, so where a thread is late it is smaller. A TestPublisher is the test's to play.
     """
-    from pyrs.spark.source_intake import Intake
+    from pyrs.spark.source.intake import Intake
     from pyrs.testing import TestPublisher
 
     class PromptIntake(Intake):
@@ -68,7 +68,7 @@ def _prompt(monkeypatch: pytest.MonkeyPatch) -> None:
             with self._changed:
                 return self.ended or (not self._allowed and self.received == self._requested)
 
-    monkeypatch.setattr("pyrs.spark.source_hub.Intake", PromptIntake)
+    monkeypatch.setattr("pyrs.spark.source.buffer.Intake", PromptIntake)
 
 
 @pytest.fixture(autouse=True)

@@ -18,7 +18,7 @@ import pyarrow
 
 import pyrs
 from pyrs import spark as ps
-from pyrs.spark.source_hub import Hub
+from pyrs.spark.source.buffer import Hub
 
 TOTAL = 40
 MAX_ROWS = 6

@@ -11,7 +11,7 @@ import pytest
 
 import pyrs
 from pyrs import spark as ps
-from pyrs.spark.executing import Staged
+from pyrs.spark.executors.tasks import Staged
 from tests.spark.jobs import JOB_DEADLINE
 
 pytest.importorskip("pandas")  # mapInArrow asks for it
@@ -143,8 +143,8 @@ def test_a_streaming_dataframe(spark: Any, tmp_path: Path) -> None:
 def staged(stage: Any, rows: int = 10, as_: str = "tuples") -> Staged:
     from pyspark.sql import types as t
 
-    from pyrs.spark.arrow import checked_shape
-    from pyrs.spark.schemas import RowEncoder
+    from pyrs.spark.schema.arrow import checked_shape
+    from pyrs.spark.schema.rows import RowEncoder
 
     schema = t.StructType().add("n", t.LongType())
     return Staged(stage, False, checked_shape(as_, schema, "UTC"), RowEncoder(schema), "UTC", rows)
@@ -154,7 +154,7 @@ def test_batches_are_pulled_as_they_are_used_and_sent_on_as_they_are_full() -> N
     """Within the executor, which here is this process."""
     from pyspark.sql import types as t
 
-    from pyrs.spark.schemas import RowEncoder
+    from pyrs.spark.schema.rows import RowEncoder
 
     encoder = RowEncoder(t.StructType().add("n", t.LongType()))
     pulled: list[int] = []

@@ -14,7 +14,7 @@ import pyrs
 from pyrs import schedulers
 from pyrs import spark as ps
 from pyrs.errors import JvmUnavailable
-from pyrs.spark import microframes
+from pyrs.spark.source import microframes
 from pyrs.testing import TestPublisher, TestSubscriber
 from tests.spark.gates import Gates
 from tests.spark.jobs import JOB_DEADLINE

@@ -12,7 +12,7 @@ import pytest
 
 import pyrs
 from pyrs import spark as ps
-from pyrs.spark.executing import Delivery
+from pyrs.spark.executors.tasks import Delivery
 from pyrs.testing import TestSubscriber
 from tests.spark.gates import Gates
 from tests.spark.jobs import JOB_DEADLINE, active_jobs
@@ -179,8 +179,8 @@ def test_a_cancel_cancels_the_job(spark: Any, tmp_path: Path) -> None:
 def delivered(subscriber: Any, batches: Any = None) -> int:
     from pyspark.sql import types as t
 
-    from pyrs.spark.arrow import checked_shape
-    from pyrs.spark.schemas import RowEncoder
+    from pyrs.spark.schema.arrow import checked_shape
+    from pyrs.spark.schema.rows import RowEncoder
 
     schema = t.StructType().add("n", t.LongType())
     if batches is None:

@@ -18,7 +18,7 @@ import pytest
 import pyrs
 from pyrs import spark as ps
 from pyrs.errors import JvmUnavailable
-from pyrs.spark import reading
+from pyrs.spark.read import partitions
 from pyrs.testing import TestSubscriber
 from tests.spark.gates import Gates
 from tests.spark.jobs import JOB_DEADLINE, active_jobs
@@ -29,7 +29,7 @@ from tests.waiting import eventually
 def reader(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     if request.param == "public":
         pytest.importorskip("pandas")  # mapInArrow asks for it
-        monkeypatch.setattr(reading, "has_fast_path", lambda df: False)
+        monkeypatch.setattr(partitions, "has_fast_path", lambda df: False)
     return str(request.param)
 
 
@@ -41,17 +41,17 @@ def gates(tmp_path: Path) -> Iterator[Gates]:
 
 
 def test_the_fast_path_is_there(spark: Any) -> None:
-    assert reading.has_fast_path(spark.range(1))
+    assert partitions.has_fast_path(spark.range(1))
 
 
 def test_a_driver_without_the_methods_falls_back(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reading, "_RUN_JOB", ("java.lang.String",))
-    reading._probed.clear()
+    monkeypatch.setattr(partitions, "_RUN_JOB", ("java.lang.String",))
+    partitions._probed.clear()
     try:
         df = spark.range(1)
-        assert isinstance(reading.reader_for(df, None), reading.PublicReader)
+        assert isinstance(partitions.reader_for(df, None), partitions.PublicReader)
     finally:
-        reading._probed.clear()
+        partitions._probed.clear()
 
 
 def test_rows_come_in_order(spark: Any, reader: str) -> None:
@@ -363,7 +363,7 @@ def test_many_small_partitions_do_not_wait_for_acknowledgements(spark: Any, monk
 
     A busy machine takes that long for some; none is faster only where all wait.
     """
-    connected, frames = reading._connected, reading._frames
+    connected, frames = partitions._connected, partitions._frames
     began: dict[int, float] = {}
     seconds: list[float] = []
 
@@ -375,8 +375,8 @@ def test_many_small_partitions_do_not_wait_for_acknowledgements(spark: Any, monk
         yield from frames(connection)
         seconds.append(time.monotonic() - began[threading.get_ident()])
 
-    monkeypatch.setattr(reading, "_connected", begins)
-    monkeypatch.setattr(reading, "_frames", ends)
+    monkeypatch.setattr(partitions, "_connected", begins)
+    monkeypatch.setattr(partitions, "_frames", ends)
     stream = ps.from_dataframe(spark.range(0, 1000, 1, 100), as_="tuples")
     assert len(stream.collect(timeout=JOB_DEADLINE)) == 1000
     assert len(seconds) == 100

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from pyrs import spark as ps
-from pyrs.spark import execution, reading
+from pyrs.spark.read import execution, partitions
 from tests.spark.jobs import JOB_DEADLINE
 
 # A setting, its value, and a query whose result it changes. The query reads a range, because Spark computes an
@@ -71,7 +71,7 @@ def folder(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def reader(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     if request.param == "public":
         pytest.importorskip("pandas")
-        monkeypatch.setattr(reading, "has_fast_path", lambda df: False)
+        monkeypatch.setattr(partitions, "has_fast_path", lambda df: False)
     elif request.param == "no execution":
 
         def missing(gateway: Any) -> Any:
@@ -147,7 +147,7 @@ def test_an_observation_gets_its_values(spark: Any, monkeypatch: pytest.MonkeyPa
 
     if not fast:
         pytest.importorskip("pandas")
-        monkeypatch.setattr(reading, "has_fast_path", lambda df: False)
+        monkeypatch.setattr(partitions, "has_fast_path", lambda df: False)
     observation = Observation("rows")
     df = spark.range(0, 100, 1, 7).observe(observation, f.count("*").alias("n"), f.max("id").alias("largest"))
     assert len(ps.from_dataframe(df).collect(timeout=JOB_DEADLINE)) == 100

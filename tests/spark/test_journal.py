@@ -12,7 +12,7 @@ import pytest
 
 pytest.importorskip("pyspark")
 
-from pyrs.spark.journal import Journal, JournalDamaged, Segment
+from pyrs.spark.source.journal import Journal, JournalDamaged, Segment
 
 Opened = Callable[[], Journal]
 
@@ -137,7 +137,7 @@ def test_whatever_step_it_is_killed_at_leaves_a_segment_or_none(opened: Opened, 
     journal.close()
     code = f"""
 import builtins, os, signal, pathlib
-from pyrs.spark.journal import Journal, Segment
+from pyrs.spark.source.journal import Journal, Segment
 journal = Journal({str(journal.folder)!r})
 def kill(*arguments, **options):
     os.kill(os.getpid(), signal.SIGKILL)

@@ -13,7 +13,7 @@ pytest.importorskip("pyspark")
 
 from pyspark.sql import types as t
 
-from pyrs.spark.schemas import RowEncoder, SchemaMisfit
+from pyrs.spark.schema.rows import RowEncoder, SchemaMisfit
 
 INTS = t.StructType().add("x", t.IntegerType()).add("y", t.StringType())
 LARGE = 1 << 40

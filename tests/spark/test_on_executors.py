@@ -17,10 +17,10 @@ from pyspark.sql.types import LongType, StructType
 import pyrs
 from pyrs import spark as ps
 from pyrs.spark import support
-from pyrs.spark.arrow import checked_shape
-from pyrs.spark.executing import Staged
-from pyrs.spark.schemas import RowEncoder
-from pyrs.spark.stages import _task
+from pyrs.spark.executors.operators import _task
+from pyrs.spark.executors.tasks import Staged
+from pyrs.spark.schema.arrow import checked_shape
+from pyrs.spark.schema.rows import RowEncoder
 
 SCHEMA = StructType().add("n", LongType())
 

@@ -17,8 +17,8 @@ import pyspark
 
 import pyrs
 from pyrs import spark as ps
-from pyrs.spark import source
-from pyrs.spark.journal import Journal
+from pyrs.spark.source import streams
+from pyrs.spark.source.journal import Journal
 from pyrs.testing import TestPublisher
 from tests.waiting import DEADLINE, eventually
 
@@ -193,7 +193,7 @@ def test_large_arrow_types_make_no_difference(spark: Any, sink: Sink) -> None:
 def test_the_token_is_in_no_command_line_and_no_environment(
     spark: Any, sink: Sink, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    class Plain(source.Server):
+    class Plain(streams.Server):
         """Its token is text, which a command line or an environment could hold."""
 
         def __init__(self, *arguments: Any) -> None:
@@ -201,7 +201,7 @@ def test_the_token_is_in_no_command_line_and_no_environment(
             self.token = token
 
     token = os.urandom(16).hex().encode()
-    monkeypatch.setattr(source, "Server", Plain)
+    monkeypatch.setattr(streams, "Server", Plain)
     sink.start(ps.read_stream(spark, pyrs.just((1,)), "n long"))
     sink.await_rows(1)
     seen = 0
@@ -227,7 +227,7 @@ def test_a_journal_goes_to_the_next_read_stream_when_no_query_reads(spark: Any, 
     with pytest.raises(ps.JournalDamaged, match="in use"):
         read()
     sink.query.stop()
-    eventually(lambda: not source._servers[tmp_path / "journal"].is_asked)
+    eventually(lambda: not streams._servers[tmp_path / "journal"].is_asked)
     with pytest.raises(ps.JournalDamaged, match="the journal has rows of another schema: of 'n', and not of 'name'"):
         read("name string")
     publisher.await_cancelled()
@@ -238,9 +238,9 @@ def test_a_journal_goes_to_the_next_read_stream_when_no_query_reads(spark: Any, 
 def test_nothing_is_left_of_a_read_stream_that_spark_refuses(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made: list[source.Server] = []
+    made: list[streams.Server] = []
 
-    class Noted(source.Server):
+    class Noted(streams.Server):
         def __init__(self, *arguments: Any) -> None:
             super().__init__(*arguments)
             made.append(self)
@@ -248,8 +248,8 @@ def test_nothing_is_left_of_a_read_stream_that_spark_refuses(
     def refuse(name: str, *arguments: Any) -> Any:
         raise PermissionError("no data sources here")
 
-    monkeypatch.setattr(source, "Server", Noted)
-    monkeypatch.setattr(source, "reader_source", refuse)
+    monkeypatch.setattr(streams, "Server", Noted)
+    monkeypatch.setattr(streams, "reader_source", refuse)
     with pytest.raises(PermissionError, match="no data sources here"):
         ps.read_stream(spark, pyrs.empty(), "n long", journal=tmp_path / "journal")
     assert not made[0]._thread.is_alive() and made[0]._listener.fileno() == -1

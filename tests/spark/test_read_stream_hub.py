@@ -19,11 +19,11 @@ from pyspark import cloudpickle
 from pyspark.sql.types import LongType, StructType
 
 import pyrs
-from pyrs.spark.journal import Journal
-from pyrs.spark.schemas import RowEncoder
-from pyrs.spark.source_hub import Hub, OffsetRefused
-from pyrs.spark.source_reader import reader_source
-from pyrs.spark.source_server import Server
+from pyrs.spark.schema.rows import RowEncoder
+from pyrs.spark.source.buffer import Hub, OffsetRefused
+from pyrs.spark.source.journal import Journal
+from pyrs.spark.source.reader import reader_source
+from pyrs.spark.source.server import Server
 from pyrs.testing import TestPublisher, Violation
 from tests.waiting import DEADLINE, eventually
 
@@ -94,7 +94,7 @@ class Driver:
 
 @pytest.fixture
 def driver(_prompt: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Driver]]:
-    monkeypatch.setattr("pyrs.spark.source_server._LOOK_SECONDS", 0.02)
+    monkeypatch.setattr("pyrs.spark.source.server._LOOK_SECONDS", 0.02)
     made: list[Driver] = []
 
     def make(*arguments: Any, **options: Any) -> Driver:
@@ -339,14 +339,14 @@ def test_a_planner_that_is_not_told_where_its_batch_begins_remembers_it(
     driver: Callable[..., Driver], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Spark before 4.2 does not say, and all that there is room for may be in the journal before it asks."""
-    monkeypatch.setattr("pyrs.spark.source_hub._KEEP_SECONDS", inf)  # until all six are there
+    monkeypatch.setattr("pyrs.spark.source.buffer._KEEP_SECONDS", inf)  # until all six are there
     publisher: TestPublisher[Any] = TestPublisher(timeout=DEADLINE)
     made = driver(publisher, journal=tmp_path)
     reader = made.planner().reader
     position = reader.initialOffset()
     assert reader.latestOffset() == position
     publisher.await_requested(6).next(*[(n,) for n in range(6)])
-    monkeypatch.setattr("pyrs.spark.source_hub._KEEP_SECONDS", 0)
+    monkeypatch.setattr("pyrs.spark.source.buffer._KEEP_SECONDS", 0)
     eventually(lambda: list(tmp_path.glob("*-00000000000000000006.segment")))
     planner = made.planners[0]
     for rows in ([0, 1, 2], [3, 4, 5]):
@@ -399,7 +399,7 @@ def test_strangers_that_say_nothing_keep_nobody_out(driver: Callable[..., Driver
 
 
 def test_a_stranger_has_little_time(driver: Callable[..., Driver], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pyrs.spark.source_server._PROOF_SECONDS", 0.05)
+    monkeypatch.setattr("pyrs.spark.source.server._PROOF_SECONDS", 0.05)
     made = driver(rows_of(range(9)))
     with socket.create_connection(("127.0.0.1", made.server.port), DEADLINE) as stranger:
         assert stranger.recv(1) == b""

@@ -13,13 +13,13 @@ import pytest
 from pyspark.sql.types import LongType, StructType
 
 import pyrs
-from pyrs.spark.journal import Journal
-from pyrs.spark.schemas import RowEncoder
+from pyrs.spark.schema.rows import RowEncoder
+from pyrs.spark.source.journal import Journal
 
 pytest.importorskip("pyspark.sql.datasource")
 
-from pyrs.spark.source_hub import Hub
-from pyrs.spark.source_intake import Intake
+from pyrs.spark.source.buffer import Hub
+from pyrs.spark.source.intake import Intake
 from tests.waiting import eventually
 
 pytestmark = pytest.mark.usefixtures("_prompt")
@@ -106,7 +106,7 @@ def allowed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         allow(self, count)
 
     monkeypatch.setattr(Intake, "allow", noted)
-    monkeypatch.setattr("pyrs.spark.source_hub._KEEP_SECONDS", 0)
+    monkeypatch.setattr("pyrs.spark.source.buffer._KEEP_SECONDS", 0)
     return numbers
 
 

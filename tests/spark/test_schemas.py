@@ -14,7 +14,7 @@ from pyspark.sql import Row
 from pyspark.sql import types as t
 
 from pyrs import spark as ps
-from pyrs.spark.schemas import RowEncoder, SchemaMisfit, checked_schema
+from pyrs.spark.schema.rows import RowEncoder, SchemaMisfit, checked_schema
 from tests.spark.jobs import JOB_DEADLINE
 
 PAIR = t.StructType().add("n", t.LongType()).add("name", t.StringType())

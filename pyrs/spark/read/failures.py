@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from pyrs.spark.reading import PartitionFailed
+from pyrs.spark.read.partitions import PartitionFailed
 
 __all__ = ["partition_failed"]
 

@@ -16,9 +16,9 @@ from pyrs._core.subscription import checked_subscriber
 from pyrs._core.validation import checked_publisher
 from pyrs.api import Processor, Publisher, Subscriber, Subscription
 from pyrs.publishers.deferred import defer
-from pyrs.spark.arrow import Shape, with_zone
-from pyrs.spark.reading import PartitionFailed
-from pyrs.spark.schemas import RowEncoder
+from pyrs.spark.read.partitions import PartitionFailed
+from pyrs.spark.schema.arrow import Shape, with_zone
+from pyrs.spark.schema.rows import RowEncoder
 from pyrs.stream.stream import Stream
 
 __all__ = ["Delivery", "Staged"]

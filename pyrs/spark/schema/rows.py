@@ -11,9 +11,9 @@ from pyspark.sql import types as spark_types
 
 from pyrs._core.display import listed
 from pyrs.errors import PyrsError
-from pyrs.spark.arrow import arrow_schema
-from pyrs.spark.casting import cast
-from pyrs.spark.columns import Misfit, columns, in_line, named
+from pyrs.spark.schema.arrow import arrow_schema
+from pyrs.spark.schema.casting import cast
+from pyrs.spark.schema.columns import Misfit, columns, in_line, named
 
 __all__ = ["RowEncoder", "SchemaMisfit", "checked_schema"]
 

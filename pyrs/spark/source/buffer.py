@@ -17,11 +17,11 @@ from pyrs._core.display import listed
 from pyrs._core.validation import checked_publisher
 from pyrs.api import Publisher
 from pyrs.errors import PyrsError
-from pyrs.spark.columns import in_line
-from pyrs.spark.journal import Journal, JournalDamaged, Segment
-from pyrs.spark.schemas import RowEncoder, SchemaMisfit
-from pyrs.spark.source_intake import Intake
-from pyrs.spark.source_parts import parts
+from pyrs.spark.schema.columns import in_line
+from pyrs.spark.schema.rows import RowEncoder, SchemaMisfit
+from pyrs.spark.source.intake import Intake
+from pyrs.spark.source.journal import Journal, JournalDamaged, Segment
+from pyrs.spark.source.parts import parts
 
 __all__ = ["Hub", "OffsetRefused"]
 

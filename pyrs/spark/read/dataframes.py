@@ -13,12 +13,12 @@ from pyrs._core.coordinator import Coordinator
 from pyrs._core.operator import Operator
 from pyrs._core.validation import checked_natural
 from pyrs.api import Subscriber
-from pyrs.spark.arrow import Shape, opened
-from pyrs.spark.execution import ExecutionFailed, in_sql_execution
-from pyrs.spark.failures import partition_failed
-from pyrs.spark.reading import Reader, reader_for
+from pyrs.spark.read.execution import ExecutionFailed, in_sql_execution
+from pyrs.spark.read.failures import partition_failed
+from pyrs.spark.read.partitions import Reader, reader_for
+from pyrs.spark.read.showing import Bar, Shown, table_of
+from pyrs.spark.schema.arrow import Shape, opened
 from pyrs.spark.sessions import Jobs, checked_dataframe, lane_executor, live_context
-from pyrs.spark.showing import Bar, Shown, table_of
 from pyrs.stream.stream import Stream
 
 __all__ = ["FrameStream", "from_dataframe"]

@@ -20,8 +20,8 @@ from pyrs._core.validation import checked_callable, checked_natural, checked_pub
 from pyrs.api import Publisher, Subscriber
 from pyrs.errors import JvmUnavailable
 from pyrs.operators.buffering import Countdown
-from pyrs.spark.arrow import checked_shape, prefers_large
-from pyrs.spark.schemas import RowEncoder, checked_schema
+from pyrs.spark.schema.arrow import checked_shape, prefers_large
+from pyrs.spark.schema.rows import RowEncoder, checked_schema
 from pyrs.spark.sessions import Jobs, lane_executor, live_context
 from pyrs.stream.single import Single
 from pyrs.stream.stream import Stream

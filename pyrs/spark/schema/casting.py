@@ -9,7 +9,7 @@ from pyarrow import compute
 from pyspark.sql import types as spark_types
 
 from pyrs._core.display import listed
-from pyrs.spark.columns import Misfit, named
+from pyrs.spark.schema.columns import Misfit, named
 
 __all__ = ["cast"]
 

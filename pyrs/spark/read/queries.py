@@ -16,8 +16,8 @@ from pyrs._core.coordinator import Coordinator
 from pyrs._core.operator import Operator
 from pyrs.api import Subscriber
 from pyrs.errors import JvmUnavailable, PyrsError
-from pyrs.spark.arrow import opened
-from pyrs.spark.frames import from_dataframe
+from pyrs.spark.read.dataframes import from_dataframe
+from pyrs.spark.schema.arrow import opened
 from pyrs.spark.sessions import (
     checked_dataframe,
     in_background,

@@ -13,12 +13,12 @@ import pyspark
 
 from pyrs._core.validation import checked_natural, checked_publisher
 from pyrs.api import Publisher
-from pyrs.spark.journal import Journal
-from pyrs.spark.schemas import RowEncoder, checked_schema
+from pyrs.spark.schema.rows import RowEncoder, checked_schema
 from pyrs.spark.sessions import live_context
-from pyrs.spark.source_hub import Hub
-from pyrs.spark.source_reader import reader_source
-from pyrs.spark.source_server import Server
+from pyrs.spark.source.buffer import Hub
+from pyrs.spark.source.journal import Journal
+from pyrs.spark.source.reader import reader_source
+from pyrs.spark.source.server import Server
 
 __all__ = ["read_stream", "why_no_source"]
 

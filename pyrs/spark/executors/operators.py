@@ -14,11 +14,11 @@ from pyrs._core.display import name_of
 from pyrs._core.operator import Operator
 from pyrs._core.validation import checked_callable
 from pyrs.api import Processor, Publisher, Subscriber
-from pyrs.spark.arrow import checked_shape, prefers_large, session_zone
-from pyrs.spark.executing import Delivery, Staged
-from pyrs.spark.failures import partition_failed
-from pyrs.spark.queries import batches
-from pyrs.spark.schemas import RowEncoder, checked_schema
+from pyrs.spark.executors.tasks import Delivery, Staged
+from pyrs.spark.read.failures import partition_failed
+from pyrs.spark.read.queries import batches
+from pyrs.spark.schema.arrow import checked_shape, prefers_large, session_zone
+from pyrs.spark.schema.rows import RowEncoder, checked_schema
 from pyrs.spark.sessions import Jobs, checked_dataframe, lane_executor, live_context
 from pyrs.stream.single import Single
 from pyrs.stream.stream import Stream

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from weakref import WeakKeyDictionary
 
 from pyrs.errors import PyrsError
-from pyrs.spark.arrow import read_batch, read_stream
+from pyrs.spark.schema.arrow import read_batch, read_stream
 from pyrs.spark.sessions import loopback
 
 __all__ = ["JvmReader", "PartitionFailed", "PublicReader", "Reader", "has_fast_path", "reader_for"]
