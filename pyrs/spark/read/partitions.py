@@ -6,6 +6,7 @@ import socket
 import struct
 from collections import deque
 from collections.abc import Callable, Iterator
+from threading import Lock
 from typing import Any, Protocol
 from weakref import WeakKeyDictionary
 
@@ -101,27 +102,35 @@ class JvmReader:
         self.df = df.alias("pyrs")
         self._schema = schema
         self._idle: deque[Any] = deque()
+        self._observed: Lock | None = None
 
     def open(self) -> int:
         jvm = self._context._jvm
         self._run_job, self._array_list = jvm.PythonRDD.runJob, jvm.java.util.ArrayList
         self._nothing = self._context._jsc.emptyRDD()
         self._encoded = self.df._jdf.toArrowBatchRdd().toJavaRDD()
+        self._observed = Lock() if _is_observed(self.df) else None
         count: int = self._encoded.getNumPartitions()
         return count
 
     def _run(self, partition: int) -> Any:
-        # No two jobs share an RDD at the same time: where one fails, Spark's scheduler takes all jobs over its RDD for
-        # failed, and we could not tell which partition it was. A union with nothing is the same once more.
+        # No two jobs share an RDD at the same time: when one fails, Spark's scheduler fails all jobs over its RDD, and
+        # the partition that failed could not be identified. A union with an empty RDD is the same RDD once more.
+        if self._observed is not None:
+            with self._observed:
+                return self._run_over(self._encoded, partition)
         try:
             rdd = self._idle.popleft()
         except IndexError:
             rdd = self._encoded.union(self._nothing)
-        partitions = self._array_list()
-        partitions.add(partition)
-        served = self._run_job(self._context._jsc.sc(), rdd, partitions)
+        served = self._run_over(rdd, partition)
         self._idle.append(rdd)
         return served
+
+    def _run_over(self, rdd: Any, partition: int) -> Any:
+        partitions = self._array_list()
+        partitions.add(partition)
+        return self._run_job(self._context._jsc.sc(), rdd, partitions)
 
     def read(self, partition: int, deliver: Callable[[Any], object], over: Callable[[], bool]) -> None:
         address, secret, server = self._run(partition)
@@ -148,16 +157,46 @@ class PublicReader:
 
     def open(self) -> int:
         self._encoded = self.df.rdd
+        self._observed = Lock() if _is_observed(self.df) else None
+        self._same = _Same(self._encoded.mapPartitions(_payloads()))
         count: int = self._encoded.getNumPartitions()
         return count
 
+    def _run(self, partition: int) -> list[bytes]:
+        run_job = self._context.runJob
+        if self._observed is not None:
+            with self._observed:
+                return run_job(self._same, None, [partition])  # type: ignore[no-any-return]
+        return run_job(self._encoded, _payloads(), [partition])  # type: ignore[no-any-return]  # see JvmReader
+
     def read(self, partition: int, deliver: Callable[[Any], object], over: Callable[[], bool]) -> None:
-        # Each call makes an RDD of its own: see JvmReader.
-        for data in self._context.runJob(self._encoded, _payloads(), [partition]):
+        for data in self._run(partition):
             if over():
                 return
             for batch in read_stream(data):
                 deliver(batch)
+
+
+class _Same:
+    """Makes ``runJob`` use one RDD for all calls; it maps what it is given otherwise, into a new one each time."""
+
+    def __init__(self, mapped: Any) -> None:
+        self._mapped = mapped
+
+    def mapPartitions(self, function: Any) -> Any:  # noqa: N802 - the name of Spark's method
+        return self._mapped
+
+
+def _is_observed(df: Any) -> bool:
+    """Return whether a plan collects metrics for an ``Observation``.
+
+    Since Spark 4.3 these are the metrics of a single RDD, so all jobs of such a plan run over one RDD. They run
+    sequentially, because jobs that share an RDD fail together.
+    """
+    try:
+        return not df._jdf.queryExecution().observedMetrics().isEmpty()
+    except Exception:
+        return False
 
 
 def _encoder() -> Callable[[Iterator[Any]], Iterator[Any]]:
