@@ -18,7 +18,7 @@ import pyarrow
 
 import pyrs
 from pyrs import spark as ps
-from pyrs.spark.source.buffer import Hub
+from pyrs.spark.source.buffer import ReplayBuffer
 
 TOTAL = 40
 MAX_ROWS = 6
@@ -45,10 +45,10 @@ def read(spark: Any, as_: str, journal: Path | None = None, on_restart: Any = No
 
 def at_call(name: str, number: int, happen: Callable[[], object]) -> Callable[[], None]:
     """Have the hub's method do its work and then, the so many-th time, this. Returns what undoes it."""
-    method = getattr(Hub, name)
+    method = getattr(ReplayBuffer, name)
     calls = 0
 
-    def instead(self: Hub, *arguments: Any) -> Any:
+    def instead(self: ReplayBuffer, *arguments: Any) -> Any:
         nonlocal calls
         calls += 1
         answer = method(self, *arguments)
@@ -56,8 +56,8 @@ def at_call(name: str, number: int, happen: Callable[[], object]) -> Callable[[]
             happen()
         return answer
 
-    setattr(Hub, name, instead)
-    return lambda: setattr(Hub, name, method)
+    setattr(ReplayBuffer, name, instead)
+    return lambda: setattr(ReplayBuffer, name, method)
 
 
 def failing_at(step: str, happen: Callable[[], object]) -> Callable[[], None]:

@@ -20,7 +20,7 @@ from pyspark.sql.types import LongType, StructType
 
 import pyrs
 from pyrs.spark.schema.rows import RowEncoder
-from pyrs.spark.source.buffer import Hub, OffsetRefused
+from pyrs.spark.source.buffer import OffsetRefused, ReplayBuffer
 from pyrs.spark.source.journal import Journal
 from pyrs.spark.source.reader import reader_source
 from pyrs.spark.source.server import Server
@@ -63,7 +63,7 @@ class Driver:
 
     def __init__(self, publisher: Any, max_rows: int = 3, capacity: int = 6, **options: Any) -> None:
         journal = options.pop("journal", None)
-        self.hub = Hub(
+        self.hub = ReplayBuffer(
             publisher,
             RowEncoder(SCHEMA),
             max_rows,
@@ -521,7 +521,7 @@ def test_the_server_listens_on_the_loopback_of_spark_s_ip_version(monkeypatch: p
 
 
 def test_another_journal_is_reported_as_such(tmp_path: Path) -> None:
-    hub = Hub(pyrs.empty(), RowEncoder(SCHEMA), 3, 8, "fail", Journal(tmp_path / "journal"))
+    hub = ReplayBuffer(pyrs.empty(), RowEncoder(SCHEMA), 3, 8, "fail", Journal(tmp_path / "journal"))
     question = {"what": "latest", "start": {"epoch": "0" * 32, "sequence": 5}}
     with pytest.raises(OffsetRefused, match="element 5 of another journal than "):
         hub.answer(question, lambda: True)

@@ -1,15 +1,15 @@
-"""A query, and then the whole driver, ends at each step of a micro-batch: nothing is lost, and nothing comes twice.
+"""A query fails, or the driver is killed, at each step of a micro-batch: no row is lost or repeated.
 
-``PYRS_EVERY_STEP=1 pytest tests/spark/test_read_stream_killed.py`` is the nightly run.
+A driver takes seconds to start, so only one kill runs by default. ``make test-all`` runs the rest.
 """
 
 from __future__ import annotations
 
 import logging
-import os
 import signal
 import subprocess
 import sys
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -19,21 +19,18 @@ pytest.importorskip("pyspark.sql.streaming.datasource", reason="Spark 4.2 says w
 
 from tests.spark.mortal import STEPS, TOTAL, failing_at, read, read_guarded, start, stored
 
-NIGHTLY = bool(os.environ.get("PYRS_EVERY_STEP"))
-"""A driver takes seconds to start. So each time there is every step once, and one step of what is near to that."""
 
-FAILED = [(step, "rows") for step in STEPS] + [("read", "arrow")]
-KILLED = [(step, "rows", "journal") for step in STEPS] + [
-    ("planning", "arrow", "journal"),
-    ("commit", "rows", "function"),
-]
-if NIGHTLY:
-    FAILED = [(step, as_) for as_ in ("rows", "arrow") for step in STEPS]
-    KILLED = [(step, as_, kept) for kept in ("journal", "function") for as_ in ("rows", "arrow") for step in STEPS]
+def cases(default: list[tuple[str, ...]], *choices: tuple[str, ...]) -> list[Any]:
+    """Every combination; those that are not in the default are for the campaign."""
+    return [case if case in default else pytest.param(*case, marks=pytest.mark.campaign) for case in product(*choices)]
+
+
+FAILED = cases([(step, "rows") for step in STEPS] + [("read", "arrow")], STEPS, ("rows", "arrow"))
+KILLED = cases([("commit", "rows", "journal")], STEPS, ("rows", "arrow"), ("journal", "function"))
 
 
 @pytest.mark.parametrize(("step", "as_"), FAILED)
-def test_a_query_that_fails_at_a_step_goes_on_where_it_was(spark: Any, tmp_path: Path, step: str, as_: str) -> None:
+def test_a_query_that_failed_at_a_step_resumes_there(spark: Any, tmp_path: Path, step: str, as_: str) -> None:
     folder, marker = tmp_path / "stored", str(tmp_path / "failed")
 
     def fail() -> None:
@@ -56,7 +53,7 @@ def test_a_query_that_fails_at_a_step_goes_on_where_it_was(spark: Any, tmp_path:
 
 
 def killed(folder: Path, step: str, as_: str, kept: str) -> list[int]:
-    """What a driver has stored that was killed at this step."""
+    """Kill a driver at a step, and return what it stored."""
     folder.mkdir()
     command = [sys.executable, "-m", "tests.spark.mortal", str(folder), step, as_, kept]
     # Nothing is captured: Spark's workers are a group of their own, and have the pipe a while longer.
@@ -70,10 +67,8 @@ def killed(folder: Path, step: str, as_: str, kept: str) -> list[int]:
 @pytest.mark.slow
 @pytest.mark.timeout(400)
 @pytest.mark.parametrize(("step", "as_", "kept"), KILLED)
-def test_a_driver_that_is_killed_at_a_step_loses_nothing(
-    spark: Any, tmp_path: Path, step: str, as_: str, kept: str
-) -> None:
-    """With a journal, or of a publisher that can go back."""
+def test_a_killed_driver_loses_no_row(spark: Any, tmp_path: Path, step: str, as_: str, kept: str) -> None:
+    """With a journal, or with a publisher that can be restarted at an element."""
     folder = tmp_path / "stored"
     killed(folder, step, as_, kept)
     journal = folder / "journal" if kept == "journal" else None
@@ -83,9 +78,9 @@ def test_a_driver_that_is_killed_at_a_step_loses_nothing(
 
 @pytest.mark.slow
 @pytest.mark.timeout(400)
-@pytest.mark.skipif(not NIGHTLY, reason="make nightly")
+@pytest.mark.campaign
 @pytest.mark.parametrize("as_", ["rows", "arrow"])
-def test_a_driver_that_is_killed_without_either_loses_what_it_held_and_says_so(
+def test_a_killed_driver_without_a_journal_reports_the_lost_rows(
     spark: Any, tmp_path: Path, as_: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     folder = tmp_path / "stored"

@@ -18,7 +18,7 @@ from pyrs.spark.source.journal import Journal
 
 pytest.importorskip("pyspark.sql.datasource")
 
-from pyrs.spark.source.buffer import Hub
+from pyrs.spark.source.buffer import ReplayBuffer
 from pyrs.spark.source.intake import Intake
 from tests.waiting import eventually
 
@@ -50,16 +50,16 @@ def hub(
     on_restart: Any = "fail",
     journal: Path | None = None,
     whole: bool = False,
-) -> Hub:
+) -> ReplayBuffer:
     opened = None if journal is None else Journal(journal)
-    return Hub(source, RowEncoder(SCHEMA), max_rows, capacity, on_restart, opened, 1, whole)
+    return ReplayBuffer(source, RowEncoder(SCHEMA), max_rows, capacity, on_restart, opened, 1, whole)
 
 
-def ask(of: Hub, what: str, **more: Any) -> list[Any]:
+def ask(of: ReplayBuffer, what: str, **more: Any) -> list[Any]:
     return list(of.answer({"what": what, **more}, lambda: True))
 
 
-def planned(of: Hub, start: dict[str, Any], end: dict[str, Any]) -> Iterator[int]:
+def planned(of: ReplayBuffer, start: dict[str, Any], end: dict[str, Any]) -> Iterator[int]:
     for part in ask(of, "plan", start=start, end=end):
         with pyarrow.ipc.open_stream(part) as reader:
             for batch in reader:
@@ -114,7 +114,7 @@ def numbers_of(whole: bool) -> pyrs.Stream[Any]:
     return pyrs.range(1000).map(batch_of if whole else lambda n: (n,))
 
 
-def latest(of: Hub, start: Any, finish: bool = True) -> Any:
+def latest(of: ReplayBuffer, start: Any, finish: bool = True) -> Any:
     return json.loads(ask(of, "latest", start=start, finish=finish)[0])
 
 

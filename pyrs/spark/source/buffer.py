@@ -1,4 +1,4 @@
-"""What a streaming query reads of a Publisher: numbered, cut into segments, and kept until Spark has committed it."""
+"""Rows of a Publisher for a streaming query: numbered, cut into segments, and held until Spark has committed them."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ import json
 import logging
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
-from math import inf
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 from uuid import uuid4
 
@@ -17,16 +16,15 @@ from pyrs._core.display import listed
 from pyrs._core.validation import checked_publisher
 from pyrs.api import Publisher
 from pyrs.errors import PyrsError
-from pyrs.spark.schema.columns import in_line
-from pyrs.spark.schema.rows import RowEncoder, SchemaMisfit
+from pyrs.spark.schema.rows import RowEncoder
+from pyrs.spark.source.elements import BatchElements, Elements, RowElements
 from pyrs.spark.source.intake import Intake
 from pyrs.spark.source.journal import Journal, JournalDamaged, Segment
 from pyrs.spark.source.parts import parts
 
-__all__ = ["Hub", "OffsetRefused"]
+__all__ = ["OffsetRefused", "ReplayBuffer"]
 
 _log = logging.getLogger("pyrs.spark")
-_CHUNK = 8192  # elements that are encoded together
 _LOOK_SECONDS = 0.1
 _KEEP_SECONDS = 0.1
 
@@ -40,28 +38,26 @@ class Offset(NamedTuple):
     sequence: int
 
 
-class Hub:
-    """Answers the questions of Spark's planner, one at a time.
+class ReplayBuffer:
+    """Answers the questions of Spark's planner, and holds the rows of each answer until Spark has committed them.
 
-    A segment is what one offset, or several, have covered; it is kept until Spark commits an offset at or after its
-    end. Only then is the publisher allowed as many elements more.
-
-    What a journal has counts as held, from the beginning. Of whole batches it knows the parts that they were divided
-    into, and each counts for one.
+    A segment has the rows of one offset, or of several. When Spark commits an offset at or after its end, it is
+    released, and as many elements are requested. Elements in the journal count as held from the start. One question is
+    answered at a time.
 
     Args:
-        publisher: whose elements are the rows.
-        encoder: makes Arrow batches of them.
-        max_rows: how many a batch has at most.
-        capacity: how many are held at most.
+        publisher: its elements are the rows.
+        encoder: encodes them in Arrow.
+        max_rows: the most rows of a batch.
+        capacity: the most elements that are held.
         on_restart: ``"fail"``, ``"new-epoch"`` or a function.
-        journal: where segments are kept on disk, too.
-        parallelism: how many tasks a batch is divided among, where it is large enough.
-        whole: whether elements are Arrow batches, and not rows. Offsets and ``max_rows`` count rows all the same, and
-            ``capacity`` elements.
+        journal: keeps the segments on disk, None to keep them in memory only.
+        parallelism: the number of tasks for a large batch.
+        whole: whether elements are Arrow batches, and not rows. Offsets and ``max_rows`` count rows in either case,
+            and ``capacity`` counts elements.
 
     Raises:
-        JournalDamaged: what is in the journal is of another schema.
+        JournalDamaged: the journal has rows of another schema.
     """
 
     def __init__(
@@ -76,15 +72,12 @@ class Hub:
         whole: bool = False,
     ) -> None:
         self._publisher = publisher
-        self._encoder = encoder
         self._max_rows = max_rows
         self._capacity = capacity
         self._on_restart = on_restart
         self._journal = journal
         self._parallelism = parallelism
-        self._whole = whole
-        self._ends: deque[int] = deque()  # the rows with which elements end that are whole batches, and not committed
-        self._taken = 0
+        self._elements: Elements = BatchElements(encoder) if whole else RowElements(encoder)
         self._intake: Intake | None = None
         self._pending: deque[pyarrow.RecordBatch] = deque()  # encoded, and in no segment
         self._segments: deque[Segment] = deque(journal.segments if journal else ())
@@ -95,18 +88,10 @@ class Hub:
         self._error: BaseException | None = None
         self._warned = False
         self._kept = 0.0
-        for segment in self._segments:
-            end = segment.start
-            for piece in segment.pieces:
-                with pyarrow.ipc.open_stream(piece) as batches:
-                    if batches.schema != encoder.arrow:
-                        held, wanted = listed(batches.schema.names), listed(encoder.arrow.names)
-                        raise JournalDamaged(f"the journal has rows of another schema: of {held}, and not of {wanted}")
-                    for batch in batches if whole else ():
-                        end += batch.num_rows
-                        self._ends.append(end)
-        # The elements that were allowed, or are of the journal, and are not committed.
-        self._held = len(self._ends) if whole else self._end - self._base
+        # The elements that were allowed, or are in the journal, and are not committed.
+        self._held = sum(
+            self._elements.restore(segment.start, _batches(segment, encoder.arrow)) for segment in self._segments
+        )
 
     def answer(self, question: dict[str, Any], wanted: Callable[[], bool]) -> Sequence[Any]:
         """Return the pieces of the answer to a question of the planner."""
@@ -120,7 +105,7 @@ class Hub:
         elif what == "latest":
             return [json.dumps(self._latest(start, bool(question.get("finish")), wanted)).encode()]
         elif what == "report":
-            waiting = len(self._intake) if self._intake and not self._whole else 0
+            waiting = self._elements.rows_in(len(self._intake)) if self._intake else 0
             sequence = max(self._encoded + waiting, self._end) if self._intake else self._end
         elif what == "commit" and end:
             self._commit(end)
@@ -144,7 +129,7 @@ class Hub:
                 _log.warning("read_stream: what has come is not in the journal: %s", error)
                 return False
             return True
-        return len(intake) >= (1 if self._whole else _CHUNK) and self._encode()
+        return len(intake) >= self._elements.chunk and self._encode()
 
     def close(self) -> None:
         """Cancel, and let go of everything."""
@@ -161,8 +146,9 @@ class Hub:
         position = self._end if start is None else self._position(start)
         intake = self._begun()
         end = position
+        last_row = self._elements.last_row(position, self._capacity)
         for segment in self._segments:
-            fits = segment.end - position <= self._max_rows and segment.end <= self._limit(position)
+            fits = segment.end - position <= self._max_rows and segment.end <= last_row
             if segment.end > position and (end == position or fits):
                 end = segment.end
         room = self._max_rows - (end - position)
@@ -207,8 +193,7 @@ class Hub:
                 if ended:
                     raise OffsetRefused(f"the publisher ended at {self._end}, in the middle of a batch up to {last}")
                 if intake.is_spent:  # a batch of a time when there was more room
-                    # How many elements that are batches make it up shows when they are there.
-                    self._allow(1 if self._whole else last - self._end)
+                    self._allow(self._elements.needed_for(last - self._end))
                 intake.wait(_LOOK_SECONDS)
                 if not wanted():
                     raise ConnectionError("the query does not wait any more")
@@ -220,14 +205,10 @@ class Hub:
     def _commit(self, end: Offset) -> None:
         if end.epoch != self._epoch:
             return
+        start = self._base
         while self._segments and self._segments[0].end <= end.sequence:
-            segment = self._segments.popleft()
-            self._base = segment.end
-            if not self._whole:
-                self._held -= segment.end - segment.start
-        while self._ends and self._ends[0] <= self._base:
-            self._ends.popleft()
-            self._held -= 1
+            self._base = self._segments.popleft().end
+        self._held -= self._elements.committed(start, self._base)
         self._fill()
         if self._journal is not None:
             self._journal.trim(self._base)
@@ -290,11 +271,6 @@ class Hub:
         self._held += count
         self._begun().allow(count)
 
-    def _limit(self, position: int) -> float:
-        """Return where a batch from here has to end, so that an element at least may come after it."""
-        ends = [end for end in self._ends if end > position]
-        return ends[self._capacity - 2] if len(ends) >= self._capacity else inf
-
     def _cut(self, most: int, position: int | None = None) -> int:
         """Make a segment of what has come, and return where the last segment ends.
 
@@ -304,7 +280,8 @@ class Hub:
         """
         while self._encoded - self._end < most and self._encode():
             pass
-        most = int(min(most, self._limit(self._end if position is None else position) - self._end))
+        start = self._end if position is None else position
+        most = int(min(most, self._elements.last_row(start, self._capacity) - self._end))
         batches, count = [], 0
         while self._pending and count < most:
             batch = self._pending.popleft()
@@ -328,33 +305,29 @@ class Hub:
     def _encode(self) -> bool:
         """Encode elements that have come; False if there are none."""
         intake = self._begun()
-        elements = [] if self._error else intake.take(1 if self._whole else _CHUNK)
+        elements = [] if self._error else intake.take(self._elements.chunk)
         if not elements:
             return False
-        try:
-            if self._whole:
-                batch = self._encoder.fitted(elements[0], self._taken)
-            else:
-                batch = self._encoder.batch(elements, self._encoded)
-        except Exception as error:
-            # Those before the one that does not fit are rows all the same.
-            good = error.element - self._encoded if isinstance(error, SchemaMisfit) and not self._whole else 0
-            batch = self._encoder.batch(elements[:good], self._encoded)
-            if not self._whole and isinstance(elements[good], (pyarrow.RecordBatch, pyarrow.Table)):
-                error = _batch_among_rows(self._encoded + good, elements[good])
+        batch, empty, error = self._elements.encode(elements, self._encoded)
+        if error is not None:
             self._error = error
             intake.fail(error)
         self._encoded += batch.num_rows
         if batch.num_rows:
             self._pending.append(batch)
-        if self._whole and not self._error:
-            self._taken += 1
-            if batch.num_rows:
-                self._ends.append(self._encoded)
-            else:
-                self._held -= 1
-                self._fill()
+        if empty:
+            self._held -= empty
+            self._fill()
         return True
+
+
+def _batches(segment: Segment, schema: pyarrow.Schema) -> Iterator[pyarrow.RecordBatch]:
+    for piece in segment.pieces:
+        with pyarrow.ipc.open_stream(piece) as batches:
+            if batches.schema != schema:
+                held, wanted = listed(batches.schema.names), listed(schema.names)
+                raise JournalDamaged(f"the journal has rows of another schema: of {held}, and not of {wanted}")
+            yield from batches
 
 
 def _offset(value: Any) -> Offset | None:
@@ -364,12 +337,6 @@ def _offset(value: Any) -> Offset | None:
     if not isinstance(epoch, str) or len(epoch.encode()) != 32 or not isinstance(sequence, int) or sequence < 0:
         raise OffsetRefused(f"the checkpoint has an offset that is none of read_stream's: {value!r}")
     return Offset(epoch, sequence)
-
-
-def _batch_among_rows(number: int, batch: Any) -> SchemaMisfit:
-    kind = type(batch).__name__
-    how = "read_stream(..., as_='arrow') takes elements that are each a RecordBatch"
-    return SchemaMisfit(number, "", f"{in_line(batch)}: must be a row, not a {kind}: {how}")
 
 
 def _between(start: Offset, end: Offset) -> str:

@@ -15,7 +15,7 @@ from pyrs._core.validation import checked_natural, checked_publisher
 from pyrs.api import Publisher
 from pyrs.spark.schema.rows import RowEncoder, checked_schema
 from pyrs.spark.sessions import live_context
-from pyrs.spark.source.buffer import Hub
+from pyrs.spark.source.buffer import ReplayBuffer
 from pyrs.spark.source.journal import Journal
 from pyrs.spark.source.reader import reader_source
 from pyrs.spark.source.server import Server
@@ -132,8 +132,8 @@ def read_stream(
     encoder = RowEncoder(schema)  # never with large types: a journal is read in sessions of either kind
     kept = None if journal is None else _opened(fspath(journal))
     try:
-        hub = Hub(publisher, encoder, rows, room, on_restart, kept, context.defaultParallelism, whole)
-        server = Server(hub.answer, hub.ahead, lambda: context._jsc is not None, hub.close)
+        buffer = ReplayBuffer(publisher, encoder, rows, room, on_restart, kept, context.defaultParallelism, whole)
+        server = Server(buffer.answer, buffer.ahead, lambda: context._jsc is not None, buffer.close)
     except BaseException:
         if kept is not None:
             kept.close()

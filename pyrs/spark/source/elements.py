@@ -1,0 +1,155 @@
+"""The two kinds of elements of ``read_stream``: rows, and Arrow batches of rows.
+
+Offsets count rows, and demand counts elements. Both are the same number where elements are rows.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Iterable
+from math import inf
+from typing import Any, NamedTuple
+
+import pyarrow
+
+from pyrs.spark.schema.columns import in_line
+from pyrs.spark.schema.rows import RowEncoder, SchemaMisfit
+
+__all__ = ["BatchElements", "Elements", "Encoded", "RowElements"]
+
+
+class Encoded(NamedTuple):
+    """Elements as one Arrow batch.
+
+    Attributes:
+        batch: the rows of the elements that fit.
+        empty: how many elements have no row, so that no commit releases them.
+        error: the error of the first element that does not fit, None if all do.
+    """
+
+    batch: pyarrow.RecordBatch
+    empty: int
+    error: BaseException | None
+
+
+class Elements(ABC):
+    """Encodes elements, and counts those that Spark has not committed.
+
+    Attributes:
+        chunk: how many elements are encoded together.
+    """
+
+    chunk: int
+
+    def __init__(self, encoder: RowEncoder) -> None:
+        self._encoder = encoder
+
+    @abstractmethod
+    def restore(self, first: int, batches: Iterable[pyarrow.RecordBatch]) -> int:
+        """Take over batches of a journal, the first of which begins at a row; return the number of elements."""
+
+    @abstractmethod
+    def encode(self, elements: list[Any], first: int) -> Encoded:
+        """Encode elements, at least one and at most a chunk. The first row has this number."""
+
+    @abstractmethod
+    def committed(self, start: int, end: int) -> int:
+        """Return how many elements were released by the commit of the rows from ``start`` to ``end``."""
+
+    @abstractmethod
+    def rows_in(self, waiting: int) -> int:
+        """Return how many rows these elements, which are not encoded, are known to have."""
+
+    @abstractmethod
+    def needed_for(self, rows: int) -> int:
+        """Return how many elements to allow at first for this number of rows."""
+
+    @abstractmethod
+    def last_row(self, position: int, capacity: int) -> float:
+        """Return where a batch from a row must end, so that capacity is left for another element."""
+
+
+class RowElements(Elements):
+    """Elements that are rows."""
+
+    chunk = 8192
+
+    def restore(self, first: int, batches: Iterable[pyarrow.RecordBatch]) -> int:
+        return sum(batch.num_rows for batch in batches)
+
+    def encode(self, elements: list[Any], first: int) -> Encoded:
+        try:
+            return Encoded(self._encoder.batch(elements, first), 0, None)
+        except Exception as error:
+            # The elements before the one that does not fit are rows of the stream.
+            good = error.element - first if isinstance(error, SchemaMisfit) else 0
+            batch = self._encoder.batch(elements[:good], first)
+            if isinstance(elements[good], (pyarrow.RecordBatch, pyarrow.Table)):
+                return Encoded(batch, 0, _batch_among_rows(first + good, elements[good]))
+            return Encoded(batch, 0, error)
+
+    def committed(self, start: int, end: int) -> int:
+        return end - start
+
+    def rows_in(self, waiting: int) -> int:
+        return waiting
+
+    def needed_for(self, rows: int) -> int:
+        return rows
+
+    def last_row(self, position: int, capacity: int) -> float:
+        return inf
+
+
+class BatchElements(Elements):
+    """Elements that are Arrow batches. The parts of a divided batch in a journal count as one element each."""
+
+    chunk = 1
+
+    def __init__(self, encoder: RowEncoder) -> None:
+        super().__init__(encoder)
+        self._ends: deque[int] = deque()  # the row at which each element ends that is not committed
+        self._encoded = 0
+
+    def restore(self, first: int, batches: Iterable[pyarrow.RecordBatch]) -> int:
+        count = 0
+        for count, batch in enumerate(batches, 1):  # noqa: B007 - read after the loop
+            first += batch.num_rows
+            self._ends.append(first)
+        return count
+
+    def encode(self, elements: list[Any], first: int) -> Encoded:
+        (element,) = elements
+        try:
+            batch = self._encoder.fitted(element, self._encoded)
+        except Exception as error:
+            return Encoded(self._encoder.batch([], first), 0, error)
+        self._encoded += 1
+        if not batch.num_rows:
+            return Encoded(batch, 1, None)
+        self._ends.append(first + batch.num_rows)
+        return Encoded(batch, 0, None)
+
+    def committed(self, start: int, end: int) -> int:
+        count = 0
+        while self._ends and self._ends[0] <= end:
+            self._ends.popleft()
+            count += 1
+        return count
+
+    def rows_in(self, waiting: int) -> int:
+        return 0  # not known before they are encoded
+
+    def needed_for(self, rows: int) -> int:
+        return 1  # how many elements have these rows is known when they arrive
+
+    def last_row(self, position: int, capacity: int) -> float:
+        ends = [end for end in self._ends if end > position]
+        return ends[capacity - 2] if len(ends) >= capacity else inf
+
+
+def _batch_among_rows(number: int, batch: Any) -> SchemaMisfit:
+    kind = type(batch).__name__
+    how = "read_stream(..., as_='arrow') takes elements that are each a RecordBatch"
+    return SchemaMisfit(number, "", f"{in_line(batch)}: must be a row, not a {kind}: {how}")
