@@ -1,4 +1,4 @@
-"""Sessions: which are ours to use, and the jobs of one subscription."""
+"""Validation of sessions, and the jobs of one subscription."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from pyrs.spark.read.execution import ExecutionFailed
 __all__ = [
     "Jobs",
     "checked_dataframe",
+    "drain_executor",
     "in_background",
     "inherited",
     "is_stopped",
-    "lane_executor",
     "live_context",
     "loopback",
     "why_not_classic",
@@ -34,27 +34,27 @@ _CANCEL_FOR_SECONDS = 60.0
 _numbers = count(1)
 _process = uuid4().hex[:8]
 
-# Threads of the first kind signal Subscribers: no job's tag is ever on them, so a job that a Subscriber starts is its
-# own. Those of the second start jobs, and run no code of the user's.
+# Threads of the first executor signal Subscribers. They never carry the tag of a job, so a cancel spares the jobs that
+# a Subscriber starts. Threads of the second start jobs, and run no user code.
 _signals = DaemonExecutor("spark")
 _fetches = DaemonExecutor("spark-fetch")
 _queries = DaemonExecutor("spark-query", max_threads=4096)  # each task lasts as long as a subscription
 
 
-def lane_executor(context: Context | None) -> Callable[[Callable[[], object]], None]:
-    """Return what runs a lane on threads of ours: neither an asyncio loop nor a listener's thread signals."""
+def drain_executor(context: Context | None) -> Callable[[Callable[[], object]], None]:
+    """Return the executor of a drain loop: neither an asyncio loop nor a listener's thread signals."""
     return bound_executor(_signals, context)
 
 
 def in_background(task: Callable[[], object]) -> None:
-    """Run a task that waits for Spark, on a thread that runs no code of the user's."""
+    """Run a task that waits for Spark, on a thread that runs no user code."""
     _fetches.execute(task)
 
 
 def inherited(context: Any, task: Callable[[], object]) -> Callable[[], object]:
-    """Return the task, made to run with the local properties that the calling thread has now.
+    """Wrap the task to run with the local properties that the calling thread has now.
 
-    All runs are given the same properties object: what one of them sets, such as a tag, is on each.
+    All runs share one properties object: a property that one of them sets, such as a tag, applies to all.
     """
     properties = context._jsc.sc().getLocalProperties().clone()
 
@@ -66,12 +66,16 @@ def inherited(context: Any, task: Callable[[], object]) -> Callable[[], object]:
 
 
 def checked_dataframe(df: Any, *, streaming: bool | None) -> Any:
-    """Return the DataFrame, if it is one of a live classic session, and streaming or not, or either (None).
+    """Return the DataFrame if it belongs to a live classic session.
+
+    Args:
+        df: the DataFrame.
+        streaming: whether it must be streaming or must not be; None for either.
 
     Raises:
         TypeError: it is no DataFrame.
-        ValueError: it is streaming and should not be, or the reverse.
-        JvmUnavailable: its session is of a kind that cannot be used, or was stopped.
+        ValueError: it is streaming and must not be, or the reverse.
+        JvmUnavailable: its session is not supported, or was stopped.
     """
     from pyspark.sql import DataFrame
 
@@ -82,7 +86,7 @@ def checked_dataframe(df: Any, *, streaming: bool | None) -> Any:
     live_context(df.sparkSession)
     if streaming is not None and df.isStreaming is not streaming:
         raise ValueError(
-            "sdf is no streaming DataFrame: use from_dataframe"
+            "sdf is not a streaming DataFrame: use from_dataframe"
             if streaming
             else "df is a streaming DataFrame: use from_stream"
         )
@@ -90,7 +94,7 @@ def checked_dataframe(df: Any, *, streaming: bool | None) -> Any:
 
 
 def live_context(spark: Any) -> Any:
-    """Return the SparkContext of a session that runs jobs, on whose threads tags can be set.
+    """Return the SparkContext of a session whose jobs can be tagged.
 
     Raises:
         TypeError: it is no SparkSession.
@@ -103,7 +107,7 @@ def live_context(spark: Any) -> Any:
 
 
 def why_not_classic(spark: Any) -> str | None:
-    """Return what keeps us from running jobs on this session, None if nothing does.
+    """Return the reason why jobs cannot run on this session, None if they can.
 
     Raises:
         TypeError: it is no SparkSession.
@@ -114,7 +118,7 @@ def why_not_classic(spark: Any) -> str | None:
     if "pyspark.sql.session.SparkSession" not in names:
         raise TypeError(f"spark must be a SparkSession, not {type(spark).__name__}")
     if os.environ.get("PYSPARK_PIN_THREAD", "true").lower() != "true":
-        return "PYSPARK_PIN_THREAD is off: jobs could not be tagged, so a cancel would not find them"
+        return "PYSPARK_PIN_THREAD is off: a cancel finds jobs by their tag, which needs pinned threads"
     if is_stopped(spark.sparkContext):
         return "the SparkSession was stopped"
     return None
@@ -135,9 +139,9 @@ def is_stopped(context: Any) -> bool:
 
 
 class Jobs:
-    """The jobs of one subscription: whatever its threads start carries one tag, by which a cancel finds it.
+    """The jobs of one subscription. All carry one tag, by which a cancel finds them.
 
-    Made on the thread that subscribes: its local properties (a scheduler pool, a description) go along.
+    Create it on the thread that subscribes: the jobs inherit its local properties, such as a scheduler pool.
     """
 
     def __init__(self, context: Any) -> None:
@@ -209,7 +213,7 @@ class Jobs:
             self._idle.notify_all()
 
     def cancel(self) -> None:
-        """Start no more jobs, and cancel those that run. Returns at once; from any thread."""
+        """Start no more jobs, and cancel the running ones. Does not block; from any thread."""
         with self._idle:
             before, self.cancelled = self.cancelled, True
             self._idle.notify_all()
@@ -218,7 +222,7 @@ class Jobs:
         _signals.execute(self._cancel)
 
     def _cancel(self) -> None:
-        # Again and again: a thread may have been about to start a job when the first cancel came.
+        # Repeated, because a thread may be about to start a job when the first cancel arrives.
         waited = 0.0
         while waited < _CANCEL_FOR_SECONDS:
             with self._idle:

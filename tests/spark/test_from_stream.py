@@ -220,7 +220,7 @@ def test_an_aggregate_needs_another_output_mode(spark: Any, numbers: Numbers) ->
 
 def test_bad_arguments(spark: Any) -> None:
     sdf = spark.readStream.format("rate").load()
-    with pytest.raises(ValueError, match="sdf is no streaming DataFrame: use from_dataframe"):
+    with pytest.raises(ValueError, match="sdf is not a streaming DataFrame: use from_dataframe"):
         ps.from_stream(spark.range(1))
     with pytest.raises(TypeError, match="sdf must be a DataFrame, not str"):
         ps.from_stream("rate")

@@ -89,7 +89,7 @@ def test_a_notebook_shows_the_columns_and_runs_nothing(spark: Any) -> None:
     html = stream._repr_html_()
     assert "<td>one</td><td>int</td>" in html
     assert "<td>&lt;b&gt;</td><td>array&lt;double&gt;</td>" in html
-    assert "A stream of tuples, 2 partitions at a time at most, in order." in html
+    assert "A stream of tuples, at most 2 partitions at a time, in order." in html
     assert stream.progress()._repr_html_() == html  # type: ignore[attr-defined]
 
 

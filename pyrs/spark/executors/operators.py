@@ -19,7 +19,7 @@ from pyrs.spark.read.failures import partition_failed
 from pyrs.spark.read.queries import batches
 from pyrs.spark.schema.arrow import checked_shape, prefers_large, session_zone
 from pyrs.spark.schema.rows import RowEncoder, checked_schema
-from pyrs.spark.sessions import Jobs, checked_dataframe, lane_executor, live_context
+from pyrs.spark.sessions import Jobs, checked_dataframe, drain_executor, live_context
 from pyrs.stream.single import Single
 from pyrs.stream.stream import Stream
 
@@ -270,7 +270,7 @@ class _DeliveriesRun(Coordinator[int]):
     """One job, on a thread of ours, for one Subscriber."""
 
     def __init__(self, subscriber: Subscriber[int], operator: _Deliveries) -> None:
-        super().__init__(subscriber, operator, lane_executor(capture()))
+        super().__init__(subscriber, operator, drain_executor(capture()))
         self._mapped = operator.mapped
         self._jobs: Jobs | None = None
         self._started = False

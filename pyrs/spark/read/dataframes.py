@@ -1,4 +1,4 @@
-"""A DataFrame as a cold Publisher: Arrow batches of a bounded window of partitions, in jobs that a cancel ends."""
+"""A DataFrame as a cold Publisher: Arrow batches of a bounded window of partitions, in cancellable jobs."""
 
 from __future__ import annotations
 
@@ -18,29 +18,30 @@ from pyrs.spark.read.failures import partition_failed
 from pyrs.spark.read.partitions import Reader, reader_for
 from pyrs.spark.read.showing import Bar, Shown, table_of
 from pyrs.spark.schema.arrow import Shape, opened
-from pyrs.spark.sessions import Jobs, checked_dataframe, lane_executor, live_context
+from pyrs.spark.sessions import Jobs, checked_dataframe, drain_executor, live_context
 from pyrs.stream.stream import Stream
 
 __all__ = ["FrameStream", "from_dataframe"]
 
 
 def from_dataframe(df: Any, as_: str = "rows", window: int = 4, ordered: bool = True) -> FrameStream:
-    """Return a stream of a DataFrame's rows: bounded in memory, a few partitions at a time, and cancellable.
+    """Stream the rows of a DataFrame: bounded in memory, a few partitions at a time, cancellable.
 
         from_dataframe(df, window=2)
         job of partition 0  ====
         job of partition 1  ======
-        job of partition 2      =====         once partition 0 was taken
+        job of partition 2      =====         after partition 0 was emitted
         --------------------0-0-0-1-1-1-2-2-|
 
-    Cold: each Subscriber plans the query anew and runs jobs of its own, one for each partition. Nothing runs before the
-    first request. With the first element that is requested one partition starts, with the second another, until
-    ``window`` of them are computed or held; one that was taken makes room for the next while there is demand. So a
-    Subscriber that pauses starts no job, and what is held is at most ``window`` times the largest partition, as Arrow.
+    Cold: each Subscriber plans the query and runs its own jobs, one for each partition. Nothing runs before the first
+    request. The first requested element starts the job of one partition, the second another, until ``window``
+    partitions are computed or held. A partition that was emitted is replaced by the next one while there is demand. So
+    a paused Subscriber starts no job, and memory is bounded by ``window`` times the largest partition, as Arrow.
 
-    Signals come on threads of pyrs, never on the one that subscribes or requests: an asyncio loop is not held up.
+    The rows are those of ``df.collect()``, under the same session settings. Threads of pyrs signal the Subscriber, not
+    the thread that subscribes or requests, so an asyncio loop is not blocked.
 
-    A cancel, or leaving the iteration, cancels the jobs by their tag, and no other job of the session. The jobs
+    A cancel, or the end of an iteration, cancels the jobs by their tag, and no other job of the session. The jobs
     have the local properties, such as the scheduler pool, of the thread that subscribed.
 
     The elements by ``as_``:
@@ -54,20 +55,20 @@ def from_dataframe(df: Any, as_: str = "rows", window: int = 4, ordered: bool = 
     Args:
         df: the DataFrame, of a classic session.
         as_: the type of the elements, see above. Demand counts elements, which are batches for the last two.
-        window: how many partitions are computed or held at most.
-        ordered: whether partitions follow each other as in the DataFrame. Otherwise the first that is there comes
-            first, and one slow partition holds up nobody.
+        window: the most partitions that are computed or held.
+        ordered: whether partitions are emitted in the order of the DataFrame. Otherwise each is emitted when it is
+            computed, and a slow partition does not delay the others.
 
     Raises:
         TypeError: df is no DataFrame, a column has a type that Arrow cannot carry, as_ is no string, or window is no
             integer.
-        ValueError: df is streaming, as_ names no form, window is less than 1, or dicts are wanted where two columns
+        ValueError: df is streaming, as_ has another value, window is less than 1, or as_ is ``"dicts"`` and two columns
             have the same name.
         JvmUnavailable: the session is one of Spark Connect, was stopped, or runs with ``PYSPARK_PIN_THREAD=false``.
-        ImportError: pandas is wanted and not installed.
+        ImportError: as_ is ``"pandas"``, which is not installed.
 
-    A partition that cannot be computed fails the stream with ``PartitionFailed``, which names it; if ordered, after the
-    elements before it. A query that cannot be planned fails it with Spark's own error.
+    A partition that cannot be computed fails the stream with ``PartitionFailed``, which names the partition; if
+    ordered, after the elements before it. A query that cannot be planned fails the stream with Spark's error.
 
     Rules: 1.1, 1.3, 1.4, 1.5, 1.7, 1.8, 3.3, 3.5, 3.9, 3.13.
 
@@ -84,7 +85,7 @@ def from_dataframe(df: Any, as_: str = "rows", window: int = 4, ordered: bool = 
 
 
 class FrameStream(Stream[Any]):
-    """What ``from_dataframe`` returns: its progress counts partitions, and a notebook shows it as a table."""
+    """A stream of ``from_dataframe``: its progress counts partitions, and a notebook shows it as a table."""
 
     __slots__ = ()
 
@@ -93,21 +94,21 @@ class FrameStream(Stream[Any]):
     def progress(
         self, total: int | None = None, description: str | None = None, *, file: TextIO | None = None
     ) -> Stream[Any]:
-        """Show how far it has come while it runs: partitions done of all, and rows.
+        """Show the progress of each subscription: the partitions read, and the rows.
 
             from_dataframe(df).progress()
             38%|███▊      | 3/8 partitions [00:01<00:02, 31,250 rows]
 
-        As ``Stream.progress``: a bar of ``tqdm`` where that is installed, in a notebook too, otherwise a line every
-        half second at most. Rows are counted as they are signalled, a partition when its last one was. Demand goes
-        through unchanged. What cannot be shown goes to the hook for dropped errors, and the stream goes on.
+        As ``Stream.progress``: a ``tqdm`` bar if that is installed, also in a notebook, otherwise at most one line
+        each half second. A row counts when it is signalled, a partition with its last row. Demand is unchanged. An
+        error of the display goes to the hook for dropped errors, and the stream continues.
 
-        Behind another operator, or with a ``total``, it counts elements.
+        After another operator, or with a ``total``, elements are counted.
 
         Args:
-            total: how many elements there will be: then those are counted, and not partitions.
-            description: what the line begins with.
-            file: where to write; None for stderr.
+            total: the number of elements: these are counted then, and not partitions.
+            description: the beginning of the line.
+            file: the file to write to; None for stderr.
 
         Raises:
             TypeError: an argument is of the wrong type.
@@ -118,10 +119,10 @@ class FrameStream(Stream[Any]):
         return FrameStream(self.source.shown(Shown(description, file)))
 
     def _repr_html_(self) -> str:
-        """Return what a notebook shows. It runs no job."""
+        """Return the table that a notebook shows. It runs no job."""
         frames = self.source
         order = "in order" if frames.ordered else "in any order"
-        what = f"A stream of {frames.shape.name}, {frames.window} partitions at a time at most, {order}."
+        what = f"A stream of {frames.shape.name}, at most {frames.window} partitions at a time, {order}."
         return table_of(frames.call, what, [(field.name, field.dataType.simpleString()) for field in frames.df.schema])
 
 
@@ -145,7 +146,7 @@ class _Frames(Operator[Any]):
         return "from_dataframe" if self.site is None else f"from_dataframe at {self.site}"
 
     def shown(self, shows: Shown) -> _Frames:
-        """Return the same with a bar for each Subscriber."""
+        """Return a copy that shows a bar for each Subscriber."""
         return _Frames(self.df, self.shape, self.schema, self.window, self.ordered, shows)
 
     def run(self, subscriber: Subscriber[Any]) -> _FramesRun:
@@ -153,7 +154,7 @@ class _Frames(Operator[Any]):
 
 
 class _Partition:
-    """What came of one partition. The thread that reads it writes; the lane takes out."""
+    """The batches of one partition. A reading thread appends them; the drain loop takes them out."""
 
     __slots__ = ("batches", "done", "error", "number")
 
@@ -165,19 +166,19 @@ class _Partition:
 
 
 class _FramesRun(Coordinator[Any]):
-    """One Subscriber's jobs: threads read partitions, and the lane makes elements of what they read, as demanded."""
+    """The jobs of one Subscriber: threads read partitions, and the drain loop emits their elements on demand."""
 
     def __init__(self, subscriber: Subscriber[Any], operator: _Frames, context: Context | None) -> None:
-        super().__init__(subscriber, operator, lane_executor(context))
+        super().__init__(subscriber, operator, drain_executor(context))
         self._frames = operator
         self._jobs: Jobs | None = None
         self._reader: Reader | None = None
         self._planned = False
-        self._count = 0  # how many partitions there are
+        self._count = 0  # of all partitions
         self._next = 0
         self._taken = 0
-        self._slots: deque[_Partition] = deque()  # computed or held; the lane's
-        self._rows: Iterator[Any] | None = None  # of the batch that is being signalled
+        self._slots: deque[_Partition] = deque()  # computed or held; used by the drain loop only
+        self._rows: Iterator[Any] | None = None  # of the batch that is being emitted
         self._remaining = 0
         self._rows_of_each = 1  # element of that batch
         self._bar: Bar | None = None
@@ -218,16 +219,16 @@ class _FramesRun(Coordinator[Any]):
             return
         if self._bar is not None and not self._next:
             self._bar.partitions(0, self._count)
-        # Each element that is demanded may need a partition of its own; so may each partition that was empty.
-        room = min(self._frames.window, self._requested + self._taken)
-        while len(self._slots) < room and self._next < self._count:
+        # Each requested element may need another partition, because partitions may be empty.
+        most = min(self._frames.window, self._requested + self._taken)
+        while len(self._slots) < most and self._next < self._count:
             partition = _Partition(self._next)
             self._next += 1
             self._slots.append(partition)
             jobs.submit(partial(self._read, reader, partition))
 
     def _take_next(self) -> bool:
-        """Take the next batch, or let go of a partition without more; end the stream at its end. False: wait."""
+        """Take the next batch, release a finished partition, or complete the stream. Return False to wait."""
         slots = self._slots
         if self._frames.ordered:
             partition = slots[0] if slots else None
@@ -238,7 +239,7 @@ class _FramesRun(Coordinator[Any]):
                 self._read_all = True
                 self._complete()
             return False
-        done = partition.done  # read before the batches: those that came before are there by then
+        done = partition.done  # read before the batches: all of them were appended before it was set
         if partition.batches:
             batch = partition.batches.popleft()
             self._rows, self._remaining = self._frames.shape.of_batch(batch)
@@ -283,7 +284,7 @@ class _FramesRun(Coordinator[Any]):
             reader.read(partition.number, deliver, self._is_over)
         except Exception as error:
             if self._is_over():
-                return  # most likely the cancel itself
+                return  # the cancel itself is the likely cause
             partition.error = partition_failed(error, partition.number)
         partition.done = True
         self.wake()

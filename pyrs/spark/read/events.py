@@ -1,4 +1,4 @@
-"""The news of the streaming queries as a Publisher."""
+"""The events of streaming queries as a Publisher."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _BOUNDED = (Overflow.DROP_OLDEST, Overflow.DROP_LATEST, Overflow.LATEST, Overflo
 
 
 def events(spark: Any, buffer: int = 1024, overflow: Overflow | str = "drop_oldest") -> Stream[Any]:
-    """Return a stream of what Spark tells its listeners of the session's streaming queries.
+    """Stream the listener events of the session's streaming queries.
 
         events(spark)
         --started--progress--progress--idle--terminated--
@@ -27,20 +27,20 @@ def events(spark: Any, buffer: int = 1024, overflow: Overflow | str = "drop_olde
     The elements are Spark's: ``QueryStartedEvent``, ``QueryProgressEvent``, ``QueryIdleEvent`` and
     ``QueryTerminatedEvent`` of ``pyspark.sql.streaming.listener``.
 
-    Hot: each Subscriber has a listener of its own, from when it subscribes until it cancels, and hears of what happens
-    in between. There is no end. Spark's listener bus is never blocked: events wait for demand in a buffer, and where
-    that is full ``overflow`` says what becomes of them; the hook for dropped elements is told. The Subscriber is
-    signalled on a thread of the default scheduler.
+    Hot: each Subscriber has its own listener, and receives the events between its subscription and its cancel. The
+    stream never completes. Spark's listener bus is never blocked: events wait for demand in a buffer. When the buffer
+    is full, ``overflow`` selects the event to drop, which goes to the hook for dropped elements. A thread of the
+    default scheduler signals the Subscriber.
 
     Args:
         spark: the session.
-        buffer: how many events may wait.
+        buffer: the capacity for events without demand.
         overflow: ``"drop_oldest"``, ``"drop_latest"``, ``"latest"``, or ``"error"``: the stream fails with
             ``BufferOverflow``.
 
     Raises:
-        TypeError: spark is no SparkSession, or the others are of no fitting type.
-        ValueError: buffer is less than 1, or overflow none of these.
+        TypeError: spark is no SparkSession, or another argument has a wrong type.
+        ValueError: buffer is less than 1, or overflow has another value.
         JvmUnavailable: the session is one of Spark Connect, was stopped, or runs with ``PYSPARK_PIN_THREAD=false``.
 
     Rules: 1.1, 1.3, 3.5, 3.9.
@@ -54,7 +54,7 @@ def events(spark: Any, buffer: int = 1024, overflow: Overflow | str = "drop_olde
         spark.streams.addListener(listener)
         emitter.on_cancel(lambda: in_background(lambda: _remove(spark, listener)))
 
-    # One event waits at the thread that signals; all others where the strategy can reach them.
+    # One event is prefetched by the signalling thread; all others stay in the buffer of the overflow strategy.
     return created(listen, "events(spark", strategy, capacity).publish_on(schedulers.default(), prefetch=1)
 
 
@@ -64,13 +64,13 @@ def _remove(spark: Any, listener: Any) -> None:
 
 
 class _Listener(StreamingQueryListener):  # type: ignore[misc]
-    """Called by Spark's listener bus, with one event after the other."""
+    """Called by Spark's listener bus, with one event at a time."""
 
     def __init__(self, emitter: Emitter[Any]) -> None:
         self._emitter = emitter
 
-    def _tell(self, event: Any) -> None:
+    def _emit(self, event: Any) -> None:
         if not self._emitter.cancelled:
             self._emitter.next(event)
 
-    onQueryStarted = onQueryProgress = onQueryIdle = onQueryTerminated = _tell  # noqa: N815 - Spark's names
+    onQueryStarted = onQueryProgress = onQueryIdle = onQueryTerminated = _emit  # noqa: N815 - Spark's names

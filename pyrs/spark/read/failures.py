@@ -1,4 +1,4 @@
-"""What Spark says of a partition that failed, in one line."""
+"""The reason why a partition failed, in one line."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ _OURS = re.compile(r"(?:[\w.]+\.)?PartitionFailed: partition (\d+): (.*)")
 
 
 def partition_failed(error: BaseException, partition: int | None = None) -> BaseException:
-    """Return the ``PartitionFailed`` that Spark's error is, with that as its cause.
+    """Return a ``PartitionFailed`` with Spark's error as its cause.
 
     Args:
-        error: what Spark raised.
-        partition: which partition it was; None to have it from the text, where the error itself is returned if that
-            does not say so.
+        error: the exception that Spark raised.
+        partition: the index of the partition; None to read it from the text of the error. If the text has none, the
+            error itself is returned.
     """
     reason = _reason(error)
     ours = _OURS.match(reason)
@@ -31,7 +31,7 @@ def partition_failed(error: BaseException, partition: int | None = None) -> Base
 
 
 def _reason(error: BaseException) -> str:
-    """Return in one line what went wrong: of an error that comes from Java, its first cause."""
+    """Return the reason of an error in one line: of a Java error, its root cause."""
     text = f"{type(error).__name__}: {error}"
     java = getattr(error, "java_exception", None)
     try:
@@ -40,7 +40,7 @@ def _reason(error: BaseException) -> str:
     except Exception:  # the JVM is gone
         pass
     lines = text.strip().splitlines()
-    if "Traceback (most recent call last):" in text:  # of a Python worker: what was raised there is its last line
+    if "Traceback (most recent call last):" in text:  # of a Python worker; the last line has the exception
         lines = [line for line in lines[1:] if line[:1].isalpha()] or lines
         return lines[-1]
     return lines[0]

@@ -1,4 +1,4 @@
-"""Reading the partitions of a DataFrame: by the JVM's own Arrow batches, or by Spark's public interface."""
+"""Reading the partitions of a DataFrame: with the Arrow batches of the JVM, or with Spark's public interface."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ __all__ = ["JvmReader", "PartitionFailed", "PublicReader", "Reader", "has_fast_p
 _CONNECT_SECONDS = 15
 _LENGTH = struct.Struct("!i")
 _RUN_JOB = ("org.apache.spark.SparkContext", "org.apache.spark.api.java.JavaRDD", "java.util.ArrayList")
-_QUICK_ACK = getattr(socket, "TCP_QUICKACK", None)  # of Linux
+_QUICK_ACK = getattr(socket, "TCP_QUICKACK", None)  # on Linux only
 _probed: WeakKeyDictionary[Any, bool] = WeakKeyDictionary()  # by gateway
 
 
 class PartitionFailed(PyrsError, RuntimeError):
-    """A partition of a DataFrame could not be computed. What Spark says is its ``__cause__``.
+    """A partition of a DataFrame could not be computed. Spark's error is the ``__cause__``.
 
     Attributes:
-        partition: which one, counted from 0.
+        partition: the index of the partition.
     """
 
     def __init__(self, partition: int, message: str) -> None:
@@ -48,15 +48,15 @@ class Reader(Protocol):
     df: Any
 
     def open(self) -> int:
-        """Plan the query; return how many partitions there are."""
+        """Plan the query, and return the number of partitions."""
 
     def read(self, partition: int, deliver: Callable[[Any], object], over: Callable[[], bool]) -> None:
-        """Run the job of a partition, and deliver its batches. Several threads read at a time.
+        """Run the job of a partition, and deliver its batches. Several threads call this at a time.
 
         Args:
-            partition: which.
-            deliver: takes a batch.
-            over: whether nobody wants more.
+            partition: the index of the partition.
+            deliver: receives each batch.
+            over: returns whether the stream has ended, so that no more batches are needed.
         """
 
 
@@ -66,13 +66,13 @@ def reader_for(df: Any, schema: Any) -> Reader:
 
 
 def has_fast_path(df: Any) -> bool:
-    """Return whether the driver's JVM has the methods that ``JvmReader`` calls, with the signatures that it knows."""
+    """Return whether the driver's JVM has the methods that ``JvmReader`` calls, with the same signatures."""
     try:
         gateway = df.sparkSession.sparkContext._gateway
         if gateway not in _probed:
             _probed[gateway] = _probe(gateway, df._jdf)
         return _probed[gateway]
-    except Exception:  # one of them is missing, or a vendor's driver forbids the question itself
+    except Exception:  # a method is missing, or a vendor's driver forbids reflection
         return False
 
 
@@ -91,14 +91,14 @@ def _probe(gateway: Any, java_df: Any) -> bool:
 
 
 class JvmReader:
-    """Has the JVM encode each partition as Arrow, in a job of its own.
+    """Reads each partition as Arrow that the JVM encodes, in a job of its own.
 
-    The two methods are no public interface, but have had the same names and signatures since Spark 3.5.
+    The two methods are not public, but have had the same names and signatures since Spark 3.5.
     """
 
     def __init__(self, df: Any, schema: Any) -> None:
         self._context = df.sparkSession.sparkContext
-        # A plan of our own: stages of a shared one that a cancel has killed would stay dead for everybody.
+        # A separate plan: the stages of a shared plan would stay cancelled for all its users.
         self.df = df.alias("pyrs")
         self._schema = schema
         self._idle: deque[Any] = deque()
@@ -144,12 +144,15 @@ class JvmReader:
                         deliver(batch)
             server.getResult()  # raises if the JVM stopped in the middle
         finally:
-            # It holds the whole partition in the JVM, and Py4J would let go of it at some later garbage collection.
+            # It holds the whole partition in the JVM, and Py4J would release it at a later garbage collection only.
             self._context._gateway.detach(server)
 
 
 class PublicReader:
-    """Has Python workers encode each partition, by public interface alone: ``mapInArrow``, ``rdd`` and ``runJob``."""
+    """Reads each partition as Arrow that Python workers encode, with the public interface only.
+
+    That is ``mapInArrow``, ``rdd`` and ``runJob``.
+    """
 
     def __init__(self, df: Any) -> None:
         self.df = df.mapInArrow(_encoder(), "batch binary")
@@ -201,7 +204,7 @@ def _is_observed(df: Any) -> bool:
 
 def _encoder() -> Callable[[Iterator[Any]], Iterator[Any]]:
     def encode(batches: Iterator[Any]) -> Iterator[Any]:
-        # Travels to the executors by value, so it uses nothing of this package: that need not be there.
+        # Travels to the executors by value, so it uses nothing of this package, which may be missing there.
         import pyarrow
 
         def row(value: Any) -> Any:
@@ -222,7 +225,7 @@ def _payloads() -> Callable[[Iterator[Any]], Iterator[bytes]]:
 
 
 def _connected(address: int | str, secret: str | None) -> socket.socket:
-    """Return a connection to what the JVM serves: at a port of the loopback, or at a path."""
+    """Return a connection to the JVM's server: at a loopback port, or at the path of a Unix socket."""
     if isinstance(address, str):
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
@@ -238,13 +241,13 @@ def _connected(address: int | str, secret: str | None) -> socket.socket:
         except BaseException:
             connection.close()
             raise
-    connection.settimeout(None)  # a job is done when it is served: what follows is bounded by the memory it is in
+    connection.settimeout(None)  # the job has ended, and its result is in memory
     return connection
 
 
 def _prove(connection: socket.socket, secret: str) -> None:
     if _QUICK_ACK is not None:
-        # The JVM writes small pieces and waits for each to be acknowledged, which Linux puts off for 40 ms.
+        # The JVM writes small pieces and waits for the TCP acknowledgement of each, which Linux delays by 40 ms.
         connection.setsockopt(socket.IPPROTO_TCP, _QUICK_ACK, 1)
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     proof = secret.encode()
@@ -252,7 +255,7 @@ def _prove(connection: socket.socket, secret: str) -> None:
     with connection.makefile("rb", 0) as answers:
         answer = _exactly(answers, _exactly_length(answers))
     if answer != b"ok":
-        raise ConnectionError(f"Spark's JVM did not take our proof: {answer!r}")
+        raise ConnectionError(f"Spark's JVM refused the secret of the connection: {answer!r}")
 
 
 def _frames(connection: socket.socket) -> Iterator[bytes]:

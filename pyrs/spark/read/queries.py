@@ -20,10 +20,10 @@ from pyrs.spark.read.dataframes import from_dataframe
 from pyrs.spark.schema.arrow import opened
 from pyrs.spark.sessions import (
     checked_dataframe,
+    drain_executor,
     in_background,
     inherited,
     is_stopped,
-    lane_executor,
     live_context,
 )
 from pyrs.stream.stream import Stream
@@ -39,10 +39,10 @@ _TRIGGERS = ("processingTime", "availableNow", "once")
 
 
 class _Stopped(Exception):
-    """Ends our function without a commit, and the query without an error.
+    """Ends the foreachBatch function without a commit, and the query without an error.
 
-    By this text, which stands in it wherever a call of Java's was interrupted by a stop, Spark knows that the function
-    did not fail. The shorter it is the better: Spark looks with a pattern that needs a stack as deep as it is long.
+    Spark recognizes this text, which the error of an interrupted Java call has, and does not fail the query. The text
+    is short because Spark's pattern recurses for each of its characters.
     """
 
     def __init__(self) -> None:
@@ -219,15 +219,15 @@ def batches(
 
     Args:
         sdf: the streaming DataFrame.
-        data: called with the DataFrame of each batch, on the query's thread; gives the data of its ``Batch``.
-        call: what is shown of the stream.
+        data: called with the DataFrame of each batch, on the query's thread; returns the data of its ``Batch``.
+        call: the name of the stream in its repr and in errors.
         checkpoint: as in ``from_stream``.
-        trigger: as there.
-        output_mode: as there.
+        trigger: as in ``from_stream``.
+        output_mode: as in ``from_stream``.
         explicit: whether batches are acknowledged by ``ack``, and not by demand.
 
     Raises:
-        TypeError, ValueError: the last three are none that work here.
+        TypeError, ValueError: checkpoint, trigger or output_mode is not supported.
     """
     if not isinstance(checkpoint, (str, PathLike, type(None))):
         raise TypeError(f"checkpoint must be the path of a folder, not {type(checkpoint).__name__}")
@@ -239,7 +239,7 @@ def batches(
     operator = _Queries(
         sdf, data, call, None if checkpoint is None else fspath(checkpoint), trigger, output_mode, explicit
     )
-    operator.writer()  # so that Spark refuses here what it does not know
+    operator.writer()  # Spark rejects unknown arguments now, and not at the first request
     return Stream(operator)
 
 
@@ -263,7 +263,7 @@ class _Queries(Operator[Batch]):
         self.explicit = explicit
 
     def writer(self) -> Any:
-        """Return a writer that lacks the function."""
+        """Return a writer without the foreachBatch function."""
         writer = self.sdf.writeStream.outputMode(self.output_mode)
         if self.checkpoint is not None:
             writer = writer.option("checkpointLocation", self.checkpoint)
@@ -274,21 +274,21 @@ class _Queries(Operator[Batch]):
 
 
 class _QueryRun(Coordinator[Batch]):
-    """One Subscriber's query. Its thread waits in our function, which Spark calls with each batch, until it may go on.
+    """The query of one Subscriber. Spark calls ``_take`` with each batch, which waits for the acknowledgement.
 
-    Spark cannot interrupt a thread that waits in Python. So that wait looks ten times a second whether the query is
-    still wanted; where it is not, the function raises, and Spark, which is about to end it, does not commit.
+    Spark cannot interrupt a thread that waits in Python. So the wait checks ten times a second whether the query is
+    active. If it is not, the function raises, and Spark ends the query without a commit.
     """
 
     def __init__(self, subscriber: Subscriber[Batch], operator: _Queries, context: Context | None) -> None:
-        super().__init__(subscriber, operator, lane_executor(context))
+        super().__init__(subscriber, operator, drain_executor(context))
         self._queries = operator
         self._changed = Condition()
         self._start: Callable[[], object] | None = None
         self._query: Any = None
         self._offered: Batch | None = None
         self._acknowledged = -1  # the number of the last batch that was, where that is explicit
-        self._reason: Exception | None = None  # why our function failed
+        self._reason: Exception | None = None  # why ``_take`` failed
         self._stopped = False  # whether it failed because the query was stopped
 
     def _begin(self) -> None:
@@ -297,7 +297,7 @@ class _QueryRun(Coordinator[Batch]):
 
     def _requested_more(self, n: int) -> None:
         super()._requested_more(n)
-        self._tell()
+        self._notify()
 
     def _advance(self) -> None:
         if not self._demand():
@@ -309,10 +309,10 @@ class _QueryRun(Coordinator[Batch]):
         if offered is not None:
             self._emit(offered)
             self._offered = None
-            self._tell()
+            self._notify()
 
     def _run_query(self) -> None:
-        """Start the query, and wait for its end. On a thread of ours."""
+        """Start the query, and wait until it terminates. On a background thread."""
         try:
             query = self._queries.writer().foreachBatch(self._take).start()
             with self._changed:
@@ -340,31 +340,30 @@ class _QueryRun(Coordinator[Batch]):
         return error
 
     def _take(self, df: Any, batch_id: int) -> None:
-        """Pass a batch on, and return when it was acknowledged. On the query's thread.
+        """Offer a batch, and return when it was acknowledged. On the query's thread.
 
         Raises:
-            _Stopped: the query was stopped. To return would be to commit: Spark may do so on a thread that is
-                interrupted, too.
+            _Stopped: the query was stopped. A return would commit the batch, also on an interrupted thread.
         """
         try:
-            self._wait_to_go_on()
+            self._wait_for_demand()
             self._offer(batch_id, self._queries.data(df))
             if self._queries.explicit:
                 self._wait_for_ack(batch_id)
             else:
-                self._wait_to_go_on()
+                self._wait_for_demand()
         except Exception as error:
             self._reason = error
             if isinstance(error, _Stopped) or not self._is_active():
-                self._stopped = True  # most likely that is the error, since a stop cancels the jobs
+                self._stopped = True  # a stop cancels the jobs, so it is the likely cause
                 raise _Stopped from None
             raise
 
-    def _wait_to_go_on(self) -> None:
+    def _wait_for_demand(self) -> None:
         """Wait until a batch is demanded and none is offered.
 
         Raises:
-            _Stopped: the query was stopped. Not sooner, even after a cancel: it would fail.
+            _Stopped: the query was stopped. A cancel alone does not raise, because the query would fail.
         """
         while True:
             with self._changed:
@@ -384,7 +383,7 @@ class _QueryRun(Coordinator[Batch]):
 
     def _ack(self, batch_id: int) -> None:
         self._acknowledged = batch_id
-        self._tell()
+        self._notify()
 
     def _discard(self, batch_id: int) -> None:
         # The garbage collector calls this, on any thread, so it takes no lock that its thread may hold.
@@ -414,15 +413,15 @@ class _QueryRun(Coordinator[Batch]):
                 )
 
     def _is_active(self) -> bool:
-        """Return whether the query goes on.
+        """Return whether the query is active.
 
         Raises:
-            JvmUnavailable: the session was stopped, which the query does not hear of before our function is left.
+            JvmUnavailable: the session was stopped, which the query notices only when ``_take`` returns.
         """
         live_context(self._queries.sdf.sparkSession)
         return self._query is None or self._query.isActive
 
-    def _tell(self) -> None:
+    def _notify(self) -> None:
         with self._changed:
             self._changed.notify_all()
 
@@ -438,7 +437,7 @@ def _is_news(record: logging.LogRecord) -> bool:
     return not (record.exc_info and isinstance(record.exc_info[1], _Stopped))
 
 
-logging.getLogger("py4j.clientserver").addFilter(_is_news)  # it logs what our function raises, as an error
+logging.getLogger("py4j.clientserver").addFilter(_is_news)  # Py4J logs what the function raises as an error
 
 
 def _stop(query: Any, spark: Any) -> None:

@@ -1,4 +1,4 @@
-"""What a user sees of a DataFrame's stream: how far it has come, and a table in a notebook."""
+"""The display of a DataFrame's stream: its progress, and a table in a notebook."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ class _Screen(Protocol):
 
 
 class Shown:
-    """How each subscription is shown.
+    """The arguments of ``progress``.
 
     Args:
-        description: what the line begins with.
-        file: where to write; None for stderr.
+        description: the beginning of the line.
+        file: the file to write to; None for stderr.
 
     Raises:
-        TypeError: the description is no string, or nothing can be written to the file.
+        TypeError: the description is no string, or the file has no ``write``.
     """
 
     def __init__(self, description: str | None, file: Any) -> None:
@@ -40,21 +40,21 @@ class Shown:
         self.file = file
 
     def bar(self) -> Bar:
-        """Return what shows one subscription."""
+        """Return the bar of one subscription."""
         return Bar(self._screen)
 
     def _screen(self) -> _Screen:
         try:
-            from tqdm.auto import tqdm  # not a dependency: whoever has it sees its bar, in a notebook too
+            from tqdm.auto import tqdm  # optional; it has a bar for notebooks
         except ImportError:
             return _PlainLines(self.description, self.file or sys.stderr)
         return _Tqdm(tqdm(desc=self.description, file=self.file, unit=" partitions"))
 
 
 class Bar:
-    """The rows and partitions of one subscription. What cannot be shown must not end the stream.
+    """Counts the rows and partitions of one subscription. An error of the display does not end the stream.
 
-    Called by one thread at a time.
+    One thread calls it at a time.
     """
 
     def __init__(self, make: Callable[[], _Screen]) -> None:
@@ -66,18 +66,18 @@ class Bar:
         self._try(lambda: setattr(self, "_screen", make()))
 
     def rows(self, n: int) -> None:
-        """So many more rows were signalled."""
+        """Add n rows that were signalled."""
         self._rows += n
         self._show(monotonic() - self._shown >= _SECONDS)
 
     def partitions(self, done: int, count: int) -> None:
-        """So many of the partitions are done."""
+        """Set the number of partitions that were read, and of all."""
         at_once = self._count is None
         self._done, self._count = done, count
         self._show(at_once or monotonic() - self._shown >= _SECONDS)
 
     def close(self) -> None:
-        """No more will come."""
+        """Show the final numbers, and release the display."""
         self._show(True)
         screen, self._screen = self._screen, None
         if screen is not None:
@@ -126,13 +126,13 @@ class _PlainLines:
             self._file.write(f"{self._name}{done} of {count} partitions, {rows} rows, {rate:.0f} a second\n")
 
     def close(self) -> None:
-        """Nothing: the last line was written."""
+        """Do nothing: the last line was written."""
 
 
 def table_of(title: str, text: str, columns: list[tuple[str, str]]) -> str:
     """Return the HTML of columns and their types, below a title and a line of text."""
     rows = "".join(f"<tr><td>{escape(name)}</td><td>{escape(kind)}</td></tr>" for name, kind in columns)
     return (
-        f"<div><b><code>{escape(title)}</code></b><br>{escape(text)} Nothing runs before somebody subscribes."
+        f"<div><b><code>{escape(title)}</code></b><br>{escape(text)} Nothing runs before a Subscriber requests."
         f"<table><thead><tr><th>column</th><th>type</th></tr></thead><tbody>{rows}</tbody></table></div>"
     )

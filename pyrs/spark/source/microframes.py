@@ -22,7 +22,7 @@ from pyrs.errors import JvmUnavailable
 from pyrs.operators.buffering import Countdown
 from pyrs.spark.schema.arrow import checked_shape, prefers_large
 from pyrs.spark.schema.rows import RowEncoder, checked_schema
-from pyrs.spark.sessions import Jobs, lane_executor, live_context
+from pyrs.spark.sessions import Jobs, drain_executor, live_context
 from pyrs.stream.single import Single
 from pyrs.stream.stream import Stream
 
@@ -144,7 +144,7 @@ class _FramesRun(Coordinator[int]):
     """One Subscriber's frames. The lane cuts them from the queue of what waits; a thread of the jobs runs ``fn``."""
 
     def __init__(self, subscriber: Subscriber[int], operator: _Frames, context: Context | None) -> None:
-        super().__init__(subscriber, operator, lane_executor(context))
+        super().__init__(subscriber, operator, drain_executor(context))
         self._frames = operator
         self._context = context
         self._input: QueuedInput[Any] = QueuedInput(self, operator.max_rows)
