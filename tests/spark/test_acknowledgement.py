@@ -149,6 +149,7 @@ def store(batch):
 
 async def store_later(batch):
     await asyncio.to_thread(store, batch)
+    return batch.batch_id
 
 if chain == "to_iterable":
     for batch in batches.to_iterable():
