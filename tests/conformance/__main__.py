@@ -11,7 +11,7 @@ from tests.conformance.registry import EVERY_ENTRY, entries_of
 from tests.conformance.results import Results
 from tests.conformance.routes import ROUTES
 from tests.conformance.running import Result, verify_all
-from tests.conformance.strangers import STRANGERS
+from tests.conformance.third_party import THIRD_PARTY
 
 
 def main() -> int:
@@ -45,7 +45,7 @@ def main() -> int:
 
 
 def _problems(result: Result) -> list[str]:
-    third_party = {stranger.entry.name for stranger in STRANGERS}
+    third_party = {library.entry.name for library in THIRD_PARTY}
     return [] if result.entry in third_party else result.problems(EVERY_ENTRY[result.entry])
 
 

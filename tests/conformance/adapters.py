@@ -1,6 +1,6 @@
-"""What `pyrs.adapters` makes of other libraries' objects, and what it hands a stream to.
+"""The adapters of `pyrs.adapters`: their Publishers and Subscribers.
 
-The libraries are imported by whoever is judged: the list can be read without them.
+The factories import the libraries, so this module can be imported without them.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from tests.conformance.sources import EMPTY, MULTICAST, ONE_SUBSCRIBER
 
 __all__ = ["ADAPTERS"]
 
-PUSHED_AT_ONCE = 1_000  # what cannot be slowed down is held, so there must be an end to it
-SHARED = {MULTICAST: "several Subscribers share what is in the queue"}
+PUSHED_AT_ONCE = 1_000  # elements of a source without back pressure are buffered, so their number is limited
+SHARED = {MULTICAST: "several Subscribers share the elements of the queue"}
 
 
 class _Filled(queue.SimpleQueue):  # type: ignore[type-arg]
-    """A queue that as many numbers as are wanted were put into, without holding them; then None for ever."""
+    """A queue that returns this number of integers, which are not stored, and then None."""
 
     def __init__(self, elements: int) -> None:
         super().__init__()
@@ -37,7 +37,7 @@ class _Filled(queue.SimpleQueue):  # type: ignore[type-arg]
 
 
 class _FilledOnLoop(asyncio.Queue):  # type: ignore[type-arg]
-    """The same for coroutines."""
+    """The asyncio variant of `_Filled`."""
 
     def __init__(self, elements: int) -> None:
         super().__init__()
@@ -108,14 +108,14 @@ def _of_a_generator(elements: int) -> Any:
 
 
 def _answered(elements: int) -> Any:
-    """What one peer gives to rsocket-py and the other takes from it, without the network between."""
+    """Return a stream that passes through rsocket-py's interfaces without a network."""
     from pyrs.adapters.rsocket import from_rsocket, to_rsocket
 
     return from_rsocket(lambda: to_rsocket(numbers(elements).map(_payload)), loop=background_loop())
 
 
 def _received(elements: int) -> Any:
-    """What a Receiver is sent: it is subscribed to the other side's publisher as rsocket-py subscribes it."""
+    """Return the stream of a Receiver, subscribed as rsocket-py does it."""
     from pyrs.adapters.rsocket import Receiver, to_rsocket
 
     async def begin() -> Any:
@@ -127,7 +127,7 @@ def _received(elements: int) -> Any:
 
 
 class _Peer:
-    """A subscriber of rsocket-py's that wants one element after the other."""
+    """A subscriber of rsocket-py that ignores its signals."""
 
     def on_subscribe(self, subscription: Any) -> None:
         pass
@@ -200,7 +200,7 @@ ADAPTERS: list[Entry] = [
         _of_a_generator,
         failed=None,
         covers=("adapters.rsocket.from_rsocket",),
-        skips={EMPTY: "what rsocket-py sends for an empty generator is an empty Payload"},
+        skips={EMPTY: "rsocket-py sends an empty Payload for an empty generator"},
     ),
     publisher(
         "adapters.rsocket, to rsocket-py and back",

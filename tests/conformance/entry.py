@@ -1,4 +1,4 @@
-"""What stands in the table: an implementation, how it is judged, and which skips of it are explained."""
+"""The rows of the table: an implementation, its verification, and the reasons for its skips."""
 
 from __future__ import annotations
 
@@ -34,22 +34,22 @@ __all__ = [
 LONG_MAX = 2**63 - 1
 
 Skips = Mapping[str, str]
-"""Name of a test, or the beginning of it, to the reason why this implementation cannot pass it."""
+"""Maps the beginning of a test's name to the reason why it does not apply to the implementation."""
 
 NOTHING: Skips = MappingProxyType({})
 
 
 class Entry(NamedTuple):
-    """An implementation before a referee.
+    """An implementation to verify.
 
     Attributes:
         name: the row of the table.
-        verification: what every referee judges.
-        covers: the public names that it speaks for: "Stream.map", "merge", "sinks.unicast".
-        skips: tests that it skips, and why. A skip that is neither here nor for want of elements is a failure.
-        subset: whether continuous integration judges it each time.
-        all_routes: whether every route of the Java kit judges it; the others are judged by one.
-        faults: tests that somebody else's implementation fails, and why. Ours have none.
+        verification: the verification that the Python port and the official TCK run.
+        covers: the public names of the implementation: "Stream.map", "merge", "sinks.unicast".
+        skips: the tests that it skips, with reasons. A skip without a reason is a problem, except for too few elements.
+        subset: whether every run of the test suite verifies it.
+        all_routes: whether all routes of the official TCK verify it; otherwise the first one does.
+        faults: the tests that a third-party implementation fails, with reasons; empty for pyrs.
     """
 
     name: str
@@ -62,12 +62,12 @@ class Entry(NamedTuple):
 
 
 def numbers(elements: int) -> pyrs.Stream[int]:
-    """A stream over an iterable: its stages are one chain of iterators."""
+    """Return a stream over an iterable, whose operators are fused into one chain of iterators."""
     return pyrs.range(elements)
 
 
 def pushed(elements: int) -> pyrs.Stream[int]:
-    """A stream over somebody else's Publisher: its stages pass signals on."""
+    """Return a stream over a foreign Publisher, whose operators forward signals."""
     return pyrs.Stream(RightPublisher(elements))
 
 
@@ -76,7 +76,7 @@ def failed_stream() -> pyrs.Stream[Any]:
 
 
 def no_failed_stream() -> None:
-    """For what cannot fail before it is requested from."""
+    """Return None, for a Publisher that cannot fail before the first request."""
 
 
 def publisher(
@@ -90,12 +90,12 @@ def publisher(
     subset: bool = False,
     all_routes: bool = False,
 ) -> Entry:
-    """An entry for a Publisher.
+    """Return an entry for a Publisher.
 
     Args:
-        make: makes one with so many elements.
-        failed: makes one that fails from the start; None where there is none.
-        most: how many elements it can have; 2**63 - 1 says that it never ends.
+        make: creates a Publisher of this number of elements.
+        failed: creates a failed Publisher; None if there is none.
+        most: the largest number of elements; 2**63 - 1 means that it never completes.
     """
 
     class _Publisher(PublisherVerification[Any]):
@@ -126,12 +126,12 @@ def operator(
     subset: bool = False,
     all_routes: bool = False,
 ) -> list[Entry]:
-    """Two entries for an operator: over an iterable, and over somebody else's Publisher.
+    """Return two entries for an operator: over an iterable, and over a foreign Publisher.
 
     Args:
-        apply: applies it to a stream.
-        elements: how many elements the stream must have, so that the result has n.
-        failed: makes a failed stream of it; the operator over a failed stream if None.
+        apply: applies the operator to a stream.
+        elements: maps the number of elements of the result to that of the source.
+        failed: creates a failed stream; by default the operator over a failed stream.
     """
 
     def entry(source: str, of: Callable[[int], pyrs.Stream[int]], first: bool) -> Entry:
@@ -159,7 +159,7 @@ def blackbox(
     subset: bool = False,
     all_routes: bool = False,
 ) -> Entry:
-    """An entry for a Subscriber that cannot be looked into."""
+    """Return an entry for a blackbox verification of a Subscriber."""
 
     class _Blackbox(SubscriberBlackboxVerification[int]):
         def create_subscriber(self) -> Any:
@@ -186,7 +186,7 @@ def whitebox(
     subset: bool = False,
     all_routes: bool = False,
 ) -> Entry:
-    """An entry for a Subscriber that tells a probe what it receives."""
+    """Return an entry for a whitebox verification of a Subscriber."""
 
     class _Whitebox(SubscriberWhiteboxVerification[int]):
         def create_subscriber(self, probe: WhiteboxProbe[int]) -> Any:
@@ -213,11 +213,11 @@ def processor(
     subset: bool = False,
     all_routes: bool = False,
 ) -> Entry:
-    """An entry for a Processor that publishes what it receives.
+    """Return an entry for a Processor that publishes its input.
 
     Args:
-        subscribers: how many Subscribers it can have at a time.
-        coordinates: whether it publishes only when all its Subscribers have requested.
+        subscribers: the largest number of concurrent Subscribers.
+        coordinates: whether it emits only after all its Subscribers have requested.
     """
 
     class _Processor(IdentityProcessorVerification[Any]):
@@ -249,17 +249,17 @@ def _entry(
     return Entry(name, verification, covers, skips, subset, all_routes)
 
 
-# What factories start besides, and a test must not leave behind.
+# The resources of factories, which are released after each test.
 
 _left: list[Callable[[], object]] = []
 
 
 def after_each_test(action: Callable[[], object]) -> None:
-    """Call this when the test that runs is over."""
+    """Call an action at the end of the current test."""
     _left.append(action)
 
 
 def tidy() -> None:
-    """Called at the end of each test."""
+    """Run the registered actions; called at the end of each test."""
     while _left:
         _left.pop()()

@@ -1,4 +1,4 @@
-"""What feeds hot streams before the referee: as many elements as are wanted, and none that would be lost."""
+"""Sources for hot streams: they emit exactly the needed elements, and none that would be dropped."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from tests.conformance.entry import after_each_test
 
 __all__ = ["fed", "submitted", "turnstile"]
 
-_GLANCE = 0.002
+_POLL_INTERVAL = 0.002
 
 
 def turnstile(elements: int, apply: Callable[[pyrs.Stream[int]], pyrs.Stream[Any]]) -> pyrs.Stream[Any]:
-    """Apply an operator that drops what comes too soon to a source that lets one element in for one that came out.
+    """Apply an operator that may drop elements to a source that emits one element at a time.
 
-    The next one is let in when the one before is through, and demanded.
+    The next element is emitted when the previous one has passed the operator and there is demand.
     """
     return pyrs.defer(lambda: _Turnstile(elements).through(apply))
 
@@ -30,7 +30,7 @@ class _Turnstile:
         self._elements = elements
         self._lock = Lock()
         self._emitter: Any = None
-        self._let_in = self._passed = self._wanted = 0
+        self._emitted = self._passed = self._demand = 0
 
     def through(self, apply: Callable[[pyrs.Stream[int]], pyrs.Stream[Any]]) -> pyrs.Stream[Any]:
         source: pyrs.Stream[int] = pyrs.create(self._open, overflow="buffer")
@@ -40,32 +40,32 @@ class _Turnstile:
         self._emitter = emitter
         if self._elements == 0:
             emitter.complete()
-        self._turn()  # a request may have come before
+        self._emit_next()  # a request may have arrived earlier
 
     def _request(self, n: int) -> None:
         with self._lock:
-            self._wanted += n
-        self._turn()
+            self._demand += n
+        self._emit_next()
 
     def _pass(self, element: Any) -> None:
         with self._lock:
             self._passed += 1
-        self._turn()
+        self._emit_next()
 
-    def _turn(self) -> None:
+    def _emit_next(self) -> None:
         with self._lock:
-            ready = self._emitter is not None and self._let_in == self._passed
-            if not ready or self._let_in >= min(self._wanted, self._elements):
+            ready = self._emitter is not None and self._emitted == self._passed
+            if not ready or self._emitted >= min(self._demand, self._elements):
                 return
-            self._let_in += 1
-            number = self._let_in
+            self._emitted += 1
+            number = self._emitted
         self._emitter.next(number)
         if number == self._elements:
             self._emitter.complete()
 
 
 class _Outlet(Publisher[Any], Subscriber[Any], Subscription):
-    """Tells of a request when it has gone through: what is let in before would not be demanded yet."""
+    """Reports a request after the operator has received it, so that the next element meets demand."""
 
     def __init__(self, source: Publisher[Any], on_request: Callable[[int], object]) -> None:
         self._source = source
@@ -91,7 +91,7 @@ class _Outlet(Publisher[Any], Subscriber[Any], Subscription):
         self._end().on_complete()
 
     def _end(self) -> Subscriber[Any]:
-        subscriber, self._subscriber = self._subscriber, _NOBODY
+        subscriber, self._subscriber = self._subscriber, _DISCARD
         return subscriber
 
     def request(self, n: int, /) -> None:
@@ -100,19 +100,19 @@ class _Outlet(Publisher[Any], Subscriber[Any], Subscription):
             self._on_request(n)
 
     def cancel(self) -> None:
-        self._subscriber = _NOBODY
+        self._subscriber = _DISCARD
         self._subscription.cancel()
 
 
-_NOBODY: Subscriber[Any] = CallbackSubscriber(None, None, None, None)
+_DISCARD: Subscriber[Any] = CallbackSubscriber(None, None, None, None)
 
 
 def fed(sink: Sink[int], elements: int) -> pyrs.Stream[int]:
-    """A sink that a thread pushes elements into, again and again until each is taken."""
+    """Return the stream of a sink into which a thread emits elements, repeating each until it is accepted."""
     if elements == 0:
         sink.try_emit_complete()
         return sink.stream
-    wanted, over = Event(), Event()
+    requested, over = Event(), Event()
 
     def feed() -> None:
         number = 0
@@ -126,26 +126,26 @@ def fed(sink: Sink[int], elements: int) -> pyrs.Stream[int]:
             elif result in (EmitResult.CANCELLED, EmitResult.TERMINATED):
                 return
             else:
-                wanted.wait(_GLANCE)
-                wanted.clear()
+                requested.wait(_POLL_INTERVAL)
+                requested.clear()
 
     begun = Lock()
 
     def begin(n: int) -> None:
-        wanted.set()
+        requested.set()
         if begun.acquire(blocking=False):
             Thread(target=feed, name="conformance-feeder", daemon=True).start()
 
     def stop() -> None:
         over.set()
-        wanted.set()
+        requested.set()
 
     after_each_test(stop)
     return sink.stream.do_on_request(begin)
 
 
 def submitted(elements: int) -> pyrs.Stream[int]:
-    """A SubmissionPublisher that a thread submits to as soon as somebody requests: then all have subscribed."""
+    """Return a SubmissionPublisher to which a thread submits from the first request on, when all have subscribed."""
     publisher: SubmissionPublisher[int] = SubmissionPublisher()
     over = Event()
     begun = Lock()

@@ -1,4 +1,4 @@
-"""The JVM that a process has, for entries that need one."""
+"""The JVM of a worker process, for the entries that need one."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["Machine", "machine", "opened", "over_jpype", "over_py4j"]
 
 
 class Machine(NamedTuple):
-    """A bridge, and how to call Java beside it."""
+    """A bridge, and direct access to Java without it."""
 
     bridge: Bridge
     java: Java
@@ -25,14 +25,14 @@ _machine: Machine | None = None
 
 
 def machine() -> Machine:
-    """Return the one that this process has opened."""
-    assert _machine is not None, "this entry is judged over a JVM"
+    """Return the JVM that this process has opened."""
+    assert _machine is not None, "this entry needs a JVM"
     return _machine
 
 
 @contextmanager
 def over_jpype() -> Iterator[None]:
-    """A JVM in this process, which must not use faulthandler."""
+    """Open a JVM in this process, which must not use faulthandler."""
     from pyrs import jvm
     from tests.interop.harness import JPypeJava
 
@@ -42,7 +42,7 @@ def over_jpype() -> Iterator[None]:
 
 @contextmanager
 def over_py4j() -> Iterator[Any]:
-    """The JVM of a Spark driver; gives the session."""
+    """Open the JVM of a Spark driver, and give the session."""
     from pyrs import jvm
     from tests.interop.harness import Py4JJava, spark_driver
 
@@ -57,7 +57,7 @@ def over_py4j() -> Iterator[Any]:
 
 @contextmanager
 def opened(bridge: Bridge, java: Java) -> Iterator[None]:
-    """What is judged inside of this has this one."""
+    """Provide a machine to the entries that are verified inside the context."""
     global _machine
     _machine = Machine(bridge, java)
     try:

@@ -1,7 +1,7 @@
-"""The Java objects that the bridge makes for Python's, before the Java kit: it is handed the mirror itself.
+"""The mirrors, which are the bridge's Java objects for Python objects, verified by the official TCK.
 
-Elsewhere the kit judges the Python object, and nothing stands between. Here it judges the mirror with its window and
-its guards, the link, and the Python object behind it.
+In the other tables, the official TCK verifies the Python object directly. Here it verifies the mirror with its window
+and its guards, the link, and the Python object behind it.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ _MAKE = {
 
 
 class MirrorReferee(JavaReferee):
-    """The Java kit, below the class loader that the mirrors are from: their interfaces are its own.
+    """Runs the official TCK in a child of the mirrors' class loader, so that both use the same interfaces.
 
     Args:
-        jvm: the Spark session of the machine's JVM; None for the one in this process.
+        jvm: the Spark session of the JVM; None for the JVM in this process.
     """
 
     def __init__(self, jvm: object | None, family: Family) -> None:
@@ -46,7 +46,7 @@ class MirrorReferee(JavaReferee):
         super().__init__(jvm, family)
 
     def give(self, java_object: object) -> int:
-        """Hand an object to the kit; a hook returns the number."""
+        """Pass an object to the TCK, and return its number for the result of a hook."""
         return int(str(self._gateway.with_java(lambda java: java.call(self._entry, "give", java_object))))
 
     def is_java(self, thing: object) -> bool:
@@ -61,7 +61,7 @@ class MirrorReferee(JavaReferee):
 
 
 class _MirrorHooks(Hooks):
-    """What a hook makes is handed over as its mirror."""
+    """Passes the mirrors of the objects that the hooks create."""
 
     def __init__(self, subject: Any, referee: MirrorReferee) -> None:
         super().__init__(subject)
@@ -69,7 +69,7 @@ class _MirrorHooks(Hooks):
 
     def call(self, exchange: Exchange, hook: str, arguments: list[Any]) -> Any:
         if hook == "create_element":
-            return self._subject.create_element(*arguments)  # a number, and no reference to one
+            return self._subject.create_element(*arguments)  # a number instead of a reference
         if hook not in _MAKE:
             return super().call(exchange, hook, arguments)
         made = self._method(_MAKE[hook])(*arguments)
@@ -81,13 +81,13 @@ class _MirrorHooks(Hooks):
 
 
 def _exactly(entry: Entry) -> Entry:
-    """The mirror passes on what is demanded, one to one."""
+    """Make the mirror forward the demand exactly."""
     entry.verification.exact = True  # type: ignore[attr-defined]
     return entry
 
 
 def _staged(elements: int) -> Any:
-    """What a Java function gives that is computed in Python."""
+    """Return the result of a Java function that is implemented in Python."""
     bridge, java = machine()
     stage = bridge.to_jvm_stage(lambda stream: stream.map(lambda n: n + 1))
     flux = java.static("reactor.core.publisher.Flux", "range", 0, min(elements, 2**31 - 1))
@@ -95,7 +95,7 @@ def _staged(elements: int) -> Any:
 
 
 class _Latest:
-    """The kit asks for requests by the mirror; it is the Subscriber behind the latest one that requests."""
+    """Lets the Subscriber behind the latest mirror request; the TCK triggers requests with the mirror."""
 
     subscriber: Any = None
 

@@ -1,4 +1,4 @@
-"""The methods of Stream that return one. Each is judged twice: over an iterable, and over somebody else's Publisher."""
+"""The operators, each over an iterable and over a foreign Publisher."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ async def _same(element: Any) -> Any:
 
 
 def _failed_beyond() -> pyrs.Stream[Any]:
-    """A stream whose error is none that the operators of recovery below take."""
+    """Return a failed stream whose error the operators of RECOVERY do not handle."""
     return pyrs.error(KeyError("failed from the start"))
 
 
@@ -64,7 +64,7 @@ ELEMENTWISE = [
         lambda s: s.materialize(),
         elements=lambda n: max(0, n - 1),
         failed=no_failed_stream,
-        skips={EMPTY: "the end is an element"},
+        skips={EMPTY: "on_complete is an element"},
         covers=("Stream.materialize", "Notification"),
     ),
     operator(
@@ -188,7 +188,7 @@ SHARING = [
 
 
 def _hot(name: str, apply: Any, **options: Any) -> Entry:
-    """An entry for an operator that requests everything, over a source that waits for what was demanded."""
+    """Return an entry for an operator with unbounded demand, over a source that emits one element at a time."""
     word = name.partition("(")[0]
     return publisher(
         f"{name} over a hot stream",

@@ -1,19 +1,19 @@
-"""Everything of pyrs that the specification has rules for, and what of the front door it has none for."""
+"""All rows by family, and the public names without a row."""
 
 from __future__ import annotations
 
 from tests.conformance.adapters import ADAPTERS
 from tests.conformance.entry import Entry
-from tests.conformance.jvm_parties import JVM_PARTIES
+from tests.conformance.jvm_implementations import JVM_IMPLEMENTATIONS
 from tests.conformance.mirrors import MIRRORS
 from tests.conformance.operators import OPERATORS
 from tests.conformance.routes import IN_SPARK, JAVA_OF_MIRRORS, JAVA_ROUTES, PYTHON, PYTHON_OVER, Route
 from tests.conformance.sources import SOURCES
 from tests.conformance.spark_streams import SPARK
-from tests.conformance.strangers import STRANGERS
 from tests.conformance.subscribers import PROCESSORS, SUBSCRIBERS
+from tests.conformance.third_party import THIRD_PARTY
 
-__all__ = ["EVERY_ENTRY", "EXEMPT", "FAMILIES", "JUDGED", "OURS", "THEIRS", "entries_of"]
+__all__ = ["COVERED", "EVERY_ENTRY", "EXEMPT", "FAMILIES", "OURS", "THIRD_PARTY_ENTRIES", "entries_of"]
 
 FAMILIES: dict[str, list[Entry]] = {
     "Sources and sinks": SOURCES,
@@ -24,28 +24,30 @@ FAMILIES: dict[str, list[Entry]] = {
 }
 
 OURS: list[Entry] = [entry for entries in FAMILIES.values() for entry in entries]
-JUDGED: set[str] = {name for entry in (*OURS, *SPARK) for name in entry.covers}
-"""The public names that an entry speaks for."""
+COVERED: set[str] = {name for entry in (*OURS, *SPARK) for name in entry.covers}
+"""The public names that have an entry."""
 
-THEIRS: list[Entry] = [stranger.entry for stranger in STRANGERS]
+THIRD_PARTY_ENTRIES: list[Entry] = [library.entry for library in THIRD_PARTY]
 
-EVERY_ENTRY: dict[str, Entry] = {entry.name: entry for entry in (*OURS, *SPARK, *JVM_PARTIES, *MIRRORS, *THEIRS)}
+EVERY_ENTRY: dict[str, Entry] = {
+    entry.name: entry for entry in (*OURS, *SPARK, *JVM_IMPLEMENTATIONS, *MIRRORS, *THIRD_PARTY_ENTRIES)
+}
 
 
 def entries_of(route: Route) -> list[Entry]:
-    """Return whom a route judges: each of ours one Java route, and some of them all."""
+    """Return the entries that a route verifies."""
     if route in PYTHON_OVER:
-        return JVM_PARTIES
+        return JVM_IMPLEMENTATIONS
     if route in IN_SPARK:
         return SPARK
     if route in JAVA_OF_MIRRORS:
         return MIRRORS
     if route is PYTHON:
-        return OURS + THEIRS
+        return OURS + THIRD_PARTY_ENTRIES
     return [entry for entry in OURS if route is JAVA_ROUTES[0] or entry.all_routes]
 
 
-# Public names that are neither Publisher nor Subscriber nor Processor, and make none.
+# Public names that neither are nor create a Publisher, Subscriber or Processor.
 EXEMPT: dict[str, str] = {
     "UNBOUNDED": "a number",
     "NoElement": "an exception",
@@ -61,23 +63,23 @@ EXEMPT: dict[str, str] = {
     "set_element_hook": "sets a hook",
     "set_error_hook": "sets a hook",
     "Stream.source": "the Publisher that is wrapped",
-    "Stream.carries_context": "a mark that others look for",
-    "Stream.transform": "returns what a function of the user's made of other operators",
+    "Stream.carries_context": "a marker attribute",
+    "Stream.transform": "applies a user's function, which uses other operators",
     "sinks.EmitFailed": "an exception",
     "sinks.PublisherClosed": "an exception",
-    "sinks.EmitResult": "what a push returns",
-    "sinks.busy_looping": "tries a push again",
+    "sinks.EmitResult": "the outcome of an emit call",
+    "sinks.busy_looping": "repeats an emit call",
     "spark.Batch": "an element",
     "spark.BatchDiscarded": "an exception",
     "spark.JournalDamaged": "an exception",
     "spark.PartitionFailed": "an exception",
     "spark.SchemaMisfit": "an exception",
-    "spark.apply": "takes and returns a DataFrame: the streams are within its tasks",
-    "spark.for_each_partition": "takes a DataFrame: the streams are within its tasks",
+    "spark.apply": "takes and returns a DataFrame; the streams are inside the tasks",
+    "spark.for_each_partition": "takes a DataFrame; the streams are inside the tasks",
     "spark.attach": "returns a bridge",
-    "spark.supports": "says what works",
-    "testing.TestPublisher": "signals what a test says, wrongly too",
-    "testing.Violation": "what it can do wrong",
-    "testing.StepVerifier": "what a test expects",
-    "testing.DroppedAssertions": "what a test expects",
+    "spark.supports": "reports the supported features",
+    "testing.TestPublisher": "sends the signals of a test, including violations",
+    "testing.Violation": "the violations that it can commit",
+    "testing.StepVerifier": "the expectations of a test",
+    "testing.DroppedAssertions": "the expectations of a test",
 }

@@ -1,4 +1,4 @@
-"""The functions that make streams, and what is hot: sinks, SubmissionPublisher, tasks and futures."""
+"""The factories of streams, and the hot sources: sinks, SubmissionPublisher, futures."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ __all__ = ["SOURCES"]
 EMPTY = "optional_spec105_emptyStreamMustTerminateBySignallingOnComplete"
 MULTICAST = "optional_spec111"
 ONE_ELEMENT = {EMPTY: "it always has one element"}
-ONE_SUBSCRIBER = {MULTICAST: "it is for one Subscriber; others are told an error"}
+ONE_SUBSCRIBER = {MULTICAST: "it supports one Subscriber; others receive on_error"}
 SLOWEST = {
-    MULTICAST + "_registered": "the slowest Subscriber slows all, and the test has one that does not request",
-    MULTICAST + "_multicast": "the slowest Subscriber slows all, and the test has one that waits for another",
+    MULTICAST + "_registered": "the slowest Subscriber limits all, and one Subscriber of the test does not request",
+    MULTICAST + "_multicast": "the slowest Subscriber limits all, and one Subscriber of the test waits for another",
 }
-MERGED = {MULTICAST + "_multicast": "which of the streams that it merges comes first depends on the demand"}
-LATE = {MULTICAST: "a Subscriber that comes later, or is slower to begin, gets what comes from then on"}
+MERGED = {MULTICAST + "_multicast": "the order of the merged streams depends on the demand"}
+LATE = {MULTICAST: "a Subscriber receives the elements after its subscription only"}
 
 
 class _Numbers:
-    """An iterable of so many integers, endless if need be, and never a list."""
+    """An iterable of this number of integers, which are not stored."""
 
     def __init__(self, elements: int) -> None:
         self.elements = elements
@@ -47,7 +47,7 @@ class _AsyncNumbers:
 
 
 def _emits(elements: int) -> Any:
-    """A function for `create` that pushes what is requested, when it is."""
+    """Return a function for `create` that emits on request."""
 
     def function(emitter: pyrs.Emitter[int]) -> None:
         sent = 0
@@ -121,11 +121,13 @@ COLD: list[Entry] = [
     publisher("just", lambda n: pyrs.just(*range(n)), most=1_000, covers=("just",)),
     publisher("empty", lambda n: pyrs.empty(), most=0, covers=("empty",)),
     publisher("error", lambda n: failed_stream(), most=0, covers=("error",), skips={EMPTY: "it fails"}),
-    publisher("never", lambda n: pyrs.never(), most=0, failed=None, covers=("never",), skips={EMPTY: "it never ends"}),
+    publisher(
+        "never", lambda n: pyrs.never(), most=0, failed=None, covers=("never",), skips={EMPTY: "it never completes"}
+    ),
     publisher("defer", lambda n: pyrs.defer(lambda: numbers(n)), failed=lambda: pyrs.defer(_raises), covers=("defer",)),
     publisher("generate", _counts, failed=None, covers=("generate",)),
     publisher(
-        "create that pushes on request",
+        "create that emits on request",
         lambda n: pyrs.create(_emits(n)),
         failed=lambda: pyrs.create(lambda emitter: emitter.error(ValueError("failed"))),
         covers=("create", "Emitter", "Overflow"),
@@ -175,7 +177,7 @@ COLD: list[Entry] = [
         failed=None,
         most=LONG_MAX,
         covers=("interval",),
-        skips={MULTICAST: "it never ends, and each Subscriber has a clock of its own"},
+        skips={MULTICAST: "it never completes, and each Subscriber has its own clock"},
     ),
     publisher(
         "concat",
@@ -242,7 +244,7 @@ HOT: list[Entry] = [
         lambda n: fed(sinks.multicast_best_effort(), n),
         failed=lambda: _failed(sinks.multicast_best_effort()),
         covers=("sinks.multicast_best_effort", "sinks.Sink"),
-        skips={MULTICAST: "a Subscriber without demand loses an element that others have demanded"},
+        skips={MULTICAST: "a Subscriber without demand loses elements that others have requested"},
     ),
     publisher(
         "sinks.replay",
@@ -260,7 +262,7 @@ HOT: list[Entry] = [
         all_routes=True,
     ),
     publisher(
-        "create that pushes as it can",
+        "create that emits without demand",
         lambda n: turnstile(n, lambda stream: stream),
         covers=("create", "Emitter"),
     ),

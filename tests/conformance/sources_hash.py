@@ -20,7 +20,7 @@ FACTORIES = (
     "conformance/adapters.py",
     "conformance/entry.py",
     "conformance/feeding.py",
-    "conformance/jvm_parties.py",
+    "conformance/jvm_implementations.py",
     "conformance/mirrors.py",
     "conformance/operators.py",
     "conformance/sources.py",

@@ -1,7 +1,7 @@
-"""What `pyrs.spark` makes streams of, in the process of a small Spark driver: judged when the table is, not each time.
+"""The streams of `pyrs.spark`, verified in the process of a local Spark driver by `make conformance` only.
 
-A Publisher here is a job or a query for each Subscriber. So there are few elements, and what has to happen may take its
-time; what happens in time costs nothing.
+Each Subscriber starts a Spark job or a streaming query. So the streams have few elements, and the timeouts are long;
+a signal that arrives in time does not wait for them.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from tests.conformance.sources import MULTICAST, ONE_ELEMENT
 
 __all__ = ["SPARK", "over_spark"]
 
-MOST_ROWS = 1_000  # partitions are computed as a whole
+MOST_ROWS = 1_000  # a partition is computed as a whole
 MOST_BATCHES = 10  # each is a micro-batch of a query
 STOCHASTIC = "stochastic_spec103_mustSignalOnMethodsSequentially"
-A_THOUSAND = {STOCHASTIC: "it takes a thousand micro-batches"}
+A_THOUSAND = {STOCHASTIC: "it needs a thousand micro-batches"}
 FEEDING = "conformance-feeding"
 
 _session: Any = None
@@ -31,7 +31,7 @@ _session: Any = None
 
 @contextmanager
 def over_spark() -> Iterator[Any]:
-    """A driver, which has run something already."""
+    """Start a driver and run a first job and query, so that the verification does not wait for them."""
     global _session
     from pyrs.spark import from_dataframe
     from tests.interop.harness import spark_driver
@@ -52,7 +52,7 @@ def _rows(elements: int) -> Any:
 
 
 def _batches(elements: int) -> Any:
-    """A query over so many files, one for a batch."""
+    """Return the stream of a query over this number of files, one for each batch."""
     from pyrs.spark import from_stream
 
     folder = Path(tempfile.mkdtemp(prefix="pyrs-conformance-"))
@@ -65,7 +65,7 @@ def _batches(elements: int) -> Any:
 
 
 def _news(elements: int) -> Any:
-    """What happens to a query that does nothing, as fast as it can."""
+    """Return the events of a query that runs empty batches continuously."""
     from pyrs.spark import events
 
     if not any(query.name == FEEDING for query in _session.streams.active):
@@ -76,7 +76,7 @@ def _news(elements: int) -> Any:
 
 
 def _stop_listening() -> None:
-    """Streams that a test leaves would hear of everything from then on, and slow all others."""
+    """Remove the listeners of a test, which would slow down the following tests."""
     streams = _session._jsparkSession.streams()
     for listener in streams.listListeners():
         streams.removeListener(listener)
@@ -95,7 +95,7 @@ def _frames(elements: int) -> Any:
 
 
 def _taken_in() -> Any:
-    """What read_stream subscribes with; it is the kit that signals."""
+    """Return the Subscriber of read_stream; the TCK is its Publisher."""
     from pyrs.spark.source.intake import Intake
 
     intake = Intake(_Silent())
@@ -132,7 +132,7 @@ SPARK: list[Entry] = [
             failed=None,
             most=LONG_MAX,
             covers=("spark.events",),
-            skips={MULTICAST: "each Subscriber hears of what happens from when it subscribed"},
+            skips={MULTICAST: "each Subscriber receives the events after its subscription"},
         ),
         publisher(
             "spark.for_each_frame",

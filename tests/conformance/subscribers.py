@@ -1,4 +1,4 @@
-"""The Subscribers that consume streams here, and what stands between two parties: Processors, guards."""
+"""The Subscribers of pyrs, and operators as Processors."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _nothing(*arguments: object) -> None:
 
 
 class _Probed(TestSubscriber[Any]):
-    """Tells the probe what it was told."""
+    """Reports its signals to the probe."""
 
     def __init__(self, probe: WhiteboxProbe[Any]) -> None:
         super().__init__()
@@ -51,8 +51,8 @@ class _Probed(TestSubscriber[Any]):
         self._probe.register_on_complete()
 
 
-class _Telling(Subscriber[Any]):
-    """Keeps no rule but those of a probe: whoever is in front of it has to keep the others."""
+class _Reporting(Subscriber[Any]):
+    """Reports its signals to the probe and checks no rule; the code in front of it must check them."""
 
     def __init__(self, probe: WhiteboxProbe[Any]) -> None:
         self._probe = probe
@@ -74,7 +74,7 @@ class _Awaiting:
     """A Subscriber whose methods are coroutines."""
 
     def __init__(self, probe: WhiteboxProbe[Any] | None = None, request: int = 1) -> None:
-        self._to = None if probe is None else _Telling(probe)
+        self._to = None if probe is None else _Reporting(probe)
         self._request = request
         self.subscription: Any = None
 
@@ -113,7 +113,7 @@ def _take_one(inbox: Any) -> None:
 SUBSCRIBERS: list[Entry] = [
     whitebox("TestSubscriber", _Probed, covers=("testing.TestSubscriber",), subset=True, all_routes=True),
     blackbox(
-        "TestSubscriber from outside",
+        "TestSubscriber, blackbox",
         TestSubscriber,
         trigger=lambda subscriber: subscriber.request(1),
         covers=("testing.TestSubscriber",),
@@ -144,10 +144,10 @@ SUBSCRIBERS: list[Entry] = [
         covers=("Stream.subscribe", "AsyncSubscriber"),
         subset=True,
     ),
-    blackbox("a Subscriber of coroutines from outside", lambda: CoroutineSubscriber(_Awaiting())),
+    blackbox("a Subscriber of coroutines, blackbox", lambda: CoroutineSubscriber(_Awaiting())),
     whitebox(
-        "strict, before a Subscriber that checks nothing",
-        lambda probe: pyrs.strict(_Telling(probe)),
+        "strict in front of a Subscriber without checks",
+        lambda probe: pyrs.strict(_Reporting(probe)),
         covers=("strict",),
         subset=True,
     ),
@@ -155,9 +155,9 @@ SUBSCRIBERS: list[Entry] = [
 
 
 class _Inlet(Processor[Any, Any], Subscription):
-    """Where somebody else's Publisher comes in: one input, one output, nothing between. `strict` keeps its rules.
+    """Connects one input to one output. `strict` checks the rules in front of it.
 
-    Nothing is requested and no end is told before the output's on_subscribe has returned: signals are serial (1.3).
+    No request and no terminal signal is forwarded before the output's on_subscribe has returned (§1.3).
     """
 
     def __init__(self) -> None:
@@ -166,7 +166,7 @@ class _Inlet(Processor[Any, Any], Subscription):
         self._output: Subscriber[Any] | None = None
         self._open = False
         self._over = False
-        self._wanted = 0
+        self._demand = 0
         self._end: tuple[BaseException | None] | None = None
 
     def subscribe(self, subscriber: Subscriber[Any], /) -> None:
@@ -178,14 +178,14 @@ class _Inlet(Processor[Any, Any], Subscription):
         subscriber.on_subscribe(self)
         with self._lock:
             self._open = True
-        self._move()
+        self._forward()
 
     def on_subscribe(self, subscription: Subscription, /) -> None:
         with self._lock:
             self._input = subscription
         if self._over:
             subscription.cancel()
-        self._move()
+        self._forward()
 
     def on_next(self, element: Any, /) -> None:
         output = self._output
@@ -195,17 +195,17 @@ class _Inlet(Processor[Any, Any], Subscription):
     def on_error(self, error: BaseException, /) -> None:
         with self._lock:
             self._end = (error,)
-        self._move()
+        self._forward()
 
     def on_complete(self) -> None:
         with self._lock:
             self._end = (None,)
-        self._move()
+        self._forward()
 
     def request(self, n: int, /) -> None:
         with self._lock:
-            self._wanted = min(2**63 - 1, self._wanted + n)
-        self._move()
+            self._demand = min(2**63 - 1, self._demand + n)
+        self._forward()
 
     def cancel(self) -> None:
         with self._lock:
@@ -214,25 +214,25 @@ class _Inlet(Processor[Any, Any], Subscription):
         if subscription is not None:
             subscription.cancel()
 
-    def _move(self) -> None:
-        """Request what is wanted, or tell the end, as soon as both sides are there."""
+    def _forward(self) -> None:
+        """Forward the demand or the terminal signal once both sides are connected."""
         with self._lock:
             if not self._open or self._over:
                 return
-            wanted, end, output = 0, self._end, self._output
+            demand, end, output = 0, self._end, self._output
             if end is not None:
                 self._over, self._output = True, None
             elif self._input is not None:
-                wanted, self._wanted = self._wanted, 0
+                demand, self._demand = self._demand, 0
             subscription = self._input
         if end is not None and output is not None:
             output.on_complete() if end[0] is None else output.on_error(end[0])
-        elif wanted and subscription is not None:
-            subscription.request(wanted)
+        elif demand and subscription is not None:
+            subscription.request(demand)
 
 
 class Through(Processor[Any, Any]):
-    """An operator as a Processor: it is subscribed to what is signalled here, and is what one subscribes to."""
+    """An operator as a Processor: its input is the Processor's input, and its stream the Processor's output."""
 
     def __init__(self, apply: Any) -> None:
         self._input: Any = pyrs.strict(_Inlet())
@@ -254,7 +254,7 @@ class Through(Processor[Any, Any]):
         self._output.subscribe(subscriber)
 
 
-ONE_INPUT = {"optional_spec111": "what comes in goes to one Subscriber; others are told an error"}
+ONE_INPUT = {"optional_spec111": "its input goes to one Subscriber; others receive on_error"}
 
 
 def _through(name: str, apply: Any, **options: Any) -> Entry:

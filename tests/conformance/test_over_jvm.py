@@ -1,4 +1,4 @@
-"""The JVM's parties before the Python port, and ours before the Java kit: a part of the table, over what there is."""
+"""Verify the rows marked ``subset`` that need a JVM, over the gateway of this process."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pyrs
 from pyrs.jvm import Bridge
 from pyrs.tck import Family, JavaReferee, Status, SubscriberBlackboxVerification, verify
 from tests.conformance.entry import Entry, publisher
-from tests.conformance.jvm_parties import JVM_PARTIES
+from tests.conformance.jvm_implementations import JVM_IMPLEMENTATIONS
 from tests.conformance.machine import opened
 from tests.conformance.mirrors import MIRRORS, MirrorReferee
 from tests.conformance.registry import OURS
@@ -33,17 +33,17 @@ def patient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def patient_kit(patient: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The Java kit waits to the end where it looks once: for the errors of 3.9, and for what was let go of (3.13)."""
+def patient_tck(patient: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Shorten the timeouts after which the official TCK checks the error of §3.9 and the references of §3.13."""
     for variable in ("DEFAULT_TIMEOUT_MILLIS", "PUBLISHER_REFERENCE_GC_TIMEOUT_MILLIS"):
         monkeypatch.setenv(variable, "1000")
 
 
 @pytest.fixture
 def collecting(connected: tuple[Bridge, Java]) -> Iterator[None]:
-    """The Java kit collects once, and gives the JVM a tenth of a second to say what it found: so that is found before.
+    """Collect in the JVM repeatedly, because the official TCK collects once and waits a tenth of a second.
 
-    A Scope sees to that where the kit judges Python's objects, but not for mirrors, which are Java's.
+    A Scope does this for Python objects, but not for mirrors, which are Java objects.
     """
     over = Event()
 
@@ -58,12 +58,14 @@ def collecting(connected: tuple[Bridge, Java]) -> Iterator[None]:
     thread.join(DEADLINE)
 
 
-@pytest.mark.parametrize("entry", [entry for entry in JVM_PARTIES if entry.subset], ids=lambda entry: entry.name)
+@pytest.mark.parametrize(
+    "entry", [entry for entry in JVM_IMPLEMENTATIONS if entry.subset], ids=lambda entry: entry.name
+)
 def test_a_jvm_implementation_has_no_problem(
     entry: Entry, connected: tuple[Bridge, Java], carrier: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if issubclass(entry.verification, SubscriberBlackboxVerification):
-        # What a thread in the JVM still requests must have come before the end is told: it is heard of by silence only.
+        # The test must wait for requests of a thread in the JVM before it sends the terminal signal.
         monkeypatch.setenv("DEFAULT_NO_SIGNALS_TIMEOUT_MILLIS", "500")
     with opened(*connected):
         result = verify_entry(entry, ROUTES[f"python-{carrier}"], verify)
@@ -79,7 +81,7 @@ def test_a_mirror_has_no_problem(
     connected: tuple[Bridge, Java],
     carrier: str,
     session: Any,
-    patient_kit: None,
+    patient_tck: None,
     collecting: None,
 ) -> None:
     route = ROUTES[f"mirror-{carrier}-{family}"]
@@ -102,11 +104,11 @@ def test_the_official_tck_receives_the_mirror_itself(connected: tuple[Bridge, Ja
 @pytest.mark.parametrize("family", ["rs", "flow"])
 @pytest.mark.parametrize("name", ["range", "TestSubscriber"])
 def test_a_row_of_pyrs_has_no_problem(
-    name: str, family: str, kit: Callable[[str], Any], carrier: str, patient_kit: None
+    name: str, family: str, tck: Callable[[str], Any], carrier: str, patient_tck: None
 ) -> None:
     entry = next(entry for entry in OURS if entry.name == name)
     route = ROUTES[f"{carrier}-{family}"]
-    result = verify_entry(entry, route, kit(family).verify)
+    result = verify_entry(entry, route, tck(family).verify)
     assert result.problems(entry) == []
     assert sum(result.tck) + result.untested == len(entry.verification.expected)
 
@@ -117,5 +119,5 @@ def session(machine: Any, carrier: str) -> Any:
 
 
 @pytest.fixture
-def kit(session: Any) -> Callable[[str], Any]:
+def tck(session: Any) -> Callable[[str], Any]:
     return lambda family: JavaReferee(session, FAMILIES[family])

@@ -14,10 +14,10 @@ import pytest
 
 from tests.conformance import sources_hash as hashing
 from tests.conformance.entry import publisher
-from tests.conformance.jvm_parties import JVM_PARTIES
+from tests.conformance.jvm_implementations import JVM_IMPLEMENTATIONS
 from tests.conformance.mirrors import MIRRORS
 from tests.conformance.page import PAGE, commit_of_page, render, rows_of_page
-from tests.conformance.registry import OURS, THEIRS, entries_of
+from tests.conformance.registry import OURS, THIRD_PARTY_ENTRIES, entries_of
 from tests.conformance.results import Results
 from tests.conformance.routes import IN_SPARK, JAVA_OF_MIRRORS, JAVA_ROUTES, PYTHON, PYTHON_OVER, Route
 from tests.conformance.running import Result
@@ -36,7 +36,7 @@ def test_no_row_of_pyrs_has_a_failure() -> None:
     rows = rows_of_page()
     faulty = [
         entry.name
-        for entry in (*OURS, *SPARK, *JVM_PARTIES, *MIRRORS)
+        for entry in (*OURS, *SPARK, *JVM_IMPLEMENTATIONS, *MIRRORS)
         if not entry.faults and "failed" in "".join(rows.get(entry.name, ()))
     ]
     assert faulty == []
@@ -50,14 +50,16 @@ def test_every_route_has_verified_its_rows(routes: tuple[Route, ...]) -> None:
         f"{route.title}: {entry.name}"
         for column, route in enumerate(routes)
         for entry in entries_of(route)
-        if entry.name in rows and entry not in THEIRS and "passed" not in rows[entry.name][column]
+        if entry.name in rows and entry not in THIRD_PARTY_ENTRIES and "passed" not in rows[entry.name][column]
     ]
     assert missing == []
 
 
 def test_third_party_libraries_were_verified() -> None:
     rows = rows_of_page()
-    assert [entry.name for entry in THEIRS if entry.name in rows and "passed" not in rows[entry.name][1]] == []
+    assert [
+        entry.name for entry in THIRD_PARTY_ENTRIES if entry.name in rows and "passed" not in rows[entry.name][1]
+    ] == []
 
 
 def measured(*notes: tuple[str, str, str]) -> Result:

@@ -1,4 +1,4 @@
-"""Nothing public is left out of the table, and what it says of each is fit to be judged."""
+"""Every public name has a row or a reason, and the declarations of the rows are valid."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from pathlib import Path
 import pyrs
 from pyrs import sinks, testing
 from tests.conformance.entry import Entry
-from tests.conformance.jvm_parties import JVM_PARTIES
+from tests.conformance.jvm_implementations import JVM_IMPLEMENTATIONS
 from tests.conformance.mirrors import MIRRORS
-from tests.conformance.registry import EVERY_ENTRY, EXEMPT, FAMILIES, JUDGED, OURS
+from tests.conformance.registry import COVERED, EVERY_ENTRY, EXEMPT, FAMILIES, OURS
 from tests.conformance.routes import JAVA_ROUTES, PYTHON
 from tests.conformance.spark_streams import SPARK
-from tests.conformance.strangers import STRANGERS
+from tests.conformance.third_party import THIRD_PARTY
 
 
 def public_names() -> set[str]:
     methods = {f"Stream.{name}" for name in dir(pyrs.Stream) if not name.startswith("_")}
-    rooms = {f"{room.__name__[5:]}.{name}" for room in (sinks, testing) for name in room.__all__}
-    return {*pyrs.__all__, "range", "zip"} | rooms | methods | names_that_need_a_library()
+    modules = {f"{module.__name__[5:]}.{name}" for module in (sinks, testing) for name in module.__all__}
+    return {*pyrs.__all__, "range", "zip"} | modules | methods | names_that_need_a_library()
 
 
 def names_that_need_a_library() -> set[str]:
@@ -29,7 +29,7 @@ def names_that_need_a_library() -> set[str]:
 
 
 def listed(file: Path) -> list[str]:
-    """The names in a module's __all__, which is read and not imported."""
+    """Return the names in a module's ``__all__`` without importing it."""
     for node in ast.parse(file.read_text(encoding="utf-8")).body:
         if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "__all__":
             return list(ast.literal_eval(node.value))
@@ -37,21 +37,21 @@ def listed(file: Path) -> list[str]:
 
 
 def test_every_public_name_has_a_row_or_a_reason() -> None:
-    assert public_names() - JUDGED - set(EXEMPT) == set()
+    assert public_names() - COVERED - set(EXEMPT) == set()
     assert all(reason.strip() for reason in EXEMPT.values())
 
 
 def test_exempt_names_exist_and_have_no_row() -> None:
-    assert set(EXEMPT) & JUDGED == set()
+    assert set(EXEMPT) & COVERED == set()
     assert set(EXEMPT) - public_names() == set()
 
 
 def test_names_with_a_row_exist() -> None:
-    assert JUDGED - public_names() == set()
+    assert COVERED - public_names() == set()
 
 
 def test_row_names_are_unique() -> None:
-    assert len(EVERY_ENTRY) == sum(map(len, (OURS, SPARK, JVM_PARTIES, MIRRORS, STRANGERS)))
+    assert len(EVERY_ENTRY) == sum(map(len, (OURS, SPARK, JVM_IMPLEMENTATIONS, MIRRORS, THIRD_PARTY)))
 
 
 def test_explanations_name_existing_tests() -> None:
@@ -68,6 +68,6 @@ def test_rows_of_pyrs_declare_no_faults() -> None:
 
 
 def test_each_family_has_a_row_with_all_routes() -> None:
-    judged = {title for title, entries in FAMILIES.items() if any(entry.all_routes for entry in entries)}
-    assert set(FAMILIES) - judged == {"Adapters"}, "those are made of what the other families have"
+    verified = {title for title, entries in FAMILIES.items() if any(entry.all_routes for entry in entries)}
+    assert set(FAMILIES) - verified == {"Adapters"}, "adapters use the mechanisms of the other families"
     assert len({route.title for route in (PYTHON, *JAVA_ROUTES)}) == 5

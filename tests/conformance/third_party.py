@@ -1,7 +1,7 @@
-"""Libraries that are not ours before the Python port, each with the least adapter that gives it the four interfaces.
+"""Third-party libraries verified by the Python port, each with a minimal adapter to the four interfaces.
 
-None of them says that it keeps the specification, so what fails is no fault of theirs. It shows that the referee
-is about the specification, not about pyrs, and what is between those libraries and it.
+None of them claims to implement the specification, so a failure is not a defect. The rows show that the port tests
+the specification, not pyrs, and how far each library is from the specification.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from pyrs.aio import background_loop
 from pyrs.api import Publisher, Subscriber, Subscription
 from tests.conformance.entry import Entry, publisher
 
-__all__ = ["STRANGERS", "Stranger"]
+__all__ = ["THIRD_PARTY", "ThirdParty"]
 
 _DEADLINE = 10.0
 
 
-class Stranger(NamedTuple):
-    """An implementation of somebody else's.
+class ThirdParty(NamedTuple):
+    """A third-party implementation.
 
     Attributes:
-        entry: how it is judged.
-        package: on PyPI.
-        why: why what fails is natural.
+        entry: its row.
+        package: its name on PyPI.
+        why: the reasons for its failures.
     """
 
     entry: Entry
@@ -38,7 +38,7 @@ class Stranger(NamedTuple):
     def version(self) -> str:
         try:
             return version(self.package)
-        except PackageNotFoundError:  # `make conformance` installs what it judges
+        except PackageNotFoundError:  # `make conformance` installs the libraries
             return "not installed"
 
 
@@ -46,7 +46,7 @@ class Stranger(NamedTuple):
 
 
 class _Disposing(Subscription):
-    """RxPY has no demand: a request is ignored."""
+    """Ignores requests, because RxPY has no demand."""
 
     def __init__(self) -> None:
         from reactivex.disposable import SingleAssignmentDisposable
@@ -92,7 +92,7 @@ def _rx_failed() -> Any:
     return _OfRxPY(reactivex.throw(ValueError("failed from the start")))
 
 
-# What belongs to a loop is called there, and the caller waits, so that it sees what is raised.
+# Calls run on the event loop of their object; the caller waits, so that it receives the exceptions.
 
 
 async def _awaited(call: Callable[[], Any]) -> Any:
@@ -123,7 +123,7 @@ class _OnLoop(Subscription):
 
 
 class _RSocketSubscriber:
-    """The end comes with the last element there, and on its own here."""
+    """Separates on_complete from the last element."""
 
     def __init__(self, subscriber: Subscriber[Any]) -> None:
         self._subscriber = subscriber
@@ -168,7 +168,7 @@ def _rsocket_failed() -> Any:
 
 
 class _OfAioreactive(Publisher[Any]):
-    """Its observer is awaited, so the adapter's waits until there is demand."""
+    """Uses an observer that waits for demand, because aioreactive awaits its observers."""
 
     def __init__(self, observable: Any) -> None:
         self._observable = observable
@@ -247,46 +247,47 @@ def _aio_failed() -> Any:
 
 
 NO_DEMAND = (
-    "It pushes: back pressure was taken out of it on purpose. A `request` has nowhere to go, so elements come that "
-    "were not requested (1.1), after the last one nothing more can be requested (3.8), and a wrong number is not "
-    "answered (3.9)."
+    "It has no back pressure, by design. Requests are ignored, so it emits elements that were not requested (1.1); "
+    "requests after the last element have no effect (3.8), and a non-positive request does not signal on_error "
+    "(3.9)."
 )
 
 NO_AWAITING = (
-    "It has no number of elements to request: its observers are awaited instead, and the adapter's waits for demand. "
-    "A wrong number is not answered (3.9), and the end is told although it was disposed (3.6, 3.7, and in most runs "
+    "It has no demand: it awaits its observers, and the adapter's observer waits for demand. "
+    "A non-positive request does not signal on_error (3.9), and it completes after dispose (3.6, 3.7, in most runs "
     "3.12)."
 )
 
-STRANGERS: list[Stranger] = [
-    Stranger(
+THIRD_PARTY: list[ThirdParty] = [
+    ThirdParty(
         publisher("reactivex.range on a NewThreadScheduler", _rx_range, failed=_rx_failed, most=1_000_000),
         "reactivex",
-        f"{NO_DEMAND} Tests that cancel before they request pass or fail as the new thread is slow or quick.",
+        f"{NO_DEMAND} The outcome of tests that cancel before a request depends on the speed of the new thread.",
     ),
-    Stranger(
+    ThirdParty(
         publisher("reactivex.from_iterable on the thread that subscribes", _rx_here, failed=_rx_failed, most=1_000),
         "reactivex",
-        f"{NO_DEMAND} All elements come before `subscribe` returns what could be disposed: a cancel is too late "
+        f"{NO_DEMAND} It emits all elements before `subscribe` returns the disposable, so a cancel is too late "
         "(3.6, 3.12).",
     ),
-    Stranger(
+    ThirdParty(
         publisher("rsocket StreamFromGenerator", _rsocket_generator, failed=_rsocket_failed),
         "rsocket",
-        "It has demand, and honours it. It is made for one Subscriber, a connection, which keeps it, always "
-        "requests before it cancels, and has checked the number when it decoded the frame. So a cancel before the "
-        "first request raises, since that request makes the generator (3.5, 3.15), a wrong number is not answered "
-        "(3.9), the Subscriber is not let go (3.13), and `ErrorStream` fails when it is requested from, not before "
-        "(1.9).",
+        "It has demand. It is made for one Subscriber, a connection, which keeps a reference to it, always "
+        "requests before it cancels, and checks the number when it decodes a frame. So a cancel before the "
+        "first request raises, because that request creates the generator (3.5, 3.15), a non-positive request "
+        "does not signal on_error (3.9), the Subscriber is not released (3.13), and `ErrorStream` fails on the first "
+        "request instead of before (1.9).",
     ),
-    Stranger(
+    ThirdParty(
         publisher("aioreactive.from_iterable", _aio_iterable, failed=_aio_failed, most=1_000),
         "aioreactive",
         NO_AWAITING,
     ),
-    Stranger(
+    ThirdParty(
         publisher("aioreactive.from_async_iterable", _aio_async_iterable, failed=_aio_failed, most=100_000),
         "aioreactive",
-        f"{NO_AWAITING} An asynchronous generator can be iterated once, so a second Subscriber gets nothing (1.11).",
+        f"{NO_AWAITING} An asynchronous generator can be iterated once, so a second Subscriber receives no elements "
+        "(1.11).",
     ),
 ]

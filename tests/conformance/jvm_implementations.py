@@ -1,4 +1,4 @@
-"""Publishers, Subscribers and Processors of the JVM, pulled into Python; and Python's, sent there and back."""
+"""Publishers, Subscribers and Processors of the JVM used from Python, and Python objects passed through Java."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.conformance.machine import machine
 from tests.conformance.sources import LATE, SLOWEST
 from tests.conformance.subscribers import ONE_INPUT, Through
 
-__all__ = ["JVM_PARTIES"]
+__all__ = ["JVM_IMPLEMENTATIONS"]
 
 INT_MAX = 2**31 - 1
 FLUX = "reactor.core.publisher.Flux"
@@ -19,7 +19,7 @@ FLOWABLE = "io.reactivex.rxjava3.core.Flowable"
 
 
 def _of(class_name: str, method: str, *leading: int, exact: bool = False) -> Callable[[int], Any]:
-    """A factory: the Publisher of so many elements that a static method returns."""
+    """Return a factory for the Publisher of a static Java method."""
 
     def make(elements: int) -> Any:
         bridge, java = machine()
@@ -38,7 +38,7 @@ def _failed(class_name: str) -> Callable[[], Any]:
 
 
 def _made(class_name: str, method: str, *arguments: Any) -> Callable[[], Any]:
-    """A factory of Subscribers and Processors."""
+    """Return a factory for the Subscriber or Processor of a static Java method."""
     return lambda: machine().bridge.from_jvm(machine().java.static(class_name, method, *arguments))
 
 
@@ -62,7 +62,7 @@ def _mirrored_processor() -> Any:
     return bridge.from_jvm(java.static("interop.Parties", "hiddenProcessor", mirror))
 
 
-JVM_PARTIES: list[Entry] = [
+JVM_IMPLEMENTATIONS: list[Entry] = [
     publisher("Reactor Flux.range", _of(FLUX, "range", 0), failed=_failed(FLUX), most=INT_MAX, subset=True),
     publisher("Reactor Flux.range, exact", _of(FLUX, "range", 0, exact=True), failed=_failed(FLUX), most=INT_MAX),
     publisher("RxJava Flowable.range", _of(FLOWABLE, "range", 0), failed=_failed(FLOWABLE), most=INT_MAX),
