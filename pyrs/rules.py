@@ -1,7 +1,7 @@
-"""The 43 rules of Reactive Streams 1.0.4 as data: number, party, strength, text, and where pyrs enforces each.
+"""The 43 rules of Reactive Streams 1.0.4 as data, and the code in pyrs that enforces each.
 
 The texts are the specification's (https://github.com/reactive-streams/reactive-streams-jvm/tree/v1.0.4, licence MIT-0).
-``docs/rules.md`` is rendered from here: ``python -m pyrs.rules > docs/rules.md``.
+``python -m pyrs.rules > docs/rules.md`` renders the page.
 
 Examples:
     >>> RULES["3.9"].party, RULES["3.9"].strength
@@ -19,12 +19,12 @@ class Rule(NamedTuple):
     """One rule of the specification.
 
     Attributes:
-        number: such as "1.1".
-        party: whose rule it is: Publisher, Subscriber, Subscription or Processor.
-        strength: MUST, SHOULD or MAY: the strongest word in it.
-        text: the specification's words.
-        enforced_by: the dotted names of what keeps it in pyrs. A test resolves them.
-        note: why nothing can enforce it, where that is so.
+        number: the number, such as "1.1".
+        party: the interface that the rule applies to: Publisher, Subscriber, Subscription or Processor.
+        strength: MUST, SHOULD or MAY, the strongest of these words in the text.
+        text: the specification's text.
+        enforced_by: the dotted names of the code in pyrs that enforces the rule. A test resolves them.
+        note: the reason, if no code enforces the rule.
     """
 
     number: str
@@ -37,9 +37,9 @@ class Rule(NamedTuple):
 
 _SOURCE = "pyrs._core.subscription.SourceSubscription"
 _ITERATING = "pyrs._core.iterating.IteratorSubscription"
-_STAGED = "pyrs._core.pushed_chain.PushedChainSubscriber"
+_PUSHED_CHAIN = "pyrs._core.pushed_chain.PushedChainSubscriber"
 _COORDINATOR = "pyrs._core.coordinator.Coordinator"
-_RELAY = "pyrs._core.arbiter.SubscriptionArbiter"
+_ARBITER = "pyrs._core.arbiter.SubscriptionArbiter"
 _INPUT = "pyrs._core.inputs.Input"
 _GUARD = "pyrs._core.guard.GuardedSubscriber"
 _CALLBACKS = "pyrs._core.callbacks.CallbackSubscriber"
@@ -57,7 +57,7 @@ _ALL = (
             f"{_ITERATING}._produce",
             f"{_GUARD}.on_next",
             _COORDINATOR,
-            _RELAY,
+            _ARBITER,
         ),
     ),
     Rule(
@@ -66,7 +66,7 @@ _ALL = (
         "MAY",
         "A Publisher MAY signal fewer onNext than requested and terminate the Subscription by calling "
         "onComplete or onError.",
-        note="A permission. Streams end early whenever their source does.",
+        note="A permission. Streams terminate early if their source does.",
     ),
     Rule(
         "1.3",
@@ -88,7 +88,7 @@ _ALL = (
         (
             f"{_SOURCE}.fail",
             f"{_COORDINATOR}._fail",
-            f"{_RELAY}._fail",
+            f"{_ARBITER}._fail",
         ),
     ),
     Rule(
@@ -99,7 +99,7 @@ _ALL = (
         (
             f"{_SOURCE}.complete",
             f"{_COORDINATOR}._complete",
-            f"{_RELAY}._complete",
+            f"{_ARBITER}._complete",
         ),
     ),
     Rule(
@@ -111,7 +111,7 @@ _ALL = (
         (
             f"{_SOURCE}._end",
             _COORDINATOR,
-            _RELAY,
+            _ARBITER,
         ),
     ),
     Rule(
@@ -121,10 +121,10 @@ _ALL = (
         "Once a terminal state has been signaled (onError, onComplete) it is REQUIRED that no further signals occur.",
         (
             f"{_SOURCE}._end",
-            f"{_STAGED}._take_subscriber",
+            f"{_PUSHED_CHAIN}._take_subscriber",
             _GUARD,
             _COORDINATOR,
-            _RELAY,
+            _ARBITER,
         ),
     ),
     Rule(
@@ -134,9 +134,9 @@ _ALL = (
         "If a Subscription is cancelled its Subscriber MUST eventually stop being signaled.",
         (
             f"{_SOURCE}.cancel",
-            _STAGED,
+            _PUSHED_CHAIN,
             _COORDINATOR,
-            _RELAY,
+            _ARBITER,
         ),
     ),
     Rule(
@@ -153,7 +153,7 @@ _ALL = (
             f"{_SOURCE}.start",
             _GUARD,
             _COORDINATOR,
-            _RELAY,
+            _ARBITER,
         ),
     ),
     Rule(
@@ -163,14 +163,14 @@ _ALL = (
         "Publisher.subscribe MAY be called as many times as wanted but MUST be with a different Subscriber "
         "each time [see 2.12].",
         (f"{_GUARD}.discard",),
-        note="The caller's to keep. Our sources are cold and serve any number of Subscribers; a guarded one is seen.",
+        note="The rule applies to the caller. Cold sources serve every Subscriber; a guard reports violations.",
     ),
     Rule(
         "1.11",
         "Publisher",
         "MAY",
         "A Publisher MAY support multiple Subscribers and decides whether each Subscription is unicast or multicast.",
-        note="A choice. The sources here serve each Subscriber by itself.",
+        note="A choice. Cold sources serve each Subscriber separately.",
     ),
     Rule(
         "2.1",
@@ -198,7 +198,7 @@ _ALL = (
         "Subscriber.onComplete() and Subscriber.onError(Throwable t) MUST NOT call any methods on the "
         "Subscription or the Publisher.",
         (
-            f"{_STAGED}.on_error",
+            f"{_PUSHED_CHAIN}.on_error",
             _INPUT,
             f"{_GUARD}._begin_call",
         ),
@@ -210,7 +210,7 @@ _ALL = (
         "Subscriber.onComplete() and Subscriber.onError(Throwable t) MUST consider the Subscription cancelled "
         "after having received the signal.",
         (
-            f"{_STAGED}.on_error",
+            f"{_PUSHED_CHAIN}.on_error",
             _CALLBACKS,
             f"{_REFILL}.end",
             _INPUT,
@@ -223,7 +223,7 @@ _ALL = (
         "A Subscriber MUST call Subscription.cancel() on the given Subscription after an onSubscribe signal "
         "if it already has an active Subscription.",
         (
-            f"{_STAGED}.on_subscribe",
+            f"{_PUSHED_CHAIN}.on_subscribe",
             f"{_CALLBACKS}.on_subscribe",
             f"{_REFILL}.begin",
             f"{_FOR_EACH}.on_subscribe",
@@ -237,7 +237,7 @@ _ALL = (
         "MUST",
         "A Subscriber MUST call Subscription.cancel() if the Subscription is no longer needed.",
         (
-            f"{_STAGED}._cancel_upstream",
+            f"{_PUSHED_CHAIN}._cancel_upstream",
             f"{_FOR_EACH}._stop",
             f"{_REFILL}.cancel",
             _INPUT,
@@ -262,7 +262,7 @@ _ALL = (
         "Subscription.cancel() if there are still requested elements pending [see 3.12]. "
         "Subscription.cancel() does not guarantee to perform the underlying cleaning operations immediately.",
         (
-            f"{_STAGED}.on_next",
+            f"{_PUSHED_CHAIN}.on_next",
             _INPUT,
         ),
     ),
@@ -313,7 +313,7 @@ _ALL = (
         "adequate for the runtime environment.",
         (
             f"{_SOURCE}.subscriber_raised",
-            f"{_STAGED}._subscriber_raised",
+            f"{_PUSHED_CHAIN}._subscriber_raised",
             _GUARD,
             _INPUT,
             _COORDINATOR,
@@ -325,7 +325,7 @@ _ALL = (
         "MUST",
         "Subscription.request and Subscription.cancel MUST only be called inside of its Subscriber context.",
         (f"{_GUARD}._begin_call",),
-        note="The caller's to keep; a Subscription cannot see who calls it. A guarded Subscriber is seen.",
+        note="The rule applies to the caller, which a Subscription cannot identify. A guard reports violations.",
     ),
     Rule(
         "3.2",
@@ -355,7 +355,7 @@ _ALL = (
         "Subscription",
         "SHOULD",
         "Subscription.request SHOULD respect the responsivity of its caller by returning in a timely manner.",
-        note="Advice. A synchronous source emits inside request (3.10), so it takes as long as the Subscriber does.",
+        note="A recommendation. A synchronous source emits inside request (3.10), so request lasts as long as on_next.",
     ),
     Rule(
         "3.5",
@@ -376,9 +376,9 @@ _ALL = (
         "After the Subscription is cancelled, additional Subscription.request(long n) MUST be NOPs.",
         (
             f"{_SOURCE}.request",
-            f"{_STAGED}.request",
+            f"{_PUSHED_CHAIN}.request",
             _COORDINATOR,
-            _RELAY,
+            _ARBITER,
         ),
     ),
     Rule(
@@ -388,9 +388,9 @@ _ALL = (
         "After the Subscription is cancelled, additional Subscription.cancel() MUST be NOPs.",
         (
             f"{_SOURCE}.cancel",
-            f"{_STAGED}.cancel",
+            f"{_PUSHED_CHAIN}.cancel",
             _COORDINATOR,
-            _RELAY,
+            _ARBITER,
         ),
     ),
     Rule(
@@ -403,7 +403,7 @@ _ALL = (
             f"{_SOURCE}.request",
             f"{_GUARD}.request",
             _COORDINATOR,
-            _RELAY,
+            _ARBITER,
         ),
     ),
     Rule(
@@ -418,7 +418,7 @@ _ALL = (
             f"{_SOURCE}.request",
             f"{_GUARD}.request",
             _COORDINATOR,
-            f"{_RELAY}.request",
+            f"{_ARBITER}.request",
         ),
     ),
     Rule(
@@ -457,10 +457,10 @@ _ALL = (
         "eventually drop any references to the corresponding subscriber.",
         (
             f"{_SOURCE}._let_go",
-            f"{_STAGED}._take_subscriber",
+            f"{_PUSHED_CHAIN}._take_subscriber",
             f"{_GUARD}.cancel",
             _COORDINATOR,
-            _RELAY,
+            _ARBITER,
         ),
     ),
     Rule(
@@ -470,8 +470,8 @@ _ALL = (
         "While the Subscription is not cancelled, calling Subscription.cancel MAY cause the Publisher, if "
         "stateful, to transition into the shut-down state if no other Subscription exists at this point [see "
         "1.9].",
-        note="A permission, for Publishers with a state that Subscribers share. sinks.unicast and sinks.multicast make "
-        "use of it, the latter unless auto_cancel is False; ref_count and share cancel their source, and begin anew.",
+        note="A permission, for Publishers with state that Subscribers share. sinks.unicast uses it, and so does "
+        "sinks.multicast unless auto_cancel is False; ref_count and share cancel their source.",
     ),
     Rule(
         "3.15",
@@ -480,10 +480,10 @@ _ALL = (
         "Calling Subscription.cancel MUST return normally.",
         (
             _SOURCE,
-            f"{_STAGED}._cancel_upstream",
+            f"{_PUSHED_CHAIN}._cancel_upstream",
             f"{_GUARD}._cancel",
             _COORDINATOR,
-            _RELAY,
+            _ARBITER,
         ),
     ),
     Rule(
@@ -517,7 +517,7 @@ _ALL = (
         "A Processor represents a processing stage—which is both a Subscriber and a Publisher and MUST obey "
         "the contracts of both.",
         (
-            _STAGED,
+            _PUSHED_CHAIN,
             "pyrs._core.guard.GuardedProcessor",
         ),
     ),
@@ -528,7 +528,7 @@ _ALL = (
         "A Processor MAY choose to recover an onError signal. If it chooses to do so, it MUST consider the "
         "Subscription cancelled, otherwise it MUST propagate the onError signal to its Subscribers "
         "immediately.",
-        (_STAGED,),
+        (_PUSHED_CHAIN,),
     ),
 )
 
@@ -537,20 +537,20 @@ RULES: dict[str, Rule] = {rule.number: rule for rule in _ALL}
 
 
 def as_markdown() -> str:
-    """Return the rules as a page, a table for each party."""
+    """Return the rules as a Markdown page with a table for each party."""
     page = [
         "# The 43 rules",
         "",
-        "The rules of Reactive Streams 1.0.4, in the specification's words, and where pyrs keeps each. This page is",
-        "rendered from `pyrs.rules` by `python -m pyrs.rules`.",
+        "The rules of Reactive Streams 1.0.4, with the specification's text and the code in pyrs that enforces each.",
+        "`python -m pyrs.rules` renders this page from `pyrs.rules`.",
     ]
     party = ""
     for rule in _ALL:
         if rule.party != party:
             party = rule.party
-            page += ["", f"## {party}", "", "| rule | strength | text | kept by |", "|---|---|---|---|"]
-        kept = ", ".join(f"`{name.removeprefix('pyrs.')}`" for name in rule.enforced_by) or rule.note
-        page.append(f"| {rule.number} | {rule.strength} | {rule.text} | {kept} |")
+            page += ["", f"## {party}", "", "| rule | strength | text | enforced by |", "|---|---|---|---|"]
+        enforced = ", ".join(f"`{name.removeprefix('pyrs.')}`" for name in rule.enforced_by) or rule.note
+        page.append(f"| {rule.number} | {rule.strength} | {rule.text} | {enforced} |")
     return "\n".join(page) + "\n"
 
 
