@@ -9,7 +9,7 @@ says what works on it.
 from __future__ import annotations
 
 try:
-    import pyarrow as _pyarrow  # noqa: F401  (asked for here, where the answer can say what to install)
+    import pyarrow as _pyarrow  # noqa: F401  (imported here, where the error can name the extra to install)
     import pyspark as _pyspark  # noqa: F401
 except ImportError as _missing:
     raise ImportError("pyrs.spark needs pyspark and pyarrow: pip install 'pyrs-streams[spark]'") from _missing

@@ -1,4 +1,4 @@
-"""What works on a session, and the bridge to its JVM."""
+"""The supported functions of a session, and the bridge to its JVM."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ _bridges: WeakKeyDictionary[Any, Bridge] = WeakKeyDictionary()
 
 
 def supports(spark: Any) -> dict[str, str]:
-    """Return what of this package works on a session: ``"ok"``, or ``"no: "`` and the reason.
+    """Return which functions of this package work on a session: ``"ok"``, or ``"no: "`` and the reason.
 
-    ``"ok, "`` is followed by what is different: a driver without the JVM's Arrow methods is read by Spark's public
-    interface, which is slower. For ``apply`` and ``for_each_partition`` a task on one executor checks what can be
-    imported there.
+    ``"ok, "`` is followed by a difference: a driver without the JVM's Arrow methods is read with Spark's public
+    interface, which is slower. For ``apply`` and ``for_each_partition`` a task on one executor checks the imports
+    there.
 
     Args:
-        spark: a SparkSession, of whatever kind.
+        spark: a SparkSession of any kind.
 
     Raises:
         TypeError: it is no SparkSession.
@@ -46,7 +46,7 @@ def supports(spark: Any) -> dict[str, str]:
     reason = why_not_classic(spark)
     if reason is not None:
         return dict.fromkeys((*names, "attach"), f"no: {reason}")
-    slower = "ok, by Spark's public interface: this driver has not the JVM methods of the faster way"
+    slower = "ok, with Spark's public interface: this driver lacks the JVM methods of the faster reader"
     frames = "ok" if has_fast_path(spark.range(0)) else slower
     workers = _why_no_workers(spark)
     missing = why_no_source()
@@ -56,10 +56,10 @@ def supports(spark: Any) -> dict[str, str]:
 
 
 def attach(spark: Any) -> Bridge:
-    """Return the bridge to the JVM of a session; the same one each time, until it is closed.
+    """Return the bridge to the JVM of a session: the same one for each call, until it is closed.
 
-    It is ``pyrs.jvm.connect(spark)``: ``from_jvm`` and ``to_jvm`` hand Publishers across between Python and the
-    driver's JVM, with Arrow batches among their values. The jar goes into the running driver by itself.
+    It is ``pyrs.jvm.connect(spark)``: ``from_jvm`` and ``to_jvm`` convert Publishers between Python and the driver's
+    JVM, also with Arrow batches as elements. The jar is loaded into the running driver.
 
     Raises:
         TypeError: spark is no SparkSession.

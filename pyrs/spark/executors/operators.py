@@ -1,4 +1,4 @@
-"""pyrs on the executors: a stage within each partition of a DataFrame, or a Subscriber for each."""
+"""Operators that run on the executors: a stage, or a Subscriber, for each partition of a DataFrame."""
 
 from __future__ import annotations
 
@@ -31,40 +31,41 @@ _ROWS = 10_000
 def apply(
     df: Any, stage: Callable[[Stream[Any]], Publisher[Any]] | Callable[[], Any], schema: Any, as_: str = "rows"
 ) -> Any:
-    """Return a DataFrame of what a stage makes of each partition: pyrs on the executors.
+    """Apply a stage to each partition of a DataFrame, on the executors.
 
         partition 0  ---1---2---|  stage  ---10---20---|
         partition 1  ---3---|      stage  ---30---|
         apply(df, stage, schema)   a DataFrame of 10, 20, 30
 
-    The same stage runs in the driver (``stage(stream)``), in a Reactor chain (``to_jvm_stage``) and here. Batch and
-    streaming DataFrames are taken alike; of a streaming one each micro-batch has its partitions. Nothing runs until
-    Spark runs the DataFrame that is returned.
+    The same stage runs in the driver (``stage(stream)``), in a Reactor chain (``to_jvm_stage``) and here, for batch and
+    streaming DataFrames. The partitions of a streaming one are those of each micro-batch. Nothing runs until Spark runs
+    the result.
 
-    Each partition is a stream of its own, and a stage that keeps state keeps it for one partition. Rows are pulled
-    from Spark as the stage demands them, one Arrow batch at a time, and at most
-    ``spark.sql.execution.arrow.maxRecordsPerBatch`` of what it gives (10,000) are gathered for a batch of their own. Of
-    a stage that is no plain chain of iterators 32 elements are demanded ahead, or one where it is given batches.
-    The stage has to let go of a partition when it is at its end: it is part of a task.
+    Each partition is a stream, so the state of a stage covers one partition. Rows are pulled from Spark on the demand
+    of the stage, one Arrow batch at a time. The rows of the stage are sent in batches: after
+    ``spark.sql.execution.arrow.maxRecordsPerBatch`` rows (10,000), or when a row arrives 0.2 seconds after the first of
+    its batch. If the stage is not a plain chain of iterators, 32 elements are prefetched, or 1 if elements are batches.
+    The stage must release its resources when its partition ends, because the task ends too.
 
-    The executors need pyrs, pyarrow and pandas; the stage is pickled as Spark pickles any function. Spark may run a
-    task again, and the stage with it.
+    The executors need pyrs, pyarrow and pandas; Spark pickles the stage like any function. Spark may run a task again,
+    and the stage with it.
 
     Args:
         df: the DataFrame, of a classic session, batch or streaming.
-        stage: called on the executor with a ``Stream`` of a partition's elements; returns a Publisher of rows. Or
-            a class of Processors, or another callable without arguments that makes one for each partition.
-        schema: of the rows that come out: a ``StructType``, or text such as ``"id long, name string"``.
-        as_: what the stage is given, as in ``from_dataframe``. Whatever it is, what comes out may be a ``Row``, a tuple
-            or a dict, a ``pyarrow.RecordBatch`` or a ``pandas.DataFrame``.
+        stage: called on the executor with a ``Stream`` of the elements of a partition; returns a Publisher of rows. Or
+            a class of Processors, or another callable without arguments that returns one for each partition.
+        schema: the schema of the result: a ``StructType``, or text such as ``"id long, name string"``.
+        as_: the type of the stage's elements, as in ``from_dataframe``. For each of them the stage may emit a ``Row``,
+            a tuple, a dict, a ``pyarrow.RecordBatch`` or a ``pandas.DataFrame``.
 
     Raises:
-        TypeError: df is no DataFrame, stage cannot be called so, schema is none, or has a type that Arrow cannot carry.
-        ValueError: as_ names no form, or the schema has no column or two of one name.
+        TypeError: df is no DataFrame, stage has other parameters or cannot be pickled, or schema is not a schema or has
+            a type that Arrow cannot carry.
+        ValueError: as_ has another value, or the schema has no column or two columns of one name.
         JvmUnavailable: the session is one of Spark Connect, was stopped, or runs with ``PYSPARK_PIN_THREAD=false``.
 
-    What fails within a partition fails the task, and the query, with ``PartitionFailed`` in Spark's error: it says
-    which partition and why. An element that is no row of the schema is a ``SchemaMisfit`` there.
+    An error within a partition fails the task, and the query, with ``PartitionFailed`` in Spark's error. It has the
+    partition, the reason and the traceback. An element that is no row of the schema is a ``SchemaMisfit``.
 
     Examples:
         >>> def large(orders):                                                      # doctest: +SKIP
@@ -95,45 +96,45 @@ def for_each_partition(
     checkpoint: str | PathLike[str] | None = None,
     trigger: Mapping[str, Any] | None = None,
 ) -> Single[int]:
-    """Have a Subscriber of its own, made on the executor, take each partition; count the elements.
+    """Subscribe a new Subscriber to each partition, on the executors, and count the elements.
 
         partition 0  ---1---2---|  a Subscriber
         partition 1  ---3---|      another Subscriber
         for_each_partition(df, ...)                    --3--|
 
-    Nothing happens until somebody subscribes: call ``block()``, or ``await`` it on an asyncio loop. Each time runs it
-    anew. Leaving either, or a cancel, cancels the job.
+    Cold: each subscription runs the job. Call ``block()``, or ``await`` it on an asyncio loop. An interrupt of either,
+    or a cancel, cancels the job.
 
-    Of a streaming DataFrame each micro-batch has its partitions, and each of those a Subscriber of its own. It is one
-    query, which a cancel stops; a batch is committed when all of its Subscribers have ended. The count comes when the
-    query ends: with ``trigger={"availableNow": True}``, or by ``query.stop()``.
+    For a streaming DataFrame each partition of each micro-batch has a Subscriber. There is one query, which a cancel
+    stops. Spark commits a batch when all of its Subscribers have ended. The count is emitted when the query ends: with
+    ``trigger={"availableNow": True}``, or by ``query.stop()``.
 
-    A Subscriber is given what it requests: rows are pulled from Spark as it demands them, and one that is slow holds
-    up its task alone. The task lasts until the end was signalled or the Subscriber cancelled, so one that neither
-    requests nor cancels keeps it for ever. Its methods may be coroutine functions.
+    Rows are pulled from Spark on the demand of the Subscriber, so a slow Subscriber slows its own task only. The task
+    lasts until the terminal signal or the cancel: a Subscriber that neither requests nor cancels blocks it forever. Its
+    methods may be coroutine functions.
 
-    At least once: Spark may run a task again, for a new Subscriber, which then is given the partition from its
-    beginning.
+    Delivery is at least once: Spark may run a task again, with a new Subscriber that receives the whole partition.
 
     Args:
         df: the DataFrame, of a classic session, batch or streaming.
         subscriber_factory: called on the executor without arguments, once for each partition. ``TaskContext.get()``
-            tells which it is.
-        as_: what the elements are, as in ``from_dataframe``.
-        checkpoint: the folder of the query's checkpoint, where df is streaming. Without it nothing is remembered.
-        trigger: of that query, as in ``from_stream``.
+            identifies the partition.
+        as_: the type of the elements, as in ``from_dataframe``.
+        checkpoint: the checkpoint folder of the query, if df is streaming. Without it no progress is kept.
+        trigger: the trigger of that query, as in ``from_stream``.
 
     Returns:
-        How many elements were signalled in all.
+        The number of elements that were signalled.
 
     Raises:
-        TypeError: df is no DataFrame, subscriber_factory cannot be called, or the others are of no fitting type.
-        ValueError: as_ names no form, the trigger is none that works here, or df is not streaming and there is a
+        TypeError: df is no DataFrame, subscriber_factory is not callable or cannot be pickled, or another argument has
+            a wrong type.
+        ValueError: as_ has another value, the trigger is not supported, or df is not streaming and there is a
             checkpoint or a trigger.
         JvmUnavailable: the session is one of Spark Connect, was stopped, or runs with ``PYSPARK_PIN_THREAD=false``.
 
-    A Subscriber that raises fails its task; if Spark gives up on that, the result is ``PartitionFailed``: as the
-    ``__cause__`` of Spark's ``StreamingQueryException``, where df is streaming.
+    A Subscriber that raises fails its task. If Spark does not retry it, the error is ``PartitionFailed``, which is the
+    ``__cause__`` of Spark's ``StreamingQueryException`` if df is streaming.
 
     Rules: 1.1, 1.3, 2.13, 3.5, 3.9.
 
@@ -143,7 +144,7 @@ def for_each_partition(
     """
     checked_dataframe(df, streaming=None)
     if not df.isStreaming and (checkpoint, trigger) != (None, None):
-        raise ValueError("checkpoint and trigger are for a streaming DataFrame, and df is none")
+        raise ValueError("checkpoint and trigger need a streaming DataFrame, and df is not streaming")
     checked_callable(subscriber_factory, "subscriber_factory")
     shape = checked_shape(as_, df.schema, session_zone(df.sparkSession))
     task = _task(Delivery(subscriber_factory, shape), subscriber_factory, "subscriber_factory")
@@ -155,17 +156,17 @@ def for_each_partition(
 
 
 def _makes_processor(stage: Any) -> bool:
-    """Return whether it is called without an argument.
+    """Return whether a stage is called without arguments, to make a Processor.
 
     Raises:
-        TypeError: it is not called so, nor with one.
+        TypeError: it takes neither no argument nor one.
     """
     if isinstance(stage, type) and issubclass(stage, Processor):
         return True
     checked_callable(stage, "stage")
     try:
         signature = inspect.signature(stage)
-    except ValueError:  # a builtin that does not say
+    except ValueError:  # a builtin without a signature
         return False
     for arguments, makes_processor in (((None,), False), ((), True)):
         try:
@@ -177,14 +178,14 @@ def _makes_processor(stage: Any) -> bool:
 
 
 def _task(work: Staged | Delivery, function: Any, parameter: str) -> Callable[[Iterable[Any]], Iterator[Any]]:
-    """Return what Spark runs for a partition.
+    """Return the function that Spark runs for a partition.
 
     It travels by value and holds the work as bytes, so that an executor without this package can report that.
 
     Args:
-        work: runs there.
-        function: the user's, which is in the work.
-        parameter: the name that the function was passed by.
+        work: the work of the task.
+        function: the user's function in it.
+        parameter: the name of the parameter that the function was given as.
 
     Raises:
         TypeError: the work cannot be pickled. The message names the variable.
@@ -250,7 +251,7 @@ def _why_not_pickled(function: Any, parameter: str, error: Exception) -> str:
 
 
 def _counted(mapped: Any) -> int:
-    """Run the job, and return how many elements there were in all."""
+    """Run the job, and return the number of elements."""
     try:
         return sum(row.elements for row in mapped.collect())
     except Exception as error:
@@ -267,7 +268,7 @@ class _Deliveries(Operator[int]):
 
 
 class _DeliveriesRun(Coordinator[int]):
-    """One job, on a thread of ours, for one Subscriber."""
+    """The job of one Subscriber, on a background thread."""
 
     def __init__(self, subscriber: Subscriber[int], operator: _Deliveries) -> None:
         super().__init__(subscriber, operator, drain_executor(capture()))
@@ -286,10 +287,10 @@ class _DeliveriesRun(Coordinator[int]):
 
     def _run_job(self) -> None:
         try:
-            # A plan of its own: a cancel kills the stages of a shared one for everybody.
+            # A separate plan: a cancel would end the stages of a shared plan for all its users.
             count = _counted(self._mapped.alias("pyrs"))
         except Exception as error:
-            if self._live:  # else it is most likely the cancel itself
+            if self._live:  # otherwise the cancel itself is the likely cause
                 self.post(self._fail, error)
         else:
             self.post(self._job_done, count)

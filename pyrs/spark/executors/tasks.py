@@ -1,4 +1,4 @@
-"""What runs on the executors: a partition as a Stream, through a stage, or to a Subscriber."""
+"""The work of a task on an executor: a partition as a Stream, through a stage or to a Subscriber."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ __all__ = ["Delivery", "Staged"]
 _GATHER_SECONDS = 0.2
 """A batch is sent when its first row is this old, so that a slow stage does not hold a ``limit`` up."""
 
-_AHEAD = 32  # elements, which may be batches all the same where a stage makes such of rows
+_AHEAD = 32  # elements, which may be batches if the stage makes batches of rows
 
 
 class Staged(NamedTuple):
-    """A stage, and what it takes and gives. It travels to the executors.
+    """A stage with its input and output formats. It is pickled and sent to the executors.
 
     Attributes:
-        stage: a function Stream to Publisher, or what makes a Processor.
-        makes_processor: which of them it is.
-        shape: what the elements are that it takes.
-        encoder: what its elements become.
+        stage: a function from Stream to Publisher, or a factory of Processors.
+        makes_processor: whether it is a factory.
+        shape: the type of its input elements.
+        encoder: encodes its output elements.
         zone: the session's time zone, in which pandas shows times.
-        rows: the most rows of a batch that is sent on.
+        rows: the most rows of an output batch.
     """
 
     stage: Callable[..., Any]
@@ -49,10 +49,10 @@ class Staged(NamedTuple):
     rows: int
 
     def run(self, partition: int, batches: Iterable[Any]) -> Iterator[Any]:
-        """Return the batches that the stage makes of those of a partition, one at a time as they are asked for.
+        """Yield the output batches of the stage for a partition, one on each request.
 
         Raises:
-            PartitionFailed: with whatever was raised as its cause.
+            PartitionFailed: the stage raised or failed; that error is the cause.
         """
         try:
             yield from self._encoded(self._staged(_stream(self.shape, partition, batches)))
@@ -74,7 +74,7 @@ class Staged(NamedTuple):
 
     def _encoded(self, staged: Stream[Any]) -> Iterator[Any]:
         rows: list[Any] = []
-        number = 0  # of the first row that is gathered
+        number = 0  # of the first gathered row
         due = 0.0
         ahead = 1 if self.shape.name in ("arrow", "pandas") else _AHEAD
         for element in staged.to_iterable(prefetch=ahead):
@@ -104,7 +104,7 @@ def _failed(partition: int, error: BaseException) -> PartitionFailed:
 
 
 def _whole(element: Any, into: pyarrow.Schema, zone: str) -> Any:
-    """Return the batch that an element is, if it is one and no row."""
+    """Return the element as a RecordBatch if it is a batch, None if it is a row."""
     if isinstance(element, pyarrow.RecordBatch):
         return element
     if type(element).__module__.startswith("pandas.") and hasattr(element, "columns"):
@@ -113,7 +113,7 @@ def _whole(element: Any, into: pyarrow.Schema, zone: str) -> Any:
 
 
 def _of_pandas(frame: Any, into: pyarrow.Schema) -> pyarrow.RecordBatch:
-    """Return the frame as it is, but for nested columns: that a list of pairs is a map the schema alone knows."""
+    """Convert a pandas frame. Nested columns take their type from the schema, because a map is a list of pairs."""
     names, arrays = [str(name) for name in frame.columns], []
     for i, name in enumerate(names):
         wanted = into.field(name).type if name in into.names else None
@@ -123,18 +123,18 @@ def _of_pandas(frame: Any, into: pyarrow.Schema) -> pyarrow.RecordBatch:
 
 
 class Delivery(NamedTuple):
-    """What makes a Subscriber for each partition, and what that is given. It travels to the executors.
+    """A factory of Subscribers, and the format of their elements. It is pickled and sent to the executors.
 
     Attributes:
-        factory: makes the Subscriber.
-        shape: what the elements are.
+        factory: returns a Subscriber for each partition.
+        shape: the type of the elements.
     """
 
     factory: Callable[[], Any]
     shape: Shape
 
     def run(self, partition: int, batches: Iterable[Any]) -> Iterator[Any]:
-        """Have a Subscriber of its own take the partition, and give one row with how many elements it took.
+        """Subscribe a new Subscriber to the partition, and yield one row with the number of its elements.
 
         Raises:
             PartitionFailed: the Subscriber or the factory raised; that is the cause.
@@ -157,7 +157,7 @@ def _stream(shape: Shape, partition: int, batches: Iterable[Any]) -> Stream[Any]
 
 
 class _Once(Iterable[Any]):
-    """A partition comes over a socket, and not a second time."""
+    """Allows one iteration, because a partition arrives over a socket."""
 
     def __init__(self, iterator: Iterator[Any]) -> None:
         self._iterator: Iterator[Any] | None = iterator
@@ -165,12 +165,12 @@ class _Once(Iterable[Any]):
     def __iter__(self) -> Iterator[Any]:
         iterator, self._iterator = self._iterator, None
         if iterator is None:
-            raise RuntimeError("a partition can be subscribed to once: share() it where several want its elements")
+            raise RuntimeError("a partition can be subscribed to once: use share() for several Subscribers")
         return iterator
 
 
 class _Watched(Subscription):
-    """Notes how a Subscriber ends: well, by a cancel of its own, or by an error of its own (2.13), which we raise."""
+    """Records how a Subscriber ends: by a terminal signal, its own cancel, or an error that it raised (2.13)."""
 
     def __init__(self, subscriber: Any) -> None:
         self._subscriber = subscriber
@@ -191,7 +191,7 @@ class _Watched(Subscription):
         self.ended.set()
 
     def raised(self, error: BaseException) -> None:
-        """It raised, which is as good as a cancel, but not for the task."""
+        """Record an error that the Subscriber raised, which cancels its subscription and fails the task."""
         if self.error is None:
             self.error = error
         self.cancel()
@@ -200,22 +200,22 @@ class _Watched(Subscription):
 class _WatchedSubscriber(_Watched, Subscriber[Any]):
     def on_subscribe(self, subscription: Subscription, /) -> None:
         self._subscription = subscription
-        self._tell(self._subscriber.on_subscribe, self)
+        self._signal(self._subscriber.on_subscribe, self)
 
     def on_next(self, element: Any, /) -> None:
         self.count += 1
-        self._tell(self._subscriber.on_next, element)
+        self._signal(self._subscriber.on_next, element)
 
     def on_error(self, error: BaseException, /) -> None:
         self.error = error
-        self._tell(self._subscriber.on_error, error)
+        self._signal(self._subscriber.on_error, error)
         self.ended.set()
 
     def on_complete(self) -> None:
-        self._tell(self._subscriber.on_complete)
+        self._signal(self._subscriber.on_complete)
         self.ended.set()
 
-    def _tell(self, method: Callable[..., object], *arguments: Any) -> None:
+    def _signal(self, method: Callable[..., object], *arguments: Any) -> None:
         try:
             method(*arguments)
         except BaseException as error:
@@ -223,26 +223,26 @@ class _WatchedSubscriber(_Watched, Subscriber[Any]):
 
 
 class _WatchedCoroutines(_Watched):
-    """The same of a Subscriber whose methods are coroutine functions, or some of them."""
+    """Records the same for a Subscriber with at least one coroutine function."""
 
     async def on_subscribe(self, subscription: Subscription, /) -> None:
         self._subscription = subscription
-        await self._tell(self._subscriber.on_subscribe, self)
+        await self._signal(self._subscriber.on_subscribe, self)
 
     async def on_next(self, element: Any, /) -> None:
         self.count += 1
-        await self._tell(self._subscriber.on_next, element)
+        await self._signal(self._subscriber.on_next, element)
 
     async def on_error(self, error: BaseException, /) -> None:
         self.error = error
-        await self._tell(self._subscriber.on_error, error)
+        await self._signal(self._subscriber.on_error, error)
         self.ended.set()
 
     async def on_complete(self) -> None:
-        await self._tell(self._subscriber.on_complete)
+        await self._signal(self._subscriber.on_complete)
         self.ended.set()
 
-    async def _tell(self, method: Callable[..., Any], *arguments: Any) -> None:
+    async def _signal(self, method: Callable[..., Any], *arguments: Any) -> None:
         try:
             result = method(*arguments)
             if hasattr(result, "__await__"):
