@@ -98,7 +98,7 @@ def test_a_length_is_checked_before_anything_is_read(opened: Opened) -> None:
     data = bytearray(path.read_bytes())
     data[56:60] = b"\xff\xff\xff\xff"  # so many pieces
     path.write_bytes(bytes(data))
-    with pytest.raises(JournalDamaged, match="shorter than it was"):
+    with pytest.raises(JournalDamaged, match="is truncated"):
         opened()
 
 
@@ -117,7 +117,7 @@ def test_a_segment_of_another_journal_is_refused(opened: Opened, tmp_path: Path)
     other.close()
     journal = opened()
     (other.folder / files(other)[-1].name).rename(journal.folder / files(other)[-1].name)
-    with pytest.raises(JournalDamaged, match="is of another journal"):
+    with pytest.raises(JournalDamaged, match="belongs to another journal"):
         opened()
 
 

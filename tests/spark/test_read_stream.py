@@ -228,7 +228,7 @@ def test_a_journal_goes_to_the_next_read_stream_when_no_query_reads(spark: Any, 
         read()
     sink.query.stop()
     eventually(lambda: not streams._servers[tmp_path / "journal"].is_asked)
-    with pytest.raises(ps.JournalDamaged, match="the journal has rows of another schema: of 'n', and not of 'name'"):
+    with pytest.raises(ps.JournalDamaged, match="the journal has rows of another schema: 'n', not 'name'"):
         read("name string")
     publisher.await_cancelled()
     sink.start(read())

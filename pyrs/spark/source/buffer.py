@@ -30,7 +30,7 @@ _KEEP_SECONDS = 0.1
 
 
 class OffsetRefused(PyrsError):
-    """A query asks for elements that are not here, and cannot be had again. It fails with this."""
+    """A query requested elements that are not held, and cannot be produced again. The query fails with this."""
 
 
 class Offset(NamedTuple):
@@ -94,7 +94,7 @@ class ReplayBuffer:
         )
 
     def answer(self, question: dict[str, Any], wanted: Callable[[], bool]) -> Sequence[Any]:
-        """Return the pieces of the answer to a question of the planner."""
+        """Return the answer to a question of the planner, in pieces."""
         what = question["what"]
         start, end = _offset(question.get("start")), _offset(question.get("end"))
         if what == "plan" and start and end:
@@ -114,25 +114,25 @@ class ReplayBuffer:
         return [json.dumps(self._said(sequence)).encode()]
 
     def ahead(self) -> bool:
-        """Do a part of the work for the next batch while Spark is busy with another; False if there is none."""
+        """Prepare a part of the next batch while Spark processes another. Return False if there is nothing to do."""
         intake = self._intake
         if intake is None or self._error is not None:
             return False
         if self._journal is not None and (len(intake) or self._pending):
-            # What has come is safe when it is in the journal. Once in a while, since each time is a wait for the disk.
+            # Received elements are safe only in the journal. Not each time, because every append waits for the disk.
             if time.monotonic() - self._kept < _KEEP_SECONDS:
                 return False
             self._kept = time.monotonic()
             try:
                 self._cut(self._max_rows)
-            except Exception as error:  # nothing is lost: the next question tries again, and is told of it
-                _log.warning("read_stream: what has come is not in the journal: %s", error)
+            except Exception as error:  # nothing is lost: the next question tries again, and receives the error
+                _log.warning("read_stream: received elements are not in the journal yet: %s", error)
                 return False
             return True
         return len(intake) >= self._elements.chunk and self._encode()
 
     def close(self) -> None:
-        """Cancel, and let go of everything."""
+        """Cancel the subscription, and release the journal."""
         if self._intake is not None:
             self._intake.fail(None)
         if self._journal is not None:
@@ -142,7 +142,7 @@ class ReplayBuffer:
         return None if sequence is None else {"epoch": self._epoch, "sequence": sequence}
 
     def _latest(self, start: Offset | None, finish: bool, wanted: Callable[[], bool]) -> dict[str, Any] | None:
-        """Return the offset at which the next batch ends; the start, if there is nothing after it."""
+        """Return the offset at which the next batch ends, or its start if there is no element after it."""
         position = self._end if start is None else self._position(start)
         intake = self._begun()
         end = position
@@ -151,38 +151,38 @@ class ReplayBuffer:
             fits = segment.end - position <= self._max_rows and segment.end <= last_row
             if segment.end > position and (end == position or fits):
                 end = segment.end
-        room = self._max_rows - (end - position)
-        if end == self._end and room > 0:
+        left = self._max_rows - (end - position)
+        if end == self._end and left > 0:
             while True:
-                over = intake.ended or self._error is not None  # looked at first: what came before it is there by then
-                end = self._cut(room, position)
+                over = intake.ended or self._error is not None  # read first: earlier elements are in the intake by then
+                end = self._cut(left, position)
                 if start is not None and end == position and not self._pending and intake.is_spent:
-                    # All that is held is Spark's, which commits it when there is more. That is so after some restarts:
-                    # with smaller sizes, or where the commit of the batch before the last one was not heard of.
+                    # Spark has planned all held elements, and commits them only when there are more. This happens
+                    # after a restart with smaller sizes, or if the commit of the batch before did not arrive.
                     self._allow(1)
                 if not finish or over or end > position:
                     break
-                intake.wait(_LOOK_SECONDS)  # also after a batch of no rows
+                intake.wait(_LOOK_SECONDS)  # also after a batch without rows
                 if not wanted():
-                    raise ConnectionError("the query does not wait any more")
-        error = self._error or intake.error  # looked at first: what came before it is there by then
+                    raise ConnectionError("the query no longer waits for an answer")
+        error = self._error or intake.error  # read first: earlier elements are in the intake by then
         if error is not None and end == position and not len(intake):
             raise error
         return self._said(end) if start is None or end > position or start.epoch == self._epoch else start._asdict()
 
     def _plan(self, start: Offset, end: Offset, wanted: Callable[[], bool]) -> Sequence[Any]:
-        """Return the rows between these offsets, as Arrow streams, one for each partition."""
+        """Return the rows between two offsets as Arrow streams, one for each partition."""
         if end.epoch != self._epoch and self._on_restart == "new-epoch":
             if end != start:
                 _log.error(
                     "read_stream: %s rows of a batch are lost with the process that had them", _between(start, end)
                 )
             return ()
-        ours = self._epoch  # of the initial offset, where the batch is the first and the checkpoint has none before it
+        ours = self._epoch  # of the initial offset, if this is the first batch of the checkpoint
         last = self._position(end, start)
         first = start.sequence if start.epoch in (ours, self._epoch) else self._position(start)
         if first > last:
-            raise OffsetRefused(f"the batch from {first} to {last} runs backwards")
+            raise OffsetRefused(f"the batch ends at element {last}, before its start at element {first}")
         intake = self._begun()
         while last > self._end:
             self._cut(min(last - self._end, self._max_rows))
@@ -192,11 +192,11 @@ class ReplayBuffer:
                     raise error
                 if ended:
                     raise OffsetRefused(f"the publisher ended at {self._end}, in the middle of a batch up to {last}")
-                if intake.is_spent:  # a batch of a time when there was more room
+                if intake.is_spent:  # the batch was planned with a larger capacity
                     self._allow(self._elements.needed_for(last - self._end))
                 intake.wait(_LOOK_SECONDS)
                 if not wanted():
-                    raise ConnectionError("the query does not wait any more")
+                    raise ConnectionError("the query no longer waits for an answer")
         segments = [each for each in self._segments if first <= each.start and each.end <= last]
         if sum(each.end - each.start for each in segments) != last - first:
             raise OffsetRefused(f"the elements from {first} to {last} are not held: those from {self._base} on are")
@@ -214,7 +214,7 @@ class ReplayBuffer:
             self._journal.trim(self._base)
 
     def _position(self, offset: Offset, start: Offset | None = None) -> int:
-        """Return the number of the element that comes next after an offset."""
+        """Return the number of the first element after an offset."""
         if offset.epoch == self._epoch:
             if not self._base <= offset.sequence <= self._end and not (
                 offset.sequence > self._end and callable(self._on_restart)
@@ -225,7 +225,7 @@ class ReplayBuffer:
                 )
             return offset.sequence
         if callable(self._on_restart) and self._intake is None and not self._end:
-            # The publisher can go back: the numbers go on as the checkpoint has them.
+            # The publisher can be restarted at an element: the numbers of the checkpoint are continued.
             self._epoch = offset.epoch
             self._base = self._end = self._encoded = (start or offset).sequence
             self._segments.clear()
@@ -236,8 +236,8 @@ class ReplayBuffer:
             if not self._warned:
                 self._warned = True
                 _log.error(
-                    "read_stream: the checkpoint is at element %d of a process that has ended. What that one held and "
-                    "Spark had not committed is lost; the elements of this process are numbered from 0",
+                    "read_stream: the checkpoint is at element %d of a process that has ended. The elements that it "
+                    "held and Spark had not committed are lost; those of this process are numbered from 0",
                     offset.sequence,
                 )
             return self._base
@@ -263,7 +263,7 @@ class ReplayBuffer:
         return self._intake
 
     def _fill(self) -> None:
-        """Let as many elements come as there is room for."""
+        """Request elements up to the capacity."""
         if self._intake is not None and self._held < self._capacity:
             self._allow(self._capacity - self._held)
 
@@ -272,11 +272,11 @@ class ReplayBuffer:
         self._begun().allow(count)
 
     def _cut(self, most: int, position: int | None = None) -> int:
-        """Make a segment of what has come, and return where the last segment ends.
+        """Make a segment of the received elements, and return the end of the last segment.
 
         Args:
-            most: how many rows it has at most.
-            position: where the batch begins that it is for; None for where it begins itself.
+            most: the most rows of the segment.
+            position: the first row of the batch that it belongs to; None for the first row of the segment.
         """
         while self._encoded - self._end < most and self._encode():
             pass
@@ -296,14 +296,14 @@ class ReplayBuffer:
                 if self._journal is not None:
                     self._journal.append(segment)
             except BaseException:
-                self._pending.extendleft(reversed(batches))  # for when there is room on the disk again
+                self._pending.extendleft(reversed(batches))  # for another attempt, with free space on the disk
                 raise
             self._segments.append(segment)
             self._end = segment.end
         return self._end
 
     def _encode(self) -> bool:
-        """Encode elements that have come; False if there are none."""
+        """Encode received elements. Return False if there are none."""
         intake = self._begun()
         elements = [] if self._error else intake.take(self._elements.chunk)
         if not elements:
@@ -326,7 +326,7 @@ def _batches(segment: Segment, schema: pyarrow.Schema) -> Iterator[pyarrow.Recor
         with pyarrow.ipc.open_stream(piece) as batches:
             if batches.schema != schema:
                 held, wanted = listed(batches.schema.names), listed(schema.names)
-                raise JournalDamaged(f"the journal has rows of another schema: of {held}, and not of {wanted}")
+                raise JournalDamaged(f"the journal has rows of another schema: {held}, not {wanted}")
             yield from batches
 
 
@@ -335,7 +335,7 @@ def _offset(value: Any) -> Offset | None:
         return None
     epoch, sequence = value["epoch"], value["sequence"]
     if not isinstance(epoch, str) or len(epoch.encode()) != 32 or not isinstance(sequence, int) or sequence < 0:
-        raise OffsetRefused(f"the checkpoint has an offset that is none of read_stream's: {value!r}")
+        raise OffsetRefused(f"the checkpoint has an offset of another source: {value!r}")
     return Offset(epoch, sequence)
 
 

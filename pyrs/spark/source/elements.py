@@ -142,7 +142,7 @@ class BatchElements(Elements):
         return 0  # not known before they are encoded
 
     def needed_for(self, rows: int) -> int:
-        return 1  # how many elements have these rows is known when they arrive
+        return 1  # the number of their rows is known only when they arrive
 
     def last_row(self, position: int, capacity: int) -> float:
         ends = [end for end in self._ends if end > position]

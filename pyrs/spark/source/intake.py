@@ -1,4 +1,4 @@
-"""The driver's Subscriber: what has come from the publisher, and when it may send more."""
+"""The Subscriber of ``read_stream`` in the driver: it buffers elements, and requests up to the capacity."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ __all__ = ["Intake"]
 
 
 class Intake(Subscriber[Any]):
-    """Holds elements until they are taken. It never has more than it was allowed.
+    """Buffers elements until they are taken. It never requests more than it was allowed.
 
     Args:
-        publisher: is subscribed to, and requested from, on a thread of this object, since it may do its work there.
+        publisher: a thread of this object subscribes and requests, because a publisher may emit within these calls.
 
     Attributes:
-        received: how many elements have come.
-        ended: whether there will be no more.
-        error: with which it ended, if with one.
+        received: the number of received elements.
+        ended: whether the publisher has terminated.
+        error: the error of the publisher, None if there is none.
 
     Rules: 2.1, 2.2, 2.4, 2.5, 2.7, 2.8, 2.10, 2.13.
     """
@@ -31,7 +31,7 @@ class Intake(Subscriber[Any]):
         self._publisher: Publisher[Any] | None = publisher
         self._changed = Condition()
         self._elements: deque[Any] = deque()
-        self._allowed = 0  # not requested yet
+        self._allowed = 0  # and not yet requested
         self._requested = 0
         self._subscription: Subscription | None = None
         self.received = 0
@@ -40,20 +40,20 @@ class Intake(Subscriber[Any]):
         Thread(target=self._run, name="pyrs-spark-demand", daemon=True).start()
 
     def allow(self, count: int) -> None:
-        """Let this many more elements come."""
+        """Request this many more elements."""
         if count > 0:
             with self._changed:
                 self._allowed += count
                 self._changed.notify_all()
 
     def take(self, most: int) -> list[Any]:
-        """Return the first elements, as many as there are up to this number. By one thread at a time."""
+        """Remove and return at most this many elements. One thread calls it at a time."""
         elements = self._elements
         return [elements.popleft() for _ in range(min(most, len(elements)))]
 
     @property
     def is_spent(self) -> bool:
-        """Whether all that was allowed has come, and was taken."""
+        """Whether all allowed elements were received and taken."""
         with self._changed:
             return not self._allowed and self.received == self._requested and not self._elements
 
@@ -61,16 +61,16 @@ class Intake(Subscriber[Any]):
         return len(self._elements)
 
     def wait(self, seconds: float) -> None:
-        """Return when there is an element or the end, or after this time."""
+        """Wait for an element or a terminal signal, at most this long."""
         with self._changed:
             self._changed.wait_for(lambda: self._elements or self.ended, seconds)
 
     def fail(self, error: BaseException | None) -> None:
-        """Take nothing more, and let the publisher know."""
+        """Cancel the subscription, and end with this error if there is one."""
         self._end(error)
 
     def on_subscribe(self, subscription: Subscription, /) -> None:
-        """Request, on the other thread, what was allowed."""
+        """Keep the subscription. The other thread requests."""
         if subscription is None:
             raise NullSignal("subscription must not be None (2.13)")
         with self._changed:
@@ -79,10 +79,10 @@ class Intake(Subscriber[Any]):
                 self._subscription = subscription
                 self._changed.notify_all()
         if not first:
-            subscription.cancel()  # 2.5; and who has cancelled wants no other
+            subscription.cancel()  # 2.5, or the intake has ended
 
     def on_next(self, element: Any, /) -> None:
-        """Hold the element."""
+        """Buffer the element."""
         if element is None:
             raise NullSignal("element must not be None (2.13)")
         if self.ended:
@@ -91,20 +91,20 @@ class Intake(Subscriber[Any]):
             self._end(DemandExceeded(f"element number {self.received + 1} where {self._requested} were requested"))
             return
         self._elements.append(element)
-        self.received += 1  # only now: what has come is not spent before it is taken
+        self.received += 1  # after the append, because is_spent compares them
         if len(self._elements) == 1:
             with self._changed:
                 self._changed.notify_all()
 
     def on_error(self, error: BaseException, /) -> None:
-        """Keep the error for when what came before it is taken."""
+        """Keep the error, which follows the buffered elements."""
         if error is None:
             raise NullSignal("error must not be None (2.13)")
         self._subscription = None  # 2.4
         self._end(error)
 
     def on_complete(self) -> None:
-        """Keep the end for when what came before it is taken."""
+        """Keep the completion, which follows the buffered elements."""
         self._subscription = None  # 2.4
         self._end(None)
 
@@ -117,7 +117,7 @@ class Intake(Subscriber[Any]):
             self._changed.notify_all()
 
     def _run(self) -> None:
-        """Subscribe and request, one after the other (2.7): a publisher may emit, or block, within either."""
+        """Subscribe and request sequentially (2.7), because a publisher may emit, or block, within either."""
         publisher, self._publisher = self._publisher, None
         try:
             assert publisher is not None
@@ -133,7 +133,7 @@ class Intake(Subscriber[Any]):
                     break
                 subscription.request(count)
             subscription, self._subscription = self._subscription, None
-            if subscription is not None:  # it was not the publisher that ended
+            if subscription is not None:  # the publisher has not terminated
                 subscription.cancel()
         except BaseException as error:
             if self.ended:

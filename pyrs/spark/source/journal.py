@@ -1,4 +1,4 @@
-"""Segments of a stream on a local disk: written before Spark hears of them, removed when it has committed them."""
+"""Segments of a stream on a local disk: written before Spark receives their offset, removed after its commit."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ _SUFFIX = ".segment"
 
 
 class JournalDamaged(PyrsError):
-    """A journal is not as it was written, or in use by another process."""
+    """A journal is corrupt, incomplete, or in use by another process."""
 
 
 class Segment(NamedTuple):
-    """The elements from one number to another, without the latter.
+    """The elements from ``start`` up to, but not including, ``end``.
 
     Attributes:
-        start: the number of the first.
-        end: the number of the first that is not in it.
+        start: the number of the first element.
+        end: the number of the first element after the segment.
         pieces: the elements, as Arrow streams.
     """
 
@@ -42,21 +42,21 @@ class Segment(NamedTuple):
 class Journal:
     """A folder with a file for each segment.
 
-    A file has another name until all of it is on the disk, so that whatever is killed, and whenever, leaves a segment
-    or none. The newest segment stays when all is committed: by it the numbers go on. It holds no more than whoever
-    appends: ``read_stream`` trims it with each commit, and never has more than its capacity.
+    A file is renamed when all of it is on the disk, so a kill at any time leaves a complete segment or none. The newest
+    segment is kept after its commit, because the numbers continue from it. ``read_stream`` trims the journal with each
+    commit, so the journal is bounded by the capacity.
 
     Args:
-        folder: is made if it is not there. It belongs to one process at a time, and to one stream.
+        folder: created if it does not exist. One process, and one stream, use it at a time.
 
     Attributes:
-        epoch: names the numbering; the same for as long as the folder lives.
-        segments: what was there when it was opened, in order.
+        epoch: identifies the numbering; fixed for the lifetime of the folder.
+        segments: the segments that were in the folder, in order.
         end: the number of the next element.
 
     Raises:
-        JournalDamaged: a file in it is not as it was written, one is missing, or another process has it.
-        OSError: it cannot be read or written.
+        JournalDamaged: a file is corrupt or missing, or another process uses the folder.
+        OSError: the folder cannot be read or written.
     """
 
     def __init__(self, folder: str | PathLike[str]) -> None:
@@ -81,10 +81,10 @@ class Journal:
         self.end = self._held[-1][1]
 
     def append(self, segment: Segment) -> None:
-        """Write a segment. When this returns it is on the disk.
+        """Write a segment to the disk, and wait until it is durable.
 
         Raises:
-            ValueError: it does not begin where the last one ends.
+            ValueError: it does not start at the end of the last segment.
             OSError: it could not be written.
         """
         if self._held and segment.start != self._held[-1][1]:
@@ -105,21 +105,21 @@ class Journal:
         self.end = segment.end
 
     def renumber(self, epoch: str, number: int) -> None:
-        """Go on with the numbers of another epoch, where nothing was appended yet."""
+        """Continue the numbers of another epoch. The journal must be empty."""
         while self._held:
             self._path(*self._held.pop()).unlink()
         self.epoch = epoch
         self.append(Segment(number, number, []))
 
     def trim(self, end: int) -> None:
-        """Remove the segments that end there or before, except for the newest."""
+        """Remove the segments up to this element, except for the newest."""
         while len(self._held) > 1 and self._held[0][1] <= end:
-            # The oldest first: whatever is left, if this is killed, is without a gap.
+            # The oldest first, so that a kill leaves no gap.
             self._path(*self._held[0]).unlink(missing_ok=True)
             del self._held[0]
 
     def close(self) -> None:
-        """Let another process have it."""
+        """Release the folder for another process."""
         lock, self._lock = self._lock, None
         if lock is not None:
             os.close(lock)
@@ -132,24 +132,24 @@ class Journal:
         with open(path, "rb") as file:
             head = file.read(_HEAD.size)
             if len(head) < _HEAD.size or not head.startswith(_MAGIC):
-                raise JournalDamaged(f"{path} is no segment")
+                raise JournalDamaged(f"{path} is not a segment")
             _, epoch, start, end, count = _HEAD.unpack(head)
             left = size - _HEAD.size - _SUM.size - count * _PIECE.size
             if left < 0:
-                raise JournalDamaged(f"{path} is shorter than it was")
+                raise JournalDamaged(f"{path} is truncated")
             table = file.read(count * _PIECE.size)
             if _SUM.unpack(file.read(_SUM.size)) != (zlib.crc32(head + table),) or path != self._path(start, end):
-                raise JournalDamaged(f"{path} is not as it was written")
+                raise JournalDamaged(f"{path} is corrupt")
             described = list(_PIECE.iter_unpack(table))
             if sum(length for length, _ in described) != left:
-                raise JournalDamaged(f"{path} is not as long as it was")
+                raise JournalDamaged(f"{path} has a wrong length")
             pieces = [file.read(length) for length, _ in described]
         if any(zlib.crc32(piece) != checksum for piece, (_, checksum) in zip(pieces, described, strict=True)):
-            raise JournalDamaged(f"{path} is not as it was written")
+            raise JournalDamaged(f"{path} is corrupt")
         known = getattr(self, "epoch", None)
         self.epoch = epoch.decode()
         if known not in (None, self.epoch):
-            raise JournalDamaged(f"{path} is of another journal")
+            raise JournalDamaged(f"{path} belongs to another journal")
         return Segment(start, end, pieces)
 
     def _sync(self) -> None:

@@ -1,4 +1,4 @@
-"""The elements of a Publisher as small DataFrames, one after the other: low latency, and no checkpoint."""
+"""The elements of a Publisher as a sequence of small DataFrames: low latency, and no checkpoint."""
 
 from __future__ import annotations
 
@@ -42,42 +42,42 @@ def for_each_frame(
     max_wait: float | timedelta = 1.0,
     spark: Any = None,
 ) -> Single[int]:
-    """Call a function with one DataFrame after the other of what comes, and count the rows.
+    """Call a function with the elements of a Publisher as small DataFrames, and count the rows.
 
         ---1-2-3---------4-|
         for_each_frame(schema, fn, max_rows=2)
         ------fn(1,2)-fn(3)-fn(4)--3 rows--|
 
-    Nothing happens until somebody subscribes: call ``block()``, or ``await`` it on an asyncio loop. Each time runs it
-    anew. Leaving either, or a cancel, cancels upstream and the jobs of the frame that is on.
+    Cold: each subscription runs the function on the whole stream. Call ``block()``, or ``await`` it on an asyncio loop.
+    An interrupt of either, or a cancel, cancels upstream and the jobs of the current frame.
 
-    A frame is made of what waits when there are ``max_rows`` of it, when the first has waited for ``max_wait``, or at
-    the end: what is left then is one more frame, also before an error. While ``fn`` runs the next frame is gathered,
-    and no more than that: upstream is asked for ``max_rows`` elements, and for as many more as went into a frame. So
-    what is held is one frame that is on and one that waits. No frame is empty.
+    A frame is made when ``max_rows`` elements are buffered, when the first of them has waited for ``max_wait``, or when
+    upstream ends, also by an error. While ``fn`` runs, the elements of one more frame are buffered: ``max_rows``
+    elements are requested at first, and then as many as went into a frame. So one current and one buffered frame are
+    held. No frame is empty.
 
-    There is no checkpoint: a frame of which ``fn`` did not return is not made again. Where rows must not be lost, or
-    should be joined or aggregated over time, use ``read_stream``.
+    There is no checkpoint: a frame whose ``fn`` did not return is lost. Use ``read_stream`` if rows must not be lost,
+    or are joined or aggregated over time.
 
     Args:
-        publisher: where the rows come from; see ``RowEncoder`` for what is a row: a ``Row``, a tuple, a dict.
+        publisher: the source of the rows. A row is a ``Row``, a tuple or a dict, see ``RowEncoder``.
         schema: of the rows, a ``StructType`` or text such as ``"id long, name string"``.
-        fn: called with each DataFrame, on a thread of ours. Its jobs carry a tag, and the local properties (such as a
-            scheduler pool) of the thread that subscribed. What it raises cancels upstream, and is the error here.
+        fn: called with each DataFrame, on a thread of pyrs. Its jobs carry a tag, and the local properties (such as a
+            scheduler pool) of the thread that subscribed. If it raises, upstream is cancelled, and the result fails.
         max_rows: the most rows of a frame.
-        max_wait: how long a row waits for others at most, while ``fn`` does not run: seconds or a timedelta.
+        max_wait: the longest time that a row waits for others while ``fn`` does not run: seconds or a timedelta.
         spark: the session, by default the active one.
 
     Returns:
-        How many rows there were, when all were handled.
+        The number of rows, when all were processed.
 
     Raises:
-        TypeError: an argument is of a wrong type, or a column of one that Arrow cannot carry.
-        ValueError: max_rows or max_wait is not positive, or the schema has no column or two of one name.
+        TypeError: an argument has a wrong type, or Arrow cannot carry the type of a column.
+        ValueError: max_rows or max_wait is not positive, or the schema has no column or two columns of one name.
         JvmUnavailable: there is no session, or it is of Spark Connect, was stopped, or runs with
             ``PYSPARK_PIN_THREAD=false``.
 
-    An element that does not fit fails it with ``SchemaMisfit``; the rows of its frame are not passed on.
+    An element that does not fit fails the result with ``SchemaMisfit``; the rows of its frame are not processed.
 
     Rules: 1.3, 1.4, 2.1, 2.7, 2.8, 3.5, 3.13.
 
@@ -123,7 +123,7 @@ class _Frames(Operator[int]):
         max_rows: int,
         max_wait: float,
     ) -> None:
-        # A source that is pulled must not hold up the lane, which looks at the time.
+        # A pulled source must not block the drain loop, which also serves the timer.
         pulled = Stream(source).subscribe_on(schedulers.default()).source
         super().__init__(pulled, f"for_each_frame({name_of(fn)}, max_rows={max_rows}, max_wait={max_wait:g})")
         self.shown = source
@@ -141,7 +141,7 @@ class _Frames(Operator[int]):
 
 
 class _FramesRun(Coordinator[int]):
-    """One Subscriber's frames. The lane cuts them from the queue of what waits; a thread of the jobs runs ``fn``."""
+    """The frames of one Subscriber. The drain loop takes them from the buffer; a job thread runs ``fn``."""
 
     def __init__(self, subscriber: Subscriber[int], operator: _Frames, context: Context | None) -> None:
         super().__init__(subscriber, operator, drain_executor(context))
@@ -172,7 +172,7 @@ class _FramesRun(Coordinator[int]):
             self._begun = True
             assert self._frames.source is not None
             source.subscribe_to(self._frames.source)
-        over = source.ended  # read before the queue: what came before the end is in it
+        over = source.ended  # read before the queue: all elements before the end are in it
         waiting = len(source.elements)
         if waiting and not self._due and not self._clock.runs:
             self._clock.start()
@@ -184,7 +184,7 @@ class _FramesRun(Coordinator[int]):
             rows = [source.elements.popleft() for _ in range(min(waiting, self._frames.max_rows))]
             first, self._rows = self._rows, self._rows + len(rows)
             if not over:
-                source.request(len(rows))  # not before: what waits is never more than a frame
+                source.request(len(rows))  # not before: at most one frame is buffered
             jobs.submit(partial(self._run_frame, rows, first))
         elif over and not waiting:
             error, source.error = source.error, None
@@ -202,7 +202,7 @@ class _FramesRun(Coordinator[int]):
         try:
             bound(partial(self._make, rows, first), self._context)()
         except BaseException as error:
-            if self._live:  # else it is most likely the cancel itself
+            if self._live:  # otherwise the cancel itself is the likely cause
                 self.post(self._frame_failed, error)
         else:
             self.post(self._frame_done)

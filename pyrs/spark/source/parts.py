@@ -1,4 +1,4 @@
-"""The rows of a segment, divided among the tasks that read them."""
+"""Division of the rows of a segment among tasks."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import pyarrow
 
 __all__ = ["parts"]
 
-_ROWS = 10_000  # with fewer, a task costs more than it does
-_BYTES = 16 << 20  # of what a task is sent; Spark's limit is spark.rpc.message.maxSize, 128 MiB
+_ROWS = 10_000  # per task; the overhead of a task exceeds the work of fewer
+_BYTES = 16 << 20  # per task; Spark's limit is spark.rpc.message.maxSize, 128 MiB
 
 
 def parts(batches: list[pyarrow.RecordBatch], parallelism: int) -> list[Any]:
-    """Return the batches as Arrow streams, one for each task, of a size that fits into one."""
+    """Return the batches as Arrow streams, one for each task. A single row may exceed the size limit of a task."""
     table = pyarrow.Table.from_batches(batches)
     tasks = min(parallelism, -(-table.num_rows // _ROWS))
     count = min(max(tasks, -(-table.nbytes // _BYTES)), table.num_rows)

@@ -1,7 +1,7 @@
-"""What runs in Spark's Python workers: a Data Source whose reader asks the driver's process for everything.
+"""A Data Source for Spark's Python workers, whose reader requests all answers from the driver's process.
 
-All of it travels by value, so that neither the planner nor the executors need this package: what is nested here uses
-the standard library, pyspark and pyarrow, imported where it is used, and nothing that is outside of its function.
+It travels by value, so neither the planner nor the executors need this package. The nested classes use the standard
+library, pyspark and pyarrow, imported in the methods that use them, and no name outside of their function.
 """
 
 from __future__ import annotations
@@ -14,22 +14,22 @@ __all__ = ["reader_source"]
 def reader_source(name: str, schema: Any, host: str, port: int, token: bytes, max_rows: int) -> type[Any]:
     """Return a Data Source class for Spark to register.
 
-    The token goes to the planner, which runs on the driver's host, by way of the driver's JVM. It is taken off before
-    anything is sent to an executor: that gets its rows within its partition, and calls nobody.
+    The token reaches the planner, a process on the driver's host, through the driver's JVM. It is removed before
+    anything is sent to an executor, which receives its rows within its partition and opens no connection.
 
     Args:
-        name: by which Spark knows it.
+        name: the name that Spark registers.
         schema: the ``StructType`` of the rows.
         host: the loopback address on which the driver's process listens.
         port: the port on which it listens.
-        token: what each side proves to the other that it has.
-        max_rows: how many rows a batch has at most.
+        token: the secret that both sides prove to know.
+        max_rows: the most rows of a batch.
     """
     from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 
     try:
         from pyspark.sql.streaming.datasource import ReadMaxRows, SupportsTriggerAvailableNow
-    except ImportError:  # before Spark 4.2 the reader limits itself, and no trigger asks for what is available now
+    except ImportError:  # before Spark 4.2 the reader applies the limit, and availableNow is one batch
         ReadMaxRows, SupportsTriggerAvailableNow = None, object  # noqa: N806 - Spark's names
 
     class Reader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type: ignore[misc]
@@ -40,7 +40,7 @@ def reader_source(name: str, schema: Any, host: str, port: int, token: bytes, ma
             self._finish = False
 
         def __getstate__(self) -> dict[str, Any]:
-            return {}  # what an executor needs of it
+            return {}  # an executor needs no state
 
         def initialOffset(self) -> Any:  # noqa: N802
             self._position = self._answer("initial")
@@ -50,7 +50,7 @@ def reader_source(name: str, schema: Any, host: str, port: int, token: bytes, ma
             return ReadMaxRows(max_rows)
 
         def latestOffset(self, start: Any = None, limit: Any = None) -> Any:  # noqa: N802
-            # Spark before 4.2 does not say where the batch begins. It is where the one ends that it was told of before.
+            # Spark before 4.2 does not pass the start of the batch. It is the end of the previous batch.
             self._position = self._answer("latest", start=start or self._position, finish=self._finish)
             return self._position
 
@@ -102,7 +102,7 @@ def reader_source(name: str, schema: Any, host: str, port: int, token: bytes, ma
             import socket
             import time
 
-            for _ in range(20):  # strangers that come and go may have it shut before both have proven themselves
+            for _ in range(20):  # the server drops the oldest unproven connection if foreign clients open many
                 try:
                     self._connection = socket.create_connection((host, port), 10)
                     self._prove()
@@ -124,13 +124,13 @@ def reader_source(name: str, schema: Any, host: str, port: int, token: bytes, ma
             self._connection.sendall(ours)
             theirs, proof, token = self._exactly(32), self._exactly(32), self._token or b""
             if not hmac.compare_digest(proof, hmac.digest(token, b"driver" + ours + theirs, "sha256")):
-                raise RuntimeError("what answers is not the process that read_stream was called in")
+                raise RuntimeError("the server is not the process that read_stream was called in")
             self._connection.sendall(hmac.digest(token, b"reader" + ours + theirs, "sha256"))
-            self._connection.settimeout(None)  # what is asked for may take until there is an element
+            self._connection.settimeout(None)  # the answer may wait for an element
 
         def _exactly(self, length: int) -> bytes:
             if length > 1 << 30:
-                raise RuntimeError(f"an answer of {length} bytes is longer than any that is sent")
+                raise RuntimeError(f"an answer of {length} bytes exceeds the limit of 1 GiB")
             data = bytearray(length)
             rest = memoryview(data)
             while rest:
@@ -158,7 +158,7 @@ def reader_source(name: str, schema: Any, host: str, port: int, token: bytes, ma
 
     class Registered(Source):
         def __new__(cls, options: Any) -> Any:
-            # An instance of the other class: that one does not hold the token, which goes wherever a class goes.
+            # An instance of the other class, which travels without the token.
             return Source(token)
 
     return Registered

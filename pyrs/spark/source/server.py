@@ -1,4 +1,4 @@
-"""The driver's end of the conversation with Spark's planner: loopback only, both sides prove that they know a token."""
+"""The server that answers Spark's planner, on the loopback; both sides prove that they know a token."""
 
 from __future__ import annotations
 
@@ -19,31 +19,31 @@ _NONCE = 32
 _PROOF_SECONDS = 5.0
 _LOOK_SECONDS = 1.0
 _PAUSE_SECONDS = 0.02
-_STRANGERS = 8
+_UNPROVEN = 8
 _LONGEST_QUESTION = 1 << 16
 _QUESTION = struct.Struct(">I")
 _ANSWER = struct.Struct(">BI")
 _PIECE = struct.Struct(">Q")
 
 Answer = Callable[[dict[str, Any], Callable[[], bool]], Sequence[Any]]
-"""Called with a question, and with what says whether the answer is still wanted; gives the pieces of the answer."""
+"""Called with a question, and with a function that returns whether it still waits; returns the answer in pieces."""
 
 
 class Server:
-    """Listens on the loopback for a planner, one at a time: the last that comes is the one that is answered.
+    """Listens on the loopback for planners, and answers the one that connected last.
 
-    A query that is started again has a new planner, and the old one may live on for a while.
+    A restarted query has a new planner, and the old one may live for some time.
 
     Args:
-        answer: gives the answer to a question; what it raises is the answer, too. Never called twice at a time.
-        ahead: called while there is no question; says whether there is more of its work. Never while answer is.
-        alive: looked at each second; when it says no, the server closes.
-        closed: called when it has closed.
+        answer: returns the answer to a question; its exception is an answer, too. Calls do not overlap.
+        ahead: called while no question waits; returns whether it has more to do. Does not overlap with ``answer``.
+        alive: called each second; the server closes when it returns False.
+        closed: called when the server has closed.
 
     Attributes:
         host: the loopback address on which it listens.
         port: the port on which it listens.
-        token: what a planner has to know.
+        token: the secret that a planner must know.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class Server:
         self._alive = alive
         self._closed = closed
         self._turn = Lock()  # held by the thread of the planner that is answered
-        self._strangers: dict[socket.socket, None] = {}
+        self._unproven: dict[socket.socket, None] = {}
         self._current: socket.socket | None = None
         self._over = False
         self.host = loopback()
@@ -72,11 +72,11 @@ class Server:
 
     @property
     def is_asked(self) -> bool:
-        """Whether a planner is connected."""
+        """True while a planner is connected."""
         return self._turn.locked()
 
     def close(self) -> None:
-        """Return when nobody is answered any more."""
+        """Close the server, and wait until no planner is answered."""
         self._over = True
         self._thread.join()
 
@@ -87,10 +87,10 @@ class Server:
                     connection, _ = self._listener.accept()
                 except TimeoutError:
                     continue
-                # The oldest goes where there are too many: whoever knows the token needs a moment.
-                for stranger in list(self._strangers)[: 1 - _STRANGERS]:
-                    _shut(stranger)
-                self._strangers[connection] = None
+                # With too many unproven connections the oldest is closed: a planner proves the token at once.
+                for each in list(self._unproven)[: 1 - _UNPROVEN]:
+                    _shut(each)
+                self._unproven[connection] = None
                 Thread(target=self._serve, args=(connection,), name="pyrs-spark-planner", daemon=True).start()
         finally:
             self._listener.close()
@@ -107,7 +107,7 @@ class Server:
             except OSError:
                 proven = False
             finally:
-                self._strangers.pop(connection, None)
+                self._unproven.pop(connection, None)
             if not proven:
                 return
             before, self._current = self._current, connection
@@ -118,7 +118,7 @@ class Server:
                     while self._is_current(connection) and self._exchange(connection):
                         pass
                 except OSError:
-                    pass  # the planner is gone, and with it whoever wanted the answer
+                    pass  # the planner has closed the connection
 
     def _is_current(self, connection: socket.socket) -> bool:
         return self._current is connection and not self._over
@@ -133,7 +133,7 @@ class Server:
         return hmac.compare_digest(proof, hmac.digest(self.token, b"reader" + theirs + ours, "sha256"))
 
     def _exchange(self, connection: socket.socket) -> bool:
-        """Answer one question; False if there is none any more."""
+        """Answer one question. Return False if the question is invalid."""
         (length,) = _QUESTION.unpack(self._asked(connection))
         if length > _LONGEST_QUESTION:
             return False
@@ -150,7 +150,7 @@ class Server:
         return True
 
     def _asked(self, connection: socket.socket) -> bytes:
-        """Return the beginning of the next question, and use the time until it comes."""
+        """Return the length prefix of the next question. Prepare answers until it arrives."""
         more = True
         while True:
             connection.settimeout(0 if more else _PAUSE_SECONDS)
@@ -166,7 +166,7 @@ class Server:
 
 
 def _is_gone(connection: socket.socket) -> bool:
-    """Return whether the other side has closed; it sends nothing while it waits for an answer."""
+    """Return whether the planner has closed the connection; it sends nothing while it waits for an answer."""
     connection.setblocking(False)
     try:
         return not connection.recv(1, socket.MSG_PEEK)

@@ -1,4 +1,4 @@
-"""A Publisher as a source of streaming queries: each batch is what has come, and its commit is the demand for more."""
+"""A Publisher as a source of streaming queries: the commit of a batch is the demand for more elements."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = ["read_stream", "why_no_source"]
 _BATCHES = 8
 _numbers = count(1)
 _servers: WeakValueDictionary[Path, Server] = WeakValueDictionary()
-"""By the folder of the journal: its thread keeps a server."""
+"""The servers by the folder of their journal. The thread of a server keeps it alive."""
 
 
 def read_stream(
@@ -38,34 +38,34 @@ def read_stream(
     journal: str | PathLike[str] | None = None,
     as_: str = "rows",
 ) -> Any:
-    """Return a streaming DataFrame of a Publisher's elements, which come as fast as Spark commits them.
+    """Return a streaming DataFrame of a Publisher's elements, requested as fast as Spark commits them.
 
         publisher            --a--b--c--d--e--f--|
         read_stream(max_rows=2)
         batches of a query     [a]   [b,c]   [d,e]   [f]
-                             as many are requested as were committed
+                             a commit requests as many again
 
-    Lazy: the publisher is subscribed to once, when the first query asks what there is. ``capacity`` elements are
-    requested then, and after that as many as Spark has committed; so no more than ``capacity`` are ever held. A batch
-    is what has come while Spark was busy with the one before, ``max_rows`` at most.
+    Lazy: the first query subscribes to the publisher, once, and requests ``capacity`` elements. After that, as many are
+    requested as Spark has committed, so at most ``capacity`` elements are held. A batch has the elements that arrived
+    while Spark processed the previous one, at most ``max_rows``.
 
-    Elements are rows: tuples, lists, ``Row``, or mappings by name. One that does not fit fails the query, after the
-    rows before it, with an error that names the element, the field and both types. The error of the publisher does
-    so, too. Where the publisher completes the query has nothing more to do, and waits; one with
-    ``trigger(availableNow=True)`` reads until then, and ends (before PySpark 4.2 it reads one batch).
+    Elements are rows: tuples, lists, ``Row``, or mappings by name. An element that does not fit fails the query, after
+    the rows before it, with an error that names the element, the field and both types. The publisher's error fails the
+    query in the same way. When the publisher completes, the query waits without new batches; with
+    ``trigger(availableNow=True)`` it reads until then, and ends (before PySpark 4.2 it reads one batch).
 
-    With ``as_="arrow"`` each element is a ``pyarrow.RecordBatch`` with the columns of the schema, by name and cast
-    where nothing is lost, within structs, lists and maps too. Offsets, ``max_rows`` and the function of
-    ``on_restart`` count rows all the same, and what is larger than a batch of Spark's is divided. ``capacity`` counts
-    elements, 8 by default: for each another one is requested when Spark has committed its last row.
+    With ``as_="arrow"`` each element is a ``pyarrow.RecordBatch`` with the columns of the schema: matched by name, and
+    cast if that is lossless, also within structs, lists and maps. Offsets, ``max_rows`` and the function of
+    ``on_restart`` still count rows, and an element that is larger than a batch is divided. ``capacity`` counts
+    elements, 8 by default: each is replaced when Spark has committed its last row.
 
-    Each offset is the number of an element and an epoch, which names the numbering. What Spark has not committed is
-    held, and a batch that failed is read again, the same, by the next query over that checkpoint: each element is in
-    one batch, and in no other. One query reads at a time; one that comes while another reads takes its place, and one
-    that joins the stream with itself fails. The subscription lasts until the session stops.
+    An offset is the number of an element, and an epoch, which identifies the numbering. Elements are held until Spark
+    has committed them. A failed batch is read again, unchanged, by the next query over the checkpoint, so each element
+    is in exactly one batch. One query reads at a time: a second one replaces it, and a query that joins the stream with
+    itself fails. The subscription lasts until the session stops.
 
-    If the driver's process ends, what it held is gone. What then becomes of a query with that checkpoint is for
-    ``on_restart`` and ``journal`` to say:
+    When the driver's process ends, the elements that it held in memory are lost. ``on_restart`` and ``journal`` select
+    how a query with its checkpoint continues:
 
     - ``"fail"``: it fails with an error that says so. The elements that were held are lost.
     - ``"new-epoch"``: the elements that were held are lost, which is logged as an error. The publisher's elements
@@ -75,28 +75,29 @@ def read_stream(
     - ``journal``: offsets are given out once their elements are on the disk, and elements that Spark has not committed
       are read from there. The publisher's elements, or those of the function, follow.
 
-    With a journal the elements that have come, and not got there, are those of the last tenth of a second; while no
-    query reads, up to ``capacity``. What the journal has after a restart counts as held; where Spark has computed all
-    that there is room for and committed none of it, one element more is requested.
+    The journal lacks the elements of the last tenth of a second, or up to ``capacity`` elements while no query reads.
+    After a restart its elements count as held. If Spark has computed ``capacity`` elements and committed none, one
+    more is requested, since Spark commits a batch when it plans the next one.
 
     Args:
         spark: a classic session.
-        publisher: any Publisher; one of the JVM comes by ``attach(spark).from_jvm``.
+        publisher: any Publisher, also one of the JVM from ``attach(spark).from_jvm``.
         schema: a ``StructType``, or text such as ``"id long, name string"``.
-        max_rows: how many elements a batch has at most. A batch is a part of its tasks, so it travels in memory.
-        capacity: how many elements are held at most, twice ``max_rows`` by default. Spark commits a batch when it
-            plans the next: so it has to be greater than ``max_rows``, or at least 2 where elements are batches.
+        max_rows: the most rows of a batch. The rows travel within the tasks, in memory.
+        capacity: the most elements that are held, twice ``max_rows`` by default. Spark commits a batch when it plans
+            the next one, so it must be greater than ``max_rows``, or at least 2 if elements are batches.
         on_restart: ``"fail"``, ``"new-epoch"``, or a function of a number that returns a Publisher.
-        journal: a folder on a local disk, for this stream alone.
-        as_: what the elements are: ``"rows"`` or ``"arrow"``.
+        journal: a folder on a local disk, used by this stream only.
+        as_: the type of the elements: ``"rows"`` or ``"arrow"``.
 
     Raises:
-        TypeError: spark is no SparkSession, publisher no Publisher, or the others are of no fitting type.
-        ValueError: capacity is too small, or on_restart or as_ is none of these.
-        NotImplementedError: PySpark is older than 4.0; or than 4.2, and on_restart is a function without a journal.
+        TypeError: spark is no SparkSession, publisher is no Publisher, or another argument has a wrong type.
+        ValueError: capacity is too small, or on_restart or as_ has another value.
+        NotImplementedError: PySpark is older than 4.0, or older than 4.2 and on_restart is a function without a
+            journal.
         JvmUnavailable: the session is one of Spark Connect, was stopped, or runs with ``PYSPARK_PIN_THREAD=false``.
-        JournalDamaged: a file of the journal is not as it was written, its rows are of another schema, or another
-            process has it, or a query that reads.
+        JournalDamaged: a file of the journal is corrupt, its rows have another schema, or another process or an active
+            query uses it.
 
     Rules: 2.1, 2.2, 2.4, 2.5, 2.7, 2.8, 2.10, 2.13.
 
@@ -129,7 +130,7 @@ def read_stream(
     if not isinstance(journal, (str, PathLike, type(None))):
         raise TypeError(f"journal must be the path of a folder, not {type(journal).__name__}")
     schema = checked_schema(spark, schema)
-    encoder = RowEncoder(schema)  # never with large types: a journal is read in sessions of either kind
+    encoder = RowEncoder(schema)  # without large types, because sessions of either kind read a journal
     kept = None if journal is None else _opened(fspath(journal))
     try:
         buffer = ReplayBuffer(publisher, encoder, rows, room, on_restart, kept, context.defaultParallelism, whole)
@@ -150,7 +151,7 @@ def read_stream(
 
 
 def _opened(folder: str) -> Journal:
-    """Return the journal; of a read_stream that no query reads any more, say of a cell that is run again, take it."""
+    """Open a journal. Take it over from an earlier read_stream without an active query, as in a cell that is rerun."""
     path = Path(folder).resolve()
     before = _servers.get(path)
     if before is not None and not before.is_asked:
@@ -159,7 +160,7 @@ def _opened(folder: str) -> Journal:
 
 
 def why_no_source() -> str | None:
-    """Return what keeps this PySpark from reading a Publisher, None if nothing does."""
+    """Return the reason why this PySpark cannot read a Publisher, None if it can."""
     if _version() >= (4, 0):
         return None
     return f"it takes PySpark 4.0, whose Python Data Sources can stream, and this is {pyspark.__version__}"
