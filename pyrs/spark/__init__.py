@@ -1,9 +1,12 @@
-"""Spark as the pipeline: DataFrames and streaming queries as Publishers.
+"""Spark in a reactive pipeline: DataFrames and streaming queries as Publishers, and Publishers as their source.
 
-``from_dataframe`` streams a DataFrame's rows out of Spark with back pressure; ``from_stream`` does so with a streaming
-query, whose batches are acknowledged by demand; ``events`` gives the news of the streaming queries. ``read_stream`` is
-a streaming DataFrame of a Publisher's elements. ``attach`` is the bridge to the JVM of the session, and ``supports``
-says what works on it.
+``from_dataframe`` streams the rows of a DataFrame with back pressure, ``from_stream`` the batches of a streaming query,
+which are acknowledged, and ``events`` the events of streaming queries. ``read_stream`` returns a streaming DataFrame of
+a Publisher's elements, and ``for_each_frame`` makes small DataFrames of them. ``apply`` and ``for_each_partition`` run
+stages and Subscribers on the executors. ``attach`` returns the bridge to the JVM of the session, and ``supports``
+reports which functions work on it.
+
+The packages are ``read`` (out of Spark), ``source`` (into Spark), ``executors`` and ``schema``.
 """
 
 from __future__ import annotations

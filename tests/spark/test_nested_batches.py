@@ -48,7 +48,7 @@ NANOSECONDS = pyarrow.array([{"at": 1_001}], struct(at=LONG)).cast(struct(at=pya
             struct(at=pyarrow.timestamp("us")),
             t.StructType().add("at", t.TimestampType()),
             "c.at",
-            "say which in the batch",
+            "set the zone in the batch",
         ),
         (
             [{"price": Decimal("1.234")}],

@@ -1,4 +1,4 @@
-"""Arrow in Spark's forms: the schema, batches as Spark sends them, and what they are made into."""
+"""Arrow as Spark uses it: schemas, encoded batches, and their decoding into elements."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ SHAPES = ("rows", "tuples", "dicts", "arrow", "pandas")
 
 
 class Shape(NamedTuple):
-    """What a batch is made into.
+    """The type of the elements that a batch is decoded into.
 
     Attributes:
         name: one of ``SHAPES``.
-        of_batch: gives the elements of a batch, one after the other, and how many they are.
-        whole: makes one value of many batches, for whoever wants them together.
+        of_batch: returns an iterator over the elements of a batch, and their number.
+        whole: joins the elements of many batches in one value.
     """
 
     name: str
@@ -56,8 +56,8 @@ def checked_shape(as_: str, schema: Any, zone: str) -> Shape:
 
     Raises:
         TypeError: the name is no string.
-        ValueError: there is no such shape; or two columns have one name, and dicts are wanted.
-        ImportError: pandas is wanted, and not installed.
+        ValueError: there is no such shape, or it is ``"dicts"`` and two columns have the same name.
+        ImportError: it is ``"pandas"``, which is not installed.
     """
     if not isinstance(as_, str):
         raise TypeError(f"as_ must be a string, not {type(as_).__name__}")
@@ -70,18 +70,18 @@ def checked_shape(as_: str, schema: Any, zone: str) -> Shape:
     if as_ in ("rows", "tuples", "dicts"):
         if as_ == "dicts" and len(set(names)) < len(names):
             twice = next(name for name in names if names.count(name) > 1)
-            raise ValueError(f"as_='dicts' needs names that differ: df has more than one column {twice!r}")
+            raise ValueError(f"as_='dicts' needs distinct names: df has more than one column {twice!r}")
         return Shape(as_, partial(_elements, schema=schema, as_=as_), list)
     raise ValueError(f"as_ must be one of {', '.join(map(repr, SHAPES))}, not {as_!r}")
 
 
 def arrow_schema(schema: Any, large: bool) -> pyarrow.Schema:
-    """Return the Arrow schema in which Spark sends rows of this Spark schema; times are in UTC, as ``toArrow`` says.
+    """Return the Arrow schema that Spark uses for rows of this Spark schema. Times are in UTC, as with ``toArrow``.
 
     Raises:
-        TypeError: a column has a type that Arrow cannot carry; it is named.
+        TypeError: a column has a type that Arrow cannot carry. The message names the column.
     """
-    # Spark 4.1 and before take no timezone, and 3.5 knows no large types.
+    # Up to Spark 4.1 there is no timezone parameter, and 3.5 has no large types.
     wished = {"timezone": "UTC", "prefers_large_types": large}
     options = {name: wish for name, wish in wished.items() if name in _SCHEMA_OPTIONS}
     fields = []
@@ -99,7 +99,7 @@ def arrow_schema(schema: Any, large: bool) -> pyarrow.Schema:
 
 
 def _check_names(kind: Any) -> None:
-    """Raise if a struct in this type has two fields of one name, which Spark refuses while a task runs."""
+    """Raise if a struct in this type has two fields of one name, which Spark rejects only in a task."""
     if isinstance(kind, spark_types.StructType):
         if len(set(kind.names)) < len(kind.names):
             raise ValueError("a struct has two fields of one name")
@@ -129,17 +129,17 @@ def session_zone(spark: Any) -> str:
 
 
 def prefers_large(spark: Any) -> bool:
-    """Return whether texts and binaries of a session travel in Arrow's large types."""
+    """Return whether a session encodes strings and binaries with Arrow's large types."""
     return bool(spark.conf.get("spark.sql.execution.arrow.useLargeVarTypes", "false").lower() == "true")
 
 
 def read_batch(data: bytes, schema: pyarrow.Schema) -> pyarrow.RecordBatch:
-    """Return the batch that is in a message without its schema, as the JVM encodes them."""
+    """Decode a batch of the JVM, which has no schema message."""
     return pyarrow.ipc.read_record_batch(pyarrow.py_buffer(data), schema)
 
 
 def read_stream(data: bytes) -> list[pyarrow.RecordBatch]:
-    """Return the batches that are in an IPC stream."""
+    """Decode the batches of an IPC stream."""
     with pyarrow.ipc.open_stream(data) as reader:
         return list(reader)
 
@@ -156,7 +156,7 @@ def _elements(batch: Any, schema: Any, as_: str) -> tuple[Iterator[Any], int]:
 
 
 def _made(names: tuple[str, ...], plain: Iterator[tuple[Any, ...]], as_: str) -> Iterator[Any]:
-    """Return the structs of these fields, as dicts or as Rows: a Row within a tuple, too, as in Spark's own rows."""
+    """Return structs as dicts or as Rows. A struct in a tuple is a Row, as in Spark's own rows."""
     if as_ == "dicts":
         return map(dict, map(zip, repeat(names), plain))
     return map(tuple.__new__, repeat(_row_class(names)), plain)
@@ -164,23 +164,23 @@ def _made(names: tuple[str, ...], plain: Iterator[tuple[Any, ...]], as_: str) ->
 
 @lru_cache(maxsize=256)
 def _row_class(names: tuple[str, ...]) -> Any:
-    """Return a Row that has its fields in its class: made by C alone, in a sixth of the time. It pickles as a Row."""
+    """Return a subclass of Row with these fields. C code creates its rows, six times as fast; they pickle as Row."""
     return type("Row", (Row,), {"__fields__": list(names), "__slots__": (), "__module__": Row.__module__})
 
 
 def _values(column: Any, kind: Any, as_: str) -> list[Any]:
-    """Return the Python values of a column, as ``collect`` of classic Spark gives them."""
+    """Return the Python values of a column, equal to those of ``collect`` in classic Spark."""
     if _is_plain(kind):
         return column.to_pylist()  # type: ignore[no-any-return]
     if isinstance(kind, spark_types.TimestampType):
-        # Without a zone, in the process's local time: what Spark's own rows hold.
+        # Naive, in the local time of the process, as in Spark's own rows.
         return [None if n is None else kind.fromInternal(n) for n in column.cast("int64").to_pylist()]
     if isinstance(kind, spark_types.StructType):
         fields = [_values(child, field.dataType, as_) for child, field in zip(column.flatten(), kind, strict=True)]
         plain: Iterator[tuple[Any, ...]] = zip(*fields, strict=True) if fields else repeat((), len(column))
         return _with_nulls(column, list(_made(tuple(kind.names), plain, as_)))
     if isinstance(kind, spark_types.MapType):
-        # A dict cannot be a key of a dict, so structs that are keys are always Rows.
+        # A dict cannot be a key of a dict, so structs in keys are always Rows.
         keys = _values(column.keys, kind.keyType, "rows" if as_ == "dicts" else as_)
         values = _values(column.items, kind.valueType, as_)
         ends = column.offsets.to_pylist()
@@ -191,7 +191,7 @@ def _values(column: Any, kind: Any, as_: str) -> list[Any]:
     if isinstance(kind, spark_types.UserDefinedType):
         stored = _values(column, kind.sqlType(), "rows")
         return [None if value is None else kind.deserialize(value) for value in stored]
-    # What is left is a variant: a struct of two binaries.
+    # The remaining type is a variant: a struct of two binaries.
     parts = zip(*(child.to_pylist() for child in column.flatten()), strict=True)
     return _with_nulls(column, [None if value is None else _variant(value, metadata) for value, metadata in parts])
 
@@ -208,7 +208,7 @@ def _variant(value: bytes, metadata: bytes) -> Any:
 
 
 def _is_plain(kind: Any) -> bool:
-    """Return whether pyarrow's own value is Spark's."""
+    """Return whether the value of pyarrow equals that of Spark."""
     if isinstance(kind, spark_types.ArrayType):
         return _is_plain(kind.elementType)
     special = (
@@ -232,7 +232,7 @@ def _frame(batch: Any, zone: str) -> tuple[Iterator[Any], int]:
 
 
 def _naive(batch: Any, zone: str) -> Any:
-    """Return the batch with its times as they are in the session's zone, without one: as ``toPandas`` shows them."""
+    """Return the batch with naive times in the session's zone, as ``toPandas`` shows them."""
     from pyarrow import compute
 
     for i, field in enumerate(batch.schema):
@@ -243,7 +243,7 @@ def _naive(batch: Any, zone: str) -> Any:
 
 
 def with_zone(batch: Any, zone: str) -> Any:
-    """Return the batch with its naive times taken for those of this zone: the reverse of what pandas is shown."""
+    """Return the batch with its naive times interpreted in a zone: the reverse of the conversion for pandas."""
     from pyarrow import compute
 
     for i, field in enumerate(batch.schema):

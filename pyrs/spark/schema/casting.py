@@ -1,4 +1,4 @@
-"""Arrow columns of one type as columns of another: only where nothing is lost, on every level of what is nested."""
+"""Lossless casts of Arrow columns, on every level of nested types."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ __all__ = ["cast"]
 
 
 def cast(column: pyarrow.Array, kind: Any, nullable: bool, into: pyarrow.DataType, hidden: int = 0) -> pyarrow.Array:
-    """Return the column in another type. The fields of structs go by name, and have to be the same.
+    """Return the column in another type. Fields of structs are matched by name, and must be the same.
 
     Args:
         column: any Arrow array.
         kind: Spark's type, for the message of an error.
-        nullable: whether a null fits.
+        nullable: whether nulls are allowed.
         into: Arrow's type.
-        hidden: how many nulls are those of what the column is within.
+        hidden: the number of nulls that come from the enclosing column.
 
     Raises:
-        Misfit: something would be lost, or is null where it must not be. Its path says where.
+        Misfit: a value would change, or is null where nulls are not allowed. Its path has the names.
     """
     if pyarrow.types.is_dictionary(column.type):
-        column = column.dictionary_decode()  # a null may hide among its values
+        column = column.dictionary_decode()  # its values may contain a null
     what = f"is of type {kind.simpleString()}"
     if column.null_count > hidden and not nullable:
         raise Misfit(0, f"{what} and never null, and a row has none")
@@ -68,7 +68,7 @@ def _structs(column: pyarrow.StructArray, kind: Any, into: pyarrow.StructType) -
 
 
 def _maps(column: pyarrow.MapArray, kind: Any, into: pyarrow.MapType) -> pyarrow.MapArray:
-    # As lists of pairs, which know of slices and leave out what is under a null.
+    # As lists of pairs, whose flatten respects slices and skips the entries of nulls.
     lists = column.cast(pyarrow.list_(pyarrow.struct([column.type.key_field, column.type.item_field])))
     keys, values = lists.flatten().flatten()
     keys = named("key", cast, keys, kind.keyType, False, into.key_type)
@@ -77,7 +77,7 @@ def _maps(column: pyarrow.MapArray, kind: Any, into: pyarrow.MapType) -> pyarrow
 
 
 def _offsets(lists: pyarrow.Array) -> pyarrow.Array:
-    """Return where each list begins in what they hold together, and where the last one ends; null for one that is."""
+    """Return the start of each list in the flattened values, null for a null list, and the end of the last one."""
     valid = lists.is_valid()
     lengths = compute.if_else(valid, compute.list_value_length(lists), 0)
     offsets = pyarrow.concat_arrays(
@@ -88,10 +88,10 @@ def _offsets(lists: pyarrow.Array) -> pyarrow.Array:
 
 
 def _flat(column: pyarrow.Array, into: pyarrow.DataType) -> pyarrow.Array:
-    """Return the column in another type, and look back: Arrow does not always mind what is lost."""
+    """Return the column in another type. A cast back checks the values, because Arrow does not report every loss."""
     kinds = pyarrow.types
     if kinds.is_timestamp(column.type) and kinds.is_timestamp(into) and (column.type.tz is None) != (into.tz is None):
-        raise ValueError("one has a time zone and the other none: say which in the batch")
+        raise ValueError("one has a time zone and the other has none: set the zone in the batch")
     made = column.cast(into)
     back = made.cast(column.type)
     same = compute.equal(column, back)

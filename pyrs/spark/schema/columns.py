@@ -1,4 +1,4 @@
-"""Python values as Arrow columns of Spark's types: the reverse of what ``arrow`` does with a column."""
+"""Encoding of Python values as Arrow columns of Spark's types, the reverse of the decoding in ``arrow``."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _ACCEPTED |= {_VARIANT: (spark_types.VariantVal,)} if _VARIANT else {}
 
 
 class Misfit(Exception):
-    """The value at this index does not fit. Each level above says where its own value is, and puts its name before."""
+    """The value at an index does not fit. Each enclosing level sets the index, and prepends its name to the path."""
 
     def __init__(self, index: int, message: str) -> None:
         self.index = index
@@ -58,7 +58,7 @@ class Misfit(Exception):
 
 
 def in_line(value: object) -> str:
-    """Return a short text of a value, in one line whatever its repr is."""
+    """Return a short repr of a value in one line."""
     return " ".join(short(value).split())
 
 
@@ -66,7 +66,7 @@ def columns(rows: Sequence[Any], schema: Any, into: Any) -> list[Any]:
     """Return the rows as one Arrow array for each field of the schema.
 
     Args:
-        rows: of them none is None.
+        rows: the rows, without None.
         schema: the Spark schema.
         into: the Arrow fields.
 
@@ -81,7 +81,7 @@ def columns(rows: Sequence[Any], schema: Any, into: Any) -> list[Any]:
 
 
 def named(name: str, make: Callable[..., Any], *arguments: Any) -> Any:
-    """Return what is made; where that does not fit, put this name before where."""
+    """Call a function, and prepend a name to the path of its ``Misfit``."""
     try:
         return make(*arguments)
     except Misfit as misfit:
@@ -94,7 +94,7 @@ def _transposed(rows: Sequence[Any], schema: Any) -> Sequence[Sequence[Any]]:
     names, width = tuple(schema.names), len(schema.names)
     if not (set(map(type, rows)) == {tuple} and set(map(len, rows)) == {width}):
         rows = [_in_order(i, row, names, schema) for i, row in enumerate(rows)]
-    # Not zip(*rows): an iterator for each row has the garbage collector look at all rows, time and again.
+    # Not zip(*rows): with an iterator for each row the garbage collector traverses all rows repeatedly.
     return [list(map(itemgetter(i), rows)) for i in range(width)]
 
 
@@ -144,7 +144,7 @@ def _array(values: Sequence[Any], kind: Any, nullable: bool, into: Any) -> Any:
 
 
 def _check(values: Sequence[Any], kind: Any, nullable: bool) -> None:
-    """Raise for the first value of another type. Arrow itself would round, cut and take lists for what they are not."""
+    """Raise for the first value of a wrong type. Arrow itself would round, truncate and misinterpret lists."""
     wrong = [each for each in set(map(type, values)) if not _is_accepted(each, kind, nullable)]
     if wrong:
         index, value = next((i, value) for i, value in enumerate(values) if type(value) in wrong)
@@ -166,7 +166,7 @@ def _is_accepted(each: type, kind: Any, nullable: bool) -> bool:
     accepted = _ACCEPTED.get(type(kind))
     if accepted is None or each in accepted:
         return True
-    # A bool is an int, and a datetime a date, to Python alone.
+    # In Python a bool is an int, and a datetime is a date; in Spark they are not.
     return issubclass(each, accepted) and each is not bool and not (datetime.date in accepted and _is_time(each))
 
 
@@ -205,7 +205,7 @@ def _with_nulls(offsets: list[int], values: Sequence[Any]) -> Any:
 
 
 def _flat(name: str, values: Sequence[Any], offsets: list[int], take: Callable[[Any], Any], of: tuple[Any, ...]) -> Any:
-    """Return what the lists or mappings hold as one array."""
+    """Return the values of all lists or mappings as one array."""
     flat = list(chain.from_iterable(take(value) for value in values if value is not None))
     try:
         return named(name, _array, flat, *of)

@@ -1,4 +1,4 @@
-"""Elements of a stream as Arrow batches of a Spark schema; what does not fit is named exactly."""
+"""Encoding of stream elements as Arrow batches of a Spark schema, with exact errors."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _LENGTHS = re.compile(r"\b(?:var)?char\(\d+\)")
 
 
 class SchemaMisfit(PyrsError, TypeError):
-    """An element does not fit the schema that it is to be a row of.
+    """An element does not fit the schema of its row.
 
     Attributes:
         element: the number of the element, counted from 0.
-        field: which field it is; within structs ``outer.inner``, within lists ``field.element``, within maps
-            ``field.key`` and ``field.value``. Empty where the element as a whole does not fit.
+        field: the path of the field: in structs ``outer.inner``, in lists ``field.element``, in maps ``field.key`` and
+            ``field.value``. Empty if the element as a whole does not fit.
     """
 
     def __init__(self, element: int, field: str, message: str) -> None:
@@ -42,12 +42,12 @@ def checked_schema(spark: Any, schema: Any) -> Any:
     """Return the schema as a ``StructType``.
 
     Args:
-        spark: the session, which reads schemas that are text.
+        spark: the session.
         schema: a ``StructType``, or text such as ``"id long, name string"``.
 
     Raises:
-        TypeError: it is neither; or a column has a type that Arrow cannot carry, or that only a table's column has.
-        ValueError: it has no column, or two of one name; case counts where it does for Spark.
+        TypeError: it is neither, or a column has a type that Arrow cannot carry, or that only tables have.
+        ValueError: it has no column, or two columns of one name, where case matters as in the session.
         pyspark.errors.ParseException: the text is no schema.
     """
     if isinstance(schema, str):
@@ -60,12 +60,12 @@ def checked_schema(spark: Any, schema: Any) -> Any:
         raise ValueError("schema must have a column")
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
-        raise ValueError(f"schema must have names that differ, and has more than one column {twice!r}")
+        raise ValueError(f"schema must have distinct names, and has more than one column {twice!r}")
     folded = {name.lower(): name for name in names}
     if len(folded) < len(names) and spark.conf.get("spark.sql.caseSensitive", "false").lower() != "true":
         one = next(name for name in names if folded[name.lower()] != name)
         raise ValueError(
-            f"schema must have names that differ, and {one!r} and {folded[one.lower()]!r} are one name to Spark: "
+            f"schema must have distinct names, and {one!r} and {folded[one.lower()]!r} are one name to Spark: "
             "spark.sql.caseSensitive is false"
         )
     for field in schema:
@@ -77,19 +77,19 @@ def checked_schema(spark: Any, schema: Any) -> Any:
 
 
 class RowEncoder:
-    """Makes Arrow batches of elements that are rows.
+    """Encodes rows as Arrow batches.
 
-    An element is a ``Row``, a tuple or list of the values in the schema's order, or a mapping by name; a ``Row`` or a
-    named tuple with other names, or in another order, goes by name. A name that is missing is null, a name that the
-    schema has not is refused. So is a value of another type: nothing is rounded, cut or parsed. Times without a zone
-    are in the process's local time, as in Spark's own rows.
+    A row is a ``Row``, a tuple or list with the values in the order of the schema, or a mapping by name. A ``Row`` or a
+    named tuple with another order of names is matched by name. A missing name is null; an unknown name is an error, and
+    so is a value of another type: nothing is rounded, truncated or parsed. Naive times are in the local time of the
+    process, as in Spark's own rows.
 
     Args:
         schema: a ``StructType``, see ``checked_schema``.
         large: whether the session has ``spark.sql.execution.arrow.useLargeVarTypes``.
 
     Attributes:
-        schema: that schema.
+        schema: the Spark schema.
         arrow: the Arrow schema of the batches.
 
     Examples:
@@ -103,14 +103,14 @@ class RowEncoder:
         self.arrow = arrow_schema(schema, large)
 
     def batch(self, elements: Iterable[Any], first: int = 0) -> pyarrow.RecordBatch:
-        """Return the elements as one batch; it has no rows if there are none.
+        """Encode rows as one batch, which may be empty.
 
         Args:
             elements: the rows.
-            first: the number of the first of them, for the message of an error.
+            first: the number of the first row, for the message of an error.
 
         Raises:
-            SchemaMisfit: one of them does not fit. It names the element, the field and both types.
+            SchemaMisfit: a row does not fit. The message names the element, the field and both types.
         """
         rows = list(elements)
         try:
@@ -120,17 +120,17 @@ class RowEncoder:
         return pyarrow.RecordBatch.from_arrays(arrays, schema=self.arrow)
 
     def fitted(self, batch: Any, number: int = 0) -> pyarrow.RecordBatch:
-        """Return an Arrow batch with the columns of the schema: taken by name, and cast where nothing is lost.
+        """Return a batch with the columns of the schema, matched by name and cast if that is lossless.
 
-        So are the fields of structs within them, of which none may be left over either.
+        The fields of structs are matched in the same way; a struct must not have other fields.
 
         Args:
             batch: a ``RecordBatch``.
             number: its number, for the message of an error.
 
         Raises:
-            SchemaMisfit: it is no batch, or a column is missing, of a type that does not fit, or null where it must
-                not be.
+            SchemaMisfit: it is no batch, or a column is missing, has a wrong type, or is null where nulls are not
+                allowed.
         """
         if not isinstance(batch, pyarrow.RecordBatch):
             raise SchemaMisfit(number, "", f"{in_line(batch)}: must be a RecordBatch, not {type(batch).__name__}")
