@@ -114,7 +114,7 @@ def why_not_classic(spark: Any) -> str | None:
     """
     names = [f"{cls.__module__}.{cls.__name__}" for cls in type(spark).__mro__]
     if any(name.startswith("pyspark.sql.connect.") for name in names):
-        return "this is a Spark Connect session: its server computes and buffers all, and has no driver JVM here"
+        return "this is a Spark Connect session, and pyrs.spark supports classic sessions only"
     if "pyspark.sql.session.SparkSession" not in names:
         raise TypeError(f"spark must be a SparkSession, not {type(spark).__name__}")
     if os.environ.get("PYSPARK_PIN_THREAD", "true").lower() != "true":
