@@ -12,7 +12,7 @@ import pytest
 from tests.spark.jobs import active_jobs
 from tests.waiting import eventually
 
-# Python workers run in the environment of the tests, and tasks that latch on files find them.
+# Python workers run in the environment of the tests.
 os.environ["PYSPARK_PYTHON"] = sys.executable
 
 
@@ -32,14 +32,14 @@ def spark() -> Iterator[Any]:
         "spark.sql.session.timeZone": "UTC",
     }
     if pyspark.__version__.startswith("3."):
-        # It may give a task the Python worker of one that was killed, whose socket it then closes.
+        # It may reuse the Python worker of a killed task, whose socket it then closes.
         options["spark.python.worker.reuse"] = "false"
     builder = SparkSession.builder.master("local[4]").appName("pyrs-tests")
     for key, value in options.items():
         builder = builder.config(key, value)
     session = builder.getOrCreate()
     assert session.sparkContext.master == "local[4]", "tests/spark wants a process of its own, as in `make test`"
-    # The first job with Python workers takes as long as a hundred others: no test's deadline should have to allow it.
+    # The first job with Python workers takes as long as a hundred others, so it runs before any deadline of a test.
     assert session.range(1).rdd.map(tuple).collect() == [(0,)]
     yield session
     session.stop()
@@ -47,9 +47,9 @@ def spark() -> Iterator[Any]:
 
 @pytest.fixture
 def _prompt(monkeypatch: pytest.MonkeyPatch) -> None:
-    """For ``read_stream``: all that a publisher is asked for has come before anybody looks, or its end.
+    """Make the intake of ``read_stream`` wait until all requested elements, or the terminal signal, have arrived.
 
-    A batch is what has come, so where a thread is late it is smaller. A TestPublisher is the test's to play.
+    A batch has the elements that arrived, so a late thread would make it smaller. A TestPublisher emits on its own.
     """
     from pyrs.spark.source.intake import Intake
     from pyrs.testing import TestPublisher
@@ -73,7 +73,7 @@ def _prompt(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(autouse=True)
 def _no_job_is_left(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Whatever a test did, no job of its streams runs afterwards."""
+    """Check that no job of a test's streams runs after the test."""
     yield
     if "spark" in request.fixturenames:
         session = request.getfixturevalue("spark")

@@ -1,4 +1,4 @@
-"""Tasks that wait to be let go."""
+"""Tasks that wait for the test."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Any
 
 
 class Gates:
-    """Partitions that say when they run, and wait until they are opened: by files, which tasks see too."""
+    """Partitions that report their start and wait until they are opened, by files that tasks can see."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
     def guard(self, df: Any) -> Any:
-        """The same DataFrame, each partition behind a gate of its own."""
+        """Return the DataFrame with a gate before each partition."""
         folder = str(self.folder)
 
         def wait(batches: Any) -> Any:

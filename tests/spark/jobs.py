@@ -1,4 +1,4 @@
-"""Which jobs run at this moment, and how long one may take."""
+"""The number of running jobs, and the deadline of a job."""
 
 from __future__ import annotations
 

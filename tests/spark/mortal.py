@@ -1,4 +1,4 @@
-"""A driver that reads a Publisher into a folder, and may be killed at a step of its second micro-batch or a later one.
+"""A driver that reads a Publisher into a folder, and may be killed at a step of its second or a later micro-batch.
 
 ``python -m tests.spark.mortal FOLDER STEP AS KEPT`` runs it in a process of its own, with its JVM in the same process
 group.
@@ -31,20 +31,20 @@ def numbers(first: int = 0) -> Any:
 
 
 def batches(first: int = 0) -> Any:
-    """The same, four rows to an element, so that some are divided between two batches of Spark's."""
+    """Return the same rows, four to an element, so that some elements are divided between two batches."""
     starts = pyrs.range(first, TOTAL, 4)
     return starts.map(lambda n: pyarrow.RecordBatch.from_pydict({"n": list(range(n, min(n + 4, TOTAL)))}))
 
 
 def read(spark: Any, as_: str, journal: Path | None = None, on_restart: Any = None) -> Any:
-    """The DataFrame of these; on_restart as True is the function of numbers."""
+    """Return a streaming DataFrame of these. ``on_restart=True`` means the function that continues at a number."""
     source, capacity = {"rows": (numbers, 2 * MAX_ROWS), "arrow": (batches, 3)}[as_]
     on_restart = source if on_restart is True else on_restart or "fail"
     return ps.read_stream(spark, source(), "n long", MAX_ROWS, capacity, on_restart, journal, as_)
 
 
 def at_call(name: str, number: int, happen: Callable[[], object]) -> Callable[[], None]:
-    """Have the hub's method do its work and then, the so many-th time, this. Returns what undoes it."""
+    """Run a function after a given call of a method of the buffer. Return a function that undoes this."""
     method = getattr(ReplayBuffer, name)
     calls = 0
 
@@ -61,13 +61,13 @@ def at_call(name: str, number: int, happen: Callable[[], object]) -> Callable[[]
 
 
 def failing_at(step: str, happen: Callable[[], object]) -> Callable[[], None]:
-    """Have this happen at a step that is the driver's. Returns what undoes it."""
+    """Run a function at a step in the driver. Return a function that undoes this."""
     names = {"latest offset": "_latest", "planning": "_plan", "commit": "_commit"}
     return at_call(names[step], 2, happen) if step in names else lambda: None
 
 
 def read_guarded(df: Any, step: str, in_task: Callable[[], object]) -> Any:
-    """The same DataFrame; at the step "read" this happens in a task, when the rows of a later batch come."""
+    """Return the DataFrame. At the step "read" it runs a function in a task, with the rows of a later batch."""
     if step != "read":
         return df
 
@@ -81,7 +81,7 @@ def read_guarded(df: Any, step: str, in_task: Callable[[], object]) -> Any:
 
 
 def store(folder: Path, step: str, happen: Callable[[], object]) -> Callable[[Any, int], None]:
-    """A sink that is idempotent, and sees to it that a batch that comes again is the same."""
+    """Return an idempotent sink, which checks that a repeated batch is unchanged."""
 
     def write(df: Any, batch_id: int) -> None:
         rows = [row.n for row in df.collect()]

@@ -1,4 +1,4 @@
-"""apply: a stage within each partition, on the executors; what comes out, how lazily, and how it fails."""
+"""apply: a stage for each partition on the executors, its output, its laziness and its errors."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from pyrs import spark as ps
 from pyrs.spark.executors.tasks import Staged
 from tests.spark.jobs import JOB_DEADLINE
 
-pytest.importorskip("pandas")  # mapInArrow asks for it
+pytest.importorskip("pandas")  # mapInArrow needs it
 
 
-def test_a_function_of_a_stream(spark: Any) -> None:
+def test_apply_with_a_function_transforms_each_partition(spark: Any) -> None:
     df = spark.range(0, 10, 1, 3)
 
     def odd(rows: pyrs.Stream[Any]) -> pyrs.Stream[Any]:
@@ -28,7 +28,7 @@ def test_a_function_of_a_stream(spark: Any) -> None:
     assert result.schema.simpleString() == "struct<ten:bigint,text:string>"
 
 
-def test_the_same_stage_in_the_driver(spark: Any) -> None:
+def test_the_same_stage_runs_in_the_driver(spark: Any) -> None:
     def doubled(rows: pyrs.Stream[Any]) -> pyrs.Stream[Any]:
         return rows.map(lambda row: {"twice": row.id * 2})
 
@@ -37,7 +37,7 @@ def test_the_same_stage_in_the_driver(spark: Any) -> None:
     assert [row.asDict() for row in ps.apply(df, doubled, "twice long").collect()] == here
 
 
-def test_each_partition_is_a_stream_of_its_own(spark: Any) -> None:
+def test_each_partition_is_a_separate_stream(spark: Any) -> None:
     df = spark.range(0, 9, 1, 3)
     counted = ps.apply(df, lambda rows: rows.count().map(lambda n: (n,)), "n long")
     assert [row.n for row in counted.collect()] == [3, 3, 3]
@@ -45,7 +45,7 @@ def test_each_partition_is_a_stream_of_its_own(spark: Any) -> None:
     assert [row.n for row in two_are_empty.collect()] == [3, 0, 0]
 
 
-def test_stages_with_threads_and_coroutines(spark: Any) -> None:
+def test_stages_may_use_threads_and_coroutines(spark: Any) -> None:
     def asynchronous(rows: pyrs.Stream[Any]) -> pyrs.Stream[Any]:
         import asyncio
 
@@ -61,10 +61,10 @@ def test_stages_with_threads_and_coroutines(spark: Any) -> None:
 
 
 def make_processor() -> Any:
-    """A class that travels by value: it is no executor's to import."""
+    """Return a class that is pickled by value, since executors cannot import it."""
 
     class Halves(pyrs.Processor[Any, Any]):
-        """Passes on the rows of even numbers, with back pressure."""
+        """Forwards the rows with even numbers, with back pressure."""
 
         def __init__(self, by: int = 2) -> None:
             self.by = by
@@ -93,7 +93,7 @@ def make_processor() -> Any:
     return Halves
 
 
-def test_processors(spark: Any) -> None:
+def test_a_processor_class_is_a_stage(spark: Any) -> None:
     halves = make_processor()
     df = spark.range(0, 8, 1, 2)
     for stage in (halves, lambda: halves(2)):
@@ -101,12 +101,12 @@ def test_processors(spark: Any) -> None:
 
 
 @pytest.mark.parametrize("as_", ["rows", "tuples", "dicts", "arrow", "pandas"])
-def test_whatever_goes_in_may_come_out(spark: Any, as_: str) -> None:
+def test_a_stage_may_emit_its_input_form(spark: Any, as_: str) -> None:
     df = spark.sql("select id, timestamp'2024-05-06 07:08:09' as at, 'x' as s from range(0, 6, 1, 2)")
     assert ps.apply(df, lambda elements: elements, df.schema, as_=as_).collect() == df.collect()
 
 
-def test_nested_columns_of_pandas(spark: Any) -> None:
+def test_nested_pandas_columns_take_their_type_from_the_schema(spark: Any) -> None:
     df = spark.sql(
         "select map('k', timestamp '2024-01-01 00:00:00') m, array(map(1, struct('x' as s))) n, array(1, null) a "
         "union all select null, null, null"
@@ -114,7 +114,7 @@ def test_nested_columns_of_pandas(spark: Any) -> None:
     assert ps.apply(df, lambda frames: frames, df.schema, "pandas").collect() == df.collect()
 
 
-def test_times_are_in_the_session_s_zone(spark: Any) -> None:
+def test_pandas_times_are_in_the_session_zone(spark: Any) -> None:
     zone = spark.conf.get("spark.sql.session.timeZone")
     spark.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
     try:
@@ -129,7 +129,7 @@ def test_times_are_in_the_session_s_zone(spark: Any) -> None:
         spark.conf.set("spark.sql.session.timeZone", zone)
 
 
-def test_a_streaming_dataframe(spark: Any, tmp_path: Path) -> None:
+def test_apply_accepts_a_streaming_dataframe(spark: Any, tmp_path: Path) -> None:
     source = tmp_path / "source"
     spark.range(0, 6, 1, 1).write.json(str(source))
     sdf = spark.readStream.schema("id long").json(str(source))
@@ -150,8 +150,8 @@ def staged(stage: Any, rows: int = 10, as_: str = "tuples") -> Staged:
     return Staged(stage, False, checked_shape(as_, schema, "UTC"), RowEncoder(schema), "UTC", rows)
 
 
-def test_batches_are_pulled_as_they_are_used_and_sent_on_as_they_are_full() -> None:
-    """Within the executor, which here is this process."""
+def test_input_is_pulled_on_demand_and_full_batches_are_sent() -> None:
+    """The executor is this process."""
     from pyspark.sql import types as t
 
     from pyrs.spark.schema.rows import RowEncoder
@@ -176,7 +176,7 @@ def test_batches_are_pulled_as_they_are_used_and_sent_on_as_they_are_full() -> N
     assert pulled == [0, 1, 2, 3]
 
 
-def test_no_batch_is_demanded_ahead() -> None:
+def test_batches_are_not_prefetched() -> None:
     encoder = staged(None).encoder
     pulled: list[int] = []
 
@@ -192,14 +192,14 @@ def test_no_batch_is_demanded_ahead() -> None:
         assert pulled == list(range(i + 1))
 
 
-def test_a_partition_cannot_be_read_twice() -> None:
+def test_a_second_subscription_to_a_partition_fails() -> None:
     encoder = staged(None).encoder
     twice = staged(lambda rows: rows.concat(rows)).run(4, [encoder.batch([(1,)])])
     with pytest.raises(ps.PartitionFailed, match="partition 4: RuntimeError: a partition can be subscribed to once"):
         list(twice)
 
 
-def test_errors_carry_the_partition(spark: Any) -> None:
+def test_errors_name_the_partition(spark: Any) -> None:
     def failing(rows: pyrs.Stream[Any]) -> pyrs.Stream[Any]:
         def check(row: Any) -> Any:
             if row.id == 25:
@@ -218,7 +218,7 @@ def test_errors_carry_the_partition(spark: Any) -> None:
 
 
 @pytest.mark.parametrize("kind", [SystemExit, KeyboardInterrupt])
-def test_a_stage_that_exits_is_an_error_with_its_partition(kind: type[BaseException]) -> None:
+def test_an_exit_in_a_stage_is_an_error_with_its_partition(kind: type[BaseException]) -> None:
     def leaves(row: Any) -> Any:
         raise kind("three")
 
@@ -227,7 +227,7 @@ def test_a_stage_that_exits_is_an_error_with_its_partition(kind: type[BaseExcept
         list(made)
 
 
-def test_a_row_that_does_not_fit_is_named(spark: Any) -> None:
+def test_a_misfit_names_the_element_and_field(spark: Any) -> None:
     df = ps.apply(spark.range(0, 4, 1, 2), lambda rows: rows.map(lambda row: (row.id, 7)), "id long, name string")
     with pytest.raises(
         Exception,
@@ -236,14 +236,14 @@ def test_a_row_that_does_not_fit_is_named(spark: Any) -> None:
         df.collect()
 
 
-def test_what_a_stage_returns_has_to_be_a_publisher(spark: Any) -> None:
+def test_a_stage_must_return_a_publisher(spark: Any) -> None:
     with pytest.raises(Exception, match="TypeError: the result of stage must be a Publisher"):
         ps.apply(spark.range(1), lambda rows: 3, "id long").collect()  # type: ignore[arg-type]
     with pytest.raises(Exception, match="TypeError: stage must make a Processor, not int"):
         ps.apply(spark.range(1), lambda: 3, "id long").collect()
 
 
-def test_a_limit_ends_it_early(spark: Any) -> None:
+def test_limit_ends_an_endless_stage(spark: Any) -> None:
     def endless(rows: pyrs.Stream[Any]) -> pyrs.Stream[Any]:
         return rows.flat_map(lambda row: pyrs.generate(lambda: 0, lambda n: (n, n + 1)).map(lambda n: (n,)))
 
@@ -264,7 +264,7 @@ def test_bad_arguments(spark: Any) -> None:
         ps.apply(df, lambda rows: rows, "id long", as_="lists")
 
 
-def test_times_within_rows(spark: Any) -> None:
+def test_naive_times_in_rows_are_local(spark: Any) -> None:
     at = datetime.datetime(2020, 2, 3, 4, 5, 6, 7)
     df = spark.createDataFrame([(at,)], "at timestamp")
     assert ps.apply(df, lambda rows: rows, "at timestamp").collect() == [(at,)]

@@ -19,7 +19,7 @@ from tests.waiting import DEADLINE, eventually
 
 @pytest.fixture(autouse=True)
 def _no_listener_is_left(spark: Any) -> Iterator[None]:
-    """A cancel takes it away on a thread of ours."""
+    """A cancel removes the listener on another thread."""
     yield
     eventually(lambda: not listeners(spark), "a listener was left")
 
@@ -34,12 +34,12 @@ def run_query(spark: Any) -> Any:
 
 
 def names(subscriber: TestSubscriber[Any], query: Any) -> list[str]:
-    """What it was told of this query; the end of one before may come late."""
+    """Return the events of this query. The termination of an earlier query may arrive late."""
     events = [(getattr(event, "progress", event).runId, type(event).__name__) for event in subscriber.elements]
     return [name for run, name in events if str(run) == query.runId]
 
 
-def test_what_happens_to_a_query(spark: Any) -> None:
+def test_events_of_a_query_arrive_in_order(spark: Any) -> None:
     subscriber: TestSubscriber[Any] = TestSubscriber(None)
     ps.events(spark).subscribe(subscriber)
     query = run_query(spark)
@@ -75,13 +75,13 @@ def test_a_blocked_subscriber_blocks_neither_the_query_nor_other_listeners(spark
         pyrs.set_element_hook(before)
 
 
-def test_a_full_buffer_may_be_an_error(spark: Any) -> None:
+def test_a_full_buffer_fails_the_stream_with_overflow_error(spark: Any) -> None:
     subscriber: TestSubscriber[Any] = TestSubscriber(1)
     after: TestSubscriber[Any] = TestSubscriber(None)
     ps.events(spark, buffer=1, overflow="error").subscribe(subscriber)
     ps.events(spark).subscribe(after)
     query = run_query(spark)
-    # It takes one event, one waits at the thread that signals, one in the buffer; Spark tells listeners in their order.
+    # One event is taken, one is prefetched, one is in the buffer; Spark calls listeners in the order of registration.
     eventually(lambda: len(after.elements) >= 5)
     query.stop()
     subscriber.request(5)
@@ -89,7 +89,7 @@ def test_a_full_buffer_may_be_an_error(spark: Any) -> None:
     after.cancel()
 
 
-def test_a_cancel_takes_the_listener_away(spark: Any) -> None:
+def test_cancel_removes_the_listener(spark: Any) -> None:
     subscriber: TestSubscriber[Any] = TestSubscriber(None)
     ps.events(spark).subscribe(subscriber)
     assert len(listeners(spark)) == 1
@@ -106,13 +106,13 @@ def test_bad_arguments(spark: Any) -> None:
         ps.events(spark, overflow="buffer")
 
 
-def test_supports_a_classic_session(spark: Any) -> None:
+def test_supports_reports_ok_for_a_classic_session(spark: Any) -> None:
     pytest.importorskip("pandas")
     names = {"from_dataframe", "from_stream", "events", "for_each_frame", "apply", "for_each_partition", "attach"}
     assert {name: answer for name, answer in ps.supports(spark).items() if name in names} == dict.fromkeys(names, "ok")
 
 
-def test_supports_says_what_is_missing_on_the_driver(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_supports_reports_a_package_missing_on_the_driver(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     from pyspark.sql.pandas import utils
 
     def missing() -> None:
@@ -122,7 +122,7 @@ def test_supports_says_what_is_missing_on_the_driver(spark: Any, monkeypatch: py
     assert ps.supports(spark)["apply"] == "no: Pandas >= 2.2.0 must be installed"
 
 
-def test_supports_says_why_not(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_supports_reports_why_a_session_is_refused(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(os.environ, "PYSPARK_PIN_THREAD", "false")
     assert all(answer.startswith("no: PYSPARK_PIN_THREAD is off") for answer in ps.supports(spark).values())
     remote = type("SparkSession", (), {"__module__": "pyspark.sql.connect.session"})()
@@ -133,7 +133,7 @@ def test_supports_says_why_not(spark: Any, monkeypatch: pytest.MonkeyPatch) -> N
         ps.supports(3)
 
 
-def test_read_stream_says_which_pyspark_it_takes(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_read_stream_names_the_pyspark_version_that_it_needs(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pyspark, "__version__", "3.5.7")
     assert ps.supports(spark)["read_stream"].startswith("no: it takes PySpark 4.0")
     with pytest.raises(NotImplementedError, match=r"read_stream: it takes PySpark 4\.0, .*this is 3\.5\.7"):
@@ -143,7 +143,7 @@ def test_read_stream_says_which_pyspark_it_takes(spark: Any, monkeypatch: pytest
         ps.read_stream(spark, pyrs.empty(), "n long", on_restart=lambda number: pyrs.empty())
 
 
-def test_attach_gives_one_bridge_until_it_is_closed(spark: Any) -> None:
+def test_attach_returns_one_bridge_until_it_is_closed(spark: Any) -> None:
     bridge = ps.attach(spark)
     assert ps.attach(spark) is bridge
     publisher = bridge.to_jvm(pyrs.range(3))

@@ -1,4 +1,4 @@
-"""for_each_frame: how frames are cut, what waits meanwhile, and how it ends."""
+"""for_each_frame: the size of frames, buffering while the function runs, and termination."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def tuples(count: int) -> pyrs.Stream[tuple[int]]:
     return pyrs.range(count).map(lambda n: (n,))
 
 
-def test_frames_of_so_many_rows_and_the_rest(spark: Any) -> None:
+def test_frames_have_max_rows_and_the_last_one_the_rest(spark: Any) -> None:
     frames: list[list[int]] = []
     count = ps.for_each_frame(tuples(7), SCHEMA, rows_into(frames), max_rows=3, max_wait=60)
     assert frames == []
@@ -39,13 +39,13 @@ def test_frames_of_so_many_rows_and_the_rest(spark: Any) -> None:
     assert frames == [[0, 1, 2], [3, 4, 5], [6]]
 
 
-def test_nothing_at_all(spark: Any) -> None:
+def test_an_empty_publisher_makes_no_frame(spark: Any) -> None:
     frames: list[list[int]] = []
     assert ps.for_each_frame(pyrs.empty(), SCHEMA, rows_into(frames)).block(JOB_DEADLINE) == 0
     assert frames == []
 
 
-def test_rows_that_wait_long_enough_are_a_frame(spark: Any) -> None:
+def test_max_wait_ends_a_frame(spark: Any) -> None:
     time = schedulers.VirtualTime()
     source: TestPublisher[Any] = TestPublisher(timeout=JOB_DEADLINE)
     frames: list[list[int]] = []
@@ -66,7 +66,7 @@ def test_rows_that_wait_long_enough_are_a_frame(spark: Any) -> None:
     assert frames == [[1, 2], [3]]
 
 
-def test_a_slow_source_that_is_pulled_does_not_hold_back_what_waits(spark: Any) -> None:
+def test_a_slow_pulled_source_does_not_delay_buffered_rows(spark: Any) -> None:
     go_on = Event()
     frames: list[list[int]] = []
 
@@ -82,7 +82,7 @@ def test_a_slow_source_that_is_pulled_does_not_hold_back_what_waits(spark: Any) 
     assert counted.await_complete(JOB_DEADLINE) == [2]
 
 
-def test_one_frame_is_gathered_while_the_function_runs_and_no_more(spark: Any) -> None:
+def test_one_frame_is_buffered_while_the_function_runs(spark: Any) -> None:
     source: TestPublisher[Any] = TestPublisher(timeout=JOB_DEADLINE)
     began, go_on = Event(), Event()
     sizes: list[int] = []
@@ -109,7 +109,7 @@ def test_one_frame_is_gathered_while_the_function_runs_and_no_more(spark: Any) -
     assert sizes == [4, 4]
 
 
-def test_the_demand_is_whole_again_after_a_short_frame(spark: Any) -> None:
+def test_demand_is_replenished_after_a_short_frame(spark: Any) -> None:
     source: TestPublisher[Any] = TestPublisher(timeout=JOB_DEADLINE)
     frames: list[list[int]] = []
     counted: TestSubscriber[int] = TestSubscriber(None)
@@ -120,7 +120,7 @@ def test_the_demand_is_whole_again_after_a_short_frame(spark: Any) -> None:
     counted.cancel()
 
 
-def test_what_the_function_raises_cancels_upstream(spark: Any) -> None:
+def test_an_error_of_the_function_cancels_upstream(spark: Any) -> None:
     source: TestPublisher[Any] = TestPublisher(timeout=JOB_DEADLINE)
     counted: TestSubscriber[int] = TestSubscriber(None)
 
@@ -134,7 +134,7 @@ def test_what_the_function_raises_cancels_upstream(spark: Any) -> None:
     source.await_cancelled()
 
 
-def test_an_error_comes_after_the_rows_before_it(spark: Any) -> None:
+def test_an_upstream_error_follows_the_rows_before_it(spark: Any) -> None:
     frames: list[list[int]] = []
     source = tuples(3).concat(pyrs.error(ArithmeticError("theirs")))
     with pytest.raises(ArithmeticError, match="theirs"):
@@ -142,7 +142,7 @@ def test_an_error_comes_after_the_rows_before_it(spark: Any) -> None:
     assert frames == [[0, 1], [2]]
 
 
-def test_a_row_that_does_not_fit_is_named_and_its_frame_not_passed_on(spark: Any) -> None:
+def test_a_misfit_is_named_and_its_frame_is_not_processed(spark: Any) -> None:
     frames: list[list[int]] = []
     source = pyrs.just((0,), (1,), (2,), ("three",))
     with pytest.raises(ps.SchemaMisfit, match=r"element 3, \('three',\): field 'n' is of type bigint, and 'three' is"):
@@ -150,7 +150,7 @@ def test_a_row_that_does_not_fit_is_named_and_its_frame_not_passed_on(spark: Any
     assert frames == [[0, 1]]
 
 
-def test_a_cancel_cancels_upstream_and_the_jobs(spark: Any, tmp_path: Any) -> None:
+def test_cancel_cancels_upstream_and_the_jobs(spark: Any, tmp_path: Any) -> None:
     gates = Gates(tmp_path)
     source: TestPublisher[Any] = TestPublisher(timeout=JOB_DEADLINE)
     returned = Event()
@@ -172,7 +172,7 @@ def test_a_cancel_cancels_upstream_and_the_jobs(spark: Any, tmp_path: Any) -> No
     counted.assert_live()
 
 
-def test_it_can_be_awaited_and_a_task_that_is_cancelled_cancels(spark: Any) -> None:
+def test_a_cancelled_task_that_awaits_cancels(spark: Any) -> None:
     frames: list[list[int]] = []
     source: TestPublisher[Any] = TestPublisher(timeout=JOB_DEADLINE)
 
@@ -194,7 +194,7 @@ async def _awaited(count: pyrs.Single[int]) -> int:
     return await count
 
 
-def test_the_function_runs_with_the_local_properties_of_who_subscribed(spark: Any) -> None:
+def test_the_function_has_the_local_properties_of_the_subscribing_thread(spark: Any) -> None:
     context = spark.sparkContext
     seen: list[Any] = []
 
@@ -210,7 +210,7 @@ def test_the_function_runs_with_the_local_properties_of_who_subscribed(spark: An
     assert seen == [("mine", 1, "pyrs")]
 
 
-def test_spark_before_4_makes_the_same_of_rows(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_frames_before_spark_4_have_the_same_rows(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(microframes, "_TAKES_ARROW", False)
     seen: list[Any] = []
     source = pyrs.just((1, {"a": [1]}), {"n": 2})

@@ -1,4 +1,4 @@
-"""for_each_partition: a Subscriber of its own takes each partition on the executors, and its errors fail the task."""
+"""for_each_partition: a Subscriber for each partition on the executors, whose errors fail the task."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from tests.spark.gates import Gates
 from tests.spark.jobs import JOB_DEADLINE, active_jobs
 from tests.waiting import eventually
 
-pytest.importorskip("pandas")  # mapInArrow asks for it
+pytest.importorskip("pandas")  # mapInArrow needs it
 
 
 def writer(folder: Path) -> Callable[[], Any]:
-    """What makes Subscribers that write a file for each partition."""
+    """Return a factory of Subscribers that write a file for each partition."""
     place = str(folder)
 
     def make() -> Any:
@@ -56,14 +56,14 @@ def written(folder: Path) -> dict[str, list[str]]:
 WHOLE = {"0": ["0", "1", "2", "end"], "1": ["3", "4", "5", "end"]}
 
 
-def test_a_subscriber_for_each_partition(spark: Any, tmp_path: Path) -> None:
+def test_each_partition_has_its_own_subscriber(spark: Any, tmp_path: Path) -> None:
     counted = ps.for_each_partition(spark.range(0, 6, 1, 2), writer(tmp_path))
     assert written(tmp_path) == {}
     assert counted.block(JOB_DEADLINE) == 6
     assert written(tmp_path) == WHOLE
 
 
-def test_it_can_be_awaited(spark: Any, tmp_path: Path) -> None:
+def test_for_each_partition_can_be_awaited(spark: Any, tmp_path: Path) -> None:
     async def main() -> int:
         return await ps.for_each_partition(spark.range(0, 6, 1, 2), writer(tmp_path))
 
@@ -78,11 +78,11 @@ def streaming(spark: Any, folder: Path) -> Any:
         before = set(source.glob("*.json"))
         spark.range(first, end, 1, 1).write.mode("append").json(str(source))
         (file,) = set(source.glob("*.json")) - before
-        os.utime(file, (first, first))  # by which Spark orders them, and a clock may be coarse
+        os.utime(file, (first, first))  # Spark orders files by this time, and the clock may be coarse
     return spark.readStream.schema("id long").option("maxFilesPerTrigger", 1).json(str(source))
 
 
-def test_within_foreach_batch(spark: Any, tmp_path: Path) -> None:
+def test_for_each_partition_works_inside_foreach_batch(spark: Any, tmp_path: Path) -> None:
     sdf, folder = streaming(spark, tmp_path), tmp_path / "folder"
     folder.mkdir()
     make = writer(folder)
@@ -95,7 +95,7 @@ def test_within_foreach_batch(spark: Any, tmp_path: Path) -> None:
     assert written(folder) == {"0": ["3", "4", "end"]}
 
 
-def test_of_a_streaming_dataframe_it_is_a_query(spark: Any, tmp_path: Path) -> None:
+def test_a_streaming_dataframe_runs_as_a_query(spark: Any, tmp_path: Path) -> None:
     sdf, folder = streaming(spark, tmp_path), tmp_path / "folder"
     folder.mkdir()
     options: Any = {"checkpoint": tmp_path / "checkpoint", "trigger": {"availableNow": True}}
@@ -108,7 +108,7 @@ def test_of_a_streaming_dataframe_it_is_a_query(spark: Any, tmp_path: Path) -> N
         ps.for_each_partition(spark.range(1), writer(folder), **options)
 
 
-def test_a_cancel_of_it_stops_the_query(spark: Any, tmp_path: Path) -> None:
+def test_cancel_stops_the_query(spark: Any, tmp_path: Path) -> None:
     place = str(tmp_path)
 
     def make() -> Any:
@@ -131,7 +131,7 @@ def test_a_cancel_of_it_stops_the_query(spark: Any, tmp_path: Path) -> None:
     assert list(tmp_path.glob("checkpoint/commits/[0-9]*")) == []
 
 
-def test_what_a_subscriber_raises_fails_the_query(spark: Any, tmp_path: Path) -> None:
+def test_an_error_of_a_subscriber_fails_the_query(spark: Any, tmp_path: Path) -> None:
     from pyspark.errors import StreamingQueryException
 
     with pytest.raises(StreamingQueryException) as caught:
@@ -140,7 +140,7 @@ def test_what_a_subscriber_raises_fails_the_query(spark: Any, tmp_path: Path) ->
     assert caught.value.__cause__.partition == 0
 
 
-def test_what_a_subscriber_raises_fails_the_task(spark: Any) -> None:
+def test_an_error_of_a_subscriber_fails_the_task(spark: Any) -> None:
     def make() -> Any:
         class Broken(pyrs.Subscriber[Any]):
             def on_subscribe(self, subscription: Any, /) -> None:
@@ -162,7 +162,7 @@ def test_what_a_subscriber_raises_fails_the_task(spark: Any) -> None:
     assert caught.value.__cause__ is not None
 
 
-def test_a_cancel_cancels_the_job(spark: Any, tmp_path: Path) -> None:
+def test_cancel_cancels_the_job(spark: Any, tmp_path: Path) -> None:
     gates = Gates(tmp_path)
     df = gates.guard(spark.range(0, 6, 1, 2))
     counted: TestSubscriber[int] = TestSubscriber(None)
@@ -173,7 +173,7 @@ def test_a_cancel_cancels_the_job(spark: Any, tmp_path: Path) -> None:
     counted.assert_live()
 
 
-# Within the executor, which here is this process.
+# In these tests the executor is this process.
 
 
 def delivered(subscriber: Any, batches: Any = None) -> int:
@@ -192,7 +192,7 @@ def delivered(subscriber: Any, batches: Any = None) -> int:
 
 
 class Taker(pyrs.Subscriber[Any]):
-    """Takes so many elements, then cancels, or requests later on another thread."""
+    """Takes n elements and then cancels, or requests later on another thread."""
 
     def __init__(self, requests: int = 1, cancel_after: int | None = None) -> None:
         self.requests = requests
@@ -216,7 +216,7 @@ class Taker(pyrs.Subscriber[Any]):
         self.ends.append("complete")
 
 
-def test_it_is_given_what_it_requests() -> None:
+def test_a_subscriber_receives_what_it_requests() -> None:
     from threading import Thread
 
     taker = Taker(2)
@@ -232,13 +232,13 @@ def test_it_is_given_what_it_requests() -> None:
     assert taker.ends == ["complete"]
 
 
-def test_one_that_cancels_is_done() -> None:
+def test_a_cancel_of_the_subscriber_ends_the_task() -> None:
     taker = Taker(9, cancel_after=2)
     assert delivered(taker) == 2
     assert taker.seen == [(0,), (1,)] and taker.ends == []
 
 
-def test_what_spark_raises_is_signalled_and_raised() -> None:
+def test_an_error_of_spark_is_signalled_and_raised() -> None:
     def broken() -> Any:
         yield from ()
         raise OSError("the socket")
@@ -249,7 +249,7 @@ def test_what_spark_raises_is_signalled_and_raised() -> None:
     assert [type(end) for end in taker.ends] == [OSError]
 
 
-def test_coroutines_are_awaited_and_their_errors_raised() -> None:
+def test_coroutine_methods_are_awaited_and_their_errors_raised() -> None:
     seen: list[Any] = []
 
     class Coroutines:
@@ -283,7 +283,7 @@ def test_coroutines_are_awaited_and_their_errors_raised() -> None:
     assert seen == [(0,)]
 
 
-def test_what_is_no_subscriber() -> None:
+def test_a_factory_must_return_a_subscriber() -> None:
     with pytest.raises(ps.PartitionFailed, match="partition 3: TypeError: "):
         delivered(7)
 

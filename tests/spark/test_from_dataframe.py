@@ -1,4 +1,4 @@
-"""from_dataframe: what comes out, in how many jobs, how it ends; each on both readers where they could differ."""
+"""from_dataframe: values, jobs and termination, with both readers if they may differ."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from tests.waiting import eventually
 @pytest.fixture(params=["jvm", "public"])
 def reader(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     if request.param == "public":
-        pytest.importorskip("pandas")  # mapInArrow asks for it
+        pytest.importorskip("pandas")  # mapInArrow needs it
         monkeypatch.setattr(partitions, "has_fast_path", lambda df: False)
     return str(request.param)
 
@@ -40,11 +40,11 @@ def gates(tmp_path: Path) -> Iterator[Gates]:
     gates.open()
 
 
-def test_the_fast_path_is_there(spark: Any) -> None:
+def test_this_driver_has_the_fast_reader(spark: Any) -> None:
     assert partitions.has_fast_path(spark.range(1))
 
 
-def test_a_driver_without_the_methods_falls_back(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_driver_without_the_methods_uses_the_public_reader(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(partitions, "_RUN_JOB", ("java.lang.String",))
     partitions._probed.clear()
     try:
@@ -54,12 +54,12 @@ def test_a_driver_without_the_methods_falls_back(spark: Any, monkeypatch: pytest
         partitions._probed.clear()
 
 
-def test_rows_come_in_order(spark: Any, reader: str) -> None:
+def test_rows_are_in_order(spark: Any, reader: str) -> None:
     df = spark.range(0, 1000, 1, 7).selectExpr("id", "cast(id as string) as name")
     assert ps.from_dataframe(df).collect(timeout=JOB_DEADLINE) == df.collect()
 
 
-def test_a_row_is_spark_s_own(spark: Any) -> None:
+def test_a_row_equals_the_row_of_spark(spark: Any) -> None:
     df = spark.createDataFrame([(1, "one")], "number int, name string")
     (row,) = ps.from_dataframe(df).collect(timeout=JOB_DEADLINE)
     assert row == df.first() and row.name == "one" and row["number"] == 1
@@ -69,7 +69,7 @@ def test_a_row_is_spark_s_own(spark: Any) -> None:
     assert spark.createDataFrame([row]).collect() == [row]
 
 
-def test_the_other_forms(spark: Any, reader: str) -> None:
+def test_tuples_dicts_and_batches(spark: Any, reader: str) -> None:
     df = spark.range(0, 6, 1, 2).selectExpr("id", "id * 2 as twice")
     assert ps.from_dataframe(df, as_="tuples").collect(timeout=JOB_DEADLINE) == [(n, 2 * n) for n in range(6)]
     assert ps.from_dataframe(df, as_="dicts").collect(timeout=JOB_DEADLINE) == [
@@ -80,7 +80,7 @@ def test_the_other_forms(spark: Any, reader: str) -> None:
     assert batches[0].schema.names == ["id", "twice"]
 
 
-def test_pandas(spark: Any) -> None:
+def test_pandas_frames_have_naive_times_in_the_session_zone(spark: Any) -> None:
     pandas = pytest.importorskip("pandas")
     df = spark.sql("select id, timestamp'2024-05-06 07:08:09' as at from range(0, 4, 1, 1)")
     (frame,) = ps.from_dataframe(df, as_="pandas").collect(timeout=JOB_DEADLINE)
@@ -102,7 +102,7 @@ EVERY_TYPE = """
 """
 
 
-def test_values_are_those_of_collect(spark: Any, reader: str) -> None:
+def test_values_equal_those_of_collect(spark: Any, reader: str) -> None:
     df = spark.sql(EVERY_TYPE)
     df = df.union(df.limit(0)).union(spark.sql("select " + ", ".join(f"null as {name}" for name in df.columns)))
     ours, theirs = ps.from_dataframe(df).collect(timeout=JOB_DEADLINE), df.collect()
@@ -114,7 +114,7 @@ def test_values_are_those_of_collect(spark: Any, reader: str) -> None:
     assert ours[0].decimal == decimal.Decimal("1.25") and ours[0].span == datetime.timedelta(1, 7384)
 
 
-def test_structs_that_are_keys_of_a_map_are_rows_in_dicts_too(spark: Any) -> None:
+def test_structs_in_map_keys_are_rows_also_in_dicts(spark: Any) -> None:
     from pyspark.sql import Row
 
     df = spark.sql("select map(struct(1 as x), struct(2 as y)) as m")
@@ -132,20 +132,20 @@ def test_structs_in_dicts_are_dicts(spark: Any) -> None:
     assert ps.from_dataframe(df, as_="dicts").collect(timeout=JOB_DEADLINE) == [{"s": {"x": [{"y": 1}]}}]
 
 
-def test_columns_of_one_name(spark: Any) -> None:
+def test_columns_of_one_name_are_allowed_except_in_dicts(spark: Any) -> None:
     df = spark.sql("select 1 as a, 2 as a")
     assert ps.from_dataframe(df, as_="tuples").collect(timeout=JOB_DEADLINE) == [(1, 2)]
     with pytest.raises(ValueError, match="more than one column 'a'"):
         ps.from_dataframe(df, as_="dicts")
 
 
-def test_no_rows_no_partitions_no_columns(spark: Any, reader: str) -> None:
+def test_empty_dataframes_complete(spark: Any, reader: str) -> None:
     assert ps.from_dataframe(spark.range(0)).collect(timeout=JOB_DEADLINE) == []
     assert ps.from_dataframe(spark.range(5).where("id > 9").repartition(3)).collect(timeout=JOB_DEADLINE) == []
     assert ps.from_dataframe(spark.createDataFrame([], "a int"), as_="arrow").collect(timeout=JOB_DEADLINE) == []
 
 
-def test_large_var_types(spark: Any) -> None:
+def test_large_arrow_types_are_decoded(spark: Any) -> None:
     key = "spark.sql.execution.arrow.useLargeVarTypes"
     spark.conf.set(key, "true")
     try:
@@ -172,7 +172,7 @@ def test_the_window_is_never_exceeded(spark: Any, gates: Gates) -> None:
     ps.from_dataframe(gates.guard(spark.range(0, 12, 1, 12)), window=3).subscribe(subscriber)
     eventually(lambda: gates.began() == {0, 1, 2})
     assert active_jobs(spark) == 3
-    gates.open(1)  # done, but held behind partition 0: no room for another
+    gates.open(1)  # done, but held behind partition 0, so no other job starts
     eventually(lambda: active_jobs(spark) == 2)
     assert gates.began() == {0, 1, 2}
     gates.open(0)
@@ -182,7 +182,7 @@ def test_the_window_is_never_exceeded(spark: Any, gates: Gates) -> None:
     assert [row.id for row in subscriber.await_complete(JOB_DEADLINE)] == list(range(12))
 
 
-def test_unordered_comes_as_it_is_there(spark: Any, gates: Gates) -> None:
+def test_unordered_emits_each_partition_when_it_is_computed(spark: Any, gates: Gates) -> None:
     subscriber: TestSubscriber[Any] = TestSubscriber(None)
     ps.from_dataframe(gates.guard(spark.range(0, 4, 1, 4)), window=2, ordered=False).subscribe(subscriber)
     for number in (1, 2, 3):
@@ -204,7 +204,7 @@ def test_a_paused_subscriber_starts_no_job(spark: Any, gates: Gates) -> None:
     assert len(subscriber.await_complete(JOB_DEADLINE)) == 100
 
 
-def test_exact_demand(spark: Any, reader: str) -> None:
+def test_each_request_is_met_exactly(spark: Any, reader: str) -> None:
     subscriber: TestSubscriber[Any] = TestSubscriber()
     ps.from_dataframe(spark.range(0, 10, 1, 4)).subscribe(subscriber)
     for count in range(1, 11):
@@ -226,7 +226,7 @@ def test_each_subscriber_runs_its_own_jobs(spark: Any) -> None:
     assert calls.value == 4
 
 
-def test_cancel_ends_the_jobs_where_they_are(spark: Any, gates: Gates, reader: str) -> None:
+def test_cancel_ends_running_jobs(spark: Any, gates: Gates, reader: str) -> None:
     subscriber: TestSubscriber[Any] = TestSubscriber(None)
     ps.from_dataframe(gates.guard(spark.range(0, 8, 1, 8)), window=3).subscribe(subscriber)
     eventually(lambda: gates.began() == {0, 1, 2})
@@ -264,8 +264,8 @@ def test_cancel_spares_the_jobs_of_others(spark: Any, gates: Gates) -> None:
     assert len(second.await_complete(JOB_DEADLINE)) == 2
 
 
-def test_cancel_during_the_planning_does_not_spoil_the_dataframe(spark: Any, gates: Gates) -> None:
-    """Adaptive execution runs the stages below a shuffle while the query is planned, and remembers a failure."""
+def test_cancel_during_planning_leaves_the_dataframe_usable(spark: Any, gates: Gates) -> None:
+    """Adaptive execution runs the stages below a shuffle during planning, and keeps a failure."""
     df = gates.guard(spark.range(0, 4, 1, 2)).groupBy("id").count()
     subscriber: TestSubscriber[Any] = TestSubscriber(None)
     ps.from_dataframe(df).subscribe(subscriber)
@@ -276,7 +276,7 @@ def test_cancel_during_the_planning_does_not_spoil_the_dataframe(spark: Any, gat
     assert len(ps.from_dataframe(df).collect(timeout=JOB_DEADLINE)) == 4
 
 
-def test_leaving_a_loop_cancels(spark: Any, gates: Gates) -> None:
+def test_the_end_of_an_iteration_cancels(spark: Any, gates: Gates) -> None:
     gates.open(0)
 
     async def first() -> Any:
@@ -306,7 +306,7 @@ def test_a_failed_task_is_one_error_that_names_the_partition(spark: Any, reader:
     assert [row.id for row in subscriber.elements] == list(range(20))
 
 
-def test_a_query_that_cannot_be_planned_fails_with_spark_s_error(spark: Any, tmp_path: Path) -> None:
+def test_a_missing_file_fails_the_partition_with_the_error_of_spark(spark: Any, tmp_path: Path) -> None:
     spark.range(3).write.parquet(str(tmp_path / "data"))
     df = spark.read.parquet(str(tmp_path / "data"))
     for file in (tmp_path / "data").glob("*.parquet"):
@@ -315,7 +315,7 @@ def test_a_query_that_cannot_be_planned_fails_with_spark_s_error(spark: Any, tmp
         ps.from_dataframe(df).collect(timeout=JOB_DEADLINE)
 
 
-def test_what_a_subscriber_raises_cancels(spark: Any) -> None:
+def test_an_error_of_a_subscriber_cancels(spark: Any) -> None:
     dropped: list[BaseException] = []
     before = pyrs.set_error_hook(lambda error, where: dropped.append(error))
     try:
@@ -331,12 +331,12 @@ def test_what_a_subscriber_raises_cancels(spark: Any) -> None:
     assert [str(error) for error in dropped] == ["mine"]
 
 
-def test_local_properties_go_along_and_tags_stay_behind(spark: Any) -> None:
+def test_jobs_inherit_local_properties_and_subscribers_see_no_tag(spark: Any) -> None:
     context = spark.sparkContext
     seen: list[Any] = []
 
     class Watch:
-        """Reads what a job of ours carries, by a job of its Subscriber's."""
+        """Records the pool and the tags of the thread that signals."""
 
         def __call__(self, row: Any) -> None:
             seen.append((context.getLocalProperty("spark.scheduler.pool"), len(context.getJobTags())))
@@ -359,9 +359,9 @@ def test_local_properties_go_along_and_tags_stay_behind(spark: Any) -> None:
 
 
 def test_many_small_partitions_do_not_wait_for_acknowledgements(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Linux puts one off for 40 ms, which Spark's own local iterator loses with each partition.
+    """Linux delays an acknowledgement by 40 ms, which Spark's own local iterator loses with each partition.
 
-    A busy machine takes that long for some; none is faster only where all wait.
+    On a busy machine some partitions take as long, so at least one must be faster.
     """
     connected, frames = partitions._connected, partitions._frames
     began: dict[int, float] = {}
@@ -409,8 +409,8 @@ def test_bad_dataframes(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         ps.from_dataframe(spark.range(1))
 
 
-def test_a_stopped_session(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Said at assembly, and to the Subscriber where the session stops later."""
+def test_a_stopped_session_is_refused(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At assembly, and with on_error if the session stops later."""
     df = spark.range(1)
     stream = ps.from_dataframe(df)
     monkeypatch.setattr(spark.sparkContext, "_jsc", None)
@@ -420,6 +420,6 @@ def test_a_stopped_session(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         stream.collect(timeout=JOB_DEADLINE)
 
 
-def test_a_stream_says_what_it_is(spark: Any) -> None:
+def test_repr_has_the_call(spark: Any) -> None:
     text = repr(ps.from_dataframe(spark.range(1), as_="arrow", window=2))
     assert "from_dataframe(DataFrame[id], as_='arrow', window=2)" in text

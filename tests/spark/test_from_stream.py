@@ -1,4 +1,4 @@
-"""from_stream where demand acknowledges: a batch waits, comes again without a request, and delays no stop."""
+"""from_stream with acknowledgement by demand: batches wait, are redelivered without it, and delay no stop."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.waiting import eventually
 
 
 class Numbers:
-    """A folder of files, one to a batch."""
+    """A folder with one file for each batch."""
 
     def __init__(self, spark: Any, folder: Path) -> None:
         self.spark = spark
@@ -33,7 +33,7 @@ class Numbers:
         text = "\n".join(json.dumps({"n": n}) for n in numbers)
         hidden = self.source / f".{self._files}"
         hidden.write_text(text)
-        os.utime(hidden, (self._files, self._files))  # by which Spark orders them, and a clock may be coarse
+        os.utime(hidden, (self._files, self._files))  # Spark orders files by this time, and the clock may be coarse
         hidden.rename(self.source / f"{self._files:03}.json")
         self._files += 1
 
@@ -47,7 +47,7 @@ class Numbers:
         return {int(file.name) for file in (self.checkpoint / "commits").glob("[0-9]*")}
 
     def time_to_commit(self) -> None:
-        """Run another query to its end: what would be committed without an acknowledgement is by then."""
+        """Run another query to its end, in which time an early commit would happen."""
         sdf = self.spark.readStream.schema("n long").option("maxFilesPerTrigger", 1).json(str(self.source))
         sdf.writeStream.format("noop").trigger(availableNow=True).start().awaitTermination()
 
@@ -82,7 +82,7 @@ def subscribed(numbers: Numbers) -> Iterator[Subscribed]:
     eventually(lambda: not numbers.spark.streams.active, "a query was left")
 
 
-def test_batches_in_order_and_the_end_when_all_was_read(numbers: Numbers) -> None:
+def test_batches_are_in_order_and_the_stream_completes(numbers: Numbers) -> None:
     numbers.add(1, 2)
     numbers.add(3)
     stream = numbers.stream(trigger={"availableNow": True})
@@ -91,7 +91,7 @@ def test_batches_in_order_and_the_end_when_all_was_read(numbers: Numbers) -> Non
     assert stream.collect(timeout=JOB_DEADLINE) == []
 
 
-def test_what_is_demanded_next_acknowledges(numbers: Numbers, subscribed: Subscribed) -> None:
+def test_the_next_request_acknowledges(numbers: Numbers, subscribed: Subscribed) -> None:
     numbers.add(1)
     numbers.add(2)
     subscriber = subscribed()
@@ -104,7 +104,7 @@ def test_what_is_demanded_next_acknowledges(numbers: Numbers, subscribed: Subscr
     assert numbers.committed() == {0}
 
 
-def test_nothing_starts_before_the_first_request(numbers: Numbers, subscribed: Subscribed) -> None:
+def test_no_query_starts_before_the_first_request(numbers: Numbers, subscribed: Subscribed) -> None:
     numbers.add(1)
     subscriber = subscribed(0)
     assert numbers.spark.streams.active == []
@@ -112,9 +112,7 @@ def test_nothing_starts_before_the_first_request(numbers: Numbers, subscribed: S
     subscriber.await_count(1, JOB_DEADLINE)
 
 
-def test_a_stop_does_not_wait_for_a_batch_that_waits_and_the_batch_comes_again(
-    numbers: Numbers, subscribed: Subscribed
-) -> None:
+def test_a_stop_releases_a_waiting_batch_which_is_redelivered(numbers: Numbers, subscribed: Subscribed) -> None:
     numbers.add(1)
     subscriber = subscribed()
     subscriber.await_count(1, JOB_DEADLINE)
@@ -126,7 +124,7 @@ def test_a_stop_does_not_wait_for_a_batch_that_waits_and_the_batch_comes_again(
     assert subscribed().await_count(1, JOB_DEADLINE) == [ps.Batch(0, [(1,)])]
 
 
-def test_a_stop_while_a_batch_waits_is_over_within_a_second(numbers: Numbers, subscribed: Subscribed) -> None:
+def test_a_stop_while_a_batch_waits_takes_less_than_a_second(numbers: Numbers, subscribed: Subscribed) -> None:
     def seconds() -> float:
         subscriber = subscribed()
         subscriber.await_count(1, JOB_DEADLINE)
@@ -140,7 +138,7 @@ def test_a_stop_while_a_batch_waits_is_over_within_a_second(numbers: Numbers, su
     assert any(seconds() < 1 for _ in range(8)), "of eight stops not one was over within a second"
 
 
-def test_a_cancel_while_a_batch_waits_stops_the_query_and_the_batch_comes_again(
+def test_a_cancel_while_a_batch_waits_stops_the_query_and_redelivers_it(
     numbers: Numbers, subscribed: Subscribed
 ) -> None:
     numbers.add(1)
@@ -157,7 +155,7 @@ def test_a_cancel_while_a_batch_waits_stops_the_query_and_the_batch_comes_again(
     assert subscribed().await_count(1, JOB_DEADLINE) == [ps.Batch(0, [(1,)])]
 
 
-def test_a_subscriber_that_raises_has_not_acknowledged(numbers: Numbers, subscribed: Subscribed) -> None:
+def test_a_subscriber_that_raises_does_not_acknowledge(numbers: Numbers, subscribed: Subscribed) -> None:
     import pyrs
 
     numbers.add(1)
@@ -177,7 +175,7 @@ def test_a_subscriber_that_raises_has_not_acknowledged(numbers: Numbers, subscri
     assert subscribed().await_count(1, JOB_DEADLINE) == [ps.Batch(0, [(1,)])]
 
 
-def test_a_cancel_while_the_query_waits_for_data(numbers: Numbers, subscribed: Subscribed) -> None:
+def test_a_cancel_while_the_query_waits_for_data_stops_it(numbers: Numbers, subscribed: Subscribed) -> None:
     numbers.add(1)
     subscriber = subscribed(None)
     subscriber.await_count(1, JOB_DEADLINE)
@@ -196,7 +194,7 @@ def test_a_query_that_fails_fails_the_stream(spark: Any, numbers: Numbers) -> No
 
 
 @pytest.mark.parametrize("as_", ["rows", "dicts", "arrow"])
-def test_the_forms(spark: Any, numbers: Numbers, as_: str) -> None:
+def test_the_data_of_a_batch_has_the_requested_form(spark: Any, numbers: Numbers, as_: str) -> None:
     numbers.add(1, 2)
     sdf = spark.readStream.schema("n long").json(str(numbers.source))
     stream = ps.from_stream(sdf, as_=as_, trigger={"availableNow": True}, acknowledge="request")
@@ -239,7 +237,7 @@ def test_bad_arguments(spark: Any) -> None:
 
 
 def gated(spark: Any, numbers: Numbers, folder: Path) -> Any:
-    """A stream whose batches say when they are computed, and when they are done, which is in a minute."""
+    """Return a stream whose batches take a minute, and report their start and end."""
     from pyspark.sql.functions import udf
 
     place = str(folder)
@@ -256,7 +254,7 @@ def gated(spark: Any, numbers: Numbers, folder: Path) -> Any:
 
 
 @pytest.mark.parametrize("how", ["cancel", "stop"])
-def test_the_end_while_a_batch_is_computed_is_no_error(spark: Any, numbers: Numbers, tmp_path: Path, how: str) -> None:
+def test_a_stop_while_a_batch_is_computed_is_no_error(spark: Any, numbers: Numbers, tmp_path: Path, how: str) -> None:
     subscriber: TestSubscriber[Any] = TestSubscriber(1)
     gated(spark, numbers, tmp_path).subscribe(subscriber)
     eventually((tmp_path / "began").exists)

@@ -1,4 +1,4 @@
-"""The journal: what was appended is there after any end, and what is not as it was written is refused."""
+"""The journal: appended segments survive any kill, and a corrupt file is refused."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def files(journal: Journal) -> list[Path]:
     return sorted(journal.folder.glob("*.segment"))
 
 
-def test_what_was_appended_is_there(opened: Opened) -> None:
+def test_appended_segments_survive_a_reopen(opened: Opened) -> None:
     journal = opened()
     epoch = journal.epoch
     assert (journal.segments, journal.end) == ([], 0)
@@ -52,7 +52,7 @@ def test_what_was_appended_is_there(opened: Opened) -> None:
     assert (journal.epoch, journal.end) == (epoch, 4)
 
 
-def test_what_is_committed_goes_and_the_numbers_stay(opened: Opened) -> None:
+def test_committed_segments_are_removed_and_numbers_continue(opened: Opened) -> None:
     journal = opened()
     epoch = journal.epoch
     for number in range(3):
@@ -67,7 +67,7 @@ def test_what_is_committed_goes_and_the_numbers_stay(opened: Opened) -> None:
     journal.append(Segment(3, 4, [b"y"]))
 
 
-def test_what_was_not_finished_is_no_segment(opened: Opened) -> None:
+def test_an_unfinished_file_is_ignored(opened: Opened) -> None:
     journal = opened()
     journal.append(Segment(0, 1, [b"x"]))
     part = journal.folder / "00000000000000000001-00000000000000000002.part"
@@ -77,7 +77,7 @@ def test_what_was_not_finished_is_no_segment(opened: Opened) -> None:
     assert not part.exists()
 
 
-def test_a_file_that_is_not_as_it_was_is_refused_wherever_it_changed(opened: Opened) -> None:
+def test_a_change_at_any_byte_is_refused(opened: Opened) -> None:
     journal = opened()
     journal.append(Segment(0, 1, [b"some data", b"more"]))
     path = files(journal)[-1]
@@ -91,18 +91,18 @@ def test_a_file_that_is_not_as_it_was_is_refused_wherever_it_changed(opened: Ope
     assert plain(opened().segments) == [(0, 1, [b"some data", b"more"])]
 
 
-def test_a_length_is_checked_before_anything_is_read(opened: Opened) -> None:
+def test_lengths_are_checked_before_a_read(opened: Opened) -> None:
     journal = opened()
     journal.append(Segment(0, 1, [b"x"]))
     path = files(journal)[-1]
     data = bytearray(path.read_bytes())
-    data[56:60] = b"\xff\xff\xff\xff"  # so many pieces
+    data[56:60] = b"\xff\xff\xff\xff"  # the number of pieces
     path.write_bytes(bytes(data))
     with pytest.raises(JournalDamaged, match="is truncated"):
         opened()
 
 
-def test_a_segment_in_between_that_is_missing_is_refused(opened: Opened) -> None:
+def test_a_missing_segment_is_refused(opened: Opened) -> None:
     journal = opened()
     for number in range(3):
         journal.append(Segment(number, number + 1, [b"x"]))
@@ -121,7 +121,7 @@ def test_a_segment_of_another_journal_is_refused(opened: Opened, tmp_path: Path)
         opened()
 
 
-def test_it_belongs_to_one_at_a_time(opened: Opened) -> None:
+def test_a_journal_has_one_user_at_a_time(opened: Opened) -> None:
     journal = opened()
     with pytest.raises(JournalDamaged, match="in use"):
         Journal(journal.folder)
@@ -129,8 +129,8 @@ def test_it_belongs_to_one_at_a_time(opened: Opened) -> None:
 
 
 @pytest.mark.parametrize("call", ["open", "write", "fsync", "rename", "fsync_folder", "unlink"])
-def test_whatever_step_it_is_killed_at_leaves_a_segment_or_none(opened: Opened, call: str) -> None:
-    """In a process of its own, killed as it enters the step for the third segment, or for the first that goes."""
+def test_a_kill_at_any_step_leaves_whole_segments(opened: Opened, call: str) -> None:
+    """A separate process is killed in a step for the third segment, or for the first removal."""
     journal = opened()
     journal.append(Segment(0, 1, [b"first"]))
     journal.append(Segment(1, 2, [b"second"]))

@@ -1,4 +1,4 @@
-"""Arrow batches whose nested columns are of other types than the schema: cast where nothing is lost, on every level."""
+"""Arrow batches whose nested columns have other types than the schema: lossless casts on every level."""
 
 from __future__ import annotations
 
@@ -100,15 +100,13 @@ NANOSECONDS = pyarrow.array([{"at": 1_001}], struct(at=LONG)).cast(struct(at=pya
         ),
     ],
 )
-def test_what_would_lose_something_within_a_column_is_refused_by_name(
-    values: Any, of: Any, kind: t.DataType, field: str, text: str
-) -> None:
+def test_a_lossy_nested_cast_names_the_path(values: Any, of: Any, kind: t.DataType, field: str, text: str) -> None:
     with pytest.raises(SchemaMisfit, match=rf"element 0, a batch: field '{field}' is of type .*{text}") as caught:
         fitted(values, of, kind)
     assert caught.value.field == field
 
 
-def test_what_loses_nothing_is_cast_on_every_level() -> None:
+def test_lossless_casts_are_done_on_every_level() -> None:
     kind = t.ArrayType(t.StructType().add("m", t.MapType(t.StringType(), t.ArrayType(t.IntegerType()))).add("s", INTS))
     of = pyarrow.large_list(
         struct(
@@ -128,7 +126,7 @@ def test_what_loses_nothing_is_cast_on_every_level() -> None:
         assert fitted(pyarrow.array(rows, of).slice(first, 2), None, kind).to_pylist() == rows[first : first + 2]
 
 
-def test_what_is_under_a_null_is_not_looked_at() -> None:
+def test_values_below_a_null_are_ignored() -> None:
     x = pyarrow.array([1, LARGE, None])
     column = pyarrow.StructArray.from_arrays([x], ["x"], mask=pyarrow.array([False, True, True]))
     kind = t.StructType([t.StructField("x", t.IntegerType(), False)])
@@ -137,6 +135,6 @@ def test_what_is_under_a_null_is_not_looked_at() -> None:
     assert fitted(lists, None, t.ArrayType(t.IntegerType(), False)).to_pylist() == [[1], None]
 
 
-def test_nothing_but_nulls_is_of_any_type() -> None:
+def test_a_column_of_nulls_fits_any_type() -> None:
     assert fitted(pyarrow.nulls(2), None, t.ArrayType(INTS)).to_pylist() == [None, None]
     assert fitted([[None]], pyarrow.list_(pyarrow.null()), t.ArrayType(INTS)).to_pylist() == [[None]]

@@ -1,4 +1,4 @@
-"""For whoever sits before it: how far a DataFrame's stream has come, what a notebook shows, and Ctrl-C."""
+"""Interactive use: progress, the table in a notebook, and Ctrl-C."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def shown_by(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
 
 
 @pytest.mark.parametrize("as_", ["rows", "arrow"])
-def test_partitions_and_rows(spark: Any, shown_by: str, as_: str) -> None:
+def test_progress_counts_partitions_and_rows(spark: Any, shown_by: str, as_: str) -> None:
     file = io.StringIO()
     stream = ps.from_dataframe(spark.range(0, 1000, 1, 4), as_=as_)
     stream.progress(description="numbers", file=file).collect(timeout=JOB_DEADLINE)
@@ -45,7 +45,7 @@ def test_partitions_and_rows(spark: Any, shown_by: str, as_: str) -> None:
         assert text.startswith("numbers: 0 of 4 partitions, 0 rows, ")
 
 
-def test_a_stream_that_is_left_early_shows_how_far_it_came(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cancelled_stream_shows_its_last_progress(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "tqdm.auto", None)
     file = io.StringIO()
     stream = ps.from_dataframe(spark.range(0, 1000, 1, 4)).progress(file=file)
@@ -56,14 +56,14 @@ def test_a_stream_that_is_left_early_shows_how_far_it_came(spark: Any, monkeypat
     eventually(lambda: "0 of 4 partitions, 3 rows, " in file.getvalue())
 
 
-def test_with_a_total_elements_are_counted(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_progress_with_a_total_counts_elements(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "tqdm.auto", None)
     file = io.StringIO()
     ps.from_dataframe(spark.range(5)).progress(5, file=file).collect(timeout=JOB_DEADLINE)
     assert "5 of 5 elements" in file.getvalue()
 
 
-def test_what_cannot_be_shown_does_not_end_the_stream(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_of_the_display_does_not_end_the_stream(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "tqdm.auto", None)
     dropped: list[str] = []
     before = pyrs.set_error_hook(lambda error, where: dropped.append(f"{error}: {where}"))
@@ -84,7 +84,7 @@ def test_bad_arguments(spark: Any) -> None:
         stream.progress(file=3)  # type: ignore[arg-type]
 
 
-def test_a_notebook_shows_the_columns_and_runs_nothing(spark: Any) -> None:
+def test_a_notebook_shows_the_columns_without_a_job(spark: Any) -> None:
     stream = ps.from_dataframe(spark.sql("select 1 as one, array(2.5D) as `<b>`"), as_="tuples", window=2)
     html = stream._repr_html_()
     assert "<td>one</td><td>int</td>" in html
@@ -95,7 +95,7 @@ def test_a_notebook_shows_the_columns_and_runs_nothing(spark: Any) -> None:
 
 @pytest.fixture(params=["spark", "python"])
 def on_interrupt(request: pytest.FixtureRequest, spark: Any) -> Iterator[str]:
-    """PySpark's own handler cancels all jobs of the session; Python's leaves that to us."""
+    """PySpark's handler of SIGINT cancels all jobs of the session; Python's does not."""
     before = signal.getsignal(signal.SIGINT)
     if request.param == "python":
         signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -157,7 +157,7 @@ def test_ctrl_c_cancels_the_jobs(spark: Any, tmp_path: Path, on_interrupt: str, 
         pyrs.set_error_hook(before)
         gates.open()
         thread.join()
-    if on_interrupt == "spark":  # of its cancel a stream may hear just as the interrupt cancels it
+    if on_interrupt == "spark":  # the stream may fail by PySpark's cancel just when the interrupt cancels it
         dropped = [text for text in dropped if "cancelled as part of cancellation of all jobs" not in text]
     assert dropped == []
 

@@ -1,4 +1,4 @@
-"""What a task does on an executor, in this process or in a worker: imports, tracebacks, and the time it gathers."""
+"""Tasks on an executor, in this process or in a worker: imports, tracebacks and the time of batches."""
 
 from __future__ import annotations
 

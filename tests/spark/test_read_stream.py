@@ -1,4 +1,4 @@
-"""read_stream in a session: queries over it, how they end, and what is refused."""
+"""read_stream in a session: queries, their termination, and refused arguments."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from pyrs.testing import TestPublisher
 from tests.waiting import DEADLINE, eventually
 
 SAYS_WHERE = tuple(int(part) for part in pyspark.__version__.split(".")[:2]) >= (4, 2)
-"""Whether Spark says where a query begins, and can read all that there is."""
+"""True if Spark passes the start offset, and supports availableNow for Python sources."""
 
 
 class Sink:
-    """Queries that add the rows of each batch to a dict."""
+    """Queries that store the rows of each batch in a dict."""
 
     def __init__(self, folder: Path) -> None:
         self.checkpoint = str(folder / "checkpoint")
@@ -64,7 +64,7 @@ def sink(spark: Any, tmp_path: Path) -> Iterator[Sink]:
         query.stop()
 
 
-def test_a_query_reads_the_elements_as_they_come_and_requests_what_it_has_committed(spark: Any, sink: Sink) -> None:
+def test_a_query_requests_what_it_has_committed(spark: Any, sink: Sink) -> None:
     publisher: TestPublisher[Any] = TestPublisher(timeout=DEADLINE)
     df = ps.read_stream(spark, publisher, "n long, name string", max_rows=2)
     assert df.isStreaming and df.columns == ["n", "name"]
@@ -78,7 +78,7 @@ def test_a_query_reads_the_elements_as_they_come_and_requests_what_it_has_commit
     publisher.assert_not_cancelled()
 
 
-def test_every_type_arrives_as_it_was(spark: Any, sink: Sink) -> None:
+def test_every_type_arrives_unchanged(spark: Any, sink: Sink) -> None:
     row = (
         True,
         3,
@@ -107,7 +107,7 @@ def test_the_least_capacity_does_not_block(spark: Any, sink: Sink) -> None:
     assert sink.await_rows(5) == [(n,) for n in range(5)]
 
 
-def test_elements_that_are_batches(spark: Any, sink: Sink) -> None:
+def test_arrow_batches_as_elements(spark: Any, sink: Sink) -> None:
     batches = pyrs.range(6).map(lambda n: pyarrow.RecordBatch.from_pydict({"s": [str(n)] * 5, "n": [n] * 5}))
     sink.start(ps.read_stream(spark, batches, "n int, s string", max_rows=7, capacity=2, as_="arrow"))
     assert sink.await_rows(30) == [(n, str(n)) for n in range(6) for _ in range(5)]
@@ -115,7 +115,7 @@ def test_elements_that_are_batches(spark: Any, sink: Sink) -> None:
 
 
 @pytest.mark.skipif(not SAYS_WHERE, reason="before Spark 4.2 one batch is read")
-def test_what_is_available_now_is_all_to_the_end(spark: Any, sink: Sink) -> None:
+def test_available_now_reads_until_the_publisher_completes(spark: Any, sink: Sink) -> None:
     publisher: TestPublisher[Any] = TestPublisher(cold=True, timeout=DEADLINE)
     query = sink.start(ps.read_stream(spark, publisher, "n long", max_rows=2), availableNow=True)
     publisher.await_subscribers(1, 90)
@@ -137,7 +137,7 @@ def test_a_stop_does_not_wait_for_an_element(spark: Any, sink: Sink) -> None:
     publisher.assert_not_cancelled()
 
 
-def test_the_publisher_s_error_fails_the_query_after_the_rows_before_it(spark: Any, sink: Sink) -> None:
+def test_an_error_of_the_publisher_fails_the_query_after_its_rows(spark: Any, sink: Sink) -> None:
     publisher: TestPublisher[Any] = TestPublisher(cold=True, timeout=DEADLINE)
     query = sink.start(ps.read_stream(spark, publisher, "n long"))
     publisher.next((0,), (1,)).error(KeyError("the feed is gone"))
@@ -146,7 +146,7 @@ def test_the_publisher_s_error_fails_the_query_after_the_rows_before_it(spark: A
     assert sink.rows == [(0,), (1,)]
 
 
-def test_an_element_that_does_not_fit_fails_the_query_after_the_rows_before_it(spark: Any, sink: Sink) -> None:
+def test_a_misfit_fails_the_query_after_the_rows_before_it(spark: Any, sink: Sink) -> None:
     elements = pyrs.just((0, "a"), (1, 2))
     query = sink.start(ps.read_stream(spark, elements, "n long, name string"))
     with pytest.raises(Exception, match=r"element 1, \(1, 2\): field 'name' is of type string, and 2 is of type int"):
@@ -154,11 +154,11 @@ def test_an_element_that_does_not_fit_fails_the_query_after_the_rows_before_it(s
     assert sink.rows == [(0, "a")]
 
 
-def test_the_checkpoint_of_a_process_that_has_ended_is_refused(spark: Any, sink: Sink) -> None:
+def test_the_checkpoint_of_an_ended_process_is_refused(spark: Any, sink: Sink) -> None:
     sink.start(ps.read_stream(spark, pyrs.just((0,), (1,)), "n long"))
     eventually(lambda: sum(progress["numInputRows"] for progress in sink.query.recentProgress) == 2, seconds=90)
     sink.query.stop()
-    # For Spark, what another process would be: an epoch that nobody has heard of.
+    # An unknown epoch stands for another process.
     query = sink.start(ps.read_stream(spark, pyrs.just((0,), (1,)), "n long"))
     with pytest.raises(Exception, match=r"OffsetRefused: .*of a publisher whose process has ended"):
         query.awaitTermination(90)
@@ -167,7 +167,7 @@ def test_the_checkpoint_of_a_process_that_has_ended_is_refused(spark: Any, sink:
     assert sink.rows[-2:] == [(7,), (8,)]
 
 
-def test_a_publisher_of_the_jvm(spark: Any, sink: Sink) -> None:
+def test_a_jvm_publisher_is_a_source(spark: Any, sink: Sink) -> None:
     with ps.attach(spark) as bridge:
         java = spark._jvm.java.util.concurrent.SubmissionPublisher()
         rows = bridge.from_jvm(java, hot=True).map(lambda n: (n,))
@@ -194,7 +194,7 @@ def test_the_token_is_in_no_command_line_and_no_environment(
     spark: Any, sink: Sink, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Plain(streams.Server):
-        """Its token is text, which a command line or an environment could hold."""
+        """Has a token of text, which a command line or an environment could contain."""
 
         def __init__(self, *arguments: Any) -> None:
             super().__init__(*arguments)
@@ -208,14 +208,14 @@ def test_the_token_is_in_no_command_line_and_no_environment(
     for path in (*Path("/proc").glob("[0-9]*/environ"), *Path("/proc").glob("[0-9]*/cmdline")):
         try:
             data = path.read_bytes()
-        except OSError:  # not ours, or gone
+        except OSError:  # another user's process, or an ended one
             continue
         seen += b"pyspark" in data
         assert token not in data and token.hex().encode() not in data, path
     assert seen
 
 
-def test_a_journal_goes_to_the_next_read_stream_when_no_query_reads(spark: Any, sink: Sink, tmp_path: Path) -> None:
+def test_an_unused_journal_moves_to_the_next_read_stream(spark: Any, sink: Sink, tmp_path: Path) -> None:
     publisher: TestPublisher[Any] = TestPublisher(cold=True, timeout=DEADLINE)
     publisher.next((0,), (1,))
 
@@ -235,7 +235,7 @@ def test_a_journal_goes_to_the_next_read_stream_when_no_query_reads(spark: Any, 
     assert sink.await_rows(4) == [(0,), (1,), (0,), (1,)]
 
 
-def test_nothing_is_left_of_a_read_stream_that_spark_refuses(
+def test_a_read_stream_that_spark_refuses_releases_everything(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made: list[streams.Server] = []
@@ -257,7 +257,9 @@ def test_nothing_is_left_of_a_read_stream_that_spark_refuses(
 
 
 def test_large_batches_are_divided_among_tasks(spark: Any, sink: Sink) -> None:
-    batch = pyarrow.RecordBatch.from_pydict({"n": range(30_000)})  # at once: of slow rows the batches would be small
+    batch = pyarrow.RecordBatch.from_pydict(
+        {"n": range(30_000)}
+    )  # one element, because batches of slow rows would be small
     df = ps.read_stream(spark, pyrs.just(batch), "n long", max_rows=30_000, as_="arrow")
     df = df.selectExpr("n", "spark_partition_id() as part")
     sink.start(df)
@@ -290,7 +292,7 @@ def test_bad_arguments(spark: Any) -> None:
         read(on_restart="again")
 
 
-def test_a_query_that_another_replaces_says_so(spark: Any) -> None:
+def test_a_replaced_query_reports_its_replacement(spark: Any) -> None:
     df = ps.read_stream(spark, pyrs.range(100_000).map(lambda n: (n,)), "n long", max_rows=10)
     first = df.writeStream.format("noop").start()
     eventually(lambda: first.lastProgress and first.lastProgress["batchId"] > 1, seconds=90)

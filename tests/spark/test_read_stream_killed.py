@@ -56,7 +56,7 @@ def killed(folder: Path, step: str, as_: str, kept: str) -> list[int]:
     """Kill a driver at a step, and return what it stored."""
     folder.mkdir()
     command = [sys.executable, "-m", "tests.spark.mortal", str(folder), step, as_, kept]
-    # Nothing is captured: Spark's workers are a group of their own, and have the pipe a while longer.
+    # Without a pipe for the output: Spark's workers, in another process group, would keep it open.
     ended = subprocess.run(command, start_new_session=True, timeout=300, check=False)
     assert ended.returncode == -signal.SIGKILL
     before = stored(folder)

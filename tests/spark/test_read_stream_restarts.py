@@ -1,4 +1,4 @@
-"""What the hub of read_stream answers where a query begins again, and where batches are small: asked as Spark asks."""
+"""The buffer of read_stream after restarts and with small batches, called as Spark does."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def one_batch_from(first: int) -> pyrs.Stream[Any]:
     return pyrs.just(batch_of(*range(first, 20)))
 
 
-def hub(
+def buffer(
     source: Any,
     max_rows: int = 5,
     capacity: int = 8,
@@ -66,8 +66,8 @@ def planned(of: ReplayBuffer, start: dict[str, Any], end: dict[str, Any]) -> Ite
                 yield from batch.column("n").to_pylist()
 
 
-def test_a_batch_of_no_rows_does_not_end_a_query_that_reads_what_is_available() -> None:
-    with closing(hub(pyrs.just(*[batch_of()] * 5, batch_of(1, 2, 3)), capacity=2, whole=True)) as asked:
+def test_empty_batches_do_not_end_an_available_now_query() -> None:
+    with closing(buffer(pyrs.just(*[batch_of()] * 5, batch_of(1, 2, 3)), capacity=2, whole=True)) as asked:
         start = json.loads(ask(asked, "initial")[0])
         assert json.loads(ask(asked, "latest", start=start, finish=True)[0])["sequence"] == 3
 
@@ -77,18 +77,18 @@ def test_a_batch_of_no_rows_does_not_end_a_query_that_reads_what_is_available() 
     [(rows_from, False, 30), (small_batches_from, True, 2), (one_batch_from, True, 8)],
     ids=["max_rows lowered", "smaller batches", "a larger batch"],
 )
-def test_a_batch_of_before_is_planned_whatever_the_sizes_are_now(
+def test_an_earlier_batch_is_planned_with_any_new_sizes(
     source: Callable[[int], Any], whole: bool, capacity: int
 ) -> None:
     limits = {"max_rows": 20 if source is small_batches_from else 5, "capacity": capacity, "whole": whole}
-    with closing(hub(source(0), on_restart=source, **limits)) as asked:
+    with closing(buffer(source(0), on_restart=source, **limits)) as asked:
         start, end = ({"epoch": EARLIER, "sequence": at} for at in (0, 20))
         assert list(planned(asked, start, end)) == list(range(20))
 
 
-def test_a_query_goes_on_where_its_first_batch_was_not_committed() -> None:
-    """The checkpoint has no start for the first batch, so Spark asks this process for one, of its own epoch."""
-    with closing(hub(rows_from(0), on_restart=rows_from, capacity=10)) as asked:
+def test_a_query_resumes_at_an_uncommitted_first_batch() -> None:
+    """The checkpoint has no start of the first batch, so Spark uses the initial offset of this process."""
+    with closing(buffer(rows_from(0), on_restart=rows_from, capacity=10)) as asked:
         start = json.loads(ask(asked, "initial")[0])
         end = {"epoch": EARLIER, "sequence": 5}
         assert list(planned(asked, start, end)) == list(range(5))
@@ -97,7 +97,7 @@ def test_a_query_goes_on_where_its_first_batch_was_not_committed() -> None:
 
 @pytest.fixture
 def allowed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """How many elements the hub has let come, each time that it did; and what has come is in the journal at once."""
+    """Return the numbers of allowed elements. Received elements are journaled at once."""
     numbers: list[int] = []
     allow = Intake.allow
 
@@ -119,17 +119,15 @@ def latest(of: ReplayBuffer, start: Any, finish: bool = True) -> Any:
 
 
 @pytest.mark.parametrize("whole", [False, True], ids=["rows", "batches"])
-def test_processes_that_end_before_a_commit_hold_no_more_than_the_capacity(
-    whole: bool, tmp_path: Path, allowed: list[int]
-) -> None:
+def test_repeated_restarts_hold_at_most_the_capacity(whole: bool, tmp_path: Path, allowed: list[int]) -> None:
     for held in (0, 8, 8, 8):
-        with closing(hub(numbers_of(whole), journal=tmp_path, whole=whole)) as asked:
+        with closing(buffer(numbers_of(whole), journal=tmp_path, whole=whole)) as asked:
             start = json.loads(ask(asked, "initial")[0])
             assert latest(asked, start)["sequence"] > 0
             assert sum(allowed) == 8 - held
             eventually(lambda asked=asked: not asked.ahead() and asked._end == 8)
             allowed.clear()
-    with closing(hub(numbers_of(whole), journal=tmp_path, whole=whole)) as asked:
+    with closing(buffer(numbers_of(whole), journal=tmp_path, whole=whole)) as asked:
         position = json.loads(ask(asked, "initial")[0])
         rows: list[int] = []
         while len(rows) < 20:
@@ -142,19 +140,19 @@ def test_processes_that_end_before_a_commit_hold_no_more_than_the_capacity(
 
 
 @pytest.mark.parametrize("whole", [False, True], ids=["rows", "batches"])
-def test_a_process_that_ends_between_a_batch_and_the_commit_of_the_one_before_adds_one_at_most(
+def test_a_restart_between_a_batch_and_a_commit_adds_at_most_one(
     whole: bool, tmp_path: Path, allowed: list[int]
 ) -> None:
-    """Spark does not say again what it has committed: it does so with the next batch, and for that there is one."""
+    """Spark repeats a commit only with the next batch, which needs one more element."""
     limits: dict[str, Any] = {"max_rows": 5, "capacity": 6, "journal": tmp_path, "whole": whole}
-    with closing(hub(numbers_of(whole), **limits)) as asked:
+    with closing(buffer(numbers_of(whole), **limits)) as asked:
         start = json.loads(ask(asked, "initial")[0])
         first = latest(asked, start)
-        assert list(planned(asked, first, first)) == []  # as Spark 4.0 does before it reads a batch again
+        assert list(planned(asked, first, first)) == []  # as Spark 4.0 does before it repeats a batch
         list(planned(asked, start, first))
         second = latest(asked, first)
     for restart in range(1, 4):
-        with closing(hub(numbers_of(whole), **limits)) as asked:
+        with closing(buffer(numbers_of(whole), **limits)) as asked:
             assert list(planned(asked, second, second)) == []
             assert len(list(planned(asked, first, second))) == second["sequence"] - first["sequence"]
             first, second = second, latest(asked, second)
@@ -164,17 +162,17 @@ def test_a_process_that_ends_between_a_batch_and_the_commit_of_the_one_before_ad
 
 @pytest.mark.parametrize("start_is_known", [True, False])
 @pytest.mark.parametrize("whole", [False, True], ids=["rows", "batches"])
-def test_a_query_goes_on_where_all_there_is_room_for_now_is_in_the_journal_and_in_spark(
+def test_a_query_continues_when_the_capacity_is_held_by_spark(
     whole: bool, start_is_known: bool, tmp_path: Path, allowed: list[int]
 ) -> None:
-    with closing(hub(numbers_of(whole), max_rows=20, capacity=21, journal=tmp_path, whole=whole)) as asked:
+    with closing(buffer(numbers_of(whole), max_rows=20, capacity=21, journal=tmp_path, whole=whole)) as asked:
         start = json.loads(ask(asked, "initial")[0])
         eventually(lambda: latest(asked, start)["sequence"] >= 20)
         end = latest(asked, start)
         list(planned(asked, start, end))
     allowed.clear()
-    with closing(hub(numbers_of(whole), max_rows=3, capacity=4, journal=tmp_path, whole=whole)) as asked:
-        if not start_is_known:  # before Spark 4.2, where nothing is read again
+    with closing(buffer(numbers_of(whole), max_rows=3, capacity=4, journal=tmp_path, whole=whole)) as asked:
+        if not start_is_known:  # before Spark 4.2, which repeats no batch
             assert latest(asked, None, finish=False) == end
         after = latest(asked, end)
         assert after["sequence"] == end["sequence"] + 1

@@ -1,4 +1,4 @@
-"""Elements as Arrow batches: what fits, and how exactly a misfit is named."""
+"""Encoding of elements as Arrow batches: accepted values, and the path of a misfit."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ def test_no_rows() -> None:
     assert batch.num_rows == 0 and batch.schema.names == ["n", "name"]
 
 
-def test_it_travels_to_executors() -> None:
+def test_an_encoder_can_be_pickled() -> None:
     assert pickle.loads(pickle.dumps(RowEncoder(PAIR))).batch([(1, "a")]).num_rows == 1
 
 
-def test_numbers_of_other_libraries() -> None:
+def test_numbers_of_third_party_libraries_are_accepted() -> None:
     numpy = pytest.importorskip("numpy")
     assert encoded(t.LongType(), numpy.int32(3), 4) == [3, 4]
     assert encoded(t.DoubleType(), numpy.float32(0.5), 1) == [0.5, 1.0]
@@ -78,7 +78,7 @@ def test_numbers_of_other_libraries() -> None:
         (PAIR, {"m": 2}, "field 'c' has 'm', which is none of the fields: n bigint, name string"),
     ],
 )
-def test_what_does_not_fit_is_named(kind: t.DataType, value: Any, text: str) -> None:
+def test_a_misfit_is_named(kind: t.DataType, value: Any, text: str) -> None:
     schema = t.StructType().add("id", t.LongType()).add("c", kind)
     good = [(0, None), (1, None)]
     with pytest.raises(SchemaMisfit, match=rf"^element 42, \(2, .*\): {text}") as caught:
@@ -87,7 +87,7 @@ def test_what_does_not_fit_is_named(kind: t.DataType, value: Any, text: str) -> 
     assert caught.value.field.startswith("c")
 
 
-def test_a_misfit_deep_within_counts_elements_not_values() -> None:
+def test_a_nested_misfit_counts_elements_not_values() -> None:
     kind = t.ArrayType(t.StructType().add("tags", t.ArrayType(t.StringType())))
     values = [[], [{"tags": ["a", "b"]}, {"tags": None}], None, [None, {"tags": []}, {"tags": ["c", 5]}]]
     with pytest.raises(SchemaMisfit, match=r"^element 3, .*field 'c.element.tags.element' is of type string, and 5"):
@@ -103,13 +103,13 @@ def test_a_misfit_deep_within_counts_elements_not_values() -> None:
         ({"n": 1, "nam": "x"}, "element 1, .*: has 'nam', which is none of the fields"),
     ],
 )
-def test_an_element_that_is_no_row(element: Any, text: str) -> None:
+def test_an_element_must_be_a_row(element: Any, text: str) -> None:
     with pytest.raises(SchemaMisfit, match=f"^{text}") as caught:
         RowEncoder(PAIR).batch([(0, "a"), element])
     assert caught.value.field == ""
 
 
-def test_a_field_that_is_never_null() -> None:
+def test_a_field_that_is_not_nullable_refuses_none() -> None:
     schema = t.StructType().add("n", t.LongType(), nullable=False)
     with pytest.raises(
         SchemaMisfit, match=r"^element 1, \{\}: field 'n' is of type bigint and never null, and is None"
@@ -150,19 +150,19 @@ def fitted(column: pyarrow.Array, kind: t.DataType, nullable: bool = True) -> py
     ],
     ids=lambda value: str(value.type) if isinstance(value, pyarrow.Array) else value.simpleString(),
 )
-def test_a_batch_is_not_cast_where_something_is_lost(column: pyarrow.Array, kind: t.DataType) -> None:
+def test_a_lossy_cast_of_a_batch_is_refused(column: pyarrow.Array, kind: t.DataType) -> None:
     with pytest.raises(SchemaMisfit, match=f"field 'n' is of type {kind.simpleString()}, and the batch has"):
         fitted(column, kind)
 
 
-def test_a_batch_is_cast_where_nothing_is_lost() -> None:
+def test_a_lossless_cast_of_a_batch_is_done() -> None:
     wide = pyarrow.array([0.5, float("nan"), float("inf"), None])
     assert str(fitted(wide, t.FloatType()).to_pylist()) == "[0.5, nan, inf, None]"
     words = pyarrow.array(["a", "b", "a"]).dictionary_encode()
     assert fitted(words, t.StringType()).to_pylist() == ["a", "b", "a"]
 
 
-def test_a_null_among_the_values_of_a_dictionary_is_seen() -> None:
+def test_a_null_in_dictionary_values_is_detected() -> None:
     column = pyarrow.DictionaryArray.from_arrays(pyarrow.array([0, 1]), pyarrow.array(["a", None]))
     with pytest.raises(SchemaMisfit, match="never null"):
         fitted(column, t.StringType(), nullable=False)
@@ -178,14 +178,14 @@ EVERY_TYPE = """
 
 
 @pytest.mark.parametrize("as_", ["rows", "tuples", "dicts"])
-def test_every_type_comes_back_as_it_went(spark: Any, as_: str) -> None:
+def test_every_type_round_trips(spark: Any, as_: str) -> None:
     df = spark.sql(f"select {EVERY_TYPE} union all select {', '.join(['null'] * 19)}").coalesce(1)
     elements = ps.from_dataframe(df, as_=as_).collect(timeout=JOB_DEADLINE)
     (batch,) = ps.from_dataframe(df, as_="arrow").collect(timeout=JOB_DEADLINE)
     assert RowEncoder(df.schema).batch(elements).equals(batch)
 
 
-def test_schemas(spark: Any) -> None:
+def test_bad_schemas_are_refused(spark: Any) -> None:
     schema = checked_schema(spark, "n long, name string")
     assert schema == PAIR and checked_schema(spark, schema) is schema
     with pytest.raises(TypeError, match="schema must be a StructType or a string, not int"):
@@ -209,7 +209,7 @@ def test_schemas(spark: Any) -> None:
         (t.StructType().add("a", t.CharType(3)), r"'a' is of type char\(3\), which only tables have: use string"),
     ],
 )
-def test_types_of_tables_alone_are_refused(spark: Any, schema: Any, text: str) -> None:
+def test_types_that_only_tables_have_are_refused(spark: Any, schema: Any, text: str) -> None:
     with pytest.raises(TypeError, match=text):
         checked_schema(spark, schema)
 

@@ -53,7 +53,7 @@ class Intake(Subscriber[Any]):
 
     @property
     def is_spent(self) -> bool:
-        """Whether all allowed elements were received and taken."""
+        """True if all allowed elements were received and taken."""
         with self._changed:
             return not self._allowed and self.received == self._requested and not self._elements
 

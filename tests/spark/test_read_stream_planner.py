@@ -1,4 +1,4 @@
-"""read_stream without Spark: what its planner is told, what is held, what is requested, and who is let in."""
+"""read_stream without Spark: answers to the planner, buffering, demand, and authentication."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ SCHEMA = StructType().add("n", LongType())
 
 
 class Planner:
-    """A query's planner: pickled as Spark does it, and then asked as Spark asks."""
+    """A planner of a query: pickled and called as Spark does it."""
 
     def __init__(self, server: Server) -> None:
         source = self._travelled(reader_source("numbers", SCHEMA, server.host, server.port, server.token, 3))({})
@@ -43,7 +43,7 @@ class Planner:
         return pickle.loads(cloudpickle.dumps(value))
 
     def plan(self) -> list[int] | None:
-        """Plan the next batch, as a query that goes on; None if there is nothing."""
+        """Plan the next batch of a running query; None if there are no rows."""
         start = self.position or self.reader.initialOffset()
         end = self.reader.latestOffset(start, None)
         if end == start:
@@ -59,11 +59,11 @@ class Planner:
 
 
 class Driver:
-    """A process that has called read_stream."""
+    """A process that called read_stream."""
 
     def __init__(self, publisher: Any, max_rows: int = 3, capacity: int = 6, **options: Any) -> None:
         journal = options.pop("journal", None)
-        self.hub = ReplayBuffer(
+        self.buffer = ReplayBuffer(
             publisher,
             RowEncoder(SCHEMA),
             max_rows,
@@ -75,10 +75,10 @@ class Driver:
         self.lives = True
         self.closed = Event()
         self.planners: list[Planner] = []
-        self.server = Server(self.hub.answer, self.hub.ahead, lambda: self.lives, self._close)
+        self.server = Server(self.buffer.answer, self.buffer.ahead, lambda: self.lives, self._close)
 
     def _close(self) -> None:
-        self.hub.close()
+        self.buffer.close()
         self.closed.set()
 
     def planner(self) -> Planner:
@@ -111,7 +111,7 @@ def rows_of(numbers: Any) -> Any:
 
 
 def read(planner: Planner, count: int) -> list[int]:
-    """The next rows of the query."""
+    """Return the next rows of the query."""
     rows: list[int] = []
 
     def more() -> bool:
@@ -122,7 +122,7 @@ def read(planner: Planner, count: int) -> list[int]:
     return rows
 
 
-def test_all_come_once_in_batches_that_are_limited(driver: Callable[..., Driver]) -> None:
+def test_each_element_is_in_one_batch_of_at_most_max_rows(driver: Callable[..., Driver]) -> None:
     planner = driver(rows_of(range(20))).planner()
     planner.reader.prepareForTriggerAvailableNow()
     batches = []
@@ -132,7 +132,7 @@ def test_all_come_once_in_batches_that_are_limited(driver: Callable[..., Driver]
     assert max(map(len, batches)) <= 3
 
 
-def test_nothing_is_subscribed_to_before_a_query_asks(driver: Callable[..., Driver]) -> None:
+def test_the_first_query_subscribes(driver: Callable[..., Driver]) -> None:
     publisher: TestPublisher[Any] = TestPublisher(timeout=DEADLINE)
     planner = driver(publisher).planner()
     planner.reader.initialOffset()
@@ -141,7 +141,7 @@ def test_nothing_is_subscribed_to_before_a_query_asks(driver: Callable[..., Driv
     publisher.await_subscribers()
 
 
-def test_as_many_are_requested_as_there_is_room_for_and_as_many_more_as_are_committed(
+def test_the_capacity_is_requested_and_then_what_is_committed(
     driver: Callable[..., Driver],
 ) -> None:
     publisher: TestPublisher[Any] = TestPublisher(timeout=DEADLINE)
@@ -160,7 +160,7 @@ def test_the_least_capacity_does_not_block(driver: Callable[..., Driver]) -> Non
     assert read(planner, 50) == list(range(50))
 
 
-def test_a_failed_batch_is_read_again_the_same(driver: Callable[..., Driver]) -> None:
+def test_a_failed_batch_is_read_again_unchanged(driver: Callable[..., Driver]) -> None:
     publisher: TestPublisher[Any] = TestPublisher(timeout=DEADLINE)
     made = driver(publisher)
     planner = made.planner()
@@ -177,7 +177,7 @@ def test_a_failed_batch_is_read_again_the_same(driver: Callable[..., Driver]) ->
     assert read(again, 2) == [2, 3]
 
 
-def test_the_planner_that_comes_last_is_the_one_that_is_answered(driver: Callable[..., Driver]) -> None:
+def test_the_last_planner_is_answered(driver: Callable[..., Driver]) -> None:
     made = driver(rows_of(range(9)))
     first, second = made.planner(), made.planner()
     assert read(first, 3) == [0, 1, 2]
@@ -186,7 +186,7 @@ def test_the_planner_that_comes_last_is_the_one_that_is_answered(driver: Callabl
         first.plan()
 
 
-def test_what_came_before_an_error_is_read_and_then_the_error(driver: Callable[..., Driver]) -> None:
+def test_elements_before_an_error_are_read_first(driver: Callable[..., Driver]) -> None:
     def numbers() -> Iterator[int]:
         yield from range(4)
         raise ValueError("no more numbers")
@@ -197,14 +197,14 @@ def test_what_came_before_an_error_is_read_and_then_the_error(driver: Callable[.
         eventually(planner.plan)
 
 
-def test_an_element_that_does_not_fit_is_named_after_those_before_it_were_read(driver: Callable[..., Driver]) -> None:
+def test_a_misfit_is_named_after_the_elements_before_it(driver: Callable[..., Driver]) -> None:
     planner = driver(pyrs.just((0,), (1,), ("two",), (3,))).planner()
     assert read(planner, 2) == [0, 1]
     with pytest.raises(RuntimeError, match=r"SchemaMisfit: element 2, .*'n' is of type bigint.*'two' is of type str"):
         eventually(planner.plan)
 
 
-def test_a_batch_among_rows_is_told_how_it_may_be_one(driver: Callable[..., Driver]) -> None:
+def test_a_batch_among_rows_is_refused_with_the_parameter_to_set(driver: Callable[..., Driver]) -> None:
     for batch in (batch_of(1), pyarrow.Table.from_batches([batch_of(1)])):
         planner = driver(pyrs.just((0,), batch)).planner()
         assert read(planner, 1) == [0]
@@ -214,7 +214,7 @@ def test_a_batch_among_rows_is_told_how_it_may_be_one(driver: Callable[..., Driv
             eventually(planner.plan)
 
 
-def test_a_publisher_that_sends_too_much_is_cancelled(driver: Callable[..., Driver]) -> None:
+def test_a_publisher_that_exceeds_demand_is_cancelled(driver: Callable[..., Driver]) -> None:
     publisher: TestPublisher[Any] = TestPublisher(Violation.REQUEST_OVERFLOW, timeout=DEADLINE)
     planner = driver(publisher).planner()
     assert planner.plan() is None
@@ -226,7 +226,7 @@ def test_a_publisher_that_sends_too_much_is_cancelled(driver: Callable[..., Driv
     publisher.await_cancelled()
 
 
-def test_the_end_of_the_session_cancels(driver: Callable[..., Driver]) -> None:
+def test_the_stop_of_the_session_cancels(driver: Callable[..., Driver]) -> None:
     publisher: TestPublisher[Any] = TestPublisher(timeout=DEADLINE)
     made = driver(publisher)
     planner = made.planner()
@@ -238,7 +238,7 @@ def test_the_end_of_the_session_cancels(driver: Callable[..., Driver]) -> None:
         planner.plan()
 
 
-# A process has ended, and another one goes on from its checkpoint.
+# A process has ended, and another one continues from its checkpoint.
 
 
 def test_another_process_refuses_the_checkpoint(driver: Callable[..., Driver]) -> None:
@@ -251,9 +251,7 @@ def test_another_process_refuses_the_checkpoint(driver: Callable[..., Driver]) -
         after.rows({**before.position, "sequence": 0}, before.position)
 
 
-def test_a_new_epoch_loses_what_was_held_and_says_so(
-    driver: Callable[..., Driver], caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_new_epoch_logs_the_lost_elements(driver: Callable[..., Driver], caplog: pytest.LogCaptureFixture) -> None:
     before = driver(rows_of(range(9))).planner()
     assert read(before, 3) == [0, 1, 2]
     after = driver(rows_of(range(100, 103)), on_restart="new-epoch").planner()
@@ -267,7 +265,7 @@ def test_a_new_epoch_loses_what_was_held_and_says_so(
     ]
 
 
-def test_a_function_gives_what_is_missing(driver: Callable[..., Driver]) -> None:
+def test_a_restart_function_supplies_missing_elements(driver: Callable[..., Driver]) -> None:
     before = driver(rows_of(range(20))).planner()
     assert read(before, 9) == list(range(9))
     end = before.position
@@ -278,13 +276,13 @@ def test_a_function_gives_what_is_missing(driver: Callable[..., Driver]) -> None
         return rows_of(range(number, 20))
 
     after = driver(pyrs.never(), on_restart=from_number).planner()
-    assert after.rows({**end, "sequence": 2}, end) == list(range(2, 9))  # more than there is room for
+    assert after.rows({**end, "sequence": 2}, end) == list(range(2, 9))  # more than the capacity
     assert asked == [2]
     after.position = end
     assert read(after, 11) == list(range(9, 20))
 
 
-def test_a_journal_has_what_was_not_committed(driver: Callable[..., Driver], tmp_path: Path) -> None:
+def test_a_journal_holds_uncommitted_elements(driver: Callable[..., Driver], tmp_path: Path) -> None:
     made = driver(rows_of(range(9)), journal=tmp_path)
     before = made.planner()
     assert read(before, 6) == list(range(6))
@@ -297,7 +295,7 @@ def test_a_journal_has_what_was_not_committed(driver: Callable[..., Driver], tmp
     assert read(after, 6) == [6, 7, 8, 100, 101, 102]
 
 
-def test_a_function_goes_on_where_the_journal_ends(driver: Callable[..., Driver], tmp_path: Path) -> None:
+def test_a_restart_function_continues_at_the_end_of_the_journal(driver: Callable[..., Driver], tmp_path: Path) -> None:
     made = driver(rows_of(range(20)), journal=tmp_path)
     before = made.planner()
     assert read(before, 6) == list(range(6))
@@ -307,7 +305,7 @@ def test_a_function_goes_on_where_the_journal_ends(driver: Callable[..., Driver]
     assert read(after, 14) == list(range(6, 20))
 
 
-def test_a_journal_may_come_later(driver: Callable[..., Driver], tmp_path: Path) -> None:
+def test_a_journal_may_be_added_later(driver: Callable[..., Driver], tmp_path: Path) -> None:
     before = driver(rows_of(range(20))).planner()
     assert read(before, 3) == [0, 1, 2]
 
@@ -324,7 +322,7 @@ def test_a_journal_may_come_later(driver: Callable[..., Driver], tmp_path: Path)
     assert read(last, 14) == list(range(6, 20))
 
 
-def test_what_waits_goes_into_the_journal_while_spark_is_busy(driver: Callable[..., Driver], tmp_path: Path) -> None:
+def test_buffered_elements_are_journaled_while_spark_is_busy(driver: Callable[..., Driver], tmp_path: Path) -> None:
     publisher: TestPublisher[Any] = TestPublisher(timeout=DEADLINE)
     made = driver(publisher, journal=tmp_path)
     planner = made.planner()
@@ -335,11 +333,11 @@ def test_what_waits_goes_into_the_journal_while_spark_is_busy(driver: Callable[.
     assert read(planner, 2) == [0, 1]
 
 
-def test_a_planner_that_is_not_told_where_its_batch_begins_remembers_it(
+def test_a_planner_without_a_start_offset_remembers_it(
     driver: Callable[..., Driver], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Spark before 4.2 does not say, and all that there is room for may be in the journal before it asks."""
-    monkeypatch.setattr("pyrs.spark.source.buffer._KEEP_SECONDS", inf)  # until all six are there
+    """Spark before 4.2 does not pass it, and the journal may have all elements before the first question."""
+    monkeypatch.setattr("pyrs.spark.source.buffer._KEEP_SECONDS", inf)  # until all six have arrived
     publisher: TestPublisher[Any] = TestPublisher(timeout=DEADLINE)
     made = driver(publisher, journal=tmp_path)
     reader = made.planner().reader
@@ -357,7 +355,7 @@ def test_a_planner_that_is_not_told_where_its_batch_begins_remembers_it(
     publisher.await_requested(9)
 
 
-def test_without_room_on_the_disk_the_query_fails_and_can_go_on(
+def test_a_full_disk_fails_the_query_which_can_continue(
     driver: Callable[..., Driver], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = driver(rows_of(range(3)), journal=tmp_path)
@@ -373,39 +371,41 @@ def test_without_room_on_the_disk_the_query_fails_and_can_go_on(
     assert read(planner, 3) == [0, 1, 2]
 
 
-# Who is let in.
+# Authentication.
 
 
-def test_a_stranger_is_told_nothing(driver: Callable[..., Driver]) -> None:
+def test_a_connection_without_the_token_gets_no_answer(driver: Callable[..., Driver]) -> None:
     made = driver(rows_of(range(9)))
-    with socket.create_connection(("127.0.0.1", made.server.port), DEADLINE) as stranger:
-        stranger.sendall(bytes(32))
-        assert len(stranger.recv(64, socket.MSG_WAITALL)) == 64
-        stranger.sendall(bytes(32))
-        assert stranger.recv(1) == b""
+    with socket.create_connection(("127.0.0.1", made.server.port), DEADLINE) as connection:
+        connection.sendall(bytes(32))
+        assert len(connection.recv(64, socket.MSG_WAITALL)) == 64
+        connection.sendall(bytes(32))
+        assert connection.recv(1) == b""
     assert read(made.planner(), 3) == [0, 1, 2]
 
 
-def test_strangers_that_say_nothing_keep_nobody_out(driver: Callable[..., Driver]) -> None:
+def test_silent_connections_do_not_block_the_planner(driver: Callable[..., Driver]) -> None:
     made = driver(rows_of(range(9)))
-    strangers = [socket.create_connection(("127.0.0.1", made.server.port), DEADLINE) for _ in range(20)]
+    connections = [socket.create_connection(("127.0.0.1", made.server.port), DEADLINE) for _ in range(20)]
     try:
         assert read(made.planner(), 3) == [0, 1, 2]
-        for stranger in strangers[:12]:  # there is room for eight
-            assert stranger.recv(1) == b""
+        for connection in connections[:12]:  # eight may wait
+            assert connection.recv(1) == b""
     finally:
-        for stranger in strangers:
-            stranger.close()
+        for connection in connections:
+            connection.close()
 
 
-def test_a_stranger_has_little_time(driver: Callable[..., Driver], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unproven_connection_is_closed_after_a_timeout(
+    driver: Callable[..., Driver], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("pyrs.spark.source.server._PROOF_SECONDS", 0.05)
     made = driver(rows_of(range(9)))
-    with socket.create_connection(("127.0.0.1", made.server.port), DEADLINE) as stranger:
-        assert stranger.recv(1) == b""
+    with socket.create_connection(("127.0.0.1", made.server.port), DEADLINE) as connection:
+        assert connection.recv(1) == b""
 
 
-def test_the_planner_does_not_ask_somebody_else(driver: Callable[..., Driver]) -> None:
+def test_the_planner_refuses_another_server(driver: Callable[..., Driver]) -> None:
     made, other = driver(rows_of(range(9))), driver(rows_of(range(9)))
     planner = other.planner()
     planner.reader._token = made.server.token
@@ -413,7 +413,7 @@ def test_the_planner_does_not_ask_somebody_else(driver: Callable[..., Driver]) -
         planner.plan()
 
 
-def test_a_question_is_not_longer_than_a_question(driver: Callable[..., Driver]) -> None:
+def test_an_oversized_question_is_refused(driver: Callable[..., Driver]) -> None:
     made = driver(rows_of(range(9)))
     planner = made.planner()
     planner.reader.initialOffset()
@@ -421,7 +421,7 @@ def test_a_question_is_not_longer_than_a_question(driver: Callable[..., Driver])
     assert planner.reader._connection.recv(1) == b""
 
 
-def test_no_executor_is_sent_the_token(driver: Callable[..., Driver]) -> None:
+def test_executors_do_not_receive_the_token(driver: Callable[..., Driver]) -> None:
     made = driver(rows_of(range(9)))
     source = Planner._travelled(
         reader_source("numbers", SCHEMA, made.server.host, made.server.port, made.server.token, 3)({})
@@ -455,17 +455,17 @@ def test_batches_are_divided_and_joined_and_count_as_elements(driver: Callable[.
     publisher.await_requested(4)
     publisher.next(batch_of(0, 1, 2, 3, 4), batch_of(), batch_of(5), batch_of(6))
     assert read(planner, 3) == [0, 1, 2]
-    publisher.await_requested(5)  # one of no rows needs no commit
+    publisher.await_requested(5)  # an empty batch needs no commit
     assert planner.plan() == [3, 4, 5]
     publisher.await_requested(5)
     assert planner.plan() == [6]
-    publisher.await_requested(7)  # what has ended with 5 is committed
+    publisher.await_requested(7)  # the elements up to row 5 are committed
     publisher.next(batch_of(7))
     assert read(planner, 1) == [7]
 
 
-def test_small_batches_never_take_all_of_the_capacity(driver: Callable[..., Driver]) -> None:
-    """Spark commits a batch when there is another: so one of the elements is left for that."""
+def test_small_batches_leave_capacity_for_another_element(driver: Callable[..., Driver]) -> None:
+    """Spark commits a batch when there is another one, so capacity for one element is left."""
     publisher: TestPublisher[Any] = TestPublisher(timeout=DEADLINE)
     planner = driver(publisher, max_rows=100, capacity=3, whole=True).planner()
     assert planner.plan() is None
@@ -475,14 +475,14 @@ def test_small_batches_never_take_all_of_the_capacity(driver: Callable[..., Driv
     publisher.await_requested(5)
 
 
-def test_batches_of_a_publisher_that_completes_all_arrive(driver: Callable[..., Driver], tmp_path: Path) -> None:
+def test_all_batches_arrive_before_completion(driver: Callable[..., Driver], tmp_path: Path) -> None:
     for journal in (None, tmp_path / "journal"):
         batches = pyrs.range(20).map(lambda n: batch_of(*range(5 * n, 5 * n + 5)))
         planner = driver(batches, max_rows=7, capacity=2, whole=True, journal=journal).planner()
         assert read(planner, 100) == list(range(100))
 
 
-def test_a_batch_that_does_not_fit_fails_after_those_before_it(driver: Callable[..., Driver]) -> None:
+def test_a_misfit_batch_fails_after_the_batches_before_it(driver: Callable[..., Driver]) -> None:
     wrong = pyarrow.RecordBatch.from_pydict({"m": [1]})
     for element, text in ((wrong, "element 1, a batch: field 'n'"), ((2,), "element 1, .*: must be a RecordBatch")):
         planner = driver(pyrs.just(batch_of(0), element), whole=True).planner()
@@ -491,7 +491,7 @@ def test_a_batch_that_does_not_fit_fails_after_those_before_it(driver: Callable[
             eventually(planner.plan)
 
 
-def test_a_function_gives_the_batches_from_a_row_on(driver: Callable[..., Driver]) -> None:
+def test_a_restart_function_supplies_batches_from_a_row(driver: Callable[..., Driver]) -> None:
     def batches(first: int) -> Any:
         return pyrs.from_iterable([batch_of(n, n + 1) for n in range(first, first + 20, 2)])
 
@@ -521,8 +521,8 @@ def test_the_server_listens_on_the_loopback_of_spark_s_ip_version(monkeypatch: p
 
 
 def test_another_journal_is_reported_as_such(tmp_path: Path) -> None:
-    hub = ReplayBuffer(pyrs.empty(), RowEncoder(SCHEMA), 3, 8, "fail", Journal(tmp_path / "journal"))
+    buffer = ReplayBuffer(pyrs.empty(), RowEncoder(SCHEMA), 3, 8, "fail", Journal(tmp_path / "journal"))
     question = {"what": "latest", "start": {"epoch": "0" * 32, "sequence": 5}}
     with pytest.raises(OffsetRefused, match="element 5 of another journal than "):
-        hub.answer(question, lambda: True)
-    hub.close()
+        buffer.answer(question, lambda: True)
+    buffer.close()
