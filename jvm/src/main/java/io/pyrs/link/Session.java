@@ -2,6 +2,7 @@ package io.pyrs.link;
 
 import io.pyrs.LinkClosedException;
 import io.pyrs.value.Conversion;
+import io.pyrs.value.ConversionException;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
@@ -76,8 +77,12 @@ public final class Session {
         InboundStream stream = new InboundStream(this, nextStream(), Families.downstream(subscriber), options);
         register(stream.id(), stream);
         if (over == null) {
-            List<Object> body = List.of(publisher.handle(), options.wire());
-            outbox.control(codec.frame(FrameType.SUBSCRIBE, stream.id(), body));
+            try {
+                List<Object> body = List.of(publisher.handle(), options.wire());
+                outbox.control(codec.frame(FrameType.SUBSCRIBE, stream.id(), body));
+            } catch (ConversionException noForm) {
+                stream.terminated(noForm); // rule 1.9: subscribe returns normally
+            }
         }
         if (over != null) {
             stream.lost(over);

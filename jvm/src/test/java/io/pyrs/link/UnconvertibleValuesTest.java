@@ -130,6 +130,17 @@ public class UnconvertibleValuesTest {
     }
 
     @Test(timeOut = 120_000)
+    public void anOptionThatCannotTravelFailsItsSubscription() throws Exception {
+        StreamOptions options = StreamOptions.of(Map.of("convert", Map.of("\ud800", "values")), getClass().getClassLoader());
+        Recording subscriber = new Recording();
+        session().subscribe(session().receipt(1, 7), subscriber, options);
+        assertEquals(subscriber.next(), List.of("on_subscribe"));
+        assertTrue(subscriber.next().get(1).toString().contains("surrogate"));
+        othersLive();
+        assertEquals(session().streamsLive(), 1);
+    }
+
+    @Test(timeOut = 120_000)
     public void anUnknownElementTypeFailsItsStream() throws Exception {
         Recording subscriber = new Recording();
         python.send(FrameType.ON_SUBSCRIBE, 1, List.of(session().own(subscriber), Map.of("element_type", "no.such.Class")));
