@@ -265,12 +265,16 @@ class StreamEncoder:
 
 
 class LinkCodec:
-    """Values and errors of one link. `decode` and `decode_error` are for the link's reader alone."""
+    """Values and errors of one link. `decode_entries` and `decode_error` are for the link's reader alone."""
 
     def __init__(self, references: LinkReferences) -> None:
         self.references = references
         self.originals = references.originals
-        self.decode: Callable[[bytes], Any] = ValueDecoder(references).decode
+        self._decoder = ValueDecoder(references)
+
+    def decode_entries(self, body: bytes) -> tuple[list[Any], Exception | None]:
+        """The entries of a control frame's body, and the error of the first one that has no form."""
+        return self._decoder.decode_entries(body)
 
     def encoder(self) -> StreamEncoder:
         """An encoder for one stream."""
@@ -311,7 +315,7 @@ class LinkCodec:
 
     def decode_error(self, body: bytes) -> BaseException:
         """The error in an ERROR body."""
-        return wire_to_exception(self.decode(body), self.originals)
+        return wire_to_exception(self._decoder.decode(body), self.originals)
 
     def encode_failure(self, error: BaseException) -> bytes:
         """The RETURN body of a call that raised."""

@@ -44,6 +44,12 @@ class PlainCodec:
     def decode(self, body: bytes) -> Any:
         return msgpack.unpackb(body, strict_map_key=False)
 
+    def decode_entries(self, body: bytes) -> tuple[list[Any], Exception | None]:
+        entries = self.decode(body)
+        if not isinstance(entries, list):
+            raise ValueError("it is no array")
+        return entries, None
+
     def encode_carrying(self, value: object) -> tuple[bytes, list[object]]:
         return self.encode(value), []
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import struct
 import sys
+from collections.abc import Callable
 
 import msgpack
 import pyarrow
 import pytest
 
-from pyrs.errors import ConversionError, ProtocolError
+from pyrs.errors import ConversionError, NullSignal, ProtocolError
 from pyrs.jvm.values import ValueDecoder, ValueEncoder, owned_handles
 from tests.values.value_cases import OfPeer, Plain, Recorder
 
@@ -65,7 +66,7 @@ def test_an_arrow_batch_without_pyarrow_says_what_is_missing(monkeypatch: pytest
 
 
 def test_deep_nesting_never_crashes() -> None:
-    with pytest.raises(ProtocolError):
+    with pytest.raises(ConversionError, match="StackError"):
         ValueDecoder(Recorder()).decode(b"\x91" * 5_000 + b"\x01")
     nested = b"\x90"
     for _ in range(3_000):
@@ -85,7 +86,7 @@ def test_a_batch_of_objects_alone_is_read_as_any_other(count: int) -> None:
     assert quick.received == plain.received == handles
 
 
-@pytest.mark.parametrize("odd", [1, b"\xc7\x09\x10\x00" + b"12345678", None, [1], "reference of another kind"])
+@pytest.mark.parametrize("odd", [1, b"\xc7\x09\x10\x00" + b"12345678", [1], "reference of another kind"])
 @pytest.mark.parametrize("place", [0, 5, 9])
 def test_one_other_element_among_objects(odd: object, place: int) -> None:
     values: list[object] = [msgpack.ExtType(16, struct.pack(">BQ", 0, number)) for number in range(9)]
@@ -94,3 +95,63 @@ def test_one_other_element_among_objects(odd: object, place: int) -> None:
     quick, plain = Recorder(), Recorder()
     assert ValueDecoder(quick).decode_batch(body)[0] == ValueDecoder(plain).decode(body)
     assert quick.received == plain.received
+
+
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_a_null_is_no_element_and_those_before_it_are_kept(place: int) -> None:
+    elements: list[object] = [-64, "two"]  # -64 has the byte of a null in it
+    elements.insert(place, None)
+    before, error = ValueDecoder(Recorder()).decode_batch(msgpack.packb(elements))
+    assert before == elements[:place]
+    assert isinstance(error, NullSignal)
+    assert ValueDecoder(Recorder()).decode_entries(msgpack.packb(elements)) == (elements, None)
+
+
+@pytest.mark.parametrize("seconds", [0, 2**33, -1])
+@pytest.mark.parametrize("wrap", [lambda moment: moment, lambda moment: {"a": (moment,)}])
+def test_msgpacks_own_timestamp_is_no_value_of_the_table(seconds: int, wrap: Callable[[object], object]) -> None:
+    body = msgpack.packb([1, wrap(msgpack.Timestamp(seconds, 5 if seconds < 0 else 0))])
+    with pytest.raises(ProtocolError, match="extension type -1"):
+        ValueDecoder(Recorder()).decode_batch(body)
+    bytes_like_it = [b"\xd6\xff\xff\xff", -1, "\xff"]
+    assert ValueDecoder(Recorder()).decode_batch(msgpack.packb(bytes_like_it)) == (bytes_like_it, None)
+
+
+def test_a_value_without_a_form_is_found_however_deep_it_lies() -> None:
+    body = b"\x91" * 900 + msgpack.packb(BAD)
+    elements, error = ValueDecoder(Recorder()).decode_batch(body)
+    assert elements == []
+    assert isinstance(error, ConversionError)
+
+
+class Hostile:
+    """Comes home as a key, and raises when it is hashed."""
+
+    def __init__(self, error: BaseException) -> None:
+        self.error = error
+
+    def __hash__(self) -> int:
+        raise self.error
+
+
+@pytest.mark.parametrize("error", [ValueError("hashed"), ProtocolError("hashed"), SystemExit(3), RecursionError()])
+@pytest.mark.parametrize("place", ["key", "set"])
+def test_an_object_that_cannot_be_hashed_fails_the_value(error: BaseException, place: str) -> None:
+    references = Recorder()
+    references.local = lambda handle: Hostile(error)  # type: ignore[method-assign]
+    home = msgpack.ExtType(17, struct.pack(">BQ", 0, 5))
+    value = {home: 1} if place == "key" else msgpack.ExtType(9, msgpack.packb([home]))
+    if isinstance(error, ProtocolError) and place == "key":
+        return  # this error alone cannot be told from malformed bytes
+    with pytest.raises(ConversionError):
+        ValueDecoder(references).decode(msgpack.packb(value))
+
+
+def test_handles_behind_a_key_that_cannot_be_hashed_are_given_back() -> None:
+    references = Recorder()
+    theirs = [msgpack.ExtType(16, struct.pack(">BQ", 0, handle)) for handle in (5, 6, 6)]
+    body = msgpack.packb([theirs[0], msgpack.ExtType(9, msgpack.packb([theirs[1]]))]) + b""
+    body = b"\x94" + body[1:] + b"\x81\x91\x01\x02" + msgpack.packb(theirs[2])
+    with pytest.raises(ConversionError, match="unhashable"):
+        ValueDecoder(references).decode(body)
+    assert sorted(references.received) == [5, 6, 6]

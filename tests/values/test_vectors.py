@@ -34,7 +34,8 @@ def test_these_bytes_are_the_value(row: dict[str, Any]) -> None:
 @rows("python")
 def test_the_value_survives_in_a_batch(row: dict[str, Any]) -> None:
     expected = value_of(row.get("python_back", row["python"]))
-    elements, error = ValueDecoder(Recorder()).decode_batch(b"\x92" + bytes.fromhex(row["hex"]) * 2)
+    # Entries and not elements: null is a value, and no element.
+    elements, error = ValueDecoder(Recorder()).decode_entries(b"\x92" + bytes.fromhex(row["hex"]) * 2)
     assert error is None
     assert same(elements, [expected, expected])
 

@@ -14,9 +14,11 @@ from pyrs.jvm.link.frames import RELEASED, FrameType, frame
 _FRAME_ENTRIES = 4_096
 
 
-def missing_handle(handle: int) -> ProtocolError:
-    """The error for a handle that is not in the table."""
-    return ProtocolError(f"handle {handle} is not there: it was never sent or was given back already")
+class MissingHandle(ProtocolError, LookupError):
+    """A handle that is not in the table. It fails the call or the stream that it came in."""
+
+    def __init__(self, handle: int) -> None:
+        super().__init__(f"handle {handle} is not there: it was never sent or was given back already")
 
 
 class Owned:
@@ -65,11 +67,11 @@ class Handles:
         """The object that the peer means by one of our handles.
 
         Raises:
-            ProtocolError: there is no such handle, or it was given back.
+            MissingHandle: there is no such handle, or it was given back.
         """
         owned = self._by_handle.get(handle)
         if owned is None:
-            raise missing_handle(handle)
+            raise MissingHandle(handle)
         return owned.target
 
     def find(self, handle: int) -> object | None:

@@ -156,10 +156,11 @@ class InboundStream(DrainLoop, Subscription):
 
     def arrived(self, body: bytes, *, home: bool = False) -> None:
         """A NEXT came, or a NEXT_HOME, which brings our own objects back."""
+        elements = batch_size(body)
         if self._terminal is not None or self._cancelled:
             self._session.codec.discard(body)
             return
-        self._received += batch_size(body)
+        self._received += elements
         if self._received > self.window.granted:
             self._violated(
                 DemandExceeded(
@@ -196,8 +197,10 @@ class InboundStream(DrainLoop, Subscription):
     # The lane.
 
     def _has_work(self) -> bool:
-        if self._ended or not self._started:
+        if self._ended:
             return False
+        if not self._started:
+            return self._cancelled  # a subscribe that failed: nobody will start it
         if self._cancelled or self._asked_nonpositive is not None or self._lost is not None or self._requests:
             return True
         if self._batches or self._current:
@@ -206,6 +209,8 @@ class InboundStream(DrainLoop, Subscription):
 
     def _work(self) -> None:
         if not self._started:
+            if self._cancelled and not self._ended:
+                self._end()
             return
         try:
             delivered = self._deliver()

@@ -115,8 +115,8 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
         except ConversionError as error:
             self._fail(error)
             return
-        except NullSignal as violation:
-            self._fail(violation)
+        except BaseException as error:  # a null signal, or an interrupt
+            self._fail(error)
             raise
         finally:
             self._gate.release()
@@ -171,14 +171,28 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
         return taken
 
     def on_error(self, error: BaseException) -> None:
-        """End the stream with upstream's error."""
-        if error is None:
-            raise NullSignal("on_error(None): an error is needed")
+        """End the stream with upstream's error.
+
+        Raises:
+            NullSignal: the error is None (rule 2.13). The stream ends with that error too.
+        """
+        given: object = error
+        if not isinstance(given, BaseException):
+            self._no_error(given)
+            return
         if self._terminal is not None:
             hooks.on_error_dropped(error)  # rule 1.7: nothing follows a terminal signal
             return
         self._subscription = None
         self._terminate(self._error_body(error))
+
+    def _no_error(self, given: object) -> None:
+        if given is None:
+            violation = NullSignal("on_error(None): an error is needed")
+            self._fail(violation)
+            raise violation
+        what = f"the class {given.__name__}" if isinstance(given, type) else f"a {type(given).__name__}"
+        self._fail(TypeError(f"on_error takes an exception, the Publisher gave {what}"))
 
     def on_complete(self) -> None:
         """End the stream."""
@@ -255,7 +269,9 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
     # The lane: it calls upstream's Subscription.
 
     def _has_work(self) -> bool:
-        if self._cancelled or self._terminal is not None:
+        if self._cancelled:  # also before on_subscribe came, or where it never comes
+            return self._subscription is not None or self.id in self._session.streams
+        if self._terminal is not None:
             return self._subscription is not None
         return self._subscription is not None and (bool(self._credits) or self._illegal_credit is not None)
 

@@ -15,9 +15,9 @@ from typing import Any, Protocol
 from pyrs._core import hooks
 from pyrs._core.drain import DrainLoop
 from pyrs.api import Publisher, Subscriber
-from pyrs.errors import CallTimeout, LinkBroken, LinkClosed, ProtocolError, PyrsError
-from pyrs.jvm.link.frames import CREDIT, RELEASED, Frame, FrameType, GoAway, frame, pieces
-from pyrs.jvm.link.handles import Handles, missing_handle
+from pyrs.errors import CallTimeout, ConversionError, LinkBroken, LinkClosed, ProtocolError, PyrsError
+from pyrs.jvm.link.frames import CREDIT, RELEASED, Frame, FrameType, GoAway, batch_size, frame, pieces
+from pyrs.jvm.link.handles import Handles, MissingHandle
 from pyrs.jvm.link.inbound import InboundStream
 from pyrs.jvm.link.outbound import OutboundStream
 from pyrs.jvm.link.outbox import Message, Outbox, on_event_loop
@@ -25,7 +25,8 @@ from pyrs.jvm.link.window import DEFAULT_MAX_PREFETCH
 
 _log = logging.getLogger("pyrs.jvm")
 _MAIN = threading.main_thread().ident
-BARRIER = 0
+NOBODY = 0
+"""The handle that no object has. A CALL to it is the barrier."""
 
 
 class Encoder(Protocol):
@@ -65,8 +66,12 @@ class Codec(Protocol):
     def encode_carrying(self, value: object) -> tuple[bytes, list[object]]:
         """One value, and the references in it, to be held until it was written."""
 
-    def decode(self, body: bytes) -> Any:
-        """The value in a body that the reader reads by itself."""
+    def decode_entries(self, body: bytes) -> tuple[list[Any], Exception | None]:
+        """The entries of a control frame's body, and the error of the first one that has no form.
+
+        Raises:
+            ConversionError: an entry has no form, and those before it are lost.
+        """
 
     def encode_error(self, error: BaseException) -> bytes:
         """An error."""
@@ -151,36 +156,55 @@ class Session:
         Rules: 1.9 (where the link is over already the Subscriber gets its Subscription, then the error).
         """
         stream = InboundStream(self, next(self._stream_ids), subscriber, max_prefetch=self.max_prefetch, exact=exact)
-        self._register(stream)
         try:
+            self._register(stream)
             confirm = confirm and self._confirm_seconds > 0 and not on_event_loop()
-            if self.open:
-                body = self.codec.encode([handle, {**(options or {}), "confirm": True} if confirm else options or {}])
-                self.outbox.control(frame(FrameType.SUBSCRIBE, stream.id, body))
-            else:
-                stream.lost(self.over)
+            sent = self.open and self._send_subscribe(stream, handle, options or {}, confirm)
             stream.start()
             self.outbox.flush()
-            if confirm and not stream.await_confirmation(self._confirm_seconds):
+            if sent and confirm and not stream.await_confirmation(self._confirm_seconds):
                 _log.warning("stream %d: the Publisher in the JVM has not returned from subscribe yet", stream.id)
         except BaseException:
-            stream.cancel()  # an interrupt, most likely: what was opened by halves must not stay
+            stream.cancel()  # an interrupt, most likely: a stream that is half open must not stay in the table
             raise
+
+    def _send_subscribe(self, stream: InboundStream, handle: int, options: dict[str, Any], confirm: bool) -> bool:
+        """Queue SUBSCRIBE. Options that have no form in Java end the stream instead (rule 1.9)."""
+        try:
+            body = self.codec.encode([handle, {**options, "confirm": True} if confirm else options])
+        except ConversionError as error:
+            stream.terminated(error)
+            return False
+        self.outbox.control(frame(FrameType.SUBSCRIBE, stream.id, body))
+        return True
 
     def subscribe_peer(self, handle: int, options: dict[str, Any] | None = None) -> OutboundStream:
         """The Subscriber to give to a Python Publisher so that it feeds the peer's Subscriber `handle`."""
         if not self.open:
             raise self.why_over()
         stream = OutboundStream(self, next(self._stream_ids))
-        self._register(stream)
-        body = self.codec.encode([handle, options or {}])
-        self.outbox.control(frame(FrameType.ON_SUBSCRIBE, stream.id, body))
-        self.outbox.flush()
-        return stream
+        try:
+            self._register(stream)
+            body = self.codec.encode([handle, options or {}])
+            self.outbox.control(frame(FrameType.ON_SUBSCRIBE, stream.id, body))
+            self.outbox.flush()
+            return stream
+        except BaseException:
+            stream.cancelled()
+            raise
 
     def _register(self, stream: InboundStream | OutboundStream) -> None:
         self.streams_total += 1
         self.streams[stream.id] = stream
+        if not self.open:  # `lost` may have looked at the table before
+            self._end(stream, self.over)
+
+    @staticmethod
+    def _end(stream: InboundStream | OutboundStream, error: PyrsError) -> None:
+        if isinstance(stream, InboundStream):
+            stream.lost(error)
+        else:
+            stream.cancelled()
 
     def why_over(self) -> PyrsError:
         """The reason, to raise: a new one each time, or each raise would lengthen one traceback and keep its frames."""
@@ -256,6 +280,7 @@ class Session:
                 stream.arrived(body, home=kind == FrameType.NEXT_HOME)
             else:
                 self._unknown(identifier, stream)
+                batch_size(body)  # malformed is malformed, also where nobody wants it
                 self.codec.discard(body)
         elif kind == FrameType.REQUEST:
             if len(body) != CREDIT.size:
@@ -282,32 +307,34 @@ class Session:
             else:
                 self._unknown(identifier, stream)
         elif kind == FrameType.ERROR:
-            error = self._read(self.codec.decode_error, body, "ERROR")
+            error = self._read_error(body)
             if isinstance(stream, InboundStream):
                 stream.terminated(error)
             else:
                 self._unknown(identifier, stream)
         elif kind == FrameType.SUBSCRIBE:
-            handle, options = self._opening(identifier, body, "SUBSCRIBE")
-            self._subscribed(identifier, handle, confirm=options.get("confirm") is True)
+            handle, options, unreadable = self._opening(identifier, body, "SUBSCRIBE")
+            self._subscribed(identifier, handle, unreadable, confirm=options.get("confirm") is True)
         elif kind == FrameType.ON_SUBSCRIBE:
-            handle, options = self._opening(identifier, body, "ON_SUBSCRIBE")
-            self._on_subscribed(identifier, handle, exact=options.get("exact") is True)
+            handle, options, unreadable = self._opening(identifier, body, "ON_SUBSCRIBE")
+            self._on_subscribed(identifier, handle, unreadable, exact=options.get("exact") is True)
         elif kind == FrameType.CALL:
             self._called(identifier, body)
         elif kind == FrameType.RETURN:
-            pair = self._read_array(body, "RETURN", 2)  # read here, before a RELEASE that may follow it
+            pair, unreadable = self._read_entries(body, "RETURN", 2)  # here, before a RELEASE that may follow it
             answer = self._calls.pop(identifier, None)
             if answer is not None:
-                answer.put(pair)
+                answer.put(unreadable or pair)
         elif kind == FrameType.RELEASE:
             if not body or len(body) % RELEASED.size:
                 raise ProtocolError(f"malformed RELEASE: {len(body)} bytes are no list of handles and counts")
             gone = (self.handles.released(handle, times) for handle, times in RELEASED.iter_unpack(body))
             self.let_go([target for target in gone if target is not None])
         elif kind == FrameType.GOAWAY:
-            code, text = self._read_array(body, "GOAWAY", 2)[:2]
-            self.on_goaway(code, text)
+            entries, unreadable = self._read_entries(body, "GOAWAY", 2)
+            if unreadable is not None:
+                raise ProtocolError(f"malformed GOAWAY: {unreadable}")
+            self.on_goaway(entries[0], entries[1])
         else:
             raise ProtocolError(f"malformed frame: {FrameType(kind).name} is not allowed here")
 
@@ -316,28 +343,43 @@ class Session:
         if stream is not None:
             raise ProtocolError(f"malformed frame: stream {identifier} is open the other way round")
 
-    @staticmethod
-    def _read(reader: Callable[[bytes], Any], body: bytes, name: str) -> Any:
+    def _read_error(self, body: bytes) -> BaseException:
         try:
-            return reader(body)
+            return self.codec.decode_error(body)
+        except ConversionError as unreadable:
+            return unreadable  # the stream ends with an error in any case
+        except Exception as error:
+            raise ProtocolError(f"malformed ERROR: {error}") from error
+
+    def _read_entries(self, body: bytes, name: str, size: int) -> tuple[list[Any], Exception | None]:
+        """Read the body of a control frame: an array of at least `size` entries.
+
+        An entry that has no form in Python is a fault of the user's value and not of the peer: it is returned as an
+        error, with the entries before it, and fails the one call or stream that the frame is about.
+        """
+        try:
+            entries, unreadable = self.codec.decode_entries(body)
+        except ConversionError as error:
+            return [], error
         except Exception as error:
             raise ProtocolError(f"malformed {name}: {error}") from error
-
-    def _read_array(self, body: bytes, name: str, size: int) -> list[Any]:
-        array = self._read(self.codec.decode, body, name)
-        if not isinstance(array, list) or len(array) < size:
+        if unreadable is None and len(entries) < size:
             raise ProtocolError(f"malformed {name}: its body is no array of {size}")
-        return array
+        return entries, unreadable
 
-    def _opening(self, identifier: int, body: bytes, name: str) -> tuple[int, dict[Any, Any]]:
-        handle, options = self._read_array(body, name, 2)[:2]
-        if type(handle) is not int or handle < 1 or not isinstance(options, dict):
+    def _opening(self, identifier: int, body: bytes, name: str) -> tuple[int, dict[Any, Any], Exception | None]:
+        entries, unreadable = self._read_entries(body, name, 2)
+        if unreadable is None:
+            handle, options = entries[:2]
+        else:
+            handle, options = entries[0] if entries else NOBODY, {}
+        if type(handle) is not int or handle < (NOBODY if unreadable else 1) or not isinstance(options, dict):
             raise ProtocolError(f"malformed {name}: its body is no handle and options")
         if identifier % 2 == self._parity or identifier in self.streams:
             raise ProtocolError(f"malformed {name}: the peer may not open stream {identifier}")
-        return handle, options
+        return handle, options, unreadable
 
-    def _subscribed(self, identifier: int, handle: int, *, confirm: bool) -> None:
+    def _subscribed(self, identifier: int, handle: int, unreadable: Exception | None, *, confirm: bool) -> None:
         stream = OutboundStream(self, identifier)
         self._register(stream)
         # Looked up here and not by the task: RELEASE may be the next frame.
@@ -345,8 +387,10 @@ class Session:
 
         def subscribe() -> None:
             try:
+                if unreadable is not None:
+                    raise unreadable
                 if publisher is None:
-                    raise missing_handle(handle)
+                    raise MissingHandle(handle)
                 if not hasattr(publisher, "subscribe"):
                     raise ProtocolError(f"handle {handle} is a {type(publisher).__name__}, which is no Publisher")
                 peer_publisher: Publisher[Any] = publisher
@@ -358,13 +402,16 @@ class Session:
 
         self.execute(subscribe)
 
-    def _on_subscribed(self, identifier: int, handle: int, *, exact: bool) -> None:
+    def _on_subscribed(self, identifier: int, handle: int, unreadable: Exception | None, *, exact: bool) -> None:
         subscriber = self.handles.claim_subscriber(handle)
         if subscriber is None:
             self.execute(lambda: self.send(frame(FrameType.CANCEL, identifier)))
             return
         stream = InboundStream(self, identifier, subscriber, max_prefetch=self.max_prefetch, exact=exact)
         self._register(stream)
+        if unreadable is not None:
+            stream.terminated(unreadable)
+            self.execute(lambda: self.send_cancel(stream))
         self.execute(stream.start)
 
     # Calls.
@@ -381,11 +428,13 @@ class Session:
             raise self.why_over()
         identifier = next(self._call_ids)
         answer: SimpleQueue[list[Any] | BaseException] = SimpleQueue()
-        self._calls[identifier] = answer
-        body, carried = self.codec.encode_carrying([handle, list(arguments)])
-        self.outbox.ready(Message(pieces(FrameType.CALL, identifier, body), carried))
-        self.outbox.flush()
         try:
+            self._calls[identifier] = answer
+            body, carried = self.codec.encode_carrying([handle, list(arguments)])
+            self.outbox.ready(Message(pieces(FrameType.CALL, identifier, body), carried))
+            self.outbox.flush()
+            if not self.open:  # `lost` may have looked at the calls before
+                raise self.why_over()
             reply = answer.get(timeout=deadline_seconds)
         except Empty:
             raise CallTimeout(f"the JVM did not answer a call within {deadline_seconds} seconds") from None
@@ -399,7 +448,8 @@ class Session:
         raise self.codec.failure(value)
 
     def _called(self, identifier: int, body: bytes) -> None:
-        handle, arguments = self._read_array(body, "CALL", 2)[:2]
+        entries, unreadable = self._read_entries(body, "CALL", 2)
+        handle, arguments = (NOBODY, []) if unreadable else entries[:2]
         if type(handle) is not int or not isinstance(arguments, list):
             raise ProtocolError("malformed CALL: its body is no handle and arguments")
 
@@ -407,10 +457,12 @@ class Session:
 
         def answer() -> None:
             try:
-                if handle == BARRIER:
+                if unreadable is not None:
+                    raise unreadable
+                if handle == NOBODY:  # the barrier
                     result = arguments[0] if arguments else None
                 elif target is None:
-                    raise missing_handle(handle)
+                    raise MissingHandle(handle)
                 else:
                     result = target(*arguments)
                 body, carried = self.codec.encode_carrying([True, result])
@@ -433,10 +485,7 @@ class Session:
         for answer in list(self._calls.values()):
             answer.put(error)
         for stream in list(self.streams.values()):
-            if isinstance(stream, InboundStream):
-                stream.lost(error)
-            else:
-                stream.cancelled()
+            self._end(stream, error)
         self.let_go(self.handles.clear())
 
     def goaway(self, code: GoAway, message: str) -> bytes:

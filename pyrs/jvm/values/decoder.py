@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from collections import Counter
 from collections.abc import Callable
 from functools import partial
 from itertools import starmap
@@ -10,9 +11,10 @@ from typing import Any
 
 import msgpack
 
-from pyrs.errors import ConversionError, JvmError, ProtocolError
+from pyrs.errors import ConversionError, NullSignal, ProtocolError
 from pyrs.jvm.values import arrow, table
 from pyrs.jvm.values import references as types
+from pyrs.jvm.values.errors import describe
 from pyrs.jvm.values.references import References
 
 __all__ = ["ValueDecoder", "home_handles", "owned_handles"]
@@ -20,6 +22,10 @@ __all__ = ["ValueDecoder", "home_handles", "owned_handles"]
 _unpack_reference = struct.Struct(">BQ").unpack
 _OBJECT = bytes([0xC7, 9, types.SENDER_OWNS, 0])  # msgpack's extension of nine bytes, and the kind of a plain object
 _OBJECT_SIZE = 12
+_REFERENCE_SIZE = 9
+_NIL = b"\xc0"
+_MAY_BE_TIMESTAMP = b"\xff"
+_TIMESTAMPS = (b"\xd6\xff", b"\xd7\xff", b"\xc7\x0c\xff")  # msgpack's extension type -1, in its three sizes
 _iterate_objects = struct.Struct(">4xQ").iter_unpack
 _Body = bytes | bytearray | memoryview
 _EXTENSIONS = {**table.EXTENSIONS, types.ARROW: ("io.pyrs.value.ArrowBatch", arrow.from_ipc)}
@@ -42,11 +48,12 @@ class ValueDecoder:
         [1, 'a', None]
     """
 
-    __slots__ = ("_failed", "_references", "_sets", "_unpack", "_unpack_hashable")
+    __slots__ = ("_failed", "_received", "_references", "_sets", "_unpack", "_unpack_hashable")
 
     def __init__(self, references: References) -> None:
         self._references = references
         self._failed: list[ConversionError] = []
+        self._received: list[int] = []
         self._sets = 0
         options = {"strict_map_key": False, "raw": False}
         self._unpack: Callable[[_Body], Any] = partial(msgpack.unpackb, ext_hook=self._extension, **options)
@@ -56,11 +63,11 @@ class ValueDecoder:
         )
 
     def decode(self, body: _Body) -> Any:
-        """Read one value; a NEXT body gives a list of elements.
+        """Read one value.
 
         Raises:
-            ConversionError: if the value, or one within it, has no form in Python.
-            ProtocolError: if the bytes are no value of the table.
+            ConversionError: The value, or one inside it, has no form in Python.
+            ProtocolError: The bytes are no value of the table.
         """
         value = self._read(body)
         if self._failed:
@@ -69,29 +76,50 @@ class ValueDecoder:
             raise error
         return value
 
-    def decode_batch(self, body: _Body) -> tuple[list[Any], ConversionError | None]:
-        """Read a NEXT body: the elements, and the error of the one that could not be read.
+    def decode_entries(self, body: _Body) -> tuple[list[Any], ConversionError | None]:
+        """Read an array: its entries, and the error of the first entry that has no form in Python.
 
-        Where there is an error, the elements are those before it: what was sent earlier is still delivered.
+        If there is an error, the entries are those before it.
 
         Raises:
-            ProtocolError: if the bytes are no value of the table.
+            ConversionError: An entry has no form in Python and the entries before it are lost: a map whose key cannot
+                be hashed.
+            ProtocolError: The bytes are no array of values of the table.
         """
-        if _OBJECT in bytes(body[1:9]):
+        entries = self._read(body)
+        if type(entries) is not list:
+            self._failed.clear()
+            raise ProtocolError("the bytes are no msgpack array")
+        if not self._failed:
+            return entries, None
+        self._failed.clear()
+        for index, entry in enumerate(entries):
+            error = _first_error(entry)
+            if error is not None:
+                return entries[:index], error
+        raise AssertionError("an error that no entry holds")
+
+    def decode_batch(self, body: bytes) -> tuple[list[Any], Exception | None]:
+        """Read a NEXT body: the elements, and the error of the first element that could not be read.
+
+        If there is an error, the elements are those before it: an element that was sent earlier is still delivered.
+        A null is no element (rule 2.13).
+
+        Raises:
+            ConversionError: As `decode_entries` does.
+            ProtocolError: The bytes are no array of values of the table.
+        """
+        if _OBJECT in body[1:9]:
             objects = self._only_objects(body)
             if objects is not None:
                 return objects, None
-        elements = self._read(body)
-        if type(elements) is not list:
-            raise ProtocolError("a batch that is no msgpack array")
-        if not self._failed:
-            return elements, None
-        self._failed.clear()
-        for index, element in enumerate(elements):
-            error = _first_error(element)
-            if error is not None:
-                return elements[:index], error
-        raise AssertionError("an error that no element holds")
+        elements, error = self.decode_entries(body)
+        # The byte is looked for first: that takes a microsecond for a whole batch.
+        if _NIL in body:
+            for index, element in enumerate(elements):
+                if element is None:
+                    return elements[:index], NullSignal("the Publisher in the JVM sent null, which is not an element")
+        return elements, error
 
     def _only_objects(self, body: _Body) -> list[Any] | None:
         """Read a batch of nothing but references to plain objects of the sender's, which come by the million.
@@ -110,23 +138,36 @@ class ValueDecoder:
         return list(starmap(self._references.remote_object, _iterate_objects(elements)))
 
     def _read(self, body: _Body) -> Any:
+        """Read the bytes; whatever the user's objects raise meanwhile is a failure of the value."""
+        self._received.clear()
+        if type(body) is memoryview:
+            body = bytes(body)
+        if _MAY_BE_TIMESTAMP in body and any(each in body for each in _TIMESTAMPS):
+            _references(body)  # raises where there is one
         try:
             return self._unpack(body)
-        except JvmError:
+        except (ProtocolError, KeyboardInterrupt):
             self._failed.clear()
             raise
-        except TypeError as error:  # a key that Python cannot hash
+        except BaseException as error:
             self._failed.clear()
-            raise ConversionError(f"a java.util.Map whose key is no scalar has no form as a dict: {error}") from error
-        except (ValueError, RecursionError, struct.error, msgpack.exceptions.UnpackException) as error:
-            self._failed.clear()
-            raise ProtocolError(f"the bytes are no value: {type(error).__name__} {error}") from error
+            # The bytes may be malformed, or an object that is a key raised while it was hashed or compared. Reading
+            # them once more, without making any value, tells the two apart.
+            handles = Counter(handle for code, _, handle in _references(body) if code == types.SENDER_OWNS)
+            for handle in (handles - Counter(self._received)).elements():
+                self._references.remote_object(handle)  # received and dropped: that gives the handle back
+            raise ConversionError(f"a value has no form in Python: {describe(error)}") from error
 
     def _extension(self, code: int, payload: bytes) -> Any:
         if code == types.SENDER_OWNS:
-            return self._references.remote(*_unpack_reference(payload))
+            kind, handle = _reference(payload)
+            self._received.append(handle)
+            return self._references.remote(kind, handle)
         if code == types.RECEIVER_OWNS:
-            return self._references.local(_unpack_reference(payload)[1])
+            try:
+                return self._references.local(_reference(payload)[1])
+            except LookupError as error:
+                return self._fail(str(error), error)
         if code == types.SET:
             return self._set(payload, set)
         return self._value(code, payload)
@@ -146,8 +187,10 @@ class ValueDecoder:
             raise ProtocolError("a set that is no msgpack array")
         try:
             return kind(content)
-        except TypeError as error:
-            return self._fail(f"a java.util.Set has no form as a set: {error}", error)
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # what cannot be hashed, or raises while it is hashed or compared
+            return self._fail(f"a java.util.Set has no form as a set: {describe(error)}", error)
 
     def _value(self, code: int, payload: bytes) -> Any:
         row = _EXTENSIONS.get(code)
@@ -159,9 +202,9 @@ class ValueDecoder:
         except struct.error as error:
             raise ProtocolError(f"extension type {code} with {len(payload)} bytes") from error
         except Exception as error:  # the value's own: a year that Python does not have, a zone that is not installed
-            return self._fail(f"a {name} has no form in Python: {error}", error)
+            return self._fail(f"a {name} has no form in Python: {describe(error)}", error)
 
-    def _fail(self, message: str, cause: Exception | None) -> _Unreadable:
+    def _fail(self, message: str, cause: BaseException | None) -> _Unreadable:
         # Not raised here: that would take the elements before this one with it.
         error = ConversionError(message)
         error.__cause__ = cause
@@ -170,21 +213,66 @@ class ValueDecoder:
 
 
 def _first_error(value: Any) -> ConversionError | None:
-    if type(value) is _Unreadable:
-        return value.error
-    inner: list[Any] = []
-    if type(value) in (list, tuple, set, frozenset):
-        inner = list(value)
-    elif type(value) is dict:
-        inner = [*value.keys(), *value.values()]
-    return next((error for error in map(_first_error, inner) if error is not None), None)
+    # A loop and not a recursion: values nest as deep as the interpreter's stack.
+    waiting = [value]
+    while waiting:
+        each = waiting.pop()
+        if type(each) is _Unreadable:
+            return each.error
+        if type(each) in (list, tuple, set, frozenset):
+            waiting.extend(reversed(list(each)))
+        elif type(each) is dict:
+            waiting.extend(reversed([*each.keys(), *each.values()]))
+    return None
+
+
+def _reference(payload: bytes) -> tuple[int, int]:
+    if len(payload) != _REFERENCE_SIZE:
+        raise ProtocolError(f"a reference of {len(payload)} bytes")
+    kind, handle = _unpack_reference(payload)
+    return kind, handle
+
+
+def _references(body: _Body) -> list[tuple[int, int, int]]:
+    """Walk values without making any: the extension type, kind and handle of each reference in them.
+
+    Raises:
+        ProtocolError: The bytes are no value of the table.
+    """
+    found: list[tuple[int, int, int]] = []
+    bodies: list[_Body] = [body]
+
+    def extension(code: int, payload: bytes) -> None:
+        if code in (types.SENDER_OWNS, types.RECEIVER_OWNS):
+            found.append((code, *_reference(payload)))
+        elif code == types.SET:
+            bodies.append(payload)
+        elif code not in _EXTENSIONS:
+            raise ProtocolError(f"unknown extension type {code}")
+
+    while bodies:
+        try:
+            tree = msgpack.unpackb(bodies.pop(), ext_hook=extension, object_pairs_hook=list, strict_map_key=False)
+        except ProtocolError:
+            raise
+        except msgpack.exceptions.StackError:
+            continue  # well-formed as far as it was read, and too deep for a value
+        except Exception as error:
+            raise ProtocolError(f"the bytes are no value: {type(error).__name__} {error}") from error
+        waiting = [tree]
+        while waiting:  # msgpack reads its own extension type by itself, and has no option against it
+            each = waiting.pop()
+            if type(each) is msgpack.Timestamp:
+                raise ProtocolError("unknown extension type -1")
+            if type(each) in (list, tuple):
+                waiting.extend(each)
+    return found
 
 
 def owned_handles(body: _Body) -> list[int]:
     """Return the handles that a body carries and its sender owns, once for each receipt.
 
-    For a NEXT that is dropped undecoded: its handles go back to their owner. Bytes that are no value give what was
-    found before the fault.
+    For a NEXT that is dropped undecoded: its handles go back to their owner. None for bytes that are no value.
     """
     return _handles(body, types.SENDER_OWNS)
 
@@ -195,18 +283,7 @@ def home_handles(body: _Body) -> list[int]:
 
 
 def _handles(body: _Body, wanted: int) -> list[int]:
-    handles: list[int] = []
-    bodies: list[_Body] = [body]
-
-    def extension(code: int, payload: bytes) -> None:
-        if code == wanted and len(payload) == 9:
-            handles.append(_unpack_reference(payload)[1])
-        elif code == types.SET:
-            bodies.append(payload)
-
-    while bodies:
-        try:
-            msgpack.unpackb(bodies.pop(), ext_hook=extension, object_pairs_hook=list, strict_map_key=False)
-        except (ValueError, TypeError, msgpack.exceptions.UnpackException):
-            pass
-    return handles
+    try:
+        return [handle for code, _, handle in _references(body) if code == wanted]
+    except ProtocolError:
+        return []

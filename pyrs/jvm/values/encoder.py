@@ -11,6 +11,7 @@ import msgpack
 from pyrs.errors import ConversionError
 from pyrs.jvm.values import references as types
 from pyrs.jvm.values import table
+from pyrs.jvm.values.errors import describe
 from pyrs.jvm.values.references import References
 from pyrs.jvm.values.subclasses import converter_for
 
@@ -50,6 +51,8 @@ class ValueEncoder:
     def explain(self, value: object, error: BaseException) -> ConversionError:
         """Say why ``encode(value)`` raised ``error``, and take back the handles that it had given away.
 
+        Whatever the value and the error do, this does not fail.
+
         Returns:
             The error for the stream; it names the type.
         """
@@ -59,10 +62,10 @@ class ValueEncoder:
         name = table.type_name(value)
         if isinstance(error, UnicodeEncodeError):
             text = f"a str with a lone surrogate (U+{ord(error.object[error.start]):04X} at {error.start}) has no form"
-        elif isinstance(error, RecursionError) or (isinstance(error, ValueError) and "recursion" in str(error)):
+        elif isinstance(error, RecursionError) or (isinstance(error, ValueError) and "recursion" in describe(error)):
             text = "it contains itself or nests too deep: it has no form"
         else:
-            text = f"{table.type_name(error)}: {error}"
+            text = describe(error)
         explained = ConversionError(f"a {name} cannot travel to Java: {text}")
         explained.__cause__ = error
         return explained
@@ -79,8 +82,8 @@ class ValueEncoder:
         self._own = own
         try:
             self._packer().pack(value)
-        except Exception:
-            pass
+        except BaseException:
+            pass  # it failed before, and `explain` says why
         finally:
             self._own = self.references.own
         for handle in handles:

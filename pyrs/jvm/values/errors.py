@@ -13,8 +13,9 @@ import sys
 import threading
 import traceback
 from collections import OrderedDict
+from collections.abc import Callable
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeVar
 
 import msgpack
 
@@ -26,11 +27,13 @@ __all__ = [
     "JavaValueError",
     "Originals",
     "decode_error",
+    "describe",
     "encode_error",
     "exception_to_wire",
     "wire_to_exception",
 ]
 
+T = TypeVar("T")
 MAX_TEXT = 64 * 1024
 MAX_FRAMES = 256
 MAX_CAUSES = 16
@@ -114,37 +117,62 @@ def decode_error(body: bytes | bytearray | memoryview, originals: Originals) -> 
     return wire_to_exception(wire, originals)
 
 
+def describe(error: BaseException) -> str:
+    """Return an exception's type and message in one line, whatever its methods do."""
+    return f"{_name(error)}: {_message(error)}"
+
+
 def exception_to_wire(error: BaseException, originals: Originals) -> list[Any]:
-    """Return an exception, with its causes, as the list that ERROR and RETURN carry."""
+    """Return an exception, with its causes, as the list that ERROR and RETURN carry. Never fails."""
     return _to_wire(error, originals, [], _traceback(error))
 
 
 def _to_wire(error: BaseException, originals: Originals, seen: list[BaseException], text: str | None) -> list[Any]:
     seen.append(error)
-    cause = error.__cause__
-    if cause is None and not error.__suppress_context__:
-        cause = error.__context__
+    cause = _cause(error)
     wire_cause = None
     if cause is not None and len(seen) < MAX_CAUSES and not any(cause is each for each in seen):
         wire_cause = _to_wire(cause, originals, seen, None)
-    owner, number = 0, 0
-    if isinstance(error, JavaError) and error.java_original is not None:
-        peer, number = error.java_original
-        owner = 1 if peer is originals else 0
+    owner, number = _attempt(lambda: _at_home(error, originals), (0, 0))
     if owner == 0:
         number = originals.keep(error)
+    frames: list[list[Any]] = _attempt(lambda: _frames(error.__traceback__), [])
+    families: list[str] = _attempt(lambda: _families(error), [])
+    return [owner, number, _name(error), _message(error), frames, wire_cause, text, families]
+
+
+def _attempt(read: Callable[[], T], fallback: T) -> T:
+    """Read something of an exception, which may override every attribute with code that raises."""
+    try:
+        return read()
+    except BaseException:  # a user's property
+        return fallback
+
+
+def _cause(error: BaseException) -> BaseException | None:
+    def read() -> object:
+        cause = error.__cause__
+        return error.__context__ if cause is None and not error.__suppress_context__ else cause
+
+    cause = _attempt(read, None)
+    return cause if isinstance(cause, BaseException) else None
+
+
+def _at_home(error: BaseException, originals: Originals) -> tuple[int, int]:
+    """The owner and the number of a JavaError that goes home; owner 0 for any other exception."""
+    if isinstance(error, JavaError) and error.java_original is not None:
+        peer, number = error.java_original
+        return (1 if peer is originals else 0), number
+    return 0, 0
+
+
+def _name(error: BaseException) -> str:
     kind = type(error)
-    name = kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
-    return [
-        owner,
-        number,
-        _clean(name),
-        _message(error),
-        _frames(error.__traceback__),
-        wire_cause,
-        text,
-        _families(error),
-    ]
+    name = _attempt(
+        lambda: kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}",
+        "Exception",
+    )
+    return _clean(name)
 
 
 def _message(error: BaseException) -> str:
@@ -169,10 +197,8 @@ def _frames(trace: TracebackType | None) -> list[list[Any]]:
 
 
 def _traceback(error: BaseException) -> str | None:
-    try:
-        return _clean("".join(traceback.format_exception(type(error), error, error.__traceback__)))
-    except Exception:  # formatting calls the user's code: __str__, __notes__, a source loader
-        return None
+    # Formatting calls the user's code: __str__, __notes__, a source loader.
+    return _attempt(lambda: _clean("".join(traceback.format_exception(type(error), error, error.__traceback__))), None)
 
 
 def _clean(text: str) -> str:

@@ -37,7 +37,10 @@ _pack_moment = struct.Struct(">qii").pack
 def type_name(value: object) -> str:
     """Return the qualified name of a value's type; builtins go without a module."""
     kind = type(value)
-    return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
+    try:
+        return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
+    except Exception:  # a metaclass may answer for its classes
+        return "object"
 
 
 def from_int(value: int) -> Any:

@@ -1,0 +1,307 @@
+"""A value, an error or a subscribe that fails ends its own call or stream, and leaves no entry in a table."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import msgpack
+import pytest
+from interleaving import Recorder
+from plain_session import PlainSession
+
+import pyrs
+from pyrs.api import Publisher, Subscriber, Subscription
+from pyrs.errors import ConversionError, LinkClosed, NullSignal, ProtocolError
+from pyrs.jvm.codec import LinkCodec, LinkReferences
+from pyrs.jvm.link.frames import CREDIT, Frame, FrameType
+from pyrs.jvm.link.inbound import InboundStream
+from pyrs.jvm.link.session import Session
+from tests.interrupts import Raising
+
+DATE_BEYOND_PYTHON = msgpack.packb(msgpack.ExtType(3, struct.pack(">q", 10**9)))
+UNCONVERTIBLE = {
+    "a date beyond year 9999": DATE_BEYOND_PYTHON,
+    "an unknown time zone": msgpack.packb(msgpack.ExtType(6, struct.pack(">qii", 0, 0, 0) + b"Mars/Olympus")),
+    "a map in a set": msgpack.packb(msgpack.ExtType(9, msgpack.packb([{1: 2}]))),
+    "a list as a key": b"\x81\x91\x01\x02",
+    "a list nested too deep": b"\x91" * 2_000 + b"\x01",
+    "a date nested 511 deep": b"\x91" * 511 + DATE_BEYOND_PYTHON,
+    "a handle that was given back": msgpack.packb(msgpack.ExtType(17, struct.pack(">BQ", 0, 99))),
+}
+values = pytest.mark.parametrize("value", UNCONVERTIBLE.values(), ids=UNCONVERTIBLE.keys())
+
+
+class LinkSession(PlainSession):
+    """Runs inline, with the value table."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        gateway: Any = SimpleNamespace(is_java_object=lambda value: False)
+        control: Any = None
+        self.codec = LinkCodec(LinkReferences(self, gateway, control))
+
+    def read(self, message: Frame) -> Any:
+        return msgpack.unpackb(message.body, ext_hook=lambda code, data: code, strict_map_key=False)
+
+
+@pytest.fixture
+def session() -> LinkSession:
+    return LinkSession()
+
+
+@pytest.fixture
+def other(session: LinkSession) -> Recorder:
+    """A stream that must not notice anything. Its id is 1."""
+    recorder = Recorder()
+    session.subscribe(7, recorder)
+    session.sent.clear()
+    return recorder
+
+
+def assert_lives(session: LinkSession, other: Recorder) -> None:
+    session.receive(Frame(FrameType.NEXT, 1, b"\x91\xa5flows"))
+    assert other.signals[-1] == "flows"
+    assert session.open
+
+
+@values
+def test_an_argument_fails_its_call(session: LinkSession, other: Recorder, value: bytes) -> None:
+    called: list[object] = []
+    handle = session.handles.own(called.append, 0)
+    session.receive(Frame(FrameType.CALL, 5, b"\x92" + msgpack.packb(handle) + b"\x91" + value))
+    (reply,) = session.sent
+    succeeded, error = session.read(reply)
+    assert (reply.type, reply.id, succeeded) == (FrameType.RETURN, 5, False)
+    assert error[2].startswith("pyrs.errors.")
+    assert not called
+    assert_lives(session, other)
+
+
+@values
+def test_a_result_fails_its_call(session: LinkSession, other: Recorder, value: bytes) -> None:
+    def answers(task: Callable[[], None]) -> None:
+        session.receive(Frame(FrameType.RETURN, 1, b"\x92\xc3" + value))
+
+    session.outbox._send = answers  # type: ignore[assignment]
+    session.outbox.control(b"")
+    with pytest.raises((ConversionError, ProtocolError)):
+        session.call(9, [])
+    assert not session._calls
+    assert_lives(session, other)
+
+
+@values
+def test_an_element_fails_its_stream(session: LinkSession, other: Recorder, value: bytes) -> None:
+    recorder = Recorder()
+    session.subscribe(8, recorder)
+    session.receive(Frame(FrameType.NEXT, 3, b"\x91" + value))
+    assert isinstance(recorder.end(), (ConversionError, ProtocolError))
+    assert [FrameType(each.type).name for each in session.sent][-1] == "CANCEL"
+    assert_lives(session, other)
+    assert list(session.streams) == [1]
+
+
+@values
+def test_an_option_fails_its_subscription(session: LinkSession, other: Recorder, value: bytes) -> None:
+    handle = session.handles.own(pyrs.just(1), 1)
+    session.receive(Frame(FrameType.SUBSCRIBE, 2, b"\x92" + msgpack.packb(handle) + b"\x81\xa1x" + value))
+    assert [each.type for each in session.sent] == [FrameType.ERROR]
+    assert_lives(session, other)
+    assert list(session.streams) == [1]
+
+
+@values
+def test_an_option_fails_its_feed(session: LinkSession, other: Recorder, value: bytes) -> None:
+    subscriber = Recorder()
+    handle = session.handles.own(subscriber, 2)
+    session.receive(Frame(FrameType.ON_SUBSCRIBE, 2, b"\x92" + msgpack.packb(handle) + b"\x81\xa1x" + value))
+    assert next(each.type for each in session.sent if each.id == 2) == FrameType.CANCEL
+    assert_lives(session, other)
+    assert list(session.streams) == [1]
+
+
+@pytest.mark.parametrize(
+    "convert", [{"a.B": "\ud800"}, {("a",): float}, [object]], ids=["a lone surrogate", "a tuple as a key", "a class"]
+)
+def test_what_cannot_be_encoded_fails_its_subscription(session: LinkSession, other: Recorder, convert: object) -> None:
+    recorder = Recorder()
+    session.subscribe(8, recorder, options={"convert": convert})
+    if not session.sent or session.sent[0].type != FrameType.SUBSCRIBE:
+        assert isinstance(recorder.end(), ConversionError)
+        assert list(session.streams) == [1]
+    assert_lives(session, other)
+
+
+def test_an_argument_that_cannot_be_encoded_leaves_no_call_behind(session: LinkSession) -> None:
+    with pytest.raises(ConversionError):
+        session.call(9, ["\ud800"])
+    assert not session._calls
+
+
+class Broken(Exception):
+    """Every attribute that can be overridden raises."""
+
+    @property
+    def __cause__(self) -> BaseException:  # type: ignore[override]
+        raise RuntimeError("no cause")
+
+    @property
+    def __traceback__(self) -> Any:  # type: ignore[override]
+        raise SystemExit(3)
+
+    def __str__(self) -> str:
+        raise RuntimeError("no text")
+
+
+class TextCause(Exception):
+    __cause__ = "a text"  # type: ignore[assignment]
+
+
+class Speaks(Publisher[Any]):
+    """Signals one thing, and ends in any case."""
+
+    def __init__(self, signal: Callable[[Subscriber[Any]], None]) -> None:
+        self.signal = signal
+        self.cancels = 0
+        self.raised: BaseException | None = None
+
+    def subscribe(self, subscriber: Subscriber[Any], /) -> None:
+        publisher = self
+
+        class Upstream(Subscription):
+            def request(self, n: int, /) -> None:
+                try:
+                    publisher.signal(subscriber)
+                except BaseException as error:
+                    publisher.raised = error
+
+            def cancel(self) -> None:
+                publisher.cancels += 1
+
+        subscriber.on_subscribe(Upstream())
+
+
+@pytest.mark.parametrize(
+    ("given", "name"),
+    [
+        (None, "NullSignal"),
+        ("text", "TypeError"),
+        (ValueError, "TypeError"),
+        (Broken("x"), "Broken"),
+        (TextCause("x"), "TextCause"),
+    ],
+)
+def test_whatever_on_error_is_given_the_subscriber_gets_a_terminal_signal(
+    session: LinkSession, given: Any, name: str
+) -> None:
+    publisher = Speaks(lambda subscriber: subscriber.on_error(given))
+    handle = session.handles.own(publisher, 1)
+    session.receive(Frame(FrameType.SUBSCRIBE, 2, msgpack.packb([handle, {}])))
+    session.receive(Frame(FrameType.REQUEST, 2, CREDIT.pack(1)))
+    (message,) = session.sent
+    assert message.type == FrameType.ERROR
+    assert session.read(message)[2].endswith(name)
+    assert isinstance(publisher.raised, NullSignal) == (given is None)
+    assert not session.streams
+
+
+class Items(dict[Any, Any]):
+    def items(self) -> Any:
+        raise Broken("x")
+
+
+class Interrupting(dict[Any, Any]):
+    def items(self) -> Any:
+        raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("element", [Items(), Interrupting()])
+def test_an_element_whose_methods_raise_fails_its_stream(session: LinkSession, element: object) -> None:
+    publisher = Speaks(lambda subscriber: subscriber.on_next(element))
+    handle = session.handles.own(publisher, 1)
+    session.receive(Frame(FrameType.SUBSCRIBE, 2, msgpack.packb([handle, {}])))
+    session.receive(Frame(FrameType.REQUEST, 2, CREDIT.pack(1)))
+    (message,) = session.sent
+    assert message.type == FrameType.ERROR
+    assert publisher.cancels == 1
+    assert isinstance(publisher.raised, KeyboardInterrupt) == isinstance(element, Interrupting)
+    assert not session.streams
+
+
+class TestMalformedFrames:
+    @pytest.mark.parametrize("identifier", [1, 77])
+    def test_a_malformed_batch_ends_the_link_whichever_stream_it_names(
+        self, session: LinkSession, other: Recorder, identifier: int
+    ) -> None:
+        with pytest.raises(ProtocolError, match="NEXT"):
+            session.receive(Frame(FrameType.NEXT, identifier, b"\x01"))
+
+    def test_a_malformed_batch_ends_the_link_also_after_a_cancel(self, session: LinkSession, other: Recorder) -> None:
+        stream = session.streams[1]
+        assert isinstance(stream, InboundStream)
+        stream._cancelled = True
+        with pytest.raises(ProtocolError, match="NEXT"):
+            session.receive(Frame(FrameType.NEXT, 1, b"\x01"))
+
+    def test_a_null_ends_its_stream(self, session: LinkSession, other: Recorder) -> None:
+        session.receive(Frame(FrameType.NEXT, 1, b"\x93\x01\xc0\x02"))
+        assert other.signals == [1, "NullSignal"]
+
+    def test_msgpacks_timestamp_in_a_call_ends_the_link(self, session: LinkSession) -> None:
+        body = msgpack.packb([0, [msgpack.Timestamp(1, 0)]])
+        with pytest.raises(ProtocolError, match="extension type -1"):
+            session.receive(Frame(FrameType.CALL, 1, body))
+
+
+class Silent(Publisher[Any]):
+    """Never calls on_subscribe."""
+
+    def subscribe(self, subscriber: Subscriber[Any], /) -> None:
+        pass
+
+
+class TestTheStreamTable:
+    def test_a_cancel_before_on_subscribe_removes_the_stream(self, session: LinkSession) -> None:
+        handle = session.handles.own(Silent(), 1)
+        session.receive(Frame(FrameType.SUBSCRIBE, 2, msgpack.packb([handle, {}])))
+        assert list(session.streams) == [2]
+        session.receive(Frame(FrameType.CANCEL, 2, b""))
+        assert not session.streams
+
+    @pytest.mark.parametrize("opens", [Session.subscribe, Session.subscribe_peer])
+    def test_a_subscribe_that_is_interrupted_at_any_line_leaves_no_stream(self, opens: Any) -> None:
+        line = 0
+        while True:
+            line += 1
+            session = LinkSession()
+            recorder = Recorder()
+            arguments = (7, recorder) if opens is Session.subscribe else (7,)
+            with Raising((opens, Session._register, InboundStream.start), line) as raising:
+                try:
+                    stream = opens(session, *arguments)
+                except KeyboardInterrupt:
+                    assert not session.streams, f"line {raising.line}"
+                    continue
+            assert not raising.raised
+            assert line > 10
+            del stream
+            return
+
+    def test_a_link_that_ended_meanwhile_keeps_no_stream_and_no_call(self, session: LinkSession) -> None:
+        recorder = Recorder()
+        encode = session.codec.encode
+
+        def ends(value: object) -> bytes:
+            session.lost(LinkClosed("closed"))
+            return encode(value)
+
+        session.codec.encode = ends  # type: ignore[method-assign]
+        session.subscribe(7, recorder)
+        assert isinstance(recorder.end(), LinkClosed)
+        with pytest.raises(LinkClosed):
+            session.call(7)
+        assert not session.streams
+        assert not session._calls
