@@ -6,7 +6,9 @@ import os
 import socket
 import struct
 import threading
+import time
 import weakref
+from contextlib import suppress
 from queue import SimpleQueue
 from typing import Any
 
@@ -17,6 +19,7 @@ from plain_session import PlainCodec
 import pyrs
 from pyrs.api import Subscriber, Subscription
 from pyrs.errors import LinkBroken, LinkClosed, VersionMismatch
+from pyrs.jvm.link import connection as connection_module
 from pyrs.jvm.link.connection import Connection
 from pyrs.jvm.link.frames import FrameType, frame
 from tests.forking import status_of_a_child
@@ -206,6 +209,68 @@ def test_somebody_else_on_the_port_does_not_get_a_link() -> None:
     with pytest.raises(LinkBroken, match="does not know the token"):
         Connection(listener.getsockname()[1], b"t" * 32, lambda session: PlainCodec(), max_prefetch=1)
     listener.close()
+
+
+def test_a_listener_that_sends_a_byte_at_a_time_is_left_at_the_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection_module, "_OPENING_SECONDS", 0.5)
+    listener = socket.create_server(("127.0.0.1", 0))
+    over = threading.Event()
+
+    def trickle() -> None:
+        client, _ = listener.accept()
+        with suppress(OSError), client:
+            for byte in frame(FrameType.HELLO, 0, struct.pack(">H", 1) + b"n" * 32):
+                if over.wait(0.2):  # each well within a deadline of its own
+                    return
+                client.sendall(bytes([byte]))
+
+    threading.Thread(target=trickle, daemon=True).start()
+    started = time.monotonic()
+    with pytest.raises(LinkBroken, match="could not be opened"):
+        Connection(listener.getsockname()[1], b"t" * 32, lambda session: PlainCodec(), max_prefetch=1)
+    assert time.monotonic() - started < 6  # the whole HELLO would take nine seconds
+    over.set()
+    listener.close()
+
+
+def test_an_end_by_the_peer_says_so_whoever_notices_it_first(peer: Peer) -> None:
+    """A writer that meets a closed connection must not close the descriptor under the reader."""
+    connection = peer.connect()
+    recorder = Recorder(1)
+    connection.session.subscribe(export(peer, pyrs.never()), recorder)
+    descriptors: list[int] = []
+    finish = connection._finish
+
+    def finishing(why: Any) -> None:
+        descriptors.append(connection._socket.fileno())
+        finish(why)
+
+    connection._finish = finishing  # type: ignore[method-assign]
+    connection._shut()  # as a failed write does
+    error = recorder.end()
+    assert isinstance(error, LinkBroken)
+    assert "descriptor" not in str(error)
+    eventually(lambda: connection._socket.fileno() == -1)
+    assert -1 not in descriptors
+
+
+@pytest.mark.parametrize("fails", ["reader", "writer"])
+def test_a_connection_whose_thread_does_not_start_is_closed(
+    peer: Peer, fails: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start, before = threading.Thread.start, set(threading.enumerate())
+
+    def interrupted(thread: threading.Thread) -> None:
+        if thread.name.endswith(f"pyrs-link-{fails}"):
+            raise KeyboardInterrupt
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        peer.connect()
+    monkeypatch.undo()
+    assert peer.ended.wait(DEADLINE)
+    eventually(lambda: not any(thread.name.startswith("pyrs-link-") for thread in {*threading.enumerate()} - before))
 
 
 def test_ten_thousand_streams_leave_nothing_behind(peer: Peer) -> None:

@@ -10,6 +10,7 @@ import weakref
 from collections.abc import Callable
 from contextlib import suppress
 from queue import Empty, SimpleQueue
+from time import monotonic
 from typing import Any
 
 from pyrs._core.executor import DaemonExecutor
@@ -75,9 +76,21 @@ class Connection:
         self._goaway_text = ""
         self._reader = threading.Thread(target=self._read, args=(early,), name=f"pyrs-{name}-reader", daemon=True)
         self._writer = threading.Thread(target=self._write, name=f"pyrs-{name}-writer", daemon=True)
-        _live.add(self)
-        self._reader.start()
-        self._writer.start()
+        try:
+            _live.add(self)
+            self._writer.start()
+            self._reader.start()
+        except BaseException:
+            self._abandon()
+            raise
+
+    def _abandon(self) -> None:
+        """Give up a connection whose threads may not both have started."""
+        self._closing = True
+        _live.discard(self)
+        self._shut()
+        if self._reader.ident is None:
+            self._finish(LinkClosed("the bridge was closed"))
 
     # Writing.
 
@@ -151,7 +164,7 @@ class Connection:
             why = session.broken(str(error))
             self._refuse(error)
         except OSError as error:
-            why = session.broken(f"{error.strerror or error}")
+            why = session.broken(self._goaway_text or f"{error.strerror or error}")
         except BaseException as error:
             _log.exception("the link's reader failed")
             why = session.broken(f"its reader failed: {error!r}")
@@ -179,15 +192,20 @@ class Connection:
     def _finish(self, why: PyrsError) -> None:
         self._lose(why)
         self._shut()
+        with suppress(OSError):
+            self._socket.close()
         self._posted.put(None)
         self._ended.put(True)
         _live.discard(self)
 
     def _shut(self) -> None:
+        """End the connection, which wakes the reader.
+
+        The reader alone closes the socket: it may have the peer's last words still to read, and a descriptor that was
+        closed under it would be reported as the reason for the end.
+        """
         with suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
-        with suppress(OSError):
-            self._socket.close()
 
     def close(self, deadline_seconds: float = 5.0) -> bool:
         """End the link from this side: Subscribers get LinkClosed, upstreams are cancelled, threads end.
@@ -237,14 +255,15 @@ class Connection:
 
 
 def _dial(port: int, token: bytes) -> tuple[socket.socket, FrameDecoder, list[Frame]]:
+    deadline = monotonic() + _OPENING_SECONDS
     connection = socket.create_connection(("127.0.0.1", port), timeout=_OPENING_SECONDS)
     try:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         decoder = FrameDecoder(UNPROVEN_MAX_LENGTH)
         dialler = Dialler(token)
         messages: list[Frame] = []
-        connection.sendall(dialler.hello(_next(connection, decoder, messages)))
-        dialler.proof(_next(connection, decoder, messages))
+        connection.sendall(dialler.hello(_next(connection, decoder, messages, deadline)))
+        dialler.proof(_next(connection, decoder, messages, deadline))
         decoder.max_length = MAX_LENGTH
         messages += decoder.feed(b"")
         connection.settimeout(None)
@@ -257,8 +276,13 @@ def _dial(port: int, token: bytes) -> tuple[socket.socket, FrameDecoder, list[Fr
     return connection, decoder, messages
 
 
-def _next(connection: socket.socket, decoder: FrameDecoder, messages: list[Frame]) -> Frame:
+def _next(connection: socket.socket, decoder: FrameDecoder, messages: list[Frame], deadline: float) -> Frame:
     while not messages:
+        # A deadline for the whole opening: a listener that sends a byte at a time would renew one for each read.
+        left = deadline - monotonic()
+        if left <= 0:
+            raise TimeoutError(f"the JVM did not answer within {_OPENING_SECONDS:g} seconds")
+        connection.settimeout(left)
         data = connection.recv(256)
         if not data:
             raise LinkBroken("the JVM closed the link while it was being opened")
