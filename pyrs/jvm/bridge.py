@@ -62,25 +62,41 @@ class Bridge:
             "call_timeout_ms": int(call_timeout_seconds * 1000),
             "name": self.name,
         }
-        self._control: Control = gateway.open(token, options)
+        self._abandoned = False
         try:
-            self._connection = Connection(
+            # As one task that an interrupt cannot cut: what is half open would stay open.
+            gateway.shield(lambda: self._open(token, options, max_prefetch, max_threads))
+        except BaseException:
+            self._abandoned = True
+            connection: Connection | None = getattr(self, "_connection", None)
+            if connection is not None:
+                connection.close()
+            raise
+
+    def _open(self, token: bytes, options: Mapping[str, object], max_prefetch: int, max_threads: int) -> None:
+        self._control: Control = self._gateway.open(token, options)
+        try:
+            connection = Connection(
                 self._control.port(),
                 token,
                 self._make_codec,
                 max_prefetch=max_prefetch,
                 max_threads=max_threads,
-                thread_ends=gateway.detach_thread,
+                thread_ends=self._gateway.detach_thread,
                 name=self.name,
             )
         except BaseException:
             self._control.close()
             raise
-        self._session = self._connection.session
+        self._session = connection.session
+        self._connection = connection
+        if self._abandoned:  # the caller was interrupted, and nobody will ever close it
+            connection.close()
+            return
         # Handlers run last in, first out: each bridge moves ours behind those of the gateway that it has just started.
         atexit.unregister(close_all)
         atexit.register(close_all)
-        _log.info("%s is open: %s", self.name, gateway.describe())
+        _log.info("%s is open: %s", self.name, self._gateway.describe())
 
     def _make_codec(self, session: Session) -> Codec:
         self._references = LinkReferences(session, self._gateway, self._control)

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
+from contextlib import suppress
+from queue import SimpleQueue
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
-from pyrs.jvm.gateways.shield import Shield
-from tests.interrupts import interrupter
-from tests.waiting import DEADLINE
+from pyrs.jvm import Bridge
+from pyrs.jvm.gateways import shield as module
+from pyrs.jvm.gateways.shield import Shield, Workers
+from tests.interrupts import Raising, interrupter
+from tests.link.peer import Peer
+from tests.waiting import DEADLINE, eventually
 
 
 def test_the_main_thread_hands_over_and_gets_the_result() -> None:
@@ -62,7 +70,80 @@ def test_an_interrupt_ends_the_wait_and_not_the_task() -> None:
 def test_a_task_that_blocks_does_not_hold_up_the_next() -> None:
     shield = Shield(lambda: None)
     release, waiting = threading.Event(), threading.Event()
-    shield._executor.execute(lambda: (waiting.set(), release.wait(DEADLINE), None)[2])
+    shield._workers.execute(lambda: (waiting.set(), release.wait(DEADLINE), None)[2])
     assert waiting.wait(DEADLINE)
     assert shield.run(lambda: 7) == 7
     release.set()
+
+
+@pytest.mark.parametrize("line", range(1, 12))
+def test_an_interrupt_at_any_line_of_execute_strands_no_task(line: int) -> None:
+    workers = Workers()
+    done: SimpleQueue[int] = SimpleQueue()
+    workers.execute(lambda: done.put(0))
+    assert done.get(timeout=DEADLINE) == 0
+    eventually(lambda: len(workers._idle) == 1)
+    with Raising((Workers.execute,), line), suppress(KeyboardInterrupt):
+        workers.execute(lambda: None)
+    hold = threading.Event()
+    workers.execute(lambda: hold.wait(DEADLINE))  # two at a time
+    workers.execute(lambda: done.put(1))
+    assert done.get(timeout=DEADLINE) == 1
+    hold.set()
+
+
+def test_an_idle_worker_ends_and_leaves_no_token(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_IDLE_SECONDS", 0.02)
+    workers = Workers()
+    threads: SimpleQueue[threading.Thread] = SimpleQueue()
+    for _ in range(3):
+        workers.execute(lambda: threads.put(threading.current_thread()))
+        threads.get(timeout=DEADLINE).join(DEADLINE)
+        assert not workers._idle
+
+
+class OpenedOnce:
+    """A gateway whose bridge is a Peer."""
+
+    name = "peer"
+
+    def __init__(self, opened: Callable[[], object]) -> None:
+        self._shield = Shield(lambda: None)
+        self._opened = opened
+        self.closed = threading.Event()
+
+    def open(self, token: bytes, options: object) -> Any:
+        self.peer = Peer(token)
+        self._opened()
+        return SimpleNamespace(port=lambda: self.peer.port, close=self.closed.set)
+
+    def shield(self, task: Callable[[], Any]) -> Any:
+        return self._shield.run(task)
+
+    def describe(self) -> str:
+        return "a peer"
+
+    def detach_thread(self) -> None:
+        pass
+
+
+def test_an_interrupt_while_a_bridge_opens_leaves_no_link() -> None:
+    with interrupter() as interrupts:
+        gateway: Any = OpenedOnce(interrupts.strike)
+        with pytest.raises(KeyboardInterrupt):
+            Bridge(gateway)
+    assert gateway.peer.ended.wait(DEADLINE)
+
+
+def test_an_interrupt_behind_the_opening_of_a_bridge_leaves_no_link() -> None:
+    gateway: Any = OpenedOnce(lambda: None)
+    shield = gateway.shield
+
+    def interrupted(task: Callable[[], Any]) -> None:
+        shield(task)
+        raise KeyboardInterrupt
+
+    gateway.shield = interrupted
+    with pytest.raises(KeyboardInterrupt):
+        Bridge(gateway)
+    assert gateway.peer.ended.wait(DEADLINE)

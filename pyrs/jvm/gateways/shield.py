@@ -6,14 +6,64 @@ import os
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
+from contextvars import Context
 from functools import partial
+from itertools import count
+from queue import Empty, SimpleQueue
 from typing import TypeVar
 
-from pyrs._core.executor import DaemonExecutor
+from pyrs._core import hooks
 
 __all__ = ["Shield"]
 
 T = TypeVar("T")
+_IDLE_SECONDS = 10.0
+
+
+class Workers:
+    """Daemon threads that run tasks of the main thread, where an interrupt may strike between any two instructions.
+
+    A thread that is idle puts a token into `_idle` before it waits for a task, and whoever takes the token hands it a
+    task. Each step is one operation that cannot be interrupted. An interrupt between two of them costs at most a token,
+    and so at most one thread too many: there are never more tokens than threads that wait.
+    """
+
+    def __init__(self) -> None:
+        self._idle: list[bool] = []
+        self._tasks: SimpleQueue[Callable[[], object]] = SimpleQueue()
+        self._numbers = count(1)
+
+    def execute(self, task: Callable[[], object]) -> None:
+        """Run the task on a thread that is idle, or on a new one."""
+        try:
+            self._idle.pop()
+        except IndexError:
+            name = f"pyrs-gateway-{next(self._numbers)}"
+            # In an empty context: a Python without the GIL has a thread inherit the context of its starter.
+            threading.Thread(target=Context().run, args=(self._work, [task]), name=name, daemon=True).start()
+        else:
+            self._tasks.put(task)
+
+    def _work(self, first: list[Callable[[], object]]) -> None:
+        # In a list: a thread keeps its arguments as long as it runs, and a finished task must not be kept.
+        task = first.pop()
+        while True:
+            try:
+                task()
+            except BaseException as error:
+                hooks.on_error_dropped(error, f"on thread {threading.current_thread().name}")
+            del task
+            self._idle.append(True)
+            while True:
+                try:
+                    task = self._tasks.get(timeout=_IDLE_SECONDS)
+                    break
+                except Empty:
+                    try:
+                        self._idle.pop()
+                    except IndexError:
+                        continue  # the token was taken: a task is on its way, or was lost to an interrupt
+                    return
 
 
 class Shield:
@@ -31,7 +81,7 @@ class Shield:
     def __init__(self, after: Callable[[], None], stays: Callable[[], bool] = lambda: True) -> None:
         self._after = after
         self._stays = stays
-        self._executor = DaemonExecutor("gateway")
+        self._workers = Workers()
         self._pid = os.getpid()
 
     def run(self, task: Callable[[], T]) -> T:
@@ -40,7 +90,7 @@ class Shield:
             # In a child made by fork() there are no workers; the gateway itself says there that it is the parent's.
             return self.here(task)
         done: Future[T] = Future()
-        self._executor.execute(partial(self._work, task, done))
+        self._workers.execute(partial(self._work, task, done))
         try:
             return done.result()
         finally:
