@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import enum
+import logging
 import os
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from py4j.java_gateway import JavaObject
-from py4j.protocol import EMPTY_RESPONSE, Py4JError, Py4JNetworkError
+from py4j.protocol import EMPTY_RESPONSE, Py4JError, Py4JNetworkError, get_command_part
 
 from pyrs.errors import ConversionError, JvmError, JvmUnavailable
 from pyrs.jvm.gateways import py4j as carrier
+from pyrs.jvm.gateways.control import BridgeControl
 from pyrs.jvm.gateways.py4j import Py4JGateway, Py4JJava
+from pyrs.jvm.gateways.shield import Shield
 
 
 class FakeClient:
@@ -65,6 +69,52 @@ def test_a_call_is_one_command_without_a_look_up() -> None:
     client: Any = FakeClient("yL1099511627776")
     assert Py4JJava(client).call(JavaObject("o7", client), "export", 1, None, True, 2**40, "a\nb") == 2**40
     assert client.commands == ["c\no7\nexport\ni1\nn\nbTrue\nL1099511627776\nsa\\nb\ne\n"]
+
+
+class Numbered(enum.IntEnum):
+    """As IntEnum is in Python 3.10: its text is the member's name."""
+
+    PUBLISHER = 1
+
+    def __str__(self) -> str:
+        return "Numbered.PUBLISHER"
+
+    def __format__(self, how: str) -> str:
+        return "Numbered.PUBLISHER"
+
+
+class Word(str, enum.Enum):
+    YES = "yes"
+
+
+class Ratio(float):
+    def __repr__(self) -> str:
+        return "Ratio(0.5)"
+
+
+def test_a_subclass_of_a_builtin_is_sent_as_the_builtins_value() -> None:
+    client: Any = FakeClient("yv")
+    Py4JJava(client).call(JavaObject("o7", client), "take", Numbered.PUBLISHER, Word.YES, Ratio(0.5), bytearray(b"x"))
+    assert client.commands == ["c\no7\ntake\ni1\nsyes\nd0.5\njeA==\ne\n"]
+
+
+def test_the_kind_of_a_mirror_is_sent_as_a_number() -> None:
+    client: Any = FakeClient("yro8", "yro9")
+    bridge = JavaObject("o7", client)
+    BridgeControl(Py4JJava(client), bridge, Shield(lambda: None)).mirror(Numbered.PUBLISHER, 5, {})
+    assert client.commands[1] == "c\no7\nmirror\ni1\ni1\ni5\nro8\ne\n"
+
+
+@pytest.mark.parametrize("logger", ["py4j", "py4j.java_gateway", "py4j.clientserver"])
+def test_the_token_is_not_logged_at_any_level(logger: str, caplog: pytest.LogCaptureFixture) -> None:
+    token = bytes(range(32))
+    command = f"Command to send: c\no7\nopen\n{get_command_part(token)}e\n"
+    with caplog.at_level(logging.DEBUG, logger):
+        with carrier._unlogged(token):
+            logging.getLogger(logger).debug(command)
+            logging.getLogger(logger).debug("Command to send: %s", "another")
+        logging.getLogger(logger).debug("and afterwards")
+    assert [record.getMessage() for record in caplog.records] == ["Command to send: another", "and afterwards"]
 
 
 @pytest.fixture

@@ -46,7 +46,7 @@ class BridgeControl:
 
     def mirror(self, kind: int, handle: int, options: Mapping[str, object]) -> object:
         request = next(self._requests)
-        return self._run(lambda: self._direct("mirror", request, kind, handle, java_map(self._java, options)))
+        return self._run(lambda: self._direct("mirror", request, int(kind), handle, java_map(self._java, options)))
 
     def unwrap(self, value: object) -> int:
         return cast(int, self._call("unwrap", value))

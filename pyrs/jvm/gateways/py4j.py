@@ -8,9 +8,11 @@ nothing that Py4J would answer by closing the connection is sent. No callback se
 from __future__ import annotations
 
 import ipaddress
+import logging
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from py4j import protocol
@@ -72,7 +74,8 @@ class Py4JGateway:
         def opened() -> Control:
             entry = load_entry(self._java, jars, __version__)
             # Sent twice it gives the same bridge: the token is its request id.
-            bridge = self._java.call(entry, "open", token, java_map(self._java, options))
+            with _unlogged(token):
+                bridge = self._java.call(entry, "open", token, java_map(self._java, options))
             return BridgeControl(self._java, bridge, self._shield)
 
         return self._shield.run(opened)
@@ -253,8 +256,43 @@ class Py4JJava:
                 f"{type(argument).__name__} cannot be an argument of a control call: None, bool, int, float, str, "
                 "bytes and Java objects can"
             )
-        part: str = protocol.get_command_part(argument)
+        part: str = protocol.get_command_part(_builtin(argument))
         return part
+
+
+@contextmanager
+def _unlogged(secret: bytes) -> Iterator[None]:
+    """Keep the commands that hold a secret out of Py4J's loggers, which print every command at level DEBUG."""
+    text = str(protocol.get_command_part(secret)).strip()
+
+    def harmless(record: logging.LogRecord) -> bool:
+        return text not in record.getMessage()
+
+    loggers = [logging.getLogger(name) for name in ("py4j", "py4j.java_gateway", "py4j.clientserver")]
+    for logger in loggers:
+        logger.addFilter(harmless)
+    try:
+        yield
+    finally:
+        for logger in loggers:
+            logger.removeFilter(harmless)
+
+
+def _builtin(argument: Any) -> Any:
+    """Return the plain bool, int, float, str or bytes of a value, and anything else unchanged.
+
+    Py4J writes ``str(value)``, which differs by version and class: of an IntEnum it is the member's name in Python 3.10
+    and its number from 3.11 on; of a numpy.float64 it is the number, and its ``repr`` is not.
+    """
+    if argument is None or isinstance(argument, (bool, JavaObject)):
+        return argument
+    if isinstance(argument, int):
+        return int.__int__(argument)
+    if isinstance(argument, float):
+        return float.__float__(argument)
+    if isinstance(argument, str):
+        return str.__str__(argument)
+    return bytes(argument)
 
 
 def _endpoint(client: Any) -> tuple[str, str]:
