@@ -21,8 +21,8 @@ except ImportError as _missing:
 from pyrs.jvm.bridge import DEFAULT_CALL_TIMEOUT_SECONDS, DEFAULT_MAX_THREADS, Bridge
 from pyrs.jvm.classes import JavaClass
 from pyrs.jvm.gateways import gateway_for, launch_gateway
+from pyrs.jvm.java_objects import JavaFuture, JavaObject, JavaProcessor, JavaPublisher, JavaSubscriber
 from pyrs.jvm.link.window import DEFAULT_MAX_PREFETCH
-from pyrs.jvm.mirrors import JavaFuture, JavaObject, JavaProcessor, JavaPublisher, JavaSubscriber
 from pyrs.jvm.packages import resolve
 
 __all__ = [

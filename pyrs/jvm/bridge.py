@@ -15,12 +15,12 @@ from pyrs.errors import LinkClosed
 from pyrs.jvm.classes import JavaClass
 from pyrs.jvm.codec import LinkCodec, LinkReferences
 from pyrs.jvm.gateways.base import Control, Gateway
+from pyrs.jvm.java_objects import JavaFuture, JavaProcessor, JavaPublisher, JavaSubscriber, Kind, Operation
 from pyrs.jvm.link.connection import Connection, close_all
 from pyrs.jvm.link.handshake import TOKEN_BYTES
 from pyrs.jvm.link.inbound import InboundStream
 from pyrs.jvm.link.session import Codec, Session
 from pyrs.jvm.link.window import DEFAULT_MAX_PREFETCH
-from pyrs.jvm.mirrors import JavaFuture, JavaProcessor, JavaPublisher, JavaSubscriber, Kind, Operation
 from pyrs.stream.stream import Stream
 
 _log = logging.getLogger("pyrs.jvm")

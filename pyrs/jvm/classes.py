@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from pyrs.jvm.mirrors import JavaMethod, JavaObject, Operation, java_name
+from pyrs.jvm.java_objects import JavaMethod, JavaObject, Operation, java_name
 
 
 class JavaClass:

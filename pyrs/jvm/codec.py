@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from pyrs.api import Publisher, Subscriber
 from pyrs.errors import ConversionError, JavaError, LinkBroken, LinkClosed, ProtocolError
 from pyrs.jvm.classes import JavaClass
-from pyrs.jvm.mirrors import (
+from pyrs.jvm.java_objects import (
     HOT,
     JavaFuture,
     JavaObject,

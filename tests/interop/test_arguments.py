@@ -10,7 +10,7 @@ import pytest
 import pyrs
 from pyrs.errors import ConversionError, JavaError
 from pyrs.jvm import Bridge, JavaFuture, JavaObject, JavaProcessor
-from pyrs.jvm.mirrors import LinkEnd, java_object_class
+from pyrs.jvm.java_objects import LinkEnd, java_object_class
 from pyrs.testing import TestSubscriber
 from tests.interop.harness import DEADLINE, Java
 

@@ -22,6 +22,7 @@ import pyrs
 from pyrs.api import Subscription
 from pyrs.errors import CallTimeout, LinkBroken, LinkClosed, ProtocolError
 from pyrs.jvm.gateways.shield import Shield
+from pyrs.jvm.java_objects import JavaFuture
 from pyrs.jvm.link.connection import Connection
 from pyrs.jvm.link.frames import (
     CREDIT,
@@ -34,7 +35,6 @@ from pyrs.jvm.link.frames import (
     frame,
 )
 from pyrs.jvm.link.inbound import InboundStream
-from pyrs.jvm.mirrors import JavaFuture
 from pyrs.jvm.values import Originals, exception_to_wire
 from tests.forking import status_of_a_child
 from tests.waiting import DEADLINE, eventually

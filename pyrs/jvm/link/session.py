@@ -13,6 +13,7 @@ from queue import Empty, SimpleQueue
 from typing import Any, Protocol
 
 from pyrs._core import hooks
+from pyrs._core.context import capture
 from pyrs._core.drain import DrainLoop
 from pyrs.api import Publisher, Subscriber
 from pyrs.errors import CallTimeout, ConversionError, LinkBroken, LinkClosed, ProtocolError, PyrsError
@@ -155,7 +156,14 @@ class Session:
 
         Rules: 1.9 (where the link is over already the Subscriber gets its Subscription, then the error).
         """
-        stream = InboundStream(self, next(self._stream_ids), subscriber, max_prefetch=self.max_prefetch, exact=exact)
+        stream = InboundStream(
+            self,
+            next(self._stream_ids),
+            subscriber,
+            max_prefetch=self.max_prefetch,
+            exact=exact,
+            context=capture(),
+        )
         try:
             self._register(stream)
             confirm = confirm and self._confirm_seconds > 0 and not on_event_loop()

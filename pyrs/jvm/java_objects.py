@@ -195,6 +195,8 @@ class JavaPublisher(Publisher[Any]):
     `hot`, ``subscribe`` returns when Java's has, so that nothing emitted afterwards is lost.
     """
 
+    carries_context = True
+
     def __init__(
         self, java_object: JavaObject, *, exact: bool = False, convert: object = None, hot: bool = False
     ) -> None:
