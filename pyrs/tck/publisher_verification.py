@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Generic, TypeVar
 
+from pyrs.tck.beyond_demand import BeyondDemandTests
 from pyrs.tck.beyond_publisher import BeyondPublisherTests
 from pyrs.tck.expected import PUBLISHER
 from pyrs.tck.multicast_tests import MulticastTests
@@ -17,7 +18,13 @@ T = TypeVar("T")
 
 
 class PublisherVerification(
-    RaceTests[T], BeyondPublisherTests[T], SubscriptionTests[T], MulticastTests[T], PublisherTests[T], Generic[T]
+    RaceTests[T],
+    BeyondDemandTests[T],
+    BeyondPublisherTests[T],
+    SubscriptionTests[T],
+    MulticastTests[T],
+    PublisherTests[T],
+    Generic[T],
 ):
     """Tests a Publisher and its Subscriptions.
 

@@ -6,10 +6,11 @@ import gc
 import random
 import time
 import weakref
+from threading import Lock, get_ident
 from typing import Generic, TypeVar
 
 from pyrs.api import Publisher, Subscription
-from pyrs.tck.environment import INT_MAX, LONG_MAX, named, remaining
+from pyrs.tck.environment import INT_MAX, LONG_MAX, TestEnvironment, named, remaining
 from pyrs.tck.manual import BlackholeSubscriber, ManualSubscriber
 from pyrs.tck.publisher_hooks import PublisherHooks
 from pyrs.tck.serial import Depth
@@ -21,6 +22,7 @@ __all__ = ["SubscriptionTests", "drops"]
 T = TypeVar("T")
 
 _MANY = 100
+_MOST_THREADS = 16  # the threads that may be inside on_next at the same time before the Publisher is stopped
 
 
 class SubscriptionTests(PublisherHooks[T], Generic[T]):
@@ -270,11 +272,39 @@ class _Recursing(ManualSubscriber[T]):
 
 
 class _Overflowing(BlackholeSubscriber[T]):
-    """Exceeds the demand of 2**63 - 1 ten times, then cancels."""
+    """Exceeds the demand of 2**63 - 1 ten times, then cancels.
+
+    A Publisher that starts a thread for each request would multiply its threads, so on_next stops it.
+    """
 
     _left = 10
 
+    def __init__(self, env: TestEnvironment) -> None:
+        super().__init__(env)
+        self._lock = Lock()
+        self._threads: set[int] = set()
+        self._stopped = False
+
     def on_next(self, element: T, /) -> None:
+        thread = get_ident()
+        with self._lock:
+            nested = thread in self._threads
+            self._threads.add(thread)
+            runaway = len(self._threads) > _MOST_THREADS and not self._stopped
+            self._stopped = self._stopped or runaway or self.env.closed.is_set()
+        try:
+            if runaway:
+                self.env.flop(f"on_next was called on {_MOST_THREADS + 1} threads at the same time (rule 1.3)")
+            if self._stopped:
+                self.cancel()
+                raise RuntimeError("the Publisher was stopped")
+            self._request_more(element)
+        finally:
+            if not nested:
+                with self._lock:
+                    self._threads.discard(thread)
+
+    def _request_more(self, element: T) -> None:
         if not self.subscription.is_completed:
             super().on_next(element)
         elif self._left:

@@ -8,7 +8,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterable
 from enum import Enum
-from threading import Event, Thread
+from threading import Event, Thread, active_count
 from typing import NamedTuple
 
 from pyrs.tck.environment import Flop, Skipped, TestEnvironment, is_machinery, milliseconds
@@ -21,6 +21,7 @@ __all__ = ["NOTHING_JUDGED", "Report", "Status", "Verdict", "anything_judged", "
 NOTHING_JUDGED = "every test was skipped, so nothing was verified"
 
 _POLL_INTERVAL = 0.02  # seconds between two checks for a late hook
+_MOST_THREADS = 1_000  # the threads that a test may start before it is abandoned
 _ABANDON_TIMEOUT = 0.1  # seconds that an abandoned thread is given to end
 
 
@@ -115,7 +116,7 @@ def verify(verification: type[Verification]) -> Report:
         ...     def create_publisher(self, elements):
         ...         return pyrs.empty()
         >>> print(verify(EmptyVerification))  # doctest: +ELLIPSIS
-        pyrs.tck.verdicts:EmptyVerification (python): 38 TCK tests: 31 skipped, 7 untested; 13 ...
+        pyrs.tck.verdicts:EmptyVerification (python): 38 TCK tests: 31 skipped, 7 untested; ...
     """
     forget(verification)
     verdicts = tuple(judge(verification, name) for name in verification.test_names())
@@ -227,7 +228,10 @@ def _run(subject: Verification, name: str, body: Callable[[str], None] | None) -
 
 def _await(over: Event, env: TestEnvironment, deadline: float, lateness: Lateness) -> tuple[str, int]:
     """Wait for the end of a test; return what is late, or an empty text, and its thread (0: the test's thread)."""
+    threads = active_count()
     while not over.wait(_POLL_INTERVAL):
+        if active_count() - threads > _MOST_THREADS:
+            return f"the code under test started more than {_MOST_THREADS} threads", 0
         now = time.monotonic()
         calls = list(env.calls.values())
         for call in calls:

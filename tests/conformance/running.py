@@ -108,8 +108,10 @@ def _counts(report: Report, *, beyond: bool) -> tuple[int, int, int]:
 
 def why_skipped(entry: Entry, test: str, reason: str) -> str:
     """Return why a test does not apply to an entry; empty if neither the entry nor `KNOWN` explains it."""
+    # The reasons for the TCK's optional tests of a rule also apply to the port's additional test of that rule.
+    names = (test, test.replace("beyond_", "optional_", 1))
     for beginning, why in entry.skips.items():
-        if test.startswith(beginning):
+        if any(name.startswith(beginning) for name in names):
             return why
     return next((why for text, why in KNOWN.items() if text in reason), "")
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pyrs.tck import Kind, PublisherVerification, Status, beyond_publisher, judge, races, verify
+from pyrs.tck import Kind, PublisherVerification, Status, beyond_publisher, judge, races, verdicts, verify
 from pyrs.tck.expected import PUBLISHER
 from tests.tck import wrong_publishers as wrong
 from tests.tck.judging import PATIENT, Case, assert_says, judge_failed_publisher, judge_publisher
@@ -254,9 +254,73 @@ CASES = [
         wrong.CompletesTwiceWhenCancelled,
         "on_complete was called after the terminal signal (rule 1.7)",
     ),
+    Case(
+        "beyond_spec101_mustNotExceedALargeDemand",
+        wrong.ExceedsAfterAThousand,
+        "1501 elements arrived, but 1500 were requested (rule 1.1)",
+    ),
+    Case(
+        "beyond_spec103_mustNotCompleteDuringOnNext",
+        wrong.CompletesDuringOnNext,
+        "on_complete was called before on_next of the last element returned (rule 1.3)",
+    ),
+    Case(
+        "beyond_spec111_mustSeparateItsSubscribers",
+        wrong.CancelsAll,
+        "did not receive the requested element after another Subscriber had cancelled within 1000 ms (rule 3.12)",
+    ),
+    Case(
+        "beyond_spec111_mustSeparateItsSubscribers",
+        wrong.SharesItsSubscription,
+        "two Subscribers received the same Subscription (rule 3.1)",
+    ),
+    Case(
+        "beyond_spec111_mustSeparateItsSubscribers",
+        wrong.SignalsTheFirst,
+        "on_next(1) arrived at a Subscriber that had not requested anything (rule 1.1)",
+    ),
+    Case(
+        "beyond_spec111_mustSeparateItsSubscribers",
+        wrong.OneSubscriberOnly,
+        f"{OPTIONAL}Unexpected additional subscriber",
+        SKIP,
+    ),
+    Case(
+        "beyond_spec302_everyRequestInsideOnSubscribeMustCount",
+        wrong.CountsOneRequestInOnSubscribe,
+        "the Publisher ignored a request inside on_subscribe (rule 3.2) (element 2 of 3)",
+    ),
+    Case(
+        "beyond_spec305_cancelMustReturnDuringOnNext",
+        wrong.CancelsUnderALock,
+        "cancel did not return within 1000 ms while another thread was inside on_next (rule 3.5)",
+    ),
+    Case(
+        "beyond_spec313_mustDropTheSubscriberAfterOnError",
+        wrong.KeepsAfterError,
+        "did not release the Subscriber after on_error (rules 1.6, 3.13)",
+    ),
+    Case(
+        "beyond_spec313_mustDropASubscriberThatCancelsFirst",
+        wrong.KeepsUntilRequested,
+        "did not release the Subscriber after a cancel before any request (rule 3.13)",
+    ),
+    Case(
+        "beyond_spec317_demandAboveTheMaximumMustNotStall",
+        wrong.WrapsDemand,
+        "after a demand above 2**63 - 1 (rule 3.17) within 1000 ms",
+    ),
 ]
 
 FAILED_CASES = [
+    Case(
+        "beyond_spec104_mustSignalAnException", wrong.FailsWithNone, "on_error(None): the argument is not an exception"
+    ),
+    Case(
+        "beyond_spec104_mustSignalAnException",
+        wrong.FailsWithText,
+        "on_error('no connection'): the argument is not an exception (rules 1.4, 2.13)",
+    ),
     Case(FAILS, wrong.Raises, "the Publisher raised (It is not valid to raise here!) instead of signalling on_error"),
     Case(FAILS, wrong.Silent, "did not call on_error within 1000 ms"),
     Case(FAILS, wrong.FailsWithoutSubscription, "on_error was called before on_subscribe (rule 1.9)"),
@@ -431,6 +495,34 @@ def test_requests_inside_on_next_are_bounded() -> None:
     judge_publisher(Case(IN_ON_NEXT, Counts, ""))
     eventually(lambda: not emitting_since(before), "its threads do not end")
     assert 6 <= len(requests) < 200
+
+
+def test_a_publisher_that_multiplies_its_threads_is_stopped() -> None:
+    before = threading.active_count()
+    name = "required_spec317_mustNotSignalOnErrorWhenPendingAboveLongMaxValue"
+    verdict = judge_publisher(Case(name, wrong.StartsThreads, ""))
+    assert verdict.status is Status.FAILED
+    assert verdict.reason == "on_next was called on 17 threads at the same time (rule 1.3)"
+    eventually(lambda: threading.active_count() <= before + 1, "its threads do not end")
+
+
+def test_a_test_that_starts_too_many_threads_is_abandoned(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(verdicts, "_MOST_THREADS", 5)
+    over = threading.Event()
+
+    class Starts(RightPublisher):
+        def subscribe(self, subscriber: Any, /) -> None:
+            threading.Thread(target=self.start_threads, daemon=True).start()
+            over.wait(60)
+
+        def start_threads(self) -> None:
+            for _ in range(20):
+                threading.Thread(target=over.wait, args=(60,), daemon=True).start()
+
+    verdict = judge_publisher(Case(COMPLETES, Starts, ""))
+    over.set()
+    assert verdict.status is Status.FAILED
+    assert verdict.reason == "the code under test started more than 5 threads"
 
 
 def test_an_element_that_is_none_fails() -> None:
