@@ -35,15 +35,17 @@ class Rule(NamedTuple):
     note: str = ""
 
 
-_SOURCE = "pyrs._core.subscription.SourceSubscription"
+_SOURCE = "pyrs._core.source.SourceSubscription"
+_DOWNSTREAM = "pyrs._core.downstream.DownstreamSubscription"
 _ITERATING = "pyrs._core.iterating.IteratorSubscription"
 _PUSHED_CHAIN = "pyrs._core.pushed_chain.PushedChainSubscriber"
 _COORDINATOR = "pyrs._core.coordinator.Coordinator"
 _ARBITER = "pyrs._core.arbiter.SubscriptionArbiter"
+_DRAIN = "pyrs._core.drain.DrainLoop"
 _INPUT = "pyrs._core.inputs.Input"
 _GUARD = "pyrs._core.guard.GuardedSubscriber"
 _CALLBACKS = "pyrs._core.callbacks.CallbackSubscriber"
-_REFILL = "pyrs._core.refill.Refill"
+_PREFETCHING = "pyrs._core.inputs.PrefetchingInput"
 _FOR_EACH = "pyrs.operators.terminal._ForEach"
 
 _ALL = (
@@ -74,10 +76,10 @@ _ALL = (
         "MUST",
         "onSubscribe, onNext, onError and onComplete signaled to a Subscriber MUST be signaled serially.",
         (
-            _SOURCE,
+            _DOWNSTREAM,
             _GUARD,
             _COORDINATOR,
-            "pyrs._core.drain.DrainLoop",
+            _DRAIN,
         ),
     ),
     Rule(
@@ -85,22 +87,14 @@ _ALL = (
         "Publisher",
         "MUST",
         "If a Publisher fails it MUST signal an onError.",
-        (
-            f"{_SOURCE}.fail",
-            f"{_COORDINATOR}._fail",
-            f"{_ARBITER}._fail",
-        ),
+        (f"{_DOWNSTREAM}._fail",),
     ),
     Rule(
         "1.5",
         "Publisher",
         "MUST",
         "If a Publisher terminates successfully (finite stream) it MUST signal an onComplete.",
-        (
-            f"{_SOURCE}.complete",
-            f"{_COORDINATOR}._complete",
-            f"{_ARBITER}._complete",
-        ),
+        (f"{_DOWNSTREAM}._complete",),
     ),
     Rule(
         "1.6",
@@ -108,11 +102,7 @@ _ALL = (
         "MUST",
         "If a Publisher signals either onError or onComplete on a Subscriber, that Subscriber's Subscription "
         "MUST be considered cancelled.",
-        (
-            f"{_SOURCE}._end",
-            _COORDINATOR,
-            _ARBITER,
-        ),
+        (f"{_DOWNSTREAM}._terminate",),
     ),
     Rule(
         "1.7",
@@ -120,11 +110,8 @@ _ALL = (
         "MUST",
         "Once a terminal state has been signaled (onError, onComplete) it is REQUIRED that no further signals occur.",
         (
-            f"{_SOURCE}._end",
-            f"{_PUSHED_CHAIN}._take_subscriber",
+            f"{_DOWNSTREAM}._terminate",
             _GUARD,
-            _COORDINATOR,
-            _ARBITER,
         ),
     ),
     Rule(
@@ -132,12 +119,7 @@ _ALL = (
         "Publisher",
         "MUST",
         "If a Subscription is cancelled its Subscriber MUST eventually stop being signaled.",
-        (
-            f"{_SOURCE}.cancel",
-            _PUSHED_CHAIN,
-            _COORDINATOR,
-            _ARBITER,
-        ),
+        (f"{_DOWNSTREAM}.cancel",),
     ),
     Rule(
         "1.9",
@@ -149,11 +131,9 @@ _ALL = (
         "legal way to signal failure (or reject the Subscriber) is by calling onError (after calling "
         "onSubscribe).",
         (
-            "pyrs._core.subscription.checked_subscriber",
-            f"{_SOURCE}.start",
+            "pyrs._core.downstream.checked_subscriber",
+            f"{_DOWNSTREAM}._introduce",
             _GUARD,
-            _COORDINATOR,
-            _ARBITER,
         ),
     ),
     Rule(
@@ -180,7 +160,7 @@ _ALL = (
         (
             _FOR_EACH,
             _CALLBACKS,
-            _REFILL,
+            _PREFETCHING,
         ),
     ),
     Rule(
@@ -212,7 +192,7 @@ _ALL = (
         (
             f"{_PUSHED_CHAIN}.on_error",
             _CALLBACKS,
-            f"{_REFILL}.end",
+            f"{_INPUT}._close",
             _INPUT,
         ),
     ),
@@ -225,7 +205,7 @@ _ALL = (
         (
             f"{_PUSHED_CHAIN}.on_subscribe",
             f"{_CALLBACKS}.on_subscribe",
-            f"{_REFILL}.begin",
+            f"{_INPUT}.on_subscribe",
             f"{_FOR_EACH}.on_subscribe",
             f"{_GUARD}.on_subscribe",
             _INPUT,
@@ -239,7 +219,7 @@ _ALL = (
         (
             f"{_PUSHED_CHAIN}._cancel_upstream",
             f"{_FOR_EACH}._stop",
-            f"{_REFILL}.cancel",
+            f"{_INPUT}.cancel",
             _INPUT,
         ),
     ),
@@ -250,7 +230,7 @@ _ALL = (
         "A Subscriber MUST ensure that all calls on its Subscription's request and cancel methods are "
         "performed serially.",
         (
-            _REFILL,
+            _PREFETCHING,
             f"{_GUARD}._begin_call",
         ),
     ),
@@ -312,11 +292,9 @@ _ALL = (
         "MUST be considered as cancelled, and the caller MUST raise this error condition in a fashion that is "
         "adequate for the runtime environment.",
         (
-            f"{_SOURCE}.subscriber_raised",
-            f"{_PUSHED_CHAIN}._subscriber_raised",
+            f"{_DOWNSTREAM}._subscriber_raised",
             _GUARD,
             _INPUT,
-            _COORDINATOR,
         ),
     ),
     Rule(
@@ -333,10 +311,7 @@ _ALL = (
         "MUST",
         "The Subscription MUST allow the Subscriber to call Subscription.request synchronously from within "
         "onNext or onSubscribe.",
-        (
-            _SOURCE,
-            _COORDINATOR,
-        ),
+        (_DOWNSTREAM,),
     ),
     Rule(
         "3.3",
@@ -345,8 +320,7 @@ _ALL = (
         "Subscription.request MUST place an upper bound on possible synchronous recursion between Publisher "
         "and Subscriber.",
         (
-            f"{_SOURCE}.request",
-            _COORDINATOR,
+            _DRAIN,
             f"{_GUARD}.on_next",
         ),
     ),
@@ -364,9 +338,8 @@ _ALL = (
         "Subscription.cancel MUST respect the responsivity of its caller by returning in a timely manner, "
         "MUST be idempotent and MUST be thread-safe.",
         (
-            f"{_SOURCE}.cancel",
+            f"{_DOWNSTREAM}.cancel",
             f"{_GUARD}.cancel",
-            _COORDINATOR,
         ),
     ),
     Rule(
@@ -374,24 +347,14 @@ _ALL = (
         "Subscription",
         "MUST",
         "After the Subscription is cancelled, additional Subscription.request(long n) MUST be NOPs.",
-        (
-            f"{_SOURCE}.request",
-            f"{_PUSHED_CHAIN}.request",
-            _COORDINATOR,
-            _ARBITER,
-        ),
+        (f"{_DOWNSTREAM}.request",),
     ),
     Rule(
         "3.7",
         "Subscription",
         "MUST",
         "After the Subscription is cancelled, additional Subscription.cancel() MUST be NOPs.",
-        (
-            f"{_SOURCE}.cancel",
-            f"{_PUSHED_CHAIN}.cancel",
-            _COORDINATOR,
-            _ARBITER,
-        ),
+        (f"{_DOWNSTREAM}.cancel",),
     ),
     Rule(
         "3.8",
@@ -400,10 +363,8 @@ _ALL = (
         "While the Subscription is not cancelled, Subscription.request(long n) MUST register the given number "
         "of additional elements to be produced to the respective subscriber.",
         (
-            f"{_SOURCE}.request",
+            f"{_DOWNSTREAM}.request",
             f"{_GUARD}.request",
-            _COORDINATOR,
-            _ARBITER,
         ),
     ),
     Rule(
@@ -415,10 +376,8 @@ _ALL = (
         "non-positive request signals are illegal.",
         (
             "pyrs._core.demand.non_positive",
-            f"{_SOURCE}.request",
+            f"{_DOWNSTREAM}.request",
             f"{_GUARD}.request",
-            _COORDINATOR,
-            f"{_ARBITER}.request",
         ),
     ),
     Rule(
@@ -427,7 +386,7 @@ _ALL = (
         "MAY",
         "While the Subscription is not cancelled, Subscription.request(long n) MAY synchronously call onNext "
         "on this (or other) subscriber(s).",
-        (_SOURCE,),
+        (_DOWNSTREAM,),
     ),
     Rule(
         "3.11",
@@ -435,7 +394,7 @@ _ALL = (
         "MAY",
         "While the Subscription is not cancelled, Subscription.request(long n) MAY synchronously call "
         "onComplete or onError on this (or other) subscriber(s).",
-        (_SOURCE,),
+        (_DOWNSTREAM,),
     ),
     Rule(
         "3.12",
@@ -444,10 +403,7 @@ _ALL = (
         "While the Subscription is not cancelled, Subscription.cancel() MUST request the Publisher to "
         "eventually stop signaling its Subscriber. The operation is NOT REQUIRED to affect the Subscription "
         "immediately.",
-        (
-            f"{_SOURCE}.cancel",
-            _COORDINATOR,
-        ),
+        (f"{_DOWNSTREAM}.cancel",),
     ),
     Rule(
         "3.13",
@@ -456,11 +412,9 @@ _ALL = (
         "While the Subscription is not cancelled, Subscription.cancel() MUST request the Publisher to "
         "eventually drop any references to the corresponding subscriber.",
         (
-            f"{_SOURCE}._let_go",
-            f"{_PUSHED_CHAIN}._take_subscriber",
+            f"{_DOWNSTREAM}._forget",
+            f"{_DOWNSTREAM}._terminate",
             f"{_GUARD}.cancel",
-            _COORDINATOR,
-            _ARBITER,
         ),
     ),
     Rule(
@@ -479,11 +433,9 @@ _ALL = (
         "MUST",
         "Calling Subscription.cancel MUST return normally.",
         (
-            _SOURCE,
+            _DOWNSTREAM,
             f"{_PUSHED_CHAIN}._cancel_upstream",
             f"{_GUARD}._cancel",
-            _COORDINATOR,
-            _ARBITER,
         ),
     ),
     Rule(
@@ -492,9 +444,8 @@ _ALL = (
         "MUST",
         "Calling Subscription.request MUST return normally.",
         (
-            _SOURCE,
+            _DOWNSTREAM,
             f"{_GUARD}.request",
-            _COORDINATOR,
         ),
     ),
     Rule(
@@ -506,8 +457,7 @@ _ALL = (
         "MAY be considered by the Publisher as “effectively unbounded”.",
         (
             "pyrs._core.demand.add_demand",
-            f"{_SOURCE}.request",
-            _COORDINATOR,
+            f"{_DOWNSTREAM}.request",
         ),
     ),
     Rule(

@@ -1,51 +1,56 @@
-"""A serial lane: one body at a time, on whichever thread the executor gives it, and no lock that others wait for."""
+"""The drain loop: many threads bring work, one thread at a time does it, and no thread waits."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from typing import TypeVar
 
 __all__ = ["DrainLoop"]
 
+A = TypeVar("A")
+R = TypeVar("R")
+
 
 class DrainLoop(ABC):
-    """Runs ``_work`` whenever ``_has_work``, never twice at once (1.3).
+    """Runs ``_work`` while ``_has_work``, never on two threads at once (§1.3).
 
-    A call from inside the work never nests: that is what bounds the mutual recursion of ``request`` and ``on_next``
-    (3.3). The turn is a list of one item, and whoever deletes the item has it. The interpreter handles signals between
-    calls, so an interrupt may strike between a lock's ``acquire`` and the ``try`` that would release it; there is no
-    call between a ``del`` and the ``try`` behind it.
+    A thread that finds the loop running returns at once; the thread that drains looks again before it leaves. A call
+    from inside ``_work`` never nests, which bounds the mutual recursion of ``request`` and ``on_next`` (§3.3).
+
+    The turn is a list of one item, and the thread that deletes the item has the turn. CPython handles signals between
+    calls, so a KeyboardInterrupt can strike between a lock's ``acquire`` and the ``try`` that would release it. There
+    is no call between ``del turn[0]`` and the ``try`` that follows it.
 
     Args:
-        execute: hands a task to another thread or to an asyncio loop; None runs it at once on the calling thread.
+        execute: passes a task to another thread or to an asyncio loop. None drains on the calling thread.
     """
-
-    __slots__ = ("_execute", "_turn")
 
     def __init__(self, execute: Callable[[Callable[[], None]], object] | None = None) -> None:
         self._execute = execute
         self._turn = [True]
+        self._again = False  # something may have happened since the drain loop looked
 
-    @abstractmethod
     def _has_work(self) -> bool:
-        """Whether ``_work`` would find something to do."""
+        """Return whether ``_work`` would find something to do: by default ``_again``, which ``_work`` resets."""
+        return self._again
 
     @abstractmethod
     def _work(self) -> None:
-        """Do what there is to do. What it raises, which should be an interrupt at most, leaves the lane usable."""
+        """Do all the work there is. If it raises, which only an interrupt may cause, the loop stays usable."""
 
-    def _left(self) -> None:  # noqa: B027 - most lanes have nothing to do there
-        """Called by a thread that has run the lane, after it has left it."""
+    def _after_drain(self) -> None:  # noqa: B027 - most loops have nothing to do there
+        """Run by a thread that has drained, after it gave the turn back."""
 
     def is_running(self) -> bool:
-        """Return whether a thread runs the lane, or is about to."""
+        """Return whether a thread has the turn."""
         return not self._turn
 
     def schedule(self) -> None:
-        """Have the lane run soon; harmless where it runs already.
+        """Drain soon, on the executor if there is one. Does nothing while the loop runs.
 
         Raises:
-            RuntimeError: the executor takes no more tasks. The lane is idle then.
+            RuntimeError: the executor accepts no more tasks. The loop is idle then.
         """
         if self._execute is None:
             self.run_here()
@@ -55,26 +60,27 @@ class DrainLoop(ABC):
         except IndexError:
             return
         try:
-            self._execute(self._run)
+            self._execute(self._run_scheduled)
         except BaseException:
             self._turn.append(True)  # a refused task must not keep the turn
             raise
 
     def run_here(self) -> None:
-        """Run the lane on this thread, unless it runs elsewhere."""
+        """Drain on this thread, unless another one drains."""
         turn, ran = self._turn, False
         try:
             while True:
                 try:
                     del turn[0]
                 except IndexError:
-                    return  # who runs it looks again
+                    return  # the thread that drains looks again
                 try:
                     ran = True
                     self._work()
                 finally:
                     turn.append(True)
-                # Work that came between the last look and the release is found here, or by whoever brought it.
+                # Work that arrived between the last look and the release is found here, or by the thread that
+                # brought it.
                 if not self._has_work():
                     return
         except BaseException:
@@ -83,15 +89,41 @@ class DrainLoop(ABC):
             raise
         finally:
             if ran:
-                self._left()
+                self._after_drain()
 
-    def _run(self) -> None:
-        """Run the lane, whose turn came with the task."""
+    def attempt(self, body: Callable[[A], R], argument: A) -> R | None:
+        """Run ``body(argument)`` in place of ``_work`` if the loop is idle, then drain what arrived in the meantime.
+
+        This is the fast path of an element that needs no queue, in loops that set ``_again``.
+
+        Returns:
+            What the body returned, or None if another thread drains.
+        """
+        turn = self._turn
+        try:
+            del turn[0]
+        except IndexError:
+            return None
+        try:
+            try:
+                result = body(argument)
+            finally:
+                turn.append(True)
+        except BaseException:
+            if self._again:
+                self.run_here()
+            raise
+        if self._again:  # not _has_work(): a call for each element
+            self.run_here()
+        return result
+
+    def _run_scheduled(self) -> None:
+        """Drain on the executor. The turn was taken when the task was scheduled."""
         try:
             self._work()
         finally:
             self._turn.append(True)
-            if not self._has_work():
-                self._left()
-            else:
+            if self._has_work():
                 self.run_here()
+            else:
+                self._after_drain()

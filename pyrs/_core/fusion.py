@@ -1,30 +1,29 @@
-"""Chains of synchronous stages as one iterator chain, and the seam through which a Subscriber takes many at a time.
+"""Chains of synchronous stages over an iterable as one iterator chain.
 
-A stream over an iterable costs what the plain iterator chain costs: ``map`` and ``filter`` here are the built-in
-ones, and one Subscription drives the whole chain with exact demand. Two things must not get lost on the way:
+A stream over an iterable costs what the plain iterator chain costs: ``map`` and ``filter`` are the built-in ones, and
+one Subscription drives the whole chain with exact demand. Two properties need care:
 
-* *Prompt ends.* A chain that can tell that nothing is left (a list was used up, ``take`` has taken all) completes
-  without being asked for one element more. ``gauges`` holds the iterators whose ``length_hint`` says so.
-* *False ends.* In a plain chain a function that raises StopIteration looks like the end. Here an end that was not
-  reached by the source or by ``take`` is an error, as PEP 479 has it for generators. Marks, chained behind the
-  iterators that may end, tell.
+* *Prompt completion.* A chain that knows that nothing is left (a list is exhausted, ``take`` has taken its elements)
+  completes without a request for one more element. ``gauges`` holds the iterators whose ``length_hint`` is 0 then.
+* *False ends.* In a plain chain a function that raises StopIteration looks like the end. Here an end that neither the
+  source nor ``take`` reached is an error, as PEP 479 makes it for generators. Markers chained after the iterators that
+  may end record a true end.
 """
 
 from __future__ import annotations
 
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Generator, Iterable, Iterator, Sequence
 from itertools import chain, compress, islice, repeat
 from operator import length_hint
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from pyrs._core import hooks
 from pyrs._core.sites import Site, add_note, blame, code_of, code_of_iterator, is_ours
-from pyrs._core.stage import Stage
 from pyrs.errors import NullSignal
 
-__all__ = ["Chain", "Gauge", "IteratorConsumer", "false_end", "null_element", "pull"]
+__all__ = ["Chain", "Gauge", "IteratorConsumer", "checked_result", "false_end", "null_element", "pull"]
 
 T = TypeVar("T")
 T_contra = TypeVar("T_contra", contravariant=True)
@@ -33,13 +32,29 @@ T_contra = TypeVar("T_contra", contravariant=True)
 _COUNTED: tuple[type, ...] = (type(iter(())), type(iter([])), type(iter(range(0))), type(iter("")), type(iter(b"")))
 
 
-class IteratorConsumer(ABC, Generic[T_contra]):
-    """A Subscriber that derives from this too is handed the iterator in place of one ``on_next`` call an element.
+class FusibleStage(Protocol):
+    """What a chain needs to know of a stage: see ``pyrs._core.stage.Stage``."""
 
-    It is asked for by inheritance, not by the method's name: a user's Subscriber may have a ``consume`` of its own.
+    calls_user_code: bool
+    is_mapping: bool
+    site: Site | None
+
+    def over(self, iterator: Iterator[Any], whole: Chain[Any]) -> Iterator[Any]: ...
+
+    def functions(self) -> tuple[object, ...]: ...
+
+    def blame(self, error: BaseException) -> None: ...
+
+    def passed_by(self, error: BaseException) -> None: ...
+
+
+class IteratorConsumer(ABC, Generic[T_contra]):
+    """A Subscriber that takes many elements from an iterator instead of one ``on_next`` call for each.
+
+    A Subscriber opts in by inheritance and not by the method's name: a user's Subscriber may have its own ``consume``.
 
     Attributes:
-        steady_only: whether only iterators are wanted that cannot stall: elements in memory, no function of a user's.
+        steady_only: whether to offer only iterators that cannot block: elements in memory, no user code.
     """
 
     steady_only = False
@@ -48,10 +63,10 @@ class IteratorConsumer(ABC, Generic[T_contra]):
     def consume(self, iterator: Iterator[T_contra], limit: int) -> int:
         """Take up to ``limit`` elements, each as one ``on_next``, and return how many were taken.
 
-        Fewer than ``limit`` means that the iterator is used up, or that this Subscriber cancelled meanwhile. It never
-        takes more than ``limit`` (1.1), looks at its own cancellation after each element (1.8) and raises
-        ``null_element()`` for an element that is None. What leaves this method is taken for an error of the iterator
-        and signalled as ``on_error``: a consumer deals with its own failures itself, by cancelling (2.13).
+        Fewer than ``limit`` means that the iterator is exhausted or that this Subscriber cancelled. An implementation
+        never takes more than ``limit`` (§1.1), checks its own cancellation after each element (§1.8) and raises
+        ``null_element()`` for an element that is None. An exception that leaves this method counts as an error of the
+        iterator and is signalled as ``on_error``: a consumer handles its own failures by cancelling (§2.13).
         """
 
 
@@ -59,11 +74,9 @@ class Gauge:
     """What a stage knows about its own end.
 
     Attributes:
-        holding: whether the stage may have elements left that its source does not know of. At first it has.
-        used_up: whether it has emitted all it ever will.
+        holding: whether the stage may hold elements that its source no longer has. True at first.
+        used_up: whether the stage has emitted its last element.
     """
-
-    __slots__ = ("_before", "holding", "used_up")
 
     def __init__(self, before: Sequence[Any]) -> None:
         self._before = before
@@ -79,14 +92,16 @@ class Gauge:
 class Chain(Generic[T]):
     """The iterator chain of one subscription.
 
-    An iterator that was made here is closed at the end, if it can be. One that the caller passed in (whose ``iter``
-    is itself) belongs to the caller, who may go on with it, and is only let go.
+    An iterator that was made here is closed at the end, if it can be. An iterator that the caller passed in (its
+    ``iter`` is itself) belongs to the caller, who may continue with it: it is released, not closed.
     """
 
-    __slots__ = ("_base", "_close", "_culprits", "_gauges", "_name", "_site", "_stages", "ended", "iterator", "steady")
-
     def __init__(
-        self, iterable: Iterable[Any], stages: Sequence[Stage], name: str = "the source", site: Site | None = None
+        self,
+        iterable: Iterable[Any],
+        stages: Sequence[FusibleStage],
+        name: str = "the source",
+        site: Site | None = None,
     ) -> None:
         self._stages = stages
         self._name = name
@@ -96,33 +111,34 @@ class Chain(Generic[T]):
         base = self._base
         self._close: Callable[[], None] | None = None if base is iterable else getattr(base, "close", None)
         self._gauges: list[Any] = [base] if type(base) in _COUNTED else []
-        # Without a user's function nothing can end the chain falsely, and no mark needs to be paid for.
+        # Without user code nothing can end the chain falsely, and no marker is needed.
         self.ended = not any(stage.calls_user_code for stage in stages)
         self.steady = self.ended and bool(self._gauges)
         iterator = base if self.ended else chain(base, self._mark())
-        # What the stages since the last joint make of the first element: as many as are stateless, for one ``chain``
-        # costs each element little, and one for each stage does not. None of them looks behind one that may drop it.
-        first: Iterator[Any] | None = None
-        certain = False
-        looked: Iterator[Any] = iter(())
-        for stage in stages:
-            if first is not None and not (stage.stateless and (certain or not stage.looks_at_first)):
-                iterator, first = chain(first, self._check_look(looked), iterator), None
-            if first is None and stage.looks_at_first:
-                looked = repeat(True, 1)
-                first, certain = islice(compress(iterator, looked), 1), True
-            if first is not None:
-                first = stage.over_first(first, self)
-                certain = certain and stage.one_to_one
+        mapping = None
+        for place, stage in enumerate(stages, 1):
             iterator = stage.over(iterator, self)
-        self.iterator: Iterator[T] = iterator if first is None else chain(first, self._check_look(looked), iterator)
+            mapping = place if stage.is_mapping else mapping
+        self.iterator: Iterator[T] = iterator if mapping is None else chain(self._first(iterator, mapping), iterator)
+
+    def _first(self, iterator: Iterator[Any], mapping: int) -> Iterator[Any]:
+        """Check the first element only: to check each would slow down every element."""
+        for element in iterator:
+            try:
+                checked_result(element)
+            except TypeError:
+                self._culprits = [mapping]
+                raise
+            yield element
+            return
+        self.check_end()  # else the iterator behind this one would continue after a false end
 
     def first(self, iterator: Iterator[Any], count: int) -> Iterator[Any]:
-        """Return the first ``count`` elements of the iterator, as ``islice``, with an end that can be told at once."""
-        count = min(count, sys.maxsize)  # the most that these iterators can count; nobody lives to see the end of it
+        """Return the first ``count`` elements of the iterator, like ``islice``, with an end that is known at once."""
+        count = min(count, sys.maxsize)  # the most that these iterators can count
         ticks = repeat(True, count)
         self._gauges.append(ticks)
-        # compress asks for the element before the tick, so islice sees to it that no element too many is asked for.
+        # compress pulls the element before the tick, so islice prevents that one element too many is pulled.
         taken = islice(compress(iterator, ticks), count)
         return taken if self.ended else chain(taken, self._mark(ticks))
 
@@ -131,13 +147,8 @@ class Chain(Generic[T]):
             self.ended = True
         yield from ()
 
-    def _check_look(self, looked: Iterator[Any]) -> Iterator[Any]:
-        if length_hint(looked):
-            self.check_end()  # no first element came: after a false end the one behind it would stand in its place
-        yield from ()
-
     def hold_back(self) -> Gauge:
-        """The stage being added may have elements left when its source has none: ask this gauge from now on."""
+        """Return the gauge of a stage that may hold elements when its source has none left."""
         gauge = Gauge(self._gauges)
         self._gauges = [gauge]
         return gauge
@@ -147,21 +158,21 @@ class Chain(Generic[T]):
         return not all(map(length_hint, self._gauges))
 
     def check_end(self) -> None:
-        """Call when the iterator has ended.
+        """Check, after the iterator ended, that the source ended.
 
         Raises:
-            RuntimeError: it was not the source that ended: a function raised StopIteration.
+            RuntimeError: a function raised StopIteration.
         """
         if not self.ended:
             self._culprits = [place for place, stage in enumerate(self._stages, 1) if stage.functions()]
             raise false_end()
 
-    def raised_in(self, stage: Stage) -> None:
-        """Say before an error leaves ``stage.over`` that it arose there; of built-in iterators it is found out."""
+    def raised_in(self, stage: FusibleStage) -> None:
+        """Record that an error which is about to leave ``stage.over`` arose there."""
         self._culprits = [self._stages.index(stage) + 1]
 
     def explain(self, error: BaseException) -> None:
-        """Note on an error of the iterator where it arose, and which checkpoints it passed."""
+        """Note on an error of the iterator where it arose and which checkpoints it passed."""
         culprits = self._suspects(error) if self._culprits is None else self._culprits
         if len(culprits) == 1 and culprits[0]:
             self._stages[culprits[0] - 1].blame(error)
@@ -174,13 +185,13 @@ class Chain(Generic[T]):
             stage.passed_by(error)
 
     def _suspects(self, error: BaseException) -> Sequence[int]:
-        """Return the places where the error may have arisen: one if that can be told.
+        """Return the places where the error may have arisen: one, if the traceback identifies it.
 
-        A built-in iterator leaves no frame. The first frame that is not ours is the source's, or that of a function:
-        then its code is known. What is written in C has no frame either; it is named if it is the only such part.
+        A built-in iterator leaves no frame. The first foreign frame belongs to the source or to a user's function,
+        whose code is known. A function written in C has no frame either; it is named if it is the only one.
         """
         codes = [(n, code_of(each)) for n, stage in enumerate(self._stages, 1) for each in stage.functions()]
-        if type(self._base) not in _COUNTED:  # those never raise
+        if type(self._base) not in _COUNTED:  # these never raise
             codes.insert(0, (0, code_of_iterator(self._base)))
         traceback = error.__traceback__
         while traceback is not None:
@@ -193,14 +204,14 @@ class Chain(Generic[T]):
             traceback = traceback.tb_next
         else:
             if isinstance(error, NullSignal):
-                return (len(self._stages),)  # wherever it came from, this is where it came out
+                return (len(self._stages),)  # noticed at the end of the chain
         return [n for n, code in codes if code is None]
 
     def release(self) -> None:
-        """Let go of the source, closing what was opened here. Never raises an Exception."""
+        """Release the source and close what was opened here. Never raises an Exception."""
         close, self._close = self._close, None
         self._gauges = []
-        self.iterator = self._base = iter(())  # the marks point back at this object: leave no cycle behind (3.13)
+        self.iterator = self._base = iter(())  # the markers refer to this object: leave no cycle (3.13)
         if close is not None:
             try:
                 close()
@@ -209,9 +220,9 @@ class Chain(Generic[T]):
 
 
 def pull(
-    iterable: Iterable[Any], stages: Sequence[Stage], name: str = "the source", site: Site | None = None
+    iterable: Iterable[Any], stages: Sequence[FusibleStage], name: str = "the source", site: Site | None = None
 ) -> Generator[Any, None, None]:
-    """Iterate over the chain on the calling thread: each ``next`` is a demand of one."""
+    """Iterate over the chain on the calling thread: each ``next`` is a request for one element."""
     whole: Chain[Any] = Chain(iterable, stages, name, site)
     try:
         for element in whole.iterator:
@@ -229,10 +240,26 @@ def pull(
 
 
 def false_end() -> RuntimeError:
-    """Return the error for a function that raised StopIteration, which would look like the end."""
+    """Return the error for a function that raised StopIteration, which would look like completion."""
     return RuntimeError("a function of this stream raised StopIteration")
 
 
 def null_element() -> NullSignal:
     """Return the error for a None that would become an element. Rules: 2.13."""
-    return NullSignal("None is not an element: the source or a function of this stream gave None")
+    return NullSignal("None is not an element: the source or a function of this stream returned None")
+
+
+def checked_result(element: Any) -> None:
+    """Check that a mapped element is not a coroutine, and close it if it is.
+
+    ``map`` awaits coroutine functions. A plain function that returns a coroutine cannot be recognized before the call.
+
+    Raises:
+        TypeError: the element is a coroutine.
+    """
+    if hasattr(type(element), "__await__") and isinstance(element, Coroutine):  # the first test is fast
+        element.close()
+        raise TypeError(
+            "the function returned a coroutine, and nothing awaits it here: pass the coroutine function itself, made "
+            "by async def, to map or for_each; flat_map awaits whatever its function returns"
+        )

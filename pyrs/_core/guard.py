@@ -10,8 +10,8 @@ from pyrs._core import hooks
 from pyrs._core.context import attach
 from pyrs._core.demand import UNBOUNDED, add_demand, checked_count, non_positive
 from pyrs._core.display import short
+from pyrs._core.downstream import checked_subscriber
 from pyrs._core.states import TRANSITIONS, Signal, State, Step
-from pyrs._core.subscription import checked_subscriber
 from pyrs.api import Processor, Publisher, Subscriber, Subscription
 from pyrs.errors import (
     ConcurrentSignals,

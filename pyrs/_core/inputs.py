@@ -1,4 +1,4 @@
-"""The Subscribers through which a coordinator takes its upstreams: with a bounded queue, or signal by signal."""
+"""The upstream side of an operator: Subscribers that receive its sources, with or without a bounded queue."""
 
 from __future__ import annotations
 
@@ -7,45 +7,64 @@ from collections.abc import Callable, Iterator
 from itertools import islice, repeat, takewhile
 from operator import is_
 from threading import RLock
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from pyrs._core import hooks
 from pyrs._core.context import attach
 from pyrs._core.coordinator import Coordinator
 from pyrs._core.demand import UNBOUNDED
 from pyrs._core.fusion import IteratorConsumer, null_element
+from pyrs._core.prefetch import Prefetch
 from pyrs.api import Publisher, Subscriber, Subscription
 from pyrs.errors import NullSignal
 
-__all__ = ["DirectInput", "Input", "QueuedInput", "RefilledInput"]
+__all__ = ["DirectInput", "Input", "PrefetchingInput", "QueuedInput"]
 
 T = TypeVar("T")
 
 _BATCH = 256
 
 
-class Input(Subscriber[T]):
-    """One upstream of a coordinator.
+class Owner(Protocol):
+    """What an input wakes: usually a ``Coordinator``."""
 
-    ``request`` and ``cancel`` may be called from any thread, also before ``on_subscribe`` came: demand is kept until
-    then, and a Subscription that comes too late is cancelled. Rules: 2.3, 2.4, 2.5, 2.6, 2.8, 2.12, 2.13.
+    def wake(self) -> None: ...
+
+
+class Input(Subscriber[T]):
+    """One upstream of an operator.
+
+    ``request`` and ``cancel`` may be called from any thread, also before ``on_subscribe``: demand is kept until then,
+    and a Subscription that arrives after a cancel is cancelled.
+
+    Args:
+        owner: is woken when the upstream terminates. None for a subclass that overrides ``_end``.
+        demand: how many elements to request as soon as there is a Subscription.
+
+    Attributes:
+        ended: whether the upstream completed or failed. Elements that came before are stored by the time this is true,
+            so read it before them.
+        error: what the upstream failed with, None if it completed or has not ended.
+
+    Rules: 2.3, 2.4, 2.5, 2.6, 2.8, 2.12, 2.13.
     """
 
-    __slots__ = ("_closed", "_demand", "_guard", "_subscription")
-
-    def __init__(self) -> None:
-        self._guard = RLock()  # may be taken again by its thread: a finalizer, run by the collector, may cancel
+    def __init__(self, owner: Owner | None = None, demand: int = 0) -> None:
+        self._guard = RLock()  # reentrant: the collector may run a finalizer that cancels while the lock is held
+        self._owner: Any = owner
         self._subscription: Subscription | None = None
-        self._demand = 0  # what is to be requested when the Subscription comes
-        self._closed = False  # ended or cancelled
+        self._demand = demand  # requested when the Subscription arrives
+        self._closed = False  # terminated or cancelled
+        self.ended = False
+        self.error: BaseException | None = None
 
     @property
     def closed(self) -> bool:
-        """Whether it ended or was cancelled."""
+        """Whether the upstream terminated or was cancelled."""
         return self._closed
 
     def subscribe_to(self, source: Publisher[T]) -> None:
-        """Subscribe to the source; what its ``subscribe`` raises is its error (1.9)."""
+        """Subscribe to the source. What its ``subscribe`` raises counts as its error (§1.9)."""
         try:
             attach(source, self)
         except Exception as error:
@@ -60,17 +79,17 @@ class Input(Subscriber[T]):
             if subscription is None:
                 self._demand += n
                 return
-        subscription.request(min(n, UNBOUNDED))  # 3.17: a stranger's long holds no more
+        subscription.request(min(n, UNBOUNDED))  # 3.17: a long of a foreign Subscription holds no more
 
     def cancel(self) -> None:
-        """Cancel, unless it ended (2.6)."""
+        """Cancel, unless the upstream terminated (§2.6)."""
         with self._guard:
             self._closed = True
             subscription, self._subscription = self._subscription, None
         if subscription is not None:
             try:
                 subscription.cancel()
-            except Exception as error:  # 3.15 is the upstream's to keep; ours has to return normally all the same
+            except Exception as error:  # 3.15 binds the foreign Subscription; our cancel has to return normally
                 hooks.on_error_dropped(error, f"raised by cancel() of {type(subscription).__name__}")
 
     def on_subscribe(self, subscription: Subscription, /) -> None:
@@ -98,78 +117,72 @@ class Input(Subscriber[T]):
         if self._close():
             self._end(None)
 
+    def fail(self, error: BaseException) -> None:
+        """Cancel the upstream and end as if it had failed with this error."""
+        self.cancel()
+        self._end(error)
+
     def _end(self, error: BaseException | None) -> None:
-        """The upstream ended, with this error or well. Called once at most, and not after a cancel."""
+        """Record the terminal signal and wake the owner. Called once at most, and not after a cancel."""
+        self.error = error
+        self.ended = True
+        if self._owner is not None:
+            self._owner.wake()
 
     def _close(self) -> bool:
-        """Note a terminal signal (2.4) and return whether it was the first and nobody cancelled before."""
+        """Record a terminal signal (§2.4) and return whether it was the first one and came before a cancel."""
         with self._guard:
             first, self._closed = not self._closed, True
             self._subscription = None
         return first
 
 
-class RefilledInput(Input[T]):
-    """Requests ``prefetch`` elements, and more when three quarters were taken. Rules: 2.1, 2.2, 2.7, 2.11.
+class PrefetchingInput(Input[T]):
+    """Requests ``prefetch`` elements, and more when three quarters of them were consumed.
 
     Args:
-        prefetch: how many elements are requested and not yet taken, at most.
+        owner: as for ``Input``.
+        prefetch: how many elements are requested and not yet consumed, at most.
+
+    Rules: 2.1, 2.2, 2.7, 2.11, and those of ``Input``.
     """
 
-    __slots__ = ("_low", "_used")
-
-    def __init__(self, prefetch: int) -> None:
-        super().__init__()
-        self._demand = prefetch
-        self._low = prefetch - (prefetch >> 2)
-        self._used = 0
-
-    @property
-    def until_refill(self) -> int:
-        """How many are to be taken before more is requested: who takes several at once takes no more than that."""
-        return self._low - self._used
+    def __init__(self, owner: Owner | None, prefetch: int, refill_at: int | None = None) -> None:
+        super().__init__(owner, prefetch)
+        self.prefetch = Prefetch(prefetch, refill_at)
 
     def taken(self, n: int = 1) -> None:
-        """So many elements were taken. By one thread at a time."""
-        self._used += n
-        if self._used >= self._low:
-            used, self._used = self._used, 0
-            if not self._closed:
-                self.request(used)
+        """Count n consumed elements, and request more when it is time to. One thread at a time."""
+        more = self.prefetch.consume(n)
+        if more and not self._closed:
+            self.request(more)
 
 
-class QueuedInput(RefilledInput[T], IteratorConsumer[T], Generic[T]):
-    """Keeps up to ``prefetch`` elements for the lane to take, and requests more when three quarters were taken.
+class QueuedInput(PrefetchingInput[T], IteratorConsumer[T], Generic[T]):
+    """Queues up to ``prefetch`` elements for the drain loop.
 
-    The lane reads ``elements``, ``ended`` and ``error`` (in this order: what came before the end is in the queue by the
-    time that ``ended`` is set) and says ``taken(n)`` for what it took. Rules: 2.1, 2.2, 2.7, 2.11.
+    The drain loop reads ``ended`` before ``elements``, and calls ``taken(n)`` for what it consumed.
 
     Args:
         owner: the coordinator.
-        prefetch: how many elements are requested and held at most.
-        passes: whether an element may go by the queue, straight to the Subscriber, when the lane is idle, the queue
-            empty and an element demanded: for operators that would do just that with it.
-    """
+        prefetch: how many elements are requested and queued, at most.
+        passes: whether an element may bypass the queue, straight to the Subscriber, when the drain loop is idle, the
+            queue empty and an element demanded: for operators that forward elements unchanged.
 
-    __slots__ = ("_owner", "_passes", "elements", "ended", "error")
+    Rules: 2.1, 2.2, 2.7, 2.11, and those of ``Input``.
+    """
 
     steady_only = True
 
-    def __init__(self, owner: Coordinator[Any], prefetch: int, *, passes: bool = False) -> None:
-        super().__init__(prefetch)
-        self._owner = owner
-        self._passes = passes
+    def __init__(
+        self, owner: Coordinator[Any], prefetch: int, *, passes: bool = False, refill_at: int | None = None
+    ) -> None:
+        super().__init__(owner, prefetch, refill_at)
+        self._pass = owner._emit_if_demanded if passes else None
         self.elements: deque[T] = deque()
-        self.ended = False
-        self.error: BaseException | None = None
-
-    @property
-    def used_up(self) -> bool:
-        """Whether it ended well and every element was taken."""
-        return self.ended and not self.elements and self.error is None
 
     def cancel(self) -> None:
-        """Cancel, unless it ended, and let go of what was not taken."""
+        """Cancel, unless the upstream terminated, and drop the queued elements."""
         super().cancel()
         self.elements.clear()
 
@@ -178,20 +191,20 @@ class QueuedInput(RefilledInput[T], IteratorConsumer[T], Generic[T]):
             raise NullSignal("on_next(None)")
         if self._closed:
             return
-        if self._passes and not self.elements and self._owner.pass_on(element):
+        if self._pass is not None and not self.elements and self._owner.attempt(self._pass, element):
             self.taken()
             return
         self.elements.append(element)
         self._notify()
 
     def consume(self, iterator: Iterator[T], limit: int) -> int:
-        # At C speed, which is why it takes only what cannot stall in the middle of a batch.
+        # Whole batches at C speed, so it accepts only iterators that cannot block in the middle of a batch.
         taken = 0
         try:
             while taken < limit and not self._closed:
                 size = min(limit - taken, _BATCH)
                 batch = list(islice(iterator, size))
-                if any(map(is_, batch, repeat(None))):  # not "None in batch", which asks each element what it equals
+                if any(map(is_, batch, repeat(None))):  # not "None in batch", which calls each element's __eq__
                     self.elements.extend(takewhile(lambda element: element is not None, batch))
                     raise null_element()
                 self.elements.extend(batch)
@@ -208,21 +221,19 @@ class QueuedInput(RefilledInput[T], IteratorConsumer[T], Generic[T]):
         self._notify()
 
     def _notify(self) -> None:
-        """There is something for the lane to see. From any thread."""
+        """Wake the drain loop. From any thread."""
         self._owner.wake()
 
 
 class DirectInput(Input[T], Generic[T]):
-    """Posts each signal to the lane: elements come in as many as were requested.
+    """Posts each signal to the drain loop. At most as many elements arrive as were requested.
 
     Args:
         owner: the coordinator.
-        on_element: called on the lane with each element.
-        on_end: called on the lane with None at ``on_complete``; by default nothing happens.
-        on_failure: called on the lane with the error; by default the stream fails with it.
+        on_element: called in the drain loop with each element.
+        on_end: called in the drain loop with None at ``on_complete``. None ignores the completion.
+        on_failure: called in the drain loop with the error. By default the stream fails with it.
     """
-
-    __slots__ = ("_on_element", "_on_end", "_on_failure", "_owner")
 
     def __init__(
         self,
@@ -231,8 +242,7 @@ class DirectInput(Input[T], Generic[T]):
         on_end: Callable[[None], object] | None = None,
         on_failure: Callable[[BaseException], object] | None = None,
     ) -> None:
-        super().__init__()
-        self._owner = owner
+        super().__init__(owner)
         self._on_element = on_element
         self._on_end = on_end
         self._on_failure = on_failure or owner._fail

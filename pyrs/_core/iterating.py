@@ -7,10 +7,11 @@ from typing import Any, Final, TypeVar
 
 from pyrs._core import hooks
 from pyrs._core.demand import UNBOUNDED
+from pyrs._core.downstream import checked_subscriber
 from pyrs._core.fusion import Chain, IteratorConsumer, null_element
 from pyrs._core.sites import Site, blame
+from pyrs._core.source import InertSubscription, SourceSubscription
 from pyrs._core.stage import Stage
-from pyrs._core.subscription import InertSubscription, SourceSubscription, checked_subscriber
 from pyrs.api import Publisher, Subscriber
 
 __all__ = ["MOST_STAGES", "IterablePublisher", "IteratorSubscription"]
@@ -70,8 +71,6 @@ class IterablePublisher(Publisher[T]):
 class IteratorSubscription(SourceSubscription[T]):
     """Pulls from an iterator chain exactly what was requested, on the thread that requests."""
 
-    __slots__ = ("_chain", "_consume")
-
     def __init__(self, subscriber: Subscriber[T], whole: Chain[T]) -> None:
         super().__init__(subscriber)
         self._chain: Chain[T] = whole
@@ -85,7 +84,7 @@ class IteratorSubscription(SourceSubscription[T]):
         try:
             if self._consume is not None:
                 produced = self._consume(iterator, demand)
-                if produced >= demand or self._attention:
+                if produced >= demand or self._interrupted:
                     return produced
             else:
                 on_next = subscriber.on_next
@@ -98,8 +97,8 @@ class IteratorSubscription(SourceSubscription[T]):
                         try:
                             on_next(element)
                         except BaseException as error:
-                            self.subscriber_raised(error, "on_next")
-                        if self._attention:
+                            self._subscriber_raised(error, "on_next")
+                        if self._interrupted:
                             return 0
                 else:
                     for element in iterator:
@@ -108,9 +107,9 @@ class IteratorSubscription(SourceSubscription[T]):
                         try:
                             on_next(element)
                         except BaseException as error:
-                            self.subscriber_raised(error, "on_next")
+                            self._subscriber_raised(error, "on_next")
                         produced += 1
-                        if self._attention:
+                        if self._interrupted:
                             return produced
                         if produced == demand:
                             demand = self._requested - self._emitted
@@ -119,16 +118,16 @@ class IteratorSubscription(SourceSubscription[T]):
             self._chain.check_end()
         except BaseException as error:
             self._chain.explain(error)
-            self.fail(error)
+            self._fail(error)
             if hooks.is_exit(error):
                 raise
         else:
-            self.complete()
+            self._complete()
         return produced
 
     def _look_for_end(self) -> None:
         if self._chain.is_used_up():
-            self.complete()
+            self._complete()
 
     def _release(self) -> None:
         self._consume = None

@@ -3,28 +3,36 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
+from pyrs._core.downstream import checked_subscriber
 from pyrs._core.sites import Site, assembly_site, blame
-from pyrs._core.subscription import checked_subscriber
-from pyrs.api import Publisher, Subscriber, Subscription
+from pyrs._core.source import InertSubscription
+from pyrs.api import Publisher, Subscriber
 
 __all__ = ["Operator", "Startable"]
 
 R_co = TypeVar("R_co", covariant=True)
 
 
-class Operator(Publisher[R_co]):
-    """A Publisher that is made of others: what the user wrote, and where.
+class Startable(Protocol):
+    """What serves one Subscriber of an operator."""
 
-    A subclass holds the operator's arguments and says in ``run`` what serves one Subscriber.
+    def start(self) -> None:
+        """Signal ``on_subscribe``, then subscribe to what is upstream. Called once."""
+
+
+class Operator(Publisher[R_co]):
+    """A Publisher made of others: what the user called, and where.
+
+    A subclass holds the operator's arguments and returns in ``run`` what serves one Subscriber.
 
     Args:
-        source: the Publisher that the operator was called on, None for one that has no such.
+        source: the Publisher that the operator was called on, None for an operator without one.
         call: what the user wrote, such as ``flat_map(load, concurrency=4)``.
 
     Attributes:
-        site: the line of user code that assembled it.
+        site: the line of user code that assembled the operator.
     """
 
     carries_context = True
@@ -35,11 +43,18 @@ class Operator(Publisher[R_co]):
         self.site: Site | None = assembly_site()
 
     def subscribe(self, subscriber: Subscriber[R_co], /) -> None:
-        self.run(checked_subscriber(subscriber)).start()
+        subscriber = checked_subscriber(subscriber)
+        try:
+            run = self.run(subscriber)
+        except Exception as error:  # 1.9: subscribe returns normally
+            self.blame(error)
+            InertSubscription(subscriber, error).start()
+            return
+        run.start()
 
     @abstractmethod
     def run(self, subscriber: Subscriber[Any]) -> Startable:
-        """Return what serves one Subscriber: usually a ``Coordinator`` or a ``Relay``."""
+        """Return what serves one Subscriber: usually a ``Coordinator`` or a ``SubscriptionArbiter``."""
 
     def blame(self, error: BaseException) -> None:
         """Note on the error that it arose here."""
@@ -47,11 +62,3 @@ class Operator(Publisher[R_co]):
 
     def __repr__(self) -> str:
         return self.call if self.source is None else f"{self.source!r}.{self.call}"
-
-
-class Startable(Subscription):
-    """A Subscription that begins by ``start``."""
-
-    @abstractmethod
-    def start(self) -> None:
-        """Signal ``on_subscribe``, then subscribe to what is upstream. Called once."""

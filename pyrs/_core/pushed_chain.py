@@ -1,18 +1,17 @@
-"""Synchronous stages as a Subscriber over any other Publisher. A stage says what it does; the rules are kept here."""
+"""A chain of synchronous stages as one Subscriber over any Publisher. The rules are kept here, not in the stages."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from threading import RLock
 from typing import Any
 
 from pyrs._core import hooks
 from pyrs._core.context import attach
-from pyrs._core.demand import UNBOUNDED, checked_count
-from pyrs._core.fusion import null_element
-from pyrs._core.stage import Stage, StageRun
-from pyrs._core.subscription import checked_subscriber
+from pyrs._core.demand import UNBOUNDED
+from pyrs._core.downstream import DownstreamSubscription, checked_subscriber
+from pyrs._core.fusion import checked_result, null_element
+from pyrs._core.stage import DROP, END, MAP, SELECT, STEP, Stage, StageRun, dropped
 from pyrs.api import Publisher, Subscriber, Subscription
 from pyrs.errors import NullSignal
 
@@ -20,7 +19,7 @@ __all__ = ["PushedChainPublisher", "PushedChainSubscriber"]
 
 
 class PushedChainPublisher(Publisher[Any]):
-    """A Publisher with synchronous stages behind it; all of them together are one Subscriber."""
+    """A Publisher followed by synchronous stages, which together are one Subscriber."""
 
     carries_context = True
 
@@ -35,65 +34,118 @@ class PushedChainPublisher(Publisher[Any]):
         return ".".join([repr(self.source), *map(repr, self.stages)])
 
 
-class PushedChainSubscriber(Subscriber[Any], Subscription):
-    """The Subscriber of the source and the Subscription of the Subscriber in one.
+class PushedChainSubscriber(DownstreamSubscription[Any], Subscriber[Any]):
+    """The Subscriber of the source and the Subscription of the Subscriber in one object.
 
-    Rules: 1.4, 1.6, 1.7, 1.8, 2.3, 2.4, 2.5, 2.6, 2.13, 3.6, 3.7, 3.13, 4.1, 4.2. Serial signals (1.3) and the answer
-    to request(n <= 0) (3.9) come from the source, or from a stage that holds the end back; demand is kept element by
-    element (1.1).
+    The source signals serially (§1.3) and answers an illegal request (§3.9), or a stage that emits after the source
+    has ended does. Demand is kept element by element (§1.1). Each stage that runs user code is guarded: what it raises
+    cancels upstream and fails downstream of that stage.
+
+    Rules: 2.3, 2.4, 2.5, 2.6, 2.8, 2.12, 4.1, 4.2, and those of ``DownstreamSubscription``.
     """
 
-    __slots__ = (
-        "_cancelled",
-        "_finished",
-        "_last",
-        "_lock",
-        "_open",
-        "_rest",
-        "_runs",
-        "_stages",
-        "_steps",
-        "_subscribed",
-        "_subscriber",
-        "_upstream",
-    )
-
     def __init__(self, subscriber: Subscriber[Any], stages: Sequence[Stage]) -> None:
-        self._lock = RLock()  # a finalizer, run by the collector while it is held, may cancel or request
-        self._open = True  # upstream neither cancelled nor ended
-        self._cancelled = 0  # how many stages, from the first, were told of a cancel
+        super().__init__(subscriber, None)
+        self._open = True  # upstream neither cancelled nor terminated
+        self._cancelled = 0  # how many stages, from the first, received a cancel
         self._finished = -1  # the place of the last stage that ended the stream by itself
         self._subscribed = False
-        self._subscriber: Subscriber[Any] | None = subscriber  # None when downstream cancelled or was told the end
         self._upstream: Subscription | None = None
         self._stages = stages
         self._runs = [stage.run() for stage in stages]
-        emit: Callable[[Any], None] = self._deliver
+        self._mapping = max((place for place, stage in enumerate(stages) if stage.is_mapping), default=None)
+        self._steps: list[list[tuple[int, int, Callable[[Any], Any]]]] = []  # of each segment
+        self._link()
+
+    def _link(self) -> None:
+        """Connect the runs: signals from the source to the Subscriber, demand the other way."""
+        runs = self._runs
+        plain = [run.plain() for run in runs]
         complete: Callable[[], None] = self._deliver_complete
         fail: Callable[[BaseException], None] = self._deliver_error
-        for place in reversed(range(len(stages))):
-            run = self._runs[place]
-            run.emit, run.complete, run.fail = emit, complete, fail
-            run.finish = self._finisher(place)
-            complete, fail = run.on_complete, run.on_error
-            if run.sees_elements:
-                emit = run.on_next
-        # Elements pass the first stages in a loop, and those behind by ``_rest``; None is the Subscriber itself.
-        self._steps: list[tuple[StageRun, bool, Callable[[Any], Any]]] = []
-        self._rest: Callable[[Any], None] | None = None
-        for run in self._runs:
-            plain = run.plain()
-            if plain is not None:
-                run.simplify = partial(self._simplify, len(self._steps))
-                self._steps.append((run, *plain))
-            elif run.sees_elements:
-                self._rest = run.on_next
-                break
+        following = len(runs)  # the first stage of the segment behind this run
+        for place in reversed(range(len(runs))):
+            run = runs[place]
+            run.complete, run.fail, run.finish = complete, fail, partial(self._finish_from, place)
+            # A run that does not override a signal is bypassed.
+            if type(run).on_complete is not StageRun.on_complete:
+                complete = partial(self._guarded, place, run.on_complete)
+            if type(run).on_error is not StageRun.on_error:
+                fail = partial(self._guarded, place, run.on_error)
+            if run.sees_elements and not plain[place]:
+                run.emit = self._segment(plain, place + 1, following)
+                following = place
+        self.on_next = self._segment(plain, 0, following, first=True)  # type: ignore[method-assign]
+        self._complete_runs, self._fail_runs = complete, fail
         ask: Callable[[int], None] = self._request_upstream
-        for run in self._runs:
+        for run in runs:
             run.ask = ask
             ask = run.request
-        self._last = ask
+        self._request_runs = ask
+
+    def _segment(
+        self, plain: Sequence[tuple[int, Callable[[Any], Any]] | None], start: int, stop: int, *, first: bool = False
+    ) -> Callable[[Any], None]:
+        """Return the function that passes an element through the plain stages from start to stop.
+
+        Behind them comes the run at ``stop``, or the Subscriber. One frame serves a whole segment.
+        """
+        runs = self._runs
+        steps = [(place, *each) for place, each in enumerate(plain[start:stop], start) if each]
+        self._steps.append(steps)
+        take = runs[stop].on_next if stop < len(runs) else None
+
+        def push(element: Any, /) -> None:
+            if first:
+                if element is None:
+                    raise NullSignal("on_next(None)")  # 2.13
+                if not self._open:
+                    return  # 2.8
+            place = stop
+            try:
+                for place, kind, function in steps:
+                    if kind == MAP:
+                        element = function(element)
+                    elif kind == SELECT:
+                        if not function(element):
+                            runs[place].skip()
+                            return
+                    else:
+                        element = function(element)
+                        if element is DROP:
+                            runs[place].skip()
+                            return
+                        if element is END:
+                            runs[place].finish()
+                            return
+                if take is not None:
+                    place = stop
+                    take(element)
+                    return
+            except BaseException as error:
+                self._stage_raised(error, place)
+                return
+            if element is None or self._mapping is not None:
+                self._check(element)
+            subscriber = self._subscriber
+            if subscriber is not None:
+                try:
+                    subscriber.on_next(element)
+                except BaseException as error:
+                    self._subscriber_raised(error, "on_next")
+
+        return push
+
+    def _check(self, element: Any) -> None:
+        """Fail the stream if the element is None, or if it is the first one and a coroutine."""
+        mapping, self._mapping = self._mapping, None
+        try:
+            if element is None:
+                mapping = None
+                raise null_element()
+            checked_result(element)
+        except BaseException as error:
+            self._stage_raised(error, len(self._runs) - 1, blamed=mapping)
 
     # From upstream.
 
@@ -102,63 +154,30 @@ class PushedChainSubscriber(Subscriber[Any], Subscription):
             raise NullSignal("on_subscribe(None)")
         with self._lock:
             again, self._subscribed = self._subscribed, True
-        subscriber = self._subscriber
-        if again or subscriber is None:
+        if again or not self._live:
             subscription.cancel()  # 2.5
             return
         self._upstream = subscription
         refused: BaseException | None = None
+        place = 0
         try:
-            for run in self._runs:
+            for place, run in enumerate(self._runs):  # noqa: B007 - read after an error
                 run.on_subscribe()
         except BaseException as error:
             refused = error
-            self._cancel_upstream(self._place_of(error))  # before anything is requested of it
-        try:
-            subscriber.on_subscribe(self)  # 1.9, also where only an error follows
-        except BaseException as error:
-            self._subscriber_raised(error, "on_subscribe")
+            self._cancel_upstream(place)  # before anything is requested of it
+        self._introduce()  # 1.9, also where only an error follows
         if refused is not None:
-            self._stage_raised(refused)
-            if hooks.is_exit(refused):
-                raise refused
+            self._stage_raised(refused, place)
             return
-        # The last one first: an end that a stage begins with passes those behind it when they have begun, too.
+        # The last one first: a terminal signal that a stage begins with reaches stages that have begun.
         for place in reversed(range(len(self._runs))):
             if self._subscriber is None or place < self._cancelled:
-                return  # a stage has ended the stream for the Subscriber or for all before it, or he cancelled
+                return  # a stage ended the stream, or the Subscriber cancelled
             self._runs[place].begin()
 
     def on_next(self, element: Any, /) -> None:
-        if element is None:
-            raise NullSignal("on_next(None)")  # 2.13
-        if not self._open:
-            return  # 2.8
-        run = None
-        try:
-            for run, selects, function in self._steps:
-                if not selects:
-                    element = function(element)
-                elif not function(element):
-                    run.skip()
-                    return
-            rest = self._rest
-            if rest is not None:
-                rest(element)
-                return
-            if element is None:
-                raise null_element()
-        except BaseException as error:
-            self._stage_raised(error, run)
-            if hooks.is_exit(error):
-                raise
-            return
-        subscriber = self._subscriber
-        if subscriber is not None:
-            try:
-                subscriber.on_next(element)
-            except BaseException as error:
-                self._subscriber_raised(error, "on_next")
+        raise NotImplementedError  # replaced in the instance by the first segment, which drops late elements (2.8)
 
     def on_error(self, error: BaseException, /) -> None:
         if error is None:
@@ -168,95 +187,90 @@ class PushedChainSubscriber(Subscriber[Any], Subscription):
             return
         self._open = False
         self._upstream = None  # the Subscription is over: nothing is called on it (2.3, 2.4)
-        self._guarded(self._runs[0].on_error, error)
+        self._fail_runs(error)
 
     def on_complete(self) -> None:
-        if self._open:  # or a stage has ended the stream, and this came too late
+        if self._open:  # else a stage ended the stream before
             self._open = False
             self._upstream = None  # 2.4
-            self._guarded(self._runs[0].on_complete)
+            self._complete_runs()
 
     # From downstream.
 
-    def request(self, n: int, /) -> None:
-        if n.__class__ is not int:
-            n = checked_count(n)
-        if self._subscriber is not None:  # 3.6
-            self._guarded(self._last, n)
+    def _on_request(self, n: int) -> None:
+        try:
+            self._request_runs(n)
+        except BaseException as error:
+            self._stage_raised(error, 0)
 
-    def cancel(self) -> None:
-        if self._take_subscriber() is not None:  # 3.7, 3.13
-            self._cancel_upstream(len(self._runs))
+    def _on_cancel(self) -> None:
+        self._forget()
+        self._cancel_upstream(len(self._runs))
 
     # From the stages.
 
     def _request_upstream(self, n: int) -> None:
         upstream = self._upstream
-        if upstream is not None:  # or it has ended, and whichever stage holds the end back answers n <= 0 (3.9)
-            upstream.request(min(n, UNBOUNDED))  # 3.17: a stranger's long holds no more
+        if upstream is not None:  # else the stage that emits after the end answers n <= 0 (3.9)
+            upstream.request(min(n, UNBOUNDED))  # 3.17: a long of a foreign Subscription holds no more
 
-    def _simplify(self, step: int, function: Callable[[Any], Any]) -> None:
-        run, selects, _ = self._steps[step]
-        self._steps[step] = (run, selects, function)
+    def _finish_from(self, place: int) -> None:
+        """End the stream from a stage: cancel upstream of it, complete downstream."""
+        if place <= self._finished:
+            return  # a later stage ended the stream while it handled an element, or as it began
+        self._finished = place
+        self._cancel_upstream(place)  # 2.6
+        self._runs[place].complete()
 
-    def _finisher(self, place: int) -> Callable[[], None]:
-        def finish() -> None:
-            if place <= self._finished:
-                return  # a stage behind this one ended the stream while it was told of an element, or of the beginning
-            self._finished = place
-            self._cancel_upstream(place)  # 2.6
-            self._runs[place].complete()
-
-        return finish
-
-    def _deliver(self, element: Any) -> None:
-        if element is None:
-            raise null_element()
-        subscriber = self._subscriber
-        if subscriber is None:
-            return
+    def _guarded(self, place: int, signal: Callable[..., None], *arguments: Any) -> None:
+        """Forward a signal to a stage, and fail the stream from that stage if it raises."""
         try:
-            subscriber.on_next(element)
+            signal(*arguments)
         except BaseException as error:
-            self._subscriber_raised(error, "on_next")
+            self._stage_raised(error, place)
 
     def _deliver_complete(self) -> None:
-        subscriber = self._take_subscriber()
-        if subscriber is not None:
-            try:
-                subscriber.on_complete()
-            except BaseException as error:
-                self._subscriber_raised(error, "on_complete", subscriber)
-            finally:
-                self._let_go()
+        try:
+            self._complete()
+        finally:
+            self._release()
 
     def _deliver_error(self, error: BaseException) -> None:
-        subscriber = self._take_subscriber()
-        if subscriber is None:
-            if not hooks.is_exit(error):
-                hooks.on_error_dropped(error, "the stream was over")
-            return
         try:
-            subscriber.on_error(error)
-        except BaseException as raised:
-            self._subscriber_raised(raised, "on_error", subscriber)
+            self._fail(error)
         finally:
-            self._let_go()
+            self._release()
+
+    # The engine.
+
+    @property
+    def _call(self) -> str:
+        return ".".join(map(repr, self._stages))
 
     def __repr__(self) -> str:
-        over = "over" if self._subscriber is None else f"live, from {self._upstream!r}"
-        return f"<{'.'.join(map(repr, self._stages))}: {over}>"
+        state = f"live, from {self._upstream!r}" if self._live else "over"
+        return f"<{self._call}: {state}>"
 
-    # What keeps the rules.
+    def _forget(self) -> None:
+        """Drop the reference to the Subscriber (§3.13). The stages are released after the terminal signal."""
+        self._subscriber = None
 
-    def _take_subscriber(self) -> Subscriber[Any] | None:
-        """End the stream for the Subscriber and forget it (3.13). Only the first caller is given it (1.7)."""
-        with self._lock:
-            subscriber, self._subscriber = self._subscriber, None
-        return subscriber
+    def _release(self) -> None:
+        """Make the stages drop what they hold, in case the Subscriber keeps this Subscription (§3.13)."""
+        if not self._live:
+            for run in reversed(self._runs):
+                run.let_go()
+            self._disarm(len(self._runs))
+
+    def _disarm(self, stop: int) -> None:
+        """Drop the functions of the stages before this place, which may hold state."""
+        for steps in self._steps:
+            for index, (place, *_) in enumerate(steps):
+                if place < stop:
+                    steps[index] = (place, STEP, dropped)
 
     def _cancel_upstream(self, place: int) -> None:
-        """Cancel, on behalf of the stage at this place or of the Subscriber behind the last one (2.6, 3.7)."""
+        """Cancel on behalf of the stage at this place, or of the Subscriber after the last one (§2.6, §3.7)."""
         with self._lock:
             self._open = False
             upstream, self._upstream = self._upstream, None
@@ -269,50 +283,28 @@ class PushedChainSubscriber(Subscriber[Any], Subscription):
             try:
                 if upstream is not None:
                     upstream.cancel()
-            except Exception as error:  # 3.15 is the upstream's to keep; ours has to return normally all the same
+            except Exception as error:  # 3.15 binds the foreign Subscription; our cancel has to return normally
                 hooks.on_error_dropped(error, f"raised by cancel() of {type(upstream).__name__}")
             for run in runs:
                 run.let_go()
+            self._disarm(place)
 
-    def _let_go(self) -> None:
-        """The end was signalled: the stages drop what they hold, though somebody keep this Subscription (3.13)."""
-        for run in reversed(self._runs):
-            run.let_go()
+    def _stage_raised(self, error: BaseException, place: int, *, blamed: int | None = None) -> None:
+        """Cancel upstream of the stage and fail downstream of it.
 
-    def _guarded(self, step: Callable[..., None], *arguments: Any) -> None:
-        try:
-            step(*arguments)
-        except BaseException as error:
-            self._stage_raised(error)
-            if hooks.is_exit(error):
-                raise
-
-    def _stage_raised(self, error: BaseException, run: StageRun | None = None) -> None:
-        """A stage raised: upstream of it is cancelled, downstream of it fails."""
-        place = self._place_of(error, run)
-        self._stages[place].blame(error)
-        self._cancel_upstream(place)
-        try:
+        Raises:
+            BaseException: the error itself, if it is an interrupt or an exit.
+        """
+        if self._live or not hooks.is_exit(error):
+            self._stages[place if blamed is None else blamed].blame(error)
+            self._cancel_upstream(place)
             self._runs[place].fail(error)
-        except BaseException as raised:  # a stage behind it raised while it was told
-            self._deliver_error(raised)
-            if hooks.is_exit(raised):
-                raise
-
-    def _place_of(self, error: BaseException, run: StageRun | None = None) -> int:
-        """Return the place of the stage whose frame is the last in the traceback; that of ``run`` if there is none."""
-        place = len(self._runs) - 1 if run is None else self._runs.index(run)
-        traceback = error.__traceback__
-        while traceback is not None:
-            there = traceback.tb_frame.f_locals.get("self")
-            if isinstance(there, StageRun) and there in self._runs:
-                place = self._runs.index(there)
-            traceback = traceback.tb_next
-        return place
-
-    def _subscriber_raised(self, error: BaseException, signal: str, subscriber: Subscriber[Any] | None = None) -> None:
-        who = self._take_subscriber() or subscriber
-        self._cancel_upstream(len(self._runs))  # 2.13: counts as cancelled, and is not signalled again
         if hooks.is_exit(error):
             raise error
-        hooks.on_error_dropped(error, f"raised by {signal} of {type(who).__name__}" if who else signal)
+
+    def _subscriber_raised(
+        self, error: BaseException, signal: str = "on_next", subscriber: Subscriber[Any] | None = None
+    ) -> None:
+        who = self._terminate() or subscriber
+        self._cancel_upstream(len(self._runs))  # 2.13: counts as cancelled
+        super()._subscriber_raised(error, signal, who)

@@ -1,4 +1,4 @@
-"""A hub that keeps what it signalled, for Subscribers that come later."""
+"""A hub that keeps a history of its elements for later Subscribers."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable
 from threading import get_ident
 from typing import Any, Generic, TypeVar
 
-from pyrs._core.hub import EMITTING, IDLE, NON_SERIALIZED, OK, EmitResult, Hub, Tap
+from pyrs._core.hub import EMITTING, IDLE, NON_SERIALIZED, OK, EmitResult, Hub, HubSubscription
 from pyrs.errors import NullSignal
 
 __all__ = ["ReplayHub"]
@@ -15,9 +15,7 @@ T = TypeVar("T")
 
 
 class _Node(Generic[T]):
-    """An element of the history; each Subscriber stands at the last one that it was given."""
-
-    __slots__ = ("element", "following", "number", "time")
+    """An element of the history. The position of a Subscriber is the last node that it received."""
 
     def __init__(self, element: T, number: int, time: float) -> None:
         self.element = element
@@ -27,16 +25,16 @@ class _Node(Generic[T]):
 
 
 class ReplayHub(Hub[T]):
-    """A hub whose Subscribers each get the history first, and go on at their own pace.
+    """A hub whose Subscribers receive the history first and continue at their own pace.
 
-    What a slow Subscriber has not been given is held for it, beyond the history.
+    Elements that a slow Subscriber has not received are held for it, beyond the history.
 
     Args:
-        limit: the most elements of the history; None for all.
-        seconds: how long an element belongs to the history; None for ever.
+        limit: the most elements of the history, None for all.
+        seconds: how long an element belongs to the history, None for ever.
         now: the clock for that.
-        capacity: how many elements more than ``limit`` may be held for slow Subscribers; None where whoever pushes was
-            asked for no more than there is room for, and pushes serially.
+        capacity: how many elements more than ``limit`` may be held for slow Subscribers. None if whoever pushes
+            requested no more than there is capacity for, and pushes serially.
     """
 
     def __init__(
@@ -47,51 +45,45 @@ class ReplayHub(Hub[T]):
         self._seconds = seconds
         self._now = now
         self._capacity = capacity
-        # The history is what follows the head. What is before it is held by nobody but a Subscriber that stands there.
+        # The history follows the head. Nodes before it are held only by a Subscriber whose position they are.
         self._head: _Node[Any] = _Node(None, 0, 0.0)
         self._tail = self._head
 
     @property
     def held(self) -> int:
-        """How many elements the history has."""
+        """The number of elements in the history."""
         return self._tail.number - self._head.number
 
     def try_emit(self, element: T, /) -> EmitResult:
-        """Add the element to the history, and signal it to every Subscriber that demanded it and has come so far.
+        """Append the element to the history, and signal it to every Subscriber that demanded it.
 
         Returns:
-            OK, or why it was not taken.
+            OK, or the reason why it was not taken.
 
         Raises:
             NullSignal: the element is None.
         """
         if element is None:
             raise NullSignal("None is not an element")
-        turn = self._turn
-        try:
-            del turn[0]
-        except IndexError:
+        result = self.attempt(self._emit, element)
+        if result is None:
             result = self._append(element)
-            self._again = True
-        else:
-            interrupt = None
-            try:
-                self._owner = get_ident()
-                self._busy = EMITTING
-                result = self._append(element)
-                if result is OK:
-                    for tap in self._taps:
-                        self._feed(tap)
-                if self._interrupt is not None:
-                    interrupt = self._take_interrupt()
-            finally:
-                self._busy = IDLE
-                turn.append(True)
-            if interrupt is not None:
-                self._run(interrupt)
-        if self._again:
-            self._run()
+            self._wake()
         return result
+
+    def _emit(self, element: T) -> EmitResult:
+        try:
+            self._owner = get_ident()
+            self._busy = EMITTING
+            result = self._append(element)
+            if result is OK:
+                for each in self._subscriptions:
+                    self._feed(each)
+            if self._interrupt is not None:
+                self._raise_interrupt()
+            return result
+        finally:
+            self._busy = IDLE
 
     def _append(self, element: T) -> EmitResult:
         time = self._now() if self._seconds is not None else 0.0
@@ -106,8 +98,8 @@ class ReplayHub(Hub[T]):
             tail = self._tail
             if self._capacity is not None and self._limit is not None:
                 most = self._limit + self._capacity
-                places = [tap.place for tap in self._taps]
-                if any(place is not None and tail.number - place.number >= most for place in places):
+                positions = [each.position for each in self._subscriptions]
+                if any(each is not None and tail.number - each.number >= most for each in positions):
                     return EmitResult.OVERFLOW
             node = _Node(element, tail.number + 1, time)
             self._tail = tail.following = node
@@ -116,7 +108,7 @@ class ReplayHub(Hub[T]):
         return OK
 
     def _trim(self, time: float) -> object:
-        """Take from the history what no longer belongs to it, and return what holds that. Under the lock."""
+        """Remove expired elements from the history and return their first node. Under the lock."""
         limit, seconds = self._limit, self._seconds
         before = head = self._head
         while head.following is not None and (
@@ -125,50 +117,50 @@ class ReplayHub(Hub[T]):
         ):
             head = head.following
         if head is self._tail:
-            self._head = head  # the last element is held as long as it is the last
+            self._head = head  # the last element stays until another one follows
         elif head.element is not None:
-            self._head = _Node(None, head.number, head.time)  # not the node itself: it would hold its element
+            self._head = _Node(None, head.number, head.time)  # a new node: the old one would hold its element
             self._head.following = head.following
         return before
 
-    def _admit(self, tap: Tap[T]) -> None:
+    def _admit(self, subscription: HubSubscription[T]) -> None:
         time = self._now() if self._seconds is not None else 0.0
         with self._lock:
             before = self._trim(time)
-            if tap.live:
-                tap.place = self._head
-                self._include(tap)
+            if subscription.live:
+                subscription.position = self._head
+                self._include(subscription)
         del before
         self._wake()
 
-    def _feed(self, tap: Tap[T]) -> None:
-        """Signal what the Subscriber demanded. By whoever has the turn."""
-        node = tap.place
+    def _feed(self, subscription: HubSubscription[T]) -> None:
+        """Signal what the Subscriber demanded. Runs with the turn."""
+        node = subscription.position
         while node is not None:
-            ended = self._ended  # read before the next element: what came before the end is there by then
+            ended = self._ended  # read before the next element: an element that came before the end is there by then
             node = node.following
             if node is None:
                 if ended:
-                    self._end_of(tap)
+                    self._finish_one(subscription)
                 return
-            if tap.requested <= tap.emitted:
+            if subscription._requested <= subscription._emitted:
                 return
-            tap.place = node
-            tap.emitted += 1
+            subscription.position = node
+            subscription._emitted += 1
             try:
-                tap.on_next(node.element)
+                subscription.on_next(node.element)
             except BaseException as error:
-                self._subscriber_raised(tap, error)
-            if not tap.live:
-                tap.place = node = None  # 3.13
+                self._subscriber_raised(subscription, error)
+            if not subscription.live:
+                subscription.position = node = None  # 3.13
 
     def _drain(self) -> None:
-        for tap in self._taps:
+        for each in self._subscriptions:
             if self._abandoned:
-                self._end_of(tap)
+                self._finish_one(each)
             else:
-                self._feed(tap)
+                self._feed(each)
         self._drained()
 
     def _drained(self) -> None:
-        """Subscribers were given what they demanded. By whoever has the turn."""
+        """React to elements that Subscribers received. Runs with the turn."""

@@ -8,9 +8,8 @@ Python prints below the traceback.
 from __future__ import annotations
 
 import sys
-from collections.abc import Coroutine
 from os.path import dirname, join
-from typing import TYPE_CHECKING, Final, NamedTuple, NoReturn, TypeVar, cast
+from typing import TYPE_CHECKING, Final, NamedTuple, NoReturn, cast
 
 if TYPE_CHECKING:
     from types import CodeType, FrameType
@@ -25,10 +24,7 @@ __all__ = [
     "is_coroutine_function",
     "is_ours",
     "raise_again",
-    "returned",
 ]
-
-R = TypeVar("R")
 
 _MOST_NOTES = 32
 """The most notes an error is given. One that is kept and signalled for ever would grow otherwise."""
@@ -88,8 +84,8 @@ def code_of(function: object) -> CodeType | None:
 def is_coroutine_function(function: object) -> bool:
     """Return whether a call gives a coroutine: without ``inspect``, which takes long to import.
 
-    That is so of what ``async def`` made, and of what was marked as such. One that returns what another made is not
-    known by looking at it: see ``returned``.
+    True for functions made by ``async def`` and for those marked as such. A plain function that returns a coroutine is
+    not recognized: see ``checked_result``.
     """
     code = code_of(function)
     return (code is not None and bool(code.co_flags & _COROUTINE)) or _is_marked(function)
@@ -106,28 +102,6 @@ def _is_marked(function: object) -> bool:
             return False
         function = inner
     return False
-
-
-def returned(result: R, operator: str) -> R:
-    """Return what a plain function returned, unless that is a coroutine: then close it.
-
-    To a type checker such a function is a coroutine function like any other, so it is not to be taken for one that
-    gives coroutines as elements. One result says what a function is; to look at each would cost each element.
-
-    Args:
-        result: of the first call.
-        operator: what takes the function, for the message.
-
-    Raises:
-        TypeError: it is a coroutine.
-    """
-    if hasattr(type(result), "__await__") and isinstance(result, Coroutine):  # the first is quick
-        result.close()
-        raise TypeError(
-            f"the function returned a coroutine, and nothing awaits it here: give {operator} the coroutine function "
-            "itself, made by async def; flat_map awaits whatever its function returns"
-        )
-    return result
 
 
 def _call_of(function: object) -> object:

@@ -1,7 +1,7 @@
-"""A synchronous operator: what it does to an iterator, and what it does to elements that are pushed.
+"""Synchronous operators: what each does to an iterator, and what it does to pushed elements.
 
 Most operators are an ``ElementStage`` (one element in, at most one out) or a ``FoldStage`` (all elements in, one out at
-the end) and say what they do once. One that has to say more is a ``Stage`` with a ``StageRun``.
+the end) and state their behaviour once. Any other one is a ``Stage`` with a ``StageRun``.
 """
 
 from __future__ import annotations
@@ -10,22 +10,33 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterator
 from threading import RLock
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import Any, Final, NoReturn
 
 from pyrs._core import hooks
 from pyrs._core.demand import UNBOUNDED, non_positive
+from pyrs._core.fusion import Chain, Gauge
 from pyrs._core.sites import Site, blame
 from pyrs.errors import NonPositiveRequest
 
-if TYPE_CHECKING:
-    from pyrs._core.fusion import Chain, Gauge
+__all__ = [
+    "DROP",
+    "END",
+    "MAP",
+    "SELECT",
+    "STEP",
+    "ElementStage",
+    "FoldStage",
+    "GatherRun",
+    "PushedStage",
+    "SelectingRun",
+    "Stage",
+    "StageRun",
+    "TailRun",
+    "dropped",
+]
 
-__all__ = ["DROP", "END", "ElementStage", "FoldStage", "GatherRun", "PushedStage", "Stage", "StageRun", "TailRun"]
 
-
-class _Verdict:
-    __slots__ = ("_name",)
-
+class _Marker:
     def __init__(self, name: str) -> None:
         self._name = name
 
@@ -33,42 +44,41 @@ class _Verdict:
         return self._name
 
 
-DROP: Final = _Verdict("DROP")
+DROP: Final = _Marker("DROP")
 """What the function of an ``ElementStage`` returns for an element that does not pass."""
 
-END: Final = _Verdict("END")
-"""What it returns to complete the stream in place of the element."""
+END: Final = _Marker("END")
+"""What it returns to complete the stream instead of emitting the element."""
+
+
+MAP: Final = 0
+"""The function of a plain run returns the element to emit."""
+
+SELECT: Final = 1
+"""It returns whether to emit the element."""
+
+STEP: Final = 2
+"""It returns the element to emit, ``DROP`` or ``END``."""
 
 
 class Stage(ABC):
     """One synchronous operator.
 
     Attributes:
-        calls_user_code: whether a function of the user's runs in it.
-        fuses: whether ``over`` says all there is; if not, the stage only takes elements that are pushed.
-        one_to_one: whether it gives one element for each that it takes, neither less nor more.
-        stateless: whether ``over`` may be called twice for one chain: for the first element, and for the rest.
-        looks_at_first: whether ``over_first`` does more than ``over``: ``stateless`` then, too.
+        calls_user_code: whether the stage calls a function of the user.
+        is_mapping: whether the stage replaces each element by the result of that function, as ``map`` does.
+        fuses: whether ``over`` implements the stage. If not, the stage only takes pushed elements.
         site: the line of user code that assembled it.
     """
 
     calls_user_code = True
-    one_to_one = False
-    stateless = False
-    looks_at_first = False
+    is_mapping = False
     fuses = True
     site: Site | None = None
 
     @abstractmethod
     def over(self, iterator: Iterator[Any], whole: Chain[Any]) -> Iterator[Any]:
-        """Return the iterator of this stage's output. It must pull no more than the element asked for needs."""
-
-    def over_first(self, iterator: Iterator[Any], whole: Chain[Any]) -> Iterator[Any]:
-        """Return the iterator of what it gives for the first element, the only one there is in ``iterator``.
-
-        Here is the place for what needs to be seen once, and would cost each element otherwise.
-        """
-        return self.over(iterator, whole)
+        """Return the iterator of this stage's output. It pulls no more than the requested element needs."""
 
     @abstractmethod
     def run(self) -> StageRun:
@@ -76,33 +86,30 @@ class Stage(ABC):
 
     @abstractmethod
     def __repr__(self) -> str:
-        """Say what the user wrote, such as ``map(str)``."""
+        """Return what the user wrote, such as ``map(str)``."""
 
     def functions(self) -> tuple[object, ...]:
-        """The user's functions that ``over`` gives to a built-in iterator, which leaves no frame in a traceback."""
+        """Return the user's functions that ``over`` passes to a built-in iterator, which leaves no frame."""
         return ()
 
     def blame(self, error: BaseException) -> None:
         """Note on the error that it arose here."""
         blame(error, repr(self), self.site)
 
-    def passed_by(self, error: BaseException) -> None:  # noqa: B027 - only a checkpoint has something to say
-        """An error of the iterator chain goes by. One that is pushed comes by ``StageRun.on_error``."""
+    def passed_by(self, error: BaseException) -> None:  # noqa: B027 - only a checkpoint reacts
+        """React to an error of the iterator chain that passes. A pushed error passes ``StageRun.on_error``."""
 
 
 class StageRun(ABC):
     """One stage's part in one subscription.
 
-    Linked before the first signal: ``emit``, ``complete`` and ``fail`` hand a signal on towards the Subscriber,
-    ``ask`` hands demand on towards the Publisher, and ``finish`` ends the stream well from here: upstream is cancelled,
-    downstream completes. ``simplify``, which only those have whose ``plain`` is not None, puts another function in the
-    place of that one, from the next element on.
+    The chain links a run before the first signal. ``emit``, ``complete`` and ``fail`` forward a signal towards the
+    Subscriber, ``ask`` forwards demand towards the Publisher, and ``finish`` ends the stream from here: it cancels
+    upstream and completes downstream.
 
     Attributes:
-        sees_elements: whether ``on_next`` does anything with an element; if not, elements go past this stage.
+        sees_elements: whether ``on_next`` does anything. If not, elements bypass this stage.
     """
-
-    __slots__ = ("ask", "complete", "emit", "fail", "finish", "simplify")
 
     sees_elements = True
 
@@ -111,63 +118,61 @@ class StageRun(ABC):
     fail: Callable[[BaseException], None]
     ask: Callable[[int], None]
     finish: Callable[[], None]
-    simplify: Callable[[Callable[[Any], Any]], None]
 
-    def plain(self) -> tuple[bool, Callable[[Any], Any]] | None:
-        """Return what ``on_next`` does, if that is no more than one call: the driver makes it without a frame for it.
+    def plain(self) -> tuple[int, Callable[[Any], Any]] | None:
+        """Return ``MAP``, ``SELECT`` or ``STEP`` and the one function that the stage applies to an element.
 
-        (False, function): emits what the function returns. (True, predicate): emits the element if that is true, and
-        calls ``skip`` if not. Asked once; None, as here, has every element pass through ``on_next``.
+        The chain calls the function itself, which saves a frame for each element. A dropped element leads to
+        ``skip``. None: the chain calls ``on_next``.
         """
         return None
 
     def skip(self) -> None:  # noqa: B027 - most stages have nothing to do there
-        """The predicate of ``plain`` was false."""
+        """React to an element that the function of ``plain`` dropped."""
 
     def on_subscribe(self) -> None:  # noqa: B027 - most stages have nothing to do there
-        """Called once, before ``on_subscribe`` is handed on. What this raises is signalled after that."""
+        """Prepare, once, before ``on_subscribe`` is forwarded. An error raised here is signalled after it."""
 
     def begin(self) -> None:  # noqa: B027 - most stages have nothing to do there
-        """Called once, after ``on_subscribe`` was handed on."""
+        """Begin, once, after ``on_subscribe`` was forwarded."""
 
-    @abstractmethod
     def on_next(self, element: Any) -> None:
-        """Take an element. What this raises is signalled downstream, and upstream is cancelled."""
+        """Take an element, unless ``plain`` says how. An error raised here is signalled downstream."""
+        raise NotImplementedError
 
     def on_complete(self) -> None:
-        """Upstream completed."""
+        """Take the completion of upstream."""
         self.complete()
 
     def on_error(self, error: BaseException) -> None:
-        """Upstream failed, or a stage before this one did."""
+        """Take the failure of upstream, or of a stage before this one."""
         self.fail(error)
 
     def on_cancel(self) -> None:  # noqa: B027 - most stages have nothing to do there
-        """Downstream cancelled, or a stage behind this one ended the stream. Called once at most; must not raise.
+        """React, once, to a cancel from downstream or to a later stage that ended the stream. Must not raise.
 
-        It comes before upstream is cancelled. It may come after this stage has told of the end, where one behind it
-        holds elements back, and from another thread at the same time.
+        It runs before upstream is cancelled. It may run after this stage forwarded a terminal signal that a later
+        stage holds back, and concurrently with it.
         """
 
     def let_go(self) -> None:  # noqa: B027 - most stages hold nothing
-        """Nothing may be emitted any more: drop what is held (3.13).
+        """Drop what is held, because nothing may be emitted any more (§3.13).
 
-        Called when upstream was cancelled and after the end was signalled, so it may come twice; and from any thread,
-        also while ``on_next`` runs, which has to stand that.
+        It runs when upstream was cancelled and after the terminal signal, so it may run twice, from any thread, and
+        while ``on_next`` runs.
         """
 
     def request(self, n: int) -> None:
-        """Take demand, from any thread. n <= 0 is handed on as it is: the source answers it (3.9), serially."""
+        """Take demand, from any thread. An illegal n is forwarded: the source answers it (§3.9), serially."""
         self.ask(n)
 
 
 class PushedStage(Stage):
-    """A stage that has to see demand, cancels or errors: it takes elements that are pushed, and is never fused."""
+    """A stage that has to see demand, cancels or errors: it takes pushed elements and is never fused."""
 
     fuses = False
 
     def over(self, iterator: Iterator[Any], whole: Chain[Any]) -> NoReturn:
-        """Never called."""
         raise AssertionError(f"{self!r} is not fused")
 
 
@@ -176,10 +181,9 @@ class ElementStage(Stage):
 
     @abstractmethod
     def begin(self) -> Callable[[Any], Any]:
-        """Return the function of one subscription: from an element to what becomes of it, ``DROP`` or ``END``."""
+        """Return the function of one subscription: from an element to its result, ``DROP`` or ``END``."""
 
     def over(self, iterator: Iterator[Any], whole: Chain[Any]) -> Iterator[Any]:
-        """See ``Stage``."""
         function = self.begin()
         for element in iterator:
             try:
@@ -194,29 +198,18 @@ class ElementStage(Stage):
                 yield result
 
     def run(self) -> StageRun:
-        """See ``Stage``."""
         return _ElementRun(self.begin())
 
 
-class _ElementRun(StageRun):
-    __slots__ = ("_function", "_unbounded")
+class SelectingRun(StageRun):
+    """A run that drops elements, and requests one more for each."""
 
-    def __init__(self, function: Callable[[Any], Any]) -> None:
-        self._function = function
+    def __init__(self) -> None:
         self._unbounded = False
 
-    def let_go(self) -> None:
-        self._function = _dropped
-
-    def on_next(self, element: Any) -> None:
-        result = self._function(element)
-        if result is DROP:
-            if not self._unbounded:
-                self.ask(1)  # its demand was not used up by the Subscriber
-        elif result is END:
-            self.finish()
-        else:
-            self.emit(result)
+    def skip(self) -> None:
+        if not self._unbounded:
+            self.ask(1)  # replaces the demand that the dropped element used
 
     def request(self, n: int) -> None:
         if n >= UNBOUNDED:
@@ -224,37 +217,47 @@ class _ElementRun(StageRun):
         self.ask(n)
 
 
-def _dropped(*_: Any) -> Any:
-    """Stand for a function that has gathered something, which goes with it."""
+class _ElementRun(SelectingRun):
+    def __init__(self, function: Callable[[Any], Any]) -> None:
+        super().__init__()
+        self._function = function
+
+    def plain(self) -> tuple[int, Callable[[Any], Any]]:
+        return STEP, self._function
+
+    def let_go(self) -> None:
+        self._function = dropped
+
+
+def dropped(*_: Any) -> Any:
+    """Replace a function that holds state, so that the state is released."""
     return DROP
 
 
 class TailRun(StageRun):
-    """A run that may emit elements after its source has ended, each as soon as it is demanded.
+    """A run that emits elements after its source has ended, each as soon as it is demanded.
 
     A subclass emits through ``pass_on``, which counts, and ends through ``end_with``.
     """
 
-    __slots__ = ("_draining", "_emitted", "_ending", "_error", "_gone", "_illegal", "_lock", "_requested", "_tail")
-
     def __init__(self) -> None:
-        self._lock = RLock()  # a finalizer, run by the collector while it is held, may cancel or request
+        self._lock = RLock()  # reentrant: the collector may run a finalizer that cancels
         self._requested = 0
         self._emitted = 0
-        self._illegal = 1  # an n <= 0 that was requested
+        self._illegal = 1  # the illegal n that was requested
         self._tail: deque[Any] = deque()
         self._error: BaseException | None = None
         self._ending = False
-        self._draining = False  # one thread emits the tail, the others leave it their demand (1.3, 3.3)
+        self._draining = False  # one thread emits the tail and serves the demand of the others (1.3, 3.3)
         self._gone = False
 
     def pass_on(self, element: Any) -> None:
-        """Emit an element of the source's."""
+        """Emit an element of the source."""
         self._emitted += 1
         self.emit(element)
 
     def end_with(self, *elements: Any, error: BaseException | None = None) -> None:
-        """Emit these elements as they are demanded, then complete or fail. The source must have ended."""
+        """Emit these elements as they are demanded, then complete or fail. The source has ended."""
         with self._lock:
             over = self._gone
             if not over:
@@ -281,7 +284,7 @@ class TailRun(StageRun):
             self.ask(n)
 
     def ask_more(self, n: int) -> None:
-        """Demand grew by n > 0, and the source has not ended."""
+        """Forward demand that grew by n > 0 while the source has not ended."""
         self.ask(n)
 
     def let_go(self) -> None:
@@ -301,8 +304,8 @@ class TailRun(StageRun):
         while True:
             with self._lock:
                 if self._gone:
-                    return  # the flag stays up, here and at the end
-                if self._illegal <= 0:  # 3.9: the source has ended, so that the answer comes from here (1.3)
+                    return  # the flag stays set, here and at the end
+                if self._illegal <= 0:  # 3.9: the source has ended, so the answer comes from here
                     error, self._error = self._error, None
                     if not isinstance(error, NonPositiveRequest):
                         error = non_positive(self._illegal)
@@ -324,9 +327,7 @@ class TailRun(StageRun):
 
 
 class GatherRun(TailRun):
-    """A run that needs all elements before it emits one: it requests everything as soon as anything is demanded."""
-
-    __slots__ = ("_asked",)
+    """A run that needs all elements before it emits: it requests everything with the first demand."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -340,14 +341,13 @@ class GatherRun(TailRun):
 
 
 class FoldStage(Stage):
-    """All elements in, one out at the end. Requests everything; holds what it folds to."""
+    """All elements in, one out at the end. Requests everything and holds the result so far."""
 
     @abstractmethod
     def begin(self) -> tuple[Callable[[Any], object], Callable[[], Any]]:
-        """Return two functions of one subscription: what to do with each element, and what the result is."""
+        """Return two functions of one subscription: one takes each element, the other returns the result."""
 
     def over(self, iterator: Iterator[Any], whole: Chain[Any]) -> Iterator[Any]:
-        """See ``Stage``."""
         return self._folded(iterator, whole, whole.hold_back(), *self.begin())
 
     def _folded(
@@ -364,7 +364,7 @@ class FoldStage(Stage):
             except BaseException:
                 whole.raised_in(self)
                 raise
-        whole.check_end()  # before the result of half the elements is taken for that of all
+        whole.check_end()  # a false end must not look like the result of all elements
         try:
             last = result()
         except BaseException:
@@ -374,13 +374,10 @@ class FoldStage(Stage):
         yield last
 
     def run(self) -> StageRun:
-        """See ``Stage``."""
         return _FoldRun(*self.begin())
 
 
 class _FoldRun(GatherRun):
-    __slots__ = ("_result", "_step")
-
     def __init__(self, step: Callable[[Any], object], result: Callable[[], Any]) -> None:
         super().__init__()
         self._step = step
@@ -399,4 +396,4 @@ class _FoldRun(GatherRun):
         self._forget()
 
     def _forget(self) -> None:
-        self._step = self._result = _dropped
+        self._step = self._result = dropped

@@ -31,8 +31,6 @@ P = TypeVar("P")
 
 
 class _Missing:
-    __slots__ = ()
-
     def __repr__(self) -> str:
         return "MISSING"
 

@@ -12,10 +12,10 @@ from reactivex.scheduler import CurrentThreadScheduler
 from pyrs._core import hooks
 from pyrs._core.demand import UNBOUNDED
 from pyrs._core.display import short
+from pyrs._core.inputs import PrefetchingInput
 from pyrs._core.overflow import Overflow
-from pyrs._core.refill import Refill
 from pyrs._core.validation import checked_natural, checked_publisher
-from pyrs.api import Publisher, Subscriber, Subscription
+from pyrs.api import Publisher
 from pyrs.errors import NullSignal
 from pyrs.publishers.creating import Emitter, created
 from pyrs.stream.stream import Stream
@@ -128,57 +128,38 @@ def to_observable(
     return reactivex.create(subscribe)
 
 
-class _Observing(Subscriber[T]):
-    """Forwards signals to an observer."""
+class _Observing(PrefetchingInput[T]):
+    """Forwards the signals of a Publisher to an observer."""
 
     def __init__(self, observer: ObserverBase[T], request: int) -> None:
+        super().__init__(None, request)
         self._observer = observer
-        self._refill = Refill(request)
-        self._over = False
-
-    def subscribe_to(self, publisher: Publisher[T]) -> None:
-        if not self._over:
-            publisher.subscribe(self)
 
     def dispose(self) -> None:
-        self._over = True
-        self._refill.cancel()
-
-    def on_subscribe(self, subscription: Subscription, /) -> None:
-        self._refill.begin(subscription)
+        """Cancel."""
+        self.cancel()
 
     def on_next(self, element: T, /) -> None:
         if element is None:
             raise NullSignal("on_next(None)")
-        if self._over:
+        if self._closed:
             return
         try:
             self._observer.on_next(element)
         except BaseException as error:
-            self.dispose()
+            self.cancel()
             self._report(error, "on_next")
         else:
-            self._refill.taken()
+            self.taken()
 
-    def on_error(self, error: BaseException, /) -> None:
-        if error is None:
-            raise NullSignal("on_error(None)")
-        self._end()
+    def _end(self, error: BaseException | None) -> None:
         try:
-            self._observer.on_error(error)  # type: ignore[arg-type]  # RxPY has no other channel for a BaseException
+            if error is None:
+                self._observer.on_completed()
+            else:
+                self._observer.on_error(error)  # type: ignore[arg-type]  # also one that is not an Exception
         except BaseException as raised:
-            self._report(raised, "on_error")
-
-    def on_complete(self) -> None:
-        self._end()
-        try:
-            self._observer.on_completed()
-        except BaseException as error:
-            self._report(error, "on_completed")
-
-    def _end(self) -> None:
-        self._over = True
-        self._refill.end()
+            self._report(raised, "on_completed" if error is None else "on_error")
 
     def _report(self, error: BaseException, name: str) -> None:
         if hooks.is_exit(error):

@@ -14,9 +14,9 @@ from pyrs._core import hooks
 from pyrs._core.context import attach
 from pyrs._core.demand import UNBOUNDED
 from pyrs._core.fusion import Chain, null_element, pull
+from pyrs._core.inputs import PrefetchingInput
 from pyrs._core.iterating import IterablePublisher
 from pyrs._core.pushed_chain import PushedChainPublisher, PushedChainSubscriber
-from pyrs._core.refill import Refill
 from pyrs._core.sites import raise_again
 from pyrs._core.stage import FoldStage
 from pyrs.aio.waking import Waker, current_waker, is_trio
@@ -45,7 +45,7 @@ async def elements(source: Publisher[T], prefetch: int) -> AsyncGenerator[T, Non
     """
     waker = current_waker()
     if isinstance(source, IterablePublisher):
-        if not all(stage.one_to_one for stage in source.stages):
+        if not all(stage.is_mapping for stage in source.stages):
             paced = _Paced(source).elements(waker)
             try:
                 async for element in paced:
@@ -68,7 +68,7 @@ async def elements(source: Publisher[T], prefetch: int) -> AsyncGenerator[T, Non
     inbox: _Inbox[T] = _Inbox(waker, prefetch)
     try:
         attach(source, inbox)
-        arrived, refill = inbox.arrived, inbox.refill
+        arrived = inbox.arrived
         turn = 0
         while True:
             if not arrived:
@@ -82,7 +82,7 @@ async def elements(source: Publisher[T], prefetch: int) -> AsyncGenerator[T, Non
                 await waker.wait(inbox.is_ready)  # keeps turn: without an actual wait no other task has run
                 continue
             yield arrived.popleft()
-            refill.taken()  # after the yield: the element has been consumed when the next one is requested
+            inbox.taken()  # after the yield: the element has been consumed when the next one is requested
             turn += 1
             if turn == _TURN:
                 turn = 0
@@ -166,21 +166,16 @@ class _Paced(Subscriber[Any], Subscription):
         self._ended = True
 
 
-class _Inbox(Subscriber[T]):
+class _Inbox(PrefetchingInput[T]):
     """Buffers at most ``prefetch`` elements for the loop and wakes it once per batch.
 
-    Rules: 2.1, 2.2, 2.4, 2.5, 2.6, 2.7, 2.11, 2.13.
+    Rules: 2.2, 2.11, and those of ``PrefetchingInput``.
     """
 
     def __init__(self, waker: Waker, prefetch: int) -> None:
+        super().__init__(None, prefetch)
         self.arrived: deque[T] = deque()
-        self.refill = Refill(prefetch)
-        self.error: BaseException | None = None
-        self.ended = False
         self._waker = waker
-
-    def on_subscribe(self, subscription: Subscription, /) -> None:
-        self.refill.begin(subscription)
 
     def on_next(self, element: T, /) -> None:
         if element is None:
@@ -189,15 +184,8 @@ class _Inbox(Subscriber[T]):
         if self._waker.waiting:
             self._wake()
 
-    def on_error(self, error: BaseException, /) -> None:
-        if error is None:
-            raise NullSignal("on_error(None)")
-        self.error = error
-        self.on_complete()
-
-    def on_complete(self) -> None:
-        self.refill.end()
-        self.ended = True
+    def _end(self, error: BaseException | None) -> None:
+        super()._end(error)
         self._wake()
 
     def is_ready(self) -> bool:
@@ -208,7 +196,7 @@ class _Inbox(Subscriber[T]):
         """Cancel, unless the stream has terminated."""
         self.ended = True
         self.arrived.clear()
-        self.refill.cancel()
+        self.cancel()
 
     def _wake(self) -> None:
         if not self._waker.wake():

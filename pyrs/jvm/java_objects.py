@@ -8,8 +8,8 @@ from collections.abc import Generator, Iterator
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
+from pyrs._core.downstream import checked_subscriber
 from pyrs._core.fusion import IteratorConsumer
-from pyrs._core.subscription import checked_subscriber
 from pyrs.api import Processor, Publisher, Subscriber, Subscription
 from pyrs.errors import CallTimeout, NullSignal
 from pyrs.stream.stream import Stream

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     # Sorted by hand, for isort gives each name a statement of its own.
     # isort: off
     from pyrs.operators import (
-        alarm as alarm,
         backoff as backoff,
         backpressure as backpressure,
         buffering as buffering,

@@ -38,8 +38,6 @@ class Backoff:
         [0.1, 0.2, 0.4, 0.5]
     """
 
-    __slots__ = ("_factor", "_first", "_jitter", "_most", "_random")
-
     def __init__(
         self,
         first: float | timedelta = 0.1,

@@ -34,8 +34,8 @@ class LimitRate(Operator[Any]):
 
     def __init__(self, source: Publisher[Any], high: int, low: int | None, call: str, parameter: str = "high") -> None:
         self.high = checked_natural(high, parameter, 1)
-        self.low = self.high - (self.high >> 2) if low is None else checked_natural(low, "low", 1)
-        if self.low > self.high:
+        self.low = low if low is None else checked_natural(low, "low", 1)
+        if self.low is not None and self.low > self.high:
             raise ValueError(f"low must be at most high, which is {high}, not {low}")
         super().__init__(source, call)
 
@@ -88,8 +88,6 @@ class _Undemanded(PushedStage):
 
 
 class _UndemandedRun(StageRun):
-    __slots__ = ("_drops", "_emitted", "_lock", "_requested")
-
     def __init__(self, stage: _Undemanded) -> None:
         self._lock = RLock()  # a finalizer, run by the collector while it is held, may cancel or request
         self._requested = 0  # under the lock
@@ -208,16 +206,12 @@ class _Buffer(Input[Any]):
     """Holds what was not demanded. Upstream's signals are serial (1.3), so nobody else puts anything in."""
 
     def __init__(self, owner: _BufferRun, operator: BackpressureBuffer) -> None:
-        super().__init__()
-        self._owner = owner
+        super().__init__(owner, UNBOUNDED)
         self._operator = operator
         self._capacity = operator.capacity
         self._overflow = operator.overflow
-        self._demand = UNBOUNDED
         self.drops = Drops(operator.on_overflow, operator.call)
         self.elements: deque[Any] = deque()
-        self.ended = False
-        self.error: BaseException | None = None
 
     def on_next(self, element: Any, /) -> None:
         if element is None:
@@ -237,18 +231,6 @@ class _Buffer(Input[Any]):
         elements.append(element)
         self._owner.wake()
 
-    def on_error(self, error: BaseException, /) -> None:
-        if error is None:
-            raise NullSignal("on_error(None)")
-        if self._close():
-            self._end(error)
-        else:
-            hooks.on_error_dropped(error, "the stream was over")
-
-    def on_complete(self) -> None:
-        if self._close():
-            self._end(None)
-
     def _make_room(self, element: Any) -> bool:
         """The buffer is full: drop an element, or fail. Return whether there is room for this one now."""
         try:
@@ -267,13 +249,7 @@ class _Buffer(Input[Any]):
             raise BufferOverflow(f"the buffer of {self._capacity} elements is full")
         except BaseException as error:
             self._operator.blame(error)
-            self.cancel()
-            self._end(error)
+            self.fail(error)
             if hooks.is_exit(error):
                 raise
             return False
-
-    def _end(self, error: BaseException | None) -> None:
-        self.error = error
-        self.ended = True
-        self._owner.wake()

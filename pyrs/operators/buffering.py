@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import islice
 from sys import maxsize
 from typing import TYPE_CHECKING, Any
 
-from pyrs import schedulers
-from pyrs._core.context import bound, capture
 from pyrs._core.coordinator import Coordinator
 from pyrs._core.demand import UNBOUNDED
 from pyrs._core.fusion import Chain, Gauge
@@ -17,7 +15,8 @@ from pyrs._core.operator import Operator
 from pyrs._core.stage import Stage, StageRun, TailRun
 from pyrs._core.validation import checked_natural, checked_seconds
 from pyrs.api import Publisher, Subscriber
-from pyrs.schedulers.base import Cancellable, Expected, checked_scheduler
+from pyrs.schedulers.base import checked_scheduler
+from pyrs.schedulers.timer import waking_timer
 
 if TYPE_CHECKING:
     from datetime import timedelta
@@ -50,7 +49,6 @@ class BufferCount(Stage):
         self.skip = self.count if skip is None else checked_natural(skip, "skip", 1)
 
     def over(self, iterator: Iterator[Any], whole: Chain[Any]) -> Iterator[Any]:
-        """See ``Stage``."""
         gauge = whole.hold_back()
         gauge.holding = self.skip < self.count  # then what was emitted is not all that was pulled
         return self._gathered(iterator, whole, gauge)
@@ -82,7 +80,6 @@ class BufferCount(Stage):
             raise error
 
     def run(self) -> StageRun:
-        """See ``Stage``."""
         return _BufferRun(self.count, self.skip)
 
     def __repr__(self) -> str:
@@ -90,8 +87,6 @@ class BufferCount(Stage):
 
 
 class _BufferRun(TailRun):
-    __slots__ = ("_asked", "_chunk", "_count", "_gap", "_skip")
-
     def __init__(self, count: int, skip: int) -> None:
         super().__init__()
         self._count = count
@@ -166,12 +161,8 @@ class _BufferTimeRun(Coordinator[list[Any]]):
         super().__init__(subscriber, operator)
         self._source: Publisher[Any] | None = operator.source
         self._count = operator.count
-        self._clock = Countdown(
-            operator.seconds,
-            operator.scheduler,
-            lambda turn: self.post(self._time_up, turn),
-            lambda error: self.post(self._fail, error),
-        )
+        self._seconds = operator.seconds
+        self._timer = waking_timer(self, operator.scheduler)
         self._input: QueuedInput[Any] = QueuedInput(self, min(operator.prefetch, operator.count or UNBOUNDED))
         self._chunk: list[Any] = []
         self._due = False
@@ -180,13 +171,11 @@ class _BufferTimeRun(Coordinator[list[Any]]):
         assert self._source is not None
         self._input.subscribe_to(self._source)
 
-    def _time_up(self, turn: int) -> None:
-        self._due = self._due or self._clock.is_at(turn)
-
     def _advance(self) -> None:
         source = self._input
+        self._due = self._timer.claim() or self._due
         while self._live:
-            over = source.ended  # read before the queue: what came before the end is in it
+            over = source.ended  # read before the queue: elements that came before the end are in it
             self._fill()
             chunk, over = self._chunk, over and not source.elements
             if not chunk and not source.elements:
@@ -194,12 +183,12 @@ class _BufferTimeRun(Coordinator[list[Any]]):
                     error, source.error = source.error, None
                     self._complete() if error is None else self._fail(error)
                 return
-            if not self._clock.runs and not self._due:
-                self._clock.start()
+            if not self._timer.is_set and not self._due:
+                self._timer.set_after(self._seconds)
             full = len(chunk) == self._count
             if not (full or self._due or over) or not chunk or not self._demand():
                 return
-            self._clock.stop()
+            self._timer.cancel()
             self._chunk, self._due = [], False
             self._emit(chunk)
 
@@ -215,54 +204,8 @@ class _BufferTimeRun(Coordinator[list[Any]]):
             self._input.taken(room)
 
     def _release(self) -> None:
-        self._clock.stop()
+        self._timer.close()
         self._input.cancel()
         self._drop(self._input.error)
         self._chunk = []
         self._source = None
-
-
-class Countdown:
-    """Calls ``on_time(turn)`` when so many seconds have passed since ``start``, unless it was stopped.
-
-    Where the scheduler was closed meanwhile, ``on_refused(error)`` is called in its place.
-
-    Started and stopped by one thread at a time; a turn that comes although it was stopped is told by ``is_at``.
-    """
-
-    def __init__(
-        self,
-        seconds: float,
-        scheduler: Scheduler | None,
-        on_time: Callable[[int], object],
-        on_refused: Callable[[BaseException], object],
-    ) -> None:
-        self._seconds = seconds
-        self._scheduler = schedulers.current(scheduler)
-        self._context = capture()
-        self._on_time = on_time
-        self._on_refused = on_refused
-        self._task: Cancellable | None = None
-        self._turn = 0
-
-    @property
-    def runs(self) -> bool:
-        """Whether it was started and not stopped."""
-        return self._task is not None
-
-    def is_at(self, turn: int) -> bool:
-        """Return whether it still runs for this turn."""
-        return self._turn == turn and self._task is not None
-
-    def start(self) -> None:
-        """Start it."""
-        self._turn += 1
-        turn, on_time = self._turn, self._on_time
-        task = Expected(bound(lambda: on_time(turn), self._context), self._on_refused)
-        self._task = self._scheduler.schedule(task, self._seconds)
-
-    def stop(self) -> None:
-        """Stop it, if it runs."""
-        task, self._task = self._task, None
-        if task is not None:
-            task.cancel()

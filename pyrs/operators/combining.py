@@ -71,8 +71,6 @@ class StartWith(Operator[Any]):
 
 
 class _ConcatRun(SubscriptionArbiter[Any]):
-    __slots__ = ("_sources",)
-
     def __init__(self, subscriber: Subscriber[Any], operator: Operator[Any], sources: Sequence[Publisher[Any]]) -> None:
         super().__init__(subscriber, operator)
         self._sources = iter(sources)
@@ -101,8 +99,6 @@ class SwitchIfEmpty(Operator[Any]):
 
 
 class _SwitchIfEmptyRun(SubscriptionArbiter[Any]):
-    __slots__ = ("_first", "_other")
-
     def __init__(self, subscriber: Subscriber[Any], operator: SwitchIfEmpty) -> None:
         super().__init__(subscriber, operator)
         self._first = operator.first
@@ -133,8 +129,6 @@ class Zip(Operator[Any]):
 
 
 class _ZipRun(Coordinator[Any]):
-    __slots__ = ("_combine", "_inputs", "_sources")
-
     def __init__(self, subscriber: Subscriber[Any], operator: Zip) -> None:
         super().__init__(subscriber, operator)
         self._sources = operator.sources
@@ -155,7 +149,7 @@ class _ZipRun(Coordinator[Any]):
             rows = self._demand()
             for each in inputs:
                 ended = each.ended  # read before the queue: what came before the end is in it
-                rows = min(rows, len(each.elements), each.until_refill)
+                rows = min(rows, len(each.elements), each.prefetch.until_refill)
                 if ended and not each.elements:
                     self._end_by(each)
                     return

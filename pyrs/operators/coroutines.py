@@ -38,8 +38,6 @@ class AsyncMap(Operator[Any]):
 class _Call:
     """One element's call: a place in the line, and what came of it."""
 
-    __slots__ = ("done", "element", "error", "result", "task")
-
     def __init__(self, element: Any) -> None:
         self.element = element
         self.done = False

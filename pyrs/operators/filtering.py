@@ -10,10 +10,10 @@ from sys import maxsize
 from threading import RLock
 from typing import Any
 
-from pyrs._core.demand import UNBOUNDED, add_demand
+from pyrs._core.demand import add_demand
 from pyrs._core.display import name_of
-from pyrs._core.fusion import Chain, Gauge, false_end
-from pyrs._core.stage import DROP, ElementStage, GatherRun, Stage, StageRun
+from pyrs._core.fusion import Chain, Gauge
+from pyrs._core.stage import DROP, SELECT, ElementStage, GatherRun, SelectingRun, Stage, StageRun
 from pyrs._core.validation import MISSING, checked_callable, checked_natural
 
 __all__ = [
@@ -33,64 +33,29 @@ __all__ = [
 class Filter(Stage):
     """``filter(predicate)``: the elements for which the predicate is true."""
 
-    stateless = True
-
     def __init__(self, predicate: Callable[[Any], object]) -> None:
         self.predicate = checked_callable(predicate, "predicate")
 
     def over(self, iterator: Iterator[Any], whole: Chain[Any]) -> Iterator[Any]:
-        """See ``Stage``."""
         return filter(self.predicate, iterator)
 
-    def over_first(self, iterator: Iterator[Any], whole: Chain[Any]) -> Iterator[Any]:
-        """See ``Stage``."""
-        predicate = self.predicate
-
-        def passes(element: Any) -> bool:
-            try:
-                return bool(predicate(element))
-            except StopIteration as error:  # it would look as if the first element did not pass
-                whole.raised_in(self)
-                raise false_end() from error
-
-        return filter(passes, iterator)
-
     def run(self) -> StageRun:
-        """See ``Stage``."""
         return _FilterRun(self.predicate)
 
     def functions(self) -> tuple[object, ...]:
-        """See ``Stage``."""
         return (self.predicate,)
 
     def __repr__(self) -> str:
         return f"filter({name_of(self.predicate)})"
 
 
-class _FilterRun(StageRun):
-    __slots__ = ("_predicate", "_unbounded")
-
+class _FilterRun(SelectingRun):
     def __init__(self, predicate: Callable[[Any], object]) -> None:
+        super().__init__()
         self._predicate = predicate
-        self._unbounded = False
 
-    def plain(self) -> tuple[bool, Callable[[Any], object]]:
-        return True, self._predicate
-
-    def skip(self) -> None:
-        if not self._unbounded:
-            self.ask(1)  # its demand was not used up by the Subscriber
-
-    def on_next(self, element: Any) -> None:
-        if self._predicate(element):
-            self.emit(element)
-        else:
-            self.skip()
-
-    def request(self, n: int) -> None:
-        if n >= UNBOUNDED:
-            self._unbounded = True
-        self.ask(n)
+    def plain(self) -> tuple[int, Callable[[Any], object]]:
+        return SELECT, self._predicate
 
 
 class Take(Stage):
@@ -102,11 +67,9 @@ class Take(Stage):
         self.count = checked_natural(count, "count")
 
     def over(self, iterator: Iterator[Any], whole: Chain[Any]) -> Iterator[Any]:
-        """See ``Stage``."""
         return whole.first(iterator, self.count)
 
     def run(self) -> StageRun:
-        """See ``Stage``."""
         return _TakeRun(self.count)
 
     def __repr__(self) -> str:
@@ -114,8 +77,6 @@ class Take(Stage):
 
 
 class _TakeRun(StageRun):
-    __slots__ = ("_left", "_lock", "_to_ask")
-
     def __init__(self, count: int) -> None:
         self._left = count
         self._to_ask = count
@@ -188,7 +149,6 @@ class TakeWhile(Stage):
             yield element
 
     def run(self) -> StageRun:
-        """See ``Stage``."""
         return _TakeWhileRun(self.predicate, self.inclusive)
 
     def __repr__(self) -> str:
@@ -196,8 +156,6 @@ class TakeWhile(Stage):
 
 
 class _TakeWhileRun(StageRun):
-    __slots__ = ("_inclusive", "_predicate")
-
     def __init__(self, predicate: Callable[[Any], object], inclusive: bool) -> None:
         self._predicate = predicate
         self._inclusive = inclusive
@@ -220,7 +178,6 @@ class TakeLast(Stage):
         self.count = checked_natural(count, "count")
 
     def over(self, iterator: Iterator[Any], whole: Chain[Any]) -> Iterator[Any]:
-        """See ``Stage``."""
         return self._last(iterator, whole, whole.hold_back())
 
     def _last(self, iterator: Iterator[Any], whole: Chain[Any], gauge: Gauge) -> Iterator[Any]:
@@ -231,7 +188,6 @@ class TakeLast(Stage):
             yield last.popleft()
 
     def run(self) -> StageRun:
-        """See ``Stage``."""
         return _TakeLastRun(self.count)
 
     def __repr__(self) -> str:
@@ -239,8 +195,6 @@ class TakeLast(Stage):
 
 
 class _TakeLastRun(GatherRun):
-    __slots__ = ("_last",)
-
     def __init__(self, count: int) -> None:
         super().__init__()
         self._last: deque[Any] = deque(maxlen=min(count, maxsize))
@@ -276,11 +230,9 @@ class Skip(Stage):
         self.count = checked_natural(count, "count")
 
     def over(self, iterator: Iterator[Any], whole: Chain[Any]) -> Iterator[Any]:
-        """See ``Stage``."""
         return islice(iterator, min(self.count, maxsize), None)
 
     def run(self) -> StageRun:
-        """See ``Stage``."""
         return _SkipRun(self.count)
 
     def __repr__(self) -> str:
@@ -288,8 +240,6 @@ class Skip(Stage):
 
 
 class _SkipRun(StageRun):
-    __slots__ = ("_extra", "_left", "_lock")
-
     def __init__(self, count: int) -> None:
         self._left = count
         self._extra = count
@@ -316,7 +266,6 @@ class SkipWhile(ElementStage):
         self.predicate = checked_callable(predicate, "predicate")
 
     def begin(self) -> Callable[[Any], Any]:
-        """See ``ElementStage``."""
         predicate = self.predicate
         skipping = True
 
@@ -330,11 +279,9 @@ class SkipWhile(ElementStage):
         return passed
 
     def over(self, iterator: Iterator[Any], whole: Chain[Any]) -> Iterator[Any]:
-        """See ``Stage``."""
         return dropwhile(self.predicate, iterator)
 
     def functions(self) -> tuple[object, ...]:
-        """See ``Stage``."""
         return (self.predicate,)
 
     def __repr__(self) -> str:
@@ -348,7 +295,6 @@ class Distinct(ElementStage):
         self.key = key if key is None else checked_callable(key, "key")
 
     def begin(self) -> Callable[[Any], Any]:
-        """See ``ElementStage``."""
         seen: set[Any] = set()
         key = self.key
 
@@ -373,7 +319,6 @@ class DistinctUntilChanged(ElementStage):
         self.comparer = comparer if comparer is None else checked_callable(comparer, "comparer")
 
     def begin(self) -> Callable[[Any], Any]:
-        """See ``ElementStage``."""
         key, same = self.key, self.comparer or eq
         last: Any = MISSING
 

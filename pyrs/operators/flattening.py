@@ -12,7 +12,7 @@ from pyrs._core.arbiter import SubscriptionArbiter
 from pyrs._core.coordinator import Coordinator
 from pyrs._core.demand import UNBOUNDED
 from pyrs._core.display import name_of
-from pyrs._core.inputs import Input, QueuedInput, RefilledInput
+from pyrs._core.inputs import Input, PrefetchingInput, QueuedInput
 from pyrs._core.operator import Operator
 from pyrs._core.validation import checked_callable
 from pyrs.api import Publisher, Subscriber
@@ -37,8 +37,6 @@ class ConcatMap(Operator[Any]):
 
 class _ConcatMapRun(SubscriptionArbiter[Any]):
     """Passes one inner stream on after the other. The outer elements whose turn has not come are in a bounded line."""
-
-    __slots__ = ("_ended", "_error", "_function", "_idle", "_outer", "_source", "_turn", "_waiting")
 
     def __init__(self, subscriber: Subscriber[Any], operator: ConcatMap) -> None:
         super().__init__(subscriber, operator)
@@ -107,13 +105,11 @@ class _ConcatMapRun(SubscriptionArbiter[Any]):
             hooks.on_error_dropped(error, f"{self._operator.call}: the stream was over")
 
 
-class _InTurn(RefilledInput[Any]):
+class _InTurn(PrefetchingInput[Any]):
     """The outer stream of a ``concat_map``."""
 
-    __slots__ = ("_run",)
-
     def __init__(self, run: _ConcatMapRun, prefetch: int) -> None:
-        super().__init__(prefetch)
+        super().__init__(None, prefetch)
         self._run = run
 
     def on_next(self, element: Any, /) -> None:
@@ -141,8 +137,6 @@ class SwitchMap(Operator[Any]):
 
 class _SwitchMapRun(Coordinator[Any]):
     """Switches on the lane, where elements are emitted too: none of an old stream can come after one of a new."""
-
-    __slots__ = ("_function", "_inner", "_outer", "_prefetch", "_source")
 
     def __init__(self, subscriber: Subscriber[Any], operator: SwitchMap) -> None:
         super().__init__(subscriber, operator)
@@ -212,17 +206,11 @@ class _SwitchMapRun(Coordinator[Any]):
 
 
 class _Newest(Input[Any]):
-    """The outer stream of a ``switch_map``: requests everything and holds the newest element alone."""
-
-    __slots__ = ("_owner", "ended", "error", "newest")
+    """The outer stream of a ``switch_map``: requests everything and holds only the newest element."""
 
     def __init__(self, owner: _SwitchMapRun) -> None:
-        super().__init__()
-        self._owner = owner
-        self._demand = UNBOUNDED
+        super().__init__(owner, UNBOUNDED)
         self.newest: deque[Any] = deque(maxlen=1)
-        self.ended = False
-        self.error: BaseException | None = None
 
     def on_next(self, element: Any, /) -> None:
         if element is None:
@@ -230,8 +218,3 @@ class _Newest(Input[Any]):
         if not self._closed:
             self.newest.append(element)
             self._owner.wake()
-
-    def _end(self, error: BaseException | None) -> None:
-        self.error = error
-        self.ended = True
-        self._owner.wake()

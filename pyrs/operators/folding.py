@@ -136,7 +136,6 @@ class ElementAt(Stage):
         self.default = checked_given(default, "default")
 
     def over(self, iterator: Iterator[Any], whole: Chain[Any]) -> Iterator[Any]:
-        """See ``Stage``."""
         return self._picked(iterator, whole, whole.hold_back())
 
     def _picked(self, iterator: Iterator[Any], whole: Chain[Any], gauge: Gauge) -> Iterator[Any]:
@@ -154,7 +153,6 @@ class ElementAt(Stage):
         yield self.default
 
     def run(self) -> StageRun:
-        """See ``Stage``."""
         return _ElementAtRun(self)
 
     def __repr__(self) -> str:
@@ -172,8 +170,6 @@ class First(ElementAt):
 
 
 class _ElementAtRun(TailRun):
-    __slots__ = ("_asked", "_left", "_stage")
-
     def __init__(self, stage: ElementAt) -> None:
         super().__init__()
         self._stage = stage
@@ -206,7 +202,6 @@ class DefaultIfEmpty(Stage):
         self.value = checked_given(value, "value")
 
     def over(self, iterator: Iterator[Any], whole: Chain[Any]) -> Iterator[Any]:
-        """See ``Stage``."""
         return self._given(iterator, whole, whole.hold_back())
 
     def _given(self, iterator: Iterator[Any], whole: Chain[Any], gauge: Gauge) -> Iterator[Any]:
@@ -220,7 +215,6 @@ class DefaultIfEmpty(Stage):
         yield self.value
 
     def run(self) -> StageRun:
-        """See ``Stage``."""
         return _DefaultRun(self.value)
 
     def __repr__(self) -> str:
@@ -228,8 +222,6 @@ class DefaultIfEmpty(Stage):
 
 
 class _DefaultRun(TailRun):
-    __slots__ = ("_value",)
-
     def __init__(self, value: Any) -> None:
         super().__init__()
         self._value = value
@@ -257,7 +249,6 @@ class Match(Stage):
         self.decisive = decisive
 
     def over(self, iterator: Iterator[Any], whole: Chain[Any]) -> Iterator[Any]:
-        """See ``Stage``."""
         return self._answer(iterator, whole, whole.hold_back())
 
     def _answer(self, iterator: Iterator[Any], whole: Chain[Any], gauge: Gauge) -> Iterator[Any]:
@@ -277,7 +268,6 @@ class Match(Stage):
         yield not self.decisive
 
     def run(self) -> StageRun:
-        """See ``Stage``."""
         return _MatchRun(self)
 
     def __repr__(self) -> str:
@@ -285,8 +275,6 @@ class Match(Stage):
 
 
 class _MatchRun(GatherRun):
-    __slots__ = ("_stage",)
-
     def __init__(self, stage: Match) -> None:
         super().__init__()
         self._stage = stage

@@ -8,10 +8,11 @@ from typing import Any
 
 from pyrs._core.display import name_of, short
 from pyrs._core.operator import Operator
+from pyrs._core.prefetch import Prefetch
 from pyrs._core.validation import checked_callable, checked_element, checked_natural
 from pyrs.api import Publisher, Subscriber
 from pyrs.errors import BufferOverflow
-from pyrs.operators.splitting import Dealer, Handle, Part, SplitRun
+from pyrs.operators.splitting import Dispatcher, Handle, Part, SplitRun
 
 __all__ = ["Group", "GroupBy"]
 
@@ -19,8 +20,8 @@ __all__ = ["Group", "GroupBy"]
 class Group(Part):
     """The elements of one key."""
 
-    def __init__(self, dealer: Dealer, key: Any) -> None:
-        super().__init__(dealer, f"group({short(key)})")
+    def __init__(self, dispatcher: Dispatcher, key: Any) -> None:
+        super().__init__(dispatcher, f"group({short(key)})")
         self.key = key
 
 
@@ -44,10 +45,10 @@ class GroupBy(Operator[Any]):
         super().__init__(source, f"group_by({name_of(key)}{'' if value is None else f', {name_of(value)}'})")
 
     def run(self, subscriber: Subscriber[Any]) -> SplitRun:
-        return _GroupDealer(self, subscriber).behind
+        return _GroupDispatcher(self, subscriber).behind
 
 
-class _GroupDealer(Dealer):
+class _GroupDispatcher(Dispatcher):
     """Keeps so many elements requested or held in groups; those that were taken are requested again."""
 
     operator: GroupBy
@@ -58,33 +59,32 @@ class _GroupDealer(Dealer):
         self._left: deque[Group] = deque()  # those that upstream has to take out of it
         self._live: dict[int, Group] = {}  # those that nobody left, by id; under the lock
         self._outstanding = self._demand = operator.prefetch
-        self._low = operator.prefetch - (operator.prefetch >> 2)
-        self._used = 0  # elements that were taken and not requested again
+        self._prefetch = Prefetch(operator.prefetch)
 
     def _open_parts(self) -> Iterable[Part]:
         return self._live.values()
 
     def _more(self) -> int:
         # Three quarters may never be used up where a group that nobody reads holds more than one: ask before it stalls.
-        if self._used < self._low and self._outstanding:
-            return 0
-        more, self._used = self._used, 0
+        more = self._prefetch.consume(0, at_once=not self._outstanding)
         self._outstanding += more
         return more
 
     def _on_taken(self, part: Part, n: int) -> None:
-        self._used += n
+        self._prefetch.consumed += n
 
     def _on_unread(self, part: Part, n: int) -> None:
-        self._used += n  # it keeps its key: when the collector finds it decides on no element that somebody gets
+        self._prefetch.consumed += (
+            n  # it keeps its key: when the collector finds it decides on no element that somebody gets
+        )
 
     def _on_left(self, part: Part, n: int) -> None:
         assert isinstance(part, Group)
-        self._used += n
+        self._prefetch.consumed += n
         del self._live[id(part)]
         self._left.append(part)
 
-    def _deal(self, element: Any) -> Iterable[Part]:
+    def _dispatch(self, element: Any) -> Iterable[Part]:
         operator = self.operator
         key = operator.key(element)
         value = element if operator.value is None else checked_element(operator.value(element), "value")
@@ -103,8 +103,8 @@ class _GroupDealer(Dealer):
             if opens and not self.gone:
                 self._live[id(group)] = group
                 self._open(group)
-            if (opens and self.gone) or not group.deal(value):
-                self._used += 1
+            if (opens and self.gone) or not group.dispatch(value):
+                self._prefetch.consumed += 1
                 return ()
         if opens:
             self._groups[key] = group

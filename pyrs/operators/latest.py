@@ -8,7 +8,7 @@ from typing import Any
 
 from pyrs._core.coordinator import Coordinator
 from pyrs._core.demand import UNBOUNDED
-from pyrs._core.inputs import DirectInput, Input, RefilledInput
+from pyrs._core.inputs import DirectInput, Input, PrefetchingInput
 from pyrs._core.operator import Operator
 from pyrs._core.validation import checked_callable, checked_element, checked_publisher
 from pyrs.api import Publisher, Subscriber
@@ -40,8 +40,6 @@ class _CombineLatestRun(Coordinator[Any]):
     It is bounded: ``prefetch`` elements and one end of each. It waits until the last source begins: one before it may
     have elements without end, and give them as fast as they are taken.
     """
-
-    __slots__ = ("_beginning", "_combine", "_going", "_inputs", "_latest", "_missing", "_sources", "line")
 
     def __init__(self, subscriber: Subscriber[Any], operator: CombineLatest) -> None:
         super().__init__(subscriber, operator)
@@ -103,18 +101,13 @@ class _CombineLatestRun(Coordinator[Any]):
         self._latest.clear()
 
 
-class _Lined(RefilledInput[Any]):
-    """A source whose elements stand in line with those of others."""
-
-    __slots__ = ("_owner", "empty", "ended", "error", "place")
+class _Lined(PrefetchingInput[Any]):
+    """A source whose elements share a queue with those of the others."""
 
     def __init__(self, owner: _CombineLatestRun, place: int, prefetch: int) -> None:
-        super().__init__(prefetch)
-        self._owner = owner
+        super().__init__(owner, prefetch)
         self.place = place
         self.empty = True  # no element came
-        self.ended = False
-        self.error: BaseException | None = None
 
     def on_next(self, element: Any, /) -> None:
         if element is None:
@@ -125,10 +118,8 @@ class _Lined(RefilledInput[Any]):
             self._owner.wake()
 
     def _end(self, error: BaseException | None) -> None:
-        self.error = error
-        self.ended = True
         self._owner.line.append((self, _ENDED))
-        self._owner.wake()
+        super()._end(error)
 
 
 class WithLatestFrom(Operator[Any]):
@@ -145,8 +136,6 @@ class WithLatestFrom(Operator[Any]):
 
 
 class _WithLatestFromRun(Coordinator[Any]):
-    __slots__ = ("_combine", "_main", "_other", "_sources")
-
     def __init__(self, subscriber: Subscriber[Any], operator: WithLatestFrom) -> None:
         super().__init__(subscriber, operator)
         self._sources = operator.main, operator.other
@@ -184,12 +173,8 @@ class _WithLatestFromRun(Coordinator[Any]):
 class _Latest(Input[Any]):
     """Requests everything and keeps the last element alone."""
 
-    __slots__ = ("_owner", "latest")
-
     def __init__(self, owner: _WithLatestFromRun) -> None:
-        super().__init__()
-        self._owner = owner
-        self._demand = UNBOUNDED
+        super().__init__(owner, UNBOUNDED)
         self.latest = _MISSING
 
     def on_next(self, element: Any, /) -> None:

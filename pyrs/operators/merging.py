@@ -115,8 +115,6 @@ class _FlatMapRun(Coordinator[Any]):
     those that are silent. The line is bounded: one entry for each element that is held and each end.
     """
 
-    __slots__ = ("_delayed", "_function", "_held", "_inners", "_loop", "_outer", "_prefetch", "_ready", "_source")
-
     def __init__(self, subscriber: Subscriber[Any], operator: FlatMap | Merge) -> None:
         super().__init__(subscriber, operator)
         if operator.delay_errors:
@@ -134,7 +132,7 @@ class _FlatMapRun(Coordinator[Any]):
     def _begin(self) -> None:
         self._outer.subscribe_to(self._source)
 
-    def _open(self, element: Any) -> None:
+    def _open_inner(self, element: Any) -> None:
         """Begin the stream of an element. On the thread that brings the element."""
         publisher = checked_inner(self._function(element), self._operator, self._loop)
         source = publisher.source if isinstance(publisher, Family) else publisher
@@ -215,10 +213,11 @@ class _FlatMapRun(Coordinator[Any]):
 class _MergeRun(_FlatMapRun):
     """Begins all the sources that it may before it hands on anything: the first of them may never end."""
 
-    __slots__ = ("_beginning",)
+    def __init__(self, subscriber: Subscriber[Any], operator: Merge) -> None:
+        super().__init__(subscriber, operator)
+        self._beginning = True
 
     def _begin(self) -> None:
-        self._beginning = True
         try:
             super()._begin()
         finally:
@@ -230,17 +229,11 @@ class _MergeRun(_FlatMapRun):
 
 
 class _Outer(Input[Any]):
-    """The stream of what the inner streams are made of."""
-
-    __slots__ = ("_owner", "bounded", "ended", "error")
+    """The stream of the elements from which the inner streams are made."""
 
     def __init__(self, owner: _FlatMapRun, concurrency: int) -> None:
-        super().__init__()
-        self._owner = owner
-        self._demand = concurrency
+        super().__init__(owner, concurrency)
         self.bounded = concurrency < UNBOUNDED
-        self.ended = False
-        self.error: BaseException | None = None
 
     def on_next(self, element: Any, /) -> None:
         if element is None:
@@ -248,24 +241,16 @@ class _Outer(Input[Any]):
         if self._closed:
             return
         try:
-            self._owner._open(element)
+            self._owner._open_inner(element)
         except BaseException as error:
             self._owner._operator.blame(error)
-            self.cancel()
-            self._end(error)
+            self.fail(error)
             if hooks.is_exit(error):
                 raise
-
-    def _end(self, error: BaseException | None) -> None:
-        self.error = error
-        self.ended = True
-        self._owner.wake()
 
 
 class _Pushed(QueuedInput[Any]):
     """An inner stream that is asked for a few elements ahead and holds them for the lane."""
-
-    __slots__ = ()
 
     _owner: _FlatMapRun
 
@@ -283,8 +268,6 @@ class _Pushed(QueuedInput[Any]):
 
 class _Pulled:
     """An inner stream over an iterable: elements are pulled from it on the lane, as they are demanded."""
-
-    __slots__ = ("_chain", "_owner", "ended", "error")
 
     def __init__(self, owner: _FlatMapRun, source: IterablePublisher[Any]) -> None:
         self._owner = owner

@@ -45,8 +45,6 @@ class Metrics:
         <Metrics 'orders': 1 subscribed, 3 requested, 3 elements, 0 completed, 0 failed, 1 cancelled, 0 demanded>
     """
 
-    __slots__ = ("__weakref__", "_clock", "_counts", "_demand", "_first", "_lock", "_observer", "name")
-
     def __init__(
         self, name: str, *, observer: Observer | None = None, clock: Callable[[], float] = perf_counter
     ) -> None:
@@ -155,8 +153,6 @@ class Measured(PushedStage):
 
 
 class _MeasuredRun(OnLooker):
-    __slots__ = ("_began", "_demand", "_first", "_lock", "_metrics", "_over")
-
     sees_elements = True
 
     def __init__(self, metrics: Metrics) -> None:

@@ -32,8 +32,6 @@ class Notification(Generic[T_co]):
         3
     """
 
-    __slots__ = ("element", "error", "kind")
-
     kind: Literal["next", "error", "complete"]
     element: T_co | None
     error: BaseException | None

@@ -55,8 +55,6 @@ class DoOnNext(ElementStage):
 class OnLooker(StageRun):
     """The run of a stage that wants to know how the stream ended: it is told once, of whatever is first."""
 
-    __slots__ = ("_ended",)
-
     sees_elements = False
 
     def __init__(self) -> None:
@@ -123,8 +121,6 @@ class _Action(PushedStage):
 
 
 class _ActionRun(OnLooker):
-    __slots__ = ("stage",)
-
     def __init__(self, stage: _Action) -> None:
         super().__init__()
         self.stage = stage
@@ -140,8 +136,6 @@ class DoOnSubscribe(_Action):
 
 
 class _SubscribeRun(_ActionRun):
-    __slots__ = ()
-
     def on_subscribe(self) -> None:
         self.stage.action()
 
@@ -156,8 +150,6 @@ class DoOnRequest(_Action):
 
 
 class _RequestRun(_ActionRun):
-    __slots__ = ()
-
     def request(self, n: int) -> None:
         self.stage.attempt(n)
         self.ask(n)
@@ -173,8 +165,6 @@ class DoOnComplete(_Action):
 
 
 class _CompleteRun(_ActionRun):
-    __slots__ = ()
-
     def completed(self) -> None:
         self.stage.action()
 
@@ -189,8 +179,6 @@ class DoOnError(_Action):
 
 
 class _ErrorRun(_ActionRun):
-    __slots__ = ()
-
     def failed(self, error: BaseException) -> None:
         self.stage.attempt_beside(error, error)
 
@@ -205,8 +193,6 @@ class DoOnTerminate(_Action):
 
 
 class _TerminateRun(_ActionRun):
-    __slots__ = ()
-
     def completed(self) -> None:
         self.stage.action()
 
@@ -224,8 +210,6 @@ class DoOnCancel(_Action):
 
 
 class _CancelRun(_ActionRun):
-    __slots__ = ()
-
     def cancelled(self) -> None:
         self.stage.attempt()
 
@@ -240,8 +224,6 @@ class FinallyDo(_Action):
 
 
 class _FinallyRun(_ActionRun):
-    __slots__ = ()
-
     def on_complete(self) -> None:
         try:
             self.complete()
@@ -277,11 +259,9 @@ class Checkpoint(Stage):
         return iterator
 
     def run(self) -> StageRun:
-        """See ``Stage``."""
         return _CheckpointRun(self)
 
     def passed_by(self, error: BaseException) -> None:
-        """See ``Stage``."""
         name = "a checkpoint" if self.name is None else f"checkpoint {self.name!r}"
         add_note(error, f"passed {name} at {self.site}")
 
@@ -290,8 +270,6 @@ class Checkpoint(Stage):
 
 
 class _CheckpointRun(StageRun):
-    __slots__ = ("_stage",)
-
     sees_elements = False
 
     def __init__(self, stage: Checkpoint) -> None:
@@ -329,8 +307,6 @@ class Log(PushedStage):
 
 
 class _LogRun(OnLooker):
-    __slots__ = ("_level", "_logger", "_name")
-
     sees_elements = True
 
     def __init__(self, name: str, logger: Logger, level: int) -> None:

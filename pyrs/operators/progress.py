@@ -53,8 +53,6 @@ class Progress(PushedStage):
 
 
 class _ProgressRun(OnLooker):
-    __slots__ = ("_bar", "_stage")
-
     sees_elements = True
 
     def __init__(self, stage: Progress) -> None:

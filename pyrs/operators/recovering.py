@@ -33,8 +33,6 @@ class Selection:
         TypeError: it is neither of the three.
     """
 
-    __slots__ = ("_predicate", "_types", "_what")
-
     def __init__(self, kind: Kind, parameter: str) -> None:
         types = kind if isinstance(kind, tuple) else (kind,)
         self._predicate: Callable[[Any], object] | None = None
@@ -124,8 +122,6 @@ def returning(source: Publisher[Any], value: Any, kind: Kind) -> OnErrorResume:
 class _FromOne(SubscriptionArbiter[Any]):
     """A relay that begins with the operator's own source."""
 
-    __slots__ = ("_source",)
-
     def __init__(self, subscriber: Subscriber[Any], operator: Operator[Any], source: Publisher[Any] | None) -> None:
         super().__init__(subscriber, operator)
         assert source is not None
@@ -136,7 +132,6 @@ class _FromOne(SubscriptionArbiter[Any]):
 
 
 class _ResumeRun(_FromOne):
-    __slots__ = ("_resumed",)
     _operator: OnErrorResume
 
     def _begin(self) -> None:
@@ -172,7 +167,6 @@ class OnErrorMap(Operator[Any]):
 
 
 class _MapRun(_FromOne):
-    __slots__ = ()
     _operator: OnErrorMap
 
     def _source_failed(self, error: BaseException) -> None:
@@ -204,7 +198,6 @@ class Repeat(Operator[Any]):
 
 
 class _RepeatRun(_FromOne):
-    __slots__ = ("_repeated",)
     _operator: Repeat
 
     def _begin(self) -> None:

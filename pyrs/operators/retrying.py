@@ -7,10 +7,8 @@ from collections.abc import Callable
 from threading import RLock
 from typing import TYPE_CHECKING, Any
 
-from pyrs import schedulers
 from pyrs._core import hooks
 from pyrs._core.arbiter import SubscriptionArbiter
-from pyrs._core.context import bound
 from pyrs._core.coordinator import Coordinator
 from pyrs._core.display import name_of
 from pyrs._core.operator import Operator
@@ -21,7 +19,7 @@ from pyrs.errors import NullSignal
 from pyrs.operators.backoff import Backoff
 from pyrs.operators.recovering import Kind, Selection
 from pyrs.schedulers import Scheduler, checked_scheduler
-from pyrs.schedulers.base import Expected
+from pyrs.schedulers.timer import Timer
 
 if TYPE_CHECKING:
     from pyrs.stream.stream import Stream
@@ -55,14 +53,12 @@ class Retry(Operator[Any]):
 
 
 class _RetryRun(SubscriptionArbiter[Any]):
-    __slots__ = ("_attempts", "_scheduler", "_timer")
     _operator: Retry
 
     def __init__(self, subscriber: Subscriber[Any], operator: Retry) -> None:
         super().__init__(subscriber, operator)
         self._attempts = 0
-        self._timer: schedulers.Cancellable | None = None
-        self._scheduler = None if operator.backoff is None else schedulers.current(operator.scheduler)
+        self._timer = None if operator.backoff is None else Timer(operator.scheduler, self._begin, self._fail)
 
     def _begin(self) -> None:
         self._attempts += 1
@@ -77,22 +73,18 @@ class _RetryRun(SubscriptionArbiter[Any]):
                 where = f", assembled at {operator.site}" if operator.site else ""
                 add_note(error, f"after {attempts} attempts in {operator.call}{where}")
             self._fail(error)
-        elif operator.backoff is None or self._scheduler is None:
+        elif operator.backoff is None or self._timer is None:
             self._begin()
         else:
             delay = operator.backoff.delay(attempts)
             try:
-                task = Expected(bound(self._begin, self._context), self._fail)
-                self._timer = self._scheduler.schedule(task, delay)
+                self._timer.set_after(delay)
             except RuntimeError as refused:  # the scheduler is closed
                 raise refused from error
-            if not self._live:  # cancelled meanwhile, and whoever did may not have seen the timer
-                self._timer.cancel()
 
     def _release(self) -> None:
-        timer, self._timer = self._timer, None
-        if timer is not None:
-            timer.cancel()
+        if self._timer is not None:
+            self._timer.close()
 
 
 class RetryWhen(Operator[Any]):
@@ -112,7 +104,6 @@ class _RetryWhenRun(SubscriptionArbiter[Any]):
     So a signal or an end of the signals acts only while no source is on, and what goes downstream stays serial (1.3).
     """
 
-    __slots__ = ("_end", "_failures", "_signals", "_waiting")
     _operator: RetryWhen
 
     def __init__(self, subscriber: Subscriber[Any], operator: RetryWhen) -> None:
@@ -181,8 +172,6 @@ class _RetryWhenRun(SubscriptionArbiter[Any]):
 
 class _Signals(Subscriber[Any]):
     """The Subscriber of the signals: asks for one at a time. Rules: 2.1, 2.4, 2.5, 2.6, 2.13."""
-
-    __slots__ = ("_asked", "_lock", "_over", "_owner", "_subscription")
 
     def __init__(self, owner: _RetryWhenRun) -> None:
         self._owner = owner
@@ -286,7 +275,6 @@ class _Failures(Operator[BaseException]):
 
 
 class _FailuresRun(Coordinator[BaseException]):
-    __slots__ = ("ended", "slot")
     _operator: _Failures
 
     def __init__(self, subscriber: Subscriber[Any], operator: _Failures) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import islice
 from threading import get_ident
 from typing import Any
@@ -47,14 +48,14 @@ class PublishOn(Operator[Any]):
         scheduler, prefetch = self.scheduler, self.prefetch
         # Inline is the lane's own way to run; as an executor it would nest one turn in the other.
         execute = None if isinstance(scheduler, Inline) else bound_executor(scheduler, capture())
-        return Crossing(subscriber, self, prefetch, prefetch - (prefetch >> 2), execute)
+        return Crossing(subscriber, self, prefetch, execute=execute)
 
 
 class Crossing(Coordinator[Any]):
-    """A lane, on another thread or on none in particular, that takes elements from a bounded queue and refills it.
+    """Takes elements from a bounded queue, in a drain loop that may run on another thread, and refills the queue.
 
-    A source that is pulled emits while it is refilled, on the lane's own thread. What it gives then goes straight to
-    the Subscriber, as far as there is demand: waiting for a batch would only hold the elements up.
+    A pulled source emits while the queue is refilled, on the draining thread. Its elements bypass the queue as far as
+    they are demanded: to wait for a full batch would only delay them.
     """
 
     def __init__(
@@ -62,17 +63,16 @@ class Crossing(Coordinator[Any]):
         subscriber: Subscriber[Any],
         operator: Operator[Any],
         prefetch: int,
-        low: int,
+        refill_at: int | None = None,
         execute: Callable[[Callable[[], None]], object] | None = None,
     ) -> None:
         super().__init__(subscriber, operator, execute)
         self._source = operator.source
-        self._input = _CrossingInput(self, prefetch)
-        self._low = low  # so many are requested again when they were taken
-        self._used = 0
+        self._input = _CrossingInput(self, prefetch, refill_at)
+        self._prefetch = self._input.prefetch
         self._turns = execute is not None
-        self._more = False  # left over for the next turn
-        self.refilled_by = 0  # the thread that refills just now, which is the lane's
+        self._more = False  # left over for the next task
+        self._refilled_by = 0  # the thread that refills at the moment, which is the draining one
 
     def _begin(self) -> None:
         assert self._source is not None
@@ -80,20 +80,20 @@ class Crossing(Coordinator[Any]):
 
     def cancel(self) -> None:
         super().cancel()
-        self._input.cancel()  # 3.5: the lane may have to wait for its thread
+        self._input.cancel()  # 3.5: the drain loop may have to wait for its thread
 
     def _advance(self) -> None:
         source, begin = self._input, self._emitted
         while self._live:
-            ended = source.ended  # read before the queue: what came before the end is in it
-            count = self._emit_from(source.elements, self._low - self._used)
-            self._used += count
+            ended = source.ended  # read before the queue: elements that came before the end are in it
+            count = self._emit_from(source.elements, self._prefetch.until_refill)
+            self._prefetch.consumed += count
             if ended and not source.elements:
                 if source.error is None:
                     self._complete()
                 else:
                     self._fail(source.error)
-            elif self._used >= self._low:
+            elif self._prefetch.until_refill <= 0:
                 self._refill()
             elif not count:
                 return
@@ -102,80 +102,60 @@ class Crossing(Coordinator[Any]):
                 break
 
     def _refill(self) -> None:
-        used, self._used = self._used, 0
-        if not self._input.closed:
-            self.refilled_by = get_ident()
-            try:
-                self._input.request(used)
-            finally:
-                self.refilled_by = 0
+        self._refilled_by = get_ident()
+        try:
+            self._input.taken(0)
+        finally:
+            self._refilled_by = 0
 
     def _passes(self) -> bool:
-        """Signal what the queue holds; return whether it is empty and more is demanded."""
+        """Signal the queued elements; return whether the queue is empty and more is demanded."""
         elements = self._input.elements
         if elements:
-            self._used += self._emit_from(elements)
+            self._prefetch.consumed += self._emit_from(elements)
         return not elements and self._live and self._demand() > 0
 
     def takes(self, element: Any) -> bool:
-        """Signal the element if the lane is here, or can be, and it was demanded; return whether that was so."""
-        if self.refilled_by and self.refilled_by == get_ident():
+        """Signal the element if this thread drains, or can, and it was demanded; return whether it did."""
+        if self._refilled_by and self._refilled_by == get_ident():
             return self._take(element)
         if self._turns:
             return False
-        turn = self._turn
-        try:
-            del turn[0]
-        except IndexError:
-            return False
-        try:
-            taken = self._take(element)
-        finally:
-            turn.append(True)
-        if self._again or self._used >= self._low or not self._live:
+        taken = self.attempt(self._take, element)
+        if self._prefetch.until_refill <= 0:
             self.wake()
-        return taken
+        return bool(taken)
 
     def takes_from(self, iterator: Iterator[Any], limit: int) -> int:
-        """Signal up to ``limit`` elements as ``takes`` does; return how many. The caller wakes the lane."""
-        if self.refilled_by and self.refilled_by == get_ident():
+        """Signal up to ``limit`` elements like ``takes``, and return how many. The caller wakes the drain loop."""
+        if self._refilled_by and self._refilled_by == get_ident():
             return self._take_from(iterator, limit)
         if self._turns:
             return 0
-        turn = self._turn
-        try:
-            del turn[0]
-        except IndexError:
-            return 0
-        try:
-            return self._take_from(iterator, limit)
-        finally:
-            turn.append(True)
-            if not self._live:
-                self.wake()
+        return self.attempt(partial(self._take_from, iterator), limit) or 0
 
     def _take(self, element: Any) -> bool:
         if not self._passes():
             return False
         self._emit(element)
-        self._used += 1
+        self._prefetch.consumed += 1
         return True
 
     def _take_from(self, iterator: Iterator[Any], limit: int) -> int:
         count = 0
         while count < limit and self._passes():
-            room = min(limit - count, self._demand())
-            taken = self._emit_through(iterator, room, steady=False)
-            self._used += taken
+            wanted = min(limit - count, self._demand())
+            taken = self._emit_through(iterator, wanted, steady=False)
+            self._prefetch.consumed += taken
             count += taken
-            if taken < room:
+            if taken < wanted:
                 break
         return count
 
     def _has_work(self) -> bool:
         return self._again and not self._more
 
-    def _left(self) -> None:
+    def _after_drain(self) -> None:
         more, self._more = self._more, False
         if more and self._live:
             self.wake()  # behind the tasks that wait for the thread
@@ -197,8 +177,8 @@ class _CrossingInput(QueuedInput[Any]):
 
     steady_only = False
 
-    def __init__(self, owner: Crossing, prefetch: int) -> None:
-        super().__init__(owner, prefetch)
+    def __init__(self, owner: Crossing, prefetch: int, refill_at: int | None) -> None:
+        super().__init__(owner, prefetch, refill_at=refill_at)
         self._run = owner
         self._cancelled = False  # and upstream knows
 
@@ -294,32 +274,26 @@ class _SubscribeOnRun(Coordinator[Any]):
         self._complete()
 
     def pass_all(self, iterator: Iterator[Any], limit: int) -> int:
-        """Signal up to ``limit`` elements of the iterator; return how many."""
-        turn = self._turn
+        """Signal up to ``limit`` elements of the iterator and return how many."""
         count = 0
         while count < limit and self._live:
-            room = min(limit - count, _TURN)
-            try:
-                del turn[0]
-            except IndexError:  # somebody looks after the lane just now: behind what he found there
-                taken, room = 0, 1
+            batch = min(limit - count, _TURN)
+            taken = self.attempt(partial(self._pass_batch, iterator), batch)
+            if taken is None:  # another thread drains: behind what it finds there
+                taken, batch = 0, 1
                 for element in islice(iterator, 1):
                     self._input.on_next(element)
                     taken = 1
-            else:
-                try:
-                    if self._again:
-                        self._work()
-                    room = min(room, self._demand())
-                    taken = self._emit_through(iterator, room, steady=False) if room > 0 else 0
-                finally:
-                    turn.append(True)
-                if self._again or not self._live:
-                    self.run_here()
             count += taken
-            if not taken or taken < room:
+            if not taken or taken < batch:
                 break
         return count
+
+    def _pass_batch(self, iterator: Iterator[Any], limit: int) -> int:
+        if self._again:
+            self._work()
+        limit = min(limit, self._demand())
+        return self._emit_through(iterator, limit, steady=False) if limit > 0 else 0
 
 
 class _Passed(DirectInput[Any], IteratorConsumer[Any]):

@@ -11,16 +11,17 @@ from typing import Any
 from pyrs import schedulers
 from pyrs._core import hooks
 from pyrs._core.demand import UNBOUNDED
+from pyrs._core.downstream import DownstreamSubscription, checked_subscriber
 from pyrs._core.hub import AlignedHub, EmitResult, Hub
 from pyrs._core.inputs import Input
-from pyrs._core.operator import Operator, Startable
+from pyrs._core.operator import Operator
+from pyrs._core.prefetch import Prefetch
 from pyrs._core.replay import ReplayHub
-from pyrs._core.subscription import checked_subscriber
 from pyrs._core.validation import checked_callable, checked_natural
 from pyrs.api import Publisher, Subscriber, Subscription
 from pyrs.errors import Disconnected
-from pyrs.schedulers import Cancellable, Scheduler
-from pyrs.schedulers.base import Expected
+from pyrs.schedulers import Scheduler
+from pyrs.schedulers.timer import Timer
 
 __all__ = ["AutoConnect", "Connection", "Publish", "RefCount", "Replay", "Shared"]
 
@@ -77,7 +78,6 @@ class Publish(Shared):
         self.prefetch = checked_natural(prefetch, "prefetch", 1)
 
     def begin(self) -> Connection:
-        """See ``Shared``."""
         hub = _PublishHub(self.prefetch)
         return Connection(self, hub, hub.feed)
 
@@ -101,7 +101,6 @@ class Replay(Shared):
         self.scheduler = scheduler
 
     def begin(self) -> Connection:
-        """See ``Shared``."""
         prefetch = UNBOUNDED if self.limit is None else self.prefetch
         hub = _ReplayHub(self.limit, self.seconds, schedulers.current(self.scheduler).now, prefetch)
         return Connection(self, hub, hub.feed)
@@ -139,21 +138,18 @@ class Connection:
 
     def __repr__(self) -> str:
         state = "not connected" if not self._connected else "ended" if self.hub._ended else "connected"
-        return f"<Connection of {self._shared.call}: {state}, {len(self.hub._taps)} subscribers>"
+        return f"<Connection of {self._shared.call}: {state}, {len(self.hub._subscriptions)} subscribers>"
 
 
 class _Feed(Input[Any]):
-    """The Subscriber of the source: at most so many elements ahead of the slowest of those who share."""
-
-    __slots__ = ("_asked", "_hub", "_low", "_prefetch", "_received")
+    """The Subscriber of the source: requests at most ``prefetch`` elements ahead of the slowest Subscriber."""
 
     def __init__(self, hub: _PublishHub | _ReplayHub, prefetch: int) -> None:
-        super().__init__()
+        super().__init__(demand=prefetch)
         self._hub = hub
-        self._prefetch = prefetch
-        self._low = prefetch - (prefetch >> 2)
+        self._prefetch = Prefetch(prefetch)
         self._received = 0  # written by the source's thread
-        self._demand = self._asked = prefetch
+        self._asked = prefetch  # under the guard
 
     def on_next(self, element: Any, /) -> None:
         if not self._closed:
@@ -162,24 +158,24 @@ class _Feed(Input[Any]):
             self.refill()
 
     def refill(self) -> None:
-        """Request what there is room for, once that is three quarters of the prefetch."""
-        if self._room() < self._low or self._closed:
+        """Request what there is capacity for, if that is three quarters of the prefetch."""
+        if self._capacity() < self._prefetch.refill_at or self._closed:
             return
         with self._guard:
             while True:
-                asked, room = self._asked, self._room()
+                asked, capacity = self._asked, self._capacity()
                 if asked == self._asked:
-                    break  # else a finalizer, run by the collector meanwhile, has cancelled one, and asked for more
-            if room < self._low:
+                    break  # else the collector has run a finalizer that cancelled a Subscriber and requested more
+            if capacity < self._prefetch.refill_at:
                 return
-            self._asked += room
-        self.request(room)
+            self._asked += capacity
+        self.request(capacity)
 
-    def _room(self) -> int:
-        return self._prefetch - (self._asked - self._received) - self._hub.backlog()
+    def _capacity(self) -> int:
+        return self._prefetch.size - (self._asked - self._received) - self._hub.backlog()
 
     def on_error(self, error: BaseException, /) -> None:
-        unheard = isinstance(self._hub, AlignedHub) and not self._hub._taps
+        unheard = isinstance(self._hub, AlignedHub) and not self._hub._subscriptions
         if not self._close() or self._hub.try_emit_error(error) is not EmitResult.OK or unheard:
             hooks.on_error_dropped(error, "a shared stream has no Subscribers")
 
@@ -216,8 +212,8 @@ class _ReplayHub(ReplayHub[Any]):
     def backlog(self) -> int:
         """How many elements the slowest Subscriber has not been given."""
         newest = self._tail.number
-        places = [tap.place for tap in self._taps]
-        return max((newest - place.number for place in places if place is not None), default=0)
+        positions = [each.position for each in self._subscriptions]
+        return max((newest - each.number for each in positions if each is not None), default=0)
 
     def _drained(self) -> None:
         self.feed.refill()
@@ -253,7 +249,7 @@ class AutoConnect(_Assembled):
 
 
 class RefCount(Operator[Any]):
-    """``ref_count(subscribers, seconds)``: connected as long as somebody is there."""
+    """``ref_count(subscribers, seconds)``: connected as long as there are Subscribers."""
 
     def __init__(
         self, shared: Shared, call: str, subscribers: int, seconds: float | None, scheduler: Scheduler | None
@@ -270,144 +266,132 @@ class RefCount(Operator[Any]):
         return _written(self.source, self.call)
 
     def run(self, subscriber: Subscriber[Any]) -> _Counted:
-        """See ``Operator``."""
         return _Counted(self, subscriber)
 
     def enter(self, counted: _Counted) -> None:
-        """One more takes part; with the last that is needed it connects."""
+        """Count one more Subscriber, and connect with the last one that is needed."""
         with self._lock:
             connection = self._shared.connection()
             period = self._period
             if period is None or period.connection is not connection:
                 period = self._period = _Period(connection)
                 if self._seconds:
-                    period.scheduler = schedulers.current(self._scheduler)
+                    period.timer = Timer(
+                        self._scheduler, partial(self._expired, period), partial(self._refused, period)
+                    )
                     if isinstance(connection.hub, _PublishHub):  # a history outlives the end, until its time is over
-                        connection.hub.when_over.append(partial(self._take_back, period))
+                        connection.hub.when_over.append(period.timer.cancel)
             counted.period = period
             period.count += 1
-            period.turn += 1
             connects = period.connects = period.connects or period.count >= self._needed
-            timer, period.timer = period.timer, None
-        if timer is not None:
-            timer.cancel()
+        if period.timer is not None:
+            period.timer.cancel()
         connection.hub.subscribe(counted)
         if connects:
             connection.connect()
 
     def leave(self, period: _Period) -> None:
-        """One has cancelled; with the last one it disconnects, at once or in a while."""
+        """Count one Subscriber less, and disconnect with the last one, at once or after a while."""
         with self._lock:
             period.count -= 1
             if period.count or period is not self._period or not period.connects:
                 return
-            turn = period.turn
-        hub = period.connection.hub
-        if period.scheduler is not None and self._seconds and not hub._over:
-            expire = partial(self._expire, period, turn)
+        if period.timer is not None and self._seconds and not period.connection.hub._over:
             try:
-                # If it is closed meanwhile, and so will never run it, it is late enough to disconnect.
-                timer = period.scheduler.schedule(Expected(expire, lambda _: expire()), self._seconds)
-            except RuntimeError:  # it takes no more tasks; and cancel() has to return normally (3.15)
+                period.timer.set_after(self._seconds)
+            except RuntimeError:  # the scheduler accepts no more tasks, and cancel() has to return normally (3.15)
                 pass
             else:
-                with self._lock:
-                    waits = period.turn == turn and period is self._period and not hub._over
-                    if waits:
-                        period.timer = timer
-                if not waits:
-                    timer.cancel()
+                self._keep_or_clear(period)
                 return
-        self._expire(period, turn)
+        self._disconnect(period)
 
-    def _take_back(self, period: _Period) -> None:
-        """The connection is over: there is nothing to disconnect."""
+    def _keep_or_clear(self, period: _Period) -> None:
+        """Cancel the timer that was just set if it is no longer needed."""
         with self._lock:
-            timer, period.timer = period.timer, None
-        if timer is not None:
-            timer.cancel()
+            needed = not period.count and period is self._period and not period.connection.hub._over
+        if not needed and period.timer is not None:
+            period.timer.cancel()
 
-    def _expire(self, period: _Period, turn: int) -> None:
+    def _expired(self, period: _Period) -> None:
+        if period.timer is not None and period.timer.claim():
+            self._disconnect(period)
+
+    def _refused(self, period: _Period, error: BaseException) -> None:
+        """Disconnect at the deadline, although the scheduler was closed before it."""
+        self._disconnect(period)
+
+    def _disconnect(self, period: _Period) -> None:
         with self._lock:
-            if period.turn != turn or period is not self._period:
-                return  # somebody came in time
+            if period.count or period is not self._period:
+                return  # a Subscriber came in time
             self._period = None
-            self._shared.forget(period.connection)  # or somebody who comes now would take part in what is over
+            self._shared.forget(period.connection)  # a later Subscriber takes part in a new connection
         period.connection.cancel()
 
 
 class _Period:
-    """Those who share one connection, and how many they are."""
-
-    __slots__ = ("connection", "connects", "count", "scheduler", "timer", "turn")
+    """One connection and the number of its Subscribers."""
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
         self.count = 0
-        self.turn = 0  # how many have come so far
-        self.connects = False  # enough have come
-        self.scheduler: Scheduler | None = None
-        self.timer: Cancellable | None = None  # disconnects when nobody comes
+        self.connects = False  # enough Subscribers have come
+        self.timer: Timer | None = None  # disconnects if no Subscriber comes
 
 
-class _Counted(Startable, Subscriber[Any]):
-    """A Subscriber that is counted. Rules: those of the hub, whose signals it hands on."""
-
-    __slots__ = ("_operator", "_present", "_subscriber", "_subscription", "period")
+class _Counted(DownstreamSubscription[Any], Subscriber[Any]):
+    """A counted Subscriber. The hub signals it serially and answers its illegal requests."""
 
     period: _Period
 
     def __init__(self, operator: RefCount, subscriber: Subscriber[Any]) -> None:
+        super().__init__(subscriber, None)
         self._operator = operator
-        self._subscriber: Subscriber[Any] | None = subscriber
         self._subscription: Subscription | None = None
         self._present = True  # counted
 
     def start(self) -> None:
+        """Take part in the connection. Called once, by ``subscribe``."""
         self._operator.enter(self)
 
     def on_subscribe(self, subscription: Subscription, /) -> None:
         self._subscription = subscription
-        subscriber = self._subscriber
-        assert subscriber is not None
-        try:
-            subscriber.on_subscribe(self)
-        except BaseException:
-            self._leave()
-            raise  # for the hub, which cancels and reports
+        self._introduce()
 
     def on_next(self, element: Any, /) -> None:
         subscriber = self._subscriber
         if subscriber is not None:
             try:
                 subscriber.on_next(element)
-            except BaseException:
-                self._leave()
-                raise  # for the hub, which cancels and reports
+            except BaseException as error:
+                self._subscriber_raised(error, "on_next")
 
     def on_error(self, error: BaseException, /) -> None:
-        subscriber, self._subscriber = self._subscriber, None
-        if subscriber is not None:
-            subscriber.on_error(error)
+        self._subscription = None  # 2.4
+        self._present = False  # the connection is over: nothing is counted any more
+        self._fail(error)
 
     def on_complete(self) -> None:
-        subscriber, self._subscriber = self._subscriber, None
-        if subscriber is not None:
-            subscriber.on_complete()
+        self._subscription = None  # 2.4
+        self._present = False
+        self._complete()
 
-    def request(self, n: int, /) -> None:
+    def _on_request(self, n: int) -> None:
         subscription = self._subscription
         if subscription is not None:
             subscription.request(n)
 
-    def cancel(self) -> None:
+    def _on_cancel(self) -> None:
+        self._forget()
+
+    def _drop(self, error: BaseException | None) -> None:
+        """Report nothing: the error reaches the other Subscribers."""
+
+    def _release(self) -> None:
         subscription, self._subscription = self._subscription, None
-        self._subscriber = None
         if subscription is not None:
             subscription.cancel()
-        self._leave()
-
-    def _leave(self) -> None:
         with self._operator._lock:
             present, self._present = self._present, False
         if present:

@@ -1,4 +1,4 @@
-"""What windows and groups have in common: one upstream, dealt out to streams that come and go."""
+"""What windows and groups have in common: one upstream, dispatched out to streams that come and go."""
 
 from __future__ import annotations
 
@@ -12,35 +12,36 @@ from typing import Any
 from pyrs._core import hooks
 from pyrs._core.context import in_context
 from pyrs._core.coordinator import Coordinator
+from pyrs._core.downstream import checked_subscriber
 from pyrs._core.inputs import Input
 from pyrs._core.operator import Operator
-from pyrs._core.subscription import InertSubscription, checked_subscriber
+from pyrs._core.source import InertSubscription
 from pyrs.api import Publisher, Subscriber
 from pyrs.errors import NullSignal
 from pyrs.schedulers.threads import default
 
-__all__ = ["Dealer", "Handle", "Part", "SplitRun"]
+__all__ = ["Dispatcher", "Handle", "Part", "SplitRun"]
 
 
 class Part(Operator[Any]):
-    """A stream that a dealer feeds: a window, or a group. It has one Subscriber in its life.
+    """A stream that a dispatcher feeds: a window, or a group. It has one Subscriber in its life.
 
     Attributes:
-        elements: what was dealt and not signalled yet.
-        dealt: how many elements were dealt.
-        closed: whether no more will be dealt; after that ``error`` says how it ended.
-        left: whether nobody listens any more, or ever can: what is dealt is dropped.
+        elements: what was dispatched and not signalled yet.
+        dispatched: how many elements were dispatched.
+        closed: whether no more will be dispatched; after that ``error`` says how it ended.
+        left: whether nobody listens any more, or ever can: what is dispatched is dropped.
         given_away: whether somebody has subscribed.
     """
 
-    def __init__(self, dealer: Dealer, call: str) -> None:
+    def __init__(self, dispatcher: Dispatcher, call: str) -> None:
         # Not super().__init__, which looks for the line of user code: that is the operator's.
         self.source = None
         self.call = call
-        self.site = dealer.operator.site
-        self.dealer = dealer
+        self.site = dispatcher.operator.site
+        self.dispatcher = dispatcher
         self.elements: deque[Any] = deque()
-        self.dealt = 0
+        self.dispatched = 0
         self.closed = False
         self.error: BaseException | None = None
         self.left = False
@@ -50,7 +51,7 @@ class Part(Operator[Any]):
     def subscribe(self, subscriber: Subscriber[Any], /) -> None:
         # Upstream's signals come in the context of the Subscriber behind, which may be another one.
         subscriber = in_context(checked_subscriber(subscriber))
-        with self.dealer.lock:
+        with self.dispatcher.lock:
             again, self.given_away = self.given_away, True
         if again:
             InertSubscription(subscriber, RuntimeError(f"{self.call} can be subscribed to once")).start()
@@ -60,23 +61,23 @@ class Part(Operator[Any]):
     def run(self, subscriber: Subscriber[Any]) -> _PartRun:
         return _PartRun(subscriber, self)
 
-    def deal(self, element: Any) -> bool:
-        """Add an element, unless the part was left; return whether that was so. Under the dealer's lock."""
-        self.dealt += 1
+    def dispatch(self, element: Any) -> bool:
+        """Add an element, unless the part was left; return whether that was so. Under the dispatcher's lock."""
+        self.dispatched += 1
         if self.left:
             return False
         self.elements.append(element)
         return True
 
     def wake(self) -> None:
-        """Have what was dealt signalled as far as it is demanded. Without the lock."""
+        """Have what was dispatched signalled as far as it is demanded. Without the lock."""
         listener = self.listener
         if listener is not None:
             listener.wake()
 
 
 class Handle(Publisher[Any]):
-    """A part as it is handed out: what operators upon it hold, and the dealer does not.
+    """A part as it is handed out: what operators upon it hold, and the dispatcher does not.
 
     Whoever is handed a part may subscribe later, or never: an operator that held it may have been cancelled. When
     nobody has the handle any more, nobody can subscribe, nor cancel.
@@ -96,7 +97,7 @@ class Handle(Publisher[Any]):
     def __del__(self) -> None:
         part = self.part
         if not part.given_away:
-            part.dealer.abandon(part)
+            part.dispatcher.abandon(part)
 
 
 class _PartRun(Coordinator[Any]):
@@ -109,23 +110,23 @@ class _PartRun(Coordinator[Any]):
 
     def _advance(self) -> None:
         part = self._part
-        closed = part.closed  # read before the elements: what was dealt before it is there
+        closed = part.closed  # read before the elements: what was dispatched before it is there
         taken = self._emit_from(part.elements)
         if taken:
-            part.dealer.taken(part, taken)
+            part.dispatcher.taken(part, taken)
         if closed and not part.elements and self._live:
             if part.error is None:
                 self._complete()
             else:
-                part.dealer.told()
+                part.dispatcher.told()
                 self._fail(part.error)
 
     def _release(self) -> None:
         self._part.listener = None
-        self._part.dealer.leave(self._part)
+        self._part.dispatcher.leave(self._part)
 
 
-class Dealer(Input[Any]):
+class Dispatcher(Input[Any]):
     """The Subscriber of the upstream: deals elements out to parts, and hands new parts to the Subscriber behind.
 
     Signals of upstream, demand and cancels of the Subscriber behind and of those of the parts, and timers meet here.
@@ -149,21 +150,21 @@ class Dealer(Input[Any]):
         self.lock = RLock()  # may be taken again by its thread: a finalizer, run by the collector, may cancel
         self.behind = SplitRun(subscriber, operator, self)
         self.gone = False  # the Subscriber behind cancelled, or was told the end
-        self._open_count = 0  # parts that are dealt to and that nobody left; under the lock
+        self._open_count = 0  # parts that are dispatched to and that nobody left; under the lock
         self._untold: BaseException | None = None  # upstream's error, until somebody is told
         self._ending: list[Part] = []  # those that are to be told
-        self._dealing = False  # upstream is in on_next, and will look what has become due
+        self._dispatching = False  # upstream is in on_next, and will look what has become due
         self._wrap = wrap
 
     # What a way to split says. All but the first and the last are called under the lock.
 
     @abstractmethod
-    def _deal(self, element: Any) -> Iterable[Part]:
+    def _dispatch(self, element: Any) -> Iterable[Part]:
         """Deal the element out and return the parts that are to be woken. Not under the lock."""
 
     @abstractmethod
     def _open_parts(self) -> Iterable[Part]:
-        """Return the parts that are dealt to, those too that were left."""
+        """Return the parts that are dispatched to, those too that were left."""
 
     def _more(self) -> int:
         """Return how many elements to request now, and count them as requested."""
@@ -215,16 +216,16 @@ class Dealer(Input[Any]):
             raise NullSignal("on_next(None)")
         if self._closed:
             return
-        self._dealing = True
+        self._dispatching = True
         try:
-            self._deal_out(element)
+            self._dispatch_all(element)
         finally:
-            self._dealing = False  # before the last look: who leaves it to that has counted before
+            self._dispatching = False  # before the last look: who leaves it to that has counted before
         self._settle()
 
-    def _deal_out(self, element: Any) -> None:
+    def _dispatch_all(self, element: Any) -> None:
         try:
-            parts = self._deal(element)
+            parts = self._dispatch(element)
         except BaseException as error:
             self.operator.blame(error)
             if not self._fail(error):
@@ -234,7 +235,7 @@ class Dealer(Input[Any]):
             return
         if self.behind.ready:
             if self.gone:
-                self.let_go()  # a finalizer cancelled in the middle of _deal
+                self.let_go()  # a finalizer cancelled in the middle of _dispatch
             else:
                 self.behind.wake()
         for part in parts:
@@ -309,7 +310,7 @@ class Dealer(Input[Any]):
         self._drop(part, self._on_unread)
         with self.lock:
             over = self.gone and not self._open_count
-            more = 0 if over or self._dealing else self._more()
+            more = 0 if over or self._dispatching else self._more()
             untold = self.gone and self._untold is not None
         if over:
             self.cancel()
@@ -349,9 +350,9 @@ class Dealer(Input[Any]):
 class SplitRun(Coordinator[Any]):
     """The lane of the Subscriber that is given the parts."""
 
-    def __init__(self, subscriber: Subscriber[Any], operator: Operator[Any], dealer: Dealer) -> None:
+    def __init__(self, subscriber: Subscriber[Any], operator: Operator[Any], dispatcher: Dispatcher) -> None:
         super().__init__(subscriber, operator)
-        self._dealer = dealer
+        self._dispatcher = dispatcher
         self.ready: deque[Any] = deque()
         self.ended = False
         self.error: BaseException | None = None
@@ -359,10 +360,10 @@ class SplitRun(Coordinator[Any]):
     def _begin(self) -> None:
         source = self._operator.source
         assert source is not None
-        self._dealer.subscribe_to(source)
+        self._dispatcher.subscribe_to(source)
 
     def _requested_more(self, n: int) -> None:
-        self._dealer.demanded(n)
+        self._dispatcher.demanded(n)
         self.wake()
 
     def _advance(self) -> None:
@@ -372,8 +373,8 @@ class SplitRun(Coordinator[Any]):
             if self.error is None:
                 self._complete()
             else:
-                self._dealer.told()
+                self._dispatcher.told()
                 self._fail(self.error)
 
     def _release(self) -> None:
-        self._dealer.let_go()
+        self._dispatcher.let_go()

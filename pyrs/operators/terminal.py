@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from queue import Empty, SimpleQueue
 from threading import TIMEOUT_MAX, Event
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 from pyrs._core.blocking import while_blocked
 from pyrs._core.demand import UNBOUNDED
-from pyrs._core.fusion import IteratorConsumer, null_element, pull
+from pyrs._core.fusion import IteratorConsumer, checked_result, null_element, pull
+from pyrs._core.inputs import PrefetchingInput
 from pyrs._core.iterating import IterablePublisher
-from pyrs._core.refill import Refill
-from pyrs._core.sites import raise_again, returned
+from pyrs._core.sites import raise_again
 from pyrs._core.validation import checked_seconds
 from pyrs.api import Publisher, Subscriber, Subscription
 from pyrs.errors import NullSignal, SpecViolation
@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 def for_each(source: Publisher[T], action: Callable[[T], object], timeout: float | None) -> None:
     """See ``Stream.for_each``."""
-    _Looking(action).run(source, _checked(timeout))
+    _ForEach(action).run(source, _checked(timeout))
 
 
 def collect(source: Publisher[T], timeout: float | None) -> list[T]:
@@ -85,7 +85,8 @@ class _ForEach(Subscriber[T], IteratorConsumer[T]):
             if element is None:
                 raise null_element()
             try:
-                action(element)
+                if (result := action(element)) is not None:
+                    checked_result(result)
             except BaseException as error:
                 self._stop(error)
                 return taken
@@ -99,7 +100,8 @@ class _ForEach(Subscriber[T], IteratorConsumer[T]):
             raise NullSignal("on_next(None)")
         if not self._over:
             try:
-                self._action(element)
+                if (result := self._action(element)) is not None:
+                    checked_result(result)
             except BaseException as error:  # raised again by run(), on the thread that waits
                 self._stop(error)
 
@@ -124,34 +126,6 @@ class _ForEach(Subscriber[T], IteratorConsumer[T]):
             self._ended.set()
 
 
-class _Looking(_ForEach[T]):
-    """Looks at what the action returns for the first element, which says what kind of function it is."""
-
-    def __init__(self, action: Callable[[T], object]) -> None:
-        super().__init__(self._look)
-        self._given = action
-        self._looked = False
-
-    def run(self, source: Publisher[T], timeout: float | None) -> None:
-        try:
-            super().run(source, timeout)
-        finally:
-            self._action = self._given  # or this object holds itself, where no element came
-
-    def consume(self, iterator: Iterator[T], limit: int) -> int:
-        taken = 0
-        if not self._looked:
-            taken = super().consume(iterator, 1)
-            if not taken or taken == limit or self._over:
-                return taken
-        return taken + super().consume(iterator, limit - taken)
-
-    def _look(self, element: T) -> None:
-        self._looked = True
-        returned(self._given(element), "for_each")
-        self._action = self._given
-
-
 def to_iterable(source: Publisher[T], prefetch: int, timeout: float | None) -> Iterator[T]:
     """See ``Stream.to_iterable``."""
     timeout = _checked(timeout)
@@ -174,32 +148,22 @@ def _received(source: Publisher[T], prefetch: int, timeout: float | None) -> Ite
                     raise_again(element)
                 return
             yield element
-            while_blocked(queue.refill.taken)  # only now: the element before was used up when this one is wanted
+            while_blocked(queue.taken)  # only now: the caller has consumed the element before
     finally:
-        queue.refill.cancel()
+        queue.cancel()
 
 
-class _Queue(Subscriber[T], Generic[T]):
-    """Holds at most ``prefetch`` elements for another thread. Rules: 2.1, 2.4, 2.5, 2.6, 2.7, 2.13."""
+class _Queue(PrefetchingInput[T]):
+    """Passes at most ``prefetch`` elements to another thread."""
 
     def __init__(self, prefetch: int) -> None:
+        super().__init__(None, prefetch)
         self.arrived: SimpleQueue[tuple[Any, bool]] = SimpleQueue()
-        self.refill = Refill(prefetch)
-
-    def on_subscribe(self, subscription: Subscription, /) -> None:
-        self.refill.begin(subscription)
 
     def on_next(self, element: T, /) -> None:
         if element is None:
             raise NullSignal("on_next(None)")
         self.arrived.put((element, False))
 
-    def on_error(self, error: BaseException, /) -> None:
-        if error is None:
-            raise NullSignal("on_error(None)")
-        self.refill.end()
+    def _end(self, error: BaseException | None) -> None:
         self.arrived.put((error, True))
-
-    def on_complete(self) -> None:
-        self.refill.end()
-        self.arrived.put((None, True))

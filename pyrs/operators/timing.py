@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from pyrs._core import hooks
 from pyrs._core.arbiter import SubscriptionArbiter
-from pyrs._core.context import bound
 from pyrs._core.coordinator import Coordinator
 from pyrs._core.demand import UNBOUNDED
 from pyrs._core.inputs import Input
@@ -18,9 +17,8 @@ from pyrs._core.stage import DROP, ElementStage
 from pyrs._core.validation import checked_natural, checked_publisher, checked_seconds
 from pyrs.api import Publisher, Subscriber
 from pyrs.errors import NullSignal, SchedulerClosed, StreamTimeout
-from pyrs.operators.alarm import Alarm
-from pyrs.schedulers import Cancellable, Scheduler, checked_scheduler, current
-from pyrs.schedulers.base import Expected
+from pyrs.schedulers import Scheduler, checked_scheduler, current
+from pyrs.schedulers.timer import Timer, waking_timer
 
 if TYPE_CHECKING:
     from datetime import timedelta
@@ -44,33 +42,6 @@ class _Timed(Operator[Any]):
         self.seconds = checked_seconds(seconds, "seconds", positive=self.positive)
         self.scheduler = checked_scheduler(scheduler)
         super().__init__(source, f"{self.name}({self.seconds:g})")
-
-
-class _EndedInput(Input[Any]):
-    """An input that notes its end and leaves the rest to the lane."""
-
-    def __init__(self, owner: Coordinator[Any]) -> None:
-        super().__init__()
-        self._owner = owner
-        self.ended = False
-        self.error: BaseException | None = None
-
-    def on_error(self, error: BaseException, /) -> None:
-        if error is None:
-            raise NullSignal("on_error(None)")
-        if self._close():
-            self._end(error)
-        else:
-            hooks.on_error_dropped(error, "the stream was over")
-
-    def on_complete(self) -> None:
-        if self._close():
-            self._end(None)
-
-    def _end(self, error: BaseException | None) -> None:
-        self.error = error
-        self.ended = True
-        self._owner.wake()
 
 
 class Throttle(ElementStage):
@@ -129,25 +100,24 @@ class _LatestRun(Coordinator[Any]):
         super().__init__(subscriber, operator)
         self._source = operator.source
         self._seconds = operator.seconds
-        self._alarm = Alarm(self, operator.scheduler)
-        self._input = _LatestInput(self, self._alarm, operator.seconds if waits else None)
+        self._timer = waking_timer(self, operator.scheduler)
+        self._input = _LatestInput(self, self._timer, operator.seconds if waits else None)
         self._through: Any = _NOTHING  # waits for demand only
 
     def _begin(self) -> None:
         assert self._source is not None
         self._input.subscribe_to(self._source)
 
-    def _rang(self) -> None:
+    def _timer_fired(self) -> None:
         """The alarm rang. On the lane."""
 
     def _advance(self) -> None:
         source = self._input
         ended = source.ended  # read before the element: what came before the end is there
         found = _NOTHING
-        if self._alarm.rang:
-            self._alarm.rang = False
-            self._rang()
-            found = source.take(self._alarm.now())
+        if self._timer.claim():
+            self._timer_fired()
+            found = source.take(self._timer.now())
         if ended and source.error is None and found is _NOTHING:
             found = source.take(inf)
         if found is not _NOTHING:
@@ -161,7 +131,7 @@ class _LatestRun(Coordinator[Any]):
             self._complete()
 
     def _release(self) -> None:
-        self._alarm.close()
+        self._timer.close()
         self._input.cancel()
         self._input.take(inf)
         self._through = _NOTHING
@@ -175,29 +145,28 @@ class _SampleRun(_LatestRun):
         self._tick = 0.0
 
     def _begin(self) -> None:
-        self._tick = self._alarm.now() + self._seconds
-        self._alarm.set(self._tick)
+        self._tick = self._timer.now() + self._seconds
+        self._timer.set(self._tick)
         super()._begin()
 
-    def _rang(self) -> None:
+    def _timer_fired(self) -> None:
         if not self._input.ended:
-            self._tick = max(self._tick + self._seconds, self._alarm.now())  # ticks that were missed are over
-            self._alarm.set(self._tick)
+            self._tick = max(self._tick + self._seconds, self._timer.now())  # ticks that were missed are over
+            self._timer.set(self._tick)
 
 
-class _LatestInput(_EndedInput):
+class _LatestInput(Input[Any]):
     """Asks for everything and keeps the latest: nothing is posted, so nothing piles up.
 
     Args:
         owner: the coordinator.
-        alarm: is set to the time of the latest element.
+        timer: is set to the time of the latest element.
         seconds: how long an element waits; None leaves the alarm alone.
     """
 
-    def __init__(self, owner: Coordinator[Any], alarm: Alarm, seconds: float | None) -> None:
-        super().__init__(owner)
-        self._demand = UNBOUNDED
-        self._alarm = alarm
+    def __init__(self, owner: Coordinator[Any], timer: Timer, seconds: float | None) -> None:
+        super().__init__(owner, UNBOUNDED)
+        self._timer = timer
         self._seconds = seconds
         self._latest: Any = _NOTHING
         self._due = -inf
@@ -211,14 +180,13 @@ class _LatestInput(_EndedInput):
             with self._guard:
                 self._latest = element
             return
-        due = self._alarm.now() + self._seconds
+        due = self._timer.now() + self._seconds
         with self._guard:
             self._latest, self._due = element, due
         try:
-            self._alarm.set(due)
+            self._timer.set(due)
         except SchedulerClosed as error:
-            self.cancel()
-            self._end(error)
+            self.fail(error)
 
     def take(self, now: float) -> Any:
         """Return the latest element if its time has come, and forget it."""
@@ -249,8 +217,8 @@ class _DelayRun(Coordinator[Any]):
     def __init__(self, subscriber: Subscriber[Any], operator: Delay) -> None:
         super().__init__(subscriber, operator)
         self._source = operator.source
-        self._alarm = Alarm(self, operator.scheduler)
-        self._input = _DelayedInput(self, self._alarm, operator.seconds)
+        self._timer = waking_timer(self, operator.scheduler)
+        self._input = _DelayedInput(self, self._timer, operator.seconds)
         self._prefetch = operator.prefetch
         self._asked = 0  # under the lock
 
@@ -270,8 +238,8 @@ class _DelayRun(Coordinator[Any]):
         self._input.request(wanted)
 
     def _advance(self) -> None:
-        self._alarm.rang = False
-        source, now = self._input, self._alarm.now()
+        self._timer.clear()
+        source, now = self._input, self._timer.now()
         ended, elements = source.ended, source.elements  # in this order: what came before the end is in the queue
         while elements and self._live and elements[0][0] <= now:
             self._emit(elements.popleft()[1])
@@ -280,24 +248,24 @@ class _DelayRun(Coordinator[Any]):
         if self._asked - self._emitted <= self._prefetch >> 2:
             self._ask()
         if elements:
-            self._alarm.set(elements[0][0])
+            self._timer.set(elements[0][0])
         elif ended and now < source.ends_at:
-            self._alarm.set(source.ends_at)
+            self._timer.set(source.ends_at)
         elif ended and source.error is None:
             self._complete()
         elif ended and source.error is not None:
             self._fail(source.error)
 
     def _release(self) -> None:
-        self._alarm.close()
+        self._timer.close()
         self._input.cancel()
         self._input.elements.clear()
 
 
-class _DelayedInput(_EndedInput):
-    def __init__(self, owner: Coordinator[Any], alarm: Alarm, seconds: float) -> None:
+class _DelayedInput(Input[Any]):
+    def __init__(self, owner: Coordinator[Any], timer: Timer, seconds: float) -> None:
         super().__init__(owner)
-        self._alarm = alarm
+        self._timer = timer
         self._seconds = seconds
         self.elements: deque[tuple[float, Any]] = deque()
         self.ends_at = inf
@@ -306,12 +274,12 @@ class _DelayedInput(_EndedInput):
         if element is None:
             raise NullSignal("on_next(None)")
         if not self._closed:
-            self.elements.append((self._alarm.now() + self._seconds, element))
+            self.elements.append((self._timer.now() + self._seconds, element))
             if len(self.elements) == 1:  # or the lane sets the alarm, when it comes to this one
                 self._owner.wake()
 
     def _end(self, error: BaseException | None) -> None:
-        self.ends_at = self._alarm.now() + self._seconds
+        self.ends_at = self._timer.now() + self._seconds
         super()._end(error)
 
 
@@ -330,23 +298,17 @@ class _DelaySubscriptionRun(SubscriptionArbiter[Any]):
         super().__init__(subscriber, operator)
         self._source = operator.source
         self._seconds = operator.seconds
-        self._scheduler = current(operator.scheduler)
-        self._handle: Cancellable | None = None
+        self._timer = Timer(operator.scheduler, self._subscribe, self._fail)
 
     def _begin(self) -> None:
-        task = Expected(bound(self._subscribe, self._context), self._fail)
-        self._handle = self._scheduler.schedule(task, self._seconds)
-        if not self._live:  # a cancel came in between
-            self._release()
+        self._timer.set_after(self._seconds)
 
     def _subscribe(self) -> None:
         if self._source is not None:
             self._switch_to(self._source)
 
     def _release(self) -> None:
-        handle, self._handle = self._handle, None
-        if handle is not None:
-            handle.cancel()
+        self._timer.close()
 
 
 class Timeout(_Timed):
@@ -379,15 +341,15 @@ class _TimeoutRun(Coordinator[Any]):
         self._seconds = operator.seconds
         self._patience = operator.first  # how long it waits now
         self._fallback = operator.fallback
-        self._alarm = Alarm(self, operator.scheduler)
+        self._timer = waking_timer(self, operator.scheduler)
         self._deadline = inf
         self._forwarded = 0  # how much was requested of the source that is on, and those before; under the lock
         self._input = _TimedInput(self)
         self._next: Publisher[Any] | None = None  # to be subscribed to, outside the lane: it may flood it
 
     def _begin(self) -> None:
-        self._deadline = self._alarm.now() + self._patience
-        self._alarm.set(self._deadline)
+        self._deadline = self._timer.now() + self._patience
+        self._timer.set(self._deadline)
         assert self._source is not None
         self._input.subscribe_to(self._source)
 
@@ -399,23 +361,9 @@ class _TimeoutRun(Coordinator[Any]):
             upstream.request(more)
 
     def offer(self, upstream: _TimedInput, element: Any) -> None:
-        """Signal the element, now or when the lane is free, if it is in time."""
-        turn = self._turn
-        try:
-            del turn[0]
-        except IndexError:
-            self.post(upstream.deliver, element)
-            return
-        try:
-            if self._posted:
-                self._posted.append((upstream.deliver, element))  # behind what came before
-                self._again = True
-            else:
-                self.deliver(upstream, element)
-        finally:
-            turn.append(True)
-        if self._again or not self._live:
-            self.run_here()
+        """Signal the element if it arrived in time, now or when the drain loop is free."""
+        if self._posted or not self.attempt(upstream.deliver, element):
+            self.post(upstream.deliver, element)  # behind what arrived before
 
     def deliver(self, upstream: _TimedInput, element: Any) -> None:
         """Signal the element if it is in time. On the lane."""
@@ -424,10 +372,10 @@ class _TimeoutRun(Coordinator[Any]):
         self._emit(element)
         if self._deadline < inf and self._live:
             # From when the Subscriber has dealt with it: its time is not the source's.
-            self._deadline = self._alarm.now() + self._seconds
+            self._deadline = self._timer.now() + self._seconds
             if self._patience != self._seconds:  # that of the first element is over; the alarm may be set too late
                 self._patience = self._seconds
-                self._alarm.set(self._deadline)
+                self._timer.set(self._deadline)
 
     def end(self, upstream: _TimedInput, error: BaseException | None) -> None:
         """The source ended. On the lane."""
@@ -440,11 +388,10 @@ class _TimeoutRun(Coordinator[Any]):
             hooks.on_error_dropped(error, f"{self._operator.call}: it came too late")
 
     def _advance(self) -> None:
-        if not self._alarm.rang:
+        if not self._timer.claim():
             return
-        self._alarm.rang = False
-        if self._alarm.now() < self._deadline:
-            self._alarm.set(self._deadline)
+        if self._timer.now() < self._deadline:
+            self._timer.set(self._deadline)
         elif self._fallback is None:
             self._raised(StreamTimeout(f"no element came within {self._patience:g} seconds"))
         else:
@@ -455,7 +402,7 @@ class _TimeoutRun(Coordinator[Any]):
                 self._forwarded = self._requested
                 self._next = self._fallback
 
-    def _left(self) -> None:
+    def _after_drain(self) -> None:
         if self._next is not None:
             with self._lock:
                 source, self._next = self._next, None
@@ -463,37 +410,28 @@ class _TimeoutRun(Coordinator[Any]):
                 self._input.subscribe_to(source)  # which a cancel may have closed meanwhile
 
     def _release(self) -> None:
-        self._alarm.close()
+        self._timer.close()
         self._input.cancel()
 
 
 class _TimedInput(Input[Any]):
     def __init__(self, owner: _TimeoutRun, demand: int = 0) -> None:
-        super().__init__()
-        self._owner = owner
-        self._demand = demand
+        super().__init__(demand=demand)
+        self._run = owner
 
     def on_next(self, element: Any, /) -> None:
         if element is None:
             raise NullSignal("on_next(None)")
         if not self._closed:
-            self._owner.offer(self, element)
+            self._run.offer(self, element)
 
-    def on_error(self, error: BaseException, /) -> None:
-        if error is None:
-            raise NullSignal("on_error(None)")
-        if self._close():
-            self._owner.post(self._finish, error)
-        else:
-            hooks.on_error_dropped(error, "the stream was over")
+    def deliver(self, element: Any) -> bool:
+        """Signal the element if it arrived in time. In the drain loop."""
+        self._run.deliver(self, element)
+        return True
 
-    def on_complete(self) -> None:
-        if self._close():
-            self._owner.post(self._finish)
-
-    def deliver(self, element: Any) -> None:
-        """See ``_TimeoutRun.deliver``."""
-        self._owner.deliver(self, element)
+    def _end(self, error: BaseException | None) -> None:
+        self._run.post(self._finish, error)
 
     def _finish(self, error: BaseException | None) -> None:
-        self._owner.end(self, error)
+        self._run.end(self, error)

@@ -9,9 +9,9 @@ from typing import Any
 
 from pyrs._core.demand import non_positive
 from pyrs._core.display import name_of, short
-from pyrs._core.fusion import Chain, Gauge, false_end, null_element
-from pyrs._core.sites import raise_again, returned
-from pyrs._core.stage import END, ElementStage, PushedStage, Stage, StageRun, TailRun
+from pyrs._core.fusion import Chain, Gauge, null_element
+from pyrs._core.sites import raise_again
+from pyrs._core.stage import END, MAP, ElementStage, PushedStage, Stage, StageRun, TailRun
 from pyrs._core.validation import MISSING, checked_callable, checked_given, checked_natural
 from pyrs.errors import NonPositiveRequest
 from pyrs.operators.notification import Notification
@@ -22,41 +22,18 @@ __all__ = ["Dematerialize", "Map", "Materialize", "Scan", "WithIndex"]
 class Map(Stage):
     """``map(function)``: each element becomes what the function returns for it."""
 
-    one_to_one = True
-    stateless = True
-    looks_at_first = True
+    is_mapping = True
 
     def __init__(self, function: Callable[[Any], Any]) -> None:
         self.function = checked_callable(function, "function")
 
     def over(self, iterator: Iterator[Any], whole: Chain[Any]) -> Iterator[Any]:
-        """See ``Stage``."""
         return map(self.function, iterator)
 
-    def over_first(self, iterator: Iterator[Any], whole: Chain[Any]) -> Iterator[Any]:
-        """See ``Stage``."""
-        function = self.function
-
-        def call(element: Any) -> Any:
-            try:
-                result = function(element)
-            except StopIteration as error:  # it would look as if the first element were left out
-                whole.raised_in(self)
-                raise false_end() from error
-            try:
-                return returned(result, "map")
-            except TypeError:
-                whole.raised_in(self)
-                raise
-
-        return map(call, iterator)
-
     def run(self) -> StageRun:
-        """See ``Stage``."""
         return _MapRun(self.function)
 
     def functions(self) -> tuple[object, ...]:
-        """See ``Stage``."""
         return (self.function,)
 
     def __repr__(self) -> str:
@@ -64,28 +41,11 @@ class Map(Stage):
 
 
 class _MapRun(StageRun):
-    __slots__ = ("_function", "_given")
-
     def __init__(self, function: Callable[[Any], Any]) -> None:
-        self._given = function
-        self._function: Callable[[Any], Any] = self._first
-        self.simplify = _leave
+        self._function = function
 
-    def _first(self, element: Any) -> Any:
-        result = returned(self._given(element), "map")
-        self._function = self._given
-        self.simplify(self._given)
-        return result
-
-    def plain(self) -> tuple[bool, Callable[[Any], Any]]:
-        return False, self._function
-
-    def on_next(self, element: Any) -> None:
-        self.emit(self._function(element))
-
-
-def _leave(function: Callable[[Any], Any]) -> None:
-    """Stand for the driver behind a stage that is not plain: there ``on_next`` is called."""
+    def plain(self) -> tuple[int, Callable[[Any], Any]]:
+        return MAP, self._function
 
 
 class Scan(Stage):
@@ -96,7 +56,6 @@ class Scan(Stage):
         self.initial = checked_given(initial, "initial")
 
     def over(self, iterator: Iterator[Any], whole: Chain[Any]) -> Iterator[Any]:
-        """See ``Stage``."""
         if self.initial is not MISSING:
             iterator = chain(self._first(whole.hold_back()), iterator)
         return accumulate(iterator, self.function)
@@ -106,11 +65,9 @@ class Scan(Stage):
         yield self.initial
 
     def run(self) -> StageRun:
-        """See ``Stage``."""
         return _ScanRun(self.function) if self.initial is MISSING else _ScanFromRun(self.function, self.initial)
 
     def functions(self) -> tuple[object, ...]:
-        """See ``Stage``."""
         return (self.function,)
 
     def __repr__(self) -> str:
@@ -119,37 +76,42 @@ class Scan(Stage):
 
 
 class _ScanRun(StageRun):
-    __slots__ = ("_function", "_value")
-
-    def __init__(self, function: Callable[[Any, Any], Any], value: Any = MISSING) -> None:
+    def __init__(self, function: Callable[[Any, Any], Any]) -> None:
         self._function = function
-        self._value = value
 
-    def on_next(self, element: Any) -> None:
-        value = self._value
-        self._value = value = element if value is MISSING else self._function(value, element)
-        self.emit(value)
+    def plain(self) -> tuple[int, Callable[[Any], Any]]:
+        function, value = self._function, MISSING
 
-    def let_go(self) -> None:
-        self._value = MISSING
+        def step(element: Any) -> Any:
+            nonlocal value
+            value = element if value is MISSING else function(value, element)
+            return value
+
+        return MAP, step
 
 
-class _ScanFromRun(_ScanRun):
+class _ScanFromRun(StageRun):
     """Emits the initial value on the first demand. Until that is done upstream is asked for nothing (1.3).
 
     It is not emitted before ``on_subscribe`` has returned, as no element of any source is.
     """
 
-    __slots__ = ("_begun", "_end", "_illegal", "_lock", "_owed", "_started")
-
     def __init__(self, function: Callable[[Any, Any], Any], value: Any) -> None:
-        super().__init__(function, value)
+        self._function = function
+        self._value = value
         self._lock = RLock()  # request comes from any thread
         self._owed: int | None = -1  # demand to be handed on, None as soon as it goes through
         self._begun = False  # on_subscribe has returned
         self._started = False  # one thread emits the initial value, the others leave it their demand
         self._illegal = 1  # an n <= 0 that was requested
         self._end: Callable[[], None] | None = None
+
+    def on_next(self, element: Any) -> None:
+        self._value = value = self._function(self._value, element)
+        self.emit(value)
+
+    def let_go(self) -> None:
+        self._value = MISSING
 
     def begin(self) -> None:
         with self._lock:
@@ -229,10 +191,7 @@ class WithIndex(ElementStage):
 class Materialize(PushedStage):
     """``materialize()``: each signal as an element."""
 
-    calls_user_code = False
-
     def run(self) -> StageRun:
-        """See ``Stage``."""
         return _MaterializeRun()
 
     def __repr__(self) -> str:
@@ -240,8 +199,6 @@ class Materialize(PushedStage):
 
 
 class _MaterializeRun(TailRun):
-    __slots__ = ()
-
     def on_next(self, element: Any) -> None:
         if element is None:
             raise null_element()
@@ -261,7 +218,6 @@ class Dematerialize(ElementStage):
     """``dematerialize()``: each element as the signal that it stands for."""
 
     def begin(self) -> Callable[[Any], Any]:
-        """See ``ElementStage``."""
         return self._signalled
 
     def _signalled(self, element: Any) -> Any:

@@ -41,8 +41,6 @@ class SkipUntil(Operator[Any]):
 class _TakeUntilRun(Coordinator[Any]):
     """Elements pass as they were demanded; the other stream is asked for one."""
 
-    __slots__ = ("_main", "_other", "_sources")
-
     def __init__(self, subscriber: Subscriber[Any], operator: TakeUntil | SkipUntil) -> None:
         super().__init__(subscriber, operator)
         self._sources = operator.main, operator.other
@@ -75,8 +73,6 @@ class _TakeUntilRun(Coordinator[Any]):
 
 
 class _SkipUntilRun(_TakeUntilRun):
-    __slots__ = ("_open",)
-
     def __init__(self, subscriber: Subscriber[Any], operator: SkipUntil) -> None:
         super().__init__(subscriber, operator)
         self._open = False
@@ -89,10 +85,6 @@ class _SkipUntilRun(_TakeUntilRun):
 
 
 class _Main(DirectInput[Any]):
-    __slots__ = ()
-
-    _owner: _TakeUntilRun
-
     def __init__(self, owner: _TakeUntilRun) -> None:
         super().__init__(owner, owner._emit, owner._finish)
 
@@ -108,12 +100,8 @@ class _Main(DirectInput[Any]):
 
 
 class _Other(Input[Any]):
-    __slots__ = ("_owner",)
-
     def __init__(self, owner: _TakeUntilRun) -> None:
-        super().__init__()
-        self._owner = owner
-        self._demand = 1
+        super().__init__(owner, 1)
 
     def on_next(self, element: Any, /) -> None:
         if element is None:

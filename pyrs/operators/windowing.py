@@ -4,22 +4,20 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from pyrs import schedulers
-from pyrs._core.context import bound, capture
 from pyrs._core.operator import Operator
 from pyrs._core.validation import checked_natural, checked_seconds
 from pyrs.api import Publisher, Subscriber
 from pyrs.operators.buffering import extent, needed
-from pyrs.operators.splitting import Dealer, Handle, Part, SplitRun
-from pyrs.schedulers.base import Expected, checked_scheduler
+from pyrs.operators.splitting import Dispatcher, Handle, Part, SplitRun
+from pyrs.schedulers.base import checked_scheduler
+from pyrs.schedulers.timer import Timer
 
 if TYPE_CHECKING:
     from datetime import timedelta
 
-    from pyrs.schedulers import Cancellable, Scheduler
+    from pyrs.schedulers import Scheduler
 
 __all__ = ["WindowCount", "WindowTime"]
 
@@ -36,10 +34,10 @@ class WindowCount(Operator[Any]):
         super().__init__(source, extent("window", count, skip, None))
 
     def run(self, subscriber: Subscriber[Any]) -> SplitRun:
-        return _CountDealer(self, subscriber).behind
+        return _CountDispatcher(self, subscriber).behind
 
 
-class _CountDealer(Dealer):
+class _CountDispatcher(Dispatcher):
     """Requests what the windows that are demanded hold, as ``buffer`` does. Windows that overlap those wait."""
 
     def __init__(self, operator: WindowCount, subscriber: Subscriber[Any]) -> None:
@@ -62,7 +60,7 @@ class _CountDealer(Dealer):
         more, self._asked = total - self._asked, total
         return more
 
-    def _deal(self, element: Any) -> Iterable[Part]:
+    def _dispatch(self, element: Any) -> Iterable[Part]:
         with self.lock:
             windows = self._windows
             if not self._until_next:
@@ -73,9 +71,9 @@ class _CountDealer(Dealer):
                     self._open(window)
             self._until_next -= 1
             for window in windows:
-                window.deal(element)
+                window.dispatch(element)
             touched = list(windows)
-            if windows and windows[0].dealt == self._count:
+            if windows and windows[0].dispatched == self._count:
                 self._close_part(windows.popleft())
         return touched
 
@@ -100,10 +98,10 @@ class WindowTime(Operator[Any]):
         super().__init__(source, extent("window", count, None, self.seconds))
 
     def run(self, subscriber: Subscriber[Any]) -> SplitRun:
-        return _TimeDealer(self, subscriber).behind
+        return _TimeDispatcher(self, subscriber).behind
 
 
-class _TimeDealer(Dealer):
+class _TimeDispatcher(Dispatcher):
     """Requests what the window that is open has room for, or the first elements of one that is demanded.
 
     The room is what is missing to the count; without a count, what is missing to the prefetched ones, which are the
@@ -115,10 +113,8 @@ class _TimeDealer(Dealer):
         self._count = operator.count
         self._size = operator.count or operator.prefetch
         self._seconds = operator.seconds
-        self._scheduler = schedulers.current(operator.scheduler)
-        self._context = capture()
         self._window: Part | None = None
-        self._timer: Cancellable | None = None  # closes the window
+        self._timer = Timer(operator.scheduler, self._time_up, self._refused)  # closes the window
         self._due = False
         self._wanted = 0  # windows that were demanded and not opened yet
         self._outstanding = 0  # elements that were requested and did not come yet
@@ -134,7 +130,7 @@ class _TimeDealer(Dealer):
         elif self._count is None:
             room = self._size - len(window.elements)
         else:
-            room = self._count - window.dealt
+            room = self._count - window.dispatched
         more = room - self._outstanding
         if more <= 0 or (self._outstanding and more < self._size - (self._size >> 2)):
             return 0
@@ -145,6 +141,7 @@ class _TimeDealer(Dealer):
         """Close the open window and return it. Under the lock; wake it afterwards."""
         window, self._window = self._window, None
         self._due = False
+        self._timer.clear()
         if window is not None:
             self._close_part(window)
         return window
@@ -153,42 +150,26 @@ class _TimeDealer(Dealer):
         self._wanted += n
         return self._close_window() if self._due else None
 
-    def _start_timer(self, window: Part) -> None:
-        """Have the window closed when its time is up. Not under the lock: a scheduler may be anybody's."""
-        task = Expected(bound(partial(self._time_up, window), self._context), partial(self._refused, window))
-        timer = self._scheduler.schedule(task, self._seconds)
-        with self.lock:
-            needed = window is self._window and not self._closed
-            if needed:
-                self._timer = timer
-        if not needed:
-            timer.cancel()
-
     def _stop(self) -> None:
-        with self.lock:
-            timer, self._timer = self._timer, None
-        if timer is not None:
-            timer.cancel()
+        self._timer.close()
 
-    def _time_up(self, window: Part) -> None:
-        closes = False
+    def _time_up(self) -> None:
+        closed = None
         with self.lock:
-            if window is self._window:
-                self._timer = None
-                self._due = True  # until the next one is demanded: so nothing is lost
-                closes = self._wanted > 0 or self.gone
-                if closes:
-                    self._close_window()
-        if closes:
-            window.wake()
+            if self._timer.claim() and self._window is not None:
+                self._due = True  # the window closes when the next one is demanded, so that no element is lost
+                if self._wanted > 0 or self.gone:
+                    closed = self._close_window()
+        if closed is not None:
+            closed.wake()
             self._settle()
 
-    def _refused(self, window: Part, error: BaseException) -> None:
-        """The scheduler was closed while a window was open."""
-        if window is self._window:
+    def _refused(self, error: BaseException) -> None:
+        """Fail because the scheduler was closed while a window was open."""
+        if self._window is not None:
             self._fail(error)
 
-    def _deal(self, element: Any) -> Iterable[Part]:
+    def _dispatch(self, element: Any) -> Iterable[Part]:
         with self.lock:
             self._outstanding -= 1
             window = self._window
@@ -199,12 +180,12 @@ class _TimeDealer(Dealer):
                 self._wanted -= 1
                 window = self._window = Part(self, "window")
                 self._open(window)
-            window.deal(element)
-            full = window.dealt == self._count
+            window.dispatch(element)
+            full = window.dispatched == self._count
             if full:
                 self._close_window()
         if full:
-            self._stop()
+            self._timer.cancel()
         elif opens:
-            self._start_timer(window)
+            self._timer.set_after(self._seconds)  # not under the lock: a scheduler may run the task at once
         return (window,)

@@ -7,9 +7,10 @@ from collections.abc import Iterable
 from typing import NoReturn, TypeVar, overload
 
 from pyrs._core.display import listed, short
+from pyrs._core.downstream import checked_subscriber
 from pyrs._core.iterating import IterablePublisher
 from pyrs._core.sites import assembly_site
-from pyrs._core.subscription import InertSubscription, checked_subscriber
+from pyrs._core.source import InertSubscription
 from pyrs.api import Publisher, Subscriber
 from pyrs.errors import NullSignal
 from pyrs.stream.stream import Stream

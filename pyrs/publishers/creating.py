@@ -94,8 +94,6 @@ class Emitter(Generic[T]):
     another thread that is emitting at that time, or on the thread that requests.
     """
 
-    __slots__ = ("_run",)
-
     def __init__(self, run: _CreateRun) -> None:
         self._run = run
 
@@ -347,8 +345,6 @@ class _CreateRun(Coordinator[Any]):
 
 class _Telling(DrainLoop):
     """Notifies the callback of demand, serially and without re-entrance (§3.3)."""
-
-    __slots__ = ("_owner", "_told", "callback")
 
     def __init__(self, owner: _CreateRun) -> None:
         super().__init__()

@@ -9,11 +9,12 @@ from typing import Any, Generic, TypeVar
 from pyrs._core import hooks
 from pyrs._core.arbiter import SubscriptionArbiter
 from pyrs._core.display import name_of
+from pyrs._core.downstream import checked_subscriber
 from pyrs._core.iterating import IterablePublisher
 from pyrs._core.operator import Operator
 from pyrs._core.sites import assembly_site
+from pyrs._core.source import InertSubscription
 from pyrs._core.stage import ElementStage
-from pyrs._core.subscription import InertSubscription, checked_subscriber
 from pyrs._core.validation import checked_callable, checked_publisher
 from pyrs.api import Publisher, Subscriber
 from pyrs.stream.single import Single
@@ -111,8 +112,6 @@ class _Using(Operator[T], Generic[T, R]):
 
 
 class _UsingRun(SubscriptionArbiter[T]):
-    __slots__ = ("_entered", "_manager", "_use")
-
     def __init__(self, subscriber: Subscriber[T], operator: _Using[T, Any]) -> None:
         super().__init__(subscriber, operator)
         self._manager = operator.resource

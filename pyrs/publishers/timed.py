@@ -10,8 +10,8 @@ from pyrs._core.overflow import Overflow, checked_overflow
 from pyrs._core.validation import checked_seconds
 from pyrs.api import Subscriber
 from pyrs.errors import BufferOverflow
-from pyrs.operators.alarm import Alarm
 from pyrs.schedulers import Scheduler, checked_scheduler
+from pyrs.schedulers.timer import waking_timer
 from pyrs.stream.single import Single
 from pyrs.stream.stream import Stream
 
@@ -102,21 +102,20 @@ class _IntervalRun(Coordinator[int]):
         super().__init__(subscriber, operator)
         self._period = operator.period
         self._overflow = operator.overflow
-        self._alarm = Alarm(self, operator.scheduler)
-        self._begins = self._alarm.now() + operator.initial
+        self._timer = waking_timer(self, operator.scheduler)
+        self._begins = self._timer.now() + operator.initial
         self._ticks = 0
         self._held: int | None = None
 
     def _begin(self) -> None:
-        self._alarm.set(self._begins)
+        self._timer.set(self._begins)
 
     def _requested_more(self, n: int) -> None:
         if self._overflow is Overflow.LATEST:
             self.wake()
 
     def _advance(self) -> None:
-        if self._alarm.rang:
-            self._alarm.rang = False
+        if self._timer.claim():
             tick, self._ticks = self._ticks, self._ticks + 1
             if self._demand() > 0 or self._overflow is Overflow.LATEST:
                 self._held = tick
@@ -124,13 +123,13 @@ class _IntervalRun(Coordinator[int]):
                 self._raised(BufferOverflow(f"tick {tick} was not demanded"))
                 return
             # A multiple, since a sum would drift. Set before this tick is emitted, which may take long.
-            self._alarm.set(self._begins + self._ticks * self._period)
+            self._timer.set(self._begins + self._ticks * self._period)
         if self._held is not None and self._demand() > 0:
             held, self._held = self._held, None
             self._emit(held)
 
     def _release(self) -> None:
-        self._alarm.close()
+        self._timer.close()
 
 
 class _TimerSource(Operator[int]):
@@ -146,16 +145,16 @@ class _TimerSource(Operator[int]):
 class _TimerRun(Coordinator[int]):
     def __init__(self, subscriber: Subscriber[int], operator: _TimerSource) -> None:
         super().__init__(subscriber, operator)
-        self._alarm = Alarm(self, operator.scheduler)
-        self._due = self._alarm.now() + operator.seconds
+        self._timer = waking_timer(self, operator.scheduler)
+        self._due = self._timer.now() + operator.seconds
 
     def _begin(self) -> None:
-        self._alarm.set(self._due)
+        self._timer.set(self._due)
 
     def _advance(self) -> None:
-        if self._alarm.rang and self._demand() > 0:
+        if self._timer.fired and self._demand() > 0:
             self._emit(0)
             self._complete()
 
     def _release(self) -> None:
-        self._alarm.close()
+        self._timer.close()

@@ -7,7 +7,7 @@ from time import monotonic, sleep
 from typing import Final, TypeVar
 
 from pyrs._core import hooks
-from pyrs._core.hub import EMITTING, IDLE, NON_SERIALIZED, OK, AlignedHub, EmitResult, Tap
+from pyrs._core.hub import EMITTING, IDLE, NON_SERIALIZED, OK, AlignedHub, EmitResult, HubSubscription
 from pyrs.errors import NullSignal
 from pyrs.sinks.sink import Sink
 
@@ -30,7 +30,7 @@ class AlignedSink(AlignedHub[T], Sink[T]):
 
     def _left(self) -> None:
         with self._lock:
-            if self._auto_cancel and not self._taps and not self._ended:
+            if self._auto_cancel and not self._subscriptions and not self._ended:
                 self._abandoned = True
         self._wake()
 
@@ -51,51 +51,41 @@ class DirectSink(Sink[T]):
     def try_emit(self, element: T, /) -> EmitResult:
         if element is None:
             raise NullSignal("None is not an element")
-        turn = self._turn
         deadline = 0.0
-        while True:
-            try:
-                del turn[0]
-                break
-            except IndexError:
-                deadline = deadline or monotonic() + _PATIENCE
-                if not self._comes_free(deadline):
-                    return NON_SERIALIZED  # inside a signal as well: there is no buffer for the element
-        interrupt = None
+        while (outcome := self.attempt(self._emit_or_miss, element)) is None:
+            deadline = deadline or monotonic() + _PATIENCE
+            if not self._comes_free(deadline):
+                return NON_SERIALIZED  # also from inside a signal: there is no buffer for the element
+        result, missed = outcome
+        if missed:
+            self.dropped += missed
+            hooks.on_next_dropped(missed, f"{self._call()}: a Subscriber had no demand")
+        return result
+
+    def _emit_or_miss(self, element: T) -> tuple[EmitResult, int]:
+        """Signal the Subscribers with demand; return how many missed the element. Runs with the turn."""
         missed = 0
         try:
             self._owner = get_ident()
             self._busy = EMITTING
-            taps = self._taps
-            refused = self._refused(taps)
-            if refused is None:
-                for tap in taps:
-                    if tap.requested > tap.emitted:
-                        tap.emitted += 1
-                        try:
-                            tap.on_next(element)
-                        except BaseException as error:
-                            self._subscriber_raised(tap, error)
-                    else:
-                        missed += 1
+            subscriptions = self._subscriptions
+            refused = self._refused(subscriptions)
+            if refused is not None:
+                return refused, 0
+            for each in subscriptions:
+                if each._requested > each._emitted:
+                    each._emitted += 1
+                    try:
+                        each.on_next(element)
+                    except BaseException as error:
+                        self._subscriber_raised(each, error)
+                else:
+                    missed += 1
             if self._interrupt is not None:
-                interrupt = self._take_interrupt()
+                self._raise_interrupt()
         finally:
             self._busy = IDLE
-            turn.append(True)
-        if interrupt is not None:
-            self._run(interrupt)
-        if self._again:
-            self._run()
-        if refused is not None:
-            return refused
-        if not missed:
-            return OK
-        if missed == len(taps):
-            return EmitResult.OVERFLOW
-        self.dropped += missed
-        hooks.on_next_dropped(missed, f"{self._call()}: a Subscriber had no demand")
-        return OK
+        return (EmitResult.OVERFLOW, 0) if missed == len(subscriptions) else (OK, missed)
 
     def _comes_free(self, deadline: float) -> bool:
         """Yield to other threads; return whether the turn may still become free.
@@ -108,14 +98,14 @@ class DirectSink(Sink[T]):
         sleep(0)
         return monotonic() < deadline
 
-    def _refused(self, taps: tuple[Tap[T], ...]) -> EmitResult | None:
+    def _refused(self, subscriptions: tuple[HubSubscription[T], ...]) -> EmitResult | None:
         if self._ended:
             return EmitResult.TERMINATED
-        if not taps:
+        if not subscriptions:
             return EmitResult.ZERO_SUBSCRIBERS
         if self._all_or_nothing:
-            for tap in taps:
-                if tap.requested <= tap.emitted:
+            for each in subscriptions:
+                if each._requested <= each._emitted:
                     return EmitResult.OVERFLOW
         return None
 

@@ -58,7 +58,7 @@ class Sink(Hub[T], Generic[T]):
     @property
     def subscriber_count(self) -> int:
         """Return the current number of Subscribers."""
-        return len(self._taps)
+        return len(self._subscriptions)
 
     def emit(self, element: T, /, on_failure: FailureHandler | None = None) -> None:
         """Push an element; raise or retry if it is rejected.
@@ -103,7 +103,7 @@ class Sink(Hub[T], Generic[T]):
             state = ", completed" if self._error is None else f", failed with {type(self._error).__name__}"
         else:
             state = ", cancelled" if self._abandoned else ""
-        return f"<{self._call()}: {len(self._taps)} subscribers, {self._held()} held{state}>"
+        return f"<{self._call()}: {len(self._subscriptions)} subscribers, {self._held()} held{state}>"
 
 
 def _insist(push: Callable[[], EmitResult], on_failure: FailureHandler | None, what: str) -> None:

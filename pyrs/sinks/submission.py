@@ -14,8 +14,8 @@ from pyrs._core import hooks
 from pyrs._core.context import bound_executor, capture
 from pyrs._core.coordinator import Coordinator
 from pyrs._core.demand import UNBOUNDED
+from pyrs._core.downstream import checked_subscriber
 from pyrs._core.operator import Operator
-from pyrs._core.subscription import checked_subscriber
 from pyrs._core.validation import checked_callable, checked_natural, checked_seconds
 from pyrs.api import Subscriber, Subscription
 from pyrs.errors import NullSignal, PublisherClosed, SubscribedTwice
@@ -71,8 +71,6 @@ class SubmissionPublisher(Stream[T]):
         >>> seen
         [0, 1, 2]
     """
-
-    __slots__ = ("_core",)
 
     def __init__(
         self,
@@ -413,8 +411,6 @@ class _Ticket:
     The core's lock guards it.
     """
 
-    __slots__ = ("element", "line", "settled", "taken")
-
     def __init__(self, line: _Line, element: Any) -> None:
         self.line = line
         self.element = element
@@ -424,8 +420,6 @@ class _Ticket:
 
 class _Line(Coordinator[Any]):
     """One Subscriber's buffer and drain loop."""
-
-    __slots__ = ("_core", "_failure", "elements", "ending", "waiting", "worker")
 
     def __init__(self, subscriber: Subscriber[Any], core: _Core) -> None:
         super().__init__(subscriber, core, bound_executor(core.scheduler, capture()))
@@ -515,12 +509,14 @@ class _Line(Coordinator[Any]):
         self.elements.clear()
         hooks.on_next_dropped(count, "SubmissionPublisher: buffered for a cancelled Subscriber", cancelled=True)
 
-    def _subscriber_raised(self, error: BaseException, signal: str, subscriber: Subscriber[Any] | None = None) -> None:
+    def _subscriber_raised(
+        self, error: BaseException, signal: str = "on_next", subscriber: Subscriber[Any] | None = None
+    ) -> None:
         handler, whose = self._core.handler, self._subscriber
         if handler is None or whose is None or signal != "on_next" or hooks.is_exit(error):
             super()._subscriber_raised(error, signal, subscriber)
             return
-        self._end()
+        self._terminate()
         try:
             handler(whose, error)
         except BaseException as raised:

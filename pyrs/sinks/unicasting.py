@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TypeVar
 
 from pyrs._core import hooks
-from pyrs._core.hub import OK, AlignedHub, EmitResult, Tap
+from pyrs._core.hub import OK, AlignedHub, EmitResult, HubSubscription
 from pyrs._core.overflow import Overflow
 from pyrs.errors import BufferOverflow
 from pyrs.sinks.sink import Sink
@@ -23,18 +23,18 @@ class UnicastSink(AlignedHub[T], Sink[T]):
     def __init__(self, capacity: int, overflow: Overflow | None) -> None:
         super().__init__(capacity)
         self._strategy = overflow
-        self._claimant: Tap[T] | None = None  # the first Subscriber
+        self._claimant: HubSubscription[T] | None = None  # the first Subscriber
         self._lost: list[T] = []  # dropped and not reported yet
 
-    def _admit(self, tap: Tap[T]) -> None:
+    def _admit(self, subscription: HubSubscription[T]) -> None:
         with self._lock:
             refused = self._claimant is not None
             if not refused:
-                self._claimant = tap
+                self._claimant = subscription
         if refused:
-            tap.end(RuntimeError("a unicast sink accepts one Subscriber: use multicast() for several"))
+            subscription.finish(RuntimeError("a unicast sink accepts one Subscriber: use multicast() for several"))
         else:
-            super()._admit(tap)
+            super()._admit(subscription)
             self._left()  # if it cancelled in on_subscribe
 
     def _left(self) -> None:

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 from pyrs import operators
 from pyrs._core.callbacks import CallbackSubscriber
 from pyrs._core.context import attach
+from pyrs._core.downstream import checked_subscriber
 from pyrs._core.iterating import IterablePublisher
 from pyrs._core.operator import Operator
 from pyrs._core.pushed_chain import PushedChainPublisher
 from pyrs._core.sites import assembly_site, is_coroutine_function
 from pyrs._core.stage import Stage
-from pyrs._core.subscription import checked_subscriber
 from pyrs._core.validation import checked_callable, checked_natural, checked_publisher
 from pyrs.api import Publisher, Subscriber, Subscription
 from pyrs.stream.backpressure import Backpressure

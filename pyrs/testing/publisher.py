@@ -7,8 +7,8 @@ from functools import partial
 from threading import Condition
 from typing import TYPE_CHECKING, Generic, TypeVar
 
+from pyrs._core.downstream import checked_subscriber
 from pyrs._core.states import Signal
-from pyrs._core.subscription import checked_subscriber
 from pyrs._core.validation import checked_seconds
 from pyrs.api import Publisher, Subscriber
 from pyrs.errors import NullSignal

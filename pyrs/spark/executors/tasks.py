@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 import pyarrow
 
+from pyrs._core.downstream import checked_subscriber
 from pyrs._core.iterating import IterablePublisher
 from pyrs._core.sites import is_coroutine_function
-from pyrs._core.subscription import checked_subscriber
 from pyrs._core.validation import checked_publisher
 from pyrs.api import Processor, Publisher, Subscriber, Subscription
 from pyrs.publishers.deferred import defer

@@ -19,7 +19,7 @@ from pyrs._core.operator import Operator
 from pyrs._core.validation import checked_callable, checked_natural, checked_publisher, checked_seconds
 from pyrs.api import Publisher, Subscriber
 from pyrs.errors import JvmUnavailable
-from pyrs.operators.buffering import Countdown
+from pyrs.schedulers.timer import waking_timer
 from pyrs.spark.schema.arrow import checked_shape, prefers_large
 from pyrs.spark.schema.rows import RowEncoder, checked_schema
 from pyrs.spark.sessions import Jobs, drain_executor, live_context
@@ -148,12 +148,7 @@ class _FramesRun(Coordinator[int]):
         self._frames = operator
         self._context = context
         self._input: QueuedInput[Any] = QueuedInput(self, operator.max_rows)
-        self._clock = Countdown(
-            operator.max_wait,
-            None,
-            lambda turn: self.post(self._time_up, turn),
-            lambda error: self.post(self._fail, error),
-        )
+        self._timer = waking_timer(self, None)
         self._jobs: Jobs | None = None
         self._begun = False
         self._due = False
@@ -166,6 +161,7 @@ class _FramesRun(Coordinator[int]):
 
     def _advance(self) -> None:
         source, jobs = self._input, self._jobs
+        self._due = self._timer.claim() or self._due
         if jobs is None or not (self._begun or self._demand()):
             return
         if not self._begun:
@@ -174,12 +170,12 @@ class _FramesRun(Coordinator[int]):
             source.subscribe_to(self._frames.source)
         over = source.ended  # read before the queue: all elements before the end are in it
         waiting = len(source.elements)
-        if waiting and not self._due and not self._clock.runs:
-            self._clock.start()
+        if waiting and not self._due and not self._timer.is_set:
+            self._timer.set_after(self._frames.max_wait)
         if self._running:
             return
         if waiting and (over or self._due or waiting >= self._frames.max_rows):
-            self._clock.stop()
+            self._timer.cancel()
             self._due, self._running = False, True
             rows = [source.elements.popleft() for _ in range(min(waiting, self._frames.max_rows))]
             first, self._rows = self._rows, self._rows + len(rows)
@@ -193,9 +189,6 @@ class _FramesRun(Coordinator[int]):
             else:
                 self._emit(self._rows)
                 self._complete()
-
-    def _time_up(self, turn: int) -> None:
-        self._due = self._due or self._clock.is_at(turn)
 
     def _run_frame(self, rows: list[Any], first: int) -> None:
         """Call ``fn``, on a thread whose jobs carry the tag."""
@@ -219,7 +212,7 @@ class _FramesRun(Coordinator[int]):
         self._fail(error)
 
     def _release(self) -> None:
-        self._clock.stop()
+        self._timer.close()
         self._input.cancel()
         self._drop(self._input.error)
         if self._jobs is not None:

@@ -80,7 +80,7 @@ def test_rule_2_6_subscription_is_cancelled_when_no_longer_needed(name: str, req
         subscriber.close()
         subscriber._waker._loop.close()  # type: ignore[attr-defined]
     elif isinstance(subscriber, _Queue):
-        subscriber.refill.cancel()
+        subscriber.cancel()
     elif name == "staged":
         for n in range(3):
             subscriber.on_next(n)  # take(3) cancels after the third

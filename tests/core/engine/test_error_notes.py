@@ -497,10 +497,10 @@ class TestRepr:
                 "<CallbackSubscriber: <publish_on(inline()) live, demand 3>>",
             ),
             (pyrs.never().retry(2), "<CallbackSubscriber: <retry(2) live, demand 3>>"),
-            (sinks.multicast().stream, "<CallbackSubscriber: <Tap live, demand 3>>"),
+            (sinks.multicast().stream, "<CallbackSubscriber: <HubSubscription live, demand 3>>"),
             (
                 sinks.multicast().stream.map(str).filter(len),
-                "<CallbackSubscriber: <map(str).filter(len): live, from <Tap live, demand 3>>>",
+                "<CallbackSubscriber: <map(str).filter(len): live, from <HubSubscription live, demand 3>>>",
             ),
         ],
     )

@@ -273,15 +273,15 @@ def test_finalizer_can_cancel_subscribers_while_a_sink_updates_them(make: Any) -
     first, second, third, fourth, fifth = (TestSubscriber[Any](9) for _ in range(5))
     for subscriber in (first, second, third):
         sink.stream.subscribe(subscriber)
-    sink._taps = FinalizingTuple(sink._taps)
+    sink._subscriptions = FinalizingTuple(sink._subscriptions)
     FinalizingTuple.finalizer = first.cancel
     sink.stream.subscribe(fourth)
     assert sink.subscriber_count == 3
-    sink._taps = FinalizingTuple(sink._taps)
+    sink._subscriptions = FinalizingTuple(sink._subscriptions)
     FinalizingTuple.finalizer = second.cancel
     third.cancel()
     assert sink.subscriber_count == 1
-    sink._taps = FinalizingTuple(sink._taps)
+    sink._subscriptions = FinalizingTuple(sink._subscriptions)
     FinalizingTuple.finalizer = fifth.cancel
     sink.stream.subscribe(fifth)
     assert sink.subscriber_count == 1

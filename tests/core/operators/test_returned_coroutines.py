@@ -74,7 +74,7 @@ SOURCES: dict[str, Callable[..., pyrs.Stream[int]]] = {
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("source", SOURCES)
 @pytest.mark.parametrize("function", RETURNS)
-@pytest.mark.parametrize("then", ["", "map", "filter"])
+@pytest.mark.parametrize("then", ["", "filter"])
 def test_map_fails_at_the_first_coroutine_and_closes_it(source: str, function: str, then: str) -> None:
     given: list[Coroutine[Any, Any, int]] = []
 
@@ -88,7 +88,7 @@ def test_map_fails_at_the_first_coroutine_and_closes_it(source: str, function: s
     subscriber: TestSubscriber[Any] = TestSubscriber(None)
     stream.subscribe(subscriber)
     error = subscriber.assert_elements().await_error(TypeError)
-    assert str(error).startswith("the function returned a coroutine, and nothing awaits it here: give map the")
+    assert str(error).startswith("the function returned a coroutine, and nothing awaits it here: pass the")
     (note,) = notes_of(error)
     assert note.startswith("in map(")
     assert __file__ in note
@@ -165,7 +165,7 @@ def test_for_each_raises_at_the_first_coroutine(source: str, function: str) -> N
         given.append(RETURNS[function](n))
         return given[-1]
 
-    with pytest.raises(TypeError, match="returned a coroutine, and nothing awaits it here: give for_each the"):
+    with pytest.raises(TypeError, match="returned a coroutine, and nothing awaits it here: pass the coroutine"):
         SOURCES[source](1, 2).for_each(call_and_record)
     assert len(given) == 1
 

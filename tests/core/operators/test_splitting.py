@@ -127,7 +127,7 @@ def test_elements_are_released_with_no_lock_held(split: Split) -> None:
     split(source.stream()).subscribe(parts)
     free: list[bool] = []
     source.next(Element(lambda: free.append(is_free(lock))))
-    lock = parts.elements[0].source.part.dealer.lock
+    lock = parts.elements[0].source.part.dispatcher.lock
     reader = subscribe(parts.elements[0], 0)
     run_with_deadline(reader.cancel)
     assert free == [True]
@@ -204,7 +204,7 @@ def test_scheduler_is_called_with_no_lock_held() -> None:
     windows: TestSubscriber[Any] = TestSubscriber(None)
     source.stream().window(2, seconds=1.0, scheduler=scheduler).subscribe(windows)
     source.next(1)
-    scheduler.lock = windows.elements[0].source.part.dealer.lock
+    scheduler.lock = windows.elements[0].source.part.dispatcher.lock
     source.next(2, 3)  # the window is full: its timer is cancelled, and a new window arms a new timer
     assert scheduler.free == [True, True]
     scheduler.time.advance_by(1.0)
@@ -258,10 +258,10 @@ def test_closed_scheduler_fails_the_window_and_the_stream_once() -> None:
         source.stream().window(seconds=1.0).subscribe(windows)
         source.next(1)
         reader = subscribe(windows.elements[0])
-        dealer = windows.elements[0].source.part.dealer
+        dispatcher = windows.elements[0].source.part.dispatcher
         time.close()
-        dealer._refused(windows.elements[0].source.part, schedulers.SchedulerClosed("closed"))
-        dealer._refused(windows.elements[0].source.part, schedulers.SchedulerClosed("closed"))
+        dispatcher._refused(schedulers.SchedulerClosed("closed"))
+        dispatcher._refused(schedulers.SchedulerClosed("closed"))
         windows.assert_error(schedulers.SchedulerClosed)
         reader.assert_elements(1).assert_error(schedulers.SchedulerClosed)
         source.assert_cancelled(1)

@@ -355,7 +355,7 @@ class _InterposingHub(AlignedHub[Any]):
         self._subscribe_once = subscribe_once
 
     @property
-    def _taps(self) -> Any:
+    def _subscriptions(self) -> Any:
         taps, subscribe_once = self._tap_list, self._subscribe_once
         if subscribe_once is not None:
             self._subscribe_once = None
@@ -364,8 +364,8 @@ class _InterposingHub(AlignedHub[Any]):
             thread.join(30)
         return taps
 
-    @_taps.setter
-    def _taps(self, taps: Any) -> None:
+    @_subscriptions.setter
+    def _subscriptions(self, taps: Any) -> None:
         self._tap_list = taps
 
 

@@ -1,0 +1,199 @@
+"""The downstream side of every Publisher: the Subscription of one Subscriber, and the signals sent to it."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from contextvars import Context
+from threading import RLock
+from typing import Generic, TypeVar
+
+from pyrs._core import hooks
+from pyrs._core.demand import UNBOUNDED, checked_count, in_words, non_positive
+from pyrs._core.display import kind_of
+from pyrs.api import Subscriber, Subscription
+from pyrs.errors import NonPositiveRequest, NullSignal
+
+__all__ = ["DownstreamSubscription", "checked_subscriber"]
+
+T = TypeVar("T")
+
+_SIGNALS = ("on_subscribe", "on_next", "on_error", "on_complete")
+
+
+def checked_subscriber(subscriber: Subscriber[T] | None) -> Subscriber[T]:
+    """Return the subscriber, after checking that it is one.
+
+    Raises:
+        NullSignal: it is None (§1.9).
+        TypeError: it lacks one of the four methods, or is a class.
+    """
+    if subscriber is None:
+        raise NullSignal("subscribe(None): a Subscriber is needed", rule="1.9", party="Subscriber")
+    if isinstance(subscriber, type):
+        raise TypeError(f"subscriber must be a Subscriber, not {kind_of(subscriber)}")
+    for name in _SIGNALS:
+        if not callable(getattr(subscriber, name, None)):
+            raise TypeError(f"subscriber must be a Subscriber: {type(subscriber).__name__} has no {name}()")
+    return subscriber
+
+
+class DownstreamSubscription(Subscription, Generic[T]):
+    """Counts the demand of one Subscriber and sends it the terminal signal, at most once.
+
+    Every source and every operator signals its Subscriber through a subclass of this class. The subclass decides what
+    demand and cancellation mean upstream, and it signals serially (§1.3). It implements:
+
+    * ``_on_request(n)``: demand grew, or ``request`` was called with an illegal n. Any thread, in the context of the
+      Subscriber.
+    * ``_on_cancel()``: the Subscriber cancelled. Any thread.
+    * ``_release()``: release what the stream holds. Once, or more often if the subclass says so.
+
+    An operator that forwards demand unchanged sets ``_demand_to`` instead, which then answers illegal requests as well.
+
+    ``_requested`` is written under the lock, ``_emitted`` by the thread that emits: that thread reads the demand
+    without the lock. A Python int does not overflow (§3.17).
+
+    Args:
+        subscriber: receives the signals.
+        context: the context variables of the caller of ``subscribe``, None if there are none.
+
+    Rules: 1.4, 1.5, 1.6, 1.7, 1.8, 1.9, 2.13, 3.2, 3.5, 3.6, 3.7, 3.8, 3.9, 3.10, 3.11, 3.12, 3.13, 3.15, 3.16, 3.17.
+    """
+
+    def __init__(self, subscriber: Subscriber[T], context: Context | None) -> None:
+        self._subscriber: Subscriber[T] | None = subscriber
+        self._context = context
+        self._lock = RLock()  # reentrant: the collector may run a finalizer that cancels while the lock is held
+        self._requested = 0
+        self._emitted = 0
+        self._illegal: NonPositiveRequest | None = None  # the answer to the first request(n) with n <= 0
+        self._live = True  # neither cancelled nor terminated
+        self._demand_to: Subscription | None = None  # receives all demand, if set; under the lock
+        self._interrupted = False  # leave a loop over elements: cancelled, terminated, or an illegal request
+
+    # Implemented by sources and operators.
+
+    @abstractmethod
+    def _on_request(self, n: int) -> None:
+        """Serve demand that grew by n, or answer an illegal request (n <= 0, ``_illegal`` is set)."""
+
+    @abstractmethod
+    def _on_cancel(self) -> None:
+        """Stop emitting and release, now or when the thread that emits is done with its element."""
+
+    @abstractmethod
+    def _release(self) -> None:
+        """Release the upstream side: cancel inputs and timers, clear buffers."""
+
+    @property
+    def _call(self) -> str:
+        """What the user called, for messages and the repr."""
+        return type(self).__name__
+
+    # Called by the Subscriber.
+
+    def request(self, n: int, /) -> None:
+        if n.__class__ is not int:
+            n = checked_count(n)
+        with self._lock:
+            if not self._live:
+                return  # 3.6
+            if n > 0:
+                self._requested += n  # 3.8; a Python int does not overflow (3.17)
+            elif self._illegal is None:
+                self._illegal = non_positive(n)  # 3.9: answered where signals are serial (1.3)
+                self._interrupted = True
+            else:
+                return
+            demand_to = self._demand_to
+        if self._context is not None:
+            self._context.copy().run(self._on_request if demand_to is None else demand_to.request, min(n, UNBOUNDED))
+        elif demand_to is None:
+            self._on_request(n)
+        else:
+            demand_to.request(n if n < UNBOUNDED else UNBOUNDED)  # 3.17: a foreign long holds no more
+
+    def cancel(self) -> None:
+        with self._lock:
+            if not self._live:
+                return  # 3.7
+            self._live = False  # 1.8, 3.12: at most the element that is being emitted still arrives
+            self._interrupted = True
+        self._on_cancel()  # 3.5: returns promptly
+
+    def __repr__(self) -> str:
+        return f"<{self._call} {'live' if self._live else 'over'}, {in_words(self._demand())}>"
+
+    # Called by sources and operators, serially.
+
+    def _demand(self) -> int:
+        """Return how many elements may be emitted now."""
+        return self._requested - self._emitted
+
+    def _introduce(self) -> None:
+        """Signal ``on_subscribe`` (§1.9)."""
+        subscriber = self._subscriber
+        if subscriber is not None:
+            try:
+                subscriber.on_subscribe(self)
+            except BaseException as error:
+                self._subscriber_raised(error, "on_subscribe", subscriber)
+
+    def _complete(self) -> None:
+        """Signal ``on_complete``, unless the stream is over (§1.5, §1.7)."""
+        subscriber = self._terminate()
+        if subscriber is not None:
+            try:
+                subscriber.on_complete()
+            except BaseException as error:
+                self._subscriber_raised(error, "on_complete", subscriber)
+
+    def _fail(self, error: BaseException) -> None:
+        """Signal ``on_error``. If the stream is over, report the error as dropped (§1.4, §1.7)."""
+        subscriber = self._terminate()
+        if subscriber is None:
+            self._drop(error)
+            return
+        try:
+            subscriber.on_error(error)
+        except BaseException as raised:
+            self._subscriber_raised(raised, "on_error", subscriber)
+
+    def _drop(self, error: BaseException | None) -> None:
+        """Report an error, if there is one, that cannot be signalled because the stream is over."""
+        if error is not None and not hooks.is_exit(error):
+            hooks.on_error_dropped(error, f"{self._call}: the stream was over")
+
+    def _terminate(self) -> Subscriber[T] | None:
+        """Make the Subscription count as cancelled (§1.6) and release it.
+
+        Returns:
+            The Subscriber, if the stream was live until now (§1.7).
+        """
+        with self._lock:
+            if not self._live:
+                return None
+            self._live = False
+            self._interrupted = True
+            subscriber = self._subscriber
+        self._forget()  # 3.13: upstream is released before the Subscriber receives the terminal signal
+        return subscriber
+
+    def _forget(self) -> None:
+        """Drop the reference to the Subscriber (§3.13) and release, once."""
+        if self._subscriber is not None:
+            self._subscriber = None
+            self._release()
+
+    def _subscriber_raised(
+        self, error: BaseException, signal: str = "on_next", subscriber: Subscriber[T] | None = None
+    ) -> None:
+        """Treat the Subscription as cancelled, because the Subscriber raised, and report the error (§2.13).
+
+        Raises:
+            BaseException: the error itself, if it is an interrupt or an exit.
+        """
+        who = self._terminate() or subscriber
+        if hooks.is_exit(error):
+            raise error
+        hooks.on_error_dropped(error, f"raised by {signal} of {type(who).__name__}" if who else signal)

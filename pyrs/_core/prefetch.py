@@ -1,0 +1,40 @@
+"""The prefetch policy: how much a consumer with a bounded buffer requests, and when."""
+
+from __future__ import annotations
+
+__all__ = ["Prefetch"]
+
+
+class Prefetch:
+    """Requests a full buffer first, and more when three quarters of it were consumed.
+
+    The buffer never receives more than it can hold, and refills in batches instead of element by element. The caller
+    sends the requests; this class only counts. One thread at a time calls it.
+
+    Args:
+        size: the capacity of the buffer: the first request.
+        refill_at: how many consumed elements trigger the next request. Three quarters of the size by default.
+    """
+
+    def __init__(self, size: int, refill_at: int | None = None) -> None:
+        self.size = size
+        self.refill_at = size - (size >> 2) if refill_at is None else refill_at
+        self.consumed = 0  # since the last request
+
+    @property
+    def until_refill(self) -> int:
+        """How many elements may be consumed before the next request is due."""
+        return self.refill_at - self.consumed
+
+    def consume(self, n: int = 1, *, at_once: bool = False) -> int:
+        """Count n consumed elements and return how many to request now.
+
+        Args:
+            n: how many.
+            at_once: whether to request below the threshold too.
+        """
+        self.consumed += n
+        if self.consumed < self.refill_at and not at_once:
+            return 0
+        n, self.consumed = self.consumed, 0
+        return n

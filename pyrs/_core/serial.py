@@ -1,0 +1,63 @@
+"""A Subscription that signals its Subscriber from a drain loop."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+from contextvars import Context
+from typing import TypeVar
+
+from pyrs._core import hooks
+from pyrs._core.downstream import DownstreamSubscription
+from pyrs._core.drain import DrainLoop
+from pyrs.api import Subscriber
+
+__all__ = ["SerialSubscription"]
+
+T = TypeVar("T")
+
+
+class SerialSubscription(DrainLoop, DownstreamSubscription[T]):
+    """Signals one Subscriber from its drain loop, so that signals are serial and no lock is held meanwhile (§1.3).
+
+    Rules: 1.3, 1.8, 3.3, 3.12, and those of ``DownstreamSubscription``.
+    """
+
+    def __init__(
+        self,
+        subscriber: Subscriber[T],
+        context: Context | None,
+        execute: Callable[[Callable[[], None]], object] | None = None,
+    ) -> None:
+        DrainLoop.__init__(self, execute)
+        DownstreamSubscription.__init__(self, subscriber, context)
+
+    def _introduce_with_turn(self) -> None:
+        """Signal ``on_subscribe`` with the turn taken, so that no other signal can overtake it (§1.9)."""
+        self._turn.clear()
+        try:
+            self._introduce()
+        finally:
+            self._turn.append(True)
+
+    @abstractmethod
+    def _serve(self) -> None:
+        """Emit, complete or fail, as far as possible now. Runs in the drain loop of a live stream."""
+
+    def _on_cancel(self) -> None:
+        self.run_here()  # a busy loop sees it after its current element (1.8, 3.12)
+
+    def _work(self) -> None:
+        self._again = False
+        try:
+            if self._illegal is None and self._live:
+                self._serve()
+            if self._illegal is not None and self._live:
+                self._fail(self._illegal)  # 3.9
+        except BaseException as error:
+            self._fail(error)
+            if hooks.is_exit(error):
+                raise
+        finally:
+            if not self._live:
+                self._forget()

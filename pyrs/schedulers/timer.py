@@ -1,0 +1,156 @@
+"""The timer of operators: one deadline that can be moved, cleared and closed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from threading import RLock
+from typing import TYPE_CHECKING, Any
+
+from pyrs._core.context import bound, capture
+from pyrs.errors import SchedulerClosed
+from pyrs.schedulers import Cancellable, Scheduler, current
+from pyrs.schedulers.base import Expected
+
+if TYPE_CHECKING:
+    from pyrs._core.coordinator import Coordinator
+
+__all__ = ["Timer", "waking_timer"]
+
+
+class Timer:
+    """Calls an action when a deadline has passed.
+
+    Moving the deadline to a later time costs no new task: the task that is scheduled checks the deadline and schedules
+    itself again. So at most one task waits, however often the deadline moves. The timer captures the context variables
+    and the current scheduler where it is created, which is in ``subscribe``.
+
+    Args:
+        scheduler: has the clock; the current one if None.
+        action: called without arguments, on the scheduler.
+        refused: called with the error if the scheduler is closed before the deadline.
+
+    Attributes:
+        fired: whether the deadline has passed, until it is set, cleared or claimed.
+        now: returns the time on the scheduler's clock.
+    """
+
+    def __init__(
+        self, scheduler: Scheduler | None, action: Callable[[], object], refused: Callable[[BaseException], object]
+    ) -> None:
+        self.scheduler = current(scheduler)
+        self.now = self.scheduler.now
+        self.fired = False
+        self._action = action
+        self._refused = refused
+        self._context = capture()
+        self._lock = RLock()  # reentrant: the collector may run a finalizer that cancels while the lock is held
+        self._deadline: float | None = None
+        self._scheduled: float | None = None  # when the task runs, which is not after the deadline
+        self._number = 0  # of the task that counts; an older one runs too late
+        self._handle: Cancellable | None = None
+        self._closed = False
+
+    @property
+    def is_set(self) -> bool:
+        """Whether a deadline is set and has not passed."""
+        return self._deadline is not None
+
+    def set(self, deadline: float) -> None:
+        """Set or move the deadline, on the scheduler's clock. From any thread.
+
+        Raises:
+            SchedulerClosed: the scheduler accepts no more tasks.
+        """
+        with self._lock:
+            if self._closed:
+                return
+            self.fired = False
+            self._deadline = deadline
+            if self._scheduled is not None and self._scheduled <= deadline:
+                return
+            before, self._handle = self._handle, None
+            number = self._next(deadline)
+        if before is not None:
+            before.cancel()
+        self._schedule(deadline, number)
+
+    def set_after(self, seconds: float) -> None:
+        """Set the deadline to so many seconds from now. Raises like ``set``."""
+        self.set(self.now() + seconds)
+
+    def clear(self) -> None:
+        """Remove the deadline. From any thread; calls no scheduler, so a lock may be held."""
+        with self._lock:
+            self._deadline = None
+            self.fired = False
+
+    def cancel(self) -> None:
+        """Remove the deadline and cancel the task that waits for it. From any thread."""
+        with self._lock:
+            self.clear()
+            self._scheduled = None
+            self._number += 1
+            handle, self._handle = self._handle, None
+        if handle is not None:
+            handle.cancel()
+
+    def claim(self) -> bool:
+        """Return whether the deadline has passed, and reset ``fired``."""
+        with self._lock:
+            fired, self.fired = self.fired, False
+        return fired
+
+    def close(self) -> None:
+        """Never call the action again. From any thread; idempotent."""
+        with self._lock:
+            self._closed = True
+            self._deadline = None
+            handle, self._handle = self._handle, None
+        if handle is not None:
+            handle.cancel()
+
+    def _next(self, time: float) -> int:
+        self._scheduled = time
+        self._number += 1
+        return self._number
+
+    def _schedule(self, time: float, number: int) -> None:
+        # Outside the lock: a task that is due already may run at once.
+        task = Expected(bound(partial(self._run, number), self._context), self._refused)
+        handle = self.scheduler.schedule(task, max(0.0, time - self.now()))
+        with self._lock:
+            if number == self._number and not self._closed:
+                self._handle = handle
+                return
+        handle.cancel()
+
+    def _run(self, number: int) -> None:
+        now = self.now()  # not under the lock: a foreign scheduler may have any clock
+        with self._lock:
+            if self._closed or number != self._number:
+                return
+            deadline = self._deadline
+            if deadline is None:
+                self._scheduled = None
+                return
+            # The deadline was moved; a task that runs at its own time counts, whatever the clock says.
+            early = deadline > now and self._scheduled is not None and deadline > self._scheduled
+            if early:
+                number = self._next(deadline)
+            else:
+                self._scheduled = self._deadline = self._handle = None
+                self._number += 1  # a handle that schedule() has not returned yet is not kept
+                self.fired = True
+        if not early:
+            self._action()
+            return
+        try:
+            self._schedule(deadline, number)
+        except SchedulerClosed as error:
+            self._refused(error)
+
+
+def waking_timer(owner: Coordinator[Any], scheduler: Scheduler | None) -> Timer:
+    """Return a timer that wakes a coordinator, which fails if the scheduler is closed before the deadline."""
+    return Timer(scheduler, owner.wake, lambda error: owner.post(owner._fail, error))
