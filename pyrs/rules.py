@@ -1,6 +1,6 @@
 """The 43 rules of Reactive Streams 1.0.4 as data, and the code in pyrs that enforces each.
 
-The texts are the specification's (https://github.com/reactive-streams/reactive-streams-jvm/tree/v1.0.4, licence MIT-0).
+The text is the specification's (https://github.com/reactive-streams/reactive-streams-jvm/tree/v1.0.4, licence MIT-0).
 ``python -m pyrs.rules > docs/rules.md`` renders the page.
 
 Examples:

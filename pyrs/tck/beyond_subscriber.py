@@ -165,7 +165,7 @@ class Driven(Generic[T]):
             if not self.subscription.await_demand(at + 1, self._env.timeout):
                 if all_of_them:
                     self._env.flop_and_fail(
-                        f"the puppet was told to request {count} elements, but the Subscriber requested "
+                        f"the puppet should request {count} elements, but the Subscriber requested "
                         f"{self.subscription.demand} {milliseconds(self._env.timeout)}"
                     )
                 break

@@ -65,7 +65,7 @@ def _method(
         verdicts[name] = verdict._replace(status=Status.SKIPPED) if foreign else verdict
         if error is not None:
             if foreign or subject.env.deadline is None:
-                raise error  # without a deadline somebody is debugging
+                raise error  # without a deadline the user is debugging
             self.fail(f"{verdict.reason}\n\n{verdict.details}".rstrip())
         if verdict.status is not Status.PASSED:
             self.skipTest(f"{verdict.status.value}: {verdict.reason}")

@@ -113,7 +113,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
             verdict = verdict._replace(status=Status.SKIPPED, reason=str(error.msg))
         pyfuncitem.user_properties.append((f"{VERDICT}{referee}", f"{verdict.status.value}: {verdict.reason}"))
         if error is not None and (skips or subject.env.deadline is None):
-            raise error  # without a deadline somebody is debugging: show all frames, and let --pdb stop there
+            raise error  # without a deadline the user is debugging: show all frames, and let --pdb stop there
         verdicts.append(verdict)
     failures = [f"{each.reason}\n\n{each.details}".rstrip() for each in verdicts if each.status is Status.FAILED]
     if len(verdicts) > 1:

@@ -13,7 +13,7 @@ from pyrs.tck.expected import Kind
 from pyrs.tck.verdicts import Report, Status, Verdict, judge, verify
 from pyrs.tck.verification import Verification
 
-__all__ = ["CHOICES", "JAVA_DOES_NOT_LOOK", "JVMS", "PythonReferee", "Referee", "chosen", "compared", "disagreement"]
+__all__ = ["CHOICES", "JVMS", "KNOWN_FALSE_PASSES", "PythonReferee", "Referee", "chosen", "compared", "disagreement"]
 
 CHOICES = ("python", "java", "both")
 JVMS = "jpype (in this process), spark (a local driver) or MODULE:NAME (a session, a gateway, or a function for one)"
@@ -23,7 +23,7 @@ _RECORDED = "it records the missing on_complete and never checks the recorded er
 _OVERFLOW = "it raises the overflow of its buffer, which the Publisher may suppress, and does not record it"
 _CANCELLED = f"{_OVERFLOW}; it does not check the effect of cancel"
 # The tests in which the official TCK passes a violation, so that the port may disagree; see docs/java-referee.md.
-JAVA_DOES_NOT_LOOK: Mapping[str, str] = MappingProxyType(
+KNOWN_FALSE_PASSES: Mapping[str, str] = MappingProxyType(
     {
         "optional_spec105_emptyStreamMustTerminateBySignallingOnComplete": _RECORDED,
         "optional_spec111_maySupportMultiSubscribe": _CANCELLED,
@@ -106,7 +106,7 @@ def disagreement(python: Verdict, java: Verdict) -> str:
     """Return the difference between two verdicts on one test; empty if they agree."""
     if python.status is java.status:
         return ""
-    if java.status is Status.PASSED and java.name in JAVA_DOES_NOT_LOOK:
+    if java.status is Status.PASSED and java.name in KNOWN_FALSE_PASSES:
         return ""
     found = (
         f"{each.status.value} in {name}" for name, each in (("the Python port", python), ("the official TCK", java))

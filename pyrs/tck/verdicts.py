@@ -79,7 +79,7 @@ class Report(NamedTuple):
 
     @property
     def passed(self) -> bool:
-        """Whether no test failed and the run is not void."""
+        """True if no test failed and the run is not void."""
         return not self.problems and not any(verdict.status is Status.FAILED for verdict in self.verdicts)
 
     def count(self, status: Status, *, beyond: bool = False) -> int:

@@ -37,7 +37,7 @@ class Latch:
 
     @property
     def is_closed(self) -> bool:
-        """Whether the event has happened."""
+        """True if the event has happened."""
         return self._event.is_set()
 
     def close(self) -> None:
@@ -80,7 +80,7 @@ class Promise(Generic[T]):
 
     @property
     def is_completed(self) -> bool:
-        """Whether the value is set."""
+        """True if the value is set."""
         return self._event.is_set()
 
     @property

@@ -300,10 +300,10 @@ def test_a_run_without_any_verdict_fails(project: Path) -> None:
     assert "skipped 60 by marks or fixtures: no database here" in marked.stdout
     assert "every test was skipped, so nothing was verified: the run fails" in marked.stdout
     assert run_pytest(project, "-k", "Marked", "-p", "no:terminal").returncode == 1
-    beside = run_pytest(project, "-k", "Marked or (required_spec105 and not Wrong)")
-    assert beside.returncode == 0, beside.stdout
-    assert "skipped 60 by marks or fixtures: no database here" in beside.stdout
-    assert "the run fails" not in beside.stdout
+    others = run_pytest(project, "-k", "Marked or (required_spec105 and not Wrong)")
+    assert others.returncode == 0, others.stdout
+    assert "skipped 60 by marks or fixtures: no database here" in others.stdout
+    assert "the run fails" not in others.stdout
 
 
 def test_a_verification_in_which_every_test_is_skipped_fails(project: Path) -> None:
@@ -313,7 +313,7 @@ class Nothing(Mine):
         return 0
 
     def create_publisher(self, elements):
-        raise Skipped("there is nothing to judge")
+        raise Skipped("there is nothing to test")
 """
     with (project / "test_mine.py").open("a", encoding="utf-8") as file:
         file.write(f"from pyrs.tck import Skipped\n{nothing}")

@@ -347,10 +347,10 @@ def test_a_wrong_failed_publisher_fails(case: Case) -> None:
 
 
 def test_every_test_rejects_some_publisher() -> None:
-    judged = {case.test for case in (*CASES, *FAILED_CASES)}
+    rejecting = {case.test for case in (*CASES, *FAILED_CASES)}
     runnable = {name for name in PublisherVerification.test_names() if PUBLISHER.get(name) is not Kind.UNTESTED}
-    assert runnable - judged == set()
-    assert judged - runnable == set()
+    assert runnable - rejecting == set()
+    assert rejecting - runnable == set()
 
 
 def test_the_right_publisher_passes_everything() -> None:

@@ -56,22 +56,22 @@ from pyrs.tck._java.scope import Scope
 from tests.tck_java.verifications import Right
 
 referee = JavaReferee()
-said = []
+received = []
 
-def strangers(scope, referee_open):
+def connect_without_token(scope, referee_open):
     real_open(scope, referee_open)
     for port in (scope._java_port, scope._listener.getsockname()[1]):
-        with socket.create_connection(("127.0.0.1", port), 30) as stranger:
-            stranger.sendall(b"x" * 32 + b"C" + bytes(40))
-            stranger.settimeout(30)
+        with socket.create_connection(("127.0.0.1", port), 30) as connection:
+            connection.sendall(b"x" * 32 + b"C" + bytes(40))
+            connection.settimeout(30)
             try:
-                said.append(stranger.recv(1))
+                received.append(connection.recv(1))
             except ConnectionResetError:
-                said.append(b"")
+                received.append(b"")
 
-real_open, Scope.open = Scope.open, strangers
+real_open, Scope.open = Scope.open, connect_without_token
 verdict = referee.judge(Right, "required_spec105_mustSignalOnCompleteWhenFiniteStreamTerminates")
-print(verdict.status.value, said)
+print(verdict.status.value, received)
 """
     ran = subprocess.run(
         [sys.executable, "-c", program],
