@@ -1,21 +1,23 @@
-"""The operators, a file per family. ``Stream`` has a thin method for each; what it does is here.
+"""The implementations of the operators, in one module per family.
 
-transforming  map, scan, with_index, materialize, dematerialize; notification holds what the last two speak of
-coroutines    map with a coroutine function
-filtering     filter, take, skip, distinct, ...
-folding       to_list, reduce, first, last, ...: one element of all, or one of them
-combining     concat, start_with, switch_if_empty, zip; latest: combine_latest, with_latest_from; until: take_until ...
-merging       merge and flat_map; flattening: concat_map and switch_map
-buffering     buffer; windowing and grouping, which stand on splitting, make streams of streams
-timing        sample, throttle, debounce, delay, timeout; alarm is their clock
-recovering    on_error_*; retrying: retry, retry_when, repeat; backoff: the pauses between
-observing     do_on_*, finally_do, log, checkpoint; metrics and progress
-scheduling    publish_on, subscribe_on
-backpressure  limit_rate, on_backpressure_*
-sharing       publish, replay, ref_count, auto_connect
-terminal      for_each, collect, to_iterable
+``Stream`` has a method for each operator. The modules:
 
-A module is imported when its first operator is used: ``operators.timing`` is enough.
+    transforming  map, scan, with_index, materialize, dematerialize; notification: Notification
+    coroutines    map with a coroutine function
+    filtering     filter, take, skip, distinct, ...
+    folding       to_list, reduce, first, last, ...
+    combining     concat, start_with, zip ...; latest: combine_latest, with_latest_from; until: take_until ...
+    merging       merge and flat_map; flattening: concat_map and switch_map
+    buffering     buffer; windowing and grouping, which are based on splitting
+    timing        sample, throttle, debounce, delay, timeout
+    recovering    on_error_*, repeat; retrying: retry, retry_when; backoff: Backoff
+    observing     do_on_*, finally_do, log, checkpoint; metrics and progress
+    scheduling    publish_on, subscribe_on
+    backpressure  limit_rate, on_backpressure_*
+    sharing       publish, replay, ref_count, auto_connect
+    terminal      for_each, collect, to_iterable
+
+Modules are imported on first access: ``operators.timing`` imports ``pyrs.operators.timing``.
 """
 
 from __future__ import annotations
@@ -56,7 +58,7 @@ if TYPE_CHECKING:
     # isort: on
 
 
-if not TYPE_CHECKING:  # to a type checker it would say that there is every name
+if not TYPE_CHECKING:  # a type checker would accept every attribute
 
     def __getattr__(name: str) -> Any:
         if name.startswith("_"):

@@ -1,4 +1,4 @@
-"""How long to wait before the next attempt."""
+"""Backoff: the delays between attempts of ``retry``."""
 
 from __future__ import annotations
 
@@ -15,22 +15,23 @@ __all__ = ["Backoff"]
 
 
 class Backoff:
-    """Delays that grow from one attempt to the next, each a little off, so that clients do not come back all at once.
+    """Exponentially growing delays with jitter.
 
-    The n-th delay is ``first * factor ** (n - 1)``, times a random factor between ``1 - jitter`` and ``1 + jitter``,
-    and never more than ``most``. A value: it can be shared, and two of the same numbers are equal.
+    The jitter keeps clients from retrying simultaneously. The n-th delay is ``first * factor ** (n - 1)``, times a
+    random factor between ``1 - jitter`` and ``1 + jitter``, and at most ``most``. It is a value object: it can be
+    shared, and two with the same numbers are equal.
 
     Args:
         first: the first delay, in seconds or as a timedelta.
-        factor: how much longer each is than the one before; 1 for delays of equal length.
-        most: the longest delay, in seconds or as a timedelta.
-        jitter: how far a delay may be off, as a part of it from 0 to 1; 0 for exact delays.
-        random: returns a number from 0 to 1 each time; None for ``random.random``.
+        factor: the ratio of each delay to the previous one; 1 for constant delays.
+        most: the maximum delay, in seconds or as a timedelta.
+        jitter: the maximum relative deviation of a delay, from 0 to 1; 0 for exact delays.
+        random: returns a number from 0 to 1; None for ``random.random``.
 
     Raises:
-        TypeError: a number is none, or random cannot be called.
-        ValueError: a duration is negative or not finite, most is less than first, factor is less than 1 or not
-            finite, or jitter is not between 0 and 1.
+        TypeError: a number has the wrong type, or ``random`` is not callable.
+        ValueError: a duration is negative or not finite, ``most`` is less than ``first``, ``factor`` is less than 1 or
+            not finite, or ``jitter`` is not between 0 and 1.
 
     Examples:
         >>> backoff = Backoff(first=0.1, factor=2, most=0.5, jitter=0)
@@ -60,20 +61,20 @@ class Backoff:
             raise ValueError(f"jitter must be between 0 and 1, not {self._jitter}")
 
     def delay(self, attempt: int) -> float:
-        """Return the seconds to wait after so many failures, 1 or more.
+        """Return the delay in seconds after the given number of failed attempts.
 
         Raises:
-            TypeError: attempt is not an integer.
-            ValueError: attempt is less than 1.
+            TypeError: ``attempt`` is not an integer.
+            ValueError: ``attempt`` is less than 1.
         """
         attempt = checked_natural(attempt, "attempt", 1)
         try:
             seconds = self._first * self._factor ** (attempt - 1)
-        except OverflowError:  # a float ends somewhere; the delay has long been the longest by then
+        except OverflowError:  # the power exceeds a float, and so the maximum delay
             seconds = self._most if self._first else 0.0
         seconds = min(seconds, self._most)
         if self._jitter:
-            from random import random  # only whoever waits pays for the import
+            from random import random  # a slow import that most programs do not need
 
             seconds *= 1.0 + self._jitter * (2.0 * (self._random or random)() - 1.0)
         return min(seconds, self._most)

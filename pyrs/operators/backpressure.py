@@ -1,4 +1,4 @@
-"""Operators for a source that cannot be slowed: ahead by a bounded number, buffer, drop, keep the latest, or fail."""
+"""Backpressure operators: limit_rate and on_backpressure_*."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _checked_action(action: Action | None, parameter: str) -> Action | None:
 
 
 class LimitRate(Operator[Any]):
-    """``limit_rate(high, low)`` and ``prefetch(n)``: a bounded number of elements is requested ahead."""
+    """``limit_rate(high, low)`` and ``prefetch(n)``: request ahead, bounded."""
 
     def __init__(self, source: Publisher[Any], high: int, low: int | None, call: str, parameter: str = "high") -> None:
         self.high = checked_natural(high, parameter, 1)
@@ -44,20 +44,20 @@ class LimitRate(Operator[Any]):
 
 
 class Drops:
-    """Tells of dropped elements: the callback of each, or the hook of their number.
+    """Reports dropped elements: each one to a callback, or their number to the hook.
 
-    The first of several that follow each other is told of at once, the others when that is over.
+    The hook receives the first of several consecutive drops at once, and the others when an element passes again.
     """
 
     def __init__(self, action: Action | None, where: str) -> None:
         self._action = action
         self._where = where
-        self._lock = RLock()  # a finalizer, run by the collector while it is held, may cancel or request
+        self._lock = RLock()  # reentrant: a finalizer may run under it, and cancel or request
         self._waiting = 0
         self.going_on = False
 
     def add(self, element: Any) -> None:
-        """The element was dropped. What the callback raises leaves this."""
+        """Report a dropped element. An exception of the callback propagates."""
         if self._action is not None:
             self._action(element)
             return
@@ -69,7 +69,7 @@ class Drops:
             hooks.on_next_dropped(1, self._where)
 
     def over(self) -> None:
-        """An element passed, or the stream is over."""
+        """Report the remaining drops: an element passed, or the stream terminated."""
         with self._lock:
             count, self._waiting = self._waiting, 0
             self.going_on = False
@@ -77,21 +77,24 @@ class Drops:
 
 
 class _Undemanded(PushedStage):
-    """Upstream is asked for everything at once, and holds nothing back; what comes without demand is not held."""
+    """A stage that requests unbounded demand and buffers nothing."""
 
     def run(self) -> _UndemandedRun:
         return _UndemandedRun(self)
 
     @abstractmethod
     def drops(self) -> Drops:
-        """Return what is told of elements without demand. What its ``add`` raises fails the stream."""
+        """Return the reporter of elements without demand.
+
+        An exception of its ``add`` fails the stream.
+        """
 
 
 class _UndemandedRun(StageRun):
     def __init__(self, stage: _Undemanded) -> None:
-        self._lock = RLock()  # a finalizer, run by the collector while it is held, may cancel or request
+        self._lock = RLock()  # reentrant: a finalizer may run under it, and cancel or request
         self._requested = 0  # under the lock
-        self._emitted = 0  # written by upstream, whose signals are serial
+        self._emitted = 0  # changed by upstream, whose signals are serial
         self._drops = stage.drops()
 
     def begin(self) -> None:
@@ -126,7 +129,7 @@ class _UndemandedRun(StageRun):
 
 
 class BackpressureDrop(_Undemanded):
-    """``on_backpressure_drop()``: what is not demanded is dropped."""
+    """``on_backpressure_drop()``: drops elements without demand."""
 
     def __init__(self, on_dropped: Action | None) -> None:
         self._action = _checked_action(on_dropped, "on_dropped")
@@ -139,7 +142,7 @@ class BackpressureDrop(_Undemanded):
 
 
 class BackpressureError(_Undemanded):
-    """``on_backpressure_error()``: an element that is not demanded is an error."""
+    """``on_backpressure_error()``: fails on an element without demand."""
 
     def drops(self) -> Drops:
         return Drops(self._refuse, repr(self))
@@ -152,7 +155,7 @@ class BackpressureError(_Undemanded):
 
 
 class BackpressureBuffer(Operator[Any]):
-    """``on_backpressure_buffer(capacity)`` and ``on_backpressure_latest()``: what is not demanded is held."""
+    """``on_backpressure_buffer(capacity)`` and ``on_backpressure_latest()``."""
 
     def __init__(
         self,
@@ -183,11 +186,11 @@ class _BufferRun(Coordinator[Any]):
 
     def _advance(self) -> None:
         source = self._input
-        ended = source.ended  # read before the buffer: what came before the end is in it
+        ended = source.ended  # read before the buffer, which then has all elements before the end
         while self._live and self._demand() > 0:
             try:
                 element = source.elements.popleft()
-            except IndexError:  # upstream may take out the oldest one at any time
+            except IndexError:  # upstream may remove the oldest element at any time
                 break
             self._emit(element)
         if ended and not source.elements:
@@ -203,7 +206,10 @@ class _BufferRun(Coordinator[Any]):
 
 
 class _Buffer(Input[Any]):
-    """Holds what was not demanded. Upstream's signals are serial (1.3), so nobody else puts anything in."""
+    """Buffers elements without demand.
+
+    Upstream's signals are serial (§1.3), so it has one producer.
+    """
 
     def __init__(self, owner: _BufferRun, operator: BackpressureBuffer) -> None:
         super().__init__(owner, UNBOUNDED)
@@ -232,13 +238,13 @@ class _Buffer(Input[Any]):
         self._owner.wake()
 
     def _make_room(self, element: Any) -> bool:
-        """The buffer is full: drop an element, or fail. Return whether there is room for this one now."""
+        """Apply the overflow strategy; return whether the new element is to be buffered."""
         try:
             if self._overflow is Overflow.DROP_OLDEST:
                 try:
                     oldest = self.elements.popleft()
                 except IndexError:
-                    return True  # all were demanded just now
+                    return True  # the drain loop has just emitted all of them
                 self.drops.add(oldest)
                 return True
             if self._overflow is Overflow.DROP_LATEST:

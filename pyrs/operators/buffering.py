@@ -1,4 +1,4 @@
-"""Operators that gather elements in lists: so many at a time, or what comes in a time."""
+"""buffer: collect elements into lists, by count or by time."""
 
 from __future__ import annotations
 
@@ -27,19 +27,22 @@ __all__ = ["BufferCount", "BufferTime", "extent", "needed"]
 
 
 def extent(name: str, count: int | None, skip: int | None, seconds: float | None) -> str:
-    """Return what the user wrote: ``buffer(3, skip=1)``, ``window(3, seconds=0.5)``."""
+    """Return the user's call, such as ``window(3, seconds=0.5)``."""
     given = {"skip": skip, "seconds": seconds}
     parts = ([] if count is None else [str(count)]) + [f"{key}={value}" for key, value in given.items() if value]
     return f"{name}({', '.join(parts)})"
 
 
 def needed(pieces: int, count: int, skip: int) -> int:
-    """Return how many elements it takes for so many pieces of ``count`` elements that begin ``skip`` apart."""
+    """Return how many elements ``pieces`` lists need.
+
+    Each list has ``count`` elements, and they start ``skip`` elements apart.
+    """
     return min((pieces - 1) * skip + count, UNBOUNDED) if pieces > 0 else 0
 
 
 class BufferCount(Stage):
-    """``buffer(count, skip)``: lists of so many elements."""
+    """``buffer(count, skip)``: lists of ``count`` elements."""
 
     calls_user_code = False
 
@@ -50,7 +53,7 @@ class BufferCount(Stage):
 
     def over(self, iterator: Iterator[Any], whole: Chain[Any]) -> Iterator[Any]:
         gauge = whole.hold_back()
-        gauge.holding = self.skip < self.count  # then what was emitted is not all that was pulled
+        gauge.holding = self.skip < self.count  # overlapping lists hold elements back
         return self._gathered(iterator, whole, gauge)
 
     def _gathered(self, iterator: Iterator[Any], whole: Chain[Any], gauge: Gauge) -> Iterator[Any]:
@@ -59,7 +62,7 @@ class BufferCount(Stage):
         error: Exception | None = None
         while True:
             try:
-                chunk.extend(islice(iterator, min(count - len(chunk), maxsize)))  # keeps what came before an error
+                chunk.extend(islice(iterator, min(count - len(chunk), maxsize)))  # keeps the elements before an error
                 if len(chunk) < count:
                     whole.check_end()
             except Exception as raised:
@@ -93,7 +96,7 @@ class _BufferRun(TailRun):
         self._skip = skip
         self._asked = 0
         self._chunk: list[Any] = []
-        self._gap = 0  # how many elements are still to be passed over
+        self._gap = 0  # the number of elements to skip
 
     def on_next(self, element: Any) -> None:
         if self._gap:
@@ -102,7 +105,7 @@ class _BufferRun(TailRun):
         chunk = self._chunk
         chunk.append(element)
         if self._gone:
-            self._chunk = []  # let_go came on another thread meanwhile
+            self._chunk = []  # let_go has run on another thread
         elif len(chunk) == self._count:
             self._chunk = chunk[self._skip :]
             self._gap = max(0, self._skip - self._count)
@@ -130,7 +133,7 @@ class _BufferRun(TailRun):
 
 
 class BufferTime(Operator[list[Any]]):
-    """``buffer(count, seconds=...)``: lists of what comes in a time."""
+    """``buffer(count, seconds=...)``: lists of the elements of a period."""
 
     def __init__(
         self,
@@ -151,10 +154,10 @@ class BufferTime(Operator[list[Any]]):
 
 
 class _BufferTimeRun(Coordinator[list[Any]]):
-    """Moves elements from the input's queue to the list that is being filled, as long as there is leave to.
+    """Moves elements from the input queue to the current list, as far as allowed.
 
-    With a count that leave is the room in the list; without one it is demand for the list, so that what nobody asked
-    for stays in the queue, which is bounded.
+    With a count, the capacity of the list is the limit. Without one, elements are moved only if a list is demanded; the
+    others stay in the queue, which is bounded.
     """
 
     def __init__(self, subscriber: Subscriber[Any], operator: BufferTime) -> None:
@@ -175,7 +178,7 @@ class _BufferTimeRun(Coordinator[list[Any]]):
         source = self._input
         self._due = self._timer.claim() or self._due
         while self._live:
-            over = source.ended  # read before the queue: elements that came before the end are in it
+            over = source.ended  # read before the queue, which then has all elements before the end
             self._fill()
             chunk, over = self._chunk, over and not source.elements
             if not chunk and not source.elements:

@@ -1,4 +1,4 @@
-"""Operators that make one stream of several, one after the other or element by element."""
+"""concat, start_with, switch_if_empty and zip."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from pyrs.errors import NullSignal
 __all__ = ["Concat", "StartWith", "SwitchIfEmpty", "Zip", "checked_sources", "together", "written"]
 
 
-_NAMED = 8  # so many sources or elements are shown
+_NAMED = 8  # the number of sources or elements that a repr shows
 
 
 def checked_sources(sources: Sequence[Publisher[Any]], parameter: str = "sources") -> tuple[Publisher[Any], ...]:
-    """Return the sources if each is a Publisher.
+    """Return the sources; reject one that is not a Publisher.
 
     Raises:
-        TypeError: one is not.
+        TypeError: a source is not a Publisher.
     """
     return tuple(checked_publisher(source, f"{parameter}[{place}]") for place, source in enumerate(sources))
 
 
 def written(operator: str, sources: Sequence[Publisher[Any]], combine: object = None) -> str:
-    """Return the call as the user wrote it, or might have; shortened, for sources have such names themselves."""
+    """Return the user's call, shortened."""
     arguments = [clipped(repr(source)) for source in sources[:_NAMED]]
     arguments += ["..."] if len(sources) > _NAMED else []
     arguments += [f"combine={name_of(combine)}"] if combine is not None else []
@@ -39,17 +39,17 @@ def written(operator: str, sources: Sequence[Publisher[Any]], combine: object = 
 
 
 def together(*elements: Any) -> tuple[Any, ...]:
-    """Combine elements to a tuple."""
+    """Combine elements into a tuple."""
     return elements
 
 
 class Concat(Operator[Any]):
-    """``concat(a, b, ...)``: one source after the other."""
+    """``concat(a, b, ...)``: the sources, sequentially."""
 
     def __init__(self, sources: Sequence[Publisher[Any]]) -> None:
         self.sources = checked_sources(sources)
         first = sources[0] if sources else None
-        if isinstance(first, Concat):  # a loop that adds page after page makes one operator, and no tower of them
+        if isinstance(first, Concat):  # flattened: a loop of concat() calls makes one operator
             self.sources = (*first.sources, *self.sources[1:])
         super().__init__(None, written("concat", self.sources))
 
@@ -58,7 +58,7 @@ class Concat(Operator[Any]):
 
 
 class StartWith(Operator[Any]):
-    """``start_with(*elements)``: these elements before those of the source."""
+    """``start_with(*elements)``: these elements, then the source."""
 
     def __init__(self, source: Publisher[Any], elements: Sequence[Any]) -> None:
         if any(element is None for element in elements):
@@ -87,7 +87,7 @@ class _ConcatRun(SubscriptionArbiter[Any]):
 
 
 class SwitchIfEmpty(Operator[Any]):
-    """``switch_if_empty(other)``: the source, or the other one if that completes without an element."""
+    """``switch_if_empty(other)``: the source, or the other one if it is empty."""
 
     def __init__(self, source: Publisher[Any], other: Publisher[Any]) -> None:
         super().__init__(source, f"switch_if_empty({other!r})")
@@ -116,7 +116,7 @@ class _SwitchIfEmptyRun(SubscriptionArbiter[Any]):
 
 
 class Zip(Operator[Any]):
-    """``zip(a, b, ...)``: the first elements of all sources together, then the second ones, and so on."""
+    """``zip(a, b, ...)``: combines the n-th elements of all sources."""
 
     def __init__(self, sources: Sequence[Publisher[Any]], combine: Callable[..., Any] | None, prefetch: int) -> None:
         super().__init__(None, written("zip", sources, combine))
@@ -138,7 +138,7 @@ class _ZipRun(Coordinator[Any]):
     def _begin(self) -> None:
         for each, source in zip(self._inputs, self._sources, strict=True):
             if not self._live:
-                break  # one that is used up already ends the stream
+                break  # an exhausted source completes the stream
             each.subscribe_to(source)
         if not self._inputs:
             self.post(lambda _: self._complete())
@@ -148,7 +148,7 @@ class _ZipRun(Coordinator[Any]):
         while self._live:
             rows = self._demand()
             for each in inputs:
-                ended = each.ended  # read before the queue: what came before the end is in it
+                ended = each.ended  # read before the queue, which then has all elements before the end
                 rows = min(rows, len(each.elements), each.prefetch.until_refill)
                 if ended and not each.elements:
                     self._end_by(each)

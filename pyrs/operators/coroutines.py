@@ -1,4 +1,7 @@
-"""``map`` with a coroutine function. Imported when there is one, because asyncio takes long to import."""
+"""map with a coroutine function.
+
+Imported on first use, because asyncio is a slow import.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ __all__ = ["AsyncMap"]
 
 
 class AsyncMap(Operator[Any]):
-    """``map(coroutine_function, concurrency, ordered)``: what awaiting the function for each element gives."""
+    """``map(coroutine_function, concurrency, ordered)``: awaits the function."""
 
     def __init__(
         self, source: Publisher[Any], function: Callable[[Any], Awaitable[Any]], concurrency: int, ordered: bool
@@ -36,7 +39,7 @@ class AsyncMap(Operator[Any]):
 
 
 class _Call:
-    """One element's call: a place in the line, and what came of it."""
+    """One element's call and its result."""
 
     def __init__(self, element: Any) -> None:
         self.element = element
@@ -47,10 +50,10 @@ class _Call:
 
 
 class _AsyncMapRun(Coordinator[Any]):
-    """Starts a call for each element while there are fewer than ``concurrency`` that were not handed on.
+    """Starts a call per element while fewer than ``concurrency`` are pending.
 
-    Tasks are made, ended and cancelled on the loop; the lane looks at the calls that are done. So the Subscriber is
-    signalled on the loop, or on the thread that requests what is there already.
+    Tasks are created, finished and cancelled on the loop; the drain loop emits finished calls. So the Subscriber is
+    signalled on the loop, or on the thread that requests a result that is ready.
     """
 
     def __init__(self, subscriber: Subscriber[Any], operator: AsyncMap) -> None:
@@ -61,8 +64,8 @@ class _AsyncMapRun(Coordinator[Any]):
         self._concurrency = operator.concurrency
         self._context = capture()
         self._input = QueuedInput[Any](self, operator.concurrency)
-        self._calls: set[_Call] = set()  # those that were not handed on; changed on the lane alone
-        # Whose turn it is: in the order of their elements, or of their being done.
+        self._calls: set[_Call] = set()  # the calls not emitted yet; changed in the drain loop only
+        # The calls to emit, in the order of their elements or of completion.
         self._line: deque[_Call] = deque()
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -72,7 +75,7 @@ class _AsyncMapRun(Coordinator[Any]):
         self._input.subscribe_to(self._source)
 
     def _advance(self) -> None:
-        ended = self._input.ended  # read before the queue: what came before the end is in it
+        ended = self._input.ended  # read before the queue, which then has all elements before the end
         self._start_calls()
         self._hand_on()
         if self._live and ended and not self._calls and not self._input.elements:
@@ -99,7 +102,7 @@ class _AsyncMapRun(Coordinator[Any]):
             self._line.popleft()
             self._calls.discard(call)
             if call.error is not None:
-                # Not _raised: an exit has left the task through its loop, and is not this thread's to raise again.
+                # Not _raised: an exit has propagated from the task to its loop, and must not be raised here again.
                 self._operator.blame(call.error)
                 self._fail(call.error)
                 return
@@ -114,7 +117,7 @@ class _AsyncMapRun(Coordinator[Any]):
             self._start_calls()
 
     def _launch(self, call: _Call) -> None:
-        """Make the task. On the loop."""
+        """Create the task. Called on the loop."""
         if not self._live:
             return
         coroutine = _awaited(self._function, call.element)
@@ -122,17 +125,17 @@ class _AsyncMapRun(Coordinator[Any]):
             assert self._loop is not None
             call.task = self._loop.create_task(coroutine)
         except BaseException as error:
-            coroutine.close()  # a task factory of the user's refused it
+            coroutine.close()  # the user's task factory rejected it
             call.error = error
             self._done(call)
             return
         call.task.add_done_callback(lambda task: self._ended(call, task))
 
     def _ended(self, call: _Call, task: asyncio.Task[Any]) -> None:
-        """Take what became of the task. On the loop."""
+        """Record the outcome of the task. Called on the loop."""
         call.task = None
         if task.cancelled():
-            # By somebody else, unless the stream is over. A CancelledError would look like the consumer's own.
+            # An external cancel, unless the stream has terminated. A CancelledError would look like the consumer's own.
             call.error = RuntimeError(f"a call of {self._operator.call} was cancelled")
         elif (error := task.exception()) is not None:
             call.error = error
@@ -154,7 +157,7 @@ class _AsyncMapRun(Coordinator[Any]):
             try:
                 assert self._loop is not None
                 run_on(self._loop, None, _cancel, calls)
-            except RuntimeError:  # the loop was closed, and its tasks with it
+            except RuntimeError:  # the loop is closed and has discarded its tasks
                 pass
 
 

@@ -1,4 +1,4 @@
-"""Operators that let some elements pass and others not."""
+"""filter, take, skip, distinct and related operators."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ __all__ = [
 
 
 class Filter(Stage):
-    """``filter(predicate)``: the elements for which the predicate is true."""
+    """``filter(predicate)``: the elements for which the predicate returns true."""
 
     def __init__(self, predicate: Callable[[Any], object]) -> None:
         self.predicate = checked_callable(predicate, "predicate")
@@ -59,7 +59,7 @@ class _FilterRun(SelectingRun):
 
 
 class Take(Stage):
-    """``take(count)``: the first elements, then the end. Never asks for more than ``count``."""
+    """``take(count)``: the first elements. Never requests more than ``count``."""
 
     calls_user_code = False
 
@@ -80,7 +80,7 @@ class _TakeRun(StageRun):
     def __init__(self, count: int) -> None:
         self._left = count
         self._to_ask = count
-        self._lock = RLock()  # request comes from any thread
+        self._lock = RLock()  # request is called from any thread
 
     def begin(self) -> None:
         if not self._left:
@@ -120,14 +120,13 @@ class OfType(Filter):
 
 
 class TakeWhile(Stage):
-    """``take_while(predicate, inclusive)``: the elements up to the first for which the predicate is false."""
+    """``take_while(predicate, inclusive)``: the elements until the predicate fails."""
 
     def __init__(self, predicate: Callable[[Any], object], inclusive: bool) -> None:
         self.predicate = checked_callable(predicate, "predicate")
         self.inclusive = inclusive
 
     def over(self, iterator: Iterator[Any], whole: Chain[Any]) -> Iterator[Any]:
-        """See ``Stage``. Not ``itertools.takewhile``, which ends in the same way when the predicate raises."""
         gauge = whole.hold_back()
         gauge.holding = False
         return self._taken(iterator, whole, gauge)
@@ -208,11 +207,11 @@ class _TakeLastRun(GatherRun):
 
     def let_go(self) -> None:
         super().let_go()
-        self._last = deque(maxlen=0)  # which takes what an on_next on another thread may bring
+        self._last = deque(maxlen=0)  # accepts and drops elements of a concurrent on_next
 
 
 class IgnoreElements(TakeLast):
-    """``ignore_elements()``: the end alone."""
+    """``ignore_elements()``: only the terminal signal."""
 
     def __init__(self) -> None:
         super().__init__(0)
@@ -243,7 +242,7 @@ class _SkipRun(StageRun):
     def __init__(self, count: int) -> None:
         self._left = count
         self._extra = count
-        self._lock = RLock()  # request comes from any thread
+        self._lock = RLock()  # request is called from any thread
 
     def on_next(self, element: Any) -> None:
         if self._left:
@@ -260,7 +259,7 @@ class _SkipRun(StageRun):
 
 
 class SkipWhile(ElementStage):
-    """``skip_while(predicate)``: the elements from the first for which the predicate is false."""
+    """``skip_while(predicate)``: the elements after the predicate first fails."""
 
     def __init__(self, predicate: Callable[[Any], object]) -> None:
         self.predicate = checked_callable(predicate, "predicate")
@@ -312,7 +311,7 @@ class Distinct(ElementStage):
 
 
 class DistinctUntilChanged(ElementStage):
-    """``distinct_until_changed(key, comparer)``: the elements that differ from the one before."""
+    """``distinct_until_changed(key, comparer)``: the elements that change."""
 
     def __init__(self, key: Callable[[Any], Any] | None, comparer: Callable[[Any, Any], object] | None) -> None:
         self.key = key if key is None else checked_callable(key, "key")

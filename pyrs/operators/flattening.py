@@ -1,4 +1,4 @@
-"""Operators that make a stream of each element and pass on one of those at a time."""
+"""concat_map and switch_map."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["ConcatMap", "SwitchMap"]
 
 
 class ConcatMap(Operator[Any]):
-    """``concat_map(function)``: the elements of the function's Publishers, one after the other."""
+    """``concat_map(function)``: the inner streams, sequentially."""
 
     def __init__(self, source: Publisher[Any], function: Callable[[Any], object], prefetch: int) -> None:
         super().__init__(source, f"concat_map({name_of(function)})")
@@ -36,7 +36,7 @@ class ConcatMap(Operator[Any]):
 
 
 class _ConcatMapRun(SubscriptionArbiter[Any]):
-    """Passes one inner stream on after the other. The outer elements whose turn has not come are in a bounded line."""
+    """Emits inner streams sequentially. Outer elements wait in a bounded queue."""
 
     def __init__(self, subscriber: Subscriber[Any], operator: ConcatMap) -> None:
         super().__init__(subscriber, operator)
@@ -45,8 +45,8 @@ class _ConcatMapRun(SubscriptionArbiter[Any]):
         self._loop = running_loop()
         self._outer = _InTurn(self, operator.prefetch)
         self._waiting: deque[Any] = deque()
-        self._turn = RLock()  # held for a moment only: who begins the next inner stream
-        self._idle = True  # no inner stream is on
+        self._turn = RLock()  # guards the choice of the thread that subscribes to the next inner stream
+        self._idle = True  # no inner stream is active
         self._ended = False
         self._error: BaseException | None = None
 
@@ -54,13 +54,13 @@ class _ConcatMapRun(SubscriptionArbiter[Any]):
         self._outer.subscribe_to(self._source)
 
     def outer_gave(self, element: Any) -> None:
-        """An outer element came."""
+        """Receive an outer element."""
         with self._turn:
             self._waiting.append(element)
         self._go_on()
 
     def outer_ended(self, error: BaseException | None) -> None:
-        """The outer stream ended."""
+        """Receive the terminal signal of the outer stream."""
         with self._turn:
             self._error = error
             self._ended = True
@@ -72,7 +72,10 @@ class _ConcatMapRun(SubscriptionArbiter[Any]):
         self._go_on()
 
     def _go_on(self) -> None:
-        """Begin the next inner stream, unless one is on or somebody else begins it."""
+        """Subscribe to the next inner stream, unless one is active.
+
+        Another thread may be subscribing to it; then this does nothing.
+        """
         with self._turn:
             if not self._idle or not (self._waiting or self._ended):
                 return
@@ -123,7 +126,7 @@ class _InTurn(PrefetchingInput[Any]):
 
 
 class SwitchMap(Operator[Any]):
-    """``switch_map(function)``: the elements of the newest of the function's Publishers."""
+    """``switch_map(function)``: the latest inner stream."""
 
     def __init__(self, source: Publisher[Any], function: Callable[[Any], object], prefetch: int) -> None:
         super().__init__(source, f"switch_map({name_of(function)})")
@@ -136,7 +139,10 @@ class SwitchMap(Operator[Any]):
 
 
 class _SwitchMapRun(Coordinator[Any]):
-    """Switches on the lane, where elements are emitted too: none of an old stream can come after one of a new."""
+    """Switches in the drain loop, which also emits elements.
+
+    So no element of an old stream follows one of a new stream.
+    """
 
     def __init__(self, subscriber: Subscriber[Any], operator: SwitchMap) -> None:
         super().__init__(subscriber, operator)
@@ -153,7 +159,7 @@ class _SwitchMapRun(Coordinator[Any]):
     def _advance(self) -> None:
         outer = self._outer
         while self._live:
-            all_came = outer.ended  # read before the element: what came before the end is there
+            all_came = outer.ended  # read before the element, which is then the last one
             if outer.newest:
                 self._switch_by(outer.newest.popleft())
                 continue

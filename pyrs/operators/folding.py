@@ -1,4 +1,4 @@
-"""Operators that make one element of all, or pick one."""
+"""Aggregating operators: to_list, reduce, first, last and others."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["Count", "DefaultIfEmpty", "ElementAt", "First", "Last", "Match", "Re
 
 
 class ToList(FoldStage):
-    """``to_list()``: all elements."""
+    """``to_list()``: all elements in a list."""
 
     calls_user_code = False
 
@@ -31,7 +31,7 @@ class ToList(FoldStage):
 
 
 class Count(FoldStage):
-    """``count()``: how many elements there are."""
+    """``count()``: the number of elements."""
 
     calls_user_code = False
 
@@ -44,7 +44,7 @@ class Count(FoldStage):
 
 
 class ToSet(FoldStage):
-    """``to_set()``: all elements, each once."""
+    """``to_set()``: all elements in a set."""
 
     def begin(self) -> tuple[Callable[[Any], object], Callable[[], Any]]:
         elements: set[Any] = set()
@@ -55,7 +55,7 @@ class ToSet(FoldStage):
 
 
 class ToDict(FoldStage):
-    """``to_dict(key, value)``: the elements by their keys."""
+    """``to_dict(key, value)``: all elements in a dict."""
 
     def __init__(self, key: Callable[[Any], Any], value: Callable[[Any], Any] | None) -> None:
         self.key = checked_callable(key, "key")
@@ -75,7 +75,7 @@ class ToDict(FoldStage):
 
 
 class Reduce(FoldStage):
-    """``reduce(function, initial)``: what the function makes of all elements."""
+    """``reduce(function, initial)``: the elements reduced to one value."""
 
     def __init__(self, function: Callable[[Any, Any], Any], initial: Any) -> None:
         self.function = checked_callable(function, "function")
@@ -129,7 +129,7 @@ def _shown(default: Any) -> str:
 
 
 class ElementAt(Stage):
-    """``element_at(index, default)``: one element, and no more of upstream than it takes to have it."""
+    """``element_at(index, default)``: one element. Requests ``index + 1``."""
 
     def __init__(self, index: int, default: Any) -> None:
         self.index = checked_natural(index, "index")
@@ -237,11 +237,11 @@ class _DefaultRun(TailRun):
 
 
 class Match(Stage):
-    """``any(predicate)`` or ``all(predicate)``: whether an element is there that decides it.
+    """``any(predicate)`` and ``all(predicate)``.
 
     Args:
         predicate: called with each element.
-        decisive: the answer that an element gives for all by giving it itself: True for any, False for all.
+        decisive: the result of the predicate that decides: True for ``any``, False for ``all``.
     """
 
     def __init__(self, predicate: Callable[[Any], object], decisive: bool) -> None:

@@ -1,4 +1,4 @@
-"""group_by: a stream for each key."""
+"""group_by: one inner stream per key."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Group(Part):
 
 
 class GroupBy(Operator[Any]):
-    """``group_by(key, value)``: a stream for each key."""
+    """``group_by(key, value)``: one inner stream per key."""
 
     def __init__(
         self,
@@ -49,15 +49,15 @@ class GroupBy(Operator[Any]):
 
 
 class _GroupDispatcher(Dispatcher):
-    """Keeps so many elements requested or held in groups; those that were taken are requested again."""
+    """Keeps ``prefetch`` elements requested or buffered in groups."""
 
     operator: GroupBy
 
     def __init__(self, operator: GroupBy, subscriber: Subscriber[Any]) -> None:
         super().__init__(operator, subscriber, operator.wrap)
-        self._groups: dict[Any, Group] = {}  # touched by upstream's signals alone, for keys compare by user code
-        self._left: deque[Group] = deque()  # those that upstream has to take out of it
-        self._live: dict[int, Group] = {}  # those that nobody left, by id; under the lock
+        self._groups: dict[Any, Group] = {}  # used by upstream's signals only, since comparing keys runs user code
+        self._left: deque[Group] = deque()  # the groups that upstream will remove from it
+        self._live: dict[int, Group] = {}  # the groups that were not left, by id; under the lock
         self._outstanding = self._demand = operator.prefetch
         self._prefetch = Prefetch(operator.prefetch)
 
@@ -65,7 +65,7 @@ class _GroupDispatcher(Dispatcher):
         return self._live.values()
 
     def _more(self) -> int:
-        # Three quarters may never be used up where a group that nobody reads holds more than one: ask before it stalls.
+        # If an unconsumed group holds over a quarter, 75 % are never consumed: request before the stream stalls.
         more = self._prefetch.consume(0, at_once=not self._outstanding)
         self._outstanding += more
         return more
@@ -75,7 +75,7 @@ class _GroupDispatcher(Dispatcher):
 
     def _on_unread(self, part: Part, n: int) -> None:
         self._prefetch.consumed += (
-            n  # it keeps its key: when the collector finds it decides on no element that somebody gets
+            n  # it keeps its key: the time of garbage collection must not change what a Subscriber receives
         )
 
     def _on_left(self, part: Part, n: int) -> None:
@@ -97,7 +97,7 @@ class _GroupDispatcher(Dispatcher):
         if group is None or id(group) not in self._live:
             if len(self._live) == operator.max_groups and not self.gone:
                 raise BufferOverflow(f"more than {operator.max_groups} groups: raise max_groups, or cancel some")
-            opens, group = True, Group(self, key)  # not under the lock: it asks the key for its repr
+            opens, group = True, Group(self, key)  # not under the lock: it calls repr() of the key
         with self.lock:
             self._outstanding -= 1
             if opens and not self.gone:

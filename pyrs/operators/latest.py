@@ -1,4 +1,4 @@
-"""Operators that combine elements with the latest of other streams."""
+"""combine_latest and with_latest_from."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from pyrs.operators.combining import checked_sources, together, written
 
 __all__ = ["CombineLatest", "WithLatestFrom"]
 
-_MISSING: Any = object()  # no element came yet
-_ENDED: Any = object()  # stands in line as the end of a source
+_MISSING: Any = object()  # no element has arrived
+_ENDED: Any = object()  # marks the end of a source in the queue
 
 
 class CombineLatest(Operator[Any]):
-    """``combine_latest(a, b, ...)``: at each element, the latest of all."""
+    """``combine_latest(a, b, ...)``: the latest elements of all sources."""
 
     def __init__(self, sources: Sequence[Publisher[Any]], combine: Callable[..., Any] | None, prefetch: int) -> None:
         super().__init__(None, written("combine_latest", sources, combine))
@@ -35,10 +35,11 @@ class CombineLatest(Operator[Any]):
 
 
 class _CombineLatestRun(Coordinator[Any]):
-    """All sources share one line, in which their elements and ends stand in the order in which they came.
+    """All sources share one queue, in order of arrival.
 
-    It is bounded: ``prefetch`` elements and one end of each. It waits until the last source begins: one before it may
-    have elements without end, and give them as fast as they are taken.
+    It has their elements and terminal signals, and is bounded: ``prefetch`` elements and one terminal signal per
+    source. It is not drained before the last source has been subscribed to: an earlier source may be infinite and
+    always ready.
     """
 
     def __init__(self, subscriber: Subscriber[Any], operator: CombineLatest) -> None:
@@ -48,8 +49,8 @@ class _CombineLatestRun(Coordinator[Any]):
         self.line: deque[tuple[_Lined, Any]] = deque()
         self._inputs = [_Lined(self, place, operator.prefetch) for place in range(len(operator.sources))]
         self._latest: list[Any] = [_MISSING] * len(self._inputs)
-        self._missing = len(self._inputs)  # how many have not given an element
-        self._going = len(self._inputs)  # how many have not ended
+        self._missing = len(self._inputs)  # the number of sources without an element
+        self._going = len(self._inputs)  # the number of active sources
         self._beginning = True
 
     def _begin(self) -> None:
@@ -57,7 +58,7 @@ class _CombineLatestRun(Coordinator[Any]):
             self._beginning = each is not self._inputs[-1]
             each.subscribe_to(source)
             if not self._live or (each.ended and (each.error is not None or each.empty)):
-                break  # it ends the stream
+                break  # it terminates the stream
         self._beginning = False
         if not self._inputs:
             self.post(lambda _: self._complete())
@@ -107,7 +108,7 @@ class _Lined(PrefetchingInput[Any]):
     def __init__(self, owner: _CombineLatestRun, place: int, prefetch: int) -> None:
         super().__init__(owner, prefetch)
         self.place = place
-        self.empty = True  # no element came
+        self.empty = True  # no element has arrived
 
     def on_next(self, element: Any, /) -> None:
         if element is None:
@@ -123,7 +124,7 @@ class _Lined(PrefetchingInput[Any]):
 
 
 class WithLatestFrom(Operator[Any]):
-    """``with_latest_from(other)``: each element together with the latest of the other stream."""
+    """``with_latest_from(other)``: each element with the other stream's latest."""
 
     def __init__(self, source: Publisher[Any], other: Publisher[Any], combine: Callable[..., Any] | None) -> None:
         super().__init__(source, written("with_latest_from", [other], combine))
@@ -155,7 +156,7 @@ class _WithLatestFromRun(Coordinator[Any]):
     def _on_element(self, element: Any) -> None:
         latest = self._other.latest
         if latest is _MISSING:
-            self._main.request(1)  # its demand was not used up by the Subscriber
+            self._main.request(1)  # replaces the dropped element
             return
         try:
             combined = checked_element(self._combine(element, latest), "combine")
@@ -171,7 +172,7 @@ class _WithLatestFromRun(Coordinator[Any]):
 
 
 class _Latest(Input[Any]):
-    """Requests everything and keeps the last element alone."""
+    """Requests unbounded demand and keeps the latest element."""
 
     def __init__(self, owner: _WithLatestFromRun) -> None:
         super().__init__(owner, UNBOUNDED)
@@ -188,4 +189,4 @@ class _Latest(Input[Any]):
         if error is not None:
             owner.post(owner._fail, error)
         elif self.latest is _MISSING:
-            owner.post(lambda _: owner._complete())  # no element will ever pass
+            owner.post(lambda _: owner._complete())  # no element can be emitted

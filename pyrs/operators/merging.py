@@ -1,4 +1,4 @@
-"""Several streams at once, their elements as they come: merge, and flat_map, whose streams are made as it goes."""
+"""merge and flat_map."""
 
 from __future__ import annotations
 
@@ -26,15 +26,17 @@ __all__ = ["FlatMap", "Merge", "checked_inner", "forgo", "running_loop"]
 
 
 def checked_inner(result: Any, operator: Operator[Any], loop: Any) -> Publisher[Any]:
-    """Return the Publisher that a function gave: of an awaitable its result, of an asynchronous iterable its elements.
+    """Return the Publisher of a function's result.
+
+    The result may be a Publisher, an awaitable or an asynchronous iterable.
 
     Args:
-        result: what the function returned.
-        operator: whose function it is: what is awaited and fails, failed there.
-        loop: the asyncio loop for what has to be awaited; None for the one that runs here, else the background's.
+        result: the result of the function.
+        operator: the operator of the function, which an error of an awaitable is attributed to.
+        loop: the asyncio loop that awaits; None for the loop that runs here, else the background loop.
 
     Raises:
-        TypeError: it is none of these.
+        TypeError: ``result`` is none of these.
     """
     if callable(getattr(result, "subscribe", None)) and not isinstance(result, type):
         return cast("Publisher[Any]", result)
@@ -43,7 +45,7 @@ def checked_inner(result: Any, operator: Operator[Any], loop: Any) -> Publisher[
         from pyrs.aio.sources import AsyncIterablePublisher, Once  # asyncio is a slow import
 
         inner = AsyncIterablePublisher(Once(result) if awaited else result, operator.call, loop, only=awaited)
-        inner.site = operator.site  # not the line that happened to run when the element came
+        inner.site = operator.site  # not the line of the code that delivered the element
         return inner
     message = f"the function must return a Publisher, not {kind_of(result)}"
     if isinstance(result, Iterable):
@@ -52,25 +54,28 @@ def checked_inner(result: Any, operator: Operator[Any], loop: Any) -> Publisher[
 
 
 def forgo(inner: Publisher[Any]) -> None:
-    """Nobody will subscribe to what ``checked_inner`` returned, for the stream is over: close what it would await."""
-    sources = sys.modules.get("pyrs.aio.sources")  # without it nothing is awaited
+    """Close the coroutine of an inner stream that will not be subscribed to."""
+    sources = sys.modules.get("pyrs.aio.sources")  # not imported if nothing is awaited
     if sources is not None and isinstance(inner, sources.AsyncIterablePublisher):
         inner.discard()
 
 
 def running_loop() -> Any:
-    """Return the asyncio loop that runs on this thread, None where there is none, or one that this stream blocks."""
-    asyncio = sys.modules.get("asyncio")  # who has not imported it runs no loop
+    """Return this thread's running asyncio loop, or None.
+
+    None also stands for a loop that this stream blocks.
+    """
+    asyncio = sys.modules.get("asyncio")  # no loop runs if it is not imported
     return None if asyncio is None or is_blocked() else asyncio._get_running_loop()
 
 
 class FlatMap(Operator[Any]):
-    """``flat_map(function)``: the elements of the function's Publishers, as they come."""
+    """``flat_map(function)``: interleaves the inner streams."""
 
     def __init__(
         self,
         source: Publisher[Any],
-        function: Callable[[Any], object],  # see checked_inner
+        function: Callable[[Any], object],  # see ``checked_inner``
         concurrency: int,
         prefetch: int,
         delay_errors: bool,
@@ -87,7 +92,7 @@ class FlatMap(Operator[Any]):
 
 
 class Merge(Operator[Any]):
-    """``merge(a, b, ...)``: elements of all sources as they come."""
+    """``merge(a, b, ...)``: interleaves the sources."""
 
     def __init__(
         self, sources: Sequence[Publisher[Any]], concurrency: int | None, prefetch: int, delay_errors: bool
@@ -108,17 +113,17 @@ def _same(source: Publisher[Any]) -> Publisher[Any]:
 
 
 class _FlatMapRun(Coordinator[Any]):
-    """Takes inner streams from an outer one and hands on what they give, in turn.
+    """Subscribes to the inner streams and emits their elements in turns.
 
-    An inner stream over an iterable is pulled from on the lane, exactly as demanded; any other has a bounded queue.
-    Each of them puts itself on the line ``_ready`` when there is something to see, so that no time goes into looking at
-    those that are silent. The line is bounded: one entry for each element that is held and each end.
+    An inner stream over an iterable is pulled in the drain loop, on demand; any other has a bounded queue. An inner
+    stream adds itself to the queue ``_ready`` when it has a signal, so that idle ones cost nothing. That queue is
+    bounded: one entry for each buffered element and each terminal signal.
     """
 
     def __init__(self, subscriber: Subscriber[Any], operator: FlatMap | Merge) -> None:
         super().__init__(subscriber, operator)
         if operator.delay_errors:
-            self._consumes = False  # when an inner stream fails it must be known how many elements it gave
+            self._consumes = False  # an inner stream's error must follow all its elements
         self._source: Publisher[Any] = operator.outer
         self._function = operator.function
         self._loop = running_loop()
@@ -126,14 +131,14 @@ class _FlatMapRun(Coordinator[Any]):
         self._outer = _Outer(self, operator.concurrency)
         self._inners: set[_Pulled | _Pushed] = set()
         self._ready: deque[_Pulled | _Pushed] = deque()
-        self._held: deque[_Pulled | _Pushed] = deque()  # those that wait for demand; only the lane sees it
+        self._held: deque[_Pulled | _Pushed] = deque()  # those that wait for demand; used in the drain loop only
         self._delayed: list[BaseException] | None = [] if operator.delay_errors else None
 
     def _begin(self) -> None:
         self._outer.subscribe_to(self._source)
 
     def _open_inner(self, element: Any) -> None:
-        """Begin the stream of an element. On the thread that brings the element."""
+        """Subscribe to the stream of an element, on the thread that delivers the element."""
         publisher = checked_inner(self._function(element), self._operator, self._loop)
         source = publisher.source if isinstance(publisher, Family) else publisher
         if type(source) is IterablePublisher:
@@ -141,7 +146,7 @@ class _FlatMapRun(Coordinator[Any]):
             self._inners.add(pulled)
             if self._live:
                 self.notice(pulled)
-            else:  # it came too late to be cancelled with the others
+            else:  # the others were cancelled before it was added
                 pulled.cancel()
         else:
             pushed = _Pushed(self, self._prefetch, passes=True)
@@ -152,13 +157,13 @@ class _FlatMapRun(Coordinator[Any]):
                 forgo(publisher)
 
     def notice(self, inner: _Pulled | _Pushed) -> None:
-        """There is something to see. From any thread."""
+        """Note that an inner stream has a signal. Called from any thread."""
         self._ready.append(inner)
         self.wake()
 
     def _advance(self) -> None:
         ready, held = self._ready, self._held
-        all_begun = self._outer.ended  # read before the inner streams: what began before the end is among them
+        all_begun = self._outer.ended  # read before the inner streams, which are then complete
         while self._live:
             demand = self._demand()
             if held and demand:
@@ -167,11 +172,11 @@ class _FlatMapRun(Coordinator[Any]):
                 inner = ready.popleft()
             else:
                 break
-            ended = inner.ended  # read before what it holds: what came before the end is there
+            ended = inner.ended  # read before its elements, which are then complete
             if inner.holds():
                 if demand:
                     inner.hand_on(min(demand, self._prefetch))
-                    ready.append(inner)  # its next turn is after the others'
+                    ready.append(inner)  # its next turn follows those of the others
                 else:
                     held.append(inner)
             elif ended and inner in self._inners:
@@ -211,7 +216,10 @@ class _FlatMapRun(Coordinator[Any]):
 
 
 class _MergeRun(_FlatMapRun):
-    """Begins all the sources that it may before it hands on anything: the first of them may never end."""
+    """Subscribes to all allowed sources before it emits.
+
+    Otherwise an infinite first source would delay the others for ever.
+    """
 
     def __init__(self, subscriber: Subscriber[Any], operator: Merge) -> None:
         super().__init__(subscriber, operator)
@@ -250,16 +258,16 @@ class _Outer(Input[Any]):
 
 
 class _Pushed(QueuedInput[Any]):
-    """An inner stream that is asked for a few elements ahead and holds them for the lane."""
+    """An inner stream with a bounded queue for the drain loop."""
 
     _owner: _FlatMapRun
 
     def holds(self) -> bool:
-        """Whether there is an element for the Subscriber."""
+        """Return whether there is a buffered element."""
         return bool(self.elements)
 
     def hand_on(self, limit: int) -> None:
-        """Signal what is held, as far as it is demanded. On the lane."""
+        """Emit buffered elements up to the demand. Called in the drain loop."""
         self.taken(self._owner._emit_from(self.elements))
 
     def _notify(self) -> None:
@@ -267,7 +275,7 @@ class _Pushed(QueuedInput[Any]):
 
 
 class _Pulled:
-    """An inner stream over an iterable: elements are pulled from it on the lane, as they are demanded."""
+    """An inner stream over an iterable, pulled on demand in the drain loop."""
 
     def __init__(self, owner: _FlatMapRun, source: IterablePublisher[Any]) -> None:
         self._owner = owner
@@ -281,11 +289,11 @@ class _Pulled:
             self.error = error
 
     def holds(self) -> bool:
-        """Whether there may be an element for the Subscriber."""
+        """Return whether there may be another element."""
         return not self.ended
 
     def hand_on(self, limit: int) -> None:
-        """Signal up to ``limit`` elements, which were demanded. On the lane."""
+        """Pull and emit up to ``limit`` demanded elements. Called in the drain loop."""
         whole = self._chain
         assert whole is not None
         try:
@@ -305,7 +313,7 @@ class _Pulled:
             self.cancel()
 
     def cancel(self) -> None:
-        """Let go of the iterator."""
+        """Release the iterator."""
         whole, self._chain = self._chain, None
         if whole is not None:
             whole.release()

@@ -1,4 +1,4 @@
-"""Counters of what passes through a stream."""
+"""Metrics: counters of the signals of a stream."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ Observer = Callable[[str, float], object]
 
 
 class Metrics:
-    """Counters of one place in one or more streams: give it to ``Stream.metrics``.
+    """Counters of subscriptions, demand and signals, for ``Stream.metrics``.
 
-    All subscriptions of all streams that it was given to add up. It may be read at any time, from any thread.
+    It adds up all subscriptions of all streams that use it. It can be read at any time, from any thread.
 
     Args:
-        name: what is counted.
-        observer: called with a counter's name and how much it grew, as it happens and on the thread where it happens:
-            the place to feed Prometheus or OpenTelemetry. Besides the counters it is told ``first_element_seconds``
-            and, at the end of a subscription, ``seconds``. What it raises goes to the hook for dropped errors.
-        clock: returns a time in seconds.
+        name: the name of the counters.
+        observer: called with a counter's name and its increment, on the thread of the event, for example to update
+            Prometheus or OpenTelemetry. It also receives ``first_element_seconds`` and, at the end of a subscription,
+            ``seconds``. An exception of the observer is reported to the dropped-errors hook.
+        clock: returns the time in seconds.
 
     Attributes:
-        name: as given.
+        name: the given name.
 
     Raises:
-        TypeError: name is no string, or observer or clock cannot be called.
+        TypeError: ``name`` is not a string, or ``observer`` or ``clock`` is not callable.
 
     Examples:
         >>> import pyrs
@@ -53,56 +53,56 @@ class Metrics:
         self.name = name
         self._observer = observer if observer is None else checked_callable(observer, "observer")
         self._clock = checked_callable(clock, "clock")
-        self._lock = RLock()  # a finalizer, run by the collector while it is held, may cancel or request
+        self._lock = RLock()  # reentrant: a finalizer may run under it, and cancel or request
         self._counts = dict.fromkeys(("subscribed", "requested", "elements", "completed", "failed", "cancelled"), 0)
         self._demand = 0
         self._first: float | None = None
 
     @property
     def subscribed(self) -> int:
-        """How often somebody subscribed."""
+        """Return the number of subscriptions."""
         return self._counts["subscribed"]
 
     @property
     def requested(self) -> int:
-        """How many elements were requested in all; ``UNBOUNDED`` at most."""
+        """Return the number of requested elements; at most ``UNBOUNDED``."""
         return min(self._counts["requested"], UNBOUNDED)
 
     @property
     def elements(self) -> int:
-        """How many elements passed."""
+        """Return the number of emitted elements."""
         return self._counts["elements"]
 
     @property
     def completed(self) -> int:
-        """How many subscriptions completed."""
+        """Return the number of completed subscriptions."""
         return self._counts["completed"]
 
     @property
     def failed(self) -> int:
-        """How many subscriptions failed."""
+        """Return the number of failed subscriptions."""
         return self._counts["failed"]
 
     @property
     def cancelled(self) -> int:
-        """How many subscriptions were cancelled."""
+        """Return the number of cancelled subscriptions."""
         return self._counts["cancelled"]
 
     @property
     def active(self) -> int:
-        """How many subscriptions are on."""
+        """Return the number of active subscriptions."""
         with self._lock:
             counts = self._counts
             return counts["subscribed"] - counts["completed"] - counts["failed"] - counts["cancelled"]
 
     @property
     def demand(self) -> int:
-        """How many elements were requested by active subscriptions and have not come yet; ``UNBOUNDED`` at most."""
+        """Return the unmet demand of the active subscriptions; at most ``UNBOUNDED``."""
         return min(self._demand, UNBOUNDED)
 
     @property
     def first_element_seconds(self) -> float | None:
-        """How long the latest first element took, from its subscription on; None before there is one."""
+        """Return the time from the latest subscription to its first element, or None."""
         return self._first
 
     def __repr__(self) -> str:
@@ -138,7 +138,7 @@ class Metrics:
 
 
 class Measured(PushedStage):
-    """``metrics(metrics)``: counters."""
+    """``metrics(metrics)``: updates the counters."""
 
     def __init__(self, metrics: Metrics) -> None:
         if not isinstance(metrics, Metrics):
@@ -160,8 +160,8 @@ class _MeasuredRun(OnLooker):
         self._metrics = metrics
         self._first = True
         self._began = 0.0
-        self._lock = RLock()  # a finalizer, run by the collector while it is held, may cancel or request
-        self._demand = 0  # under the lock: how much of the demand is this subscription's
+        self._lock = RLock()  # reentrant: a finalizer may run under it, and cancel or request
+        self._demand = 0  # this subscription's part of the demand; under the lock
         self._over = False
 
     def on_subscribe(self) -> None:
@@ -198,7 +198,7 @@ class _MeasuredRun(OnLooker):
         self._metrics._tell("seconds", self._metrics._clock() - self._began)
 
     def _change(self, by: int) -> int:
-        """Count demand, and return what of it counts: an element that came with a cancel met none any more."""
+        """Change the demand and return the counted change; 0 after termination."""
         with self._lock:
             if self._over:
                 return 0

@@ -15,15 +15,15 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class Notification(Generic[T_co]):
-    """One of the signals ``on_next``, ``on_error`` and ``on_complete``, as an element. Immutable.
+    """An ``on_next``, ``on_error`` or ``on_complete`` signal as an immutable element.
 
-    Made by ``next``, ``failed`` and ``completed``, and by ``Stream.materialize``. Two are equal when they are of one
-    kind and have equal elements, or the same error.
+    ``next``, ``failed``, ``completed`` and ``Stream.materialize`` create one. Two are equal if they have the same kind
+    and equal elements, or the same error object.
 
     Attributes:
         kind: ``"next"``, ``"error"`` or ``"complete"``.
-        element: of ``"next"``, else None.
-        error: of ``"error"``, else None.
+        element: the element of kind ``"next"``, else None.
+        error: the error of kind ``"error"``, else None.
 
     Examples:
         >>> match Notification.next(3):
@@ -57,7 +57,7 @@ class Notification(Generic[T_co]):
         """Return the notification of an element.
 
         Raises:
-            NullSignal: it is None.
+            NullSignal: ``element`` is None.
         """
         return Notification("next", checked_given(element, "element"))
 
@@ -66,18 +66,21 @@ class Notification(Generic[T_co]):
         """Return the notification of an error.
 
         Raises:
-            NullSignal: it is None.
-            TypeError: it is not an exception.
+            NullSignal: ``error`` is None.
+            TypeError: ``error`` is not an exception.
         """
         return Notification("error", error=error)
 
     @staticmethod
     def completed() -> Notification[NoReturn]:
-        """Return the notification of the end."""
+        """Return the notification of completion."""
         return Notification("complete")
 
     def accept(self, subscriber: Subscriber[Any]) -> None:
-        """Signal it to a Subscriber. The caller keeps the rules: demand, and nothing after the end."""
+        """Emit the signal to a Subscriber.
+
+        The caller obeys demand and the order of signals.
+        """
         if self.kind == "next":
             subscriber.on_next(self.element)
         elif self.error is not None:

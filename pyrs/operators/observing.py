@@ -1,4 +1,4 @@
-"""Operators that look on: what passes, passes as it is."""
+"""do_on_*, finally_do, checkpoint and log."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ __all__ = [
 
 
 class DoOnNext(ElementStage):
-    """``do_on_next(action)``: an action for each element."""
+    """``do_on_next(action)``: calls the action with each element."""
 
     def __init__(self, action: Callable[[Any], object]) -> None:
         self.action = checked_callable(action, "action")
@@ -53,12 +53,12 @@ class DoOnNext(ElementStage):
 
 
 class OnLooker(StageRun):
-    """The run of a stage that wants to know how the stream ended: it is told once, of whatever is first."""
+    """The run of a stage that observes the first terminal signal or cancel."""
 
     sees_elements = False
 
     def __init__(self) -> None:
-        self._ended = Lock()  # only ever tried: a cancel on another thread may come at the same time as an end
+        self._ended = Lock()  # never blocks: a cancel and a terminal signal may be concurrent
 
     def on_next(self, element: Any) -> None:
         self.emit(element)
@@ -78,17 +78,17 @@ class OnLooker(StageRun):
             self.cancelled()
 
     def completed(self) -> None:
-        """The stream completed. Called before that is handed on; what this raises is the stream's error."""
+        """Handle completion, before it is forwarded. An exception fails the stream."""
 
     def failed(self, error: BaseException) -> None:
-        """The stream failed. Called before that is handed on; must not raise an Exception."""
+        """Handle an error, before it is forwarded. Must not raise an Exception."""
 
     def cancelled(self) -> None:
-        """The stream was cancelled. Called before that is handed on; must not raise an Exception."""
+        """Handle a cancel, before it is forwarded. Must not raise an Exception."""
 
 
 class _Action(PushedStage):
-    """An operator with one action of the user's, which is called when something happens."""
+    """A stage that calls a user's action at one kind of event."""
 
     method: str
 
@@ -99,7 +99,7 @@ class _Action(PushedStage):
         return f"{self.method}({name_of(self.action)})"
 
     def attempt(self, *arguments: Any) -> None:
-        """Call the action where nothing can fail any more: what it raises goes to the hook."""
+        """Call the action, and report its exception to the hook."""
         try:
             self.action(*arguments)
         except BaseException as error:
@@ -109,7 +109,10 @@ class _Action(PushedStage):
             hooks.on_error_dropped(error, f"raised by the action of {self!r}")
 
     def attempt_beside(self, failure: BaseException, *arguments: Any) -> None:
-        """Call the action on the way of a failure, which is not replaced: what the action raises is noted on it."""
+        """Call the action before an error is forwarded.
+
+        An exception of the action is added to that error as a note, and reported to the hook.
+        """
         try:
             self.action(*arguments)
         except BaseException as error:
@@ -127,7 +130,7 @@ class _ActionRun(OnLooker):
 
 
 class DoOnSubscribe(_Action):
-    """``do_on_subscribe(action)``: before ``on_subscribe`` is handed on."""
+    """``do_on_subscribe(action)``: calls the action before ``on_subscribe``."""
 
     method = "do_on_subscribe"
 
@@ -141,7 +144,7 @@ class _SubscribeRun(_ActionRun):
 
 
 class DoOnRequest(_Action):
-    """``do_on_request(action)``: before demand is handed on."""
+    """``do_on_request(action)``: calls the action before a request is forwarded."""
 
     method = "do_on_request"
 
@@ -156,7 +159,7 @@ class _RequestRun(_ActionRun):
 
 
 class DoOnComplete(_Action):
-    """``do_on_complete(action)``: before the end is handed on."""
+    """``do_on_complete(action)``: calls the action before completion is forwarded."""
 
     method = "do_on_complete"
 
@@ -170,7 +173,7 @@ class _CompleteRun(_ActionRun):
 
 
 class DoOnError(_Action):
-    """``do_on_error(action)``: before the error is handed on."""
+    """``do_on_error(action)``: calls the action before the error is forwarded."""
 
     method = "do_on_error"
 
@@ -184,7 +187,7 @@ class _ErrorRun(_ActionRun):
 
 
 class DoOnTerminate(_Action):
-    """``do_on_terminate(action)``: before the end or the error is handed on."""
+    """``do_on_terminate(action)``: calls the action before a terminal signal."""
 
     method = "do_on_terminate"
 
@@ -201,7 +204,7 @@ class _TerminateRun(_ActionRun):
 
 
 class DoOnCancel(_Action):
-    """``do_on_cancel(action)``: before a cancel is handed on."""
+    """``do_on_cancel(action)``: calls the action before a cancel is forwarded."""
 
     method = "do_on_cancel"
 
@@ -215,7 +218,7 @@ class _CancelRun(_ActionRun):
 
 
 class FinallyDo(_Action):
-    """``finally_do(action)``: after the end, the error or the cancel was handed on, once."""
+    """``finally_do(action)``: calls the action after a terminal signal or cancel."""
 
     method = "finally_do"
 
@@ -237,7 +240,7 @@ class _FinallyRun(_ActionRun):
             self.let_go()
 
     def on_cancel(self) -> None:
-        """Wait for ``let_go``: the action comes after upstream was cancelled."""
+        """Do nothing: ``let_go`` calls the action after upstream was cancelled."""
 
     def let_go(self) -> None:
         if self._ended.acquire(blocking=False):
@@ -245,7 +248,7 @@ class _FinallyRun(_ActionRun):
 
 
 class Checkpoint(Stage):
-    """``checkpoint(name)``: a mark on every error that passes."""
+    """``checkpoint(name)``: adds a note to every error."""
 
     calls_user_code = False
 
@@ -255,7 +258,6 @@ class Checkpoint(Stage):
         self.name = name
 
     def over(self, iterator: Iterator[Any], whole: Chain[Any]) -> Iterator[Any]:
-        """See ``Stage``: elements are not even looked at."""
         return iterator
 
     def run(self) -> StageRun:
@@ -284,12 +286,12 @@ class _CheckpointRun(StageRun):
 
 
 class Log(PushedStage):
-    """``log(name)``: a log record for each signal."""
+    """``log(name)``: writes a log record for each signal."""
 
     def __init__(self, name: str | None, logger: Logger | None, level: int, shown: str) -> None:
         if name is not None and not isinstance(name, str):
             raise TypeError(f"name must be a string, not {type(name).__name__}")
-        called = (getattr(logger, method, None) for method in ("log", "isEnabledFor"))  # so a LoggerAdapter will do
+        called = (getattr(logger, method, None) for method in ("log", "isEnabledFor"))  # accepts a LoggerAdapter too
         if logger is not None and (isinstance(logger, type) or not all(map(callable, called))):
             raise TypeError(f"logger must be a logging.Logger, not {type(logger).__name__}")
         self.name = name
@@ -298,7 +300,7 @@ class Log(PushedStage):
         self.shown = name or shown
 
     def run(self) -> StageRun:
-        from logging import getLogger  # whoever logs nothing does not wait for it
+        from logging import getLogger  # imported on first use
 
         return _LogRun(self.shown, self.logger or getLogger("pyrs.stream"), self.level)
 
@@ -343,5 +345,5 @@ class _LogRun(OnLooker):
 
 
 def amount(n: int) -> str:
-    """Return a demand as it is shown."""
+    """Return a demand as text."""
     return "unbounded" if n >= UNBOUNDED else str(n)

@@ -1,4 +1,4 @@
-"""How far a stream has come, shown while it runs: by tqdm where that is installed, by plain lines where not."""
+"""progress: show the number of elements with tqdm, else as plain lines."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class _Bar(Protocol):
 
 
 class Progress(PushedStage):
-    """``progress(total, description)``: a bar for each subscription."""
+    """``progress(total, description)``: a progress bar for each subscription."""
 
     def __init__(self, total: int | None, description: str | None, file: _Writes | None) -> None:
         self.total = total if total is None else checked_natural(total, "total")
@@ -43,9 +43,9 @@ class Progress(PushedStage):
         return f"progress({', '.join(f'{name}={value!r}' for name, value in given.items() if value is not None)})"
 
     def bar(self) -> _Bar:
-        """Return what shows one subscription."""
+        """Return the progress bar of one subscription."""
         try:
-            from tqdm.auto import tqdm  # not a dependency: whoever has it sees its bar, in a notebook too
+            from tqdm.auto import tqdm  # optional; shows a widget in a notebook
         except ImportError:
             return PlainLines(self.total, self.description, self.file or sys.stderr)
         bar: _Bar = tqdm(total=self.total, desc=self.description, file=self.file, unit=" elements")
@@ -93,13 +93,13 @@ class _ProgressRun(OnLooker):
                 self._give_up(error)
 
     def _give_up(self, error: Exception) -> None:
-        """What cannot be shown, such as on a terminal that is gone, must not end the stream."""
+        """Report an error of the output and stop showing; it must not fail the stream."""
         self._bar = None
         hooks.on_error_dropped(error, f"showing {self._stage!r}")
 
 
 class PlainLines:
-    """Writes a line every half second at most, and one at the end."""
+    """Writes a line at most every half second, and one at the end."""
 
     def __init__(self, total: int | None, description: str | None, file: _Writes) -> None:
         self._end = "" if total is None else f" of {total}"
@@ -109,14 +109,14 @@ class PlainLines:
         self._began = self._shown = monotonic()
 
     def update(self, n: int, /) -> None:
-        """So many more."""
+        """Count ``n`` more elements."""
         self._count += n
         now = monotonic()
         if now - self._shown >= 0.5:
             self._show(now)
 
     def close(self) -> None:
-        """No more will come."""
+        """Write the last line."""
         self._show(monotonic())
 
     def _show(self, now: float) -> None:

@@ -1,4 +1,4 @@
-"""Operators that go on after an error with something else, or after the end with the same again."""
+"""Error recovery and repetition: on_error_resume, on_error_map, repeat ..."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ __all__ = ["Kind", "OnErrorMap", "OnErrorResume", "Repeat", "Selection", "ask", 
 R = TypeVar("R")
 
 Kind = type[BaseException] | tuple[type[BaseException], ...] | Callable[[Any], object]
-"""Which errors are meant: those of a type, of one of several types, or those for which a predicate is true."""
+"""The errors to handle: a type, a tuple of types, or a predicate."""
 
 
 class Selection:
-    """Which errors an operator answers. KeyboardInterrupt and SystemExit are never among them.
+    """The errors that an operator handles; never KeyboardInterrupt and SystemExit.
 
     Args:
         kind: see ``Kind``.
-        parameter: its name, for the message.
+        parameter: the name of the parameter, for messages.
 
     Raises:
-        TypeError: it is neither of the three.
+        TypeError: ``kind`` is none of the three.
     """
 
     def __init__(self, kind: Kind, parameter: str) -> None:
@@ -53,12 +53,15 @@ class Selection:
         return isinstance(error, self._types) if self._predicate is None else bool(ask(self._predicate, error))
 
     def argument(self, parameter: str) -> str:
-        """Return it as it is written behind other arguments: nothing where it is what it would be by itself."""
+        """Return the repr fragment, empty for the default."""
         return "" if self._types == (Exception,) else f", {parameter}={self._what}"
 
 
 def ask(function: Callable[[Any], R], error: BaseException) -> R:
-    """Return what the user's function makes of the error. What it raises remembers the error as its context."""
+    """Call the user's function with the error.
+
+    The error becomes the context of an exception that the function raises.
+    """
     try:
         return function(error)
     except BaseException as raised:
@@ -68,13 +71,13 @@ def ask(function: Callable[[Any], R], error: BaseException) -> R:
 
 
 class OnErrorResume(Operator[Any]):
-    """``on_error_resume(fallback, kind)``: another Publisher in place of the error.
+    """``on_error_resume(fallback, kind)``: another Publisher instead of the error.
 
     Args:
-        source: what may fail.
-        choose: returns the Publisher to go on with.
-        selection: which errors it is asked about.
-        call: what the user wrote.
+        source: the Publisher that may fail.
+        choose: returns the fallback for an error.
+        selection: the errors to handle.
+        call: the user's call.
     """
 
     def __init__(
@@ -93,7 +96,7 @@ class OnErrorResume(Operator[Any]):
 
 
 def resuming(source: Publisher[Any], fallback: Any, kind: Kind) -> OnErrorResume:
-    """Return the operator behind ``on_error_resume``."""
+    """Return the operator of ``on_error_resume``."""
     selection = Selection(kind, "kind")
     if callable(getattr(fallback, "subscribe", None)):
         choose, name = lambda _: fallback, repr(fallback)
@@ -105,7 +108,7 @@ def resuming(source: Publisher[Any], fallback: Any, kind: Kind) -> OnErrorResume
 
 
 def returning(source: Publisher[Any], value: Any, kind: Kind) -> OnErrorResume:
-    """Return the operator behind ``on_error_return``."""
+    """Return the operator of ``on_error_return``."""
     selection = Selection(kind, "kind")
     if value is None:
         raise NullSignal("on_error_return(None): None is not an element")
@@ -120,7 +123,7 @@ def returning(source: Publisher[Any], value: Any, kind: Kind) -> OnErrorResume:
 
 
 class _FromOne(SubscriptionArbiter[Any]):
-    """A relay that begins with the operator's own source."""
+    """A subscription arbiter that starts with the operator's source."""
 
     def __init__(self, subscriber: Subscriber[Any], operator: Operator[Any], source: Publisher[Any] | None) -> None:
         super().__init__(subscriber, operator)
@@ -149,13 +152,13 @@ class _ResumeRun(_FromOne):
         except BaseException as raised:
             if raised is not error:
                 raise
-            self._fail(error)  # raised once more as it was: it is not answered here
+            self._fail(error)  # the fallback function re-raised it
         else:
             self._switch_to(fallback)
 
 
 class OnErrorMap(Operator[Any]):
-    """``on_error_map(function, kind)``: another error in place of the error."""
+    """``on_error_map(function, kind)``: another error instead of the error."""
 
     def __init__(self, source: Publisher[Any], function: Callable[[Any], BaseException], selection: Selection) -> None:
         self.function = checked_callable(function, "function")
@@ -177,14 +180,14 @@ class _MapRun(_FromOne):
                 raise TypeError(f"{operator.call} must return an exception, not {type(other).__name__}") from error
             if other is not error:
                 if other.__cause__ is None:
-                    other.__cause__ = error  # as `raise other from error` does
+                    other.__cause__ = error  # like `raise other from error`
                 operator.blame(other)
                 error = other
         self._fail(error)
 
 
 class Repeat(Operator[Any]):
-    """``repeat(times, until=predicate)``: the source again when it has completed."""
+    """``repeat(times, until=predicate)``: subscribes again on completion."""
 
     def __init__(self, source: Publisher[Any], times: int | None, until: Callable[[], object] | None) -> None:
         self.times = times if times is None else checked_natural(times, "times")

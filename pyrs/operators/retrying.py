@@ -1,4 +1,4 @@
-"""Operators that subscribe to their source once more when it has failed."""
+"""retry and retry_when: subscribe again after an error."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ __all__ = ["Retry", "RetryWhen"]
 
 
 class Retry(Operator[Any]):
-    """``retry(times, when=kind, backoff=...)``: the source again, at once or after a while."""
+    """``retry(times, when=kind, backoff=...)``: subscribes again after an error."""
 
     def __init__(
         self,
@@ -88,7 +88,7 @@ class _RetryRun(SubscriptionArbiter[Any]):
 
 
 class RetryWhen(Operator[Any]):
-    """``retry_when(function)``: the source again whenever another Publisher says so."""
+    """``retry_when(function)``: subscribes again when another Publisher emits."""
 
     def __init__(self, source: Publisher[Any], function: Callable[[Stream[BaseException]], Publisher[Any]]) -> None:
         self.function = checked_callable(function, "function")
@@ -99,9 +99,10 @@ class RetryWhen(Operator[Any]):
 
 
 class _RetryWhenRun(SubscriptionArbiter[Any]):
-    """Each failure is given to the failures' Subscribers, and one signal is requested. The signal starts the source.
+    """Emits each error to the Subscribers of the errors, and requests one signal.
 
-    So a signal or an end of the signals acts only while no source is on, and what goes downstream stays serial (1.3).
+    The signal subscribes to the source again. A signal, or the end of the signals, has an effect only while no source
+    is active, so signals downstream stay serial (§1.3).
     """
 
     _operator: RetryWhen
@@ -110,11 +111,11 @@ class _RetryWhenRun(SubscriptionArbiter[Any]):
         super().__init__(subscriber, operator)
         self._failures = _Failures(f"the errors of {operator.call}")
         self._signals = _Signals(self)
-        self._waiting = False  # under the lock, as the next: the source has failed and no signal came yet
-        self._end: tuple[BaseException | None] | None = None  # how the signals ended
+        self._waiting = False  # the source has failed and no signal has arrived; under the lock, like _end
+        self._end: tuple[BaseException | None] | None = None  # the terminal signal of the signals
 
     def _begin(self) -> None:
-        from pyrs.stream.stream import Stream  # its methods make these operators, so neither module can come first
+        from pyrs.stream.stream import Stream  # imports this module
 
         signals = self._operator.function(Stream(self._failures))
         checked_publisher(signals, "the result of function").subscribe(self._signals)
@@ -140,11 +141,11 @@ class _RetryWhenRun(SubscriptionArbiter[Any]):
         if end is not None:
             self._finish(end[0])
             return
-        self._failures.push(error)  # before the request: whoever is asked for a signal may ask for the error in turn
+        self._failures.push(error)  # before the request, which may make the signals request the error
         self._signals.ask()
 
     def signalled(self) -> None:
-        """A signal came."""
+        """Receive a signal."""
         with self._lock:
             waiting, self._waiting = self._waiting, False
         if waiting:
@@ -152,7 +153,7 @@ class _RetryWhenRun(SubscriptionArbiter[Any]):
             self._start()
 
     def signals_ended(self, error: BaseException | None) -> None:
-        """The signals completed or failed."""
+        """Receive the terminal signal of the signals."""
         with self._lock:
             waiting, self._waiting = self._waiting, False
             live, self._end = self._live, (error,)
@@ -171,11 +172,14 @@ class _RetryWhenRun(SubscriptionArbiter[Any]):
 
 
 class _Signals(Subscriber[Any]):
-    """The Subscriber of the signals: asks for one at a time. Rules: 2.1, 2.4, 2.5, 2.6, 2.13."""
+    """The Subscriber of the signals, which requests one at a time.
+
+    Rules: 2.1, 2.4, 2.5, 2.6, 2.13.
+    """
 
     def __init__(self, owner: _RetryWhenRun) -> None:
         self._owner = owner
-        self._lock = RLock()  # a finalizer, run by the collector while it is held, may cancel or request
+        self._lock = RLock()  # reentrant: a finalizer may run under it, and cancel or request
         self._asked = 0
         self._over = False
         self._subscription: Subscription | None = None
@@ -194,7 +198,7 @@ class _Signals(Subscriber[Any]):
         if subscription is not None:
             try:
                 subscription.cancel()
-            except Exception as error:  # 3.15 is the other's to keep
+            except Exception as error:  # third-party code may violate §3.15
                 hooks.on_error_dropped(error, f"raised by cancel() of {type(subscription).__name__}")
 
     def on_subscribe(self, subscription: Subscription, /) -> None:
@@ -230,18 +234,21 @@ class _Signals(Subscriber[Any]):
 
 
 class _Failures(Operator[BaseException]):
-    """What the function of ``retry_when`` is given: each error that was not answered yet, to everyone who listens."""
+    """The stream of errors for the function of ``retry_when``.
+
+    It emits each unanswered error to all its Subscribers.
+    """
 
     def __init__(self, call: str) -> None:
         super().__init__(None, call)
-        self._lock = RLock()  # a finalizer, run by the collector while it is held, may cancel or request
+        self._lock = RLock()  # reentrant: a finalizer may run under it, and cancel or request
         self._runs: list[_FailuresRun] | None = []
 
     def run(self, subscriber: Subscriber[Any]) -> _FailuresRun:
         return _FailuresRun(subscriber, self)
 
     def add(self, run: _FailuresRun) -> bool:
-        """Take one more Subscriber; return whether there will be more errors."""
+        """Add a Subscriber; return whether there will be more errors."""
         with self._lock:
             if self._runs is not None:
                 self._runs.append(run)
@@ -258,7 +265,7 @@ class _Failures(Operator[BaseException]):
             run.wake()
 
     def forget(self) -> None:
-        """The error was answered: nobody needs to be told any more."""
+        """Discard the error, which was answered."""
         for run in self._present():
             run.slot.clear()
 

@@ -1,4 +1,4 @@
-"""Operators that change the thread."""
+"""publish_on and subscribe_on."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from pyrs.stream.family import Family
 __all__ = ["Crossing", "PublishOn", "SubscribeOn"]
 
 _TURN = 256
-"""So many elements are signalled in one task, so that a long stream lets others have the thread."""
+"""The number of elements emitted in one task before other tasks get the thread."""
 
 
 def _checked(scheduler: Scheduler) -> Scheduler:
@@ -37,7 +37,7 @@ def _checked(scheduler: Scheduler) -> Scheduler:
 
 
 class PublishOn(Operator[Any]):
-    """``publish_on(scheduler)``: signals come from the scheduler."""
+    """``publish_on(scheduler)``: emits signals on the scheduler."""
 
     def __init__(self, source: Publisher[Any], scheduler: Scheduler, prefetch: int) -> None:
         self.scheduler = _checked(scheduler)
@@ -46,7 +46,7 @@ class PublishOn(Operator[Any]):
 
     def run(self, subscriber: Subscriber[Any]) -> Crossing:
         scheduler, prefetch = self.scheduler, self.prefetch
-        # Inline is the lane's own way to run; as an executor it would nest one turn in the other.
+        # Without an executor a drain loop runs inline; with Inline as executor it would recurse.
         execute = None if isinstance(scheduler, Inline) else bound_executor(scheduler, capture())
         return Crossing(subscriber, self, prefetch, execute=execute)
 
@@ -71,8 +71,8 @@ class Crossing(Coordinator[Any]):
         self._input = _CrossingInput(self, prefetch, refill_at)
         self._prefetch = self._input.prefetch
         self._turns = execute is not None
-        self._more = False  # left over for the next task
-        self._refilled_by = 0  # the thread that refills at the moment, which is the draining one
+        self._more = False  # the rest is left to the next task
+        self._refilled_by = 0  # the draining thread while it refills, else 0
 
     def _begin(self) -> None:
         assert self._source is not None
@@ -80,12 +80,12 @@ class Crossing(Coordinator[Any]):
 
     def cancel(self) -> None:
         super().cancel()
-        self._input.cancel()  # 3.5: the drain loop may have to wait for its thread
+        self._input.cancel()  # §3.5: the drain loop may wait for its thread
 
     def _advance(self) -> None:
         source, begin = self._input, self._emitted
         while self._live:
-            ended = source.ended  # read before the queue: elements that came before the end are in it
+            ended = source.ended  # read before the queue, which then has all elements before the end
             count = self._emit_from(source.elements, self._prefetch.until_refill)
             self._prefetch.consumed += count
             if ended and not source.elements:
@@ -158,9 +158,9 @@ class Crossing(Coordinator[Any]):
     def _after_drain(self) -> None:
         more, self._more = self._more, False
         if more and self._live:
-            self.wake()  # behind the tasks that wait for the thread
+            self.wake()  # after the tasks that wait for the thread
         elif more:
-            self.wake_here()  # a cancel has found the lane busy
+            self.wake_here()  # a cancel came while the drain loop was running
 
     def _refused(self, error: RuntimeError) -> None:
         if self._live:
@@ -180,10 +180,10 @@ class _CrossingInput(QueuedInput[Any]):
     def __init__(self, owner: Crossing, prefetch: int, refill_at: int | None) -> None:
         super().__init__(owner, prefetch, refill_at=refill_at)
         self._run = owner
-        self._cancelled = False  # and upstream knows
+        self._cancelled = False  # and upstream has been cancelled
 
     def cancel(self) -> None:
-        super(QueuedInput, self).cancel()  # the queue is the lane's to clear
+        super(QueuedInput, self).cancel()  # the drain loop clears the queue
         self._cancelled = True
 
     def on_next(self, element: Any, /) -> None:
@@ -195,7 +195,7 @@ class _CrossingInput(QueuedInput[Any]):
         run = self._run
         count = run.takes_from(iterator, limit)
         if not run._live:
-            self.cancel()  # before this returns: fewer than wanted must not look like the end
+            self.cancel()  # before returning: fewer elements than the limit would mean the end
             return count
         append, is_running = self.elements.append, run.is_running
         try:
@@ -207,14 +207,17 @@ class _CrossingInput(QueuedInput[Any]):
                 if self._cancelled:
                     break
                 if not is_running():
-                    run.wake()  # the first elements do not wait for those behind them
+                    run.wake()  # the first elements are not delayed by later ones
         finally:
             run.wake()
         return count
 
 
 def _pushes(source: Publisher[Any] | None) -> bool:
-    """Return whether the source pushes from inside ``subscribe``: then demand must not wait until that returns."""
+    """Return whether the source may push inside ``subscribe``.
+
+    Then demand must not wait for the end of ``subscribe``.
+    """
     while isinstance(source, (Family, PushedChainPublisher, Operator)):
         if getattr(source, "pushes", False):
             return True
@@ -223,14 +226,14 @@ def _pushes(source: Publisher[Any] | None) -> bool:
 
 
 def _is_pulled(source: Publisher[Any] | None) -> bool:
-    """Return whether nothing happens in ``subscribe`` but what is demanded: the source is a chain over an iterable."""
+    """Return whether the source is a chain over an iterable."""
     while isinstance(source, (Family, PushedChainPublisher)):
         source = source.source
     return isinstance(source, IterablePublisher)
 
 
 class SubscribeOn(Operator[Any]):
-    """``subscribe_on(scheduler)``: the source is subscribed to, and asked for elements, on the scheduler."""
+    """``subscribe_on(scheduler)``: subscribes and requests on the scheduler."""
 
     def __init__(self, source: Publisher[Any], scheduler: Scheduler) -> None:
         self.scheduler = _checked(scheduler)
@@ -242,7 +245,10 @@ class SubscribeOn(Operator[Any]):
 
 
 class _SubscribeOnRun(Coordinator[Any]):
-    """Signals pass on the thread they come on; the lane only keeps an error of the scheduler from coming between."""
+    """Emits signals on their own thread.
+
+    The drain loop serializes them with an error of the scheduler.
+    """
 
     def __init__(self, subscriber: Subscriber[Any], operator: SubscribeOn) -> None:
         super().__init__(subscriber, operator)
@@ -264,13 +270,13 @@ class _SubscribeOnRun(Coordinator[Any]):
 
     def cancel(self) -> None:
         super().cancel()
-        self._input.cancel()  # 3.5: the lane may be busy with an element
+        self._input.cancel()  # §3.5: the drain loop may be emitting an element
 
     def _release(self) -> None:
         self._input.cancel()
 
     def finish(self, _: None) -> None:
-        """The source completed. On the lane."""
+        """Complete. Called in the drain loop."""
         self._complete()
 
     def pass_all(self, iterator: Iterator[Any], limit: int) -> int:
@@ -279,7 +285,7 @@ class _SubscribeOnRun(Coordinator[Any]):
         while count < limit and self._live:
             batch = min(limit - count, _TURN)
             taken = self.attempt(partial(self._pass_batch, iterator), batch)
-            if taken is None:  # another thread drains: behind what it finds there
+            if taken is None:  # another thread drains: queue the element behind its work
                 taken, batch = 0, 1
                 for element in islice(iterator, 1):
                     self._input.on_next(element)
@@ -312,12 +318,12 @@ class _Passed(DirectInput[Any], IteratorConsumer[Any]):
     def consume(self, iterator: Iterator[Any], limit: int) -> int:
         count = self._run.pass_all(iterator, limit)
         if not self._run._live:
-            self.cancel()  # before this returns: fewer than wanted must not look like the end
+            self.cancel()  # before returning: fewer elements than the limit would mean the end
         return count
 
 
 class _Hops(DrainLoop):
-    """Takes the subscribing, then every demand, to the scheduler."""
+    """Runs ``subscribe``, then every request, on the scheduler."""
 
     def __init__(
         self, owner: _SubscribeOnRun, upstream: _Passed, execute: Callable[[Callable[[], None]], object]
@@ -343,13 +349,13 @@ class _Hops(DrainLoop):
         if passes:
             self._input.request(n)
             return
-        self._hop()  # from inside on_next that is no task: this lane is at it, and looks again
+        self._hop()  # inside on_next this needs no task: the drain loop is running, and checks again
 
     def _hop(self) -> None:
         self._again = True
         try:
             self.schedule()
-        except RuntimeError as error:  # the scheduler takes no more tasks
+        except RuntimeError as error:  # the scheduler is closed
             with self._owner._lock:
                 first, self._refused = not self._refused, True
             if first:
@@ -364,7 +370,7 @@ class _Hops(DrainLoop):
         if source is not None and self._owner._live:
             if not self._owner.pulled:
                 with self._owner._lock:
-                    self._subscribing = True  # for as long as it likes: demand is handed on past this lane
+                    self._subscribing = True  # subscribe may run for any time: demand bypasses this drain loop
                     wanted, self._wanted = self._wanted, 0
                 if wanted:
                     self._input.request(wanted)

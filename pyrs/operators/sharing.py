@@ -1,4 +1,4 @@
-"""Operators that let several Subscribers share one subscription."""
+"""publish, replay, auto_connect and ref_count: share one subscription."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ __all__ = ["AutoConnect", "Connection", "Publish", "RefCount", "Replay", "Shared
 
 
 class _Assembled(Publisher[Any]):
-    """A Publisher over another one, with what the user wrote."""
+    """A Publisher over another one, with the user's call."""
 
     def __init__(self, source: Publisher[Any], call: str) -> None:
         self.source = source
@@ -38,11 +38,14 @@ class _Assembled(Publisher[Any]):
 
 
 def _written(source: object, call: str) -> str:
-    return f"{source!r}.{call}" if call else repr(source)  # share() and cache() are two operators, and one word
+    return f"{source!r}.{call}" if call else repr(source)  # share() and cache() are one call and two operators
 
 
 class Shared(_Assembled):
-    """What ``publish`` and ``replay`` have in common: one connection at a time to the source."""
+    """The base class of Publish and Replay.
+
+    It has at most one connection to the source at a time.
+    """
 
     def __init__(self, source: Publisher[Any], call: str) -> None:
         super().__init__(source, call)
@@ -51,17 +54,17 @@ class Shared(_Assembled):
 
     @abstractmethod
     def begin(self) -> Connection:
-        """Return a connection that is not connected yet."""
+        """Return a new connection, not connected yet."""
 
     def connection(self) -> Connection:
-        """Return the connection that whoever subscribes now takes part in."""
+        """Return the connection for new Subscribers."""
         with self._lock:
             if self._current is None or self._current.hub._over:
                 self._current = self.begin()
             return self._current
 
     def forget(self, connection: Connection) -> None:
-        """Whoever subscribes from now on takes part in another one."""
+        """Use another connection for new Subscribers."""
         with self._lock:
             if self._current is connection:
                 self._current = None
@@ -71,7 +74,7 @@ class Shared(_Assembled):
 
 
 class Publish(Shared):
-    """``publish(prefetch)``: all Subscribers get the same, at the pace of the slowest."""
+    """``publish(prefetch)``: emits to all Subscribers at the pace of the slowest."""
 
     def __init__(self, source: Publisher[Any], call: str, prefetch: int) -> None:
         super().__init__(source, call)
@@ -83,7 +86,7 @@ class Publish(Shared):
 
 
 class Replay(Shared):
-    """``replay(limit, seconds)``: each Subscriber gets the history first."""
+    """``replay(limit, seconds)``: emits the history to each new Subscriber."""
 
     def __init__(
         self,
@@ -107,7 +110,7 @@ class Replay(Shared):
 
 
 class Connection:
-    """A shared stream's subscription to its source, and those who share it."""
+    """A shared stream's subscription to its source, with its Subscribers."""
 
     def __init__(self, shared: Shared, hub: Hub[Any], feed: _Feed) -> None:
         self.hub = hub
@@ -116,16 +119,17 @@ class Connection:
         self._connected = False
 
     def connect(self) -> None:
-        """Subscribe to the source, unless that was done."""
+        """Subscribe to the source, unless already connected."""
         with self._shared._lock:
             connected, self._connected = self._connected, True
         if not connected:
             self._feed.subscribe_to(self._shared.source)
 
     def cancel(self) -> None:
-        """Cancel the source. Subscribers that are there fail with ``Disconnected``; later ones have to connect anew.
+        """Cancel the source. Its Subscribers fail with ``Disconnected``.
 
-        Idempotent. A connection whose source has ended lets its Subscribers have what they are owed.
+        Later Subscribers need a new connection. Idempotent. If the source has already terminated, Subscribers still
+        receive their buffered elements.
         """
         self._shared.forget(self)
         self._feed.cancel()
@@ -148,13 +152,13 @@ class _Feed(Input[Any]):
         super().__init__(demand=prefetch)
         self._hub = hub
         self._prefetch = Prefetch(prefetch)
-        self._received = 0  # written by the source's thread
+        self._received = 0  # changed by the source's thread
         self._asked = prefetch  # under the guard
 
     def on_next(self, element: Any, /) -> None:
         if not self._closed:
             self._received += 1
-            self._hub.try_emit(element)  # NullSignal comes from there
+            self._hub.try_emit(element)  # raises NullSignal for None
             self.refill()
 
     def refill(self) -> None:
@@ -165,7 +169,7 @@ class _Feed(Input[Any]):
             while True:
                 asked, capacity = self._asked, self._capacity()
                 if asked == self._asked:
-                    break  # else the collector has run a finalizer that cancelled a Subscriber and requested more
+                    break  # otherwise a finalizer has cancelled a Subscriber and requested more
             if capacity < self._prefetch.refill_at:
                 return
             self._asked += capacity
@@ -188,7 +192,7 @@ class _PublishHub(AlignedHub[Any]):
     def __init__(self, prefetch: int) -> None:
         super().__init__(capacity=None)
         self.feed = _Feed(self, prefetch)
-        self.when_over: list[Callable[[], object]] = []  # called when it has ended and nothing is held
+        self.when_over: list[Callable[[], object]] = []  # called when it has terminated and the buffer is empty
 
     def _finish(self) -> None:
         super()._finish()
@@ -197,7 +201,7 @@ class _PublishHub(AlignedHub[Any]):
             action()
 
     def backlog(self) -> int:
-        """How many elements are held."""
+        """Return the number of buffered elements."""
         return len(self._buffer)
 
     def _drained(self) -> None:
@@ -210,7 +214,7 @@ class _ReplayHub(ReplayHub[Any]):
         self.feed = _Feed(self, prefetch)
 
     def backlog(self) -> int:
-        """How many elements the slowest Subscriber has not been given."""
+        """Return the number of elements that the slowest Subscriber has not received."""
         newest = self._tail.number
         positions = [each.position for each in self._subscriptions]
         return max((newest - each.number for each in positions if each is not None), default=0)
@@ -220,7 +224,7 @@ class _ReplayHub(ReplayHub[Any]):
 
 
 class AutoConnect(_Assembled):
-    """``auto_connect(subscribers)``: connects when so many have come, once."""
+    """``auto_connect(subscribers)``: connects once, at that number of Subscribers."""
 
     def __init__(
         self, shared: Shared, call: str, subscribers: int, on_connect: Callable[[Connection], object] | None
@@ -279,7 +283,7 @@ class RefCount(Operator[Any]):
                     period.timer = Timer(
                         self._scheduler, partial(self._expired, period), partial(self._refused, period)
                     )
-                    if isinstance(connection.hub, _PublishHub):  # a history outlives the end, until its time is over
+                    if isinstance(connection.hub, _PublishHub):  # a history outlives the terminal signal
                         connection.hub.when_over.append(period.timer.cancel)
             counted.period = period
             period.count += 1
@@ -299,7 +303,7 @@ class RefCount(Operator[Any]):
         if period.timer is not None and self._seconds and not period.connection.hub._over:
             try:
                 period.timer.set_after(self._seconds)
-            except RuntimeError:  # the scheduler accepts no more tasks, and cancel() has to return normally (3.15)
+            except RuntimeError:  # the scheduler is closed, and cancel() must return normally (§3.15)
                 pass
             else:
                 self._keep_or_clear(period)
@@ -324,7 +328,7 @@ class RefCount(Operator[Any]):
     def _disconnect(self, period: _Period) -> None:
         with self._lock:
             if period.count or period is not self._period:
-                return  # a Subscriber came in time
+                return  # a Subscriber subscribed in time
             self._period = None
             self._shared.forget(period.connection)  # a later Subscriber takes part in a new connection
         period.connection.cancel()
@@ -336,8 +340,8 @@ class _Period:
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
         self.count = 0
-        self.connects = False  # enough Subscribers have come
-        self.timer: Timer | None = None  # disconnects if no Subscriber comes
+        self.connects = False  # there were enough Subscribers
+        self.timer: Timer | None = None  # disconnects if there is no new Subscriber
 
 
 class _Counted(DownstreamSubscription[Any], Subscriber[Any]):
@@ -369,7 +373,7 @@ class _Counted(DownstreamSubscription[Any], Subscriber[Any]):
 
     def on_error(self, error: BaseException, /) -> None:
         self._subscription = None  # 2.4
-        self._present = False  # the connection is over: nothing is counted any more
+        self._present = False  # the connection has terminated, so nothing is counted
         self._fail(error)
 
     def on_complete(self) -> None:

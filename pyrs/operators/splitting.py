@@ -1,4 +1,4 @@
-"""What windows and groups have in common: one upstream, dispatched out to streams that come and go."""
+"""The base classes of windows and groups."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ __all__ = ["Dispatcher", "Handle", "Part", "SplitRun"]
 
 
 class Part(Operator[Any]):
-    """A stream that a dispatcher feeds: a window, or a group. It has one Subscriber in its life.
+    """A window or a group. It accepts one Subscriber.
 
     Attributes:
-        elements: what was dispatched and not signalled yet.
-        dispatched: how many elements were dispatched.
-        closed: whether no more will be dispatched; after that ``error`` says how it ended.
-        left: whether nobody listens any more, or ever can: what is dispatched is dropped.
-        given_away: whether somebody has subscribed.
+        elements: the dispatched elements that are not emitted yet.
+        dispatched: the number of dispatched elements.
+        closed: whether no more elements will be dispatched; ``error`` is then its error, if any.
+        left: whether it has no Subscriber and cannot get one: dispatched elements are dropped.
+        given_away: whether it was subscribed to.
     """
 
     def __init__(self, dispatcher: Dispatcher, call: str) -> None:
-        # Not super().__init__, which looks for the line of user code: that is the operator's.
+        # Not super().__init__, which finds the calling line of user code: a part has its operator's.
         self.source = None
         self.call = call
         self.site = dispatcher.operator.site
@@ -49,7 +49,7 @@ class Part(Operator[Any]):
         self.given_away = False
 
     def subscribe(self, subscriber: Subscriber[Any], /) -> None:
-        # Upstream's signals come in the context of the Subscriber behind, which may be another one.
+        # Upstream's signals run in the context of the downstream Subscriber, which may be another one.
         subscriber = in_context(checked_subscriber(subscriber))
         with self.dispatcher.lock:
             again, self.given_away = self.given_away, True
@@ -62,7 +62,10 @@ class Part(Operator[Any]):
         return _PartRun(subscriber, self)
 
     def dispatch(self, element: Any) -> bool:
-        """Add an element, unless the part was left; return whether that was so. Under the dispatcher's lock."""
+        """Append an element and return True, unless the part was left.
+
+        Called under the lock.
+        """
         self.dispatched += 1
         if self.left:
             return False
@@ -70,23 +73,23 @@ class Part(Operator[Any]):
         return True
 
     def wake(self) -> None:
-        """Have what was dispatched signalled as far as it is demanded. Without the lock."""
+        """Emit buffered elements up to the outstanding demand. Called without the lock."""
         listener = self.listener
         if listener is not None:
             listener.wake()
 
 
 class Handle(Publisher[Any]):
-    """A part as it is handed out: what operators upon it hold, and the dispatcher does not.
+    """The reference to a part that downstream operators hold.
 
-    Whoever is handed a part may subscribe later, or never: an operator that held it may have been cancelled. When
-    nobody has the handle any more, nobody can subscribe, nor cancel.
+    The dispatcher does not hold it. Its holder may subscribe later or never: an operator that held it may have been
+    cancelled. When nothing references the handle, the part can no longer be subscribed to or cancelled.
     """
 
     carries_context = True
 
     def __init__(self, part: Part) -> None:
-        self.part: Any = part  # or the subclass that its operator makes
+        self.part: Any = part  # or the operator's subclass of Part
 
     def subscribe(self, subscriber: Subscriber[Any], /) -> None:
         self.part.subscribe(subscriber)
@@ -106,11 +109,11 @@ class _PartRun(Coordinator[Any]):
         self._part = part
 
     def _begin(self) -> None:
-        self._part.listener = self  # not before on_subscribe was handed on (1.9)
+        self._part.listener = self  # after on_subscribe (§1.9)
 
     def _advance(self) -> None:
         part = self._part
-        closed = part.closed  # read before the elements: what was dispatched before it is there
+        closed = part.closed  # read before the elements, which are then complete
         taken = self._emit_from(part.elements)
         if taken:
             part.dispatcher.taken(part, taken)
@@ -127,19 +130,19 @@ class _PartRun(Coordinator[Any]):
 
 
 class Dispatcher(Input[Any]):
-    """The Subscriber of the upstream: deals elements out to parts, and hands new parts to the Subscriber behind.
+    """Dispatches upstream's elements to parts and emits new parts downstream.
 
-    Signals of upstream, demand and cancels of the Subscriber behind and of those of the parts, and timers meet here.
-    The lock guards which parts are there and what is in them; no code of the user's runs under it, and no element is
-    let go of, for that runs finalizers.
+    It serializes the signals of upstream, the requests and cancels of the downstream Subscriber and of the Subscribers
+    of the parts, and timers. The lock guards the set of parts and their elements. Under it no user code runs and no
+    element is released, since that may run finalizers.
 
-    The Subscriber behind may cancel while parts go on: upstream is cancelled when the last of them is over, or can be
-    read by nobody.
+    The downstream Subscriber may cancel while parts continue: upstream is cancelled when the last of them has
+    terminated or can no longer be subscribed to.
 
     Args:
         operator: the operator.
-        subscriber: the Subscriber behind.
-        wrap: makes of the handle of a part what that Subscriber is given.
+        subscriber: the downstream Subscriber.
+        wrap: converts the handle of a part to the element that this Subscriber receives.
     """
 
     def __init__(
@@ -147,59 +150,65 @@ class Dispatcher(Input[Any]):
     ) -> None:
         super().__init__()
         self.operator = operator
-        self.lock = RLock()  # may be taken again by its thread: a finalizer, run by the collector, may cancel
+        self.lock = RLock()  # reentrant: a finalizer may run under it, and cancel
         self.behind = SplitRun(subscriber, operator, self)
-        self.gone = False  # the Subscriber behind cancelled, or was told the end
-        self._open_count = 0  # parts that are dispatched to and that nobody left; under the lock
-        self._untold: BaseException | None = None  # upstream's error, until somebody is told
-        self._ending: list[Part] = []  # those that are to be told
-        self._dispatching = False  # upstream is in on_next, and will look what has become due
+        self.gone = False  # the downstream Subscriber has cancelled or received a terminal signal
+        self._open_count = 0  # the number of open parts that were not left; under the lock
+        self._untold: BaseException | None = None  # upstream's error, until a Subscriber receives it
+        self._ending: list[Part] = []  # the parts that receive the terminal signal
+        self._dispatching = False  # upstream is in on_next, and will call _settle
         self._wrap = wrap
 
-    # What a way to split says. All but the first and the last are called under the lock.
+    # The methods of a subclass. All except the first and the last are called under the lock.
 
     @abstractmethod
     def _dispatch(self, element: Any) -> Iterable[Part]:
-        """Deal the element out and return the parts that are to be woken. Not under the lock."""
+        """Dispatch the element and return the parts to wake. Called without the lock."""
 
     @abstractmethod
     def _open_parts(self) -> Iterable[Part]:
-        """Return the parts that are dispatched to, those too that were left."""
+        """Return the parts that receive elements, including those that were left."""
 
     def _more(self) -> int:
-        """Return how many elements to request now, and count them as requested."""
+        """Return the number of elements to request now, and count them as requested."""
         return 0
 
     def _on_demand(self, n: int) -> Part | None:
-        """The Subscriber behind wants n parts more; return one that is to be woken."""
+        """Count the demand for ``n`` more parts; return a part to wake."""
 
     def _on_taken(self, part: Part, n: int) -> None:
-        """So many elements of a part were signalled."""
+        """Count ``n`` emitted elements of a part."""
 
     def _on_left(self, part: Part, n: int) -> None:
-        """An open part was left by who listened, and so many elements in it were dropped."""
+        """Count the ``n`` dropped elements of an open part that its Subscriber has left."""
 
     def _on_unread(self, part: Part, n: int) -> None:
-        """An open part can be read by nobody, and so many elements in it were dropped."""
+        """Count the ``n`` dropped elements of an open part that was never subscribed to."""
 
     def _stop(self) -> None:
-        """It is over: let go of timers. May be called more than once, and not under the lock."""
+        """Release timers. May be called more than once, and without the lock."""
 
-    # For those.
+    # For the methods above
 
     def _open(self, part: Part) -> None:
-        """Hand a new part to the Subscriber behind. Under the lock; wake ``behind`` afterwards."""
+        """Queue a new part for the downstream Subscriber.
+
+        Called under the lock; wake ``behind`` afterwards.
+        """
         self._open_count += 1
-        stream = self._wrap(Handle(part))  # first: a finalizer that cancels puts another line in the place of this one
+        stream = self._wrap(Handle(part))  # before reading behind.ready, which a cancelling finalizer replaces
         self.behind.ready.append(stream)
 
     def _close_part(self, part: Part) -> None:
-        """Deal no more to the part. Under the lock; wake it afterwards."""
+        """Dispatch no more elements to the part.
+
+        Called under the lock; wake the part afterwards.
+        """
         self._open_count -= not (part.closed or part.left)
         part.closed = True
 
     def _settle(self) -> None:
-        """Do what may have become due. Not under the lock."""
+        """Request or cancel upstream, whichever is due. Called without the lock."""
         with self.lock:
             over = self.gone and not self._open_count
             more = 0 if over else self._more()
@@ -209,7 +218,7 @@ class Dispatcher(Input[Any]):
         elif more:
             self.request(more)
 
-    # From upstream.
+    # From upstream
 
     def on_next(self, element: Any, /) -> None:
         if element is None:
@@ -220,7 +229,7 @@ class Dispatcher(Input[Any]):
         try:
             self._dispatch_all(element)
         finally:
-            self._dispatching = False  # before the last look: who leaves it to that has counted before
+            self._dispatching = False  # before _settle: a caller that relies on it has already counted
         self._settle()
 
     def _dispatch_all(self, element: Any) -> None:
@@ -235,14 +244,14 @@ class Dispatcher(Input[Any]):
             return
         if self.behind.ready:
             if self.gone:
-                self.let_go()  # a finalizer cancelled in the middle of _dispatch
+                self.let_go()  # a finalizer has cancelled during _dispatch
             else:
                 self.behind.wake()
         for part in parts:
             part.wake()
 
     def _fail(self, error: BaseException) -> bool:
-        """Cancel upstream and end with the error, unless it is over; return whether that was so."""
+        """Cancel upstream and fail, unless terminated; return whether it did."""
         with self._guard:
             over, self._closed = self._closed, True
         if not over:
@@ -266,12 +275,12 @@ class Dispatcher(Input[Any]):
         self._report()
 
     def told(self) -> None:
-        """Somebody is told upstream's error."""
+        """Note that a Subscriber receives upstream's error."""
         with self.lock:
             self._untold = None
 
     def _report(self) -> None:
-        """Tell the hook of upstream's error when all are gone who were to be told it, and nobody was."""
+        """Report upstream's error to the hook if no Subscriber can receive it any more."""
         with self.lock:
             error = self._untold
             if error is None or not self.gone or not all(part.left or part.listener is None for part in self._ending):
@@ -279,10 +288,10 @@ class Dispatcher(Input[Any]):
             self._untold = None
         self.behind._drop(error)
 
-    # From downstream.
+    # From downstream
 
     def demanded(self, n: int) -> None:
-        """The Subscriber behind wants n parts more."""
+        """Handle a request for ``n`` more parts."""
         with self.lock:
             part = self._on_demand(n)
         if part is not None:
@@ -290,22 +299,23 @@ class Dispatcher(Input[Any]):
         self._settle()
 
     def taken(self, part: Part, n: int) -> None:
-        """So many elements of a part were signalled."""
+        """Handle ``n`` emitted elements of a part."""
         with self.lock:
             self._on_taken(part, n)
         self._settle()
 
     def leave(self, part: Part) -> None:
-        """Nobody listens to the part any more."""
+        """Handle the cancel of a part."""
         self._drop(part, self._on_left)
         self._settle()
         self._report()
 
     def abandon(self, part: Part) -> None:
-        """Nobody has read the part, nor can. This comes from a finalizer: anywhere, under anybody's locks.
+        """Handle a part that can no longer be subscribed to.
 
-        So it counts, and cancels, which is light (3.15). What may run code of the user's, such as asking a source for
-        more, is for upstream, if it is just here, and else for a thread of the default pool.
+        A finalizer calls this, under any locks. So it only counts, and cancels, which is cheap (§3.15). A request may
+        run user code: it is left to upstream's current ``on_next`` if there is one, else to a thread of the default
+        pool.
         """
         self._drop(part, self._on_unread)
         with self.lock:
@@ -319,7 +329,7 @@ class Dispatcher(Input[Any]):
             try:
                 default().execute(partial(self._catch_up, more))
             except RuntimeError:
-                pass  # the interpreter exits
+                pass  # the interpreter is exiting
 
     def _catch_up(self, more: int) -> None:
         if more:
@@ -337,7 +347,7 @@ class Dispatcher(Input[Any]):
         elements.clear()  # not under the lock: they may have finalizers
 
     def let_go(self) -> None:
-        """The Subscriber behind is gone. Parts that it was given go on."""
+        """Handle the cancel of the downstream Subscriber. Its parts continue."""
         with self.lock:
             self.gone = True
             never_given, self.behind.ready = self.behind.ready, deque()
@@ -348,7 +358,7 @@ class Dispatcher(Input[Any]):
 
 
 class SplitRun(Coordinator[Any]):
-    """The lane of the Subscriber that is given the parts."""
+    """The drain loop of the Subscriber that receives the parts."""
 
     def __init__(self, subscriber: Subscriber[Any], operator: Operator[Any], dispatcher: Dispatcher) -> None:
         super().__init__(subscriber, operator)
@@ -367,7 +377,7 @@ class SplitRun(Coordinator[Any]):
         self.wake()
 
     def _advance(self) -> None:
-        ended = self.ended  # read before the parts: what was opened before it is there
+        ended = self.ended  # read before the parts, which are then complete
         self._emit_from(self.ready)
         if ended and not self.ready and self._live:
             if self.error is None:

@@ -1,4 +1,4 @@
-"""Operators that end a stream on the calling thread: they subscribe, wait, and return or raise."""
+"""Terminal operations that block the calling thread."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ T = TypeVar("T")
 
 
 def for_each(source: Publisher[T], action: Callable[[T], object], timeout: float | None) -> None:
-    """See ``Stream.for_each``."""
+    """Implement ``Stream.for_each`` with a plain function."""
     _ForEach(action).run(source, _checked(timeout))
 
 
 def collect(source: Publisher[T], timeout: float | None) -> list[T]:
-    """See ``Stream.collect``."""
+    """Implement ``Stream.collect``."""
     elements: list[T] = []
     _ForEach(elements.append).run(source, _checked(timeout))
     return elements
 
 
 def single(source: Publisher[T], timeout: float | None) -> T:
-    """See ``Single.block``."""
+    """Implement ``Single.block``."""
     elements = collect(source, timeout)
     if len(elements) != 1:
         raise SpecViolation(f"a Single must give one element, and gave {len(elements)}", party="Publisher")
@@ -43,17 +43,20 @@ def single(source: Publisher[T], timeout: float | None) -> T:
 
 
 def _checked(timeout: float | None) -> float | None:
-    """Return the most seconds to wait, as the waits of the standard library take them."""
+    """Return the timeout, limited to the maximum of the standard library's waits."""
     return None if timeout is None else min(checked_seconds(timeout, "timeout"), TIMEOUT_MAX)
 
 
 class _ForEach(Subscriber[T], IteratorConsumer[T]):
-    """Calls the action with each element and lets one thread wait for the end. Rules: 2.1, 2.4, 2.5, 2.6, 2.8, 2.13."""
+    """Calls the action with each element; one thread waits for the terminal signal.
+
+    Rules: 2.1, 2.4, 2.5, 2.6, 2.8, 2.13.
+    """
 
     def __init__(self, action: Callable[[T], object]) -> None:
         self._action = action
         self._ended = Event()
-        self._over = False  # what the event says, at the price of an attribute
+        self._over = False  # the same as the event, and faster to read
         self._error: BaseException | None = None
         self._subscription: Subscription | None = None
 
@@ -63,13 +66,13 @@ class _ForEach(Subscriber[T], IteratorConsumer[T]):
             if not self._ended.wait(timeout):
                 raise TimeoutError(f"the stream did not end within {timeout} seconds")
         except BaseException:
-            self._stop(None)  # a deadline or an interrupt: nothing more may reach the action
+            self._stop(None)  # after a deadline or an interrupt the action must not be called
             raise
         if self._error is not None:
             try:
                 raise_again(self._error)
             finally:
-                self._error = None  # or the error, its traceback, this frame and this object keep each other alive
+                self._error = None  # breaks the reference cycle of the error, its traceback, this frame and this object
 
     def on_subscribe(self, subscription: Subscription, /) -> None:
         if self._subscription is not None or self._over:
@@ -127,7 +130,7 @@ class _ForEach(Subscriber[T], IteratorConsumer[T]):
 
 
 def to_iterable(source: Publisher[T], prefetch: int, timeout: float | None) -> Iterator[T]:
-    """See ``Stream.to_iterable``."""
+    """Implement ``Stream.to_iterable``."""
     timeout = _checked(timeout)
     if isinstance(source, IterablePublisher):
         return pull(source.iterable, source.stages, source.name, source.site)
@@ -148,7 +151,7 @@ def _received(source: Publisher[T], prefetch: int, timeout: float | None) -> Ite
                     raise_again(element)
                 return
             yield element
-            while_blocked(queue.taken)  # only now: the caller has consumed the element before
+            while_blocked(queue.taken)  # after the yield: the caller has consumed the element
     finally:
         queue.cancel()
 

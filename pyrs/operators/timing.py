@@ -1,4 +1,4 @@
-"""Operators on time."""
+"""Time-based operators: sample, throttle, debounce, delay, timeout."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class _Timed(Operator[Any]):
 
 
 class Throttle(ElementStage):
-    """``throttle(seconds)``: an element, and then none for so long."""
+    """``throttle(seconds)``: an element, then none for the given time."""
 
     def __init__(self, seconds: Seconds, scheduler: Scheduler | None) -> None:
         self._seconds = checked_seconds(seconds, "seconds", positive=True)
@@ -85,7 +85,7 @@ class Sample(_Timed):
 
 
 class Debounce(_Timed):
-    """``debounce(seconds)``: an element that no other followed for so long."""
+    """``debounce(seconds)``: an element that no other one followed in time."""
 
     name = "debounce"
 
@@ -94,7 +94,7 @@ class Debounce(_Timed):
 
 
 class _LatestRun(Coordinator[Any]):
-    """Lets the latest element through when the alarm rings and its time has come."""
+    """Emits the latest element when the timer fires and the element is due."""
 
     def __init__(self, subscriber: Subscriber[Any], operator: _Timed, waits: bool = True) -> None:
         super().__init__(subscriber, operator)
@@ -102,18 +102,18 @@ class _LatestRun(Coordinator[Any]):
         self._seconds = operator.seconds
         self._timer = waking_timer(self, operator.scheduler)
         self._input = _LatestInput(self, self._timer, operator.seconds if waits else None)
-        self._through: Any = _NOTHING  # waits for demand only
+        self._through: Any = _NOTHING  # is due, and waits for demand
 
     def _begin(self) -> None:
         assert self._source is not None
         self._input.subscribe_to(self._source)
 
     def _timer_fired(self) -> None:
-        """The alarm rang. On the lane."""
+        """Handle the timer. Called in the drain loop."""
 
     def _advance(self) -> None:
         source = self._input
-        ended = source.ended  # read before the element: what came before the end is there
+        ended = source.ended  # read before the element, which is then the last one
         found = _NOTHING
         if self._timer.claim():
             self._timer_fired()
@@ -126,7 +126,7 @@ class _LatestRun(Coordinator[Any]):
             element, self._through = self._through, _NOTHING
             self._emit(element)
         if ended and source.error is not None:
-            self._fail(source.error)  # it waits for no demand: what does is dropped
+            self._fail(source.error)  # an error does not wait for demand, and discards the element that does
         elif ended and self._through is _NOTHING:
             self._complete()
 
@@ -138,7 +138,7 @@ class _LatestRun(Coordinator[Any]):
 
 
 class _SampleRun(_LatestRun):
-    """Its alarm rings each period, whatever comes."""
+    """Sets the timer for each period."""
 
     def __init__(self, subscriber: Subscriber[Any], operator: Sample) -> None:
         super().__init__(subscriber, operator, waits=False)
@@ -151,17 +151,19 @@ class _SampleRun(_LatestRun):
 
     def _timer_fired(self) -> None:
         if not self._input.ended:
-            self._tick = max(self._tick + self._seconds, self._timer.now())  # ticks that were missed are over
+            self._tick = max(self._tick + self._seconds, self._timer.now())  # skips missed ticks
             self._timer.set(self._tick)
 
 
 class _LatestInput(Input[Any]):
-    """Asks for everything and keeps the latest: nothing is posted, so nothing piles up.
+    """Requests unbounded demand and keeps the latest element.
+
+    It posts nothing to the drain loop, so no queue grows.
 
     Args:
         owner: the coordinator.
-        timer: is set to the time of the latest element.
-        seconds: how long an element waits; None leaves the alarm alone.
+        timer: set to the time at which the latest element is due.
+        seconds: the delay of an element; None does not set the timer.
     """
 
     def __init__(self, owner: Coordinator[Any], timer: Timer, seconds: float | None) -> None:
@@ -189,7 +191,7 @@ class _LatestInput(Input[Any]):
             self.fail(error)
 
     def take(self, now: float) -> Any:
-        """Return the latest element if its time has come, and forget it."""
+        """Remove and return the latest element if it is due."""
         with self._guard:
             if now < self._due:
                 return _NOTHING
@@ -198,7 +200,7 @@ class _LatestInput(Input[Any]):
 
 
 class Delay(_Timed):
-    """``delay(seconds)``: every signal, so much later."""
+    """``delay(seconds)``: every signal, delayed."""
 
     name = "delay"
     positive = False
@@ -212,7 +214,7 @@ class Delay(_Timed):
 
 
 class _DelayRun(Coordinator[Any]):
-    """Holds what was demanded until its time comes, and asks for no more than it may hold."""
+    """Buffers demanded elements until they are due, up to its capacity."""
 
     def __init__(self, subscriber: Subscriber[Any], operator: Delay) -> None:
         super().__init__(subscriber, operator)
@@ -240,7 +242,7 @@ class _DelayRun(Coordinator[Any]):
     def _advance(self) -> None:
         self._timer.clear()
         source, now = self._input, self._timer.now()
-        ended, elements = source.ended, source.elements  # in this order: what came before the end is in the queue
+        ended, elements = source.ended, source.elements  # in this order: the queue then has all elements before the end
         while elements and self._live and elements[0][0] <= now:
             self._emit(elements.popleft()[1])
         if not self._live:
@@ -275,7 +277,7 @@ class _DelayedInput(Input[Any]):
             raise NullSignal("on_next(None)")
         if not self._closed:
             self.elements.append((self._timer.now() + self._seconds, element))
-            if len(self.elements) == 1:  # or the lane sets the alarm, when it comes to this one
+            if len(self.elements) == 1:  # otherwise the drain loop sets the timer when it reaches this element
                 self._owner.wake()
 
     def _end(self, error: BaseException | None) -> None:
@@ -284,7 +286,7 @@ class _DelayedInput(Input[Any]):
 
 
 class DelaySubscription(_Timed):
-    """``delay_subscription(seconds)``: the source is subscribed to so much later."""
+    """``delay_subscription(seconds)``: subscribes to the source later."""
 
     name = "delay_subscription"
     positive = False
@@ -312,7 +314,7 @@ class _DelaySubscriptionRun(SubscriptionArbiter[Any]):
 
 
 class Timeout(_Timed):
-    """``timeout(seconds)``: an error, or another stream, when no element comes for so long."""
+    """``timeout(seconds)``: fails or switches when the next signal is late."""
 
     name = "timeout"
 
@@ -333,19 +335,22 @@ class Timeout(_Timed):
 
 
 class _TimeoutRun(Coordinator[Any]):
-    """Elements pass through the lane, where the alarm is heard too: exactly one of them wins."""
+    """Emits elements in the drain loop, which also handles the timer.
+
+    So exactly one of an element and the timeout wins.
+    """
 
     def __init__(self, subscriber: Subscriber[Any], operator: Timeout) -> None:
         super().__init__(subscriber, operator)
         self._source = operator.source
         self._seconds = operator.seconds
-        self._patience = operator.first  # how long it waits now
+        self._patience = operator.first  # the current time limit
         self._fallback = operator.fallback
         self._timer = waking_timer(self, operator.scheduler)
         self._deadline = inf
-        self._forwarded = 0  # how much was requested of the source that is on, and those before; under the lock
+        self._forwarded = 0  # the demand forwarded to the current and earlier sources; under the lock
         self._input = _TimedInput(self)
-        self._next: Publisher[Any] | None = None  # to be subscribed to, outside the lane: it may flood it
+        self._next: Publisher[Any] | None = None  # subscribed to outside the drain loop, which it may keep busy
 
     def _begin(self) -> None:
         self._deadline = self._timer.now() + self._patience
@@ -366,19 +371,19 @@ class _TimeoutRun(Coordinator[Any]):
             self.post(upstream.deliver, element)  # behind what arrived before
 
     def deliver(self, upstream: _TimedInput, element: Any) -> None:
-        """Signal the element if it is in time. On the lane."""
+        """Emit the element if it is in time. Called in the drain loop."""
         if upstream is not self._input:
             return
         self._emit(element)
         if self._deadline < inf and self._live:
-            # From when the Subscriber has dealt with it: its time is not the source's.
+            # From the return of on_next: the Subscriber's time does not count.
             self._deadline = self._timer.now() + self._seconds
-            if self._patience != self._seconds:  # that of the first element is over; the alarm may be set too late
+            if self._patience != self._seconds:  # the limit was that of the first element, and may be longer
                 self._patience = self._seconds
                 self._timer.set(self._deadline)
 
     def end(self, upstream: _TimedInput, error: BaseException | None) -> None:
-        """The source ended. On the lane."""
+        """Handle the terminal signal of the source. Called in the drain loop."""
         if upstream is self._input:
             if error is None:
                 self._complete()
@@ -407,7 +412,7 @@ class _TimeoutRun(Coordinator[Any]):
             with self._lock:
                 source, self._next = self._next, None
             if source is not None:
-                self._input.subscribe_to(source)  # which a cancel may have closed meanwhile
+                self._input.subscribe_to(source)  # closed if there was a cancel
 
     def _release(self) -> None:
         self._timer.close()

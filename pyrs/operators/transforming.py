@@ -1,4 +1,4 @@
-"""Operators that change elements."""
+"""map, scan, with_index, materialize and dematerialize."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["Dematerialize", "Map", "Materialize", "Scan", "WithIndex"]
 
 
 class Map(Stage):
-    """``map(function)``: each element becomes what the function returns for it."""
+    """``map(function)``: the results of the function."""
 
     is_mapping = True
 
@@ -49,7 +49,7 @@ class _MapRun(StageRun):
 
 
 class Scan(Stage):
-    """``scan(function, initial)``: what the function makes of all elements so far, for each element."""
+    """``scan(function, initial)``: the intermediate results of a reduction."""
 
     def __init__(self, function: Callable[[Any, Any], Any], initial: Any) -> None:
         self.function = checked_callable(function, "function")
@@ -91,19 +91,20 @@ class _ScanRun(StageRun):
 
 
 class _ScanFromRun(StageRun):
-    """Emits the initial value on the first demand. Until that is done upstream is asked for nothing (1.3).
+    """Emits the initial value at the first demand.
 
-    It is not emitted before ``on_subscribe`` has returned, as no element of any source is.
+    It requests nothing from upstream before that (§1.3). As with any source, it is not emitted before ``on_subscribe``
+    has returned.
     """
 
     def __init__(self, function: Callable[[Any, Any], Any], value: Any) -> None:
         self._function = function
         self._value = value
-        self._lock = RLock()  # request comes from any thread
-        self._owed: int | None = -1  # demand to be handed on, None as soon as it goes through
+        self._lock = RLock()  # request is called from any thread
+        self._owed: int | None = -1  # demand to forward later; None when demand is forwarded directly
         self._begun = False  # on_subscribe has returned
-        self._started = False  # one thread emits the initial value, the others leave it their demand
-        self._illegal = 1  # an n <= 0 that was requested
+        self._started = False  # one thread emits the initial value; the others only add demand
+        self._illegal = 1  # a requested n <= 0
         self._end: Callable[[], None] | None = None
 
     def on_next(self, element: Any) -> None:
@@ -128,8 +129,8 @@ class _ScanFromRun(StageRun):
         with self._lock:
             waits = self._owed is not None
             if waits:
-                self._end = end  # an end that comes without demand waits for the initial value
-                self._begun = True  # where a stage before has ended the stream nothing is begun
+                self._end = end  # a terminal signal without demand waits for the initial value
+                self._begun = True  # no start follows if an earlier stage has terminated the stream
         if waits:
             self._start()
         else:
@@ -149,9 +150,9 @@ class _ScanFromRun(StageRun):
             self.ask(n)
 
     def _start(self) -> None:
-        """Emit the initial value if it is time to, and then what waited for that."""
+        """Emit the initial value if it is due, and then the signals that waited for it."""
         with self._lock:
-            illegal = self._illegal <= 0 and self._end is not None  # 3.9: there is no source left to answer it
+            illegal = self._illegal <= 0 and self._end is not None  # §3.9: no source is left to report it
             if self._started or not self._begun or not (illegal or (self._owed is not None and self._owed >= 0)):
                 return
             self._started = True
@@ -169,7 +170,7 @@ class _ScanFromRun(StageRun):
 
 
 class WithIndex(ElementStage):
-    """``with_index(start)``: each element with its number."""
+    """``with_index(start)``: each element with its index."""
 
     calls_user_code = False
 
@@ -181,7 +182,7 @@ class WithIndex(ElementStage):
         return lambda element: (next(numbers), element)
 
     def over(self, iterator: Iterator[Any], whole: Chain[Any]) -> Iterator[Any]:
-        """See ``Stage``. Not needed, but a built-in iterator is faster than what calls ``begin``'s function."""
+        """Use ``enumerate``, which is faster than the function of ``begin``."""
         return enumerate(iterator, self.start)
 
     def __repr__(self) -> str:
@@ -189,7 +190,7 @@ class WithIndex(ElementStage):
 
 
 class Materialize(PushedStage):
-    """``materialize()``: each signal as an element."""
+    """``materialize()``: each signal as a Notification."""
 
     def run(self) -> StageRun:
         return _MaterializeRun()
@@ -208,14 +209,14 @@ class _MaterializeRun(TailRun):
         self.end_with(Notification.completed())
 
     def on_error(self, error: BaseException) -> None:
-        if self._illegal <= 0:  # 3.9: the answer to a mistake of downstream's is no data, whatever the source calls it
+        if self._illegal <= 0:  # §3.9: the error of an invalid request is not an element of the stream
             self.fail(error if isinstance(error, NonPositiveRequest) else non_positive(self._illegal))
         else:
             self.end_with(Notification.failed(error))
 
 
 class Dematerialize(ElementStage):
-    """``dematerialize()``: each element as the signal that it stands for."""
+    """``dematerialize()``: the signal of each Notification."""
 
     def begin(self) -> Callable[[Any], Any]:
         return self._signalled

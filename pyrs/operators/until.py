@@ -1,4 +1,4 @@
-"""Operators that let elements pass until another stream gives a sign, or from then on."""
+"""take_until and skip_until."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["SkipUntil", "TakeUntil"]
 
 
 class TakeUntil(Operator[Any]):
-    """``take_until(other)``: elements until the other stream gives its first element, or ends."""
+    """``take_until(other)``: elements until the other stream emits or completes."""
 
     def __init__(self, source: Publisher[Any], other: Publisher[Any]) -> None:
         super().__init__(source, f"take_until({other!r})")
@@ -27,7 +27,7 @@ class TakeUntil(Operator[Any]):
 
 
 class SkipUntil(Operator[Any]):
-    """``skip_until(other)``: elements from when the other stream gives its first element, or ends."""
+    """``skip_until(other)``: elements from when the other stream emits or completes."""
 
     def __init__(self, source: Publisher[Any], other: Publisher[Any]) -> None:
         super().__init__(source, f"skip_until({other!r})")
@@ -39,7 +39,7 @@ class SkipUntil(Operator[Any]):
 
 
 class _TakeUntilRun(Coordinator[Any]):
-    """Elements pass as they were demanded; the other stream is asked for one."""
+    """Forwards demand and elements; requests one element of the other stream."""
 
     def __init__(self, subscriber: Subscriber[Any], operator: TakeUntil | SkipUntil) -> None:
         super().__init__(subscriber, operator)
@@ -60,11 +60,11 @@ class _TakeUntilRun(Coordinator[Any]):
         self._complete()
 
     def sign(self) -> None:
-        """The other stream gave an element, or ended well. From any thread."""
+        """Handle an element or the completion of the other stream, from any thread."""
         self.post(self._finish)
 
     def passes(self) -> bool:
-        """Whether elements pass now. If not, one more is requested for each. From the main stream's thread."""
+        """Return whether elements pass now; otherwise one more is requested for each."""
         return True
 
     def _release(self) -> None:
@@ -94,7 +94,7 @@ class _Main(DirectInput[Any]):
         if self._closed:
             return
         if not self._owner.passes():
-            self.request(1)  # its demand was not used up by the Subscriber
+            self.request(1)  # replaces the dropped element
         elif not self._owner.pass_on(element):
             self._owner.post(self._on_element, element)
 

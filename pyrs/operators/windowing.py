@@ -1,4 +1,4 @@
-"""Operators that cut a stream in streams: of so many elements each, or of what comes in a time."""
+"""window: split a stream into windows by count or by time."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Wrap = Callable[[Handle], Publisher[Any]]
 
 
 class WindowCount(Operator[Any]):
-    """``window(count, skip)``: streams of so many elements."""
+    """``window(count, skip)``: windows of ``count`` elements."""
 
     def __init__(self, source: Publisher[Any], count: int, skip: int | None, wrap: Wrap) -> None:
         self.count = checked_natural(count, "count", 1)
@@ -38,13 +38,16 @@ class WindowCount(Operator[Any]):
 
 
 class _CountDispatcher(Dispatcher):
-    """Requests what the windows that are demanded hold, as ``buffer`` does. Windows that overlap those wait."""
+    """Requests the elements of the demanded windows, like ``buffer``.
+
+    Windows that overlap those wait for demand.
+    """
 
     def __init__(self, operator: WindowCount, subscriber: Subscriber[Any]) -> None:
         super().__init__(operator, subscriber, operator.wrap)
         self._count = operator.count
         self._skip = operator.skip
-        self._until_next = 0  # how many elements it is to where the next window begins
+        self._until_next = 0  # the number of elements before the next window starts
         self._windows: deque[Part] = deque()
         self._wanted = 0
         self._asked = 0
@@ -79,7 +82,7 @@ class _CountDispatcher(Dispatcher):
 
 
 class WindowTime(Operator[Any]):
-    """``window(count, seconds=...)``: streams of what comes in a time."""
+    """``window(count, seconds=...)``: windows of a period."""
 
     def __init__(
         self,
@@ -102,10 +105,10 @@ class WindowTime(Operator[Any]):
 
 
 class _TimeDispatcher(Dispatcher):
-    """Requests what the window that is open has room for, or the first elements of one that is demanded.
+    """Requests the free capacity of the open or next window.
 
-    The room is what is missing to the count; without a count, what is missing to the prefetched ones, which are the
-    elements that nobody took yet.
+    The first elements of a window are requested when it is demanded. The capacity is the rest of the count; without a
+    count, the prefetch less the elements that were not consumed.
     """
 
     def __init__(self, operator: WindowTime, subscriber: Subscriber[Any]) -> None:
@@ -116,14 +119,17 @@ class _TimeDispatcher(Dispatcher):
         self._window: Part | None = None
         self._timer = Timer(operator.scheduler, self._time_up, self._refused)  # closes the window
         self._due = False
-        self._wanted = 0  # windows that were demanded and not opened yet
-        self._outstanding = 0  # elements that were requested and did not come yet
+        self._wanted = 0  # the number of demanded windows that are not open yet
+        self._outstanding = 0  # the number of requested elements that have not arrived
 
     def _open_parts(self) -> Iterable[Part]:
         return () if self._window is None else (self._window,)
 
     def _more(self) -> int:
-        """Return how many elements to request now, and count them as requested. Under the lock."""
+        """Return the number of elements to request now, and count them.
+
+        Called under the lock.
+        """
         window = self._window
         if window is None:
             room = self._size if self._wanted else 0
@@ -138,7 +144,10 @@ class _TimeDispatcher(Dispatcher):
         return more
 
     def _close_window(self) -> Part | None:
-        """Close the open window and return it. Under the lock; wake it afterwards."""
+        """Close the open window and return it.
+
+        Called under the lock; wake the window afterwards.
+        """
         window, self._window = self._window, None
         self._due = False
         self._timer.clear()
