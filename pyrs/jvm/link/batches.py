@@ -1,22 +1,20 @@
-"""What a publisher end has encoded and not yet written."""
+"""Buffer the encoded elements of a publisher end until they are written."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from itertools import islice
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from pyrs._core.fusion import null_element
 from pyrs.jvm.link.frames import MAX_BODY, array_header
-
-if TYPE_CHECKING:
-    from pyrs.jvm.link.session import Encoder
+from pyrs.jvm.link.interfaces import Encoder
 
 MAX_ELEMENTS = 1_024
 
 
 class Carrying(bytes):
-    """An encoded element with references in it. They are held until it is in the writer's hands."""
+    """An encoded element that contains references, which are held until the writer takes it."""
 
     carried: list[object]
 
@@ -24,8 +22,8 @@ class Carrying(bytes):
 class Batch(NamedTuple):
     """The elements of one NEXT.
 
-    `carried` holds handles of ours, as ints, which were counted as sent, and objects that stand for the peer's, which
-    must not be given back before this is written.
+    ``carried`` holds the exported handles in the batch as ints, which were counted as sent, and the stand-ins of the
+    peer's objects, which must not be given back before the batch is written.
     """
 
     size: int
@@ -34,20 +32,20 @@ class Batch(NamedTuple):
 
     @property
     def body(self) -> bytes:
-        """The body of a NEXT."""
+        """The body of the NEXT frame."""
         return array_header(self.size) + self.elements
 
     @property
     def goes_home(self) -> bool:
-        """Whether an object of the peer's is among what it carries."""
+        """True if the batch carries an object of the peer."""
         return any(type(each) is not int for each in self.carried)
 
 
 class Batches:
-    """A list that the emitting thread appends to and the writer takes from the front of, at any moment.
+    """A queue that the emitting thread fills and the writer empties at the same time.
 
-    Each of the two does one list operation at a time, so neither waits for the other: what an iterator gave before it
-    stalled can be written while it stalls.
+    Each side performs one list operation at a time, so neither waits for the other: the elements that an iterator
+    produced before it stalled can be written while it stalls.
     """
 
     __slots__ = ("_carries", "_encoded", "_encoder", "_stop")
@@ -67,7 +65,7 @@ class Batches:
         """Encode one element and append it.
 
         Raises:
-            ConversionError: it has no form in Java.
+            ConversionError: The element has no form in Java.
         """
         encoder = self._encoder
         try:
@@ -77,11 +75,11 @@ class Batches:
         self._encoded.append(self._carrying(encoded) if encoder.carried else encoded)
 
     def fill(self, iterator: Iterator[Any], wanted: int) -> tuple[int, BaseException | None]:
-        """Append up to `wanted` elements, each encoded as it is pulled.
+        """Append up to ``wanted`` elements, each encoded as it is pulled.
 
         Returns:
-            How many they were, and what ended it before its time: a ConversionError for an element that has no form in
-            Java, NullSignal for None, or what the iterator raised.
+            The number of elements, and the error that ended the call early: a ConversionError for an element that has
+            no form in Java, NullSignal for None, or the error of the iterator.
         """
         append, encode, carried = self._encoded.append, self._encoder.encode, self._encoder.carried
         count = 0
@@ -109,20 +107,20 @@ class Batches:
         return carrying
 
     def stop(self) -> None:
-        """End a `fill` that is under way, after the element that it is at. From any thread."""
+        """End a running ``fill`` after its current element. From any thread."""
         self._stop = True
 
-    # The writer's side: one thread at a time.
+    # The writer: one thread at a time.
 
     def take(self) -> Batch | None:
         """The next batch to write."""
         if not self._encoded:
             return None
-        # Of large elements no more are looked at than a frame may hold.
+        # For large elements only as many as one frame may hold are sliced.
         parts = self._encoded[: min(MAX_ELEMENTS, MAX_BODY // len(self._encoded[0]) + 1)]
         elements = b"".join(parts)
         if len(elements) > MAX_BODY and len(parts) > 1:
-            # Sizes are looked at where they matter, and not for each element.
+            # The sizes are added up only in this case, to keep the usual case fast.
             size = kept = 0
             while size < MAX_BODY:
                 size += len(parts[kept])
@@ -133,7 +131,7 @@ class Batches:
         return Batch(len(parts), elements, _carried(parts) if self._carries else [])
 
     def discard(self, disown: Callable[[int], None]) -> None:
-        """Take back the handles of what will not be written."""
+        """Take back the handles of the elements that will not be written."""
         parts = self._encoded[:]
         del self._encoded[: len(parts)]
         for handle in _carried(parts):

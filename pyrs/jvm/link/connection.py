@@ -1,4 +1,4 @@
-"""The socket of a link and its two threads: one reads, one writes what nobody else may."""
+"""The socket of a link, with its reader thread and its writer thread."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from pyrs._core.executor import DaemonExecutor
 from pyrs.errors import LinkBroken, LinkClosed, ProtocolError, PyrsError
 from pyrs.jvm.link.frames import MAX_LENGTH, UNPROVEN_MAX_LENGTH, Frame, FrameDecoder, GoAway
 from pyrs.jvm.link.handshake import Dialler
-from pyrs.jvm.link.session import Codec, Session
+from pyrs.jvm.link.interfaces import Codec
+from pyrs.jvm.link.session import Session
 
 _log = logging.getLogger("pyrs.jvm")
 _READ_AT_ONCE = 256 * 1_024
@@ -35,12 +36,12 @@ class Connection:
     """One authenticated loopback connection, and the session that it carries.
 
     Args:
-        port: where the JVM listens on 127.0.0.1.
-        token: the one-time secret.
-        make_codec: makes the codec of the session.
-        max_prefetch: the largest window of a stream.
-        max_threads: how many callbacks may be blocked at a time before others wait.
-        thread_ends: called at the end of each worker thread (a gateway may have state there).
+        port: The port of the JVM on 127.0.0.1.
+        token: The one-time secret.
+        make_codec: Makes the codec of the session.
+        max_prefetch: The largest window of a stream.
+        max_threads: The number of callbacks that may block at the same time before others wait.
+        thread_ends: Called at the end of each worker thread, where a gateway may keep state.
     """
 
     def __init__(
@@ -85,7 +86,7 @@ class Connection:
             raise
 
     def _abandon(self) -> None:
-        """Give up a connection whose threads may not both have started."""
+        """Close a connection of which a thread may not have started."""
         self._closing = True
         _live.discard(self)
         self._shut()
@@ -104,7 +105,7 @@ class Connection:
         try:
             self._socket.sendall(data)
         except OSError as error:
-            # The reader sees the end of the connection too and tells everybody; writing on is pointless.
+            # The reader notices the end of the connection too, and ends the streams.
             self.session.outbox.close()
             _log.debug("the link's socket failed: %s", error)
             self._shut()
@@ -119,7 +120,7 @@ class Connection:
         seen = 0
         pause = _HOUSEKEEPING_SECONDS
         while True:
-            # Taken back before the look at what waits: either that is seen here, or who brought it sees nobody attend.
+            # Cleared before the check: frames queued later are either seen by the check, or their thread sees the flag.
             outbox.attended = False
             if outbox.waiting or outbox.frames_out != seen:
                 pause = _ATTENDING_SECONDS
@@ -186,7 +187,7 @@ class Connection:
     # The end.
 
     def _lose(self, why: PyrsError) -> None:
-        with self._losing:  # who comes second goes on when everybody was told: the workers who tell them end then
+        with self._losing:  # a second caller returns after the streams have ended, since the workers end then
             self.session.lost(why)
 
     def _finish(self, why: PyrsError) -> None:
@@ -199,19 +200,19 @@ class Connection:
         _live.discard(self)
 
     def _shut(self) -> None:
-        """End the connection, which wakes the reader.
+        """Shut the connection down, which wakes the reader.
 
-        The reader alone closes the socket: it may have the peer's last words still to read, and a descriptor that was
-        closed under it would be reported as the reason for the end.
+        Only the reader closes the socket: it may still have to read the GOAWAY of the peer, and would report a
+        descriptor that another thread closed as the reason for the end.
         """
         with suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
 
     def close(self, deadline_seconds: float = 5.0) -> bool:
-        """End the link from this side: Subscribers get LinkClosed, upstreams are cancelled, threads end.
+        """Close the link: Subscribers get LinkClosed, upstreams are cancelled, threads end.
 
         Returns:
-            Whether everything ended within the deadline. A Subscriber that is blocked for good keeps its daemon thread.
+            True if everything ended within the deadline. A Subscriber that blocks forever keeps its daemon thread.
         """
         if self._pid != os.getpid():
             return True
@@ -219,14 +220,14 @@ class Connection:
             self._closing = True
             self._posted.put(self._say_goodbye)
         if not self._has_ended(min(_GOODBYE_SECONDS, deadline_seconds)):
-            # The writer hangs in a write to a peer that reads no more: this wakes it, and the reader tells everybody.
+            # The writer is blocked by a peer that does not read. This wakes it, and the reader ends the streams.
             self._shut()
         return self._has_ended(deadline_seconds) and self.executor.shutdown(deadline_seconds)
 
     def _say_goodbye(self) -> None:
         session = self.session
         if session.open:
-            # A peer that reads no more must not hold us up: from here on the socket has a deadline.
+            # A peer that does not read must not block the close: the socket has a deadline from here on.
             self._socket.settimeout(_GOODBYE_SECONDS)
             session.outbox.write_last(session.goaway(GoAway.CLOSING, "closing"), _GOODBYE_SECONDS)
             self._lose(LinkClosed("the bridge was closed"))
@@ -234,14 +235,14 @@ class Connection:
 
     def _has_ended(self, deadline_seconds: float) -> bool:
         try:
-            # A queue and not thread.join: an interrupt of this wait leaves nothing locked.
+            # A queue instead of thread.join: an interrupt of this wait leaves no lock held.
             self._ended.put(self._ended.get(timeout=deadline_seconds))
         except Empty:
             return False
         return True
 
     def forked(self) -> None:
-        """In a child made by fork(): the link stays the parent's. Only the descriptor's copy is closed."""
+        """Close the copy of the descriptor in a child made by fork(). The link belongs to the parent."""
         self.session.open = False
         self.session.over = LinkBroken("this process was forked: the link belongs to its parent; open a bridge here")
         self.session.outbox.closed = True
@@ -249,7 +250,7 @@ class Connection:
             socket.socket.close(self._socket)
 
     def stats(self) -> dict[str, Any]:
-        """Numbers of the connection itself."""
+        """Return the counters of the connection."""
         outbox = self.session.outbox
         return {"bytes_in": self.bytes_in, "bytes_out": outbox.bytes_out, "threads": self.executor.threads + 2}
 
@@ -278,7 +279,7 @@ def _dial(port: int, token: bytes) -> tuple[socket.socket, FrameDecoder, list[Fr
 
 def _next(connection: socket.socket, decoder: FrameDecoder, messages: list[Frame], deadline: float) -> Frame:
     while not messages:
-        # A deadline for the whole opening: a listener that sends a byte at a time would renew one for each read.
+        # One deadline for the whole opening: a listener that sends single bytes would renew a deadline for each read.
         left = deadline - monotonic()
         if left <= 0:
             raise TimeoutError(f"the JVM did not answer within {_OPENING_SECONDS:g} seconds")
@@ -297,7 +298,7 @@ def _after_fork() -> None:
 
 
 def close_all(deadline_seconds: float = 2.0) -> None:
-    """Close every live link: the interpreter is about to end."""
+    """Close every live link before the interpreter ends."""
     for connection in list(_live):
         connection.close(deadline_seconds)
 

@@ -1,4 +1,4 @@
-"""Bytes to frames and frames to bytes: the link's grammar, without I/O.
+"""Encode and decode frames: the grammar of the link, without I/O.
 
 The contract is ``docs/protocol.md``; ``tests/vectors/frames.json`` holds the same bytes for both languages.
 """
@@ -27,7 +27,7 @@ ARRAY32 = struct.Struct(">BI")
 
 
 class FrameType(IntEnum):
-    """The kinds of frame, as the protocol numbers them."""
+    """The frame types with the numbers of the protocol."""
 
     HELLO = 1
     PROOF = 2
@@ -47,7 +47,7 @@ class FrameType(IntEnum):
 
 
 class GoAway(IntEnum):
-    """Why a side closes the link."""
+    """The codes of a GOAWAY frame: the reason for which a side closes the link."""
 
     CLOSING = 0
     INTERNAL_ERROR = 1
@@ -61,7 +61,7 @@ _KNOWN = frozenset(int(kind) for kind in FrameType)
 
 
 class Frame(NamedTuple):
-    """One whole message: the pieces of a large body are joined already."""
+    """One complete message; the pieces of a large body are joined."""
 
     type: int
     id: int
@@ -69,12 +69,12 @@ class Frame(NamedTuple):
 
 
 def frame(kind: int, identifier: int = 0, body: bytes = b"") -> bytes:
-    """The bytes of one frame whose body fits (see `pieces` for larger ones)."""
+    """Return the bytes of one frame whose body fits into it. ``pieces`` splits larger bodies."""
     return HEADER.pack(_ID_AND_TYPE + len(body), kind, identifier) + body
 
 
 def pieces(kind: int, identifier: int, body: bytes) -> Iterator[bytes]:
-    """The frames that carry `body`, cut where it is larger than one frame takes."""
+    """Yield the frames that carry ``body``, split into pieces where one frame is too small."""
     last = max(0, len(body) - 1) // MAX_BODY * MAX_BODY
     for start in range(0, last, MAX_BODY):
         yield frame(kind | MORE, identifier, body[start : start + MAX_BODY])
@@ -82,15 +82,15 @@ def pieces(kind: int, identifier: int, body: bytes) -> Iterator[bytes]:
 
 
 def request(identifier: int, credit: int) -> bytes:
-    """The bytes of a REQUEST."""
+    """Return the bytes of a REQUEST."""
     return frame(FrameType.REQUEST, identifier, CREDIT.pack(credit))
 
 
 def batch_size(body: bytes) -> int:
-    """How many elements a NEXT body holds, read from its msgpack array header alone.
+    """Return the number of elements in a NEXT body, read from its msgpack array header alone.
 
     Raises:
-        ProtocolError: the body is no msgpack array of one or more values.
+        ProtocolError: The body is not a msgpack array of one or more values.
     """
     count = 0
     if body:
@@ -101,14 +101,14 @@ def batch_size(body: bytes) -> int:
             count = int.from_bytes(body[1:3], "big")
         elif first == 0xDD and len(body) >= 5:
             count = int.from_bytes(body[1:5], "big")
-    # Every value takes a byte at least, so a count beyond the body's length is a lie.
+    # Every value takes at least one byte, so no valid count exceeds the length of the body.
     if count == 0 or count >= len(body):
         raise ProtocolError("malformed NEXT: its body is not an array of one or more values")
     return count
 
 
 def array_header(count: int) -> bytes:
-    """The msgpack header of an array of `count` values."""
+    """Return the msgpack header of an array of ``count`` values."""
     if count < 16:
         return bytes((0x90 | count,))
     if count < 1 << 16:
@@ -117,9 +117,9 @@ def array_header(count: int) -> bytes:
 
 
 class FrameDecoder:
-    """Turns the bytes of a connection into whole messages, whatever the cuts between reads.
+    """Decodes the bytes of a connection into complete messages, however the reads split them.
 
-    Memory is bounded by one frame, and by 1 GiB for each message that is being put together.
+    Memory is bounded by one frame, and by 1 GiB for each message that arrives in pieces.
     """
 
     def __init__(self, max_length: int = MAX_LENGTH) -> None:
@@ -129,21 +129,21 @@ class FrameDecoder:
 
     @property
     def pending(self) -> int:
-        """Bytes of the frame that has not arrived whole."""
+        """The number of bytes of the incomplete frame."""
         return len(self._buffer)
 
     def feed(self, data: bytes | bytearray | memoryview) -> list[Frame]:
-        """Take bytes as they came and return the messages that they complete.
+        """Take the bytes of one read and return the messages that they complete.
 
         Raises:
-            ProtocolError: the bytes break the grammar. Messages before the fault in the same bytes are not returned.
+            ProtocolError: The bytes break the grammar. Messages before the fault in the same bytes are not returned.
         """
         buffer = self._buffer
         buffer += data
         messages: list[Frame] = []
         start, end = 0, len(buffer)
         while end - start >= 4:
-            # The length is checked on its own four bytes, before the rest is waited for.
+            # The length is checked before the rest of the frame has arrived.
             length = int.from_bytes(buffer[start : start + 4], "big")
             if not _ID_AND_TYPE <= length <= self.max_length:
                 raise ProtocolError(
@@ -166,7 +166,7 @@ class FrameDecoder:
         if kind not in _KNOWN:
             raise ProtocolError(f"malformed frame: there is no type {kind}")
         if self.max_length == UNPROVEN_MAX_LENGTH and (more or kind not in _OPENING):
-            # Nobody is known yet: nothing of theirs is kept, not even pieces that fit one by one.
+            # The peer is not authenticated yet, so no piece of a message is kept.
             raise ProtocolError(f"malformed frame: {FrameType(kind).name} before the link is open")
         if not more and not self._parts:
             return Frame(kind, identifier, body)

@@ -1,4 +1,4 @@
-"""Numbers for objects: ours that the peer refers to, and what we give back of the peer's."""
+"""Count the references that cross the link: handles that the peer holds, and handles to give back to it."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _FRAME_ENTRIES = 4_096
 
 
 class MissingHandle(ProtocolError, LookupError):
-    """A handle that is not in the table. It fails the call or the stream that it came in."""
+    """A handle is not in the table. The call or the stream that used it fails."""
 
     def __init__(self, handle: int) -> None:
         super().__init__(f"handle {handle} is not there: it was never sent or was given back already")
 
 
 class Owned:
-    """One of our objects, and how often its handle was sent."""
+    """An object of this side, and how often its handle was sent."""
 
     __slots__ = ("claimed", "count", "handle", "kind", "target")
 
@@ -35,24 +35,24 @@ class Owned:
 
 
 class Handles:
-    """The table of owned objects and the queue of the peer's handles to give back.
+    """The table of exported objects, and the queue of the peer's handles to give back.
 
-    `give_back` is safe in a finalizer: it only appends to a deque. Everything else is short work under a lock; no user
-    code runs there.
+    ``give_back`` is safe in a finalizer: it only appends to a deque. Every other method holds a lock for a short time
+    and runs no user code.
     """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._by_handle: dict[int, Owned] = {}
-        # Keyed by id(): the entry holds the object, so its id cannot be reused meanwhile. Equality is the user's,
-        # identity ours.
+        # Keyed by id() and not by the object, whose __eq__ and __hash__ are user code. The entry holds the object, so
+        # its id is not reused.
         self._by_identity: dict[int, Owned] = {}
         self._last = 0
         self._given_back: deque[int] = deque()
         self.give_back: Callable[[int], None] = self._given_back.append
 
     def own(self, target: object, kind: int) -> int:
-        """A handle for `target`, counted as sent once more."""
+        """Return the handle of ``target``, counted as sent once more."""
         with self._lock:
             owned = self._by_identity.get(id(target))
             if owned is None:
@@ -64,10 +64,10 @@ class Handles:
             return owned.handle
 
     def local(self, handle: int) -> object:
-        """The object that the peer means by one of our handles.
+        """Return the object of a handle.
 
         Raises:
-            MissingHandle: there is no such handle, or it was given back.
+            MissingHandle: There is no such handle, or it was given back.
         """
         owned = self._by_handle.get(handle)
         if owned is None:
@@ -75,14 +75,14 @@ class Handles:
         return owned.target
 
     def find(self, handle: int) -> object | None:
-        """The same, None where there is none."""
+        """Like ``local()``, but return None for an unknown handle."""
         owned = self._by_handle.get(handle)
         return None if owned is None else owned.target
 
     def pin(self, handles: list[int]) -> None:
-        """Keep objects that are on their way home until their batch was read. Ends with `unpin`.
+        """Hold objects that return in a batch until the batch is decoded. ``unpin`` ends it.
 
-        The batch is read later, on its stream's lane, and the handles' RELEASE may be the next frame.
+        The drain loop of the stream decodes the batch later, and the RELEASE of the handles may be the next frame.
         """
         with self._lock:
             for handle in handles:
@@ -91,13 +91,13 @@ class Handles:
                     owned.count += 1
 
     def unpin(self, handles: list[int]) -> list[object]:
-        """End a `pin`. Returns what nobody refers to any more, as `released` does."""
+        """End a ``pin``. Return the objects without a reference, as ``released`` does."""
         return [target for handle in handles if (target := self.released(handle, 1)) is not None]
 
     def claim_subscriber(self, handle: int) -> Any:
-        """The Subscriber of a handle, once: it takes one subscription (rules 2.5, 2.12).
+        """Return the Subscriber of a handle, once: it takes one subscription (§2.5, §2.12).
 
-        None where it had one, or is not there.
+        Return None if it had one, or if the handle is unknown.
         """
         owned = self._by_handle.get(handle)
         if owned is None or not hasattr(owned.target, "on_subscribe"):
@@ -107,10 +107,11 @@ class Handles:
         return None if claimed else owned.target
 
     def released(self, handle: int, count: int) -> object | None:
-        """The peer gives back `count` receipts. Unknown handles are ignored: the link may be ending.
+        """Subtract ``count`` receipts that the peer gives back. Unknown handles are ignored: the link may be closing.
 
         Returns:
-            The object, if nobody refers to it any more: where it is let go of, its finalizer runs, which is user code.
+            The object, if the peer holds no reference to it any more. The caller drops it where its finalizer, which is
+            user code, may run.
         """
         with self._lock:
             owned = self._by_handle.get(handle)
@@ -124,7 +125,7 @@ class Handles:
         return owned.target
 
     def release_frames(self) -> bytes:
-        """RELEASE frames for everything the finalizers gave back since."""
+        """Return RELEASE frames for the handles that finalizers gave back since the last call."""
         given_back = self._given_back
         if not given_back:
             return b""
@@ -132,7 +133,7 @@ class Handles:
         while given_back:
             popleft = given_back.popleft
             handles = [popleft() for _ in range(min(len(given_back), _FRAME_ENTRIES))]
-            if len(set(handles)) == len(handles):  # most often, and counting costs as much as all the rest
+            if len(set(handles)) == len(handles):  # the usual case; counting would double the cost
                 body = b"".join(map(RELEASED.pack, handles, repeat(1)))
             else:
                 counts = Counter(handles)
@@ -142,14 +143,14 @@ class Handles:
 
     @property
     def waiting(self) -> int:
-        """How many receipts wait to be given back."""
+        """The number of receipts to give back."""
         return len(self._given_back)
 
     def __len__(self) -> int:
         return len(self._by_handle)
 
     def clear(self) -> list[object]:
-        """Forget everything: the link is over. Returns the objects, to be let go of where user code may run."""
+        """Clear the table at the end of the link. Return the objects, to be dropped where user code may run."""
         with self._lock:
             by_handle, self._by_handle, self._by_identity = self._by_handle, {}, {}
         self._given_back.clear()

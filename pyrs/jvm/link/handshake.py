@@ -1,4 +1,4 @@
-"""Both sides prove that they know the token: the opening of ``docs/protocol.md``, without I/O."""
+"""The mutual proof of the token: the opening in ``docs/protocol.md``, without I/O."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _LISTEN = b"pyrs 1 listen"
 
 
 def proof(token: bytes, role: bytes, nonce_j: bytes, nonce_p: bytes) -> bytes:
-    """HMAC-SHA256 of a role and both nonces under the token."""
+    """Return the HMAC-SHA256 of a role and both nonces under the token."""
     return hmac.digest(token, role + nonce_j + nonce_p, "sha256")
 
 
 class Dialler:
-    """The dialling side: feed it the peer's two frames."""
+    """The dialling side of the opening. It answers the two frames of the listener."""
 
     def __init__(self, token: bytes, nonce: bytes | None = None) -> None:
         self._token = token
@@ -33,13 +33,13 @@ class Dialler:
         """Answer the listener's HELLO.
 
         Raises:
-            VersionMismatch: it speaks another version of the protocol.
-            ProtocolError: it is no HELLO.
+            VersionMismatch: The listener uses another version of the protocol.
+            ProtocolError: The frame is not a HELLO.
         """
         if message.type == FrameType.GOAWAY:
             raise LinkBroken("the JVM refused the link")
         if message.type != FrameType.HELLO or len(message.body) != _VERSION.size + _NONCE_BYTES:
-            raise ProtocolError("malformed opening: no HELLO came from the other end")
+            raise ProtocolError("malformed opening: the first frame is not a HELLO")
         (version,) = _VERSION.unpack_from(message.body)
         if version != VERSION:
             raise VersionMismatch(
@@ -54,11 +54,11 @@ class Dialler:
         """Check the listener's PROOF.
 
         Raises:
-            LinkBroken: the other end does not know the token, or refused ours.
+            LinkBroken: The listener does not know the token, or refused the proof.
         """
         expected = proof(self._token, _LISTEN, self._peer_nonce, self._nonce)
         if message.type != FrameType.PROOF or not hmac.compare_digest(message.body, expected):
             raise LinkBroken(
-                "whoever listens on the link's port does not know the token: it is not the JVM that was asked"
+                "the listener on the link's port does not know the token: it is not the JVM that opened the bridge"
             )
         self._token = b""

@@ -1,12 +1,14 @@
-"""The consumer end of a stream: what arrives from the peer, handed to a Python Subscriber under its demand."""
+"""The consumer end of a stream: delivers the elements of the peer to a Python Subscriber."""
 
 from __future__ import annotations
 
 import threading
 from collections import deque
+from collections.abc import Callable
+from contextvars import Context
 from functools import partial
 from queue import Empty, SimpleQueue
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from pyrs._core import hooks
 from pyrs._core.demand import UNBOUNDED, checked_count, non_positive
@@ -14,32 +16,27 @@ from pyrs._core.drain import DrainLoop
 from pyrs.api import Subscriber, Subscription
 from pyrs.errors import DemandExceeded, SpecViolation
 from pyrs.jvm.link.frames import batch_size, request
+from pyrs.jvm.link.interfaces import StreamHost
 from pyrs.jvm.link.window import Window
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from contextvars import Context
-
-    from pyrs.jvm.link.session import Session
 
 T = TypeVar("T")
 _COMPLETE = object()
 
 
 class Returning(bytes):
-    """A batch with objects of ours that come home: they are held from its arrival until it was read."""
+    """A batch that returns objects of this side. They are held from its arrival until it is decoded."""
 
     pins: list[int]
 
 
 class InboundStream(DrainLoop, Subscription):
-    """A Subscription on something in the peer.
+    """The Subscription of a Python Subscriber on a Publisher of the peer.
 
-    The reader appends to `_batches`, the user's threads to `_requests`; the lane alone does the rest: it hands elements
-    over, keeps the window filled and ends the stream. A batch is decoded when its turn comes.
+    The reader appends to ``_batches`` and the threads of the user to ``_requests``. The drain loop delivers the
+    elements, refills the window and ends the stream. It decodes a batch when the batch's turn comes.
 
-    Rules: 1.1 (a batch beyond the credit ends the stream), 1.3 and 1.7 (one lane), 2.13 (a Subscriber that raises is
-    cancelled), 3.3 (a request from inside on_next only adds), 3.5 to 3.9, 3.13 (every reference is dropped at the end),
+    Rules: 1.1 (a batch beyond the credit ends the stream), 1.3 and 1.7 (one drain loop), 2.13 (a Subscriber that raises
+    is cancelled), 3.3 (a request inside on_next only adds), 3.5 to 3.9, 3.13 (every reference is dropped at the end),
     3.17.
     """
 
@@ -69,7 +66,7 @@ class InboundStream(DrainLoop, Subscription):
 
     def __init__(
         self,
-        session: Session,
+        session: StreamHost,
         identifier: int,
         subscriber: Subscriber[Any],
         *,
@@ -100,16 +97,16 @@ class InboundStream(DrainLoop, Subscription):
         self._ending = threading.Lock()
         self._confirmed: SimpleQueue[None] = SimpleQueue()
 
-    # The user's side: any thread.
+    # Called by the user, on any thread.
 
     def start(self) -> None:
-        """Give the Subscriber its Subscription; nothing else is signalled before that has returned (rules 1.3, 1.9)."""
+        """Call on_subscribe. No other signal is sent before it returns (§1.3, §1.9)."""
         subscriber = self._subscriber
         assert subscriber is not None
         try:
             self._in_context(partial(subscriber.on_subscribe, self))
         except Exception as error:
-            # Rule 2.13: it is cancelled, and nothing can be signalled to it.
+            # The Subscriber broke §2.13: it is cancelled, and receives no further signal.
             hooks.on_error_dropped(error, "raised by on_subscribe")
             self.cancel()
         except BaseException:
@@ -121,7 +118,7 @@ class InboundStream(DrainLoop, Subscription):
                 self._session.schedule(self)
 
     def request(self, n: int) -> None:
-        """Ask for `n` more elements.
+        """Request ``n`` more elements.
 
         Rules: 3.6, 3.8, 3.9 (a number that is not positive becomes on_error), 3.16, 3.17.
         """
@@ -135,13 +132,13 @@ class InboundStream(DrainLoop, Subscription):
             self._session.schedule(self)
             return
         self._ask(n)
-        # While the lane runs it looks again before it ends, so that the usual request from inside on_next costs an
-        # append.
+        # A running drain loop checks for requests before it ends, so the usual request from inside on_next costs only
+        # an append.
         if not self.is_running():
             self._session.schedule(self)
 
     def cancel(self) -> None:
-        """Stop. CANCEL is sent at once, even while the Subscriber is blocked in on_next.
+        """Cancel the stream. CANCEL is sent at once, even while the Subscriber is blocked in on_next.
 
         Rules: 3.5, 3.7, 3.12, 3.13, 3.15.
         """
@@ -151,7 +148,7 @@ class InboundStream(DrainLoop, Subscription):
         self._session.cancel_inbound(self)
 
     def await_confirmation(self, deadline_seconds: float) -> bool:
-        """Wait until the peer's Publisher was subscribed to, or the stream is over. False when the deadline passed."""
+        """Wait until the peer's Publisher is subscribed to or the stream is over. Return False after the deadline."""
         if self._cancelled or self._ended:
             return True
         try:
@@ -160,14 +157,14 @@ class InboundStream(DrainLoop, Subscription):
             return False
         return True
 
-    # The reader's side: it only notes.
+    # Called by the reader, which only records.
 
     def confirmed(self) -> None:
-        """SUBSCRIBED came."""
+        """Process SUBSCRIBED."""
         self._confirmed.put(None)
 
     def arrived(self, body: bytes, *, home: bool = False) -> None:
-        """A NEXT came, or a NEXT_HOME, which brings our own objects back."""
+        """Process NEXT, or NEXT_HOME, which returns objects of this side."""
         elements = batch_size(body)
         if self._terminal is not None or self._cancelled:
             self._session.codec.discard(body)
@@ -186,7 +183,7 @@ class InboundStream(DrainLoop, Subscription):
             self._session.handles.pin(body.pins)
         self._batches.append(body)
         if self._ended or self._unreadable:
-            # The lane ended the stream between the look above and here: nobody else will look at the queue.
+            # The drain loop ended the stream after the check above, and will not empty the queue again.
             self._drop_batches()
         self.schedule()
 
@@ -195,24 +192,24 @@ class InboundStream(DrainLoop, Subscription):
         self.terminated(violation)
 
     def terminated(self, error: BaseException | None) -> None:
-        """COMPLETE (None) or ERROR came."""
+        """Process COMPLETE (None) or ERROR."""
         if self._terminal is None:
             self._terminal = _COMPLETE if error is None else error
             self.schedule()
 
     def lost(self, error: BaseException) -> None:
-        """The link is over: what has demand is handed over, the rest is dropped."""
+        """End the stream with the link: elements with demand are delivered, the rest is dropped."""
         self._lost = error
         if self._started:
             self.schedule()
 
-    # The lane.
+    # The drain loop.
 
     def _in_context(self, task: Callable[[], T]) -> T:
         """Run a task in a copy of the context of ``subscribe``.
 
-        All elements that are there are handed over in one copy: a copy for each of them took twice as long as all the
-        rest of the delivery.
+        All available elements are delivered in one copy. A copy for each element would cost half as much again as the
+        delivery itself.
         """
         return task() if self._context is None else self._context.copy().run(task)
 
@@ -220,7 +217,7 @@ class InboundStream(DrainLoop, Subscription):
         if self._ended:
             return False
         if not self._started:
-            return self._cancelled  # a subscribe that failed: nobody will start it
+            return self._cancelled  # subscribe failed, and start() is not called any more
         if self._cancelled or self._asked_nonpositive is not None or self._lost is not None or self._requests:
             return True
         if self._batches or self._current:
@@ -235,12 +232,12 @@ class InboundStream(DrainLoop, Subscription):
         try:
             delivered = self._in_context(self._deliver)
         except BaseException as error:
-            # Rule 2.13: a Subscriber that raises is cancelled, and its error reported.
+            # The Subscriber broke §2.13: it is cancelled, and its error is reported.
             self.cancel()
             hooks.on_error_dropped(error, f"raised by on_next of the Subscriber of stream {self.id}")
             delivered = 0
-        # Looked at before the queue: what is seen here came after every batch, so no batch can be overlooked. And the
-        # link's end last: a terminal signal that came before it counts.
+        # Read before the queue: a terminal signal that is visible here came after every batch, so no batch is
+        # overlooked. The end of the link is read first, so that a terminal signal that came before it wins.
         lost = self._lost
         terminal = self._terminal
         if self._cancelled:
@@ -260,7 +257,7 @@ class InboundStream(DrainLoop, Subscription):
             self._finish(lost)
 
     def _deliver(self) -> int:
-        """Hand over what there is demand for, and keep the window filled. Returns how many were handed over."""
+        """Deliver elements up to the demand and refill the window. Return the number of delivered elements."""
         subscriber, window, batches, requests = self._subscriber, self.window, self._batches, self._requests
         if subscriber is None:
             return 0
@@ -282,7 +279,7 @@ class InboundStream(DrainLoop, Subscription):
             if demand == 0:
                 break
             current = self._current
-            # In pieces of a quarter of the window, so that it is refilled in time while a slow Subscriber works.
+            # In pieces of a quarter of the window, so that it is refilled in time for a slow Subscriber.
             piece = max(window.limit >> 2, 1)
             chunk = current if len(current) <= piece else current[:piece]
             handed = 0
@@ -291,11 +288,11 @@ class InboundStream(DrainLoop, Subscription):
                     if not requests:
                         break
                     demand = requests.popleft()
-                    window.requested += demand  # bounded where it is read; a call for each request(1) would cost more
+                    window.requested += demand  # saturated where it is read: a call for each request(1) would cost more
                 demand -= 1
                 handed += 1
                 on_next(element)
-                if self._cancelled:  # on_next or another thread did it
+                if self._cancelled:  # by on_next or another thread
                     break  # type: ignore[unreachable]
             self._current = [] if handed == len(current) else current[handed:]
             self._demand = demand
@@ -311,11 +308,11 @@ class InboundStream(DrainLoop, Subscription):
         except Exception as unreadable:
             self._current, error = [], unreadable
         if type(body) is Returning:
-            self._session.let_go(self._session.handles.unpin(body.pins))
+            self._session.release(self._session.handles.unpin(body.pins))
         if error is None:
             self.window.observe(len(self._current), len(body))
         else:
-            # What has no form here ends the stream with an error that says so, after the elements before it.
+            # A value without a form in Python ends the stream, after the elements before it.
             self._session.send_cancel(self)
             self._unreadable = True
             self._terminal = error
@@ -342,7 +339,7 @@ class InboundStream(DrainLoop, Subscription):
             hooks.on_error_dropped(raised, "raised by the Subscriber's terminal signal")
 
     def _end(self) -> None:
-        """Drop every reference (rule 3.13); what was not handed over is counted and given back."""
+        """Drop every reference (§3.13). Undelivered elements are counted, and their handles given back."""
         self._ended = True
         self._confirmed.put(None)
         self._subscriber = None
@@ -354,26 +351,26 @@ class InboundStream(DrainLoop, Subscription):
         while self._batches:
             try:
                 body = self._batches.popleft()
-            except IndexError:  # the lane and the reader may both be at it
+            except IndexError:  # the drain loop and the reader may both empty the queue
                 break
             dropped += batch_size(body)
             self._session.codec.discard(body)
             if type(body) is Returning:
-                self._session.let_go(self._session.handles.unpin(body.pins))
+                self._session.release(self._session.handles.unpin(body.pins))
         return dropped
 
     def cancel_once(self) -> bool:
-        """True for the first caller: CANCEL is sent once."""
+        """Return True for the first call: CANCEL is sent once."""
         return self._ending.acquire(blocking=False)
 
     @property
     def in_flight(self) -> int:
-        """Elements granted and not yet handed over."""
+        """The number of granted elements that are not delivered yet."""
         return 0 if self._ended else self.window.outstanding
 
     @property
     def demand(self) -> int:
-        """What the user requested and has not got."""
+        """The number of requested elements that are not delivered yet."""
         return 0 if self._ended else max(0, min(self.window.requested, UNBOUNDED) - self.window.delivered)
 
     def __repr__(self) -> str:

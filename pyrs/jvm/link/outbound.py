@@ -1,4 +1,4 @@
-"""The publisher end of a stream: what a Python Publisher signals, on its way to the peer."""
+"""The publisher end of a stream: encodes the signals of a Python Publisher for the peer."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import threading
 from collections import deque
 from collections.abc import Iterator
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pyrs._core import hooks
 from pyrs._core.demand import add_demand, non_positive
@@ -23,22 +23,20 @@ from pyrs.errors import (
 )
 from pyrs.jvm.link.batches import MAX_ELEMENTS, Batches
 from pyrs.jvm.link.frames import MAX_BODY, MAX_MESSAGE, FrameType, frame, pieces
-
-if TYPE_CHECKING:
-    from pyrs.jvm.link.session import Session
+from pyrs.jvm.link.interfaces import StreamHost
 
 _log = logging.getLogger("pyrs.jvm")
 _SLOW_SECONDS = 0.001
 
 
 class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
-    """The internal Subscriber of a Python Publisher. Each element is encoded inside the on_next that brings it.
+    """The Subscriber that feeds the elements of a Python Publisher to the link.
 
-    The lane calls the upstream Subscription; `take` is called by whoever has the writer's role. Between them stand
-    the `Batches`, which hold no more than the credit.
+    Each element is encoded inside its on_next. The drain loop calls the upstream Subscription, and the thread with the
+    writer's role calls ``take``. The ``Batches`` between them hold no more elements than the credit.
 
-    Rules: 1.1, 1.3, 1.7, 1.9, 2.13 are checked here, for the Publisher may be anybody's; a breach ends this stream
-    alone.
+    Rules: 1.1, 1.3, 1.7, 1.9 and 2.13 are checked, since the Publisher may be third-party code. A violation ends only
+    this stream.
     """
 
     __slots__ = (
@@ -60,7 +58,7 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
         "queued",
     )
 
-    def __init__(self, session: Session, identifier: int) -> None:
+    def __init__(self, session: StreamHost, identifier: int) -> None:
         super().__init__(session.execute)
         self.id = identifier
         self.queued = False
@@ -79,10 +77,10 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
         self._sent_terminal = False
         self._cancelled = False
 
-    # Upstream's side.
+    # Called by the upstream Publisher.
 
     def on_subscribe(self, subscription: Subscription) -> None:
-        """Upstream's answer. A second one is cancelled (rule 2.5)."""
+        """Accept the upstream Subscription. A second one is cancelled (§2.5)."""
         if subscription is None:
             raise NullSignal("on_subscribe(None): a Subscription is needed")
         if self._subscription is not None or self._terminal is not None or self._cancelled:
@@ -96,7 +94,7 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
         """Encode and queue one element.
 
         Raises:
-            NullSignal: the element is None (rule 2.13). The stream ends with that error too.
+            NullSignal: The element is None (§2.13). The stream ends with that error too.
         """
         if not self._gate.acquire(blocking=False):
             self._concurrent("on_next")
@@ -132,7 +130,7 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
             self._relay()
 
     def consume(self, iterator: Iterator[Any], limit: int) -> int:
-        """Take up to `limit` elements from the iterator, each as one on_next would: for sources that pull."""
+        """Take up to ``limit`` elements from an iterator, each like one on_next: for sources that pull."""
         if not self._gate.acquire(blocking=False):
             self._concurrent("on_next")
             return 0
@@ -142,13 +140,13 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
         outbox.watch(self)
         try:
             while taken < limit and not self._cancelled and self._terminal is None:
-                room = self._granted - self._emitted
-                if room <= 0:
+                credit = self._granted - self._emitted
+                if credit <= 0:
                     self._fail(self._exceeded())
                     break
-                # A slow iterator's elements go out one by one. A quick one fills batches, and should it turn slow
-                # inside of one, the writer comes by and takes what there is.
-                wanted = min(wanted, limit - taken, room)
+                # The elements of a slow iterator are sent one by one. A fast iterator fills batches; if it stalls
+                # inside a batch, the writer thread polls for its elements.
+                wanted = min(wanted, limit - taken, credit)
                 started = perf_counter()
                 count, failure = batches.fill(iterator, wanted)
                 slow = perf_counter() - started > _SLOW_SECONDS
@@ -171,17 +169,17 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
         return taken
 
     def on_error(self, error: BaseException) -> None:
-        """End the stream with upstream's error.
+        """End the stream with the error of the Publisher.
 
         Raises:
-            NullSignal: the error is None (rule 2.13). The stream ends with that error too.
+            NullSignal: The error is None (§2.13). The stream ends with that error too.
         """
         given: object = error
         if not isinstance(given, BaseException):
             self._no_error(given)
             return
         if self._terminal is not None:
-            hooks.on_error_dropped(error)  # rule 1.7: nothing follows a terminal signal
+            hooks.on_error_dropped(error)  # no signal follows a terminal signal (§1.7)
             return
         self._subscription = None
         self._terminate(self._error_body(error))
@@ -209,7 +207,7 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
         self._fail(ConcurrentSignals(f"{signal} was called while another signal of the same stream was being handled"))
 
     def _fail(self, error: BaseException) -> None:
-        """The Publisher broke a rule or an element cannot travel: end this stream, and cancel upstream."""
+        """End the stream and cancel upstream: the Publisher broke a rule, or an element has no form in Java."""
         if self._terminal is not None:
             if isinstance(error, SpecViolation):
                 hooks.on_error_dropped(error)
@@ -221,13 +219,13 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
         return self._session.codec.encode_error(error)
 
     def _terminate(self, terminal: bytes) -> None:
-        # The terminal is published before the stream is marked ready; the writer reads it before it empties the queue.
+        # Set before the stream is marked ready: the writer reads the terminal signal before it empties the queue.
         self._terminal = terminal
         self._session.outbox.ready(self)
         self._session.outbox.flush()
 
     def _relay(self) -> None:
-        """A source that emits inside request() hears of new credit, and of a cancel, from inside on_next."""
+        """Forward new credit or a cancel from inside on_next, to a source that emits inside request()."""
         if self._requesting == threading.get_ident():
             subscription = self._subscription
             if self._cancelled:
@@ -238,7 +236,7 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
                     subscription.request(n)
 
     def _take_credit(self) -> int:
-        """What may be requested upstream now. Called by the lane's thread alone, so that `_granted` has one writer."""
+        """Return the credit to request upstream. Only the draining thread calls it and writes ``_granted``."""
         total = 0
         credits = self._credits
         while credits:
@@ -246,10 +244,10 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
         self._granted = add_demand(self._granted, total)
         return total
 
-    # The reader's side: it only notes.
+    # Called by the reader, which only records.
 
     def requested(self, n: int) -> None:
-        """REQUEST came."""
+        """Process REQUEST."""
         if n <= 0:
             self._illegal_credit = n
         else:
@@ -257,19 +255,19 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
         self.schedule()
 
     def cancelled(self) -> None:
-        """CANCEL came, or the link is over: nothing more is written, upstream is cancelled."""
+        """Process CANCEL or the end of the link: write no more elements, and cancel upstream."""
         self._cancelled = True
         self._batches.stop()
         self.schedule()
 
     def refused(self, error: BaseException) -> None:
-        """The Publisher could not be subscribed to (rule 1.9): its Subscriber hears so."""
+        """End the stream: the Publisher could not be subscribed to (§1.9)."""
         self._fail(error)
 
-    # The lane: it calls upstream's Subscription.
+    # The drain loop, which calls the upstream Subscription.
 
     def _has_work(self) -> bool:
-        if self._cancelled:  # also before on_subscribe came, or where it never comes
+        if self._cancelled:  # also before on_subscribe, which may never come
             return self._subscription is not None or self.id in self._session.streams
         if self._terminal is not None:
             return self._subscription is not None
@@ -292,7 +290,7 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
                 if n:
                     subscription.request(n)
         except BaseException as error:
-            # Rule 3.16: request returns normally. One that raises ends its stream.
+            # request must return normally (§3.16). If it raises, the stream ends.
             self._fail(error)
         finally:
             self._requesting = None
@@ -309,7 +307,7 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
     def _cancel_upstream(self) -> None:
         subscription, self._subscription = self._subscription, None
         if self._cancelled:
-            # Whoever has the writer's role takes back the handles of what will not be written.
+            # The writer takes back the handles of the elements that will not be written.
             self._session.outbox.ready(self)
             self._session.outbox.flush()
         self._session.ended_outbound(self)
@@ -319,13 +317,13 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
             except BaseException as error:
                 hooks.on_error_dropped(error, "raised by cancel")
 
-    # The writer's side.
+    # Called by the thread with the writer's role.
 
     def take(self) -> tuple[bytes, bool]:
-        """The next frame of this stream, and whether more wait."""
+        """Return the next frame of this stream, and whether more follow."""
         if self._large:
             return self._large.popleft(), bool(self._large or self._batches or self._terminal is not None)
-        # Only now, a turn after the last piece: until that is written RELEASE must not overtake it.
+        # One turn after the last piece: until that is written, RELEASE must not overtake it.
         self._large_carries = []
         if self._cancelled:
             self._batches.discard(self._session.codec.disown)
@@ -357,7 +355,7 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
 
     @property
     def in_flight(self) -> int:
-        """Credit that the peer gave and upstream has not used."""
+        """The credit that the Publisher has not used yet."""
         return max(0, self._granted - self._emitted)
 
     def __repr__(self) -> str:

@@ -1,8 +1,8 @@
-"""What waits to be written, and who may write it.
+"""Queue outgoing frames and serialize the writes.
 
-The writer's role belongs to one thread at a time: whoever finds it free takes everything that waits, the others leave
-their frames and go. Python's main thread and a thread that runs an event loop never take it (an interrupt in the middle
-of a write leaves half a frame, and a loop must not block): they wake the link's writer thread instead.
+One thread at a time has the writer's role: a thread that finds the role free writes everything that is queued, other
+threads only queue their frames. Python's main thread and a thread that runs an event loop never take the role (an
+interrupt during a write would leave half a frame, and a loop must not block); they wake the link's writer thread.
 """
 
 from __future__ import annotations
@@ -20,30 +20,30 @@ _WRITE_AT_ONCE = 4 * MAX_BODY
 
 
 class Source(Protocol):
-    """Something with frames to write when its turn comes."""
+    """A producer of frames. The sources take turns."""
 
     queued: bool
 
     def take(self) -> tuple[bytes, bool]:
-        """The bytes of the next frame (empty for none) and whether more wait. Called by one thread at a time."""
+        """Return the next frame (empty for none) and whether more follow. Called by one thread at a time."""
 
 
 def may_write() -> bool:
-    """Whether this thread may block on the socket."""
+    """Return True if this thread may block on the socket."""
     return threading.get_ident() != _MAIN and not on_event_loop()
 
 
 def on_event_loop() -> bool:
-    """Whether an asyncio loop runs on this thread."""
+    """Return True if an asyncio loop runs on this thread."""
     asyncio = sys.modules.get("asyncio")
     return asyncio is not None and asyncio._get_running_loop() is not None
 
 
 class Outbox:
-    """Control frames in order, then a frame of each ready source in turn.
+    """The queue of control frames, in order, and of the sources that are ready, a frame each in turn.
 
-    Nothing here is bounded by itself: a source holds no more than its stream's credit, and control frames answer
-    frames.
+    The queues have no bound of their own: a source holds no more than the credit of its stream, and a control frame is
+    the answer to a frame or a call.
     """
 
     def __init__(
@@ -58,62 +58,62 @@ class Outbox:
         self._writing = threading.Lock()
         self.closed = False
         self.attended = False
-        """Set by the writer thread while it looks in every few milliseconds."""
+        """True while the writer thread polls every few milliseconds."""
         self.bytes_out = 0
         self.frames_out = 0
 
     def control(self, data: bytes) -> None:
-        """Queue a control frame; `flush` sends it."""
+        """Queue a control frame; ``flush`` sends it."""
         if not self.closed:
             self._control.append(data)
 
     def ready(self, source: Source) -> None:
-        """Queue a source for its turn; `flush` or `nudge` sends it."""
+        """Queue a source for its turn; ``flush`` or ``nudge`` sends it."""
         if not source.queued and not self.closed:
             source.queued = True
             self._ready.append(source)
 
     def watch(self, source: Source) -> None:
-        """Have the writer thread come by every few milliseconds: a source that may stall has no thread to say so."""
+        """Poll a source from the writer thread: one that stalls inside an iterator cannot announce its elements."""
         self._watched.add(source)
         if not self.attended:
             self._wake()
 
     def unwatch(self, source: Source) -> None:
-        """End a `watch`."""
+        """Stop polling a source."""
         self._watched.discard(source)
 
     @property
     def watches(self) -> bool:
-        """Whether there is a source to watch."""
+        """True if a source is polled."""
         return bool(self._watched)
 
     def come_by(self) -> None:
-        """Take what the watched sources have. For the writer thread."""
+        """Write the elements of the polled sources. For the writer thread."""
         for source in tuple(self._watched):
             self.ready(source)
         self.write()
 
     @property
     def waiting(self) -> bool:
-        """Whether anything waits to be written."""
+        """True if frames are queued."""
         return bool(self._control or self._ready)
 
     def nudge(self) -> None:
-        """Have the writer thread flush soon."""
+        """Wake the writer thread."""
         self._wake()
 
     def flush(self) -> None:
-        """Write what waits, if this thread may and no other is at it (that one then writes it)."""
+        """Write the queued frames, unless another thread writes them or this thread must not block."""
         if may_write():
             self.write()
         else:
             self._wake()
 
     def write(self) -> None:
-        """Write until nothing waits. For threads that may block only."""
+        """Write until the queues are empty. Only for threads that may block."""
         writing = self._writing
-        # The holder looks again after it let go, so that frames left while it wrote its last round are not forgotten.
+        # The queues are checked again after the release of the role, for frames that were queued during the last round.
         while (self._control or self._ready) and writing.acquire(blocking=False):
             try:
                 self._round()
@@ -121,7 +121,7 @@ class Outbox:
                 writing.release()
 
     def write_last(self, data: bytes, deadline_seconds: float) -> None:
-        """Write what waits and then this, waiting for the writer's role. For the writer thread, at the link's end."""
+        """Wait for the role, then write the queued frames and ``data``. For the writer thread, at the link's end."""
         self.write()
         if self._writing.acquire(timeout=deadline_seconds):
             try:
@@ -130,14 +130,14 @@ class Outbox:
                 self._writing.release()
 
     def write_released(self) -> None:
-        """Write what the finalizers left, once nothing else waits."""
+        """Write the RELEASE frames of the finalizers."""
         data = self._released()
         if data:
             self.control(data)
         self.write()
 
     def _round(self) -> None:
-        # Handles are given back ahead of this round's frames: those that this round sends home are still alive now.
+        # RELEASE goes ahead of the frames of this round: the handles that this round returns are still referenced.
         parts: list[bytes] = []
         control, ready = self._control, self._ready
         size = 0
@@ -149,7 +149,7 @@ class Outbox:
         while turns > 0 and size < _WRITE_AT_ONCE:
             turns -= 1
             source = ready.popleft()
-            # Cleared before it is read: what is added from here on queues it anew.
+            # Cleared before the source is read: an element that is added from here on queues the source again.
             source.queued = False
             part, more = source.take()
             if more:
@@ -164,7 +164,7 @@ class Outbox:
         self._send(parts[0] if len(parts) == 1 else b"".join(parts))
 
     def close(self) -> None:
-        """Drop what waits and take no more."""
+        """Drop the queued frames and accept no more."""
         self.closed = True
         self._control.clear()
         self._ready.clear()
@@ -172,7 +172,7 @@ class Outbox:
 
 
 class Message:
-    """A CALL or RETURN on its way: pieces that take turns with the streams, and the objects that it sends home."""
+    """A CALL or RETURN: its pieces take turns with the streams, and it holds the references that it carries."""
 
     __slots__ = ("_carried", "_pieces", "queued")
 
@@ -182,9 +182,9 @@ class Message:
         self.queued = False
 
     def take(self) -> tuple[bytes, bool]:
-        """The next piece.
+        """Return the next piece.
 
-        There is one more turn than pieces, so that what it carries outlives the last one's writing.
+        There is one more turn than pieces: the references are held until the last piece is written.
         """
         if not self._pieces:
             self._carried = []

@@ -1,6 +1,6 @@
-"""One end of the link without its socket: the table of streams, the handles, the calls.
+"""The state of one end of the link, without its socket: the streams, the handles and the calls.
 
-`receive` is the reader's entry: it notes and schedules, and runs no user code. What goes out lies in `outbox`.
+The reader calls ``receive``, which records and schedules, and runs no user code. Outgoing frames are in ``outbox``.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Iterable
 from itertools import count
 from queue import Empty, SimpleQueue
-from typing import Any, Protocol
+from typing import Any
 
 from pyrs._core import hooks
 from pyrs._core.context import capture
@@ -20,6 +20,7 @@ from pyrs.errors import CallTimeout, ConversionError, LinkBroken, LinkClosed, Pr
 from pyrs.jvm.link.frames import CREDIT, RELEASED, Frame, FrameType, GoAway, batch_size, frame, pieces
 from pyrs.jvm.link.handles import Handles, MissingHandle
 from pyrs.jvm.link.inbound import InboundStream
+from pyrs.jvm.link.interfaces import Codec
 from pyrs.jvm.link.outbound import OutboundStream
 from pyrs.jvm.link.outbox import Message, Outbox, on_event_loop
 from pyrs.jvm.link.window import DEFAULT_MAX_PREFETCH
@@ -27,81 +28,21 @@ from pyrs.jvm.link.window import DEFAULT_MAX_PREFETCH
 _log = logging.getLogger("pyrs.jvm")
 _MAIN = threading.main_thread().ident
 NOBODY = 0
-"""The handle that no object has. A CALL to it is the barrier."""
-
-
-class Encoder(Protocol):
-    """Encodes the elements of one stream.
-
-    `carried` gathers the references of the element encoded last; the stream empties it.
-    """
-
-    carried: list[object]
-
-    @property
-    def encode(self) -> Callable[[Any], bytes]:
-        """One value to its bytes."""
-
-    def explain(self, value: object, error: Exception) -> Exception:
-        """Why `encode` raised, for the stream's Subscriber."""
-
-
-class Codec(Protocol):
-    """Values and errors to bytes and back, with references by way of the session's handles."""
-
-    def encoder(self) -> Encoder:
-        """An encoder for one stream."""
-
-    def batch_decoder(self) -> Callable[[bytes], tuple[list[Any], Exception | None]]:
-        """A decoder of NEXT bodies for one stream: the elements, and the error of one after them that has no form."""
-
-    def disown(self, handle: int) -> None:
-        """Take back a handle of ours that was counted as sent."""
-
-    def discard(self, body: bytes) -> None:
-        """Give back the handles of a NEXT that nobody will see."""
-
-    def encode(self, value: object) -> bytes:
-        """One value, where a stream's encoder is not at hand."""
-
-    def encode_carrying(self, value: object) -> tuple[bytes, list[object]]:
-        """One value, and the references in it, to be held until it was written."""
-
-    def decode_entries(self, body: bytes) -> tuple[list[Any], Exception | None]:
-        """The entries of a control frame's body, and the error of the first one that has no form.
-
-        Raises:
-            ConversionError: an entry has no form, and those before it are lost.
-        """
-
-    def encode_error(self, error: BaseException) -> bytes:
-        """An error."""
-
-    def decode_error(self, body: bytes) -> BaseException:
-        """The error in an ERROR body."""
-
-    def encode_failure(self, error: BaseException) -> bytes:
-        """The RETURN body of a call that raised."""
-
-    def failure(self, wire: Any) -> BaseException:
-        """The error that a RETURN holds."""
-
-    def home_handles(self, body: bytes) -> list[int]:
-        """The handles of ours that a NEXT_HOME brings back."""
+"""The handle of no object. A CALL to it is the barrier."""
 
 
 class Session:
     """The state of one link.
 
     Args:
-        execute: runs a task on a worker thread (inline in tests that replay vectors).
-        post: runs a task on the link's own writer thread: for Python's main thread, which touches neither the socket
-            nor a thread pool, so that an interrupt cannot leave either half done.
-        send: writes bytes to the socket.
-        wake: has the writer thread flush the outbox.
-        max_prefetch: the largest window of a stream.
-        confirm_seconds: how long `subscribe` waits to hear that the peer's Publisher was subscribed to; 0 does not ask.
-        first_stream: 1 for Python, 2 for the side that plays the JVM.
+        execute: Runs a task on a worker thread (inline in tests that replay vectors).
+        post: Runs a task on the writer thread of the link. Python's main thread uses it: an interrupt there could leave
+            a frame or a thread pool in an inconsistent state.
+        send: Writes bytes to the socket.
+        wake: Wakes the writer thread, which flushes the outbox.
+        max_prefetch: The largest window of a stream.
+        confirm_seconds: The time that ``subscribe`` waits until the peer's Publisher is subscribed to; 0 does not wait.
+        first_stream: 1 for Python, 2 for the JVM's side.
     """
 
     def __init__(
@@ -138,7 +79,7 @@ class Session:
         self.dropped = 0
         self.largest_in_flight = 0
 
-    # Opening streams.
+    # Streams that this side opens.
 
     def subscribe(
         self,
@@ -149,12 +90,13 @@ class Session:
         confirm: bool = False,
         options: dict[str, Any] | None = None,
     ) -> None:
-        """Subscribe a Python Subscriber to the peer's Publisher `handle`. on_subscribe is called before this returns.
+        """Subscribe a Python Subscriber to the peer's Publisher ``handle``.
 
-        With `confirm` this returns when the peer's ``subscribe`` has, so that a hot Publisher loses nothing that it
-        emits afterwards (on a thread with a running event loop, which must not wait, at once).
+        ``on_subscribe`` is called before this returns. If the link is closed, or the options have no form in Java, the
+        Subscriber receives its Subscription and then the error (§1.9). The signals run in the context of this call.
 
-        Rules: 1.9 (where the link is over already the Subscriber gets its Subscription, then the error).
+        With ``confirm`` this returns after the peer's ``subscribe`` has returned, so that no element is lost that a hot
+        Publisher emits afterwards. On a thread with a running event loop, which must not block, it returns at once.
         """
         stream = InboundStream(
             self,
@@ -173,11 +115,11 @@ class Session:
             if sent and confirm and not stream.await_confirmation(self._confirm_seconds):
                 _log.warning("stream %d: the Publisher in the JVM has not returned from subscribe yet", stream.id)
         except BaseException:
-            stream.cancel()  # an interrupt, most likely: a stream that is half open must not stay in the table
+            stream.cancel()  # for example an interrupt: a stream that is half open must not stay in the table
             raise
 
     def _send_subscribe(self, stream: InboundStream, handle: int, options: dict[str, Any], confirm: bool) -> bool:
-        """Queue SUBSCRIBE. Options that have no form in Java end the stream instead (rule 1.9)."""
+        """Queue SUBSCRIBE. Options that have no form in Java end the stream instead (§1.9)."""
         try:
             body = self.codec.encode([handle, {**options, "confirm": True} if confirm else options])
         except ConversionError as error:
@@ -187,7 +129,7 @@ class Session:
         return True
 
     def subscribe_peer(self, handle: int, options: dict[str, Any] | None = None) -> OutboundStream:
-        """The Subscriber to give to a Python Publisher so that it feeds the peer's Subscriber `handle`."""
+        """Open a stream to the peer's Subscriber ``handle``; subscribe the result to a Python Publisher."""
         if not self.open:
             raise self.why_over()
         stream = OutboundStream(self, next(self._stream_ids))
@@ -204,7 +146,7 @@ class Session:
     def _register(self, stream: InboundStream | OutboundStream) -> None:
         self.streams_total += 1
         self.streams[stream.id] = stream
-        if not self.open:  # `lost` may have looked at the table before
+        if not self.open:  # ``lost`` may have read the table before
             self._end(stream, self.over)
 
     @staticmethod
@@ -215,19 +157,19 @@ class Session:
             stream.cancelled()
 
     def why_over(self) -> PyrsError:
-        """The reason, to raise: a new one each time, or each raise would lengthen one traceback and keep its frames."""
+        """Return a new copy of the reason, to raise. Raising one object again would extend its traceback."""
         return type(self.over)(*self.over.args)
 
-    # What streams ask of their session.
+    # Services for the streams.
 
-    def schedule(self, lane: DrainLoop) -> None:
-        """Have a lane run soon. On the main thread by way of the writer thread (see `post`)."""
+    def schedule(self, loop: DrainLoop) -> None:
+        """Schedule a drain loop; from the main thread by the writer thread (see ``post``)."""
         if not self.open:
-            lane.run_here()  # the link's threads are gone or going
+            loop.run_here()  # the threads of the link are about to end
         elif threading.get_ident() == _MAIN:
-            self.post(lane.schedule)
+            self.post(loop.schedule)
         else:
-            lane.schedule()
+            loop.schedule()
 
     def send(self, data: bytes) -> None:
         """Send a control frame."""
@@ -235,7 +177,7 @@ class Session:
         self.outbox.flush()
 
     def cancel_inbound(self, stream: InboundStream) -> None:
-        """The user cancelled: CANCEL goes out at once, the lane cleans up."""
+        """Send CANCEL at once, and schedule the stream, which cleans up."""
         if self.open and threading.get_ident() == _MAIN:
             self.post(lambda: self._cancel_now(stream))
         else:
@@ -251,7 +193,7 @@ class Session:
             self.send(frame(FrameType.CANCEL, stream.id))
 
     def ended_inbound(self, stream: InboundStream, dropped: int, *, cancelled: bool) -> None:
-        """A consumer end is over."""
+        """Remove a consumer end from the table."""
         if self.streams.pop(stream.id, None) is None:
             return
         self.elements_in += stream.window.delivered
@@ -261,25 +203,25 @@ class Session:
             hooks.on_next_dropped(dropped, f"prefetched by stream {stream.id}", cancelled=cancelled)
 
     def ended_outbound(self, stream: OutboundStream) -> None:
-        """A publisher end is over."""
+        """Remove a publisher end from the table."""
         self.streams.pop(stream.id, None)
 
-    def let_go(self, objects: list[object]) -> None:
-        """Drop the last references to objects of the user's on a worker: their finalizers are user code."""
+    def release(self, objects: list[object]) -> None:
+        """Drop the last references to user objects on a worker: their finalizers are user code."""
         if objects:
             self.execute(objects.clear)
 
     def count_out(self, elements: int) -> None:
-        """Elements were taken by the writer."""
+        """Count elements that the writer took."""
         self.elements_out += elements
 
     # The reader.
 
     def receive(self, message: Frame) -> None:
-        """Take one message.
+        """Process one message.
 
         Raises:
-            ProtocolError: the message is malformed; the link must end.
+            ProtocolError: The message is malformed; the link must end.
         """
         kind, identifier, body = message
         if kind in (FrameType.NEXT, FrameType.NEXT_HOME):
@@ -288,7 +230,7 @@ class Session:
                 stream.arrived(body, home=kind == FrameType.NEXT_HOME)
             else:
                 self._unknown(identifier, stream)
-                batch_size(body)  # malformed is malformed, also where nobody wants it
+                batch_size(body)  # raises for a malformed body
                 self.codec.discard(body)
         elif kind == FrameType.REQUEST:
             if len(body) != CREDIT.size:
@@ -329,7 +271,7 @@ class Session:
         elif kind == FrameType.CALL:
             self._called(identifier, body)
         elif kind == FrameType.RETURN:
-            pair, unreadable = self._read_entries(body, "RETURN", 2)  # here, before a RELEASE that may follow it
+            pair, unreadable = self._read_entries(body, "RETURN", 2)  # before a RELEASE that may follow
             answer = self._calls.pop(identifier, None)
             if answer is not None:
                 answer.put(unreadable or pair)
@@ -337,7 +279,7 @@ class Session:
             if not body or len(body) % RELEASED.size:
                 raise ProtocolError(f"malformed RELEASE: {len(body)} bytes are no list of handles and counts")
             gone = (self.handles.released(handle, times) for handle, times in RELEASED.iter_unpack(body))
-            self.let_go([target for target in gone if target is not None])
+            self.release([target for target in gone if target is not None])
         elif kind == FrameType.GOAWAY:
             entries, unreadable = self._read_entries(body, "GOAWAY", 2)
             if unreadable is not None:
@@ -347,9 +289,9 @@ class Session:
             raise ProtocolError(f"malformed frame: {FrameType(kind).name} is not allowed here")
 
     def _unknown(self, identifier: int, stream: object) -> None:
-        """Frames for a stream that is over are dropped; the wrong frame for a live one is malformed."""
+        """Drop a frame for a finished stream; refuse a frame of the wrong direction for a live one."""
         if stream is not None:
-            raise ProtocolError(f"malformed frame: stream {identifier} is open the other way round")
+            raise ProtocolError(f"malformed frame: stream {identifier} is open in the other direction")
 
     def _read_error(self, body: bytes) -> BaseException:
         try:
@@ -362,8 +304,8 @@ class Session:
     def _read_entries(self, body: bytes, name: str, size: int) -> tuple[list[Any], Exception | None]:
         """Read the body of a control frame: an array of at least `size` entries.
 
-        An entry that has no form in Python is a fault of the user's value and not of the peer: it is returned as an
-        error, with the entries before it, and fails the one call or stream that the frame is about.
+        An entry that has no form in Python is a fault of a user's value and not of the peer. Its error is returned with
+        the entries before it, and fails only the call or stream of the frame.
         """
         try:
             entries, unreadable = self.codec.decode_entries(body)
@@ -372,7 +314,7 @@ class Session:
         except Exception as error:
             raise ProtocolError(f"malformed {name}: {error}") from error
         if unreadable is None and len(entries) < size:
-            raise ProtocolError(f"malformed {name}: its body is no array of {size}")
+            raise ProtocolError(f"malformed {name}: its body is not an array of {size}")
         return entries, unreadable
 
     def _opening(self, identifier: int, body: bytes, name: str) -> tuple[int, dict[Any, Any], Exception | None]:
@@ -382,7 +324,7 @@ class Session:
         else:
             handle, options = entries[0] if entries else NOBODY, {}
         if type(handle) is not int or handle < (NOBODY if unreadable else 1) or not isinstance(options, dict):
-            raise ProtocolError(f"malformed {name}: its body is no handle and options")
+            raise ProtocolError(f"malformed {name}: its body is not a handle and options")
         if identifier % 2 == self._parity or identifier in self.streams:
             raise ProtocolError(f"malformed {name}: the peer may not open stream {identifier}")
         return handle, options, unreadable
@@ -390,7 +332,7 @@ class Session:
     def _subscribed(self, identifier: int, handle: int, unreadable: Exception | None, *, confirm: bool) -> None:
         stream = OutboundStream(self, identifier)
         self._register(stream)
-        # Looked up here and not by the task: RELEASE may be the next frame.
+        # Looked up by the reader and not by the task: RELEASE may be the next frame.
         publisher = self.handles.find(handle)
 
         def subscribe() -> None:
@@ -400,7 +342,7 @@ class Session:
                 if publisher is None:
                     raise MissingHandle(handle)
                 if not hasattr(publisher, "subscribe"):
-                    raise ProtocolError(f"handle {handle} is a {type(publisher).__name__}, which is no Publisher")
+                    raise ProtocolError(f"handle {handle} is a {type(publisher).__name__}, which is not a Publisher")
                 peer_publisher: Publisher[Any] = publisher
                 peer_publisher.subscribe(stream)
             except BaseException as error:
@@ -425,12 +367,13 @@ class Session:
     # Calls.
 
     def call(self, handle: int, arguments: Iterable[object] = (), *, deadline_seconds: float = 30.0) -> Any:
-        """Ask the peer for a value and wait for it. Handle 0 is the barrier.
+        """Call an object of the peer and wait for the result. Handle 0 is the barrier.
 
         Raises:
-            CallTimeout: no answer within the deadline.
-            LinkClosed, LinkBroken: the link is over.
-            JavaError: the call threw.
+            CallTimeout: The peer did not answer within the deadline.
+            LinkClosed, LinkBroken: The link is over.
+            ConversionError: An argument has no form in Java, or the result none in Python.
+            JavaError: The call threw.
         """
         if not self.open:
             raise self.why_over()
@@ -441,7 +384,7 @@ class Session:
             body, carried = self.codec.encode_carrying([handle, list(arguments)])
             self.outbox.ready(Message(pieces(FrameType.CALL, identifier, body), carried))
             self.outbox.flush()
-            if not self.open:  # `lost` may have looked at the calls before
+            if not self.open:  # ``lost`` may have read the table before
                 raise self.why_over()
             reply = answer.get(timeout=deadline_seconds)
         except Empty:
@@ -459,7 +402,7 @@ class Session:
         entries, unreadable = self._read_entries(body, "CALL", 2)
         handle, arguments = (NOBODY, []) if unreadable else entries[:2]
         if type(handle) is not int or not isinstance(arguments, list):
-            raise ProtocolError("malformed CALL: its body is no handle and arguments")
+            raise ProtocolError("malformed CALL: its body is not a handle and arguments")
 
         target: Any = self.handles.find(handle)
 
@@ -484,7 +427,7 @@ class Session:
     # The end.
 
     def lost(self, error: PyrsError) -> None:
-        """The link is over: every Subscriber gets the error, every upstream is cancelled, every table is emptied."""
+        """End every stream and call, and clear the tables: the link is closed or broken."""
         if not self.open:
             return
         self.over = error
@@ -494,13 +437,13 @@ class Session:
             answer.put(error)
         for stream in list(self.streams.values()):
             self._end(stream, error)
-        self.let_go(self.handles.clear())
+        self.release(self.handles.clear())
 
     def goaway(self, code: GoAway, message: str) -> bytes:
-        """The GOAWAY frame of this side."""
+        """Return a GOAWAY frame."""
         return frame(FrameType.GOAWAY, 0, self.codec.encode([int(code), message]))
 
     @staticmethod
     def broken(why: str) -> LinkBroken:
-        """The error of a link that the other side left."""
+        """Return the error of a link that the other side ended."""
         return LinkBroken(f"the link to the JVM is broken: {why}")

@@ -1,4 +1,4 @@
-"""How much credit a consumer end gives: the flow control of ``docs/protocol.md``, as arithmetic alone."""
+"""Compute the credit that a consumer end grants: the flow control of ``docs/protocol.md``."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ DEFAULT_MAX_PREFETCH = 16_384
 class Window:
     """The credit of one stream.
 
-    The consumer end tells it what the user requested, what was observed and what was handed over; `refill` answers with
-    the credit to send now. Not thread-safe: a stream's serial drain alone calls it (others may read its numbers).
+    The consumer end reports the demand of the Subscriber, the sizes of batches and the delivered elements; ``refill``
+    returns the credit to send. Not thread-safe: only the drain loop of the stream calls it. Other threads may read
+    the attributes.
     """
 
     __slots__ = (
@@ -44,15 +45,15 @@ class Window:
 
     @property
     def outstanding(self) -> int:
-        """Elements granted and not yet handed to the user."""
+        """The number of granted elements that are not delivered yet."""
         return self.granted - self.delivered
 
     def request(self, n: int) -> None:
-        """The user asked for `n` more (rule 3.8: it adds; rule 3.17: it saturates)."""
+        """Add ``n`` to the demand (§3.8), up to the maximum (§3.17)."""
         self.requested = min(self.requested + n, UNBOUNDED)
 
     def observe(self, elements: int, size: int) -> None:
-        """A batch of so many elements took `size` bytes; older batches count for less and less."""
+        """Record that a batch of ``elements`` took ``size`` bytes. Older batches lose weight."""
         if self._elements_seen > self.max_prefetch:
             self._elements_seen >>= 1
             self._bytes_seen >>= 1
@@ -63,21 +64,21 @@ class Window:
             self.limit = max(1, affordable)
 
     def ran_empty(self) -> None:
-        """Everything that came was handed over: the consumer keeps up."""
+        """Record that every received element was delivered: the consumer keeps up."""
         self._ran_empty = True
 
     def refill(self) -> int:
-        """The credit to send now; 0 for none."""
+        """Return the credit to send now, 0 for none."""
         if self.requested == 0:
-            return 0  # nothing is requested upstream before the user asks
+            return 0  # nothing is requested upstream before the first request of the Subscriber
         outstanding = self.granted - self.delivered
-        below_low_tide = outstanding <= self.limit >> 2
-        if below_low_tide and self._ran_empty:
+        is_low = outstanding <= self.limit >> 2
+        if is_low and self._ran_empty:
             self._grow()
         wanted = self.limit - outstanding
         if self.exact and self.requested - self.granted <= wanted:
             wanted = self.requested - self.granted
-        elif not below_low_tide:
+        elif not is_low:
             return 0
         if wanted <= 0:
             return 0

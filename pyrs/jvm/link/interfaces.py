@@ -1,0 +1,125 @@
+"""The interfaces between a session, its codec and its streams."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, MutableMapping
+from typing import Any, Protocol
+
+from pyrs._core.drain import DrainLoop
+from pyrs.jvm.link.handles import Handles
+from pyrs.jvm.link.outbox import Outbox
+
+
+class Encoder(Protocol):
+    """Encodes the elements of one stream.
+
+    ``carried`` collects the references of the element that was encoded last; the stream empties it.
+    """
+
+    carried: list[object]
+
+    @property
+    def encode(self) -> Callable[[Any], bytes]:
+        """Encode one value."""
+
+    def explain(self, value: object, error: Exception) -> Exception:
+        """Return the error for the Subscriber, given what ``encode`` raised."""
+
+
+class Codec(Protocol):
+    """Encodes and decodes values and errors, with references by the handles of the session."""
+
+    def encoder(self) -> Encoder:
+        """Return an encoder for one stream."""
+
+    def batch_decoder(self) -> Callable[[bytes], tuple[list[Any], Exception | None]]:
+        """Return a decoder of NEXT bodies for one stream.
+
+        It returns the elements, and the error of the first one that has no form; that and later elements are missing.
+        """
+
+    def disown(self, handle: int) -> None:
+        """Take back a handle of this side that was counted as sent."""
+
+    def discard(self, body: bytes) -> None:
+        """Give back the handles of a NEXT that is dropped."""
+
+    def encode(self, value: object) -> bytes:
+        """Encode one value without the encoder of a stream."""
+
+    def encode_carrying(self, value: object) -> tuple[bytes, list[object]]:
+        """Encode one value; also return the references in it, to be held until the value is written."""
+
+    def decode_entries(self, body: bytes) -> tuple[list[Any], Exception | None]:
+        """Decode the body of a control frame: its entries, and the error of the first one that has no form.
+
+        Raises:
+            ConversionError: An entry has no form, and those before it are lost.
+        """
+
+    def encode_error(self, error: BaseException) -> bytes:
+        """Encode an error."""
+
+    def decode_error(self, body: bytes) -> BaseException:
+        """Decode the error in an ERROR body."""
+
+    def encode_failure(self, error: BaseException) -> bytes:
+        """Encode the RETURN body of a call that raised."""
+
+    def failure(self, wire: Any) -> BaseException:
+        """Return the error that a RETURN contains."""
+
+    def home_handles(self, body: bytes) -> list[int]:
+        """Return the handles of this side that a NEXT_HOME brings back."""
+
+
+class StreamHost(Protocol):
+    """The session, as its streams see it."""
+
+    @property
+    def execute(self) -> Callable[[Callable[[], None]], object]:
+        """Runs a task on a worker thread."""
+
+    @property
+    def handles(self) -> Handles:
+        """The table of exported objects."""
+
+    @property
+    def outbox(self) -> Outbox:
+        """The queue of outgoing frames."""
+
+    @property
+    def codec(self) -> Codec:
+        """Encodes and decodes values."""
+
+    @property
+    def open(self) -> bool:
+        """True until the link is closed or broken."""
+
+    @property
+    def streams(self) -> MutableMapping[int, Any]:
+        """The table of live streams."""
+
+    def schedule(self, loop: DrainLoop) -> None:
+        """Schedule a drain loop; from the main thread by the writer thread."""
+
+    def send(self, data: bytes) -> None:
+        """Send a control frame."""
+
+    def cancel_inbound(self, stream: Any) -> None:
+        """Send CANCEL at once and schedule the stream."""
+
+    def send_cancel(self, stream: Any) -> None:
+        """Send CANCEL, once."""
+
+    def ended_inbound(self, stream: Any, dropped: int, *, cancelled: bool) -> None:
+        """Remove a consumer end from the table."""
+
+    def ended_outbound(self, stream: Any) -> None:
+        """Remove a publisher end from the table."""
+
+    def release(self, objects: list[object]) -> None:
+        """Drop the last references to user objects on a worker."""
+
+    def count_out(self, elements: int) -> None:
+        """Count elements that the writer took."""
