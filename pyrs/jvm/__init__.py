@@ -1,7 +1,7 @@
 """The bridge to the JVM.
 
-``connect`` reaches a JVM that runs already, most often a Spark driver's; ``launch`` starts one in this process. Both
-give a `Bridge`.
+``connect`` uses a JVM that is already running, usually that of a Spark driver; ``launch`` starts one in this process.
+Both return a ``Bridge``.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from os import PathLike
 from typing import Any
 
 try:
-    import msgpack as _msgpack  # noqa: F401  (asked for here, where the answer can say what to install)
+    import msgpack as _msgpack  # noqa: F401  (imported here for an error that says what to install)
 except ImportError as _missing:
     raise ImportError(
         "pyrs.jvm needs msgpack and a gateway: pip install 'pyrs-streams[spark]' for a Spark driver, "
@@ -46,23 +46,22 @@ def connect(
     call_timeout_seconds: float = DEFAULT_CALL_TIMEOUT_SECONDS,
     name: str | None = None,
 ) -> Bridge:
-    """Open a bridge to a JVM that runs already.
+    """Open a bridge to a JVM that is already running.
 
-    The jar goes into the running JVM by itself; no callback server is started, nothing is restarted.
+    The jar is loaded into the running JVM. No callback server is started, and nothing is restarted.
 
     Args:
-        jvm: a SparkSession, a SparkContext, a py4j ``JavaGateway`` or ``ClientServer``; None for the JVM that JPype
+        jvm: A SparkSession, a SparkContext, a py4j ``JavaGateway`` or ``ClientServer``; None for the JVM that JPype
             runs in this process.
-        max_prefetch: how many elements a stream may hold ahead of its Subscriber at most.
-        max_threads: how many Subscribers may be blocked at a time before others wait for a thread.
-        call_timeout_seconds: how long Java waits for a Python stage function or callable.
-        name: a name for threads, logs and ``repr``.
+        max_prefetch: The largest number of elements that a stream prefetches.
+        max_threads: The number of Subscribers that may block at the same time before others wait for a thread.
+        call_timeout_seconds: The time that Java waits for a Python stage function or callable.
+        name: A name for threads, logs and ``repr``.
 
     Raises:
-        JvmUnavailable: there is no JVM to be reached that way (Spark Connect, a gateway that is not on this machine,
-            Java 8, ...).
-        VersionMismatch: another version of pyrs is in that JVM already.
-        TypeError: `jvm` is none of these.
+        JvmUnavailable: No JVM can be reached (Spark Connect, a gateway on another machine, Java 8, ...).
+        VersionMismatch: The JVM has loaded another version of pyrs.
+        TypeError: ``jvm`` is none of these.
     """
     return Bridge(
         gateway_for(jvm),
@@ -87,27 +86,27 @@ def launch(
 ) -> Bridge:
     """Start a JVM in this process with JPype and open a bridge to it.
 
-    A second call attaches to the running JVM and adds to its class path what is not there in the same version or a
-    later one. Leaving the bridge closes it, never the JVM.
+    A second call uses the running JVM and adds the jars to its class path that it does not have in the same or a later
+    version. Leaving the bridge closes it, never the JVM.
 
     Args:
-        classpath: jars and directories, ahead of ours.
-        jvm_options: options of the JVM, such as ``"-Xmx1g"``. A second call refuses different ones.
-        packages: Maven coordinates, ``group:artifact:version``, as in ``spark.jars.packages``. They and what they
-            depend on are fetched once, see `pyrs.jvm.packages.resolve`, and are searched after `classpath`.
-        repositories: addresses or folders of Maven repositories, searched after Maven Central.
+        classpath: Jars and directories, searched before the package's own.
+        jvm_options: Options of the JVM, such as ``"-Xmx1g"``. A second call refuses different ones.
+        packages: Maven coordinates, ``group:artifact:version``, as in ``spark.jars.packages``. They and their
+            dependencies are downloaded once, see ``pyrs.jvm.packages.resolve``, and are searched after ``classpath``.
+        repositories: URLs or folders of Maven repositories, searched after Maven Central.
         exclude: ``group:artifact`` of dependencies to leave out.
-        max_prefetch: see `connect`.
-        max_threads: see `connect`.
-        call_timeout_seconds: see `connect`.
-        name: see `connect`.
+        max_prefetch: See ``connect``.
+        max_threads: See ``connect``.
+        call_timeout_seconds: See ``connect``.
+        name: See ``connect``.
 
     Raises:
-        JvmUnavailable: JPype is not installed, no JVM of version 11 or later was found, a package is not to be had, or
-            the JVM that runs has an earlier version of one.
-        FileNotFoundError: a part of the class path is not there.
-        ValueError: a coordinate, a repository or an exclusion is malformed.
-        TypeError: a list is due, and it is one text or path.
+        JvmUnavailable: JPype is not installed, no JVM of version 11 or later was found, a package is not available, or
+            the running JVM has an earlier version of one.
+        FileNotFoundError: A part of the class path does not exist.
+        ValueError: A coordinate, a repository or an exclusion is malformed.
+        TypeError: An argument is one str or path instead of a list.
     """
     if isinstance(classpath, (str, PathLike)):
         raise TypeError("classpath takes a list of paths, not one path")

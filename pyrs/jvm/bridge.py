@@ -1,4 +1,4 @@
-"""The bridge: hands Publishers, Subscribers and Processors across between Python and one JVM."""
+"""The bridge: exchanges Publishers, Subscribers and Processors between Python and one JVM."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ from pyrs.jvm.java_objects import JavaFuture, JavaProcessor, JavaPublisher, Java
 from pyrs.jvm.link.connection import Connection, close_all
 from pyrs.jvm.link.handshake import TOKEN_BYTES
 from pyrs.jvm.link.inbound import InboundStream
-from pyrs.jvm.link.session import Codec, Session
+from pyrs.jvm.link.interfaces import Codec
+from pyrs.jvm.link.session import Session
 from pyrs.jvm.link.window import DEFAULT_MAX_PREFETCH
 from pyrs.stream.stream import Stream
 
@@ -30,16 +31,16 @@ DEFAULT_MAX_THREADS = 256
 
 
 class Bridge:
-    """An open link between this process and a JVM. Made by `pyrs.jvm.connect` and `pyrs.jvm.launch`; a context manager.
+    """An open link between this process and a JVM. ``pyrs.jvm.connect`` and ``pyrs.jvm.launch`` return it.
 
-    Several bridges, of one process or of many, may hold on to one JVM; they know nothing of each other.
+    Several bridges, of one process or of many, may use one JVM; they are independent. A bridge is a context manager.
 
     Args:
-        gateway: the carrier of control calls.
-        max_prefetch: how many elements a stream may hold ahead of its Subscriber at most, on either side.
-        max_threads: how many Subscribers may be blocked at a time, on either side, before others wait for a thread.
-        call_timeout_seconds: how long Java waits for a Python stage function or callable.
-        name: what the bridge's threads are called.
+        gateway: The carrier of control calls.
+        max_prefetch: The largest number of elements that a stream prefetches, on either side.
+        max_threads: The number of Subscribers that may block at the same time, on either side.
+        call_timeout_seconds: The time that Java waits for a Python stage function or callable.
+        name: A name for the threads of the bridge.
     """
 
     def __init__(
@@ -64,7 +65,7 @@ class Bridge:
         }
         self._abandoned = False
         try:
-            # As one task that an interrupt cannot cut: what is half open would stay open.
+            # One task that an interrupt cannot split, so that no link is left half open.
             gateway.shield(lambda: self._open(token, options, max_prefetch, max_threads))
         except BaseException:
             self._abandoned = True
@@ -90,10 +91,10 @@ class Bridge:
             raise
         self._session = connection.session
         self._connection = connection
-        if self._abandoned:  # the caller was interrupted, and nobody will ever close it
+        if self._abandoned:  # the caller was interrupted, and cannot close it
             connection.close()
             return
-        # Handlers run last in, first out: each bridge moves ours behind those of the gateway that it has just started.
+        # Handlers run last in, first out: ours must run before those of the gateway.
         atexit.unregister(close_all)
         atexit.register(close_all)
         _log.info("%s is open: %s", self.name, self._gateway.describe())
@@ -102,22 +103,22 @@ class Bridge:
         self._references = LinkReferences(session, self._gateway, self._control)
         return LinkCodec(self._references)
 
-    # From the JVM.
+    # From the JVM to Python.
 
     def java_class(self, name: str) -> JavaClass:
-        """Find a class of the JVM by its name, to call its static methods and constructors.
+        """Find a class of the JVM by name, to call its static methods and constructors.
 
-        The same over Py4J and JPype, and what either misses is reached: default methods that a class inherits, objects
-        of classes that are not public, methods with a variable number of arguments.
+        It works alike over Py4J and JPype, and reaches members that they do not: default methods that a class inherits,
+        objects of classes that are not public, methods with a variable number of arguments.
 
         Args:
-            name: such as ``"java.util.ArrayList"``; of a nested class ``"java.util.Map$Entry"``; also ``"int"`` and
-                ``"java.lang.String[]"``.
+            name: The name, such as ``"java.util.ArrayList"``; a nested class is ``"java.util.Map$Entry"``. ``"int"``
+                and ``"java.lang.String[]"`` are names too.
 
         Raises:
-            JavaError: the JVM sees no such class; the message says how to bring a jar in.
-            TypeError: the name is no text.
-            LinkClosed: the bridge was closed.
+            JavaError: The JVM has no such class; the message says how to add a jar.
+            TypeError: The name is not a str.
+            LinkClosed: The bridge is closed.
 
         Examples:
             >>> Flux = bridge.java_class("reactor.core.publisher.Flux")  # doctest: +SKIP
@@ -125,42 +126,43 @@ class Bridge:
             [1, 2, 3]
         """
         if not isinstance(name, str):
-            raise TypeError(f"java_class takes the name of a class as text, not {name!r}")
+            raise TypeError(f"java_class takes the name of a class as a str, not {name!r}")
         self._check_open()
         return JavaClass(*self._references.command(Operation.CLASS, None, name))
 
     def from_jvm(
         self, java_object: Any, *, exact: bool = False, convert: object = None, hot: bool | None = None
     ) -> Any:
-        """Take a Java object over into Python.
+        """Return the Python counterpart of a Java object.
 
         | Java | Python |
         |---|---|
-        | Publisher (org.reactivestreams or Flow) | `pyrs.Stream` |
-        | Subscriber | a `pyrs.Subscriber` |
-        | Processor | a `pyrs.Stream` that is a Subscriber too |
-        | CompletionStage | a `pyrs.jvm.JavaFuture`: awaitable, and a stream of one |
-        | what `to_jvm` made | the Python object itself |
+        | Publisher (org.reactivestreams or Flow) | ``pyrs.Stream`` |
+        | Subscriber | a ``pyrs.Subscriber`` |
+        | Processor | a ``pyrs.Stream`` that is also a Subscriber |
+        | CompletionStage | a ``pyrs.jvm.JavaFuture``: awaitable, and a stream of one element |
+        | a result of ``to_jvm`` | the Python object itself |
 
-        Demand: nothing is requested in Java before the Subscriber asks. Then the link keeps a bounded window ahead of
-        it, which starts at 16 elements and grows while the Subscriber keeps up. It slows the Java Publisher, never
-        drops and never grows without bound; what was prefetched when the Subscriber cancels is dropped and counted.
+        Demand: nothing is requested in Java before the first request of the Subscriber. Then the link prefetches a
+        bounded window of elements, which starts at 16 and grows while the Subscriber keeps up. A slow Subscriber slows
+        the Java Publisher; no element is dropped. Elements that are prefetched when the Subscriber cancels are dropped
+        and counted.
 
         Args:
-            java_object: a `JavaObject`, which is what calls by way of `java_class` give, or the gateway's own object;
-                also what a bridge has made of a Java object already, an argument of a callable say: it is taken over
-                anew, with these options.
-            exact: pass demand one to one. For brokers that acknowledge on delivery; costs a round trip for each
+            java_object: A ``JavaObject``, as calls through ``java_class`` return it, or the object of the gateway. For
+                an object that a bridge has converted already, such as an argument of a callable, these options replace
+                the earlier ones.
+            exact: Forward demand one to one, for brokers that acknowledge on delivery. Costs a round trip for each
                 request.
-            convert: what values to make of foreign types, ``"auto"``, ``"values"``, ``"references"`` or a mapping of
-                class names (see the value table).
+            convert: The conversion of foreign types: ``"auto"``, ``"values"``, ``"references"`` or a mapping of class
+                names (see the value table).
             hot: whether the Publisher emits whoever is subscribed. Then ``subscribe`` waits until Java's ``subscribe``
                 has returned, a round trip, and nothing emitted after that is lost. By default Java says what it knows:
                 SubmissionPublisher, Processors and sinks, connectables, and operators of Reactor and RxJava over these.
 
         Raises:
-            TypeError: the object is none of these.
-            LinkClosed: the bridge was closed.
+            TypeError: The object is none of these.
+            LinkClosed: The bridge is closed.
         """
         self._check_open()
         return self._gateway.shield(lambda: self._take_over(java_object, exact, convert, hot))
@@ -194,16 +196,16 @@ class Bridge:
         )
 
     def value_of(self, java_object: Any, *, convert: object = "values") -> Any:
-        """Read one Java object as a Python value, in one call: a dict of a record, a list, bytes, a datetime.
+        """Read one Java object as a Python value in one call, such as a record as a dict.
 
         Args:
-            java_object: a `JavaObject`, or the gateway's own object.
-            convert: see `from_jvm`. By default everything has to become a value: what has no row in the value table is
-                a dict of its getters.
+            java_object: A ``JavaObject``, or the object of the gateway.
+            convert: See ``from_jvm``. By default everything becomes a value: an object without a row in the value table
+                is a dict of its getters.
 
         Raises:
-            ConversionError: it has no form as a value.
-            LinkClosed: the bridge was closed.
+            ConversionError: The object has no form as a value.
+            LinkClosed: The bridge is closed.
 
         Examples:
             >>> bridge.value_of(bridge.java_class("java.util.List").of(1, "a"))  # doctest: +SKIP
@@ -212,29 +214,28 @@ class Bridge:
         self._check_open()
         return self._references.command(Operation.VALUE, java_object, "", [convert])
 
-    # To the JVM.
+    # From Python to the JVM.
 
     def to_jvm(
         self, python_object: Any, *, element_type: str | None = None, convert: object = None, exact: bool = False
     ) -> Any:
         """Make a Java object of a Python Publisher, Subscriber or Processor.
 
-        It is a real Java object that implements both ``org.reactivestreams`` and ``java.util.concurrent.Flow``. What
-        came from Java goes back as the object it was.
+        The Java object implements both ``org.reactivestreams`` and ``java.util.concurrent.Flow``. The stand-in of a
+        Java object becomes that object again.
 
-        Demand: what the Java Subscriber requests reaches the Python Publisher as a bounded window (see `from_jvm`).
+        Demand: the requests of the Java Subscriber reach the Python Publisher as a bounded window (see ``from_jvm``).
 
         Args:
-            python_object: the Publisher, Subscriber or Processor.
-            element_type: the Java class that its elements shall have in Java, such as ``"java.lang.Integer"`` or
-                ``"java.nio.ByteBuffer"``. An element that does not fit ends the stream with an error that names both
-                types.
-            convert: for a Subscriber: what it wants of foreign types (see `from_jvm`).
-            exact: pass demand one to one.
+            python_object: The Publisher, Subscriber or Processor.
+            element_type: The Java class of the elements, such as ``"java.lang.Integer"`` or ``"java.nio.ByteBuffer"``.
+                An element that does not fit ends the stream with an error that names both types.
+            convert: For a Subscriber: the conversion of foreign types (see ``from_jvm``).
+            exact: Forward demand one to one.
 
         Raises:
-            TypeError: the object is none of these.
-            LinkClosed: the bridge was closed.
+            TypeError: The object is none of these.
+            LinkClosed: The bridge is closed.
         """
         self._check_open()
         options = {"element_type": element_type, "convert": convert, "exact": exact or None}
@@ -261,17 +262,17 @@ class Bridge:
         Java calls it once for each assembly, not for each element: ``flux.transform(stage)``.
 
         Args:
-            function: takes the `Stream` of the Java Publisher and returns a Publisher.
-            interface: the Java interface, ``java.util.function.Function`` by default; any with one method of that
-                shape, such as ``io.reactivex.rxjava3.core.FlowableTransformer``.
-            element_type: the Java class of the resulting elements. By default integers that came in one box (Integer,
-                Short, Byte) leave in it where they fit.
-            convert: what the function wants of foreign types (see `from_jvm`).
-            exact: pass demand one to one, on both sides of the stage.
+            function: Takes the ``Stream`` of the Java Publisher and returns a Publisher.
+            interface: A Java interface with one method from Publisher to Publisher, such as
+                ``io.reactivex.rxjava3.core.FlowableTransformer``; ``java.util.function.Function`` by default.
+            element_type: The Java class of the resulting elements. By default integers that entered in one box class
+                (Integer, Short, Byte) leave in it if they fit.
+            convert: The conversion of foreign types for the function (see ``from_jvm``).
+            exact: Forward demand one to one, on both sides of the stage.
 
         Raises:
-            JavaError: the interface has no such method.
-            LinkClosed: the bridge was closed.
+            JavaError: The interface has no such method.
+            LinkClosed: The bridge is closed.
         """
         if not callable(function):
             raise TypeError(f"to_jvm_stage takes a function from Stream to Publisher, not {type(function).__name__}")
@@ -287,15 +288,15 @@ class Bridge:
     ) -> Any:
         """Make a Java object of a single-method interface whose method is a Python function.
 
-        Each use is one call across the link, with a deadline: some 100 microseconds. For mappers of many elements use a
-        stage.
+        Each use is one call across the link, with a deadline: about 100 microseconds. To map many elements use a stage.
+        A value without a form on the other side fails that call alone.
 
         Args:
-            function: the function; its arguments and result travel by the value table.
-            interface: the interface's name, such as ``"java.util.function.BiFunction"``.
-            element_type: the Java class of the result.
-            convert: what the function wants of foreign types among its arguments. It is not for the elements of a
-                Publisher among them: ``from_jvm(argument, convert=..., exact=True)`` is that Publisher anew.
+            function: The function; its arguments and result are converted by the value table.
+            interface: The name of the interface, such as ``"java.util.function.BiFunction"``.
+            element_type: The Java class of the result.
+            convert: The conversion of foreign types among the arguments. It does not apply to the elements of a
+                Publisher among them; use ``from_jvm(argument, convert=...)`` for these.
         """
         if not callable(function):
             raise TypeError(f"to_jvm_callable takes a function, not {type(function).__name__}")
@@ -308,20 +309,20 @@ class Bridge:
         )
 
     def value_function(self, interface: str = "java.util.function.Function", *, convert: object = "values") -> Any:
-        """Make a Java function that gives its first argument as plain values, in Java: it never calls Python.
+        """Make a Java function that returns its first argument as plain values, without a call of Python.
 
-        For callbacks whose argument is valid only inside of them, such as a row of R2DBC or a pooled buffer. What it
-        gives is what Java would get of the same value from Python: lists, maps, bytes, text, numbers. These cross as
-        values afterwards, whatever ``convert`` is there.
+        For callbacks whose argument is valid only inside the callback, such as a row of R2DBC or a pooled buffer. The
+        result is what Java would receive for the same value from Python: lists, maps, bytes, text and numbers, which
+        later cross as values.
 
         Args:
-            interface: any interface with one method that takes the value and gives a result, such as
+            interface: An interface with one method that takes the value and returns a result, such as
                 ``"java.util.function.BiFunction"``.
-            convert: see `from_jvm`; what it leaves a reference stays the Java object that it is.
+            convert: See ``from_jvm``; an object that it makes a reference stays the Java object.
 
         Raises:
-            JavaError: the interface has no such method.
-            LinkClosed: the bridge was closed.
+            JavaError: The interface has no such method.
+            LinkClosed: The bridge is closed.
 
         Examples:
             >>> rows = result.map(bridge.value_function())  # of an io.r2dbc.spi.Result  # doctest: +SKIP
@@ -339,20 +340,20 @@ class Bridge:
             self._session.handles.released(handle, 1)
             raise
 
-    # To look at, and the end.
+    # Inspection and shutdown.
 
     @property
     def closed(self) -> bool:
-        """Whether the link is over, whoever ended it."""
+        """True if the link is over, closed by either side or broken."""
         return not self._session.open
 
     def stats(self) -> dict[str, Any]:
-        """Numbers of this side of the bridge, now.
+        """Return the current counters of this side of the bridge.
 
-        ``streams_live``, ``streams_total``; ``demand`` (requested and not yet delivered, of the streams that come from
-        Java), ``in_flight`` and ``largest_in_flight`` (granted and not yet delivered), ``elements_in``,
-        ``elements_out``, ``bytes_in``, ``bytes_out``, ``dropped``, ``handles`` (Python objects that the JVM refers to),
-        ``threads``. `jvm_stats` asks the other side.
+        ``streams_live``, ``streams_total``; ``demand`` (requested and not yet delivered, of the streams from Java),
+        ``in_flight`` and ``largest_in_flight`` (granted and not yet delivered), ``elements_in``, ``elements_out``,
+        ``bytes_in``, ``bytes_out``, ``dropped``, ``handles`` (Python objects that the JVM refers to), ``threads``.
+        ``jvm_stats`` returns those of the JVM.
         """
         session = self._session
         inbound = [stream for stream in list(session.streams.values()) if isinstance(stream, InboundStream)]
@@ -370,17 +371,18 @@ class Bridge:
         }
 
     def jvm_stats(self) -> dict[str, object]:
-        """The same numbers as the JVM sees them: one call through the gateway."""
+        """Return the counters of the JVM's side: one call through the gateway."""
         self._check_open()
         return self._control.stats()
 
     def close(self, deadline_seconds: float = 5.0) -> bool:
         """Close the link.
 
-        Live Subscribers get `LinkClosed`, Publishers are cancelled, the JVM stays as it is. More calls do nothing.
+        Live Subscribers get ``LinkClosed`` and Publishers are cancelled. The JVM keeps running. Further calls do
+        nothing.
 
         Returns:
-            Whether everything ended within the deadline.
+            True if everything ended within the deadline.
         """
         return self._connection.close(deadline_seconds)
 
@@ -414,7 +416,7 @@ class Bridge:
 
 
 class StageFunction:
-    """What Java calls to have a Python stage assembled."""
+    """The object that Java calls to assemble a Python stage."""
 
     def __init__(self, function: Callable[[Stream[Any]], Any], *, exact: bool, convert: object) -> None:
         self._function = function

@@ -1,4 +1,4 @@
-"""Java classes, to call from Python."""
+"""Call static methods and constructors of Java classes."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from pyrs.jvm.java_objects import JavaMethod, JavaObject, Operation, java_name
 
 
 class JavaClass:
-    """A class of the JVM. Made by `pyrs.jvm.Bridge.java_class`.
+    """A class of the JVM. ``pyrs.jvm.Bridge.java_class`` returns it.
 
-    - Its public static methods and fields are attributes, constants of an enum among them. A name that is a keyword in
-      Python takes an underscore: ``Flux.from_(publisher)``. Where a method and a field share a name it is the method.
-    - To call the class is to call its constructor. The result is always a `JavaObject`, so ``Integer(5)`` is a
-      ``java.lang.Integer``, where the plain 5 is a ``java.lang.Long`` to a parameter that takes any object.
-    - `class_` is the ``java.lang.Class``, as in Java; as an argument the class itself means the same.
+    - Public static methods and fields are attributes, including the constants of an enum. Append an underscore to a
+      name that is a Python keyword: ``Flux.from_(publisher)``. A method hides a field of the same name.
+    - A call of the class calls its constructor. The result is always a ``JavaObject``, so ``Integer(5)`` is a
+      ``java.lang.Integer``, while the plain 5 is a ``java.lang.Long`` for a parameter that takes any object.
+    - ``class_`` is the ``java.lang.Class``; the class itself means the same as an argument.
 
-    Arguments and results are those of `JavaObject`'s methods.
+    Arguments and results are converted as for the methods of ``JavaObject``.
 
     Examples:
         >>> Duration = bridge.java_class("java.time.Duration")  # doctest: +SKIP
@@ -39,7 +39,7 @@ class JavaClass:
         return self.class_._link.command(Operation.CONSTRUCTOR, self.class_, self._name, arguments)
 
     def __getattr__(self, name: str) -> Any:
-        if name in self.__slots__:  # a copy that is being made has none of its own yet
+        if name in self.__slots__:  # an incomplete copy does not have its attributes yet
             raise AttributeError(name)
         wanted = java_name(name)
         if wanted in self._methods:

@@ -1,4 +1,4 @@
-"""Ties the value table to a session's handles: what travels by reference, and what a reference becomes here."""
+"""Connect the value table to the handles of a session: references in values, in both directions."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ if TYPE_CHECKING:
 
 
 class LinkReferences(References):
-    """References by way of one session.
+    """The references in values that cross one link.
 
     Args:
-        session: whose handles these are.
-        gateway: the carrier, to know its own stand-ins for Java objects.
-        control: makes a handle for such a stand-in.
+        session: The owner of the handles.
+        gateway: Recognizes its own stand-ins for Java objects.
+        control: Makes a handle for such a stand-in.
     """
 
     def __init__(self, session: Session, gateway: Gateway, control: Control) -> None:
@@ -57,9 +57,9 @@ class LinkReferences(References):
         self._object_class = self.classes[Kind.OBJECT]
 
     def kind_of(self, value: object) -> int:
-        """What a Python object is to the JVM.
+        """Return the kind under which a Python object is exported.
 
-        By its class and not by its methods: an element is not called a Publisher by accident.
+        The class decides and not the methods, so that an element with a method ``subscribe`` is no Publisher.
         """
         publisher, subscriber = isinstance_of(value, Publisher), isinstance_of(value, Subscriber)
         if publisher:
@@ -67,28 +67,28 @@ class LinkReferences(References):
         return Kind.SUBSCRIBER if subscriber else Kind.OBJECT
 
     def own(self, value: object, kind: int) -> int:
-        """A handle for a Python object, counted as sent."""
+        """Return a handle for a Python object, counted as sent."""
         return self.session.handles.own(value, kind)
 
     def disown(self, handle: int) -> None:
-        """Take one `own` back."""
+        """Take one ``own`` back."""
         self.session.handles.released(handle, 1)
 
     def home(self, value: object) -> tuple[int, int] | None:
-        """The kind and handle of a Java object that comes home, None where the value is not one."""
+        """Return the kind and handle of a Java object that goes home, or None for any other value."""
         found = self.java_handle(value)
         return None if found is None else (found._kind, found._handle)
 
     def java_handle(self, value: object) -> JavaObject | None:
-        """The stand-in that holds a Java object's handle, for everything that stands for one.
+        """Return the reference behind a stand-in for a Java object, or None for any other value.
 
         Raises:
-            ConversionError: it stands for an object that this bridge's JVM does not have, or no longer by its bridge.
+            ConversionError: The object is in another JVM, or its bridge is closed.
         """
         if isinstance(value, Stream) and type(value) is Stream:
             value = value.source
         if isinstance(value, (JavaPublisher, JavaSubscriber, JavaProcessor, JavaFuture)):
-            # Another bridge's is a Publisher or Subscriber of Python's here, with what that bridge was told of it.
+            # A stand-in of another bridge is a Python Publisher or Subscriber for this one, and keeps its options.
             return value.java_object if value.java_object._link.session is self.session else None
         if isinstance(value, JavaClass):
             value = value.class_
@@ -101,21 +101,22 @@ class LinkReferences(References):
         return None
 
     def _of_another_bridge(self, value: JavaObject) -> object:
-        """The gateway's own object, which bridges of one JVM have in common."""
+        """Return the gateway's object, which all bridges to one JVM share."""
         try:
             java = value.java
         except (LinkClosed, LinkBroken) as error:
             raise ConversionError(
-                f"{value!r} came by a bridge that is closed ({error}): find it by this one"
+                f"{value!r} belongs to a bridge that is closed ({error}): get it through this bridge"
             ) from error
         if self.gateway.is_java_object(java):
             return java
         raise ConversionError(
-            f"{value!r} came by a bridge to another JVM, or is a plain value: find it by this one, or pass its value on"
+            f"{value!r} belongs to a bridge to another JVM, or is a plain value: get it through this bridge, or "
+            "pass its value"
         )
 
     def throwable(self, error: object) -> object:
-        """The Throwable that a JavaError of this bridge stands for; anything else, and a forgotten one's, as it is."""
+        """Return the Throwable of a JavaError of this bridge; return anything else, or a forgotten one, unchanged."""
         if isinstance(error, JavaError) and error.java_original is not None:
             peer, number = error.java_original
             if peer is self.originals:
@@ -128,7 +129,7 @@ class LinkReferences(References):
         return self._object_class
 
     def remote(self, kind: int, handle: int) -> object:
-        """What stands in Python for a Java object."""
+        """Return the stand-in for a Java object."""
         if not kind:
             return self._object_class(handle)
         if kind not in self.classes or kind >= HOT:
@@ -143,16 +144,16 @@ class LinkReferences(References):
         return JavaFuture(reference)
 
     def local(self, handle: int) -> object:
-        """Our object behind a handle that came home."""
+        """Return the Python object of a handle that came home."""
         return self.session.handles.local(handle)
 
     def command(self, operation: Operation, target: object, name: str, arguments: Sequence[object] = ()) -> Any:
-        """Have Java do something by name.
+        """Run an operation in Java by name.
 
         Raises:
-            JavaError: what was called threw, or there is nothing of that name for these arguments.
-            ConversionError: an argument has no form in Java.
-            LinkClosed: the bridge was closed.
+            JavaError: The call threw, or nothing of that name takes these arguments.
+            ConversionError: An argument has no form in Java, or the result none in Python.
+            LinkClosed: The bridge is closed.
         """
         if not self.session.open:
             raise self.session.why_over()
@@ -179,33 +180,30 @@ class LinkReferences(References):
 
 
 def isinstance_of(value: object, interface: type) -> bool:
-    """Whether the class derives from the interface by name."""
+    """Return True if the class of the value derives from the interface explicitly."""
     return interface in type(value).__mro__
 
 
 class Tracking(References):
-    """References of one stream's encoder: it notes what the element encoded last carries."""
+    """The references of one stream's encoder. It records those of the element encoded last."""
 
     def __init__(self, references: LinkReferences) -> None:
         self._references = references
         self.carried: list[object] = []
 
     def kind_of(self, value: object) -> int:
-        """See `LinkReferences.kind_of`."""
         return self._references.kind_of(value)
 
     def own(self, value: object, kind: int) -> int:
-        """See `LinkReferences.own`."""
         handle = self._references.own(value, kind)
         self.carried.append(handle)
         return handle
 
     def disown(self, handle: int) -> None:
-        """See `LinkReferences.disown`."""
         self._references.disown(handle)
 
     def home(self, value: object) -> tuple[int, int] | None:
-        """See `LinkReferences.home`. The stand-in is held until the element was written."""
+        """Return the kind and handle of a Java object; its stand-in is held until the element is written."""
         found = self._references.java_handle(value)
         if found is None:
             return None
@@ -214,28 +212,24 @@ class Tracking(References):
 
     @property
     def remote_object(self) -> Callable[[int], object]:
-        """See `LinkReferences.remote_object`."""
         return self._references.remote_object
 
     def remote(self, kind: int, handle: int) -> object:
-        """See `LinkReferences.remote`."""
         return self._references.remote(kind, handle)
 
     def local(self, handle: int) -> object:
-        """See `LinkReferences.local`."""
         return self._references.local(handle)
 
 
 class Arguments(Tracking):
-    """References in a command: a JavaError is the Throwable that it stands for. An element stays what it is."""
+    """The references in a command: a JavaError becomes its Throwable, which it does not as an element."""
 
     def home(self, value: object) -> tuple[int, int] | None:
-        """See `LinkReferences.home`."""
         return super().home(self._references.throwable(value))
 
 
 class Results(Tracking):
-    """References in the result of a command: every Java object is a `JavaObject`, whatever else it may be."""
+    """The references in the result of a command: every Java object is a ``JavaObject``, also a Publisher."""
 
     @property
     def remote_object(self) -> Callable[[int], object]:
@@ -243,7 +237,7 @@ class Results(Tracking):
         return self._references.classes[Kind.OBJECT]
 
     def remote(self, kind: int, handle: int) -> object:
-        """The stand-in for a Java object."""
+        """Return the reference to a Java object."""
         return self._references.classes[kind](handle)
 
 
@@ -258,14 +252,14 @@ class StreamEncoder:
         self.encode: Callable[[Any], bytes] = self._encoder.encode
 
     def explain(self, value: object, error: Exception) -> Exception:
-        """Why an element could not be encoded; what it had exported is taken back."""
+        """Return the error of an element that could not be encoded; its exported handles are taken back."""
         explained = self._encoder.explain(value, error)
         self.carried.clear()
         return explained
 
 
 class LinkCodec:
-    """Values and errors of one link. `decode_entries` and `decode_error` are for the link's reader alone."""
+    """The codec of one link. Only the reader of the link calls ``decode_entries`` and ``decode_error``."""
 
     def __init__(self, references: LinkReferences) -> None:
         self.references = references
@@ -273,28 +267,28 @@ class LinkCodec:
         self._decoder = ValueDecoder(references)
 
     def decode_entries(self, body: bytes) -> tuple[list[Any], Exception | None]:
-        """The entries of a control frame's body, and the error of the first one that has no form."""
+        """Decode the body of a control frame: its entries, and the error of the first one that has no form."""
         return self._decoder.decode_entries(body)
 
     def encoder(self) -> StreamEncoder:
-        """An encoder for one stream."""
+        """Return an encoder for one stream."""
         return StreamEncoder(Tracking(self.references))
 
     def batch_decoder(self) -> Callable[[bytes], tuple[list[Any], Exception | None]]:
-        """A decoder of NEXT bodies for one stream."""
+        """Return a decoder of NEXT bodies for one stream."""
         return ValueDecoder(self.references).decode_batch
 
     def disown(self, handle: int) -> None:
-        """Take back a handle of ours that was counted as sent."""
+        """Take back a handle of this side that was counted as sent."""
         self.references.disown(handle)
 
     def discard(self, body: bytes) -> None:
-        """Give back the handles of a NEXT that nobody will see."""
+        """Give back the handles of a NEXT that is dropped."""
         for handle in owned_handles(body):
             self.references.session.handles.give_back(handle)
 
     def encode(self, value: object) -> bytes:
-        """One value."""
+        """Encode one value."""
         encoder = ValueEncoder(self.references)
         try:
             return encoder.encode(value)
@@ -302,7 +296,7 @@ class LinkCodec:
             raise encoder.explain(value, error) from error
 
     def encode_carrying(self, value: object) -> tuple[bytes, list[object]]:
-        """One value, and the references in it, to be held until it was written."""
+        """Encode one value; also return the references in it, to be held until the value is written."""
         encoder = self.encoder()
         try:
             return encoder.encode(value), encoder.carried
@@ -310,21 +304,21 @@ class LinkCodec:
             raise encoder.explain(value, error) from error
 
     def encode_error(self, error: BaseException) -> bytes:
-        """An error."""
+        """Encode an error."""
         return self.encode(exception_to_wire(error, self.originals))
 
     def decode_error(self, body: bytes) -> BaseException:
-        """The error in an ERROR body."""
+        """Decode the error in an ERROR body."""
         return wire_to_exception(self._decoder.decode(body), self.originals)
 
     def encode_failure(self, error: BaseException) -> bytes:
-        """The RETURN body of a call that raised."""
+        """Encode the RETURN body of a call that raised."""
         return self.encode([False, exception_to_wire(error, self.originals)])
 
     def failure(self, wire: Any) -> BaseException:
-        """The error that a RETURN holds."""
+        """Return the error that a RETURN contains."""
         return wire_to_exception(wire, self.originals)
 
     def home_handles(self, body: bytes) -> list[int]:
-        """The handles of ours that a NEXT_HOME brings back."""
+        """Return the handles of this side that a NEXT_HOME brings back."""
         return home_handles(body)

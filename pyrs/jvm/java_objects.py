@@ -1,4 +1,4 @@
-"""What stands in Python for an object of the JVM."""
+"""The Python stand-ins of Java objects: references, Publishers, Subscribers, Processors and futures."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Kind(IntEnum):
-    """What an object behind a handle is, as the protocol numbers it."""
+    """The kind of the object behind a handle, with the numbers of the protocol."""
 
     OBJECT = 0
     PUBLISHER = 1
@@ -33,11 +33,11 @@ class Kind(IntEnum):
 
 
 HOT = 16
-"""What the JVM adds to the kind of a hot Publisher."""
+"""Added to the kind of a hot Publisher by the JVM."""
 
 
 class Operation(IntEnum):
-    """What Java can be told to do by name, as ``io.pyrs.link.Commands`` numbers it."""
+    """An operation that Python requests of Java by name, with the numbers of the Java half."""
 
     METHOD = 0
     STATIC_METHOD = 1
@@ -49,15 +49,15 @@ class Operation(IntEnum):
 
 
 class LinkEnd(Protocol):
-    """What a stand-in needs of its bridge."""
+    """The services of a bridge for its stand-ins."""
 
     @property
     def session(self) -> Session:
-        """The link's state."""
+        """The state of the link."""
 
     @property
     def give_back(self) -> Callable[[int], None]:
-        """Take note of a handle that nobody holds any more; safe in a finalizer."""
+        """Records a handle to give back; safe in a finalizer."""
 
     @property
     def gateway(self) -> Gateway:
@@ -68,29 +68,29 @@ class LinkEnd(Protocol):
         """The bridge's counterpart in the JVM."""
 
     def command(self, operation: Operation, target: object, name: str, arguments: Sequence[object] = ()) -> Any:
-        """Have Java do something by name. Plain values come back as Python's own, others as `JavaObject`."""
+        """Run an operation in Java. Plain values are returned as Python values, others as ``JavaObject``."""
 
 
 class JavaObject:
-    """A Java object by reference.
+    """A reference to a Java object.
 
-    It is only a number until it is used: passing it on to Java costs nothing, and it arrives there as the same object.
-    A method call, ``str()`` or `java` goes through the gateway. Two of these are equal when they stand for the same
-    Java object.
+    It holds only a number until it is used. Given to Java, it is the same object there, without a call through the
+    gateway. A method call, ``str()`` or ``java`` goes through the gateway. Two references are equal if they refer to
+    the same Java object.
 
-    Every attribute but `java` is a method of the object's, those that it inherits from interfaces included. Arguments
-    travel by the value table: None, numbers, str, bytes, lists, dicts, Java objects (of any bridge to this JVM), and
-    Publishers and Subscribers of Python's; a JavaError of this bridge is its Throwable. A result is None, a bool, int,
-    float, str or bytes, or else a `JavaObject` again. A Java name that is a keyword in Python takes an underscore:
-    ``instant.with_(adjuster)``.
+    Every attribute except ``java`` is a method of the object, including methods that it inherits from interfaces.
+    Arguments are converted by the value table: None, numbers, str, bytes, lists, dicts, Java objects (of any bridge to
+    this JVM), and Python Publishers and Subscribers; a JavaError of this bridge becomes its Throwable. A result is
+    None, a bool, int, float, str or bytes, or else a ``JavaObject``. Append an underscore to a Java name that is a
+    Python keyword: ``instant.with_(adjuster)``.
 
-    When the last one is gone the JVM may collect its object.
+    The JVM may collect the object when the last reference is gone.
     """
 
     __slots__ = ("__weakref__", "_handle", "_java")
 
-    # Of the subclass that each link makes: what a million of them have in common is not kept in each. A name without an
-    # underscore is a method of Java's (Flux has a handle, ConsumerRecord a value), `java` alone excepted.
+    # Class attributes of the subclass that each link makes, so that a million references do not repeat them. A name
+    # without an underscore is a Java method (Flux has a handle, ConsumerRecord a value), except ``java``.
     _link: ClassVar[LinkEnd]
     _kind: ClassVar[int] = 0
     _hot: ClassVar[bool] = False
@@ -100,7 +100,7 @@ class JavaObject:
 
     @property
     def java(self) -> Any:
-        """The gateway's own object (a Py4J JavaObject, a JPype object), fetched on first use."""
+        """The object of the gateway (a Py4J JavaObject or a JPype object), fetched on first use."""
         try:
             return self._java
         except AttributeError:
@@ -116,7 +116,7 @@ class JavaObject:
         return JavaMethod(self, Operation.METHOD, self, java_name(name))
 
     def __copy__(self) -> JavaObject:
-        # A second stand-in would give the handle back a second time. Java's own clone() is a method as any other.
+        # A second reference would give the handle back a second time. Java's clone() is called as a method.
         return self
 
     def __deepcopy__(self, memo: dict[int, Any]) -> JavaObject:
@@ -138,12 +138,12 @@ class JavaObject:
 
 
 def java_name(name: str) -> str:
-    """A Java name as Python has to spell it: ``from_`` is ``from``, and ``java_`` a method called ``java``."""
+    """Return the Java name of a Python attribute: ``from_`` is ``from``, and ``java_`` a method ``java``."""
     return name[:-1] if name.endswith("_") and (keyword.iskeyword(name[:-1]) or name == "java_") else name
 
 
 def java_object_class(link: LinkEnd, kind: int, *, hot: bool = False) -> type[JavaObject]:
-    """The class of one link's stand-ins for Java objects of one kind."""
+    """Make the class of one link's references to Java objects of one kind."""
     note = link.give_back
 
     class BoundJavaObject(JavaObject):
@@ -153,24 +153,24 @@ def java_object_class(link: LinkEnd, kind: int, *, hot: bool = False) -> type[Ja
         _hot = hot
 
         def __del__(self) -> None:
-            # A finalizer does no I/O and takes no lock: the writer gives the handle back later.
+            # A finalizer must not do I/O or take a lock: the writer thread gives the handle back later.
             try:
                 note(self._handle)
             except AttributeError:
-                pass  # it was never made whole
+                pass  # __init__ did not complete
 
     BoundJavaObject.__name__ = BoundJavaObject.__qualname__ = "JavaObject"
     return BoundJavaObject
 
 
 class JavaMethod:
-    """A method of a `JavaObject`, inherited default methods and those of non-public classes included, or a static one.
+    """A method of a Java object or a static method, also an inherited default method or one of a non-public class.
 
     Args:
-        owner: what it was asked of.
-        operation: which kind of method it is.
-        target: the object, or the class of a static method.
-        name: its name in Java.
+        owner: The Python object that the method was read from.
+        operation: The kind of method.
+        target: The Java object, or the class of a static method.
+        name: The name in Java.
     """
 
     __slots__ = ("_name", "_operation", "_owner", "_target")
@@ -191,8 +191,9 @@ class JavaMethod:
 class JavaPublisher(Publisher[Any]):
     """A Publisher of the JVM.
 
-    Demand: the link keeps a bounded window ahead of its Subscriber (see the protocol); with `exact` none. Where it is
-    `hot`, ``subscribe`` returns when Java's has, so that nothing emitted afterwards is lost.
+    Demand: the link prefetches a bounded window of elements (see the protocol); with ``exact`` none. The ``subscribe``
+    of a ``hot`` Publisher returns after Java's ``subscribe``, so that no element emitted afterwards is lost. Signals
+    run in the context of ``subscribe``.
     """
 
     carries_context = True
@@ -206,11 +207,11 @@ class JavaPublisher(Publisher[Any]):
         self.hot = hot
 
     def subscribe(self, subscriber: Subscriber[Any], /) -> None:
-        """Subscribe by way of the link.
+        """Subscribe over the link.
 
         Raises:
-            NullSignal: the Subscriber is None.
-            TypeError: it is no Subscriber.
+            NullSignal: The Subscriber is None.
+            TypeError: The argument is not a Subscriber.
 
         Rules: 1.9, 1.10.
         """
@@ -218,8 +219,7 @@ class JavaPublisher(Publisher[Any]):
         options = {} if self.convert is None else {"convert": self.convert}
         if self.exact:
             options["exact"] = True
-        # The stream holds the JavaObject by way of nothing else, so a Publisher must outlive its SUBSCRIBE: it does, on
-        # this frame.
+        # The stream does not hold the JavaObject, which must live until SUBSCRIBE is sent: this frame holds it.
         self.java_object._link.session.subscribe(
             self.java_object._handle, subscriber, exact=self.exact, options=options, confirm=self.hot
         )
@@ -229,7 +229,7 @@ class JavaPublisher(Publisher[Any]):
 
 
 class JavaSubscriber(IteratorConsumer[Any], Subscriber[Any]):
-    """A Subscriber of the JVM, for one subscription (rules 2.5, 2.12)."""
+    """A Subscriber of the JVM, for one subscription (§2.5, §2.12)."""
 
     def __init__(self, java_object: JavaObject, *, exact: bool = False) -> None:
         self.java_object = java_object
@@ -238,7 +238,7 @@ class JavaSubscriber(IteratorConsumer[Any], Subscriber[Any]):
         self._stream: OutboundStream | None = None
 
     def on_subscribe(self, subscription: Subscription, /) -> None:
-        """Open the stream to Java. A second Subscription is cancelled."""
+        """Open the stream to Java. A second Subscription is cancelled (§2.5)."""
         if subscription is None:
             raise NullSignal("on_subscribe(None): a Subscription is needed")
         if not self._once.acquire(blocking=False):
@@ -249,24 +249,24 @@ class JavaSubscriber(IteratorConsumer[Any], Subscriber[Any]):
         stream.on_subscribe(subscription)
 
     def on_next(self, element: Any, /) -> None:
-        """Pass an element on."""
+        """Forward an element."""
         self._opened().on_next(element)
 
     def consume(self, iterator: Iterator[Any], limit: int) -> int:
-        """Take elements from an iterator (see `pyrs._core.fusion`)."""
+        """Take elements from an iterator (see ``pyrs._core.fusion``)."""
         return self._opened().consume(iterator, limit)
 
     def on_error(self, error: BaseException, /) -> None:
-        """Pass the error on."""
+        """Forward the error."""
         self._opened().on_error(error)
 
     def on_complete(self) -> None:
-        """Pass the completion on."""
+        """Forward the completion."""
         self._opened().on_complete()
 
     def _opened(self) -> OutboundStream:
         if self._stream is None:
-            raise NullSignal("a signal came before on_subscribe", rule="1.9")
+            raise NullSignal("a signal arrived before on_subscribe", rule="1.9")
         return self._stream
 
     def __repr__(self) -> str:
@@ -274,7 +274,7 @@ class JavaSubscriber(IteratorConsumer[Any], Subscriber[Any]):
 
 
 class JavaProcessor(JavaSubscriber, Stream[Any], Processor[Any, Any]):
-    """A Processor of the JVM: a Stream to read from and a Subscriber to feed."""
+    """A Processor of the JVM: a Stream and a Subscriber."""
 
     def __init__(self, java_object: JavaObject, *, exact: bool = False, convert: object = None) -> None:
         JavaSubscriber.__init__(self, java_object, exact=exact)
@@ -282,7 +282,7 @@ class JavaProcessor(JavaSubscriber, Stream[Any], Processor[Any, Any]):
 
 
 class JavaFuture(Stream[Any]):
-    """A CompletionStage of the JVM: ``await`` it, wait for its `result`, or use it as a stream of one.
+    """A CompletionStage of the JVM: ``await`` it, call ``result``, or use it as a stream of one element.
 
     A stage that completes with null is an empty stream, and None when awaited.
     """
@@ -295,8 +295,8 @@ class JavaFuture(Stream[Any]):
         """Wait for the value.
 
         Raises:
-            CallTimeout: it did not come in time.
-            JavaError: the stage completed exceptionally.
+            CallTimeout: The stage did not complete in time.
+            JavaError: The stage completed exceptionally.
         """
         from queue import Empty, SimpleQueue
 
@@ -336,7 +336,7 @@ class JavaFuture(Stream[Any]):
 
 
 class _First(Subscriber[Any]):
-    """Takes one element, or none."""
+    """Takes at most one element."""
 
     def __init__(self, settle: Any) -> None:
         self._settle = settle
