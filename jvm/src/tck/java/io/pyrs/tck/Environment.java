@@ -2,43 +2,47 @@ package io.pyrs.tck;
 
 import org.reactivestreams.tck.TestEnvironment;
 
-/** The kit's environment; what is wrong carries the frames of the Python code that this thread is busy for. */
+/** The kit's environment. It attaches the Python frames that called the current thread to each error it records. */
 final class Environment extends TestEnvironment {
     private final Scope scope;
 
     Environment(Scope scope, long timeoutMillis, long noSignalsMillis, long pollMillis, boolean debug) {
-        // The constructor with all of them: the others read an environment variable under a wrong name.
+        // The shorter constructors read an environment variable under a wrong name.
         super(timeoutMillis, noSignalsMillis, pollMillis, debug);
         this.scope = scope;
     }
 
-    @Override public void flop(String message) {
-        super.flop(framed(new AssertionError(message)), message);
+    @Override
+    public void flop(String message) {
+        super.flop(withFrames(new AssertionError(message)), message);
     }
 
-    @Override public void flop(Throwable error, String message) {
-        super.flop(framed(error), message);
+    @Override
+    public void flop(Throwable error, String message) {
+        super.flop(withFrames(error), message);
     }
 
-    @Override public void flop(Throwable error) {
-        super.flop(framed(error));
+    @Override
+    public void flop(Throwable error) {
+        super.flop(withFrames(error));
     }
 
-    @Override public <T> T flopAndFail(String message) {
-        var error = framed(new AssertionError(message));
+    @Override
+    public <T> T flopAndFail(String message) {
+        var error = withFrames(new AssertionError(message));
         super.flop(error, message);
         throw error;
     }
 
-    private <E extends Throwable> E framed(E error) {
+    private <E extends Throwable> E withFrames(E error) {
         if (scope.isBound()) {
-            var frames = (String) scope.line().call("frames", 0);
+            var frames = (String) scope.connection().call("frames", 0);
             if (frames != null && !frames.isEmpty()) error.addSuppressed(new PythonFrames(frames));
         }
         return error;
     }
 
-    /** Not thrown: the text of Python's frames, with the error that was found there. */
+    /** The formatted Python frames of an error, as a suppressed exception of it. Never thrown. */
     static final class PythonFrames extends RuntimeException {
         private static final long serialVersionUID = 1;
 

@@ -7,11 +7,11 @@ import org.reactivestreams.Subscription;
 import org.reactivestreams.tck.SubscriberWhiteboxVerification.SubscriberPuppet;
 import org.reactivestreams.tck.SubscriberWhiteboxVerification.WhiteboxSubscriberProbe;
 
-/** Python's calls of the kit's own objects. */
+/** Calls from Python to the objects of the Java kit. */
 final class JavaCalls {
     private JavaCalls() {}
 
-    /** What an object is to Python. */
+    /** Returns the letter that tells Python which proxy represents an object. */
     static char kind(Object object) {
         if (object instanceof Subscriber || object instanceof Flow.Subscriber) return 'S';
         if (object instanceof Subscription || object instanceof Flow.Subscription) return 's';
@@ -74,42 +74,44 @@ final class JavaCalls {
         }
     }
 
-    // What Python sends is what the place asks for: an object of Python's gets its adapter here.
+    // A Python object gets the proxy of the parameter's type here.
 
     private static Subscription subscriptionOf(Object value) {
-        if (!(value instanceof Remote)) return (Subscription) value;
-        var remote = (Remote) value;
-        return new ReactiveObjects.PythonSubscription(remote.scope, remote.id());
+        return value instanceof PythonObject
+                ? new ReactiveProxies.ReactiveSubscription((PythonObject) value)
+                : (Subscription) value;
     }
 
     private static Flow.Subscription flowSubscriptionOf(Object value) {
-        if (!(value instanceof Remote)) return (Flow.Subscription) value;
-        var remote = (Remote) value;
-        return new FlowObjects.PythonSubscription(remote.scope, remote.id());
+        return value instanceof PythonObject
+                ? new FlowProxies.FlowSubscription((PythonObject) value)
+                : (Flow.Subscription) value;
     }
 
     private static Subscriber<Object> subscriberOf(Object value) {
-        if (!(value instanceof Remote)) return cast(value);
-        var remote = (Remote) value;
-        return new ReactiveObjects.PythonSubscriber(remote.scope, remote.id());
+        return value instanceof PythonObject
+                ? new ReactiveProxies.ReactiveSubscriber((PythonObject) value)
+                : cast(value);
     }
 
     private static Flow.Subscriber<Object> flowSubscriberOf(Object value) {
-        if (!(value instanceof Remote)) return cast(value);
-        var remote = (Remote) value;
-        return new FlowObjects.PythonSubscriber(remote.scope, remote.id());
+        return value instanceof PythonObject
+                ? new FlowProxies.FlowSubscriber((PythonObject) value)
+                : cast(value);
     }
 
     private static SubscriberPuppet puppetOf(Object value) {
         if (value == null) return null;
-        var remote = (Remote) value;
+        var puppet = (PythonObject) value;
         return new SubscriberPuppet() {
-            @Override public void triggerRequest(long elements) {
-                remote.call("trigger_request", elements);
+            @Override
+            public void triggerRequest(long elements) {
+                puppet.call("trigger_request", elements);
             }
 
-            @Override public void signalCancel() {
-                remote.call("signal_cancel");
+            @Override
+            public void signalCancel() {
+                puppet.call("signal_cancel");
             }
         };
     }

@@ -2,27 +2,27 @@ package io.pyrs.tck;
 
 import java.io.IOException;
 
-/** What Python loads and calls through its gateway. Everything else goes over the sockets of a {@link Scope}. */
+/** The entry point that Python loads and calls through its gateway. Everything else uses the sockets of a {@link Scope}. */
 public final class Referee {
-    /** Loaded by name, in a class loader that holds the kit and nothing of the user's. */
+    /** Creates the entry point. Python loads the class by name, in a class loader that holds only the kit. */
     public Referee() {}
 
-    /** The version of pyrs that this jar belongs to. */
+    /** Returns the version of pyrs that this jar was built for. */
     public String version() {
         return Referee.class.getPackage().getImplementationVersion();
     }
 
-    /** Takes an object of Java's that is to be judged itself, and says what a hook has to return for it. */
+    /** Registers a Java object to be verified, and returns the number that a hook returns to select it. */
     public long give(Object object) {
-        return Given.number(object);
+        return JavaSubjects.register(object);
     }
 
     /**
-     * Makes the ground for one test.
+     * Opens the scope of one test.
      *
-     * @param token what both sides must show when they dial
-     * @param port where Python listens, on the loopback interface
-     * @return where Java listens
+     * @param token the secret that both sides send first on each connection
+     * @param port the port on which Python listens, on the loopback interface
+     * @return the port on which Java listens
      */
     public int open(byte[] token, int port) throws IOException {
         return new Scope(token.clone(), port).listen();

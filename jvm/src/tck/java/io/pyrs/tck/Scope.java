@@ -13,8 +13,8 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 
 /**
- * One test: its connections, and the objects of Java's that Python knows. When the test is over all of it goes, so that
- * nothing which comes late reaches another test.
+ * The connections of one test, and the Java objects that Python references. It is closed at the end of the test, so that
+ * no late signal reaches another test.
  */
 final class Scope {
     private static final int TIMEOUT_MILLIS = 5_000;
@@ -22,12 +22,12 @@ final class Scope {
     private final byte[] token;
     private final int port;
     private final ServerSocket listener;
-    private final ThreadLocal<Line> lines = new ThreadLocal<>();
-    private final Set<Line> open = ConcurrentHashMap.newKeySet();
+    private final ThreadLocal<ThreadConnection> current = new ThreadLocal<>();
+    private final Set<ThreadConnection> connections = ConcurrentHashMap.newKeySet();
     private final Map<Long, Object> objects = new HashMap<>();
     private final Map<Object, long[]> numbers = new IdentityHashMap<>();
-    private long latest;
-    private volatile boolean over;
+    private long lastNumber;
+    private volatile boolean closed;
 
     Scope(byte[] token, int port) throws IOException {
         this.token = token;
@@ -38,10 +38,10 @@ final class Scope {
 
     int listen() {
         start("pyrs-tck-listener", () -> {
-            while (!over) {
+            while (!closed) {
                 try {
                     var socket = listener.accept();
-                    start("pyrs-tck", () -> welcome(socket));
+                    start("pyrs-tck", () -> accept(socket));
                 } catch (IOException closed) {
                     return;
                 }
@@ -57,78 +57,78 @@ final class Scope {
         thread.start();
     }
 
-    private void welcome(Socket socket) {
+    private void accept(Socket socket) {
         try {
             socket.setSoTimeout(TIMEOUT_MILLIS);
             if (!MessageDigest.isEqual(socket.getInputStream().readNBytes(token.length), token)) {
                 socket.close();
                 return;
             }
-            var line = new Line(this, socket);
-            Thread.currentThread().setName("Python's " + line.introduction());
+            var connection = new ThreadConnection(this, socket);
+            Thread.currentThread().setName("Python's " + connection.peerThreadName());
             socket.setSoTimeout(0);
-            keep(line);
-            lines.set(line);
-            line.serve();
+            keep(connection);
+            current.set(connection);
+            connection.serve();
         } catch (IOException gone) {
-            // Nobody is there any more.
+            // The peer closed the connection.
         }
     }
 
-    /** The connection of this thread: one thread here talks to one thread in Python, for good. */
-    Line line() {
-        var line = lines.get();
-        if (line == null) {
+    /** Returns the connection of the current thread, which belongs to one Python thread until the end of the test. */
+    ThreadConnection connection() {
+        var connection = current.get();
+        if (connection == null) {
             try {
                 var socket = new Socket();
                 socket.connect(new InetSocketAddress(listener.getInetAddress(), port), TIMEOUT_MILLIS);
                 socket.getOutputStream().write(token);
-                line = new Line(this, socket);
+                connection = new ThreadConnection(this, socket);
             } catch (IOException gone) {
-                line = new Line(this);
+                connection = new ThreadConnection(this);
             }
-            keep(line);
-            lines.set(line);
+            keep(connection);
+            current.set(connection);
         }
-        return line;
+        return connection;
     }
 
-    /** Whether a Python thread is waiting for what this thread does. */
+    /** Returns whether a Python thread is connected to the current thread. */
     boolean isBound() {
-        return lines.get() != null;
+        return current.get() != null;
     }
 
-    private void keep(Line line) {
-        open.add(line);
-        if (over) line.close();
+    private void keep(ThreadConnection connection) {
+        connections.add(connection);
+        if (closed) connection.close();
     }
 
-    void ended(Line line) {
-        open.remove(line);
+    void closed(ThreadConnection connection) {
+        connections.remove(connection);
     }
 
-    boolean isOver() {
-        return over;
+    boolean isClosed() {
+        return closed;
     }
 
     void close() {
-        over = true;
+        closed = true;
         try {
             listener.close();
         } catch (IOException ignored) {
-            // It is closed.
+            // Nothing is left to close.
         }
-        open.forEach(Line::close);
+        connections.forEach(ThreadConnection::close);
         synchronized (objects) {
             objects.clear();
             numbers.clear();
         }
     }
 
-    /** The number of an object that is sent to Python, which counts how often it was sent. */
+    /** Returns the number of an object that is about to be sent to Python, and counts the transfer. */
     long number(Object object) {
         synchronized (objects) {
-            var known = numbers.computeIfAbsent(object, key -> new long[] {++latest, 0});
+            var known = numbers.computeIfAbsent(object, key -> new long[] {++lastNumber, 0});
             known[1]++;
             objects.put(known[0], object);
             return known[0];
@@ -138,19 +138,19 @@ final class Scope {
     Object object(long number) {
         synchronized (objects) {
             var found = objects.get(number);
-            if (found == null && !over) throw new IllegalStateException("no object of Java's has the number " + number);
+            if (found == null && !closed) throw new IllegalStateException("unknown number of a Java object: " + number);
             return found;
         }
     }
 
-    /** Whether Python was sent this object: it may have seen an exception pass. */
+    /** Returns whether the object was sent to Python. */
     boolean knows(Object object) {
         synchronized (objects) {
             return numbers.containsKey(object);
         }
     }
 
-    /** Python has let go of an object that it had received so many times (3.13). */
+    /** Drops an object that Python has released as often as it received it (rule 3.13). */
     void release(long number, long times) {
         synchronized (objects) {
             var object = objects.get(number);

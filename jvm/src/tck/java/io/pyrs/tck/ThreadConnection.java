@@ -10,11 +10,13 @@ import java.net.Socket;
 import java.nio.charset.StandardCharsets;
 
 /**
- * A connection between one thread here and one in Python. A call waits for its answer, and carries out the calls that come
- * instead: so a stack that goes to and fro is one stack on each side, and what the kit asks of threads and stacks (1.3, 2.3,
- * 3.3) is answered by Python's own behaviour.
+ * A connection between one Java thread and one Python thread.
+ *
+ * <p>A call waits for its result and executes the calls that arrive before it. Nested calls between the two languages
+ * therefore share one stack on each side, so that the kit's checks of threads and stacks (rules 1.3, 2.3, 3.3) measure
+ * the behaviour of the Python code.
  */
-final class Line {
+final class ThreadConnection {
     private static final int CALL = 'C';
     private static final int RETURN = 'R';
     private static final int RAISE = 'T';
@@ -24,7 +26,7 @@ final class Line {
     private final DataInputStream in;
     private final DataOutputStream out;
 
-    Line(Scope scope, Socket socket) throws IOException {
+    ThreadConnection(Scope scope, Socket socket) throws IOException {
         this.scope = scope;
         this.socket = socket;
         socket.setTcpNoDelay(true);
@@ -32,31 +34,31 @@ final class Line {
         this.out = new DataOutputStream(new BufferedOutputStream(socket.getOutputStream()));
     }
 
-    /** A connection to nobody. */
-    Line(Scope scope) {
+    /** Creates a connection that is closed from the start. */
+    ThreadConnection(Scope scope) {
         this.scope = scope;
         this.socket = new Socket();
         this.in = new DataInputStream(DataInputStream.nullInputStream());
         this.out = new DataOutputStream(DataOutputStream.nullOutputStream());
     }
 
-    /** The name of the thread in Python: messages of the kit's say which thread did what. */
-    String introduction() throws IOException {
+    /** Reads the name of the Python thread, which the messages of the kit contain. */
+    String peerThreadName() throws IOException {
         return text();
     }
 
     void close() {
-        scope.ended(this);
+        scope.closed(this);
         try {
             socket.close();
         } catch (IOException ignored) {
-            // It is closed.
+            // Nothing is left to close.
         }
     }
 
-    /** Calls Python, and throws what it raised. A call that comes when the test is over does nothing. */
+    /** Calls Python and throws the exception that it raises. Does nothing after the end of the test. */
     Object call(String method, long target, Object... arguments) {
-        if (scope.isOver()) return null;
+        if (scope.isClosed()) return null;
         try {
             out.writeByte(CALL);
             text(method);
@@ -67,29 +69,29 @@ final class Line {
             for (;;) {
                 var kind = in.readUnsignedByte();
                 if (kind == CALL) {
-                    answer();
+                    execute();
                 } else {
                     var value = read();
                     if (kind == RETURN) return value;
-                    throw Line.<RuntimeException>sneaky((Throwable) value);
+                    throw ThreadConnection.<RuntimeException>unchecked((Throwable) value);
                 }
             }
         } catch (IOException gone) {
             close();
-            if (scope.isOver()) return null;
-            throw new IllegalStateException("the Python process does not answer", gone);
+            if (scope.isClosed()) return null;
+            throw new IllegalStateException("the connection to the Python process is lost", gone);
         }
     }
 
     @SuppressWarnings("unchecked")
-    private static <E extends Throwable> E sneaky(Throwable error) throws E {
+    private static <E extends Throwable> E unchecked(Throwable error) throws E {
         throw (E) error;
     }
 
-    /** Carries out calls until the other side has gone. */
+    /** Executes calls from Python until the connection ends. */
     void serve() {
         try {
-            while (in.readUnsignedByte() == CALL) answer();
+            while (in.readUnsignedByte() == CALL) execute();
         } catch (IOException gone) {
             // The Python thread has ended.
         } finally {
@@ -97,7 +99,7 @@ final class Line {
         }
     }
 
-    private void answer() throws IOException {
+    private void execute() throws IOException {
         var method = text();
         var target = in.readLong();
         var arguments = new Object[in.readUnsignedByte()];
@@ -105,8 +107,8 @@ final class Line {
         Object value;
         var kind = RETURN;
         try {
-            value = target == 0 ? Desk.serve(scope, method, arguments) : JavaCalls.call(scope.object(target), method, arguments);
-        } catch (Throwable error) { // whatever it is, it is Python's to see
+            value = target == 0 ? TestRunner.serve(scope, method, arguments) : JavaCalls.call(scope.object(target), method, arguments);
+        } catch (Throwable error) { // Python gets every error
             value = error;
             kind = RAISE;
         }
@@ -124,9 +126,9 @@ final class Line {
         } else if (value instanceof String) {
             out.writeByte('s');
             text((String) value);
-        } else if (value instanceof FromPython) {
+        } else if (value instanceof PythonProxy) {
             out.writeByte('p');
-            out.writeLong(((FromPython) value).id());
+            out.writeLong(((PythonProxy) value).id());
         } else if (value instanceof Object[]) {
             out.writeByte('a');
             out.writeByte(((Object[]) value).length);
@@ -142,17 +144,23 @@ final class Line {
     private Object read() throws IOException {
         var tag = in.readUnsignedByte();
         switch (tag) {
-            case 'n': return null;
-            case 'l': return in.readLong();
-            case 's': return text();
-            case 'p': return new Remote(scope, in.readLong());
+            case 'n':
+                return null;
+            case 'l':
+                return in.readLong();
+            case 's':
+                return text();
+            case 'p':
+                return new PythonObject(scope, in.readLong());
             case 'x': {
                 var id = in.readLong();
                 var kind = (char) in.readUnsignedByte();
-                return PythonErrors.of(id, kind, text());
+                return PythonThrowables.of(id, kind, text());
             }
-            case 'j': return scope.object(in.readLong());
-            default: throw new EOFException("no value begins with " + tag);
+            case 'j':
+                return scope.object(in.readLong());
+            default:
+                throw new EOFException("unknown tag of a value: " + tag);
         }
     }
 

@@ -4,14 +4,14 @@ import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
 
-/** Objects of Java's that are to be judged themselves, such as the mirrors of a bridge: until the kit asks for them. */
-final class Given {
+/** Java objects to be verified, such as the mirrors of a bridge, from their registration until the kit takes them. */
+final class JavaSubjects {
     private static final Map<Long, Object> OBJECTS = new ConcurrentHashMap<>();
     private static final AtomicLong LATEST = new AtomicLong();
 
-    private Given() {}
+    private JavaSubjects() {}
 
-    static long number(Object object) {
+    static long register(Object object) {
         var number = LATEST.incrementAndGet();
         OBJECTS.put(number, object);
         return number;

@@ -2,22 +2,27 @@ package io.pyrs.tck;
 
 import org.testng.SkipException;
 
-/** Exceptions of Python's as Throwables of the kind that Java's rules ask for. */
-final class PythonErrors {
-    private PythonErrors() {}
+/** Python exceptions as the Throwables that the rules of the specification require. */
+final class PythonThrowables {
+    private PythonThrowables() {}
 
-    /** What stands for a Python exception: its text is "Type: message". The stack is where Java received it. */
+    /** Creates the Throwable of a Python exception. Its message is "Type: message"; its stack is that of the receiver. */
     static Throwable of(long id, char kind, String text) {
         switch (kind) {
-            case 'N': return new Null(id, text);
-            case 'I': return new IllegalArgument(id, text);
-            case 'A': return new Assertion(id, text);
-            case 'S': return new Skip(id, text);
-            default: return new Other(id, text);
+            case 'N':
+                return new Null(id, text);
+            case 'I':
+                return new IllegalArgument(id, text);
+            case 'A':
+                return new Assertion(id, text);
+            case 'S':
+                return new Skip(id, text);
+            default:
+                return new Other(id, text);
         }
     }
 
-    static final class Null extends NullPointerException implements FromPython {
+    static final class Null extends NullPointerException implements PythonProxy {
         private static final long serialVersionUID = 1;
         private final long id;
 
@@ -26,16 +31,18 @@ final class PythonErrors {
             this.id = id;
         }
 
-        @Override public long id() {
+        @Override
+        public long id() {
             return id;
         }
 
-        @Override public String toString() {
+        @Override
+        public String toString() {
             return getMessage();
         }
     }
 
-    static final class IllegalArgument extends IllegalArgumentException implements FromPython {
+    static final class IllegalArgument extends IllegalArgumentException implements PythonProxy {
         private static final long serialVersionUID = 1;
         private final long id;
 
@@ -44,16 +51,18 @@ final class PythonErrors {
             this.id = id;
         }
 
-        @Override public long id() {
+        @Override
+        public long id() {
             return id;
         }
 
-        @Override public String toString() {
+        @Override
+        public String toString() {
             return getMessage();
         }
     }
 
-    static final class Assertion extends AssertionError implements FromPython {
+    static final class Assertion extends AssertionError implements PythonProxy {
         private static final long serialVersionUID = 1;
         private final long id;
 
@@ -62,16 +71,18 @@ final class PythonErrors {
             this.id = id;
         }
 
-        @Override public long id() {
+        @Override
+        public long id() {
             return id;
         }
 
-        @Override public String toString() {
+        @Override
+        public String toString() {
             return getMessage();
         }
     }
 
-    static final class Skip extends SkipException implements FromPython {
+    static final class Skip extends SkipException implements PythonProxy {
         private static final long serialVersionUID = 1;
         private final long id;
 
@@ -80,16 +91,18 @@ final class PythonErrors {
             this.id = id;
         }
 
-        @Override public long id() {
+        @Override
+        public long id() {
             return id;
         }
 
-        @Override public String toString() {
+        @Override
+        public String toString() {
             return getMessage();
         }
     }
 
-    static final class Other extends RuntimeException implements FromPython {
+    static final class Other extends RuntimeException implements PythonProxy {
         private static final long serialVersionUID = 1;
         private final long id;
 
@@ -98,11 +111,13 @@ final class PythonErrors {
             this.id = id;
         }
 
-        @Override public long id() {
+        @Override
+        public long id() {
             return id;
         }
 
-        @Override public String toString() {
+        @Override
+        public String toString() {
             return getMessage();
         }
     }
