@@ -162,7 +162,7 @@ def test_stage_that_raises_during_assembly(bridge: Bridge, java: Java) -> None:
     "interface", ["java.lang.Runnable", "java.util.function.Supplier", "java.util.function.Predicate"]
 )
 def test_interface_without_a_stage_method_is_rejected(interface: str, bridge: Bridge) -> None:
-    with pytest.raises(JavaError, match=f"take a Publisher and give one, as .*Function does; {interface} has "):
+    with pytest.raises(JavaError, match=f"take a Publisher and return one, as .*Function does; {interface} has "):
         bridge.to_jvm_stage(lambda stream: stream, interface=interface)
 
 

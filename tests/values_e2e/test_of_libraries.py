@@ -100,7 +100,7 @@ class TestOneObject:
             bridge.value_of(bridge.java_class("java.lang.Object")())
 
     def test_a_function_of_an_interface_with_two_methods(self, bridge: Bridge) -> None:
-        with pytest.raises(JavaError, match="no interface with a single abstract method"):
+        with pytest.raises(JavaError, match="is not an interface with a single abstract method"):
             bridge.value_function("java.util.Iterator")
 
     @pytest.mark.parametrize("interface", ["java.util.function.Supplier", "java.util.function.Consumer"])

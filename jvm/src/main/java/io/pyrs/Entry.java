@@ -2,34 +2,34 @@ package io.pyrs;
 
 import java.util.Map;
 
-/** Where Python comes in, through the gateway that it has already: it asks for the version and opens a {@link Bridge}. */
+/** The entry point for Python, which creates it through its gateway to check the version and open a {@link Bridge}. */
 public final class Entry {
-    /** Needs nothing: whoever holds an instance may open bridges. */
+    /** Creates an entry point. */
     public Entry() {}
 
-    /** The version of this jar, which must be the Python package's. */
+    /** Returns the version of this jar, which must equal that of the Python package. */
     public String version() {
         String version = Entry.class.getPackage().getImplementationVersion();
         return version == null ? "unknown" : version;
     }
 
-    /** The feature number of the running Java, such as 17. */
+    /** Returns the feature version of the running Java, such as 17. */
     public int javaVersion() {
         return Runtime.version().feature();
     }
 
     /**
-     * Opens a bridge that waits on a port of 127.0.0.1 for the one who knows the token.
+     * Opens a bridge that listens on a port of 127.0.0.1 for a connection that proves the token.
      *
      * @param token the one-time secret
-     * @param options "max_prefetch", "max_threads", "call_timeout_ms" and "name", each of which may be absent
+     * @param options "max_prefetch", "max_threads", "call_timeout_ms" and "name", all optional
      */
     public Bridge open(byte[] token, Map<?, ?> options) throws Exception {
         ClassLoader loader = loader();
         return Answers.inContext(loader, () -> new Bridge(token, options, loader)); // the bridge's threads inherit it
     }
 
-    /** The loader that sees the most: the caller's context where it sees our classes, else our own. */
+    /** Returns the context class loader if this class is visible to it, else the loader of this class. */
     private static ClassLoader loader() {
         ClassLoader own = Entry.class.getClassLoader();
         ClassLoader context = Thread.currentThread().getContextClassLoader();

@@ -1,6 +1,6 @@
 package io.pyrs;
 
-/** The link to Python was lost: the process has ended, or left without a word. Every live Subscriber gets it, in onError. */
+/** The link to Python was lost, for example because the process ended. Every live Subscriber receives it in onError. */
 public final class LinkBrokenException extends RuntimeException {
     private static final long serialVersionUID = 1L;
 

@@ -1,6 +1,6 @@
 package io.pyrs;
 
-/** The bridge was closed on this side; live Subscribers get it in onError, and later calls throw it. */
+/** The bridge was closed on this side. Live Subscribers receive it in onError, and later calls throw it. */
 public final class LinkClosedException extends RuntimeException {
     private static final long serialVersionUID = 1L;
 

@@ -4,8 +4,9 @@ import io.pyrs.link.Reference;
 import io.pyrs.link.StandIn;
 
 /**
- * A Python object by reference. Java can hold it and pass it on; back in Python it is the same object. Two of one bridge that stand for the
- * same object are the same. When the last one is gone Python may collect its object.
+ * A Python object by reference. Back in Python it is the same object.
+ *
+ * <p>A bridge has one PyRef for a Python object at a time. Python may collect the object when its PyRef is unreachable.
  */
 public final class PyRef implements StandIn {
     private final Reference reference;

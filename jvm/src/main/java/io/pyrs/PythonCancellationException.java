@@ -2,13 +2,13 @@ package io.pyrs;
 
 import java.util.concurrent.CancellationException;
 
-/** A Python CancelledError, of asyncio or concurrent.futures. */
+/** A Python CancelledError of asyncio or concurrent.futures. */
 public final class PythonCancellationException extends CancellationException implements PythonError {
     private static final long serialVersionUID = 1L;
 
     private final Details details;
 
-    /** An error from data; the stack trace and the cause are set afterwards. */
+    /** Creates an exception without stack trace and cause, which the decoder sets. */
     public PythonCancellationException(Details details) {
         super(details.toString());
         this.details = details;
@@ -19,7 +19,7 @@ public final class PythonCancellationException extends CancellationException imp
         return details;
     }
 
-    /** The stack trace is Python's: the Java frames that happened to decode it would say nothing. */
+    /** Leaves the stack trace empty: it gets the Python frames, and the Java frames of the decoder are irrelevant. */
     @Override
     public synchronized Throwable fillInStackTrace() {
         return this;

@@ -4,32 +4,32 @@ import java.io.Serializable;
 import java.util.Objects;
 
 /**
- * A Python exception that crossed the link. Its Python frames are the stack trace, innermost first; the exception that
- * caused it is the cause.
+ * A Python exception that crossed the link. Its stack trace holds the Python frames, innermost first, and its cause is
+ * the cause of the Python exception.
  *
- * <p>The classes that implement it differ only in what else they are: a ValueError is also an IllegalArgumentException
- * (rule 3.9), the null signal also a NullPointerException (rules 1.9, 2.13).
+ * <p>The implementations differ in their Java superclass: a ValueError is an IllegalArgumentException (rule 3.9), a
+ * NullSignal is a NullPointerException (rules 1.9, 2.13).
  */
 public interface PythonError {
-    /** What is known of the exception. */
+    /** Returns the data of the exception. */
     Details details();
 
-    /** The exception's qualified class name, such as "json.decoder.JSONDecodeError"; builtins go without a module. */
+    /** Returns the qualified class name, such as "json.decoder.JSONDecodeError"; a built-in has no module prefix. */
     default String pythonType() {
         return details().type;
     }
 
-    /** What str() said of it, or null. */
+    /** Returns the message, {@code str(exception)} in Python, or null. */
     default String pythonMessage() {
         return details().message;
     }
 
-    /** Python's own text of the traceback, or null. */
+    /** Returns the traceback as Python formats it, or null. */
     default String pythonTraceback() {
         return details().traceback;
     }
 
-    /** The exception as data, with what is needed to hand the original back to Python. */
+    /** The data of an exception, with the number that identifies the original in Python. */
     final class Details implements Serializable {
         private static final long serialVersionUID = 1L;
 
@@ -39,7 +39,12 @@ public interface PythonError {
         private final transient Object owner;
         private final long id;
 
-        /** Data of one exception; {@code id} is its number at the peer that {@code owner} stands for. */
+        /**
+         * Creates the data of one exception.
+         *
+         * @param owner identifies the peer that has the original
+         * @param id the number of the original at that peer
+         */
         public Details(String type, String message, String traceback, Object owner, long id) {
             this.type = Objects.requireNonNull(type);
             this.message = message;
@@ -48,7 +53,7 @@ public interface PythonError {
             this.id = id;
         }
 
-        /** The number of the original at that peer, or 0 if it came from another. */
+        /** Returns the number of the original at {@code peer}, or 0 if another peer sent it. */
         public long idAt(Object peer) {
             return owner == peer ? id : 0;
         }

@@ -1,12 +1,12 @@
 package io.pyrs;
 
-/** A Python exception that is none of Java's standard kinds. */
+/** A Python exception without a counterpart among Java's standard exceptions. */
 public final class PythonException extends RuntimeException implements PythonError {
     private static final long serialVersionUID = 1L;
 
     private final Details details;
 
-    /** An error from data; the stack trace and the cause are set afterwards. */
+    /** Creates an exception without stack trace and cause, which the decoder sets. */
     public PythonException(Details details) {
         super(details.toString());
         this.details = details;
@@ -17,7 +17,7 @@ public final class PythonException extends RuntimeException implements PythonErr
         return details;
     }
 
-    /** The stack trace is Python's: the Java frames that happened to decode it would say nothing. */
+    /** Leaves the stack trace empty: it gets the Python frames, and the Java frames of the decoder are irrelevant. */
     @Override
     public synchronized Throwable fillInStackTrace() {
         return this;

@@ -1,12 +1,12 @@
 package io.pyrs;
 
-/** A Python exception that means a wrong state, such as a second subscription. Rules: 2.5, 2.12. */
+/** A Python exception that reports a wrong state, such as a second subscription (rules 2.5, 2.12). */
 public final class PythonIllegalStateException extends IllegalStateException implements PythonError {
     private static final long serialVersionUID = 1L;
 
     private final Details details;
 
-    /** An error from data; the stack trace and the cause are set afterwards. */
+    /** Creates an exception without stack trace and cause, which the decoder sets. */
     public PythonIllegalStateException(Details details) {
         super(details.toString());
         this.details = details;
@@ -17,7 +17,7 @@ public final class PythonIllegalStateException extends IllegalStateException imp
         return details;
     }
 
-    /** The stack trace is Python's: the Java frames that happened to decode it would say nothing. */
+    /** Leaves the stack trace empty: it gets the Python frames, and the Java frames of the decoder are irrelevant. */
     @Override
     public synchronized Throwable fillInStackTrace() {
         return this;

@@ -1,12 +1,12 @@
 package io.pyrs;
 
-/** Python's NullSignal: None stood where something was due. Rules: 1.9, 2.13. */
+/** A Python NullSignal: None was given in place of an object (rules 1.9, 2.13). */
 public final class PythonNullPointerException extends NullPointerException implements PythonError {
     private static final long serialVersionUID = 1L;
 
     private final Details details;
 
-    /** An error from data; the stack trace and the cause are set afterwards. */
+    /** Creates an exception without stack trace and cause, which the decoder sets. */
     public PythonNullPointerException(Details details) {
         super(details.toString());
         this.details = details;
@@ -17,7 +17,7 @@ public final class PythonNullPointerException extends NullPointerException imple
         return details;
     }
 
-    /** The stack trace is Python's: the Java frames that happened to decode it would say nothing. */
+    /** Leaves the stack trace empty: it gets the Python frames, and the Java frames of the decoder are irrelevant. */
     @Override
     public synchronized Throwable fillInStackTrace() {
         return this;

@@ -6,7 +6,7 @@ import org.reactivestreams.Publisher;
 import org.reactivestreams.Subscriber;
 import org.reactivestreams.Subscription;
 
-/** A Publisher of one family as one of the other, signal by signal. (The FlowAdapters are not in every reactive-streams jar.) */
+/** Adapts a Publisher of one family to the other. Some reactive-streams jars lack FlowAdapters. */
 final class FamilyAdapter {
     private FamilyAdapter() {}
 

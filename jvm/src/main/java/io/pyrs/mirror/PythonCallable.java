@@ -8,8 +8,10 @@ import java.lang.reflect.Method;
 import java.util.Map;
 
 /**
- * A Python function as an object of a single-method interface. Each use is a call over the link (tens of microseconds, with a deadline): for what happens
- * now and then, not for every element of a stream. What Python raises is thrown.
+ * A Python function as an object of an interface with a single abstract method.
+ *
+ * <p>Each invocation is a call over the link with a deadline, which takes tens of microseconds: too slow for each element
+ * of a stream. An exception raised in Python is thrown.
  */
 public final class PythonCallable extends PythonFunction {
     private final Conversion conversion;
@@ -19,16 +21,17 @@ public final class PythonCallable extends PythonFunction {
     private PythonCallable(
             Session session, Reference reference, Class<?> type, Map<?, ?> options, ClassLoader loader) {
         super(session, reference, type);
-        Object wish = options.get("element_type");
+        Object elementType = options.get("element_type");
         this.conversion = Conversion.of(options.get("convert"));
-        this.resultType = wish == null ? null : wish.toString();
+        this.resultType = elementType == null ? null : elementType.toString();
         this.loader = loader;
     }
 
     /**
-     * An object of the interface {@code type}.
+     * Creates an object of the interface {@code type}.
      *
-     * @param options "element_type", the class that the result is to be (what the method says without it), and "convert" for its arguments
+     * @param options "element_type", the class of the result (default: the method's return type), and "convert", which
+     *     applies to the arguments
      */
     public static Object create(
             Session session, Reference reference, Class<?> type, Map<?, ?> options, ClassLoader loader) {
@@ -36,8 +39,8 @@ public final class PythonCallable extends PythonFunction {
     }
 
     @Override
-    Object ask(Method method, Object[] arguments) throws Throwable {
-        Object result = callPython(arguments, conversion);
+    Object callPython(Method method, Object[] arguments) throws Throwable {
+        Object result = sendCall(arguments, conversion);
         Class<?> wanted = method.getReturnType();
         if (wanted == void.class) {
             return null;

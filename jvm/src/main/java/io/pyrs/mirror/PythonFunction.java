@@ -7,7 +7,7 @@ import io.pyrs.value.Conversion;
 import java.lang.reflect.Method;
 import java.util.Arrays;
 
-/** A Python function behind an interface of the user's: its one abstract method is a call over the link. */
+/** A Python function as the single abstract method of an interface. */
 abstract class PythonFunction extends SingleMethod implements StandIn {
     final Session session;
     private final Reference reference;
@@ -19,27 +19,27 @@ abstract class PythonFunction extends SingleMethod implements StandIn {
     }
 
     /** Calls the Python function. */
-    abstract Object ask(Method method, Object[] arguments) throws Throwable;
+    abstract Object callPython(Method method, Object[] arguments) throws Throwable;
 
     @Override
     final Object call(Method method, Object[] arguments) throws Throwable {
         try {
-            return ask(method, arguments);
+            return callPython(method, arguments);
         } catch (Throwable error) {
             throw declared(method, error);
         }
     }
 
-    /** A checked exception that the method does not declare would lose its message in an UndeclaredThrowableException. */
+    /** Wraps an undeclared checked exception, whose message an UndeclaredThrowableException would hide. */
     private static Throwable declared(Method method, Throwable error) {
-        boolean free = error instanceof RuntimeException || error instanceof Error;
-        if (free || Arrays.stream(method.getExceptionTypes()).anyMatch(type -> type.isInstance(error))) {
+        boolean unchecked = error instanceof RuntimeException || error instanceof Error;
+        if (unchecked || Arrays.stream(method.getExceptionTypes()).anyMatch(type -> type.isInstance(error))) {
             return error;
         }
         return new IllegalStateException(error.getMessage() == null ? error.toString() : error.getMessage(), error);
     }
 
-    final Object callPython(Object[] arguments, Conversion conversion) throws Throwable {
+    final Object sendCall(Object[] arguments, Conversion conversion) throws Throwable {
         return session.call(reference, Arrays.asList(arguments), conversion);
     }
 

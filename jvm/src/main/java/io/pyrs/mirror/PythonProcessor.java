@@ -7,7 +7,7 @@ import java.util.concurrent.Flow;
 import org.reactivestreams.Processor;
 import org.reactivestreams.Subscriber;
 
-/** A Python Processor, as a Processor of both families: a {@link PythonSubscriber} to feed and a {@link PythonPublisher} to subscribe to. */
+/** A Python Processor as a Processor of both families: a {@link PythonSubscriber} and a {@link PythonPublisher}. */
 public final class PythonProcessor extends PythonSubscriber implements Processor<Object, Object>, Flow.Processor<Object, Object> {
     private final PythonPublisher publisher;
 
@@ -30,7 +30,7 @@ public final class PythonProcessor extends PythonSubscriber implements Processor
         publisher.subscribe(subscriber);
     }
 
-    /** For the Subscribers that are of both families. */
+    /** Subscribes a Subscriber of both families. */
     public void subscribe(BothFamiliesSubscriber subscriber) {
         publisher.subscribe(subscriber);
     }

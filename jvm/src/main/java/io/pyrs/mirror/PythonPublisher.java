@@ -10,11 +10,11 @@ import org.reactivestreams.Publisher;
 import org.reactivestreams.Subscriber;
 
 /**
- * A Python Publisher, as a Publisher of both families.
+ * A Python Publisher as a Publisher of both families.
  *
- * <p>Demand: the link keeps a bounded window ahead of the Subscriber, or none where "exact" was asked for. Nothing is requested from Python
- * before the first request. Keeps rules 1.1 to 1.11 as far as the Python Publisher does; where that breaks one, the stream ends with an
- * error that cites it. Equality is identity: one Python object has one mirror in a bridge, as long as it is held.
+ * <p>Demand: the link requests a bounded window ahead of the Subscriber, or exactly its demand with the option "exact".
+ * It requests nothing before the first request of the Subscriber. If the Python Publisher breaks a rule, the stream ends
+ * with an error that cites it. A bridge has one mirror for a Python object at a time; equality is identity.
  */
 public final class PythonPublisher implements Publisher<Object>, Flow.Publisher<Object>, StandIn {
     private final Session session;
@@ -27,7 +27,7 @@ public final class PythonPublisher implements Publisher<Object>, Flow.Publisher<
         this.options = options;
     }
 
-    /** The same Publisher with other options. */
+    /** Returns a mirror of the same Publisher with other options. */
     PythonPublisher with(StreamOptions others) {
         return others.isDefault() ? this : new PythonPublisher(session, reference, others);
     }
@@ -42,7 +42,7 @@ public final class PythonPublisher implements Publisher<Object>, Flow.Publisher<
         open(subscriber);
     }
 
-    /** For the Subscribers that are of both families. */
+    /** Subscribes a Subscriber of both families. */
     public void subscribe(BothFamiliesSubscriber subscriber) {
         open(subscriber);
     }

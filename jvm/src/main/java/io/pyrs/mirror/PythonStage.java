@@ -12,11 +12,11 @@ import java.util.concurrent.Flow;
 import org.reactivestreams.Publisher;
 
 /**
- * A Python stage as a function from Publisher to Publisher, for {@code Flux.transform} and its like.
+ * A Python function from Publisher to Publisher, for {@code Flux.transform} and similar methods.
  *
- * <p>It is called once for each use: Python gets the Java Publisher by reference and answers with its own, or with the Java Publisher itself,
- * which comes back as the same object. Elements do not take this way. Where all integers that went in were of one small box (Integer, Short, Byte),
- * those that come out leave in the same, if they fit and no element type was given.
+ * <p>Each application is one call: Python receives the Java Publisher by reference and returns its own Publisher, or the
+ * Java Publisher, which is the same object here. Elements travel on streams. If all integers that enter are of one type
+ * out of Integer, Short and Byte, integers that leave get the same type if they fit, unless an element type is given.
  */
 public final class PythonStage extends PythonFunction {
     private final StreamOptions options;
@@ -25,30 +25,30 @@ public final class PythonStage extends PythonFunction {
         super(session, reference, type);
         Method method = Invocation.singleMethod(type);
         if (method.getParameterCount() == 0 || method.getReturnType().isPrimitive()) {
-            throw new IllegalArgumentException("a stage has to take a Publisher and give one, as java.util.function.Function does; "
+            throw new IllegalArgumentException("a stage must take a Publisher and return one, as java.util.function.Function does; "
                     + type.getName() + " has " + method);
         }
         this.options = options;
     }
 
-    /** An object of the interface {@code type}. */
+    /** Creates an object of the interface {@code type}. */
     public static Object create(
             Session session, Reference reference, Class<?> type, StreamOptions options, ClassLoader loader) {
         return new PythonStage(session, reference, type, options).proxy(loader);
     }
 
     @Override
-    Object ask(Method method, Object[] arguments) throws Throwable {
-        StreamOptions noted = options;
+    Object callPython(Method method, Object[] arguments) throws Throwable {
+        StreamOptions resultOptions = options;
         long held = 0;
         for (Object argument : arguments) {
             if (argument != null && isPublisher(argument) && held == 0 && session.home(argument) == 0) {
                 held = session.own(argument);
-                noted = session.noteBoxes(argument, options);
+                resultOptions = session.noteBoxes(argument, options);
             }
         }
         try {
-            return fit(callPython(arguments, Conversion.AUTO), noted, method.getReturnType());
+            return fit(sendCall(arguments, Conversion.AUTO), resultOptions, method.getReturnType());
         } finally {
             if (held != 0) {
                 session.disown(held);
@@ -79,7 +79,7 @@ public final class PythonStage extends PythonFunction {
         return adapt(result, wanted);
     }
 
-    /** A Publisher as a type that can be made of one: the other family, or a class with a static from or fromPublisher. */
+    /** Converts a Publisher to the other family, or with the static method from or fromPublisher of the wanted class. */
     @SuppressWarnings("unchecked")
     private static Object adapt(Object publisher, Class<?> wanted) throws ReflectiveOperationException {
         if (wanted == Publisher.class) {
@@ -96,7 +96,7 @@ public final class PythonStage extends PythonFunction {
                 return method.invoke(null, publisher);
             }
         }
-        throw new ClassCastException("a " + publisher.getClass().getName() + " is no " + wanted.getName()
-                + ", and there is no way known to make one of it");
+        throw new ClassCastException("a " + publisher.getClass().getName() + " is not a " + wanted.getName()
+                + ", which has no static method from or fromPublisher for it");
     }
 }

@@ -13,11 +13,12 @@ import java.util.function.Consumer;
 import org.reactivestreams.Subscription;
 
 /**
- * A Python Subscriber, as a Subscriber of both families, for one subscription.
+ * A Python Subscriber as a Subscriber of both families, for one subscription.
  *
- * <p>Each element is encoded inside {@code onNext}: the Publisher may reuse it. Keeps rules 2.2 (onNext hands over and returns), 2.5 and 2.12 (a
- * second Subscription is cancelled at once), 2.13 (null is a NullPointerException; anything else returns normally). A Publisher that breaks rule
- * 1.1, 1.3, 1.7 or 1.9 is cancelled, and Python gets an error that cites the rule.
+ * <p>Each element is encoded inside {@code onNext}, so the Publisher may reuse it. Rules: 2.2 (onNext does not wait for
+ * Python), 2.5 and 2.12 (a second Subscription is cancelled), 2.13 (null throws a NullPointerException; all other calls
+ * return normally). A Publisher that breaks rule 1.1, 1.3, 1.7 or 1.9 is cancelled, and Python receives an error that
+ * cites the rule.
  */
 public class PythonSubscriber implements BothFamiliesSubscriber, StandIn {
     private final Session session;
@@ -53,8 +54,8 @@ public class PythonSubscriber implements BothFamiliesSubscriber, StandIn {
             OutboundStream opened = session.feed(reference, options);
             stream = opened;
             begin.accept(opened);
-        } catch (RuntimeException over) {
-            Log.debug("a Publisher was subscribed to after the link had ended", over);
+        } catch (RuntimeException closed) {
+            Log.debug("a Publisher was subscribed after the end of the link", closed);
             cancel.run();
         }
     }

@@ -8,8 +8,9 @@ import java.lang.reflect.Method;
 import java.lang.reflect.Proxy;
 
 /**
- * An object of an interface of the user's: its one abstract method is ours, its default methods are the interface's own, and equals, hashCode and toString
- * are answered here (equality is identity).
+ * Implements an interface with a single abstract method.
+ *
+ * <p>Subclasses implement that method. The default methods of the interface stay; equality is identity.
  */
 abstract class SingleMethod implements InvocationHandler {
     final Class<?> type;
@@ -17,17 +18,17 @@ abstract class SingleMethod implements InvocationHandler {
     SingleMethod(Class<?> type) {
         this.type = type;
         if (!type.isInterface() || Invocation.singleMethod(type) == null) {
-            throw new IllegalArgumentException(type.getName() + " is no interface with a single abstract method");
+            throw new IllegalArgumentException(type.getName() + " is not an interface with a single abstract method");
         }
     }
 
-    /** The object to give to Java. */
+    /** Creates the object that implements the interface. */
     final Object proxy(ClassLoader loader) {
         ClassLoader own = type.getClassLoader();
         return Proxy.newProxyInstance(own == null ? loader : own, new Class<?>[] {type}, this);
     }
 
-    /** Does what the method is to do. */
+    /** Implements the single abstract method. */
     abstract Object call(Method method, Object[] arguments) throws Throwable;
 
     @Override

@@ -6,8 +6,8 @@ import io.pyrs.value.ValueCopy;
 import java.lang.reflect.Method;
 
 /**
- * A Java function that gives its first argument as plain values, and never crosses to Python. For callbacks whose argument is valid only inside of them: a
- * row of R2DBC, a pooled buffer.
+ * A Java function that returns its first argument as plain values, without a call to Python. It serves callbacks whose
+ * argument is valid only during the call, such as an R2DBC row or a pooled buffer.
  */
 public final class ValueFunction extends SingleMethod {
     private final Conversion conversion;
@@ -16,13 +16,13 @@ public final class ValueFunction extends SingleMethod {
         super(type);
         Method method = Invocation.singleMethod(type);
         if (method.getParameterCount() == 0 || method.getReturnType() == void.class) {
-            throw new IllegalArgumentException("a value function has to take the value and give a result, as java.util.function.Function and"
+            throw new IllegalArgumentException("a value function must take the value and return a result, as java.util.function.Function and"
                     + " BiFunction do; " + type.getName() + " has " + method);
         }
         this.conversion = conversion;
     }
 
-    /** An object of the interface {@code type}. */
+    /** Creates an object of the interface {@code type}. */
     public static Object create(Class<?> type, Conversion conversion, ClassLoader loader) {
         return new ValueFunction(type, conversion).proxy(loader);
     }

@@ -6,15 +6,15 @@ import java.nio.ByteBuffer;
 import java.util.Arrays;
 
 /**
- * A record batch as the bytes of an Arrow IPC stream: the schema and one batch.
+ * A record batch as the bytes of an Arrow IPC stream, which holds the schema and one batch.
  *
- * <p>What a pyarrow RecordBatch is in Java. Arrow's own classes are not needed to receive one or pass it on; with them,
+ * <p>A pyarrow RecordBatch arrives in Java as an ArrowBatch. Receiving and forwarding one does not require Arrow;
  * {@code new ArrowStreamReader(batch.openStream(), allocator)} reads it.
  */
 public final class ArrowBatch {
     private final byte[] content;
 
-    /** Takes the bytes of an Arrow IPC stream; they are copied. */
+    /** Creates a batch from a copy of the bytes of an Arrow IPC stream. */
     public ArrowBatch(byte[] stream) {
         this(stream, stream.length);
     }
@@ -23,17 +23,17 @@ public final class ArrowBatch {
         content = Arrays.copyOf(stream, length);
     }
 
-    /** The bytes of the IPC stream, as a copy. */
+    /** Returns a copy of the bytes of the IPC stream. */
     public byte[] toBytes() {
         return content.clone();
     }
 
-    /** The bytes of the IPC stream, read-only and not copied. */
+    /** Returns a read-only view of the bytes of the IPC stream. */
     public ByteBuffer buffer() {
         return ByteBuffer.wrap(content).asReadOnlyBuffer();
     }
 
-    /** The IPC stream from its beginning, not copied. */
+    /** Opens the IPC stream at its beginning, without a copy. */
     public InputStream openStream() {
         return new ByteArrayInputStream(content);
     }

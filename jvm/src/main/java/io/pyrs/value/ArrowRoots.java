@@ -7,11 +7,11 @@ import java.lang.reflect.Constructor;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
 
-/** Arrow's VectorSchemaRoot, found by reflection: the jar needs no Arrow, and takes whichever the driver has. */
+/** Writes Arrow's VectorSchemaRoot with the Arrow version of the application, by reflection. */
 final class ArrowRoots {
     private ArrowRoots() {}
 
-    /** Writes a root as an IPC stream of one batch, or is null where Arrow's writer cannot be found. */
+    /** Returns a writer of roots as IPC streams of one batch, or null without Arrow's stream writer. */
     static Form formOf(Class<?> root) {
         try {
             ClassLoader loader = root.getClassLoader();
@@ -25,7 +25,7 @@ final class ArrowRoots {
             return (encoder, value, out, depth) -> {
                 ByteArrayOutputStream bytes = new ByteArrayOutputStream();
                 try {
-                    // Not closed: there is nothing behind the stream to close, and the root belongs to its owner.
+                    // The stream is not closed: it holds no resource, and the root belongs to its owner.
                     Object stream = constructor.newInstance(value, null, bytes);
                     start.invoke(stream);
                     writeBatch.invoke(stream);

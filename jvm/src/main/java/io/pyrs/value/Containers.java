@@ -15,11 +15,11 @@ import java.util.OptionalLong;
 import java.util.Set;
 import java.util.TreeMap;
 
-/** The forms of values that contain others: collections, maps, arrays, optionals, records and beans. */
+/** The writers of values that contain others: collections, maps, arrays, optionals, records and beans. */
 final class Containers {
     private Containers() {}
 
-    /** The form of a container class, or null for any other class. */
+    /** Returns the writer of a container class, or null for any other class. */
     static Form formOf(Class<?> type) {
         if (Set.class.isAssignableFrom(type)) {
             return Containers::writeSet;
@@ -96,7 +96,7 @@ final class Containers {
     }
 
     private static void writeSet(ValueEncoder encoder, Object value, ValueBuffer out, int depth) throws IOException {
-        // An extension's length comes before its content, so the content is written aside.
+        // An extension's length precedes its content, so the content goes to a separate buffer first.
         ValueBuffer content = new ValueBuffer(256);
         writeArray(value, ((Set<?>) value).toArray(), encoder, content, depth);
         out.packer.packExtensionTypeHeader(Extensions.SET, content.size());
@@ -105,7 +105,7 @@ final class Containers {
 
     private static void writeMap(ValueEncoder encoder, Object value, ValueBuffer out, int depth) throws IOException {
         int within = encoder.deeper(value, depth);
-        // A snapshot: a concurrent map's size() need not be the number of entries that its iterator finds.
+        // A snapshot, since the size of a concurrent map may differ from the number of entries that it iterates.
         Object[] entries = ((Map<?, ?>) value).entrySet().toArray();
         out.packer.packMapHeader(entries.length);
         for (Object each : entries) {
@@ -129,12 +129,12 @@ final class Containers {
             throws IOException {
         if (content == null && depth == 0) {
             throw new ConversionException("an empty " + optional.getClass().getName()
-                    + " has no form as an element: null is no element (rule 2.13)");
+                    + " has no form as an element: null is not an element (rule 2.13)");
         }
         encoder.write(content, out, depth);
     }
 
-    /** A record's components by name. The jar is for Java 11, which has no records: all by reflection. */
+    /** Returns a writer of a record's components by name. It uses reflection, since the jar supports Java 11. */
     private static Form record(Class<?> type) {
         Class<?> parent = type.getSuperclass();
         if (parent == null || !"java.lang.Record".equals(parent.getName())) {
@@ -159,7 +159,7 @@ final class Containers {
         }
     }
 
-    /** An object's public getters by property name, or null if it has none. */
+    /** Returns a writer of an object's public getters by property name, or null if it has none. */
     static Form bean(Class<?> type) {
         Map<String, Method> getters = new TreeMap<>();
         for (Method method : type.getMethods()) {
@@ -187,7 +187,7 @@ final class Containers {
             return null;
         }
         String rest = name.substring(prefix);
-        // As java.beans.Introspector has it: getURL is "URL", getName is "name".
+        // The same names as java.beans.Introspector: getURL is "URL", getName is "name".
         boolean acronym = rest.length() > 1 && Character.isUpperCase(rest.charAt(0)) && Character.isUpperCase(rest.charAt(1));
         return acronym ? rest : Character.toLowerCase(rest.charAt(0)) + rest.substring(1);
     }

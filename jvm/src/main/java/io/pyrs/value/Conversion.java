@@ -9,9 +9,10 @@ import org.reactivestreams.Publisher;
 import org.reactivestreams.Subscriber;
 
 /**
- * Which Java classes travel as values and which as references: the {@code convert=} of {@code from_jvm}.
+ * Selects the Java classes that travel as values and as references: the {@code convert=} of {@code from_jvm}.
  *
- * <p>The form of a class is found once and kept with the class (a {@link ClassValue}, so a class loader can still go).
+ * <p>The writer of a class is determined once and cached in a {@link ClassValue}, which does not keep the class loader
+ * reachable.
  */
 public final class Conversion {
     private enum Mode {
@@ -21,10 +22,10 @@ public final class Conversion {
         PLAIN
     }
 
-    /** Rows of the table are values, everything else is a reference. */
+    /** Sends the classes of the value table as values, all others as references. */
     public static final Conversion AUTO = new Conversion(Mode.AUTO, Map.of());
 
-    /** Only what Python has a plain type of its own for is a value: None, bool, int, float, str and bytes. */
+    /** Sends values that are None, bool, int, float, str or bytes in Python as values, all others as references. */
     public static final Conversion PLAIN = new Conversion(Mode.PLAIN, Map.of());
 
     private static final Conversion REFERENCES = new Conversion(Mode.REFERENCES, Map.of());
@@ -46,9 +47,9 @@ public final class Conversion {
     }
 
     /**
-     * Reads the option: null, "auto", "references", "values", or a map of class names to "values" or "references".
+     * Parses the option: null, "auto", "references", "values", or a map of class names to "values" or "references".
      *
-     * @throws IllegalArgumentException if it is anything else
+     * @throws IllegalArgumentException for any other option
      */
     public static Conversion of(Object option) {
         if (option == null) {
@@ -56,7 +57,7 @@ public final class Conversion {
         }
         if (option instanceof Map) {
             Map<String, Mode> named = new HashMap<>();
-            ((Map<?, ?>) option).forEach((name, wish) -> named.put(String.valueOf(name), mode(wish)));
+            ((Map<?, ?>) option).forEach((name, value) -> named.put(String.valueOf(name), mode(value)));
             return new Conversion(Mode.AUTO, named);
         }
         switch (mode(option)) {
@@ -69,8 +70,8 @@ public final class Conversion {
         }
     }
 
-    private static Mode mode(Object wish) {
-        switch (String.valueOf(wish)) {
+    private static Mode mode(Object option) {
+        switch (String.valueOf(option)) {
             case "auto":
                 return Mode.AUTO;
             case "references":
@@ -78,8 +79,8 @@ public final class Conversion {
             case "values":
                 return Mode.VALUES;
             default:
-                throw new IllegalArgumentException("convert is \"auto\", \"references\", \"values\" or a map of class"
-                        + " names to \"references\" or \"values\", not " + wish);
+                throw new IllegalArgumentException("convert must be \"auto\", \"references\", \"values\" or a map of class"
+                        + " names to \"references\" or \"values\", not " + option);
         }
     }
 
@@ -95,8 +96,8 @@ public final class Conversion {
         if (scalar != null) {
             return scalar; // in every mode
         }
-        Mode wish = wishFor(type);
-        if (wish == Mode.REFERENCES) {
+        Mode chosen = modeFor(type);
+        if (chosen == Mode.REFERENCES) {
             return REFERENCE;
         }
         if (!isSignalSource(type)) {
@@ -105,32 +106,32 @@ public final class Conversion {
                 return container;
             }
         }
-        return wish == Mode.VALUES ? valueOrHome(type) : REFERENCE;
+        return chosen == Mode.VALUES ? valueUnlessOfPeer(type) : REFERENCE;
     }
 
-    /** What was said about the class, or about the nearest of its superclasses and their interfaces. */
-    private Mode wishFor(Class<?> type) {
+    /** Returns the mode given for the class, or for the nearest of its superclasses and their interfaces. */
+    private Mode modeFor(Class<?> type) {
         if (!named.isEmpty()) {
             for (Class<?> each = type; each != null; each = each.getSuperclass()) {
-                Mode wish = wishForOneOf(each);
-                if (wish != null) {
-                    return wish;
+                Mode chosen = namedMode(each);
+                if (chosen != null) {
+                    return chosen;
                 }
             }
         }
         return mode;
     }
 
-    private Mode wishForOneOf(Class<?> type) {
-        Mode wish = named.get(type.getName());
+    private Mode namedMode(Class<?> type) {
+        Mode chosen = named.get(type.getName());
         for (Class<?> each : type.getInterfaces()) {
-            wish = wish == null ? wishForOneOf(each) : wish;
+            chosen = chosen == null ? namedMode(each) : chosen;
         }
-        return wish;
+        return chosen;
     }
 
-    /** "values" still lets an object of the peer go home: that it is the peer's own is the best value there is. */
-    private static Form valueOrHome(Class<?> type) {
+    /** Returns the writer for "values", which still sends an object of the peer back by reference. */
+    private static Form valueUnlessOfPeer(Class<?> type) {
         Form foreign = isSignalSource(type) ? null : Foreign.formOf(type);
         Form form = foreign != null || isSignalSource(type) ? foreign : Containers.bean(type);
         return new Form() {
@@ -142,7 +143,7 @@ public final class Conversion {
                     form.write(encoder, value, out, depth);
                 } else {
                     throw new ConversionException("a " + type.getName()
-                            + " has no form as a value (convert=\"values\"): it is no row of the table, has no getters");
+                            + " has no form as a value (convert=\"values\"): the value table does not list it, and it has no getters");
                 }
             }
 

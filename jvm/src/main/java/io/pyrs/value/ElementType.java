@@ -12,14 +12,14 @@ import java.util.Set;
 import java.util.UUID;
 
 /**
- * What Java wants of a Python element: the {@code element_type=} of {@code to_jvm}, applied when the element is decoded.
+ * The Java type of a Python element: the {@code element_type=} of {@code to_jvm}, applied when the element is decoded.
  *
- * <p>A class name ("java.lang.Integer"; "int" means the same), an array ("long[]"), a List or Set of one of these
- * ("java.util.List&lt;java.nio.ByteBuffer&gt;"), an enum class by name, or any class that the value is an instance of.
- * What does not fit is a {@link ConversionException} that names both types.
+ * <p>It is a class name ("java.lang.Integer"; "int" means the same), an array ("long[]"), a List or Set of one of these
+ * ("java.util.List&lt;java.nio.ByteBuffer&gt;"), the name of an enum class, or any class of which the value is an
+ * instance. An element of another type causes a {@link ConversionException} that names both types.
  */
 public abstract class ElementType {
-    /** Elements as they come: the value table's own classes. */
+    /** Leaves elements in the classes of the value table. */
     public static final ElementType ANY = new ElementType("java.lang.Object") {
         @Override
         public Object from(Object value) {
@@ -34,7 +34,7 @@ public abstract class ElementType {
     }
 
     /**
-     * Reads a class name; null is {@link #ANY}.
+     * Returns the element type of a class name; null means {@link #ANY}.
      *
      * @throws IllegalArgumentException if there is no such class
      */
@@ -57,7 +57,7 @@ public abstract class ElementType {
         return known != null ? known : ofClass(name, load(name, loader));
     }
 
-    /** The value as this type wants it; null stays null. */
+    /** Converts a value to this type; null stays null. */
     public Object from(Object value) {
         Object result = value == null ? null : convert(value);
         if (result == null && value != null) {
@@ -66,12 +66,12 @@ public abstract class ElementType {
         return result;
     }
 
-    /** The value as this type wants it, or null if it does not fit. */
+    /** Converts a value to this type; returns null if it does not fit. */
     Object convert(Object value) {
         return value;
     }
 
-    /** The class that an array of this type has as its component. */
+    /** Returns the component class of an array of this type. */
     Class<?> component() {
         return Object.class;
     }
@@ -123,7 +123,7 @@ public abstract class ElementType {
         Class<?> type = load(name.substring(0, open), loader);
         if (type != List.class && type != Set.class && type != Collection.class && type != Iterable.class) {
             throw new IllegalArgumentException("element_type " + name + ": only List, Set, Collection and Iterable take"
-                    + " a type in <>");
+                    + " a type argument");
         }
         ElementType content = of(name.substring(open + 1, name.length() - 1), loader);
         return new ElementType(name) {
@@ -184,17 +184,17 @@ public abstract class ElementType {
             try {
                 return Class.forName(each, false, loader == null ? ElementType.class.getClassLoader() : loader);
             } catch (ClassNotFoundException e) {
-                // A nested class by its source name: a.B.C is a.B$C to the loader.
+                // The loader knows the nested class a.B.C as a.B$C.
                 int dot = each.lastIndexOf('.');
                 if (dot < 0) {
-                    throw new IllegalArgumentException("element_type " + name + ": there is no such class", e);
+                    throw new IllegalArgumentException("element_type " + name + ": class not found", e);
                 }
                 each = each.substring(0, dot) + "$" + each.substring(dot + 1);
             }
         }
     }
 
-    /** The Python type that a decoded value came from. */
+    /** Returns the name of the Python type that a decoded value had. */
     public static String pythonName(Object value) {
         if (value instanceof Long || value instanceof BigInteger) {
             return "int";

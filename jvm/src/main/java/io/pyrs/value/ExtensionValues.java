@@ -17,7 +17,7 @@ import java.time.ZoneOffset;
 import java.time.ZonedDateTime;
 import java.util.UUID;
 
-/** The extension types that hold a value by themselves, from payload to Java. */
+/** Decodes the extension types that hold a scalar. */
 final class ExtensionValues {
     private ExtensionValues() {}
 

@@ -1,6 +1,6 @@
 package io.pyrs.value;
 
-/** The numbers of the msgpack extension types, as docs/values.md tables them. */
+/** The numbers of the msgpack extension types; docs/values.md lists them. */
 final class Extensions {
     static final byte BIG_INTEGER = 1;
     static final byte DECIMAL = 2;
@@ -15,7 +15,7 @@ final class Extensions {
     static final byte SENDER_OWNS = 16;
     static final byte RECEIVER_OWNS = 17;
 
-    /** How deep containers may nest: far from the end of a thread's stack, and the same in both languages. */
+    /** The maximum depth of nested containers, the same in both languages and far below the limit of a thread's stack. */
     static final int MAX_DEPTH = 512;
 
     private Extensions() {}

@@ -11,18 +11,18 @@ import java.util.Map;
 import java.util.Set;
 
 /**
- * The forms of classes that are not the JDK's: buffers, rows, documents and messages of the libraries that publish them.
+ * The writers of third-party classes: buffers, rows, documents and messages of reactive libraries.
  *
- * <p>A class is known by its name, or that of a superclass or interface: nothing of these libraries is needed to compile this, and each
- * class is looked at once. Such a class is a value where the user asks for values, a reference otherwise.
+ * <p>A class is recognized by its name, or by the name of a superclass or interface, so that the jar does not depend on
+ * these libraries. Its objects travel as values with {@code convert="values"} and as references otherwise.
  */
 final class Foreign {
-    /** What a value of a foreign class is in values of the table. */
+    /** Converts an object of a third-party class to a value of the table. */
     interface Converter {
         Object plain(Object value) throws Throwable;
     }
 
-    /** Finds the methods of a class that a converter needs. */
+    /** Creates the converter of a class. */
     interface Maker {
         Converter make(Class<?> type) throws ReflectiveOperationException;
     }
@@ -30,8 +30,8 @@ final class Foreign {
     private static final Map<String, Maker> MAKERS = new HashMap<>();
 
     /**
-     * Classes whose receiver owns what it is given, by the word of their libraries, and calls {@code release}. A ByteBuf is none of them:
-     * Reactor Netty releases those that it emits.
+     * Classes whose documentation requires the receiver of an object to call {@code release}. ByteBuf is not among them,
+     * since Reactor Netty releases the buffers that it emits.
      */
     private static final Set<String> RELEASED = Set.of(
             "org.springframework.core.io.buffer.PooledDataBuffer", "io.helidon.common.http.DataChunk", "io.rsocket.Payload");
@@ -45,17 +45,17 @@ final class Foreign {
 
     private Foreign() {}
 
-    /** The form of a foreign class, or null for any other class. */
+    /** Returns the writer of a third-party class, or null for any other class. */
     static Form formOf(Class<?> type) {
         try {
             Converter converter = converterOf(type);
             return converter == null ? null : form(converter, release(type));
         } catch (ReflectiveOperationException | LinkageError otherVersion) {
-            return null; // its getters are left
+            return null; // the caller falls back to its getters
         }
     }
 
-    /** The converter of a foreign class, or null for any other class. */
+    /** Returns the converter of a third-party class, or null for any other class. */
     static Converter converterOf(Class<?> type) throws ReflectiveOperationException {
         for (Class<?> each : supertypes(type)) {
             Maker maker = MAKERS.get(each.getName());
@@ -108,7 +108,7 @@ final class Foreign {
         };
     }
 
-    /** The class, its superclasses, then all interfaces of these, the nearest first. */
+    /** Returns the class, its superclasses, and then all interfaces of these, nearest first. */
     private static Set<Class<?>> supertypes(Class<?> type) {
         Set<Class<?>> found = new LinkedHashSet<>();
         for (Class<?> each = type; each != null; each = each.getSuperclass()) {

@@ -5,7 +5,7 @@ import io.pyrs.value.Foreign.Maker;
 import java.lang.invoke.MethodHandle;
 import java.util.Map;
 
-/** Buffers and byte strings of libraries, as bytes. None is moved by the reading. */
+/** Converters of third-party buffers and byte strings to bytes. Reading does not change a position. */
 final class ForeignBytes {
     private ForeignBytes() {}
 
@@ -21,7 +21,7 @@ final class ForeignBytes {
         makers.put("org.bson.BsonBinary", Getters.single("getData"));
     }
 
-    /** From the reader's index to the writer's. */
+    /** Reads from the reader index to the writer index. */
     private static Converter byteBuf(Class<?> type) throws ReflectiveOperationException {
         MethodHandle size = Getters.method(type, "readableBytes");
         MethodHandle at = Getters.method(type, "readerIndex");
@@ -33,7 +33,7 @@ final class ForeignBytes {
         };
     }
 
-    /** By what Spring 5 and 6 have in common: read, and put the position back. */
+    /** Reads with the methods that Spring 5 and 6 share, and restores the position. */
     private static Converter dataBuffer(Class<?> type) throws ReflectiveOperationException {
         MethodHandle size = Getters.method(type, "readableByteCount");
         MethodHandle position = Getters.method(type, "readPosition");

@@ -5,7 +5,7 @@ import java.time.Instant;
 import java.util.LinkedHashMap;
 import java.util.Map;
 
-/** What BSON has and JSON has not, and other small values. Documents themselves are maps, and so dicts. */
+/** Converters of BSON types without a JSON counterpart, and of other small values. A document is a map already. */
 final class ForeignDocuments {
     private ForeignDocuments() {}
 
@@ -36,7 +36,7 @@ final class ForeignDocuments {
         });
         makers.put("io.vertx.core.json.JsonObject", Getters.single("getMap"));
         makers.put("io.vertx.core.json.JsonArray", Getters.single("getList"));
-        // Of the JDK: their getters ask name servers and file systems.
+        // JDK classes whose getters would query name servers and file systems.
         makers.put("java.net.InetAddress", Getters.single("getHostAddress"));
         makers.put("java.net.URI", Getters.single("toString"));
         makers.put("java.nio.file.Path", Getters.single("toString"));

@@ -9,7 +9,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 
-/** Messages of brokers and of the web: dicts. */
+/** Converters of messages of brokers and web protocols to dicts. */
 final class ForeignMessages {
     private ForeignMessages() {}
 
@@ -39,7 +39,7 @@ final class ForeignMessages {
         makers.put("io.rsocket.Payload", ForeignMessages::payload);
     }
 
-    /** Pairs of name and bytes: a name may come more than once. */
+    /** Converts to pairs of name and bytes, since a name may occur more than once. */
     private static Converter kafkaHeaders(Class<?> type) throws ReflectiveOperationException {
         Class<?> header = Class.forName("org.apache.kafka.common.header.Header", false, type.getClassLoader());
         MethodHandle key = Getters.method(header, "key");

@@ -10,7 +10,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 
-/** Rows of databases, and objects that describe their own fields: dicts. */
+/** Converters of database rows, and of objects that describe their own fields, to dicts. */
 final class ForeignRows {
     private ForeignRows() {}
 
@@ -27,7 +27,7 @@ final class ForeignRows {
         Class<?> ofMetadata = type.getMethod(metadata).getReturnType();
         Converter columns = Getters.path(ofMetadata, list);
         MethodHandle name = Getters.method(Class.forName("io.r2dbc.spi.ReadableMetadata", false, type.getClassLoader()), "getName");
-        return new Row(
+        return new RowConverter(
                 Getters.method(type, metadata),
                 Getters.method(type, "get", int.class),
                 given -> names((Iterable<?>) columns.plain(given), each -> (Object) name.invokeExact(each)));
@@ -36,7 +36,7 @@ final class ForeignRows {
     private static Converter cassandra(Class<?> type) throws ReflectiveOperationException {
         Class<?> column = Class.forName("com.datastax.oss.driver.api.core.cql.ColumnDefinition", false, type.getClassLoader());
         Converter name = Getters.path(column, "getName.asInternal");
-        return new Row(
+        return new RowConverter(
                 Getters.method(type, "getColumnDefinitions"),
                 Getters.method(type, "getObject", int.class),
                 given -> names((Iterable<?>) given, name));
@@ -48,19 +48,19 @@ final class ForeignRows {
             names.add((String) name.plain(each));
         }
         if (new HashSet<>(names).size() < names.size()) {
-            throw new ConversionException("a row with two columns of one name has no form as a dict: give them names of their own"
+            throw new ConversionException("a row with two columns of the same name has no form as a dict: give them different names"
                     + " (SELECT a.id AS a_id, b.id AS b_id). Its columns are " + names);
         }
         return names.toArray(new String[0]);
     }
 
-    /** A dict of column to value. What describes a row describes thousands of others: its names are kept. */
-    private static final class Row implements Converter {
-        private static final class Known {
+    /** Converts a row to a dict of column to value. The names are cached by metadata, which many rows share. */
+    private static final class RowConverter implements Converter {
+        private static final class Columns {
             final WeakReference<Object> metadata;
             final String[] names;
 
-            Known(Object metadata, String[] names) {
+            Columns(Object metadata, String[] names) {
                 this.metadata = new WeakReference<>(metadata);
                 this.names = names;
             }
@@ -73,9 +73,9 @@ final class ForeignRows {
         private final MethodHandle metadata;
         private final MethodHandle get;
         private final Names names;
-        private volatile Known known = new Known(null, null);
+        private volatile Columns cached = new Columns(null, null);
 
-        Row(MethodHandle metadata, MethodHandle get, Names names) {
+        RowConverter(MethodHandle metadata, MethodHandle get, Names names) {
             this.metadata = metadata;
             this.get = get;
             this.names = names;
@@ -84,20 +84,20 @@ final class ForeignRows {
         @Override
         public Object plain(Object row) throws Throwable {
             Object described = (Object) metadata.invokeExact(row);
-            Known current = known;
-            if (current.metadata.get() != described) {
-                current = new Known(described, names.of(described));
-                known = current;
+            Columns columns = cached;
+            if (columns.metadata.get() != described) {
+                columns = new Columns(described, names.of(described));
+                cached = columns;
             }
-            Map<String, Object> dict = new LinkedHashMap<>(2 * current.names.length);
-            for (int i = 0; i < current.names.length; i++) {
-                dict.put(current.names[i], (Object) get.invokeExact(row, i));
+            Map<String, Object> dict = new LinkedHashMap<>(2 * columns.names.length);
+            for (int i = 0; i < columns.names.length; i++) {
+                dict.put(columns.names[i], (Object) get.invokeExact(row, i));
             }
             return dict;
         }
     }
 
-    /** By the fields that an object of the AWS SDK says it has; those that are not set are left out. */
+    /** Converts an object of the AWS SDK to a dict of its declared fields, without the unset ones. */
     private static Converter awsObject(Class<?> type) throws ReflectiveOperationException {
         Class<?> field = Class.forName("software.amazon.awssdk.core.SdkField", false, type.getClassLoader());
         MethodHandle fields = Getters.method(type, "sdkFields");

@@ -12,11 +12,11 @@ import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
 
-/** Element types that a library makes of bytes or of a dict: what Java wants where it takes Python's elements. */
+/** Element types of third-party classes, created from bytes or from a dict. */
 final class ForeignTypes {
     private ForeignTypes() {}
 
-    /** The element type of that name, or null for any other. */
+    /** Returns the element type of the name, or null for any other name. */
     static ElementType of(String name, ClassLoader loader) {
         try {
             switch (name) {
@@ -47,7 +47,7 @@ final class ForeignTypes {
                     return null;
             }
         } catch (ReflectiveOperationException | LinkageError otherVersion) {
-            throw new IllegalArgumentException("element_type " + name + ": it is not here, or not as it is known: " + otherVersion,
+            throw new IllegalArgumentException("element_type " + name + ": the class is not here, or has an unsupported version: " + otherVersion,
                     otherVersion);
         }
     }
@@ -97,7 +97,7 @@ final class ForeignTypes {
         return type(name, loader, value -> value instanceof Map ? (Object) make.invokeExact(value) : null);
     }
 
-    /** Of bytes, or of a dict with "data" and perhaps "metadata". */
+    /** Converts bytes, or a dict with "data" and optionally "metadata". */
     private static ElementType payload(String name, ClassLoader loader) throws ReflectiveOperationException {
         MethodHandle make = generic(MethodHandles.publicLookup().unreflect(Class.forName("io.rsocket.util.DefaultPayload", true, loader)
                 .getMethod("create", byte[].class, byte[].class)));
@@ -110,7 +110,7 @@ final class ForeignTypes {
         });
     }
 
-    /** Of a dict with "topic", and perhaps "partition", "timestamp", "key", "value" and "headers". */
+    /** Converts a dict with "topic" and optionally "partition", "timestamp", "key", "value" and "headers". */
     private static ElementType producerRecord(String name, ClassLoader loader) throws ReflectiveOperationException {
         return type(name, loader, producerRecords(loader, Set.of("topic", "partition", "timestamp", "key", "value", "headers")));
     }
@@ -137,7 +137,7 @@ final class ForeignTypes {
         };
     }
 
-    /** The same dict, with "correlation" besides: it comes back in the result of the sending. */
+    /** Converts the dict of a ProducerRecord with an optional "correlation", which the result of sending contains. */
     private static ElementType senderRecord(String name, ClassLoader loader) throws ReflectiveOperationException {
         Maker records = producerRecords(
                 loader, Set.of("topic", "partition", "timestamp", "key", "value", "headers", "correlation"));
@@ -150,7 +150,7 @@ final class ForeignTypes {
         });
     }
 
-    /** Of a dict with "exchange", "routing_key", "body", and perhaps "properties". */
+    /** Converts a dict with "exchange", "routing_key", "body" and optionally "properties". */
     private static ElementType outboundMessage(String name, ClassLoader loader) throws ReflectiveOperationException {
         ElementType properties = built("com.rabbitmq.client.AMQP$BasicProperties", loader);
         MethodHandle make = constructor(name, loader, String.class, String.class, properties.component(), byte[].class);
@@ -163,7 +163,7 @@ final class ForeignTypes {
         });
     }
 
-    /** Of a dict with what the class's Builder takes, in Python's spelling. */
+    /** Converts a dict of the properties that the class's Builder has, spelled in snake case. */
     private static ElementType built(String name, ClassLoader loader) throws ReflectiveOperationException {
         Class<?> builder = Class.forName(name + "$Builder", true, loader);
         MethodHandle start = constructor(builder.getName(), loader);
@@ -190,7 +190,7 @@ final class ForeignTypes {
         });
     }
 
-    /** The value if it is a dict, else null. A key that would be lost is an error. */
+    /** Returns the value if it is a dict, else null. An unknown key is an error. */
     private static Map<?, ?> dict(Object value, Set<String> known) {
         if (!(value instanceof Map)) {
             return null;
@@ -198,7 +198,7 @@ final class ForeignTypes {
         Map<?, ?> dict = (Map<?, ?>) value;
         for (Object key : dict.keySet()) {
             if (!(key instanceof String) || !known.contains(key)) {
-                throw new ConversionException("the dict has the key " + key + ", and only " + new TreeSet<>(known) + " can be");
+                throw new ConversionException("the dict has the key " + key + ", but only " + new TreeSet<>(known) + " are allowed");
             }
         }
         return dict;
@@ -207,7 +207,7 @@ final class ForeignTypes {
     private static Object required(Map<?, ?> dict, String key) {
         Object value = dict.get(key);
         if (value == null) {
-            throw new ConversionException("the dict has no " + key + ", only " + dict.keySet());
+            throw new ConversionException("the dict requires the key " + key + " and has " + dict.keySet());
         }
         return value;
     }

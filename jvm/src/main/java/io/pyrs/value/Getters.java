@@ -9,14 +9,14 @@ import java.lang.reflect.Method;
 import java.util.LinkedHashMap;
 import java.util.Map;
 
-/** Converters that are made of getters. */
+/** Creates converters from getters. */
 final class Getters {
     private Getters() {}
 
-    /** A public method as a handle that takes objects and gives an object; int parameters stay ints. */
+    /** Returns a handle of a public method with parameters and result of type Object; primitive parameters stay. */
     static MethodHandle method(Class<?> owner, String name, Class<?>... parameters) throws ReflectiveOperationException {
         Method method = owner.getMethod(name, parameters);
-        method.trySetAccessible(); // a public method of a class that is not public
+        method.trySetAccessible(); // the class may not be public
         MethodHandle handle = MethodHandles.lookup().unreflect(method);
         MethodType type = handle.type().changeReturnType(Object.class);
         for (int i = 0; i < type.parameterCount(); i++) {
@@ -25,7 +25,7 @@ final class Getters {
         return handle.asType(type);
     }
 
-    /** What the getters give one after the other: {@code "getEnvelope.getExchange"}. Null stays null. */
+    /** Returns a converter that calls a chain of getters, such as {@code "getEnvelope.getExchange"}. Null stays null. */
     static Converter path(Class<?> type, String path) throws ReflectiveOperationException {
         String[] names = path.split("\\.");
         MethodHandle[] steps = new MethodHandle[names.length];
@@ -34,7 +34,7 @@ final class Getters {
             steps[i] = method(owner, names[i]);
             owner = owner.getMethod(names[i]).getReturnType();
         }
-        // What lies at the end is a part of this value, whatever was said of its own class.
+        // The result is a part of this value, so the conversion chosen for its own class does not apply.
         Converter part = Foreign.converterOf(owner);
         return value -> {
             Object result = value;
@@ -45,17 +45,17 @@ final class Getters {
         };
     }
 
-    /** The value is what the path leads to. */
+    /** Converts a value to the result of one chain of getters. */
     static Maker single(String path) {
         return type -> path(type, path);
     }
 
-    /** A dict: {@code "key=path"} for each entry, or {@code "name"} for a getter that is called as its key is. */
+    /** Converts a value to a dict of {@code "key=path"} entries; {@code "name"} means {@code "name=name"}. */
     static Maker dict(String... entries) {
         return dict(true, entries);
     }
 
-    /** The same without the entries that are null. */
+    /** Converts like {@link #dict}, without the entries that are null. */
     static Maker dictWithoutNulls(String... entries) {
         return dict(false, entries);
     }

@@ -1,6 +1,6 @@
 package io.pyrs.value;
 
-/** For data that never holds a reference, such as an error. No value stands for an object of the peer's here. */
+/** Rejects references, for data that never contains one, such as an error. */
 class NoReferences implements References {
     static final NoReferences INSTANCE = new NoReferences();
 
@@ -28,11 +28,11 @@ class NoReferences implements References {
 
     @Override
     public Object remote(int kind, long handle) {
-        throw new MalformedValueException("a reference where none may be");
+        throw new MalformedValueException("a reference where none is allowed");
     }
 
     @Override
     public Object local(long handle) {
-        throw new MalformedValueException("a reference where none may be");
+        throw new MalformedValueException("a reference where none is allowed");
     }
 }

@@ -4,7 +4,7 @@ import java.util.IdentityHashMap;
 import java.util.LinkedHashMap;
 import java.util.Map;
 
-/** The last 1,024 Throwables that this side sent, so that one that comes home is the same object. One for a bridge. */
+/** The last 1,024 Throwables that a bridge sent, so that one that returns is the same object. */
 public final class Originals {
     static final int CAPACITY = 1024;
 
@@ -12,11 +12,11 @@ public final class Originals {
     private final Map<Throwable, Long> ids = new IdentityHashMap<>();
     private long last;
 
-    /** The number of an error, kept until 1,024 others were sent after it. */
+    /** Returns the number of an error, which is kept until 1,024 others were sent after it. */
     public synchronized long keep(Throwable original) {
         Long known = ids.remove(original);
         long id = known == null ? ++last : known;
-        byId.remove(id); // to the young end
+        byId.remove(id); // the insertion below makes it the youngest
         byId.put(id, original);
         ids.put(original, id);
         if (byId.size() > CAPACITY) {
@@ -26,18 +26,18 @@ public final class Originals {
         return id;
     }
 
-    /** The error with that number, or null if it was forgotten. */
+    /** Returns the error of a number, or null if it is no longer kept. */
     public synchronized Throwable find(long id) {
         return byId.get(id);
     }
 
-    /** Forgets them all: the bridge is closed. */
+    /** Drops all errors when the bridge closes. */
     public synchronized void clear() {
         byId.clear();
         ids.clear();
     }
 
-    /** How many are kept. */
+    /** Returns how many errors are kept. */
     public synchronized int size() {
         return byId.size();
     }

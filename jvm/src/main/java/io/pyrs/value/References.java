@@ -1,29 +1,29 @@
 package io.pyrs.value;
 
 /**
- * What values that travel by reference need of the bridge: the two handle tables and the stand-ins.
+ * Resolves values that travel by reference: the two handle tables of a bridge and its proxies.
  *
  * <p>Kinds: 0 object, 1 publisher, 2 subscriber, 3 processor, 4 completion stage.
  */
 public interface References {
-    /** Exports a local object: its handle, counted once more for this journey. */
+    /** Exports a local object: returns its handle and counts one more transfer. */
     long own(Object value, int kind);
 
-    /** Takes one {@link #own} back: the element that carried the handle never left. */
+    /** Reverts one {@link #own} of a handle that was not sent. */
     default void disown(long handle) {}
 
-    /** The kind under which a local object would be exported. */
+    /** Returns the kind with which a local object is exported. */
     int kindOf(Object value);
 
-    /** The peer's handle of the object that this value stands for (a mirror, a PyRef), 0 if it stands for none. */
+    /** Returns the peer's handle of the object that a mirror or PyRef represents, 0 for any other value. */
     long home(Object value);
 
-    /** The kind of the peer's object that this value stands for. Asked only where {@link #home} is not 0. */
+    /** Returns the kind of the peer's object that a value represents. Called only if {@link #home} is not 0. */
     int homeKind(Object value);
 
-    /** The stand-in for an object that the peer owns; called once for every receipt. */
+    /** Returns the proxy of an object that the peer owns; called once for each received handle. */
     Object remote(int kind, long handle);
 
-    /** The local object that comes home. */
+    /** Returns the local object of a handle that the peer sent back. */
     Object local(long handle);
 }

@@ -12,7 +12,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.function.Function;
 
-/** The element types that take more than one Python type, or change the class: numbers, text, bytes, moments. */
+/** Element types of scalars: numbers, text, bytes, dates and times. */
 final class ScalarTypes {
     private static final Map<String, String> BOXES = Map.of(
             "long", "java.lang.Long",
@@ -75,7 +75,7 @@ final class ScalarTypes {
         }
     }
 
-    /** The primitive class of that name, or null. */
+    /** Returns the primitive class of the name, or null. */
     static Class<?> primitive(String name) {
         switch (name) {
             case "long":
@@ -127,7 +127,7 @@ final class ScalarTypes {
         };
     }
 
-    /** An int that a double holds exactly is one, as it is in Python; no other number is bent to fit. */
+    /** Converts a float, and an int that a double represents exactly. */
     private static Object toDouble(Object value) {
         if (value instanceof Long) {
             long whole = (Long) value;
@@ -137,7 +137,7 @@ final class ScalarTypes {
         return only(Double.class, value);
     }
 
-    /** Rounded to the nearest float, as a Java programmer expects of 0.1f; a finite number never becomes infinite. */
+    /** Rounds to the nearest float; a finite number that would become infinite does not fit. */
     private static Object toFloat(Object value) {
         Object number = toDouble(value);
         if (number == null) {

@@ -19,7 +19,7 @@ import java.util.Set;
 import java.util.UUID;
 import org.msgpack.core.MessagePacker;
 
-/** The forms of values that contain no others. */
+/** The writers of values that contain no others. */
 final class Scalars {
     private static final Set<Class<?>> PLAIN = Set.of(
             Boolean.class, Byte.class, Short.class, Integer.class, Long.class, BigInteger.class, Float.class, Double.class,
@@ -28,12 +28,12 @@ final class Scalars {
 
     private Scalars() {}
 
-    /** Whether None, bool, int, float, str or bytes is all that there is to say about a value. */
+    /** Returns whether values of the class are bool, int, float, str or bytes in Python. */
     static boolean isPlain(Class<?> type) {
         return PLAIN.contains(type);
     }
 
-    /** The form of a scalar class, or null for any other class. */
+    /** Returns the writer of a scalar class, or null for any other class. */
     static Form formOf(Class<?> type) {
         if (type == Long.class || type == Integer.class || type == Short.class || type == Byte.class) {
             return (encoder, value, out, depth) -> out.packer.packLong(((Number) value).longValue());
@@ -57,7 +57,7 @@ final class Scalars {
         } else if (ByteBuffer.class.isAssignableFrom(type)) {
             return (encoder, value, out, depth) -> writeByteBuffer((ByteBuffer) value, out.packer);
         } else if (Enum.class.isAssignableFrom(type)) {
-            // Constants with a body have a class of their own, still under Enum.
+            // A constant with a body has a subclass of its enum.
             return (encoder, value, out, depth) -> writeString(((Enum<?>) value).name(), out.packer);
         } else if (type == UUID.class) {
             return (encoder, value, out, depth) -> {
@@ -91,18 +91,18 @@ final class Scalars {
         } else if (type == OffsetDateTime.class) {
             return (encoder, value, out, depth) -> {
                 OffsetDateTime moment = (OffsetDateTime) value;
-                writeMoment(moment.toEpochSecond(), moment.getNano(), moment.getOffset(), "", out.packer);
+                writeDateTime(moment.toEpochSecond(), moment.getNano(), moment.getOffset(), "", out.packer);
             };
         } else if (type == ZonedDateTime.class) {
             return (encoder, value, out, depth) -> {
                 ZonedDateTime moment = (ZonedDateTime) value;
                 String zone = moment.getZone() instanceof ZoneOffset ? "" : moment.getZone().getId();
-                writeMoment(moment.toEpochSecond(), moment.getNano(), moment.getOffset(), zone, out.packer);
+                writeDateTime(moment.toEpochSecond(), moment.getNano(), moment.getOffset(), zone, out.packer);
             };
         } else if (type == Instant.class) {
             return (encoder, value, out, depth) -> writeInstant((Instant) value, out.packer);
         } else if (Date.class.isAssignableFrom(type)) {
-            return oldDate(type);
+            return legacyDate(type);
         } else if (type == Duration.class) {
             return (encoder, value, out, depth) -> {
                 Duration span = (Duration) value;
@@ -113,9 +113,9 @@ final class Scalars {
         return null;
     }
 
-    /** java.sql.Date and java.sql.Time have no instant; by name, as a JVM may come without java.sql. */
+    /** Selects java.sql.Date and java.sql.Time by name, since the module java.sql is optional. They have no instant. */
     @SuppressWarnings("deprecation")
-    private static Form oldDate(Class<?> type) {
+    private static Form legacyDate(Class<?> type) {
         switch (type.getName()) {
             case "java.sql.Date":
                 return (encoder, value, out, depth) -> {
@@ -133,7 +133,7 @@ final class Scalars {
         }
     }
 
-    /** A lone surrogate is an error: String.getBytes would put "?" in its place without a word. */
+    /** Writes a str. A lone surrogate is an error, since String.getBytes would silently replace it by "?". */
     static void writeString(String text, MessagePacker packer) throws IOException {
         for (int i = 0, length = text.length(); i < length; i++) {
             char c = text.charAt(i);
@@ -151,7 +151,7 @@ final class Scalars {
     }
 
     private static void writeBigInteger(BigInteger value, MessagePacker packer) throws IOException {
-        // What msgpack's own integers hold is written as one of them: 64 bits, with a sign or without.
+        // msgpack has its own signed and unsigned integers of 64 bits.
         if (value.signum() < 0 ? value.compareTo(LEAST) >= 0 : value.bitLength() <= 64) {
             packer.packBigInteger(value);
         } else {
@@ -159,7 +159,7 @@ final class Scalars {
         }
     }
 
-    /** The bytes between position and limit; the buffer itself is not moved. */
+    /** Writes the bytes between position and limit without changing the position. */
     private static void writeByteBuffer(ByteBuffer buffer, MessagePacker packer) throws IOException {
         int length = buffer.remaining();
         packer.packBinaryHeader(length);
@@ -182,10 +182,10 @@ final class Scalars {
     }
 
     private static void writeInstant(Instant instant, MessagePacker packer) throws IOException {
-        writeMoment(instant.getEpochSecond(), instant.getNano(), ZoneOffset.UTC, "", packer);
+        writeDateTime(instant.getEpochSecond(), instant.getNano(), ZoneOffset.UTC, "", packer);
     }
 
-    private static void writeMoment(long second, int nano, ZoneOffset offset, String zone, MessagePacker packer)
+    private static void writeDateTime(long second, int nano, ZoneOffset offset, String zone, MessagePacker packer)
             throws IOException {
         byte[] name = zone.getBytes(StandardCharsets.UTF_8);
         byte[] payload = bytes(16 + name.length)

@@ -9,9 +9,9 @@ import org.msgpack.core.buffer.MessageBuffer;
 import org.msgpack.core.buffer.MessageBufferOutput;
 
 /**
- * A heap buffer that grows, into which a {@link ValueEncoder} writes values one after the other.
+ * A growing heap buffer to which a {@link ValueEncoder} appends values.
  *
- * <p>Not thread-safe: one belongs to one stream, under that stream's own discipline.
+ * <p>Not thread-safe; a stream has its own.
  */
 public final class ValueBuffer {
     private static final int LARGEST_KEPT = 1 << 20;
@@ -30,31 +30,31 @@ public final class ValueBuffer {
         packer = MessagePack.newDefaultPacker(output);
     }
 
-    /** The bytes written since the last take or reset. */
+    /** Returns the number of bytes written since the last take or reset. */
     public int size() {
         return (int) (packer.getTotalWrittenBytes() - base);
     }
 
-    /** Forgets what was written. */
+    /** Discards the written bytes. */
     public void reset() {
         truncate(0);
         output.shrink();
     }
 
-    /** The bytes of the values, one after the other; the buffer is empty afterwards. */
+    /** Removes and returns the bytes of the values. */
     public byte[] take() {
         return take(0, -1);
     }
 
-    /** A NEXT body: an array header for {@code count} values and the values; the buffer is empty afterwards. */
+    /** Removes and returns the {@code count} values as the body of a NEXT frame: one array. */
     public byte[] takeBatch(int count) {
         return take(0, count);
     }
 
     /**
-     * The same behind {@code headroom} zero bytes, where a frame's header can be written without another copy.
+     * Removes and returns the values after {@code headroom} zero bytes, where a frame's header fits without another copy.
      *
-     * @param count the number of values for the array header, or -1 for no header
+     * @param count the number of values for an array header, or -1 for no header
      */
     public byte[] take(int headroom, int count) {
         flush();
@@ -77,7 +77,7 @@ public final class ValueBuffer {
         return body;
     }
 
-    /** Opens an array inside of a message: its so many elements are to be encoded next, each by itself. */
+    /** Appends the header of an array; the caller encodes its {@code count} elements next. */
     public void addArrayHeader(int count) {
         try {
             packer.packArrayHeader(count);
@@ -86,14 +86,14 @@ public final class ValueBuffer {
         }
     }
 
-    /** Cuts everything after the first {@code size} bytes: an element that failed half-way leaves no trace. */
+    /** Removes all bytes after the first {@code size}, such as those of an element that failed half-way. */
     void truncate(int size) {
         flush();
         output.length = size;
         base = packer.getTotalWrittenBytes() - size;
     }
 
-    /** Appends what another buffer holds. */
+    /** Appends the bytes of another buffer. */
     void append(ValueBuffer other) throws IOException {
         other.flush();
         packer.writePayload(other.output.array, 0, other.output.length);
@@ -107,7 +107,7 @@ public final class ValueBuffer {
         }
     }
 
-    /** The packer writes straight into the array; a wrapper is made only where the array grew or was taken. */
+    /** Lets the packer write directly into the array. */
     private static final class Output implements MessageBufferOutput {
         private byte[] array;
         private int length;

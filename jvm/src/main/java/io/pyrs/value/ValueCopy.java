@@ -3,29 +3,29 @@ package io.pyrs.value;
 import java.util.ArrayList;
 import java.util.List;
 
-/** A value as it is when it has been to Python and back, without the journey: nothing in it depends on where it came from. */
+/** Copies a value as a transfer to Python and back would, so that the copy is independent of its source. */
 public final class ValueCopy {
     private ValueCopy() {}
 
     /**
-     * The plain values of an object: lists, maps, bytes, text and numbers. What the conversion leaves a reference stays the object.
+     * Converts an object to lists, maps, bytes, strings and numbers. An object that the conversion sends by reference stays.
      *
-     * @throws ConversionException if it has no form
+     * @throws ConversionException if it has no form as a value
      */
     public static Object of(Object value, Conversion conversion) {
-        Kept kept = new Kept();
+        LocalReferences references = new LocalReferences();
         ValueBuffer buffer = new ValueBuffer(256);
-        new ValueEncoder(kept, conversion).encode(value, buffer);
-        return new ValueDecoder(kept, ElementType.ANY).decode(buffer.take());
+        new ValueEncoder(references, conversion).encode(value, buffer);
+        return new ValueDecoder(references, ElementType.ANY).decode(buffer.take());
     }
 
-    /** References for an encoding that nobody reads. */
-    static References nowhere() {
-        return new Kept();
+    /** Returns references for an encoding that is discarded. */
+    static References unused() {
+        return new LocalReferences();
     }
 
-    /** References that go nowhere: each is the number of an object in a list. */
-    private static final class Kept extends NoReferences {
+    /** References that stay local: each handle is the position of an object in a list. */
+    private static final class LocalReferences extends NoReferences {
         private final List<Object> objects = new ArrayList<>();
 
         @Override

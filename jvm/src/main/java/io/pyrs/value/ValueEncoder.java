@@ -101,7 +101,7 @@ public final class ValueEncoder {
     public void discard(Object value) {
         if (releases != null) {
             try {
-                new ValueEncoder(ValueCopy.nowhere(), conversion, true).encode(value, new ValueBuffer(256));
+                new ValueEncoder(ValueCopy.unused(), conversion, true).encode(value, new ValueBuffer(256));
             } catch (ConversionException unwanted) {
                 // It would have been an error only if somebody had wanted it.
             }
