@@ -42,11 +42,11 @@ class TestErrors:
             bridge.java_class("java.lang.Integer").parseInt("x")
         originals, _ = caught.value.java_original
         caught.value.java_original = (originals, 2**62)
-        with pytest.raises(JavaError, match="an object of Python's"):
+        with pytest.raises(JavaError, match="a Python object"):
             bridge.java_class(FUTURE).failedFuture(caught.value)
 
     def test_python_exception_is_a_python_object(self, bridge: Bridge) -> None:
-        with pytest.raises(JavaError, match="an object of Python's"):
+        with pytest.raises(JavaError, match="a Python object"):
             bridge.java_class(FUTURE).failedFuture(KeyError("mine"))
 
     def test_error_as_an_element_keeps_its_identity(self, bridge: Bridge) -> None:

@@ -199,7 +199,7 @@ class TestClasses:
         for name in (None, 5, int):
             with pytest.raises(TypeError, match="java_class takes the name of a class"):
                 bridge.java_class(name)  # type: ignore[arg-type]
-        with pytest.raises(JavaError, match=r"no class void\[\]"):
+        with pytest.raises(JavaError, match=r"class void\[\] is not on the class path"):
             bridge.java_class("void[]")
 
     def test_copy_is_the_same_object(self, bridge: Bridge) -> None:
@@ -220,7 +220,7 @@ class TestClasses:
         assert copy.copy(one) == one
 
     def test_missing_class_is_an_error(self, bridge: Bridge) -> None:
-        with pytest.raises(JavaError, match=r"no class com\.acme\.Missing: bring its jar in, with .*packages="):
+        with pytest.raises(JavaError, match=r"class com\.acme\.Missing is not on .*: add its jar with .*packages="):
             bridge.java_class("com.acme.Missing")
 
     def test_missing_member_is_an_error(self, bridge: Bridge) -> None:
@@ -232,20 +232,20 @@ class TestClasses:
 
     def test_error_lists_the_overloads(self, bridge: Bridge) -> None:
         held = bridge.java_class("java.util.ArrayList")()
-        with pytest.raises(JavaError, match=r"no public method get for \(str\); there is \(int\)"):
+        with pytest.raises(JavaError, match=r"no public method get for \(str\); available: \(int\)"):
             held.get("x")
-        with pytest.raises(JavaError, match=r"for \(an object of Python's\).*to_jvm_callable"):
+        with pytest.raises(JavaError, match=r"for \(a Python object\).*to_jvm_callable"):
             held.forEach(lambda each: each)
 
     def test_error_names_why_a_class_has_no_constructor(self, bridge: Bridge) -> None:
         reasons = {
             "java.util.List": "an interface",
-            "java.io.InputStream": "abstract",
+            "java.io.InputStream": "an abstract class",
             "int[]": "an array",
             "int": "a primitive",
         }
         for name, why in reasons.items():
-            with pytest.raises(JavaError, match=f"is {why}: it has no constructor"):
+            with pytest.raises(JavaError, match=f"is {why} and has no constructor"):
                 bridge.java_class(name)()
         with pytest.raises(JavaError, match="has no public constructor"):
             bridge.java_class("java.lang.Math")()

@@ -9,8 +9,8 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.LongPredicate;
 
 /**
- * Makes a control call happen once, however often it arrives: Py4J sends a command again when its connection was reset. A second arrival
- * is answered with the first one's result, which is kept for a few seconds.
+ * Executes each control call once, although Py4J sends a command again after a connection reset. A repeated call gets the
+ * result of the first, which is kept for a few seconds.
  */
 final class Answers {
     private static final long KEPT_NANOS = TimeUnit.SECONDS.toNanos(3);
@@ -33,7 +33,7 @@ final class Answers {
         boolean first;
         synchronized (answers) {
             if (closed) {
-                throw new LinkClosedException("the bridge to Python is over");
+                throw new LinkClosedException("the bridge to Python has ended");
             }
             answer = answers.get(request);
             first = answer == null;
@@ -54,8 +54,8 @@ final class Answers {
     }
 
     /**
-     * Runs a task where the user's classes can be seen. A thread that JPype has attached has no context class loader, and neither has what it starts;
-     * configurations and services are looked for with it.
+     * Runs a task with a context class loader, which finds configurations and services. A thread that JPype attached has
+     * none, and neither have the threads that it starts.
      */
     static <T> T inContext(ClassLoader loader, Callable<T> task) throws Exception {
         Thread thread = Thread.currentThread();
@@ -83,13 +83,13 @@ final class Answers {
         }
     }
 
-    /** Forgets what was answered a while ago: a result must not be kept alive for long. */
+    /** Drops old results, so that they do not stay reachable. */
     void forgetOld() {
         long now = System.nanoTime();
         forget(settled -> settled != Long.MAX_VALUE && now - settled > KEPT_NANOS);
     }
 
-    /** Forgets everything, and answers nothing more: the link is over. What an answer holds keeps the whole bridge alive. */
+    /** Drops all results and rejects further calls. A kept result would keep the whole bridge reachable. */
     void close() {
         synchronized (answers) {
             closed = true;
@@ -103,7 +103,7 @@ final class Answers {
         }
     }
 
-    /** How many answers are kept. */
+    /** Returns the number of kept results. */
     int size() {
         synchronized (answers) {
             return answers.size();

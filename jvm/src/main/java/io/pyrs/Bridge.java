@@ -24,8 +24,8 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Function;
 
 /**
- * One bridge to one Python process: the control plane. Python calls these methods through its gateway; signals never take this way, they
- * cross on the link. Calls that change something carry a request number and happen once for each.
+ * One bridge to one Python process: the control plane. Python calls these methods through its gateway; signals travel on
+ * the link. A call with side effects carries a request number, and is executed once for each number.
  */
 public final class Bridge {
     private static final AtomicInteger COUNT = new AtomicInteger();
@@ -39,13 +39,13 @@ public final class Bridge {
     private final Connection connection;
 
     Bridge(byte[] token, Map<?, ?> options, ClassLoader loader) throws IOException {
-        Objects.requireNonNull(token, "a token is needed");
+        Objects.requireNonNull(token, "token");
         if (token.length < 32) {
             throw new IllegalArgumentException("a token of " + token.length + " bytes is too short: 32 are needed");
         }
         Map<?, ?> given = options == null ? Map.of() : options;
-        Object wish = given.get("name");
-        this.name = wish == null ? "bridge-" + COUNT.incrementAndGet() : wish.toString();
+        Object chosenName = given.get("name");
+        this.name = chosenName == null ? "bridge-" + COUNT.incrementAndGet() : chosenName.toString();
         this.loader = loader;
         this.answers = new Answers(loader);
         this.connection = new Connection(
@@ -58,7 +58,7 @@ public final class Bridge {
                 number(given, "call_timeout_ms", DEFAULT_CALL_TIMEOUT_MILLIS),
                 answers::forgetOld,
                 answers::close);
-        Arrays.fill(token, (byte) 0); // the listener has its own copy, and forgets it once the link stands
+        Arrays.fill(token, (byte) 0); // the listener clears its own copy once the link is open
         connection.start();
     }
 
@@ -84,33 +84,33 @@ public final class Bridge {
         }
     }
 
-    /** Where the link is waited for, on 127.0.0.1. */
+    /** Returns the port on 127.0.0.1 on which the bridge accepts its link. */
     public int port() {
         return connection.port();
     }
 
-    /** Whether the bridge waits for its link or has it. */
+    /** Returns whether the bridge accepts its link or has it. */
     public boolean isOpen() {
         return connection.isOpen();
     }
 
-    /** What an object is: 0 object, 1 publisher, 2 subscriber, 3 processor, 4 completion stage; and {@value Hot#HOT} more where a Publisher is hot. */
+    /** Returns the code of the kind of an object, plus {@value Hot#HOT} for a hot Publisher. */
     public int kind(Object value) {
         return Hot.kindOf(value);
     }
 
-    /** A handle for a Java object, counted as sent once more. */
+    /** Exports a Java object: returns its handle and counts one more transfer. */
     public long export(long request, Object value) throws Exception {
         Objects.requireNonNull(value, "null has no handle");
         return answers.once(request, () -> session().own(value));
     }
 
-    /** The Java object behind one of our handles. */
+    /** Returns the Java object of a handle. */
     public Object resolve(long handle) {
         return session().local(handle);
     }
 
-    /** The Java object of both families that stands for a Python Publisher (1), Subscriber (2) or Processor (3), or a reference to any other. */
+    /** Returns the mirror of a Python object of the kind {@code kind}. */
     public Object mirror(long request, int kind, long handle, Map<?, ?> options) throws Exception {
         return answers.once(request, () -> {
             StreamOptions chosen = options(options);
@@ -120,13 +120,13 @@ public final class Bridge {
         });
     }
 
-    /** The Python handle of what a mirror or reference of this bridge stands for, 0 for anything else. */
+    /** Returns the Python handle of the object that a mirror of this bridge represents, 0 for any other value. */
     public long unwrap(Object value) {
         return session().home(value);
     }
 
     /**
-     * A function from Publisher to Publisher that Python computes.
+     * Returns the mirror of a Python function from Publisher to Publisher.
      *
      * @param interfaceName null for java.util.function.Function
      */
@@ -135,18 +135,18 @@ public final class Bridge {
                 session(), session().receipt(0, handle), load(interfaceName, Function.class), options(options), loader));
     }
 
-    /** An object of a single-method interface whose method is a call of a Python function. */
+    /** Returns an object of an interface with a single abstract method that calls a Python function. */
     public Object callable(long request, long handle, String interfaceName, Map<?, ?> options) throws Exception {
         return answers.once(request, () -> PythonCallable.create(
                 session(), session().receipt(0, handle), load(interfaceName, Function.class), options == null ? Map.of() : options, loader));
     }
 
-    /** An object of a single-method interface whose method gives its first argument as plain values, in Java. */
+    /** Returns an object of an interface with a single abstract method that returns its argument as plain values. */
     public Object values(long request, String interfaceName, Map<?, ?> options) throws Exception {
         return answers.once(request, () -> ValueFunction.create(load(interfaceName, Function.class), Conversion.of(options.get("convert")), loader));
     }
 
-    /** Calls a public method, inherited default methods and those of non-public classes included. */
+    /** Calls a public method, including default methods and those of non-public classes. */
     public Object invoke(long request, Object target, String method, Object[] arguments) throws Exception {
         Object[] given = arguments == null ? new Object[0] : arguments;
         return answers.once(request, () -> {
@@ -160,7 +160,7 @@ public final class Bridge {
         });
     }
 
-    /** Does what a command says, in Java, by name: see {@link Commands}. */
+    /** Executes a command; see {@link Commands}. */
     public byte[] command(long request, byte[] command) throws Exception {
         return answers.once(request, () -> session().commands().run(command)).bytes;
     }
@@ -169,7 +169,7 @@ public final class Bridge {
         try {
             return StreamOptions.of(options, loader);
         } catch (IllegalArgumentException unknown) {
-            // A class of the caller's own session (Spark's ADD JAR).
+            // The class may belong to the caller's Spark session (ADD JAR).
             ClassLoader context = Thread.currentThread().getContextClassLoader();
             if (context == null || context == loader) {
                 throw unknown;
@@ -182,12 +182,12 @@ public final class Bridge {
         return className == null || className.equals(standard.getName()) ? standard : Classes.find(className, loader);
     }
 
-    /** Counters: streams, elements, bytes, frames, drops, handles, threads, the largest number in flight, demand. */
+    /** Returns counters of streams, elements, bytes, frames, drops, handles, threads, elements in flight and demand. */
     public Map<String, Object> stats() {
         return new HashMap<>(connection.stats());
     }
 
-    /** Ends the bridge: Subscribers get LinkClosedException, upstreams are cancelled. More calls do nothing. */
+    /** Closes the bridge: Subscribers receive LinkClosedException, upstream Subscriptions are cancelled. Idempotent. */
     public void close() {
         connection.close();
     }

@@ -12,14 +12,14 @@ import java.util.Collection;
 import java.util.List;
 import java.util.stream.Collectors;
 
-/** Which of several methods or constructors fits given arguments best, and the arguments as it wants them. */
+/** Selects the method or constructor that fits given arguments best, and converts the arguments for it. */
 final class Arguments {
     private static final int NONE = Integer.MAX_VALUE;
     private static final int SPREAD = 1_000;
 
     private Arguments() {}
 
-    /** The candidate that is nearest to the arguments, and of equally near ones the most specific; null if none fits. */
+    /** Returns the candidate nearest to the arguments, the most specific of several; null if none fits. */
     static <E extends Executable> E best(Iterable<E> candidates, Object[] arguments) {
         E best = null;
         int bestScore = NONE;
@@ -33,42 +33,42 @@ final class Arguments {
         return best;
     }
 
-    /** Whether the arguments fit at all. */
+    /** Returns whether the arguments fit the candidate. */
     static boolean fits(Executable candidate, Object[] arguments) {
         return score(candidate, arguments) != NONE;
     }
 
-    /** The arguments as the parameters want them: boxes of the right kind, arrays, variable arguments in one array. */
-    static Object[] fitted(Executable chosen, Object[] arguments) {
+    /** Converts the arguments to the types of the parameters; variable arguments go into one array. */
+    static Object[] convert(Executable chosen, Object[] arguments) {
         Class<?>[] types = chosen.getParameterTypes();
         boolean spread = isSpread(chosen, arguments);
-        Object[] fitted = new Object[types.length];
+        Object[] converted = new Object[types.length];
         for (int i = 0; i < types.length; i++) {
             if (spread && i == types.length - 1) {
-                fitted[i] = array(Arrays.asList(arguments).subList(i, arguments.length), types[i]);
+                converted[i] = array(Arrays.asList(arguments).subList(i, arguments.length), types[i]);
             } else {
-                fitted[i] = fit(arguments[i], types[i]);
+                converted[i] = convert(arguments[i], types[i]);
             }
         }
-        return fitted;
+        return converted;
     }
 
-    /** What the arguments are, in Python's words: for messages. */
-    static String described(Object[] arguments) {
+    /** Lists the Python types of the arguments, for messages. */
+    static String describe(Object[] arguments) {
         return Arrays.stream(arguments)
-                .map(each -> each == null ? "None" : each instanceof StandIn ? "an object of Python's" : ElementType.pythonName(each))
+                .map(each -> each == null ? "None" : each instanceof StandIn ? "a Python object" : ElementType.pythonName(each))
                 .collect(Collectors.joining(", ", "(", ")"));
     }
 
-    /** What to do about an argument that no method of Java's can have meant: for messages. */
+    /** Suggests a remedy for an argument that no Java method accepts, for messages. */
     static String hint(Object[] arguments) {
         return Arrays.stream(arguments).anyMatch(each -> each instanceof StandIn)
-                ? " (of a Python function to_jvm_callable makes an object of a Java interface)"
+                ? " (to_jvm_callable converts a Python function to an object of a Java interface)"
                 : "";
     }
 
-    /** The parameters of the candidates: for messages. */
-    static String described(List<? extends Executable> candidates) {
+    /** Lists the parameters of the candidates, for messages. */
+    static String describe(List<? extends Executable> candidates) {
         return candidates.stream()
                 .map(each -> Arrays.stream(each.getParameterTypes()).map(Class::getTypeName).collect(Collectors.joining(", ", "(", ")")))
                 .distinct()
@@ -82,7 +82,7 @@ final class Arguments {
         }
         int count = candidate.getParameterCount();
         Object last = arguments.length == count ? arguments[count - 1] : null;
-        // A list is one argument here, as it is in Java; an array may stand for all of them.
+        // As in Java, an array may represent all variable arguments, and a list is one argument.
         return arguments.length != count || last == null || !candidate.getParameterTypes()[count - 1].isInstance(last);
     }
 
@@ -121,7 +121,7 @@ final class Arguments {
         return differs;
     }
 
-    /** How far an argument is from a parameter: 0 its own type, {@link #NONE} if it does not fit. */
+    /** Returns the distance of an argument from a parameter: 0 for its own type, {@link #NONE} if it does not fit. */
     private static int distance(Object argument, Class<?> type) {
         if (argument == null) {
             return type.isPrimitive() ? NONE : 1;
@@ -133,7 +133,7 @@ final class Arguments {
         if (wanted.isInstance(argument)) {
             return wanted == Object.class ? 50 : 10;
         }
-        if (fit(argument, type) == argument) {
+        if (convert(argument, type) == argument) {
             return NONE;
         }
         if (argument instanceof Collection) {
@@ -143,23 +143,23 @@ final class Arguments {
     }
 
     /**
-     * As in Java a box is an object before it is a primitive: {@code List.remove(Object)} takes an {@code Integer}. It was made
-     * on purpose, since numbers of Python's come as Long, Double and Boolean, which say nothing about what is meant.
+     * Prefers an object to a primitive for a box that the user chose, so that {@code List.remove(Object)} takes an
+     * {@code Integer}. Python numbers arrive as Long, Double and Boolean, which express no such choice.
      */
     private static int unboxing(Object argument, Class<?> type) {
         boolean plain = argument instanceof Long || argument instanceof Double || argument instanceof Boolean;
         return type.isPrimitive() && !plain ? 51 : 0;
     }
 
-    /** A whole number is an int before it is a double, and a double before it is anything else. */
+    /** Prefers integral types to floating-point types, and these to the others, for an integer. */
     private static int numberDistance(Class<?> wanted) {
         List<Class<?>> nearest = List.of(
                 Long.class, Integer.class, Short.class, Byte.class, Double.class, Float.class, BigInteger.class, BigDecimal.class);
         return 1 + nearest.indexOf(wanted);
     }
 
-    /** The argument as a parameter wants it; the argument itself where there is nothing to be done, or to be had. */
-    private static Object fit(Object argument, Class<?> type) {
+    /** Converts the argument to the type of a parameter; returns the argument if that is unnecessary or impossible. */
+    private static Object convert(Object argument, Class<?> type) {
         Class<?> wanted = boxOf(type);
         if (wanted.isInstance(argument)) {
             return argument;
@@ -179,12 +179,12 @@ final class Arguments {
         Object array = Array.newInstance(type.getComponentType(), content.size());
         int at = 0;
         for (Object each : content) {
-            Array.set(array, at++, fit(each, type.getComponentType()));
+            Array.set(array, at++, convert(each, type.getComponentType()));
         }
         return array;
     }
 
-    /** Numbers become the box that the parameter wants, where nothing is lost but a double's last digits. */
+    /** Converts a number to another box without loss, except for rounding to float. */
     private static Object number(Number number, Class<?> wanted) {
         boolean whole = number instanceof Long || number instanceof Integer || number instanceof Short || number instanceof Byte;
         long value = number.longValue();
@@ -215,7 +215,7 @@ final class Arguments {
         return type.isPrimitive() ? MethodType.methodType(type).wrap().returnType() : type;
     }
 
-    /** Whether everybody may name the class. */
+    /** Returns whether the class is public and exported. */
     static boolean isPublic(Class<?> type) {
         return Modifier.isPublic(type.getModifiers()) && type.getModule().isExported(type.getPackageName());
     }

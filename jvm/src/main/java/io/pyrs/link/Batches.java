@@ -9,11 +9,11 @@ import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
 
 /**
- * What a publisher end has encoded and not yet written: a buffer that the emitting thread fills and the writer takes.
+ * Buffers the encoded elements of an outbound stream, from the emitting thread to the writer.
  *
- * <p>Between them stands a gate that neither waits at: the emitter holds it while it encodes (a getter of the user's may run there, and nobody may
- * wait for that); a writer that finds it held goes on to other streams, and the emitter calls it back when it leaves. A gate that
- * is held by another emitter is how signals from two threads at once are noticed (rule 1.3).
+ * <p>A gate separates both, and neither blocks at it. The emitter holds the gate while it encodes, which may run a getter
+ * of the user. A writer that finds the gate held continues with other streams, and the emitter notifies it on leaving.
+ * An emitter that finds the gate held by another emitter has detected concurrent signals (rule 1.3).
  */
 final class Batches extends Outbox.Source {
     static final int MAX_ELEMENTS = 1_024;
@@ -49,10 +49,10 @@ final class Batches extends Outbox.Source {
     private final ValueBuffer buffer = new ValueBuffer(256);
     private final Queue<Batch> sealed = new ConcurrentLinkedQueue<>();
     private int gate;
-    private volatile boolean wanted;
+    private volatile boolean writerWaits;
     private int count;
     private Pieces unfinished;
-    /** The writer's own: an emitter was inside when it looked last. */
+    /** Used by the writer only: an emitter held the gate at the last attempt. */
     private boolean blocked;
 
     Batches(OutboundStream stream, Session session, Conversion conversion) {
@@ -62,7 +62,7 @@ final class Batches extends Outbox.Source {
         this.encoder = new ValueEncoder(carried, conversion, true);
     }
 
-    // The emitter's side.
+    // Called by the emitter.
 
     /** Enters the gate; false if another signal of this stream is inside (rule 1.3). */
     boolean enter() {
@@ -73,7 +73,7 @@ final class Batches extends Outbox.Source {
             if ((int) GATE.getVolatile(this) == EMITTING) {
                 return false;
             }
-            // The writer is copying a buffer: a few microseconds at most.
+            // The writer copies a buffer, which takes a few microseconds at most.
             if (attempt % 64 == 0) {
                 Thread.yield();
             } else {
@@ -82,22 +82,22 @@ final class Batches extends Outbox.Source {
         }
     }
 
-    /** Leaves the gate; true if a writer came by meanwhile and wants to be called back. */
+    /** Leaves the gate; returns whether a writer found it held and must be notified. */
     boolean leave() {
         GATE.setVolatile(this, FREE);
-        if (wanted) {
-            wanted = false;
+        if (writerWaits) {
+            writerWaits = false;
             return true;
         }
         return false;
     }
 
-    /** Takes an element that is dropped: where its receiver has to release it, that is done here. */
+    /** Drops an element, and releases it if its receiver must. */
     void discard(Object element) {
         encoder.discard(element);
     }
 
-    /** Encodes one element, inside the gate; true if the batch is full. */
+    /** Encodes one element; returns whether the batch is full. Called inside the gate. */
     boolean add(Object element) {
         encoder.encode(element, buffer);
         count++;
@@ -113,9 +113,9 @@ final class Batches extends Outbox.Source {
         count = 0;
     }
 
-    // The writer's side.
+    // Called by the writer.
 
-    /** The next frame of this stream: of a large batch, of a batch, or its terminal. */
+    /** Writes the next frame: a fragment of a large batch, a batch, or the terminal signal. */
     @Override
     boolean take(Outbox outbox) {
         if (unfinished != null) {
@@ -128,7 +128,7 @@ final class Batches extends Outbox.Source {
             discard();
             return false;
         }
-        // Read before the buffers: what comes later stands behind them.
+        // Read before the buffers, so that a terminal signal follows all elements emitted before it.
         byte[] terminal = stream.terminal();
         Batch batch = nextBatch();
         if (batch != null) {
@@ -176,16 +176,16 @@ final class Batches extends Outbox.Source {
         if (GATE.compareAndSet(this, FREE, TAKING)) {
             return true;
         }
-        wanted = true;
-        // It may have left before it could see that: then nobody would call back.
+        writerWaits = true;
+        // The emitter may have left before it saw the flag, and would not notify the writer.
         if (GATE.compareAndSet(this, FREE, TAKING)) {
-            wanted = false;
+            writerWaits = false;
             return true;
         }
         return false;
     }
 
-    /** Takes back the handles of what will not be written. */
+    /** Drops all batches and the handles that they export. */
     void discard() {
         Batch batch;
         while ((batch = nextBatch()) != null) {

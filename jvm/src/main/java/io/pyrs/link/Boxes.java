@@ -1,23 +1,24 @@
 package io.pyrs.link;
 
 /**
- * Which box the integers of a stream had on their way to Python, so that those that come out of the same stage leave in the same:
- * Python has one int, and {@code Flux<Integer>} through {@code s -> s.map(...)} should stay what it says.
+ * Remembers the box type of the integers that enter a Python stage, to restore it for the integers that leave it.
+ *
+ * <p>Python has one int, but a {@code Flux<Integer>} transformed by {@code s -> s.map(...)} must still emit Integers.
  */
 public final class Boxes {
     private static final Class<?> MIXED = Object.class;
 
     private volatile Class<?> seen;
 
-    /** Notes an element that goes to Python. */
-    void note(Object element) {
+    /** Records an element that is sent to Python. */
+    void record(Object element) {
         Class<?> type = element.getClass();
         if (type != seen) {
             seen = seen == null && (type == Integer.class || type == Short.class || type == Byte.class) ? type : MIXED;
         }
     }
 
-    /** An element that comes from Python, in the box that all went in with, if it fits. */
+    /** Converts an integer from Python to the recorded box type, if there is exactly one and the value fits. */
     Object restore(Object element) {
         Class<?> box = seen;
         if (box == null || box == MIXED || !(element instanceof Long)) {

@@ -10,7 +10,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicLong;
 
-/** CALL and RETURN in both directions. Ours wait with a deadline; the peer's run on a worker, never on the reader. */
+/** CALL and RETURN in both directions. Local calls have a deadline; calls of the peer run on the worker pool. */
 final class Calls {
     static final long BARRIER = 0;
 
@@ -25,9 +25,9 @@ final class Calls {
     }
 
     /**
-     * Asks the peer for a value and waits for it.
+     * Calls an object of the peer and waits for the result.
      *
-     * @throws Throwable what the call raised in Python, a TimeoutException after the deadline, or the reason why the link is over
+     * @throws Throwable the exception raised in Python, a TimeoutException after the deadline, or the reason of the link's end
      */
     Object call(long handle, List<Object> arguments, Conversion conversion) throws Throwable {
         session.ensureOpen();
@@ -37,7 +37,7 @@ final class Calls {
         try {
             session.outbox().ready(session.codec().call(id, handle, arguments, conversion));
             session.outbox().flush();
-            session.ensureOpen(); // it may have ended before it could see this call
+            session.ensureOpen(); // the session may have ended before it saw this call
             return session.codec().decodeAnswer(answer.get(deadlineMillis, TimeUnit.MILLISECONDS));
         } catch (TimeoutException late) {
             throw new TimeoutException("Python did not answer a call within " + deadlineMillis + " milliseconds");
@@ -48,8 +48,8 @@ final class Calls {
         }
     }
 
-    /** RETURN came. It is read here, before a RELEASE that may follow it. A late one is dropped. */
-    void returned(Frame message) {
+    /** Processes RETURN. Decodes it before a RELEASE that may follow; drops a late one. */
+    void receiveReturn(Frame message) {
         CompletableFuture<Codec.Entries> answer = waiting.remove(message.id);
         if (answer == null) {
             session.discard(message.body);
@@ -63,12 +63,12 @@ final class Calls {
         }
     }
 
-    /** CALL came. */
-    void called(Frame message) {
+    /** Processes CALL. */
+    void receiveCall(Frame message) {
         Codec.Entries body = session.codec().decodeEntries(message, 2);
         RuntimeException noForm = body.failure();
         if (!(body.get(0) instanceof Long) || noForm == null && !(body.get(1) instanceof List)) {
-            throw new ProtocolException("malformed CALL: its body is no handle and arguments");
+            throw new ProtocolException("malformed CALL: its body is not a handle and arguments");
         }
         if (noForm != null) {
             session.executor().execute(() -> reply(session.codec().failure(message.id, noForm)));
@@ -76,7 +76,7 @@ final class Calls {
         }
         long handle = (Long) body.get(0);
         List<?> arguments = (List<?>) body.get(1);
-        // Looked up here and not by the task: RELEASE may be the next frame.
+        // Looked up before the task runs, since RELEASE may be the next frame.
         Object target = handle == BARRIER ? null : session.handles().find(handle);
         session.executor().execute(() -> answer(message.id, handle, target, arguments));
     }
@@ -104,7 +104,7 @@ final class Calls {
         session.outbox().flush();
     }
 
-    /** The link is over. */
+    /** Fails all waiting calls at the end of the link. */
     void lost(Throwable error) {
         waiting.values().forEach(answer -> answer.completeExceptionally(error));
         waiting.clear();

@@ -2,25 +2,25 @@ package io.pyrs.link;
 
 import java.util.List;
 
-/** The references in one batch or message that waits to be written. */
+/** The references in one batch or message, until it is written. */
 final class Cargo {
     static final Cargo NONE = new Cargo(new long[0], List.of());
 
     private final long[] owned;
-    /** Held, and so alive, until the bytes were written. */
-    private final List<Object> homeward;
+    /** Mirrors that are sent home. This reference keeps them reachable until the bytes are written. */
+    private final List<Object> mirrors;
 
-    Cargo(long[] owned, List<Object> homeward) {
+    Cargo(long[] owned, List<Object> mirrors) {
         this.owned = owned;
-        this.homeward = homeward;
+        this.mirrors = mirrors;
     }
 
-    /** Whether any of the peer's own objects is among them. */
+    /** Returns whether there are objects of the peer among them. */
     boolean holdsHome() {
-        return !homeward.isEmpty();
+        return !mirrors.isEmpty();
     }
 
-    /** Takes back the handles of what will not be sent. */
+    /** Reverts the exports of a batch or message that is not sent. */
     void discard(Handles handles) {
         for (long handle : owned) {
             handles.disown(handle);

@@ -6,27 +6,29 @@ import java.util.Arrays;
 import java.util.List;
 
 /**
- * The references of one message or batch that is being encoded. Handles of ours are un-counted if it is never sent; objects of the
- * peer's that go home are held until it was, so that RELEASE cannot overtake them.
+ * Collects the references of a message or batch while it is encoded.
+ *
+ * <p>The exported handles are released again if the message is not sent. The mirrors in it stay reachable until it is
+ * written, so that their RELEASE cannot overtake it.
  */
 class Carried implements References {
     private final Handles handles;
     private long[] owned = new long[4];
     private int ownedCount;
-    private List<Object> homeward = List.of();
+    private List<Object> mirrors = List.of();
 
     Carried(Handles handles) {
         this.handles = handles;
     }
 
-    /** What was carried since the last call. */
+    /** Returns the references collected since the last call. */
     Cargo take() {
-        if (ownedCount == 0 && homeward.isEmpty()) {
+        if (ownedCount == 0 && mirrors.isEmpty()) {
             return Cargo.NONE;
         }
-        Cargo cargo = new Cargo(Arrays.copyOf(owned, ownedCount), homeward);
+        Cargo cargo = new Cargo(Arrays.copyOf(owned, ownedCount), mirrors);
         ownedCount = 0;
-        homeward = List.of();
+        mirrors = List.of();
         return cargo;
     }
 
@@ -59,10 +61,10 @@ class Carried implements References {
     public long home(Object value) {
         long handle = handles.home(value);
         if (handle != 0) {
-            if (homeward.isEmpty()) {
-                homeward = new ArrayList<>();
+            if (mirrors.isEmpty()) {
+                mirrors = new ArrayList<>();
             }
-            homeward.add(value);
+            mirrors.add(value);
         }
         return handle;
     }

@@ -3,7 +3,7 @@ package io.pyrs.link;
 import java.lang.reflect.Array;
 import java.util.List;
 
-/** Classes by the names that users give them. */
+/** Finds classes by name. */
 public final class Classes {
     private static final List<Class<?>> PRIMITIVES = List.of(
             boolean.class, byte.class, short.class, char.class, int.class, long.class, float.class, double.class, void.class);
@@ -11,10 +11,10 @@ public final class Classes {
     private Classes() {}
 
     /**
-     * Finds a class: by the bridge's loader, then by the thread's context loader, which may be of the caller's own session (Spark's ADD
-     * JAR). Also "int", "java.lang.String[]", and a nested class under its source name.
+     * Finds a class with the bridge's loader, then with the context class loader, which sees the jars of the caller's Spark
+     * session (ADD JAR). The name may be "int", "java.lang.String[]", or the source name of a nested class.
      *
-     * @throws ClassNotFoundException if there is none; it says how to bring a jar in
+     * @throws ClassNotFoundException if there is none; its message explains how to add a jar
      */
     public static Class<?> find(String name, ClassLoader loader) throws ClassNotFoundException {
         if (name.endsWith("[]") && !name.equals("void[]")) {
@@ -29,7 +29,7 @@ public final class Classes {
         Class<?> found = visible(name, loader);
         found = found == null ? visible(name, context) : found;
         if (found == null) {
-            throw new ClassNotFoundException("this JVM sees no class " + name + ": bring its jar in, with"
+            throw new ClassNotFoundException("class " + name + " is not on the class path of this JVM: add its jar with"
                     + " pyrs.jvm.launch(packages=[\"group:artifact:version\"]) or launch(classpath=[...]), and in a Spark driver with"
                     + " spark.jars.packages or spark.jars");
         }
@@ -42,7 +42,7 @@ public final class Classes {
             try {
                 return Class.forName(each, false, loader);
             } catch (ClassNotFoundException unknown) {
-                // A nested class by its source name: a.B.C is a.B$C to the loader.
+                // The loader knows the nested class a.B.C as a.B$C.
                 int dot = each.lastIndexOf('.');
                 if (dot < 0) {
                     return null;

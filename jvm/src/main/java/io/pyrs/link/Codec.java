@@ -12,7 +12,7 @@ import io.pyrs.value.ValueEncoder;
 import java.util.ArrayList;
 import java.util.List;
 
-/** The bodies of frames that hold values or errors. Safe for any thread: the encoders and decoders are made for each use. */
+/** Encodes and decodes the bodies of frames that hold values or errors. Thread-safe. */
 final class Codec {
     private final Handles handles;
     private final Originals originals = new Originals();
@@ -22,19 +22,19 @@ final class Codec {
         this.handles = handles;
     }
 
-    /** A value that holds no references, as a whole frame. */
+    /** Encodes a frame whose body is a small value without references. */
     byte[] frame(int type, long id, Object value) {
         ValueBuffer buffer = new ValueBuffer(64);
         new ValueEncoder(handles, Conversion.AUTO).encode(value, buffer);
         return Frames.frame(type, id, buffer.take());
     }
 
-    /** The RETURN of a call that succeeded. */
+    /** Encodes the RETURN of a call that succeeded. */
     Pieces success(long id, Object result) {
         return answer(id, true, result);
     }
 
-    /** The RETURN of a call that threw. */
+    /** Encodes the RETURN of a call that threw. */
     Pieces failure(long id, Throwable error) {
         return answer(id, false, errors.toWire(error));
     }
@@ -48,7 +48,7 @@ final class Codec {
         return new Pieces(FrameType.RETURN, id, buffer.take(Frames.HEADER, 2), carried.take());
     }
 
-    /** A CALL. The conversion is for each argument, and not for the lists that the frame itself is made of. */
+    /** Encodes a CALL. The conversion applies to each argument, not to the list of arguments. */
     Pieces call(long id, long handle, List<Object> arguments, Conversion conversion) {
         Carried carried = new Carried(handles);
         ValueBuffer buffer = new ValueBuffer(256);
@@ -66,7 +66,7 @@ final class Codec {
         return new Pieces(FrameType.CALL, id, buffer.take(Frames.HEADER, 2), carried.take());
     }
 
-    /** An error's body, behind {@link Frames#HEADER} bytes of room. */
+    /** Encodes the body of an ERROR after {@link Frames#HEADER} unused bytes for the header. */
     byte[] encodeError(Throwable error) {
         byte[] body = errors.encode(error);
         byte[] bytes = new byte[Frames.HEADER + body.length];
@@ -74,20 +74,20 @@ final class Codec {
         return bytes;
     }
 
-    /** An error as a value. */
+    /** Converts an error to a value. */
     Object wireError(Throwable error) {
         return errors.toWire(error);
     }
 
-    /** One of our errors that Python has, null if it was forgotten. */
+    /** Returns an error that was sent to Python, null if it is no longer kept. */
     Throwable original(long number) {
         return originals.find(number);
     }
 
     /**
-     * The error in an ERROR frame. One that has no form in Java is replaced by the reason.
+     * Decodes an ERROR. For an error without a form in Java it returns the reason.
      *
-     * @throws ProtocolException if the bytes are no error
+     * @throws ProtocolException if the bytes are not an error
      */
     Throwable decodeError(Frame message) {
         try {
@@ -104,30 +104,30 @@ final class Codec {
     }
 
     /**
-     * The entries of a control frame's body.
+     * The entries in the body of a control frame.
      *
-     * <p>An entry that has no form in Java is a fault of the user's value, not of the peer: it fails the one call or stream that the frame
-     * is about. {@link #failure} is the reason then; the entry and those behind it are missing.
+     * <p>An entry without a form in Java is an error of the user, not of the peer, so it fails one call or stream.
+     * {@link #failure} returns the reason; that entry and the entries after it are missing.
      */
     static final class Entries {
         private final List<Object> values = new ArrayList<>();
         private RuntimeException failure;
 
-        /** The entry at an index, null if it has no form in Java. */
+        /** Returns the entry at an index, null if it has no form in Java. */
         Object get(int index) {
             return index < values.size() ? values.get(index) : null;
         }
 
-        /** Why an entry has no form in Java; null if all have one. */
+        /** Returns the reason of an entry without a form in Java; null if all have one. */
         RuntimeException failure() {
             return failure;
         }
     }
 
     /**
-     * Reads the body of a control frame, which must be an array of at least {@code size} entries.
+     * Decodes the body of a control frame, which must be an array of at least {@code size} entries.
      *
-     * @throws ProtocolException if it is not, or its bytes are no values
+     * @throws ProtocolException if the body is malformed
      */
     Entries decodeEntries(Frame message, int size) {
         Entries entries = new Entries();
@@ -135,7 +135,7 @@ final class Codec {
         try {
             int count = decoder.beginFrame(message.body, message.type == FrameType.CALL ? 1 : 0);
             if (count < size) {
-                throw new MalformedValueException("its body is no array of " + size);
+                throw new MalformedValueException("its body is not an array of " + size);
             }
             try {
                 while (entries.values.size() < count) {
@@ -151,7 +151,7 @@ final class Codec {
         return entries;
     }
 
-    /** The value in a RETURN, or the error that it holds instead. */
+    /** Returns the value in a RETURN, or throws the error in it. */
     Object decodeAnswer(Entries pair) throws Throwable {
         if (pair.failure != null) {
             throw pair.failure;
@@ -162,14 +162,14 @@ final class Codec {
         throw errors.fromWire(pair.get(1));
     }
 
-    /** Gives back the handles in a NEXT or RETURN that nobody will see. */
+    /** Releases the handles in a dropped NEXT or RETURN. */
     void discard(byte[] body) {
         try {
             ValueDecoder decoder = new ValueDecoder(handles, ElementType.ANY);
             decoder.beginBatch(body, 0, body.length);
             decoder.releaseRest(handle -> handles.giveBack(handle, 1));
         } catch (RuntimeException malformed) {
-            Log.debug("a dropped batch could not be read", malformed);
+            Log.debug("a dropped batch could not be decoded", malformed);
         }
     }
 

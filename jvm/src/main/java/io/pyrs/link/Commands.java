@@ -10,8 +10,9 @@ import java.util.Arrays;
 import java.util.List;
 
 /**
- * What Python has Java do by name: find a class, call a method or a constructor, read a field. A command and its answer are values of the
- * table, in bytes, so that whatever carries them makes no difference.
+ * Executes commands from Python by name: find a class, call a method or a constructor, read a field.
+ *
+ * <p>A command and its answer are encoded values, so that they do not depend on the gateway that transports them.
  *
  * <p>A command is {@code [operation, target, name, argument ...]}, an answer {@code [true, result]} or {@code [false, error]}.
  */
@@ -24,12 +25,12 @@ public final class Commands {
     private static final int VALUE = 5;
     private static final int THROWABLE = 6;
 
-    /** An answer; what of Python's goes home in it is held, so that no RELEASE overtakes it. */
+    /** An encoded answer. It keeps the mirrors in it reachable, so that no RELEASE overtakes it. */
     public static final class Answer {
         /** The bytes to send. */
         public final byte[] bytes;
 
-        /** Never read: to hold it is what it is for. */
+        /** Never read; only keeps the references reachable. */
         final Cargo cargo;
 
         private Answer(byte[] bytes, Cargo cargo) {
@@ -48,14 +49,14 @@ public final class Commands {
         this.loader = loader;
     }
 
-    /** Does as it is told. What that throws is in the answer. */
+    /** Executes a command. The answer contains the result or the error. */
     public Answer run(byte[] command) {
         try {
             List<Object> words = read(command);
             int operation = ((Long) words.get(0)).intValue();
             Object[] arguments = words.subList(3, words.size()).toArray();
             Object result = run(operation, words.get(1), (String) words.get(2), arguments);
-            // Who asks for a new object wants the object, be it a String.
+            // A constructor returns a reference, even to a String.
             return answer(true, result, conversion(operation, arguments), operation == CONSTRUCTOR);
         } catch (Throwable error) {
             return answer(false, codec.wireError(error), Conversion.AUTO, false);
@@ -81,7 +82,7 @@ public final class Commands {
             case THROWABLE:
                 return codec.original((Long) arguments[0]);
             default:
-                throw new ProtocolException("malformed command: there is no operation " + operation);
+                throw new ProtocolException("malformed command: unknown operation " + operation);
         }
     }
 

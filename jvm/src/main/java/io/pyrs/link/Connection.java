@@ -15,17 +15,17 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.Function;
 
-/** The socket of a link, the session that it carries, and its two threads: one reads, one writes what nobody else came to write. */
+/** The socket of a link, its session, and its reader and writer threads. */
 public final class Connection {
     private static final int READ_AT_ONCE = 256 * 1024;
     private static final int MANY_RELEASED = 2_048;
     private static final long HOUSEKEEPING_NANOS = TimeUnit.MILLISECONDS.toNanos(500);
-    private static final long GOODBYE_MILLIS = 2_000;
+    private static final long GOAWAY_MILLIS = 2_000;
     private static final int CLOSING = 0;
     private static final int INTERNAL_ERROR = 1;
     private static final int MALFORMED = 2;
 
-    /** A JVM that another process has loaded (JPype) does not take its sockets with it: they are closed when it shuts down. */
+    /** Open connections. With JPype the process outlives the JVM, so a shutdown hook closes their sockets. */
     private static final Set<Connection> OPEN = ConcurrentHashMap.newKeySet();
 
     static {
@@ -51,21 +51,21 @@ public final class Connection {
     private volatile Thread writer;
     private volatile boolean parked;
     private volatile boolean closing;
-    private volatile String farewell;
+    private volatile String goAwayMessage;
     private volatile long bytesIn;
     private volatile long framesIn;
 
     /**
-     * Opens a port on 127.0.0.1 and waits for the one who knows the token.
+     * Opens a port on 127.0.0.1 for a connection that proves the token.
      *
-     * @param standIns makes what stands for an object of the peer's
+     * @param mirrors creates the mirror of an object of the peer
      * @param housekeeping runs about twice a second on the writer thread
-     * @param ended runs once, when the link is over, whoever ended it
+     * @param ended runs once, at the end of the link
      */
     public Connection(
             String name,
             byte[] token,
-            Function<Reference, Object> standIns,
+            Function<Reference, Object> mirrors,
             ClassLoader loader,
             int maxPrefetch,
             int maxThreads,
@@ -78,11 +78,11 @@ public final class Connection {
         this.ended = ended;
         this.workers = new Workers(name, loader, maxThreads);
         this.outbox = new Outbox(new ToSocket(), this::wake);
-        this.session = new Session(workers, outbox, standIns, loader, maxPrefetch, callDeadlineMillis);
+        this.session = new Session(workers, outbox, mirrors, loader, maxPrefetch, callDeadlineMillis);
         this.listener = new Listener(name, token, new Opening());
     }
 
-    /** Begins to wait for the connection. */
+    /** Starts to accept connections. */
     public void start() {
         OPEN.add(this);
         listener.start();
@@ -109,7 +109,7 @@ public final class Connection {
         }
     }
 
-    /** What is written before the connection stands has nowhere to go: no handle is known to anybody then. */
+    /** Writes to the socket. Bytes written before the connection is established are dropped: the peer has no handle. */
     private final class ToSocket implements Outbox.Sink {
         @Override
         public void write(byte[] bytes, int offset, int length) {
@@ -181,57 +181,57 @@ public final class Connection {
                 }
             }
             why = new LinkBrokenException("the link to Python is broken: "
-                    + (farewell == null ? "the process closed the connection or has ended" : farewell));
+                    + (goAwayMessage == null ? "the process closed the connection or has ended" : goAwayMessage));
         } catch (ProtocolException malformed) {
             why = new LinkBrokenException("the link to Python is broken: " + malformed.getMessage());
             Log.warning("the link to Python ends", malformed);
-            sayGoodbye(MALFORMED, malformed.getMessage());
+            sendGoAway(MALFORMED, malformed.getMessage());
         } catch (IOException broken) {
             why = new LinkBrokenException("the link to Python is broken: " + broken.getMessage());
         } catch (Throwable error) {
             why = new LinkBrokenException("the link to Python is broken: its reader failed: " + error);
             Log.warning("the link's reader failed", error);
-            sayGoodbye(INTERNAL_ERROR, "the reader failed");
+            sendGoAway(INTERNAL_ERROR, "the reader failed");
         }
         finish(closing ? closed() : why);
     }
 
-    @SuppressWarnings("NonAtomicOperationOnVolatileField") // written by the reader alone
+    @SuppressWarnings("NonAtomicOperationOnVolatileField") // only the reader writes it
     private void count(int size) {
         bytesIn += size;
     }
 
-    @SuppressWarnings("NonAtomicOperationOnVolatileField") // written by the reader alone
+    @SuppressWarnings("NonAtomicOperationOnVolatileField") // only the reader writes it
     private void receive(Frame message) {
         framesIn++;
         if (message.type == FrameType.GOAWAY) {
             Codec.Entries body = session.codec().decodeEntries(message, 2);
-            farewell = "Python said goodbye: " + body.get(1) + " (code " + body.get(0) + ")";
+            goAwayMessage = "Python closed the link: " + body.get(1) + " (code " + body.get(0) + ")";
             if (!Long.valueOf(CLOSING).equals(body.get(0))) {
-                Log.warning(farewell);
+                Log.warning(goAwayMessage);
             }
         } else {
             session.receive(message);
         }
     }
 
-    // The end.
+    // Termination.
 
     private static LinkClosedException closed() {
         return new LinkClosedException("the bridge was closed");
     }
 
-    /** A courtesy, and nobody waits for it long: the socket may be full, and the other end may never read again. */
-    private void sayGoodbye(int code, String message) {
-        Thread courtesy = thread(
+    /** Sends GOAWAY with a deadline, since the peer may no longer read. */
+    private void sendGoAway(int code, String message) {
+        Thread sender = thread(
                 () -> {
                     outbox.control(session.goAway(code, message));
                     outbox.flush();
                 },
-                "goodbye");
-        courtesy.start();
+                "goaway");
+        sender.start();
         try {
-            courtesy.join(GOODBYE_MILLIS);
+            sender.join(GOAWAY_MILLIS);
         } catch (InterruptedException interrupted) {
             Thread.currentThread().interrupt();
         }
@@ -256,14 +256,14 @@ public final class Connection {
         ended.run();
     }
 
-    /** Ends the link from this side: Subscribers get LinkClosedException, upstreams are cancelled, threads end. */
+    /** Closes the link: Subscribers receive LinkClosedException, upstream Subscriptions are cancelled, threads end. */
     public void close() {
         if (closing) {
             return;
         }
         closing = true;
         if (sink != null) {
-            sayGoodbye(CLOSING, "closing");
+            sendGoAway(CLOSING, "closing");
         }
         finish(closed());
     }
@@ -280,7 +280,7 @@ public final class Connection {
         return !finished.get();
     }
 
-    /** Numbers for {@code Bridge.stats()}. */
+    /** Returns the counters for {@code Bridge.stats()}. */
     public Map<String, Object> stats() {
         Map<String, Object> stats = new LinkedHashMap<>(session.stats());
         stats.put("bytes_in", bytesIn);

@@ -6,9 +6,9 @@ import org.reactivestreams.Publisher;
 import org.reactivestreams.Subscriber;
 import org.reactivestreams.Subscription;
 
-/** The two families of the same four interfaces, org.reactivestreams and java.util.concurrent.Flow, seen as one. */
+/** Adapts the interfaces of org.reactivestreams and java.util.concurrent.Flow to common ones. */
 public final class Families {
-    /** Found once for a class: five questions to the type system for each element would be felt. */
+    /** Cached by class, since the kind is needed for each element that is a reference. */
     private static final ClassValue<Integer> KINDS = new ClassValue<>() {
         @Override
         protected Integer computeValue(Class<?> type) {
@@ -18,7 +18,7 @@ public final class Families {
 
     private Families() {}
 
-    /** Upstream's Subscription, of either family. */
+    /** A Subscription of either family. */
     interface Upstream {
         void request(long n);
 
@@ -36,7 +36,7 @@ public final class Families {
         void onComplete();
     }
 
-    /** What an object is to the peer: 0 object, 1 publisher, 2 subscriber, 3 processor, 4 completion stage. */
+    /** Returns the kind of an object. */
     public static int kindOf(Object value) {
         return value == null ? 0 : KINDS.get(value.getClass());
     }
@@ -46,7 +46,7 @@ public final class Families {
         if (isAny(type, Publisher.class, Flow.Publisher.class)) {
             return subscriber ? 3 : 1;
         }
-        // Reactor's Mono.toFuture() is a Subscriber too, and nobody means that.
+        // A CompletionStage takes precedence: the result of Reactor's Mono.toFuture() is a Subscriber as well.
         return CompletionStage.class.isAssignableFrom(type) ? 4 : subscriber ? 2 : 0;
     }
 
@@ -54,7 +54,7 @@ public final class Families {
         return first.isAssignableFrom(type) || second.isAssignableFrom(type);
     }
 
-    /** Subscribes to a Publisher of either family, or to a CompletionStage as to a Publisher of one. */
+    /** Subscribes to a Publisher of either family, or to a CompletionStage as a Publisher of its result. */
     @SuppressWarnings("unchecked")
     static void subscribe(Object publisher, OutboundStream stream) {
         if (publisher instanceof Publisher) {
@@ -62,9 +62,9 @@ public final class Families {
         } else if (publisher instanceof Flow.Publisher) {
             ((Flow.Publisher<Object>) publisher).subscribe(stream);
         } else if (publisher instanceof CompletionStage) {
-            new StageOfOne((CompletionStage<Object>) publisher, stream).start();
+            new StageSubscription((CompletionStage<Object>) publisher, stream).start();
         } else {
-            throw new IllegalArgumentException("a " + publisher.getClass().getName() + " is no Publisher");
+            throw new IllegalArgumentException("a " + publisher.getClass().getName() + " is not a Publisher");
         }
     }
 
@@ -169,21 +169,21 @@ public final class Families {
         }
     }
 
-    /** A CompletionStage as a Publisher of one; one that completes with null is empty. */
-    private static final class StageOfOne implements Subscription {
+    /** Publishes the result of a CompletionStage; null completes the stream without an element. */
+    private static final class StageSubscription implements Subscription {
         private final CompletionStage<Object> stage;
         private final OutboundStream stream;
         private boolean requested;
         private boolean cancelled;
 
-        StageOfOne(CompletionStage<Object> stage, OutboundStream stream) {
+        StageSubscription(CompletionStage<Object> stage, OutboundStream stream) {
             this.stage = stage;
             this.stream = stream;
         }
 
         void start() {
             stream.onSubscribe(this);
-            // What is empty or failed needs no demand.
+            // A terminal signal without an element needs no demand.
             stage.whenComplete((value, error) -> {
                 if (error != null || value == null) {
                     settle(null, error);

@@ -1,6 +1,6 @@
 package io.pyrs.link;
 
-/** One whole message: the pieces of a large body are joined already. */
+/** One complete message, with the fragments of a large body joined. */
 final class Frame {
     final int type;
     final long id;

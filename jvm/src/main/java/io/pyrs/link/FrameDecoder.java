@@ -9,18 +9,18 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * Turns the bytes of a connection into whole messages, whatever the cuts between reads.
+ * Decodes the bytes of a connection to complete messages, independent of the boundaries between reads.
  *
- * <p>Lengths are checked before anything is allocated. Memory is bounded by one frame, and by 1 GiB for each message that is
- * being put together. Not thread-safe: the reader's.
+ * <p>Lengths are checked before memory is allocated. Memory is bounded by one frame, and by 1 GiB for each fragmented
+ * message. Not thread-safe: only the reader uses it.
  */
 final class FrameDecoder {
     private byte[] buffer = new byte[4096];
     private int start;
     private int end;
     private int maxLength;
-    /** The pieces so far, by type and then by id: pieces of different types and ids may interleave. */
-    private final Map<Integer, Map<Long, ByteArrayOutputStream>> pieces = new HashMap<>();
+    /** The fragments received so far, by type and id: fragments of different messages may interleave. */
+    private final Map<Integer, Map<Long, ByteArrayOutputStream>> fragments = new HashMap<>();
 
     FrameDecoder(int maxLength) {
         this.maxLength = maxLength;
@@ -30,22 +30,22 @@ final class FrameDecoder {
         this.maxLength = maxLength;
     }
 
-    /** Bytes of the frame that has not arrived whole. */
+    /** Returns the number of bytes of the incomplete frame. */
     int pending() {
         return end - start;
     }
 
     /**
-     * Takes bytes as they came and returns the messages that they complete.
+     * Appends received bytes and returns the messages that they complete.
      *
-     * @throws ProtocolException if the bytes break the grammar; messages before the fault in the same bytes are not returned
+     * @throws ProtocolException if the bytes are malformed; valid messages in the same bytes are lost
      */
     List<Frame> feed(byte[] bytes, int offset, int length) {
         append(bytes, offset, length);
         List<Frame> messages = new ArrayList<>();
         ByteBuffer view = ByteBuffer.wrap(buffer);
         while (end - start >= 4) {
-            // The length is checked on its own four bytes, before the rest is waited for.
+            // The length is checked as soon as its four bytes are present.
             int frameLength = view.getInt(start);
             if (frameLength < Frames.TYPE_AND_ID || frameLength > maxLength) {
                 throw new ProtocolException("malformed frame: a length of " + Integer.toUnsignedString(frameLength)
@@ -84,16 +84,16 @@ final class FrameDecoder {
         boolean more = (typeAndMore & Frames.MORE) != 0;
         int type = typeAndMore & ~Frames.MORE;
         if (!FrameType.isKnown(type)) {
-            throw new ProtocolException("malformed frame: there is no type " + type);
+            throw new ProtocolException("malformed frame: unknown type " + type);
         }
         if (maxLength == Frames.UNPROVEN_MAX_LENGTH && (more || !FrameType.isOpening(type))) {
-            // Nobody is known yet: nothing of theirs is kept, not even pieces that fit one by one.
+            // An unauthenticated peer must not make the decoder buffer anything, not even small fragments.
             throw new ProtocolException("malformed frame: " + FrameType.name(type) + " before the link is open");
         }
         if (more && !FrameType.isCutInPieces(type)) {
-            throw new ProtocolException("malformed frame: " + FrameType.name(type) + " is never cut in pieces");
+            throw new ProtocolException("malformed frame: " + FrameType.name(type) + " is never fragmented");
         }
-        Map<Long, ByteArrayOutputStream> ofType = pieces.get(type);
+        Map<Long, ByteArrayOutputStream> ofType = fragments.get(type);
         ByteArrayOutputStream earlier = ofType == null ? null : ofType.get(id);
         if (earlier == null && !more) {
             messages.add(new Frame(type, id, body));
@@ -105,11 +105,11 @@ final class FrameDecoder {
         }
         if (earlier == null) {
             earlier = new ByteArrayOutputStream(2 * body.length + 32);
-            pieces.computeIfAbsent(type, none -> new HashMap<>()).put(id, earlier);
+            fragments.computeIfAbsent(type, none -> new HashMap<>()).put(id, earlier);
         }
         earlier.write(body, 0, body.length);
         if (!more) {
-            pieces.get(type).remove(id);
+            fragments.get(type).remove(id);
             messages.add(new Frame(type, id, earlier.toByteArray()));
         }
     }

@@ -1,6 +1,6 @@
 package io.pyrs.link;
 
-/** The kinds of frame, as docs/protocol.md numbers them. */
+/** The types of frames, with their numbers in docs/protocol.md. */
 final class FrameType {
     static final int HELLO = 1;
     static final int PROOF = 2;
@@ -29,12 +29,12 @@ final class FrameType {
         return type >= HELLO && type <= NEXT_HOME;
     }
 
-    /** Whether it may come before the token is proven. */
+    /** Returns whether the type is allowed before the token is proven. */
     static boolean isOpening(int type) {
         return type == HELLO || type == PROOF || type == GOAWAY;
     }
 
-    /** Whether a large body of this type may cross in pieces. */
+    /** Returns whether a large body of this type may be fragmented. */
     static boolean isCutInPieces(int type) {
         return type == NEXT || type == NEXT_HOME || type == ERROR || type == CALL || type == RETURN;
     }

@@ -2,13 +2,13 @@ package io.pyrs.link;
 
 import java.nio.ByteBuffer;
 
-/** Frames to bytes. The contract is docs/protocol.md; tests/vectors/frames.json holds the same bytes for both languages. */
+/** Encodes frames as docs/protocol.md specifies; tests/vectors/frames.json holds the same bytes for both languages. */
 final class Frames {
     static final int VERSION = 1;
     static final int MORE = 0x80;
-    /** Length, type and id: what stands before a body. */
+    /** The size of length, type and id, which precede a body. */
     static final int HEADER = 13;
-    /** What the length field counts besides the body. */
+    /** The size of type and id, which the length field includes. */
     static final int TYPE_AND_ID = 9;
     static final int MAX_LENGTH = 131_072;
     static final int UNPROVEN_MAX_LENGTH = 128;
@@ -18,7 +18,7 @@ final class Frames {
 
     private Frames() {}
 
-    /** A frame whose body fits in one. */
+    /** Encodes a frame that needs no fragmentation. */
     static byte[] frame(int type, long id, byte[] body) {
         byte[] bytes = new byte[HEADER + body.length];
         writeHeader(bytes, type, id, body.length);
@@ -36,9 +36,9 @@ final class Frames {
     }
 
     /**
-     * How many elements a NEXT body holds, read from its msgpack array header alone.
+     * Returns the number of elements in the body of a NEXT frame, from its msgpack array header.
      *
-     * @throws ProtocolException if it is no array of one or more values
+     * @throws ProtocolException if the body is not an array of one or more values
      */
     static int batchSize(byte[] body) {
         long count = 0;
@@ -52,7 +52,7 @@ final class Frames {
                 count = ByteBuffer.wrap(body).getInt(1) & 0xffffffffL;
             }
         }
-        // Every value takes a byte at least, so a count beyond the body's length is a lie.
+        // Each value takes at least one byte.
         if (count == 0 || count >= body.length) {
             throw new ProtocolException("malformed NEXT: its body is not an array of one or more values");
         }

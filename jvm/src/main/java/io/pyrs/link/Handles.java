@@ -13,9 +13,10 @@ import java.util.Map;
 import java.util.function.Function;
 
 /**
- * Numbers for objects: ours that the peer refers to, and the stand-ins of the peer's.
+ * The handle tables of a session: local objects that the peer references, and the mirrors of the peer's objects.
  *
- * <p>Everything is short work under a lock; no user code runs there. A Cleaner notes what is to be given back, the writer thread sends it.
+ * <p>The lock is held briefly, and no user code runs under it. A Cleaner records the handles of unreachable mirrors, and
+ * the writer thread sends their RELEASE.
  */
 final class Handles implements References {
     static final int OBJECT = 0;
@@ -30,7 +31,7 @@ final class Handles implements References {
     private static final int ENTRY = 12;
     private static final int FRAME_ENTRIES = 4_096;
 
-    /** The stand-in of one of the peer's objects, and how often the handle was received for it. */
+    /** The mirror of an object of the peer, and how often its handle was received. */
     private static final class Held {
         final long handle;
         final WeakReference<Object> standIn;
@@ -53,12 +54,12 @@ final class Handles implements References {
         this.standIns = standIns;
     }
 
-    // Ours.
+    // Local objects.
 
     @Override
     public synchronized long own(Object value, int kind) {
         if (closed) {
-            return 1; // nobody will ask for it
+            return 1; // the link is closed, so the handle is never used
         }
         Owned owned = table.findOrAdd(value);
         owned.count++;
@@ -84,17 +85,17 @@ final class Handles implements References {
         return owned.target;
     }
 
-    /** The same, null where there is none. */
+    /** Like {@link #local}, but returns null for an unknown handle. */
     synchronized Object find(long handle) {
         Owned owned = table.find(handle);
         return owned == null ? null : owned.target;
     }
 
     static IllegalStateException missing(long handle) {
-        return new IllegalStateException("handle " + handle + " is not there: it was never sent or was given back already");
+        return new IllegalStateException("handle " + handle + " is not there: it was never sent, or it was released");
     }
 
-    /** Keeps objects that are on their way home until their batch was read: RELEASE may overtake the reading. Ends with {@link #released}. */
+    /** Keeps local objects in a received batch until it is decoded, since a RELEASE may be processed before. */
     synchronized void pin(long[] handles) {
         for (long handle : handles) {
             Owned owned = table.find(handle);
@@ -104,7 +105,7 @@ final class Handles implements References {
         }
     }
 
-    /** The Subscriber of a handle, once: it takes one subscription (rules 2.5, 2.12). Null if it had one, or is not there. */
+    /** Returns the Subscriber of a handle for its only subscription (rules 2.5, 2.12), null if there is none left. */
     synchronized Object claimSubscriber(long handle) {
         Owned owned = table.find(handle);
         if (owned == null || owned.claimed) {
@@ -118,14 +119,14 @@ final class Handles implements References {
         return owned.target;
     }
 
-    /** What is known of the boxes of the integers that an exported Publisher emits; null if nobody asked to know. */
+    /** Returns the recorder of the integers that an exported Publisher emits, null if they are not recorded. */
     synchronized Boxes boxesOf(long handle) {
         Owned owned = table.find(handle);
         return owned == null ? null : owned.boxes;
     }
 
-    /** Has the boxes of an exported Publisher's integers noted from now on. */
-    synchronized Boxes noteBoxes(Object publisher) {
+    /** Records the box type of the integers that an exported Publisher emits from now on. */
+    synchronized Boxes recordBoxes(Object publisher) {
         Owned owned = table.find(publisher);
         if (owned == null) {
             return null;
@@ -136,7 +137,7 @@ final class Handles implements References {
         return owned.boxes;
     }
 
-    /** The peer gives back {@code count} receipts. Unknown handles are ignored: the link may be ending. */
+    /** Subtracts {@code count} transfers of a handle. Unknown handles are ignored. */
     synchronized void released(long handle, long count) {
         Owned owned = table.find(handle);
         if (owned != null && (owned.count -= count) <= 0) {
@@ -144,14 +145,14 @@ final class Handles implements References {
         }
     }
 
-    /** A RELEASE's body: entries of a handle and a count. */
+    /** Processes the body of a RELEASE: entries of a handle and a count. */
     synchronized void released(ByteBuffer entries) {
         while (entries.hasRemaining()) {
             released(entries.getLong(), entries.getInt() & 0xffffffffL);
         }
     }
 
-    // The peer's.
+    // Objects of the peer.
 
     @Override
     public long home(Object value) {
@@ -164,17 +165,17 @@ final class Handles implements References {
         return referenceOf(value).kind();
     }
 
-    /** Our own classes stand in by themselves; a java.lang.reflect.Proxy of any interface does so by its handler. */
+    /** Returns the reference of a mirror, which may be the handler of a java.lang.reflect.Proxy. */
     private static Reference referenceOf(Object value) {
         Object standIn = value instanceof Proxy ? Proxy.getInvocationHandler(value) : value;
         return standIn instanceof StandIn ? ((StandIn) standIn).reference() : null;
     }
 
-    /** The one stand-in of a handle while anybody holds it. */
+    /** Returns the mirror of a handle. There is one at a time, as long as it is reachable. */
     @Override
     public synchronized Object remote(int kind, long handle) {
         if (closed) {
-            return standIns.apply(new Reference(this, kind, handle)); // there is nobody to give it back to
+            return standIns.apply(new Reference(this, kind, handle)); // the peer needs no RELEASE after the end of the link
         }
         Held known = held.get(handle);
         Object standIn = known == null ? null : known.standIn.get();
@@ -190,10 +191,10 @@ final class Handles implements References {
         return standIn;
     }
 
-    /** A receipt for a stand-in that is not the common one: it differs in options. */
+    /** Creates a separate reference, for a mirror with its own options. */
     Reference receipt(int kind, long handle) {
         Reference reference = new Reference(this, kind, handle);
-        CLEANER.register(reference, () -> giveBack(handle, 1)); // does nothing once the link is over
+        CLEANER.register(reference, () -> giveBack(handle, 1)); // no effect after the end of the link
         return reference;
     }
 
@@ -202,7 +203,7 @@ final class Handles implements References {
         giveBack(lost.handle, lost.receipts);
     }
 
-    /** Notes receipts to be given back; does no I/O. */
+    /** Records transfers to be released; performs no I/O. */
     synchronized void giveBack(long handle, long receipts) {
         if (closed) {
             return;
@@ -214,12 +215,12 @@ final class Handles implements References {
         waiting = givenBack.position() / ENTRY;
     }
 
-    /** How many entries wait to be given back. */
+    /** Returns the number of recorded entries. */
     int waiting() {
         return waiting;
     }
 
-    /** RELEASE frames for everything that was noted since. */
+    /** Removes the recorded entries and returns RELEASE frames for them. */
     synchronized List<byte[]> releaseFrames() {
         List<byte[]> frames = new ArrayList<>();
         givenBack.flip();
@@ -241,7 +242,7 @@ final class Handles implements References {
         return held.size();
     }
 
-    /** Forgets everything: the link is over. */
+    /** Clears the tables at the end of the link. */
     synchronized void close() {
         closed = true;
         table.clear();

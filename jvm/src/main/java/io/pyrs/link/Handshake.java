@@ -8,7 +8,7 @@ import java.security.SecureRandom;
 import javax.crypto.Mac;
 import javax.crypto.spec.SecretKeySpec;
 
-/** The listening side of the opening in docs/protocol.md, without I/O: one for each connection that comes. */
+/** The listening side of the handshake in docs/protocol.md, without I/O: one for each accepted connection. */
 final class Handshake {
     static final int NONCE_BYTES = 32;
     static final int PROOF_BYTES = 32;
@@ -33,62 +33,62 @@ final class Handshake {
         return nonce;
     }
 
-    /** The first frame: our HELLO. */
+    /** Returns the first frame, the HELLO of this side. */
     byte[] hello() {
         byte[] body = ByteBuffer.allocate(2 + NONCE_BYTES).putShort((short) Frames.VERSION).put(nonce).array();
         return Frames.frame(FrameType.HELLO, 0, body);
     }
 
     /**
-     * Checks the dialler's HELLO and returns our PROOF.
+     * Verifies the HELLO of the connecting side and returns the PROOF of this side.
      *
-     * @throws VersionException if it speaks another version
-     * @throws ProtocolException if it is no HELLO or does not prove that it knows the token
+     * @throws VersionException if the peer speaks another version
+     * @throws ProtocolException if the frame is not a HELLO that proves the token
      */
     byte[] proof(Frame message) {
         if (message.type != FrameType.HELLO || message.body.length < 2) {
-            throw new ProtocolException("malformed opening: no HELLO came from the other end");
+            throw new ProtocolException("malformed handshake: the first frame is not a HELLO");
         }
         ByteBuffer body = ByteBuffer.wrap(message.body);
         int version = body.getShort() & 0xffff;
         if (version != Frames.VERSION) {
-            throw new VersionException("the other end speaks version " + version + " of the link protocol, this jar version "
+            throw new VersionException("the peer speaks version " + version + " of the link protocol, this jar version "
                     + Frames.VERSION);
         }
         if (message.body.length != 2 + NONCE_BYTES + PROOF_BYTES) {
-            throw new ProtocolException("malformed opening: a HELLO of " + message.body.length + " bytes");
+            throw new ProtocolException("malformed handshake: a HELLO of " + message.body.length + " bytes");
         }
         byte[] peerNonce = new byte[NONCE_BYTES];
         byte[] peerProof = new byte[PROOF_BYTES];
         body.get(peerNonce).get(peerProof);
-        // MessageDigest.isEqual takes the same time wherever the difference is.
+        // MessageDigest.isEqual takes constant time.
         if (!MessageDigest.isEqual(proof(token, DIAL, nonce, peerNonce), peerProof)) {
             throw new ProtocolException("a connection did not prove that it knows the token");
         }
         return Frames.frame(FrameType.PROOF, 0, proof(token, LISTEN, nonce, peerNonce));
     }
 
-    static byte[] dialProof(byte[] token, byte[] listenerNonce, byte[] diallerNonce) {
-        return proof(token, DIAL, listenerNonce, diallerNonce);
+    static byte[] dialProof(byte[] token, byte[] listenerNonce, byte[] dialerNonce) {
+        return proof(token, DIAL, listenerNonce, dialerNonce);
     }
 
-    static byte[] listenProof(byte[] token, byte[] listenerNonce, byte[] diallerNonce) {
-        return proof(token, LISTEN, listenerNonce, diallerNonce);
+    static byte[] listenProof(byte[] token, byte[] listenerNonce, byte[] dialerNonce) {
+        return proof(token, LISTEN, listenerNonce, dialerNonce);
     }
 
-    private static byte[] proof(byte[] token, byte[] role, byte[] listenerNonce, byte[] diallerNonce) {
+    private static byte[] proof(byte[] token, byte[] role, byte[] listenerNonce, byte[] dialerNonce) {
         try {
             Mac mac = Mac.getInstance("HmacSHA256");
             mac.init(new SecretKeySpec(token, "HmacSHA256"));
             mac.update(role);
             mac.update(listenerNonce);
-            return mac.doFinal(diallerNonce);
+            return mac.doFinal(dialerNonce);
         } catch (GeneralSecurityException impossible) {
             throw new IllegalStateException("every Java has HmacSHA256", impossible);
         }
     }
 
-    /** The dialler speaks another version of the protocol: it is told so by GOAWAY code 3. */
+    /** The peer speaks another version of the protocol. The answer is GOAWAY with code 3. */
     static final class VersionException extends RuntimeException {
         private static final long serialVersionUID = 1L;
 

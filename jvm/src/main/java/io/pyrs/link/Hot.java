@@ -7,18 +7,19 @@ import java.util.concurrent.SubmissionPublisher;
 import java.util.stream.Stream;
 
 /**
- * Whether a Publisher emits whether or not somebody is subscribed, as far as its type tells.
+ * Detects hot Publishers, which emit independently of their Subscribers.
  *
- * <p>Known are the JDK's SubmissionPublisher, Processors (and with them the sinks of Reactor and RxJava), what can be connected, and the operators of Reactor and
- * RxJava over one of these. Asked once for each Publisher that goes to Python, by reflection: neither library is needed here.
+ * <p>Hot are the JDK's SubmissionPublisher, Processors (which include the sinks of Reactor and RxJava), Publishers with a
+ * method connect, and the operators of Reactor and RxJava on top of one of these. Reflection avoids a dependency on
+ * either library. Each Publisher is examined once, when it is sent to Python.
  */
 public final class Hot {
-    /** What {@link #kindOf} adds for a hot Publisher. */
+    /** The flag that {@link #kindOf} adds for a hot Publisher. */
     public static final int HOT = 16;
 
     private static final int MAX_HOPS = 64;
 
-    /** Found once for a class: an operator has hundreds of methods, and every method call that gives a Publisher asks. */
+    /** Cached by class, since an operator has hundreds of methods. */
     private static final ClassValue<Boolean> CONNECTABLE = new ClassValue<>() {
         @Override
         protected Boolean computeValue(Class<?> type) {
@@ -28,11 +29,11 @@ public final class Hot {
 
     private Hot() {}
 
-    /** Whether subscribing to it too late loses elements. */
+    /** Returns whether a late Subscriber loses elements. */
     public static boolean isHot(Object publisher) {
         Object current = publisher;
         for (int hop = 0; hop < MAX_HOPS && current != null; hop++) {
-            if (isHotByItself(current)) {
+            if (isHotSource(current)) {
                 return true;
             }
             current = upstream(current);
@@ -40,20 +41,20 @@ public final class Hot {
         return false;
     }
 
-    /** What an object is to the peer, and {@value #HOT} more where it is a hot Publisher. */
+    /** Returns the code of the kind of an object, plus {@value #HOT} for a hot Publisher. */
     public static int kindOf(Object value) {
         int kind = Families.kindOf(value);
         boolean publisher = kind == Handles.PUBLISHER || kind == Handles.PROCESSOR;
         return publisher && isHot(value) ? kind + HOT : kind;
     }
 
-    private static boolean isHotByItself(Object publisher) {
+    private static boolean isHotSource(Object publisher) {
         return publisher instanceof SubmissionPublisher
                 || Families.kindOf(publisher) == Handles.PROCESSOR
                 || CONNECTABLE.get(publisher.getClass());
     }
 
-    /** What a Reactor or RxJava operator stands on; null where that cannot be told. */
+    /** Returns the upstream of a Reactor or RxJava operator, or null if it is unknown. */
     private static Object upstream(Object publisher) {
         Object parents = call(publisher, "reactor.core.Scannable", "parents");
         if (parents instanceof Stream) {

@@ -11,25 +11,27 @@ import java.util.concurrent.atomic.AtomicReference;
 import org.reactivestreams.Subscription;
 
 /**
- * The consumer end of a stream: what arrives from the peer, handed to a Java Subscriber under its demand. It is the Subscription of both families.
+ * The consumer side of a stream: signals from the peer, delivered to a Java Subscriber on demand. It is the Subscription
+ * of both families.
  *
- * <p>The reader adds batches, the user's threads add demand; the lane alone does the rest: it decodes, hands elements over, keeps the
- * window filled and ends the stream.
+ * <p>The reader adds batches and user threads add demand. The drain loop decodes and delivers elements, refills the
+ * window and ends the stream.
  *
- * <p>Rules: 1.1 (a batch beyond the credit ends the stream), 1.3 and 1.7 (one lane), 2.13 (a Subscriber that throws is cancelled), 3.3 (a
- * request from inside onNext only adds), 3.5 to 3.9, 3.13 (every reference is dropped at the end), 3.16, 3.17.
+ * <p>Rules: 1.1 (a batch beyond the credit ends the stream), 1.3 and 1.7 (one drain loop), 2.13 (a Subscriber that throws
+ * is cancelled), 3.3 (a request inside onNext only adds demand), 3.5 to 3.9, 3.13 (the end drops every reference), 3.16,
+ * 3.17.
  */
 public final class InboundStream extends Lane implements Subscription, Flow.Subscription {
     private static final Object COMPLETED = new Object();
     private static final long NONE = Long.MAX_VALUE;
     private static final long[] NO_PINS = {};
 
-    /** A batch that has come, and our own objects that it brings home. */
-    private static final class Arrived {
+    /** A received batch, and the handles of the local objects in it. */
+    private static final class ReceivedBatch {
         final byte[] body;
         final long[] pins;
 
-        Arrived(byte[] body, long[] pins) {
+        ReceivedBatch(byte[] body, long[] pins) {
             this.body = body;
             this.pins = pins;
         }
@@ -40,7 +42,7 @@ public final class InboundStream extends Lane implements Subscription, Flow.Subs
     private final Window window;
     private final ValueDecoder decoder;
     private final Boxes boxes;
-    private final Queue<Arrived> batches = new ConcurrentLinkedQueue<>();
+    private final Queue<ReceivedBatch> batches = new ConcurrentLinkedQueue<>();
     private final AtomicLong requests = new AtomicLong();
     private final AtomicLong illegalRequest = new AtomicLong(NONE);
     private final AtomicReference<Object> terminal = new AtomicReference<>();
@@ -50,9 +52,9 @@ public final class InboundStream extends Lane implements Subscription, Flow.Subs
     private volatile boolean started;
     private volatile boolean cancelled;
     private volatile boolean ended;
-    /** The reader's. */
+    /** Used by the reader only. */
     private long received;
-    /** The lane's: elements of the open batch that are not handed over. */
+    /** The elements of the current batch that are not delivered. Used by the drain loop only, like the fields below. */
     private int left;
     private long[] pins = NO_PINS;
     private boolean unreadable;
@@ -68,14 +70,14 @@ public final class InboundStream extends Lane implements Subscription, Flow.Subs
         this.boxes = options.boxes();
     }
 
-    // The user's side: any thread.
+    // Called by user threads.
 
-    /** Gives the Subscriber its Subscription; nothing else is signalled before that has returned (rules 1.3, 1.9). */
+    /** Calls onSubscribe. No other signal is emitted before it returns (rules 1.3, 1.9). */
     void start() {
         try {
             downstream.onSubscribe(this);
         } catch (Throwable error) {
-            // Rule 2.13: it is cancelled, and nothing can be signalled to it.
+            // Rule 2.13: the Subscriber counts as cancelled, so it cannot receive the error.
             Log.warning("stream " + id + ": onSubscribe of the Subscriber threw", error);
             cancel();
         }
@@ -96,7 +98,7 @@ public final class InboundStream extends Lane implements Subscription, Flow.Subs
         schedule();
     }
 
-    /** Stops. CANCEL is sent at once, even while the Subscriber is busy in onNext. */
+    /** Cancels the stream. CANCEL is sent at once, even while onNext runs. */
     @Override
     public void cancel() {
         if (cancelled || ended) {
@@ -114,10 +116,10 @@ public final class InboundStream extends Lane implements Subscription, Flow.Subs
         }
     }
 
-    // The reader's side: it only notes.
+    // Called by the reader, which only records.
 
-    /** NEXT or NEXT_HOME came. */
-    void arrived(byte[] body, boolean home) {
+    /** Processes NEXT or NEXT_HOME. */
+    void receiveBatch(byte[] body, boolean home) {
         int elements = Frames.batchSize(body);
         if (terminal.get() != null || cancelled) {
             session.discard(body);
@@ -128,42 +130,42 @@ public final class InboundStream extends Lane implements Subscription, Flow.Subs
             session.discard(body);
             sendCancel();
             session.outbox().nudge();
-            terminated(new IllegalStateException("rule 1.1: the Publisher in Python sent " + received + " elements where "
+            receiveTerminal(new IllegalStateException("rule 1.1: the Publisher in Python sent " + received + " elements where "
                     + window.granted() + " were granted"));
             return;
         }
-        // It is read later, on the lane, and the handles' RELEASE may be the next frame: so they are held from here on.
-        long[] brought = home ? ValueDecoder.homeHandles(body) : NO_PINS;
-        session.handles().pin(brought);
-        batches.add(new Arrived(body, brought));
-        // The lane may have ended the stream between the look above and here: it looks at the queue once more then.
+        // The drain loop decodes the batch later, after a RELEASE of its handles may have been processed.
+        long[] pinned = home ? ValueDecoder.homeHandles(body) : NO_PINS;
+        session.handles().pin(pinned);
+        batches.add(new ReceivedBatch(body, pinned));
+        // If the drain loop has ended the stream since the check above, this run drops the batch.
         schedule();
     }
 
-    /** COMPLETE (null) or ERROR came. */
-    void terminated(Throwable error) {
+    /** Processes COMPLETE (null) or ERROR. */
+    void receiveTerminal(Throwable error) {
         if (terminal.compareAndSet(null, error == null ? COMPLETED : error)) {
             schedule();
         }
     }
 
-    /** The stream cannot be opened: the Subscriber gets the error behind its Subscription. */
-    void refused(Throwable error) {
+    /** Rejects the stream: the Subscriber receives the error after onSubscribe. */
+    void reject(Throwable error) {
         sendCancel();
         session.outbox().nudge();
-        terminated(error);
+        receiveTerminal(error);
     }
 
-    /** The link is over: what has demand is handed over, the rest is dropped. */
-    void lost(Throwable error) {
+    /** Ends the stream with the link: elements with demand are delivered, the others are dropped. */
+    void linkLost(Throwable error) {
         lost = error;
         schedule();
     }
 
-    // The lane.
+    // The drain loop.
 
     @Override
-    void work() {
+    void drain() {
         if (ended || unreadable) {
             session.dropped(dropBatches());
         }
@@ -174,7 +176,7 @@ public final class InboundStream extends Lane implements Subscription, Flow.Subs
         try {
             delivered = deliver();
         } catch (Throwable error) {
-            // Rule 2.13: a Subscriber that throws is cancelled, and its error reported.
+            // Rule 2.13: a Subscriber that throws is cancelled, and its error is logged.
             Log.warning("stream " + id + ": onNext of the Subscriber threw, so it is cancelled", error);
             cancel();
         }
@@ -184,7 +186,7 @@ public final class InboundStream extends Lane implements Subscription, Flow.Subs
             sendCancel();
             session.outbox().flush();
             finish(new IllegalArgumentException(
-                    "rule 3.9: request(" + illegalRequest.get() + "), a Subscriber must ask for one element at least"));
+                    "rule 3.9: request(" + illegalRequest.get() + "), a Subscriber must request at least one element"));
         } else if (left == 0 && batches.isEmpty()) {
             endOrRefill(delivered);
         } else if (lost != null && demand == 0 && requests.get() == 0) {
@@ -203,10 +205,10 @@ public final class InboundStream extends Lane implements Subscription, Flow.Subs
     }
 
     private void endOrRefill(boolean delivered) {
-        Throwable over = lost; // before the terminal: one that came before the link's end counts
+        Throwable over = lost; // read before the terminal signal, which has precedence if it was received first
         Object last = terminal.get();
         if (last != null) {
-            // The terminal was seen; a batch that came before it is in the queue by now.
+            // All batches received before the terminal signal are in the queue now.
             if (batches.isEmpty()) {
                 finish(last == COMPLETED ? null : (Throwable) last);
             } else {
@@ -220,7 +222,7 @@ public final class InboundStream extends Lane implements Subscription, Flow.Subs
         }
     }
 
-    /** Hands over what there is demand for, and keeps the window filled. */
+    /** Delivers elements while there is demand, and refills the window. */
     private boolean deliver() {
         Downstream subscriber = downstream;
         boolean delivered = false;
@@ -259,7 +261,7 @@ public final class InboundStream extends Lane implements Subscription, Flow.Subs
             return false;
         }
         unpin();
-        Arrived batch = batches.poll();
+        ReceivedBatch batch = batches.poll();
         if (batch == null) {
             return false;
         }
@@ -268,30 +270,30 @@ public final class InboundStream extends Lane implements Subscription, Flow.Subs
         try {
             left = decoder.beginBatch(body, 0, body.length);
         } catch (RuntimeException error) {
-            unreadable(error);
+            failDecoding(error);
             return false;
         }
         window.observe(left, body.length);
         return true;
     }
 
-    /** The next element; null if it has no form in Java, which ends the stream. */
+    /** Returns the next element; null if it has no form in Java, which ends the stream. */
     private Object next() {
         left--;
         try {
             Object element = decoder.next();
             if (element == null) {
-                throw new NullPointerException("rule 2.13: the Publisher in Python sent None, which is no element");
+                throw new NullPointerException("rule 2.13: the Publisher in Python sent None, which is not an element");
             }
             return boxes == null ? element : boxes.restore(element);
         } catch (RuntimeException error) {
-            unreadable(error);
+            failDecoding(error);
             return null;
         }
     }
 
-    /** What cannot be read ends the stream with an error that says so; Python stops sending. */
-    private void unreadable(RuntimeException error) {
+    /** Ends the stream with the error of a batch that cannot be decoded, and cancels the Publisher. */
+    private void failDecoding(RuntimeException error) {
         sendCancel();
         session.outbox().flush();
         unreadable = true;
@@ -321,7 +323,7 @@ public final class InboundStream extends Lane implements Subscription, Flow.Subs
         }
     }
 
-    /** Drops every reference (rule 3.13); what was not handed over is counted and given back. */
+    /** Drops every reference (rule 3.13); undelivered elements are counted and their handles released. */
     private void end() {
         ended = true;
         downstream = null;
@@ -335,10 +337,10 @@ public final class InboundStream extends Lane implements Subscription, Flow.Subs
         try {
             decoder.releaseRest(session::giveBack);
         } catch (RuntimeException malformed) {
-            Log.debug("a dropped batch could not be read", malformed);
+            Log.debug("a dropped batch could not be decoded", malformed);
         }
         unpin();
-        Arrived batch;
+        ReceivedBatch batch;
         while ((batch = batches.poll()) != null) {
             dropped += Frames.batchSize(batch.body);
             session.discard(batch.body);
@@ -367,12 +369,12 @@ public final class InboundStream extends Lane implements Subscription, Flow.Subs
         return window.largest();
     }
 
-    /** Elements granted and not yet handed over. */
+    /** Returns the number of elements that are granted and not delivered. */
     long inFlight() {
         return ended ? 0 : window.granted() - window.delivered();
     }
 
-    /** What the user requested and has not got. */
+    /** Returns the demand of the user that is not fulfilled. */
     long demand() {
         return ended ? 0 : Math.max(0, window.requested() - window.delivered());
     }

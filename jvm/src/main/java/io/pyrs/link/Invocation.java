@@ -15,8 +15,8 @@ import java.util.Set;
 import java.util.TreeSet;
 
 /**
- * Calls methods by name: through public interfaces and classes, so that inherited default methods and objects of non-public classes
- * are reached as well.
+ * Calls methods by name, through public interfaces and superclasses, so that default methods and objects of non-public
+ * classes are callable.
  */
 public final class Invocation {
     private Invocation() {}
@@ -24,14 +24,14 @@ public final class Invocation {
     /**
      * Calls the method of an object that fits the arguments best.
      *
-     * @throws NoSuchMethodException if none does
+     * @throws NoSuchMethodException if none fits
      */
     public static Object invoke(Object target, String name, Object... arguments) throws Throwable {
         List<Method> candidates = new ArrayList<>();
         for (Class<?> type : publicTypes(target.getClass())) {
             addMethods(type, name, false, candidates);
         }
-        if (candidates.isEmpty()) { // a method of the class alone, which is not public
+        if (candidates.isEmpty()) { // only the class itself, which is not public, may have it
             addMethods(target.getClass(), name, false, candidates);
         }
         return call(candidates, target, target.getClass(), "method " + name, arguments);
@@ -40,7 +40,7 @@ public final class Invocation {
     /**
      * Calls the static method of a class that fits the arguments best.
      *
-     * @throws NoSuchMethodException if none does
+     * @throws NoSuchMethodException if none fits
      */
     public static Object invokeStatic(Class<?> type, String name, Object... arguments) throws Throwable {
         List<Method> candidates = new ArrayList<>();
@@ -49,14 +49,14 @@ public final class Invocation {
     }
 
     /**
-     * Makes an object by the constructor that fits the arguments best.
+     * Creates an object with the constructor that fits the arguments best.
      *
-     * @throws NoSuchMethodException if none does
+     * @throws NoSuchMethodException if none fits
      */
     public static Object construct(Class<?> type, Object... arguments) throws Throwable {
         if (type.isInterface() || Modifier.isAbstract(type.getModifiers())) {
-            String what = type.isInterface() ? "an interface" : type.isArray() ? "an array" : type.isPrimitive() ? "a primitive" : "abstract";
-            throw new NoSuchMethodException(type.getTypeName() + " is " + what + ": it has no constructor to call");
+            String what = type.isInterface() ? "an interface" : type.isArray() ? "an array" : type.isPrimitive() ? "a primitive" : "an abstract class";
+            throw new NoSuchMethodException(type.getTypeName() + " is " + what + " and has no constructor to call");
         }
         List<Constructor<?>> candidates = new ArrayList<>();
         for (Constructor<?> each : type.getConstructors()) {
@@ -66,23 +66,23 @@ public final class Invocation {
         }
         Constructor<?> best = chosen(candidates, type, "constructor", arguments);
         try {
-            return best.newInstance(Arguments.fitted(best, arguments));
+            return best.newInstance(Arguments.convert(best, arguments));
         } catch (InvocationTargetException thrown) {
             throw thrown.getCause();
         }
     }
 
-    /** The value of a public static field. */
+    /** Returns the value of a public static field. */
     public static Object field(Class<?> type, String name) throws ReflectiveOperationException {
         Field field = type.getField(name);
         if (!Modifier.isStatic(field.getModifiers())) {
-            throw new NoSuchFieldException(type.getName() + " has no static field " + name + ": it is a field of its objects");
+            throw new NoSuchFieldException(type.getName() + " has no static field " + name + ", only an instance field");
         }
         mayUse(field);
         return field.get(null);
     }
 
-    /** The names of a class's public static methods. */
+    /** Returns the names of the public static methods of a class. */
     static Set<String> staticMethods(Class<?> type) {
         Set<String> names = new TreeSet<>();
         for (Method method : type.getMethods()) {
@@ -93,7 +93,7 @@ public final class Invocation {
         return names;
     }
 
-    /** The names of a class's public static fields, constants of an enum among them. */
+    /** Returns the names of the public static fields of a class, including the constants of an enum. */
     static Set<String> staticFields(Class<?> type) {
         Set<String> names = new TreeSet<>();
         for (Field field : type.getFields()) {
@@ -104,7 +104,7 @@ public final class Invocation {
         return names;
     }
 
-    /** Calls an object that is a function: the one abstract method of an interface that takes so many arguments. */
+    /** Calls a functional object: the single abstract method of one of its interfaces that fits the arguments. */
     static Object callFunction(Object target, Object[] arguments) throws Throwable {
         for (Class<?> type : publicTypes(target.getClass())) {
             Method function = type.isInterface() ? singleMethod(type) : null;
@@ -112,10 +112,10 @@ public final class Invocation {
                 return call(function, target, arguments);
             }
         }
-        throw new IllegalArgumentException("a " + target.getClass().getName() + " is no function of " + arguments.length + " arguments");
+        throw new IllegalArgumentException("a " + target.getClass().getName() + " is not a function of " + arguments.length + " arguments");
     }
 
-    /** The one abstract method of an interface; null if it has none or several. */
+    /** Returns the single abstract method of an interface; null if it has none or several. */
     public static Method singleMethod(Class<?> type) {
         Method single = null;
         for (Method method : type.getMethods()) {
@@ -124,7 +124,7 @@ public final class Invocation {
                         && single.getParameterCount() == method.getParameterCount())) {
                     return null;
                 }
-                // An interface may narrow an inherited method: the most specific parameters are the ones to adapt to.
+                // An interface may narrow the parameters of an inherited method: the narrowest ones count.
                 if (single == null || narrows(method, single)) {
                     single = method;
                 }
@@ -152,7 +152,7 @@ public final class Invocation {
 
     private static Object call(Method method, Object target, Object[] arguments) throws Throwable {
         try {
-            return method.invoke(target, Arguments.fitted(method, arguments));
+            return method.invoke(target, Arguments.convert(method, arguments));
         } catch (InvocationTargetException thrown) {
             throw thrown.getCause();
         }
@@ -165,8 +165,8 @@ public final class Invocation {
         }
         E best = Arguments.best(candidates, arguments);
         if (best == null) {
-            throw new NoSuchMethodException(type.getName() + " has no public " + what + " for " + Arguments.described(arguments)
-                    + "; there is " + Arguments.described(candidates) + Arguments.hint(arguments));
+            throw new NoSuchMethodException(type.getName() + " has no public " + what + " for " + Arguments.describe(arguments)
+                    + "; available: " + Arguments.describe(candidates) + Arguments.hint(arguments));
         }
         return best;
     }
@@ -180,12 +180,12 @@ public final class Invocation {
         }
     }
 
-    /** Whether a public member can be used: one of a class that is not public, perhaps inherited, needs its package to be open. */
+    /** Returns whether a public member is accessible; that of a non-public class needs an open package. */
     private static <M extends AccessibleObject & Member> boolean mayUse(M member) {
         return Arguments.isPublic(member.getDeclaringClass()) || member.trySetAccessible();
     }
 
-    /** The public classes and interfaces of an object's class, nearest first. */
+    /** Returns the public superclasses and interfaces of a class, nearest first. */
     private static List<Class<?>> publicTypes(Class<?> type) {
         Set<Class<?>> types = new LinkedHashSet<>();
         for (Class<?> each = type; each != null; each = each.getSuperclass()) {

@@ -4,9 +4,9 @@ import java.util.concurrent.Executor;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
- * A serial lane: {@link #work} runs on whichever thread the executor gives it, never twice at once, with no lock held.
+ * A drain loop: {@link #drain} runs on a thread of the executor, on one thread at a time, with no lock held.
  *
- * <p>To schedule a lane that runs already costs one increment: it looks again before it ends.
+ * <p>Scheduling a running loop costs one increment: it drains again before it returns.
  */
 abstract class Lane implements Runnable {
     private final Executor executor;
@@ -16,10 +16,10 @@ abstract class Lane implements Runnable {
         this.executor = executor;
     }
 
-    /** Does what there is to do. */
-    abstract void work();
+    /** Processes the pending work. */
+    abstract void drain();
 
-    /** Ends the stream: {@link #work} threw, which only a fault of ours or a hostile object of the user's can cause. */
+    /** Ends the stream after {@link #drain} threw, because of an internal error or a misbehaving object of the user. */
     abstract void failed(Throwable error);
 
     final void schedule() {
@@ -33,7 +33,7 @@ abstract class Lane implements Runnable {
         int seen = scheduled.get();
         do {
             try {
-                work();
+                drain();
             } catch (Throwable error) {
                 fail(error);
             }
@@ -41,7 +41,7 @@ abstract class Lane implements Runnable {
         } while (seen != 0);
     }
 
-    /** Whatever happens, the count of {@link #scheduled} must go down: a lane that keeps it never runs again. */
+    /** Reports an error without throwing, since a loop that does not reset {@link #scheduled} never runs again. */
     private void fail(Throwable error) {
         try {
             failed(error);

@@ -13,23 +13,23 @@ import java.util.List;
 import java.util.concurrent.TimeUnit;
 
 /**
- * Waits for the one connection that proves the token, on an ephemeral port of 127.0.0.1, and closes then.
+ * Accepts the one connection that proves the token, on an ephemeral port of 127.0.0.1, and closes the port.
  *
- * <p>Until its proof a connection is held five seconds at most, and eight of them at a time: a ninth pushes the oldest out, so that those
- * who know no token cannot keep out the one who does. After thirty seconds the listener closes without one.
+ * <p>An unauthenticated connection has five seconds for its proof. At most eight are open at a time: a ninth closes the
+ * oldest, so that connections without the token cannot block the one with it. The port closes after thirty seconds.
  */
 final class Listener {
     static final int MAX_UNPROVEN = 8;
-    private static final long ACCEPTOR_ENDS_MILLIS = 5_000; // on a machine that hardly runs it
+    private static final long ACCEPTOR_ENDS_MILLIS = 5_000; // generous, for a machine under load
     static final int UNPROVEN_MILLIS = 5_000;
     static final int OPEN_MILLIS = 30_000;
 
-    /** What becomes of it: exactly one of these is called, once. */
+    /** Receives the outcome: exactly one method is called, once. */
     interface Outcome {
-        /** A connection proved the token. What its decoder had read beyond the opening is in {@code early}. */
+        /** A connection proved the token. {@code early} holds the messages received with the handshake. */
         void connected(Socket socket, FrameDecoder decoder, List<Frame> early);
 
-        /** Nobody did. */
+        /** No connection proved the token. */
         void expired(String why);
     }
 
@@ -67,7 +67,7 @@ final class Listener {
 
     private void accept() {
         long deadline = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(OPEN_MILLIS);
-        String why = "nobody connected in time";
+        String why = "no connection proved the token in time";
         try {
             long left;
             while ((left = TimeUnit.NANOSECONDS.toMillis(deadline - System.nanoTime())) > 0) {
@@ -76,8 +76,8 @@ final class Listener {
                 admit(socket);
                 thread(() -> open(socket), "opening-" + ++accepted).start();
             }
-        } catch (SocketTimeoutException nobody) {
-            Log.debug(why, nobody);
+        } catch (SocketTimeoutException late) {
+            Log.debug(why, late);
         } catch (IOException closed) {
             why = "the listener was closed";
         }
@@ -121,9 +121,9 @@ final class Listener {
                 outcome.connected(socket, decoder, messages);
             }
         } catch (IOException | ProtocolException refused) {
-            Log.debug("a connection was refused", refused);
+            Log.debug("a connection was rejected", refused);
             if (won) {
-                outcome.expired("the connection ended while it was being opened");
+                outcome.expired("the connection ended during the handshake");
             }
         } finally {
             synchronized (this) {
@@ -140,15 +140,15 @@ final class Listener {
         InputStream in = socket.getInputStream();
         byte[] buffer = new byte[256];
         while (true) {
-            // A byte now and then does not win more time: the deadline is the connection's, not the read's.
+            // The deadline covers the whole handshake, so a slow sender gains no time.
             long left = TimeUnit.NANOSECONDS.toMillis(deadline - System.nanoTime());
             if (left <= 0) {
-                throw new SocketTimeoutException("no proof came in time");
+                throw new SocketTimeoutException("no proof in time");
             }
             socket.setSoTimeout((int) left);
             int size = in.read(buffer);
             if (size < 0) {
-                throw new IOException("closed before its proof came");
+                throw new IOException("closed before its proof");
             }
             List<Frame> messages = decoder.feed(buffer, 0, size);
             if (!messages.isEmpty()) {
@@ -157,7 +157,7 @@ final class Listener {
         }
     }
 
-    /** The kernel keeps a closed port open as long as a thread waits at it: whoever is told that it is closed finds it shut. */
+    /** Waits for the acceptor thread, since the kernel keeps a closed port open while a thread waits in accept. */
     private void awaitAcceptor() {
         Thread waiting = acceptor;
         if (waiting == null) {
@@ -174,7 +174,7 @@ final class Listener {
         return new Codec(null).frame(FrameType.GOAWAY, 0, List.of(3L, message));
     }
 
-    /** True for the first caller: the port is closed, the token forgotten, everybody else sent away. */
+    /** Closes the port and clears the token. Returns whether this is the first call. */
     private synchronized boolean finish() {
         if (over) {
             return false;
@@ -184,12 +184,12 @@ final class Listener {
         try {
             server.close();
         } catch (IOException ignored) {
-            Log.debug("the listener's port", ignored);
+            Log.debug("closing the listener failed", ignored);
         }
         return true;
     }
 
-    /** Closes the port before anybody came. */
+    /** Closes the port before a connection proved the token. */
     void close() {
         if (finish()) {
             List<Socket> left;
@@ -207,7 +207,7 @@ final class Listener {
             try {
                 socket.close();
             } catch (IOException ignored) {
-                Log.debug("a refused connection", ignored);
+                Log.debug("closing a rejected connection failed", ignored);
             }
         }
     }

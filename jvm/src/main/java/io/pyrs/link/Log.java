@@ -3,28 +3,28 @@ package io.pyrs.link;
 import java.lang.System.Logger;
 import java.lang.System.Logger.Level;
 
-/** The one logger of the Java half: System.Logger "io.pyrs", which goes wherever the application's logging goes. */
+/** The logger of the Java half: System.Logger "io.pyrs", which the application configures. */
 public final class Log {
     private static final Logger LOGGER = System.getLogger("io.pyrs");
 
     private Log() {}
 
-    /** Something that the user should know of: a dropped error, a broken rule. */
+    /** Logs an event that the user should know of, such as a dropped error or a violated rule. */
     public static void warning(String message, Throwable error) {
         log(Level.WARNING, message, error);
     }
 
-    /** The same, with nothing thrown. */
+    /** Logs an event without an error. */
     public static void warning(String message) {
         LOGGER.log(Level.WARNING, message);
     }
 
-    /** What helps in tracing a fault only. */
+    /** Logs a detail for debugging. */
     public static void debug(String message, Throwable error) {
         log(Level.DEBUG, message, error);
     }
 
-    /** A handler calls the error's own methods, which may throw anything: a message that cannot be logged fails nobody. */
+    /** Logs without throwing: a handler calls methods of the error, which may throw anything. */
     private static void log(Level level, String message, Throwable error) {
         try {
             LOGGER.log(level, message, error);

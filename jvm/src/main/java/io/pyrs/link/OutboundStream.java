@@ -12,12 +12,13 @@ import org.reactivestreams.Subscriber;
 import org.reactivestreams.Subscription;
 
 /**
- * The publisher end of a stream: what a Java Publisher of either family signals, on its way to the peer.
+ * The publisher side of a stream: the signals of a Java Publisher of either family, sent to the peer.
  *
- * <p>Each element is encoded inside the {@code onNext} that brings it; nothing mutable is read afterwards. The lane calls upstream's Subscription;
- * a source that emits inside {@code request} hears of new credit, and of a cancel, from inside {@code onNext}.
+ * <p>Each element is encoded inside {@code onNext}; nothing mutable is read afterwards. The drain loop calls the upstream
+ * Subscription. A source that emits inside {@code request} gets new credit, and a cancel, from inside {@code onNext}.
  *
- * <p>The Publisher may be anybody's, so rules 1.1, 1.3, 1.7, 1.9, 2.5 and 2.13 are checked here; a breach ends this stream alone.
+ * <p>A third-party Publisher may break the rules, so 1.1, 1.3, 1.7, 1.9, 2.5 and 2.13 are checked here. A violation ends
+ * only this stream.
  */
 public final class OutboundStream extends Lane implements Subscriber<Object>, Flow.Subscriber<Object> {
     static final byte[] COMPLETE = {};
@@ -47,13 +48,13 @@ public final class OutboundStream extends Lane implements Subscriber<Object>, Fl
     private volatile Upstream upstream;
     private volatile long illegalCredit = 1;
     private volatile boolean cancelled;
-    /** Written by the thread that calls upstream's request. */
+    /** Written by the thread that calls request of the upstream Subscription. */
     private volatile long granted;
-    /** Written inside the gate. */
+    /** Accessed inside the gate. */
     private long emitted;
-    /** The Publisher has ended it; written inside the gate. An end after a failure of ours is legal (rule 2.8). */
+    /** The Publisher has signalled its end, which is legal after this side failed (rule 2.8). Accessed inside the gate. */
     private boolean ended;
-    /** Compared with the current thread only, and a thread always sees what it wrote itself. */
+    /** Not volatile: each thread compares it with itself, and sees its own writes. */
     private Thread requesting;
     private boolean terminalSent;
 
@@ -65,7 +66,7 @@ public final class OutboundStream extends Lane implements Subscriber<Object>, Fl
         this.batches = new Batches(this, session, conversion);
     }
 
-    // Upstream's side.
+    // Called by the Publisher.
 
     @Override
     public void onSubscribe(Subscription subscription) {
@@ -87,7 +88,7 @@ public final class OutboundStream extends Lane implements Subscriber<Object>, Fl
         }
     }
 
-    /** Encodes and queues one element. */
+    /** Encodes one element and marks the stream as ready to be written. */
     @Override
     public void onNext(Object element) {
         if (!batches.enter()) {
@@ -95,31 +96,31 @@ public final class OutboundStream extends Lane implements Subscriber<Object>, Fl
             return;
         }
         boolean full = false;
-        boolean called;
+        boolean writerWaits;
         Throwable failure = null;
         try {
             if (terminal.get() != null || cancelled) {
                 session.dropped(1);
                 batches.discard(element);
             } else if (element == null) {
-                failure = new NullPointerException("rule 2.13: onNext(null), null is no element");
+                failure = new NullPointerException("rule 2.13: onNext(null), null is not an element");
             } else if (emitted >= granted) {
                 failure = exceeded();
             } else {
                 full = batches.add(element);
                 if (boxes != null) {
-                    boxes.note(element);
+                    boxes.record(element);
                 }
                 full |= ++emitted == granted;
             }
         } catch (Throwable error) {
             failure = error;
         } finally {
-            called = batches.leave();
+            writerWaits = batches.leave();
         }
         if (failure != null) {
             fail(failure);
-            // Thrown as well: what is the caller's fault (rule 2.13), and the end of the JVM.
+            // An error of the caller (rule 2.13) and a failure of the JVM are thrown as well.
             if (element == null) {
                 throw (NullPointerException) failure;
             } else if (failure instanceof VirtualMachineError) {
@@ -128,12 +129,12 @@ public final class OutboundStream extends Lane implements Subscriber<Object>, Fl
         } else if (full) {
             session.outbox().ready(batches);
             session.outbox().flush();
-        } else if (called || !batches.isQueued()) {
+        } else if (writerWaits || !batches.isQueued()) {
             session.outbox().ready(batches);
             session.outbox().nudge();
         }
         if (requesting == Thread.currentThread()) {
-            relay();
+            forwardToUpstream();
         }
     }
 
@@ -186,7 +187,7 @@ public final class OutboundStream extends Lane implements Subscriber<Object>, Fl
         return false;
     }
 
-    /** Upstream has ended by itself: there is nothing to cancel any more. */
+    /** Records that the Publisher has ended, so that it needs no cancel. */
     private void terminated() {
         upstream = DONE;
         session.outbox().ready(batches);
@@ -209,13 +210,13 @@ public final class OutboundStream extends Lane implements Subscriber<Object>, Fl
         return terminal.compareAndSet(null, last);
     }
 
-    /** The Publisher broke a rule or an element cannot travel: ends this stream alone, and cancels upstream. */
+    /** Ends only this stream after a violation or a value without a form, and cancels upstream. */
     private void fail(Throwable error) {
         if (!terminate(session.codec().encodeError(error))) {
-            Log.warning("stream " + id + " is over already", error);
+            Log.warning("stream " + id + " has ended already", error);
             return;
         }
-        // The terminal is published before the stream is marked ready; the writer reads it before it empties the buffers.
+        // The terminal signal is set before the stream is marked as ready, so the writer does not miss it.
         session.outbox().ready(batches);
         session.outbox().flush();
         if (requesting == Thread.currentThread()) {
@@ -225,8 +226,8 @@ public final class OutboundStream extends Lane implements Subscriber<Object>, Fl
         }
     }
 
-    /** On the thread that is inside upstream's request: passes on what came meanwhile. */
-    private void relay() {
+    /** Forwards credit or a cancel that arrived while this thread is inside request of the upstream Subscription. */
+    private void forwardToUpstream() {
         if (cancelled) {
             cancelUpstream();
         } else if (credits.get() != 0) {
@@ -246,10 +247,10 @@ public final class OutboundStream extends Lane implements Subscriber<Object>, Fl
         return n;
     }
 
-    // The reader's side: it only notes.
+    // Called by the reader, which only records.
 
-    /** REQUEST came. */
-    void requested(long n) {
+    /** Processes REQUEST. */
+    void receiveRequest(long n) {
         if (n <= 0) {
             illegalCredit = n;
         } else {
@@ -258,33 +259,33 @@ public final class OutboundStream extends Lane implements Subscriber<Object>, Fl
         schedule();
     }
 
-    /** CANCEL came, or the link is over: nothing more is written, upstream is cancelled. */
-    void cancelled() {
+    /** Processes CANCEL or the end of the link: stops writing and cancels upstream. */
+    void receiveCancel() {
         cancelled = true;
         schedule();
     }
 
-    /** The Publisher could not be subscribed to (rule 1.9): its Subscriber hears so. */
-    void refused(Throwable error) {
+    /** Rejects the stream: subscribing to the Publisher failed (rule 1.9). */
+    void reject(Throwable error) {
         fail(error);
     }
 
-    // The lane: it calls upstream's Subscription.
+    // The drain loop, which calls the upstream Subscription.
 
     @Override
-    void work() {
+    void drain() {
         if (cancelled || terminal.get() != null) {
             cancelUpstream();
             return;
         }
         Upstream current = upstream;
         if (current == null) {
-            return; // what came is held until onSubscribe
+            return; // credit is kept until onSubscribe
         }
         requesting = Thread.currentThread();
         try {
             if (illegalCredit <= 0) {
-                fail(new IllegalArgumentException("rule 3.9: a REQUEST for " + illegalCredit + " elements came over the link"));
+                fail(new IllegalArgumentException("rule 3.9: a REQUEST for " + illegalCredit + " elements was received"));
                 return;
             }
             long n = takeCredit();
@@ -310,7 +311,7 @@ public final class OutboundStream extends Lane implements Subscriber<Object>, Fl
     private void cancelUpstream() {
         Upstream current = (Upstream) UPSTREAM.getAndSet(this, DONE);
         if (cancelled) {
-            // Nobody waits for what is left, and nothing of it may keep an object alive (rule 3.13).
+            // The writer drops the buffered elements, which must not keep objects reachable (rule 3.13).
             session.outbox().ready(batches);
             session.outbox().flush();
             session.ended(this);
@@ -324,7 +325,7 @@ public final class OutboundStream extends Lane implements Subscriber<Object>, Fl
         }
     }
 
-    // The writer's side.
+    // Called by the writer.
 
     long id() {
         return id;
@@ -338,7 +339,7 @@ public final class OutboundStream extends Lane implements Subscriber<Object>, Fl
         return terminal.get();
     }
 
-    /** True once: the terminal is to be written now, and the stream is over. */
+    /** Ends the stream when its terminal signal is about to be written. Returns false for later calls. */
     boolean claimTerminal() {
         if (terminalSent) {
             return false;
@@ -348,7 +349,7 @@ public final class OutboundStream extends Lane implements Subscriber<Object>, Fl
         return true;
     }
 
-    /** Credit that the peer gave and upstream has not used. */
+    /** Returns the credit that the Publisher has not used. */
     long inFlight() {
         return Math.max(0, granted - emitted);
     }

@@ -5,24 +5,24 @@ import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.atomic.AtomicBoolean;
 
 /**
- * What waits to be written, and who may write it.
+ * The queue of frames to be written, and the election of the thread that writes them.
  *
- * <p>The writer's role belongs to one thread at a time: whoever finds it free takes what waits, the others leave their
- * frames and go. Control frames go first and in order, then every ready source has its turn, a frame each. Nothing here is
- * bounded by itself: a source holds no more than its stream's credit, and control frames answer frames.
+ * <p>One thread at a time has the role of the writer: a thread that finds it free writes the queued frames, the others
+ * leave theirs in the queue. Control frames go first and in order, then each ready source writes one frame in turn. The
+ * queue has no bound of its own: the credit of its stream bounds a source, and control frames are responses.
  */
 final class Outbox {
     private static final int WRITE_AT_ONCE = 4 * Frames.MAX_BODY;
-    private static final int ROUNDS_OF_A_GUEST = 4;
+    private static final int MAX_CALLER_ROUNDS = 4;
 
-    /** Where the bytes go. Called by one thread at a time; it deals with its own failures. */
+    /** The destination of the bytes. Called by one thread at a time; must not throw. */
     interface Sink {
         void write(byte[] bytes, int offset, int length);
 
         void flush();
     }
 
-    /** Something with frames to write when its turn comes. */
+    /** A producer of frames. */
     abstract static class Source {
         private final AtomicBoolean queued = new AtomicBoolean();
 
@@ -30,7 +30,7 @@ final class Outbox {
             return queued.get();
         }
 
-        /** Writes the next frame, if there is one; returns whether more wait. Called by one thread at a time. */
+        /** Writes the next frame, if there is one; returns whether more may follow. Called by one thread at a time. */
         abstract boolean take(Outbox outbox);
     }
 
@@ -45,8 +45,8 @@ final class Outbox {
     private volatile long framesOut;
 
     /**
-     * @param sink where the bytes go
-     * @param wake has the writer thread call {@link #write} soon
+     * @param sink the destination of the bytes
+     * @param wake makes the writer thread call {@link #write} soon
      */
     Outbox(Sink sink, Runnable wake) {
         this.sink = sink;
@@ -67,24 +67,24 @@ final class Outbox {
         }
     }
 
-    /** Has the writer thread write soon. */
+    /** Wakes the writer thread. */
     void nudge() {
         wake.run();
     }
 
-    /** Writes what waits, if no other thread is at it (that one writes it then). A guest does not become the writer for ever. */
+    /** Writes the queued frames unless another thread does. Leaves the rest to the writer thread after some rounds. */
     void flush() {
-        if (!write(ROUNDS_OF_A_GUEST)) {
+        if (!write(MAX_CALLER_ROUNDS)) {
             wake.run();
         }
     }
 
-    /** Writes until nothing waits: the writer thread's. */
+    /** Writes until the queue is empty. Called by the writer thread. */
     void write() {
         write(Integer.MAX_VALUE);
     }
 
-    /** There is somewhere to write to. What was queued before waits for this: the peer may act before we know that it is connected. */
+    /** Starts writing. Frames may be queued before, since the peer may act before this side knows that it is connected. */
     void open() {
         open = true;
     }
@@ -94,7 +94,7 @@ final class Outbox {
     }
 
     private boolean write(int rounds) {
-        // The holder looks again after it let go, so that frames left while it wrote its last round are not forgotten.
+        // The writer checks the queue again after leaving its role, for frames that were added during its last round.
         for (int round = 0; hasWork(); round++) {
             if (round >= rounds) {
                 return false;
@@ -123,7 +123,7 @@ final class Outbox {
             if (source == null) {
                 break;
             }
-            // Cleared before it is read: what is added from here on queues it anew.
+            // Cleared before the source is read, so that elements added later queue it again.
             source.queued.set(false);
             if (source.take(this)) {
                 ready(source);
@@ -132,15 +132,15 @@ final class Outbox {
         sink.flush();
     }
 
-    /** Writes one frame: for sources, inside their turn. */
-    @SuppressWarnings("NonAtomicOperationOnVolatileField") // written by the holder of the role alone
+    /** Writes one frame. Called by a source in its turn. */
+    @SuppressWarnings("NonAtomicOperationOnVolatileField") // only the current writer writes it
     void writeFrame(byte[] bytes, int offset, int length) {
         framesOut++;
         bytesOut += length;
         sink.write(bytes, offset, length);
     }
 
-    /** Drops what waits and takes no more. */
+    /** Drops the queued frames and all later ones. */
     void close() {
         closed = true;
         control.clear();

@@ -1,11 +1,13 @@
 package io.pyrs.link;
 
 /**
- * Objects of ours by their handle and by their identity. One entry serves both chains, and nothing is boxed: a reference that
- * crosses and comes back costs one allocation.
+ * A hash table of exported local objects by handle and by identity.
+ *
+ * <p>One entry is in both chains and no key is boxed, so that a reference that crosses the link and returns costs one
+ * allocation.
  */
 final class OwnedTable {
-    /** One of our objects, and how often its handle was sent. */
+    /** A local object, and how often its handle was sent. */
     static final class Owned {
         final Object target;
         final long handle;
@@ -30,7 +32,7 @@ final class OwnedTable {
     private int size;
     private long last;
 
-    /** The entry of a handle, null if there is none. */
+    /** Returns the entry of a handle, null if there is none. */
     Owned find(long handle) {
         Owned owned = byHandle[slot(handle, byHandle.length)];
         while (owned != null && owned.handle != handle) {
@@ -39,7 +41,7 @@ final class OwnedTable {
         return owned;
     }
 
-    /** The entry of an object, null if there is none. */
+    /** Returns the entry of an object, null if there is none. */
     Owned find(Object target) {
         return find(target, System.identityHashCode(target));
     }
@@ -52,7 +54,7 @@ final class OwnedTable {
         return owned;
     }
 
-    /** The entry of an object, made if there is none. */
+    /** Returns the entry of an object, a new one if there is none. */
     Owned findOrAdd(Object target) {
         int identity = System.identityHashCode(target);
         Owned owned = find(target, identity);
@@ -89,7 +91,7 @@ final class OwnedTable {
             before.nextByIdentity = owned.nextByIdentity;
         }
         size--;
-        // What a burst needed is given back once it is over.
+        // The table shrinks after a burst.
         if (size < byHandle.length / 8 && byHandle.length > 16 * SMALLEST) {
             resize(byHandle.length / 4);
         }
@@ -117,7 +119,7 @@ final class OwnedTable {
         }
     }
 
-    /** Handles are given out one after the other and identities are random: their low bits spread well. */
+    /** Uses the low bits: handles are sequential and identities random. */
     private static int slot(long number, int length) {
         return (int) number & length - 1;
     }

@@ -2,7 +2,7 @@ package io.pyrs.link;
 
 import java.nio.ByteBuffer;
 
-/** One message on its way, cut in frames where its body is large; it holds what its body carries until it was written. */
+/** A message to be written, in fragments if its body is large. It keeps its references until it is written. */
 final class Pieces extends Outbox.Source {
     private final int type;
     private final long id;
@@ -11,8 +11,8 @@ final class Pieces extends Outbox.Source {
     private Cargo cargo;
 
     /**
-     * @param bytes the body, behind {@link Frames#HEADER} bytes of room for the header
-     * @param cargo the references in the body: RELEASE must not overtake what it sends home
+     * @param bytes the body, after {@link Frames#HEADER} unused bytes for the header
+     * @param cargo the references in the body, whose RELEASE must not overtake it
      */
     Pieces(int type, long id, byte[] bytes, Cargo cargo) {
         this.type = type;
@@ -29,7 +29,7 @@ final class Pieces extends Outbox.Source {
         }
         int size = Math.min(left, Frames.MAX_BODY);
         boolean more = size < left;
-        // A piece's header takes the place of bytes that were written already: nothing is copied.
+        // The header of a fragment overwrites bytes that are written already, which avoids a copy.
         int start = offset - Frames.HEADER;
         ByteBuffer.wrap(bytes, start, Frames.HEADER)
                 .putInt(Frames.TYPE_AND_ID + size)

@@ -1,6 +1,6 @@
 package io.pyrs.link;
 
-/** What came over the link is malformed: the link ends, nothing of it is executed or delivered. */
+/** A received frame is malformed. The link ends, and nothing of the frame is executed or delivered. */
 final class ProtocolException extends RuntimeException {
     private static final long serialVersionUID = 1L;
 

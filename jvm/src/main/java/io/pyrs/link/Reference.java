@@ -1,7 +1,7 @@
 package io.pyrs.link;
 
 /**
- * The receipt for an object of the peer's. Its stand-in holds it; when both are gone, the handle is given back.
+ * The identity of an object of the peer. Its mirror holds it; the handle is released when both are unreachable.
  */
 public final class Reference {
     final Handles owner;
@@ -14,12 +14,12 @@ public final class Reference {
         this.handle = handle;
     }
 
-    /** What the object is: 0 object, 1 publisher, 2 subscriber, 3 processor, 4 completion stage. */
+    /** Returns the kind of the object. */
     public int kind() {
         return kind;
     }
 
-    /** The number that the peer gave it. */
+    /** Returns the number that the peer assigned to it. */
     public long handle() {
         return handle;
     }

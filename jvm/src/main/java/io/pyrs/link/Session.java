@@ -15,8 +15,8 @@ import java.util.concurrent.atomic.LongAdder;
 import java.util.function.Function;
 
 /**
- * The state of one link: the stream table, credits, handles and calls. It opens no socket and starts no thread; it is given an executor and
- * an outbox, so that tests replay conversations on it inline.
+ * The state of one link: the stream table, handles and calls. It performs no I/O and starts no thread, so that tests
+ * replay conversations on it with a direct executor.
  */
 public final class Session {
     private final Executor executor;
@@ -34,9 +34,9 @@ public final class Session {
     private final LongAdder elementsIn = new LongAdder();
     private final LongAdder dropped = new LongAdder();
     private final AtomicLong largestInFlight = new AtomicLong();
-    private volatile RuntimeException over;
+    private volatile RuntimeException closeReason;
 
-    /** The JVM's side of a link. */
+    /** Creates the JVM's side of a link. */
     Session(
             Executor executor,
             Outbox outbox,
@@ -47,7 +47,7 @@ public final class Session {
         this(executor, outbox, standIns, loader, maxPrefetch, callDeadlineMillis, 2);
     }
 
-    /** Either side of a link: {@code firstStream} is 2 for the JVM and 1 for the side that plays Python. */
+    /** Creates either side of a link: {@code firstStream} is 2 for the JVM and 1 for a test double of Python. */
     Session(
             Executor executor,
             Outbox outbox,
@@ -67,103 +67,103 @@ public final class Session {
         this.maxPrefetch = maxPrefetch;
     }
 
-    // For the mirrors.
+    // Called by mirrors.
 
     /**
-     * Subscribes a Subscriber of either family to a Publisher of the peer's. Its onSubscribe is called before this returns (rule 1.9); where
-     * the link is over it gets its Subscription, then the error.
+     * Subscribes a Subscriber of either family to a Publisher of the peer. It calls onSubscribe before it returns
+     * (rule 1.9); after the end of the link, the Subscriber receives the error next.
      */
     public void subscribe(Reference publisher, Object subscriber, StreamOptions options) {
         InboundStream stream = new InboundStream(this, nextStream(), Families.downstream(subscriber), options);
         register(stream.id(), stream);
-        if (over == null) {
+        if (closeReason == null) {
             try {
                 List<Object> body = List.of(publisher.handle(), options.wire());
                 outbox.control(codec.frame(FrameType.SUBSCRIBE, stream.id(), body));
             } catch (ConversionException noForm) {
-                stream.terminated(noForm); // rule 1.9: subscribe returns normally
+                stream.receiveTerminal(noForm); // rule 1.9: subscribe returns normally
             }
         }
-        if (over != null) {
-            stream.lost(over);
+        if (closeReason != null) {
+            stream.linkLost(closeReason);
         }
         stream.start();
         outbox.flush();
     }
 
-    /** Opens a stream to a Subscriber of the peer's: what it returns is to be subscribed, or signalled to. */
-    public OutboundStream feed(Reference subscriber, StreamOptions options) {
+    /** Opens a stream to a Subscriber of the peer, and returns the Subscriber that forwards to it. */
+    public OutboundStream openTo(Reference subscriber, StreamOptions options) {
         ensureOpen();
         OutboundStream stream = new OutboundStream(this, nextStream(), options.conversion(), null);
         register(stream.id(), stream);
         outbox.control(codec.frame(FrameType.ON_SUBSCRIBE, stream.id(), List.of(subscriber.handle(), options.exact() ? Map.of("exact", true) : Map.of())));
         outbox.flush();
-        if (over != null) {
-            stream.cancelled();
+        if (closeReason != null) {
+            stream.receiveCancel();
         }
         return stream;
     }
 
-    /** Asks the peer to call its object; throws what that raises. */
+    /** Calls an object of the peer; throws the exception that the call raises. */
     public Object call(Reference target, List<Object> arguments, Conversion conversion) throws Throwable {
         return calls.call(target.handle(), arguments, conversion);
     }
 
-    /** What Python has done by name. */
+    /** Returns the executor of commands from Python. */
     public Commands commands() {
         return commands;
     }
 
-    /** A Publisher that goes to a stage: from its first element on, the boxes of its integers are noted. */
-    public StreamOptions noteBoxes(Object publisher, StreamOptions options) {
+    /** Starts to record the box type of the integers that a Publisher emits to a stage. */
+    public StreamOptions recordBoxes(Object publisher, StreamOptions options) {
         if (options.hasElementType() || handles.home(publisher) != 0) {
             return options;
         }
-        return options.with(handles.noteBoxes(publisher));
+        return options.with(handles.recordBoxes(publisher));
     }
 
-    /** Our handle for an object, counted once more. */
+    /** Exports a local object: returns its handle and counts one more transfer. */
     public long own(Object value) {
         return handles.own(value, Families.kindOf(value));
     }
 
-    /** Takes one {@link #own} back. */
+    /** Reverts one {@link #own}. */
     public void disown(long handle) {
         handles.disown(handle);
     }
 
-    /** Our object behind a handle. */
+    /** Returns the local object of a handle. */
     public Object local(long handle) {
         return handles.local(handle);
     }
 
-    /** The peer's handle of what a value stands for in this session, 0 if it stands for nothing here. */
+    /** Returns the peer's handle of the object that a mirror of this session represents, 0 for any other value. */
     public long home(Object value) {
         return handles.home(value);
     }
 
-    /** The stand-in of an object of the peer's, for one receipt of its handle. */
+    /** Returns the mirror of an object of the peer, and counts one receipt of its handle. */
     public Object remote(int kind, long handle) {
         return handles.remote(kind, handle);
     }
 
-    /** A receipt of its own, for a mirror that differs in options from the common one. */
+    /** Creates a separate reference, for a mirror with its own options. */
     public Reference receipt(int kind, long handle) {
         return handles.receipt(kind, handle);
     }
 
     public boolean isOpen() {
-        return over == null;
+        return closeReason == null;
     }
 
     void ensureOpen() {
-        RuntimeException reason = over;
+        RuntimeException reason = closeReason;
         if (reason != null) {
-            throw new LinkClosedException("the bridge to Python is over: " + reason.getMessage(), reason);
+            throw new LinkClosedException("the bridge to Python has ended: " + reason.getMessage(), reason);
         }
     }
 
-    // What streams ask of their session.
+    // Called by streams.
 
     Executor executor() {
         return executor;
@@ -221,12 +221,12 @@ public final class Session {
         streams.put(id, stream);
     }
 
-    // The reader.
+    // Called by the reader.
 
     /**
-     * Takes one message; user code does not run here.
+     * Processes one message without running user code.
      *
-     * @throws ProtocolException if it is malformed: the link must end
+     * @throws ProtocolException if the message is malformed, which must end the link
      */
     void receive(Frame message) {
         Lane stream = streams.get(message.id);
@@ -234,7 +234,7 @@ public final class Session {
             case FrameType.NEXT:
             case FrameType.NEXT_HOME:
                 if (is(InboundStream.class, stream, message)) {
-                    ((InboundStream) stream).arrived(message.body, message.type == FrameType.NEXT_HOME);
+                    ((InboundStream) stream).receiveBatch(message.body, message.type == FrameType.NEXT_HOME);
                 } else {
                     Frames.batchSize(message.body);
                     codec.discard(message.body);
@@ -243,29 +243,29 @@ public final class Session {
             case FrameType.REQUEST:
                 requireSize(message, 8);
                 if (is(OutboundStream.class, stream, message)) {
-                    ((OutboundStream) stream).requested(ByteBuffer.wrap(message.body).getLong());
+                    ((OutboundStream) stream).receiveRequest(ByteBuffer.wrap(message.body).getLong());
                 }
                 break;
             case FrameType.CANCEL:
                 requireSize(message, 0);
                 if (is(OutboundStream.class, stream, message)) {
-                    ((OutboundStream) stream).cancelled();
+                    ((OutboundStream) stream).receiveCancel();
                 }
                 break;
             case FrameType.COMPLETE:
                 requireSize(message, 0);
                 if (is(InboundStream.class, stream, message)) {
-                    ((InboundStream) stream).terminated(null);
+                    ((InboundStream) stream).receiveTerminal(null);
                 }
                 break;
             case FrameType.ERROR:
                 Throwable error = codec.decodeError(message);
                 if (is(InboundStream.class, stream, message)) {
-                    ((InboundStream) stream).terminated(error);
+                    ((InboundStream) stream).receiveTerminal(error);
                 }
                 break;
             case FrameType.SUBSCRIBED:
-                requireSize(message, 0); // this side asks for none
+                requireSize(message, 0); // this side requests no confirmation
                 break;
             case FrameType.SUBSCRIBE:
                 opening(message, stream);
@@ -274,10 +274,10 @@ public final class Session {
                 opening(message, stream);
                 break;
             case FrameType.CALL:
-                calls.called(message);
+                calls.receiveCall(message);
                 break;
             case FrameType.RETURN:
-                calls.returned(message);
+                calls.receiveReturn(message);
                 break;
             case FrameType.RELEASE:
                 released(message);
@@ -287,10 +287,10 @@ public final class Session {
         }
     }
 
-    /** Frames for a stream that is over are dropped; the wrong frame for a live one is malformed. */
+    /** Returns false for a frame of a finished stream, which is dropped. A wrong frame for a live stream is malformed. */
     private static boolean is(Class<? extends Lane> end, Lane stream, Frame message) {
         if (stream != null && !end.isInstance(stream)) {
-            throw new ProtocolException("malformed frame: " + message + ", a stream that is open the other way round");
+            throw new ProtocolException("malformed frame: " + message + ", but the stream has the opposite direction");
         }
         return stream != null;
     }
@@ -298,7 +298,7 @@ public final class Session {
     private static void requireSize(Frame message, int size) {
         if (message.body.length != size) {
             throw new ProtocolException(
-                    "malformed " + FrameType.name(message.type) + ": " + message.body.length + " bytes where " + size + " are due");
+                    "malformed " + FrameType.name(message.type) + ": " + message.body.length + " bytes instead of " + size);
         }
     }
 
@@ -308,7 +308,7 @@ public final class Session {
         Object handle = body.get(0);
         boolean readable = body.failure() != null || body.get(1) instanceof Map;
         if (!(handle instanceof Long) || (Long) handle < 1 || !readable) {
-            throw new ProtocolException("malformed " + name + ": its body is no handle and options");
+            throw new ProtocolException("malformed " + name + ": its body is not a handle and options");
         }
         if (message.id % 2 == nextStream.get() % 2 || known != null) {
             throw new ProtocolException("malformed " + name + ": the peer may not open stream " + message.id);
@@ -326,10 +326,10 @@ public final class Session {
         Throwable unknown = noForm;
         try {
             conversion = Conversion.of(options.get("convert"));
-        } catch (Throwable error) { // its words are read by the toString of whatever the user gave
+        } catch (Throwable error) { // toString of a user object may throw anything
             unknown = error;
         }
-        // Looked up here and not by the task: RELEASE may be the next frame.
+        // Looked up before the task runs, since RELEASE may be the next frame.
         Object target = handles.find(handle);
         Throwable refusal = target == null ? Handles.missing(handle) : unknown;
         boolean confirm = Boolean.TRUE.equals(options.get("confirm"));
@@ -342,7 +342,7 @@ public final class Session {
                 }
                 Families.subscribe(target, stream);
             } catch (Throwable error) {
-                stream.refused(error);
+                stream.reject(error);
             }
             if (confirm) {
                 outbox.control(Frames.frame(FrameType.SUBSCRIBED, id, Frames.NOTHING));
@@ -368,7 +368,7 @@ public final class Session {
         InboundStream stream = new InboundStream(this, id, Families.downstream(subscriber), chosen);
         register(id, stream);
         if (unknown != null) {
-            stream.refused(unknown);
+            stream.reject(unknown);
         }
         executor.execute(stream::start);
     }
@@ -376,35 +376,35 @@ public final class Session {
     private void released(Frame message) {
         if (message.body.length == 0 || message.body.length % 12 != 0) {
             throw new ProtocolException(
-                    "malformed RELEASE: " + message.body.length + " bytes are no list of handles and counts");
+                    "malformed RELEASE: " + message.body.length + " bytes are not a list of handles and counts");
         }
         handles.released(ByteBuffer.wrap(message.body));
     }
 
-    // The end.
+    // Termination.
 
-    /** The link is over: every Subscriber gets the error, every upstream is cancelled, every table is emptied. */
+    /** Ends the session: Subscribers receive the error, upstream Subscriptions are cancelled, tables are cleared. */
     void lost(RuntimeException reason) {
         synchronized (streams) {
-            if (over != null) {
+            if (closeReason != null) {
                 return;
             }
-            over = reason;
+            closeReason = reason;
         }
         outbox.close();
         calls.lost(reason);
         for (Lane stream : new ArrayList<>(streams.values())) {
             if (stream instanceof InboundStream) {
-                ((InboundStream) stream).lost(reason);
+                ((InboundStream) stream).linkLost(reason);
             } else {
-                ((OutboundStream) stream).cancelled();
+                ((OutboundStream) stream).receiveCancel();
             }
         }
         handles.close();
         codec.close();
     }
 
-    /** A GOAWAY frame of this side. */
+    /** Encodes a GOAWAY frame. */
     byte[] goAway(int code, String message) {
         return codec.frame(FrameType.GOAWAY, 0, List.of((long) code, message));
     }
@@ -413,7 +413,7 @@ public final class Session {
         return streams.size();
     }
 
-    /** What {@code Bridge.stats()} says of the session. */
+    /** Returns the counters of the session for {@code Bridge.stats()}. */
     Map<String, Object> stats() {
         long in = elementsIn.sum();
         long inFlight = largestInFlight.get();

@@ -4,7 +4,7 @@ import java.io.IOException;
 import java.io.OutputStream;
 import java.net.Socket;
 
-/** Gathers the frames of a round and writes them to the socket at once; what is large goes straight through. */
+/** Collects the frames of a round and writes them to the socket at once. Large frames bypass the buffer. */
 final class SocketSink implements Outbox.Sink {
     private static final int CAPACITY = 128 * 1024;
 
@@ -46,7 +46,7 @@ final class SocketSink implements Outbox.Sink {
             out.write(bytes, offset, length);
         } catch (IOException broken) {
             Log.debug("the link's socket failed", broken);
-            // The reader sees the end of the connection too, and tells everybody.
+            // The reader detects the end of the connection as well, and ends the session.
             close();
         }
     }
@@ -55,7 +55,7 @@ final class SocketSink implements Outbox.Sink {
         try {
             socket.close();
         } catch (IOException ignored) {
-            Log.debug("the link's socket", ignored);
+            Log.debug("closing the link's socket failed", ignored);
         }
     }
 }

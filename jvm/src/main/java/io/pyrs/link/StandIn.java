@@ -1,7 +1,7 @@
 package io.pyrs.link;
 
-/** Something that stands for an object of the peer's, and goes home as that object. */
+/** An object that represents an object of the peer. Sent to the peer, it arrives as that object. */
 public interface StandIn {
-    /** Which object it stands for. */
+    /** Returns the identity of the represented object. */
     Reference reference();
 }

@@ -5,9 +5,9 @@ import io.pyrs.value.ElementType;
 import java.util.HashMap;
 import java.util.Map;
 
-/** What was said when a mirror was made: the options of {@code to_jvm}, and the boxes of a stage's integers. */
+/** The options of {@code to_jvm} for a mirror, and the recorder of the integers that enter its stage. */
 public final class StreamOptions {
-    /** Nothing was said. */
+    /** No options. */
     public static final StreamOptions DEFAULT = new StreamOptions(Map.of(), ElementType.ANY, null);
 
     private final Map<?, ?> options;
@@ -21,9 +21,9 @@ public final class StreamOptions {
     }
 
     /**
-     * Reads the options {@code element_type}, {@code exact}, {@code max_prefetch} and {@code convert}; others are left alone.
+     * Parses the options {@code element_type}, {@code exact}, {@code max_prefetch} and {@code convert}; ignores others.
      *
-     * @throws IllegalArgumentException if the element type is not to be found, or a wish is none
+     * @throws IllegalArgumentException if the element type is not found, or an option has an invalid value
      */
     public static StreamOptions of(Map<?, ?> options, ClassLoader loader) {
         if (options == null || options.isEmpty()) {
@@ -35,11 +35,11 @@ public final class StreamOptions {
                 new HashMap<>(options), ElementType.of(name == null ? null : name.toString(), loader), null);
     }
 
-    StreamOptions with(Boxes noted) {
-        return new StreamOptions(options, elementType, noted);
+    StreamOptions with(Boxes recorder) {
+        return new StreamOptions(options, elementType, recorder);
     }
 
-    /** Whether anything was said. */
+    /** Returns whether there are no options. */
     public boolean isDefault() {
         return this == DEFAULT;
     }
@@ -56,22 +56,22 @@ public final class StreamOptions {
         return Boolean.TRUE.equals(options.get("exact"));
     }
 
-    /** What the consumer end wants of values that have more than one form. */
+    /** Returns the conversion that the consumer chose. */
     Conversion conversion() {
         return Conversion.of(options.get("convert"));
     }
 
-    /** Whether elements keep the class that the value table gives them. */
+    /** Returns whether an element type was given. */
     boolean hasElementType() {
         return elementType != ElementType.ANY;
     }
 
     int maxPrefetch(int standard) {
-        Object wish = options.get("max_prefetch");
-        return wish instanceof Number ? Math.max(1, Math.min(standard, ((Number) wish).intValue())) : standard;
+        Object chosen = options.get("max_prefetch");
+        return chosen instanceof Number ? Math.max(1, Math.min(standard, ((Number) chosen).intValue())) : standard;
     }
 
-    /** What the peer is told of them. */
+    /** Returns the options that are sent to the peer. */
     Map<String, Object> wire() {
         Map<String, Object> wire = new HashMap<>();
         if (exact()) {

@@ -1,10 +1,10 @@
 package io.pyrs.link;
 
 /**
- * The credit of one stream: the flow control of docs/protocol.md, as arithmetic alone.
+ * The flow control of one stream, as docs/protocol.md specifies it, without I/O.
  *
- * <p>The consumer end tells it what the user requested, what was observed and what was handed over; {@link #refill} answers
- * with the credit to send now. Not thread-safe: a stream's serial drain alone calls it, the others may read its numbers.
+ * <p>The consumer side records requests, received batches and delivered elements; {@link #refill} returns the credit to
+ * send. Not thread-safe: only the stream's drain loop modifies it, other threads may read its counters.
  */
 final class Window {
     static final int INITIAL = 16;
@@ -18,7 +18,7 @@ final class Window {
     private long elementsSeen;
     private long bytesSeen;
     private boolean ranEmpty;
-    // Written by the drain alone; volatile because the reader checks arrivals against the grant, and stats read them.
+    // Written by the drain loop only; volatile for the reader, which checks batches against the grant, and for stats.
     private volatile long requested;
     private volatile long granted;
     private long delivered;
@@ -30,12 +30,12 @@ final class Window {
         this.limit = Math.min(INITIAL, maxPrefetch);
     }
 
-    /** The user asked for {@code n} more (rule 3.8: it adds; rule 3.17: it saturates). */
+    /** Adds {@code n} to the demand of the user (rules 3.8, 3.17). */
     void request(long n) {
         requested = addDemand(requested, n);
     }
 
-    /** A batch of so many elements took {@code size} bytes; older batches count for less and less. */
+    /** Records the size of a batch in elements and bytes. The weight of older batches decays. */
     void observe(long elements, long size) {
         if (elementsSeen > maxPrefetch) {
             elementsSeen >>= 1;
@@ -50,24 +50,24 @@ final class Window {
         return Math.max(1, BYTE_BUDGET * elementsSeen / bytesSeen);
     }
 
-    /** So many elements were handed to the user. */
+    /** Records elements delivered to the user. */
     void deliver(long elements) {
         delivered += elements;
     }
 
-    /** Everything that came was handed over: the consumer keeps up. */
+    /** Records that all received elements were delivered: the consumer keeps up. */
     void ranEmpty() {
         ranEmpty = true;
     }
 
-    /** The credit to send now; 0 for none. */
+    /** Returns the credit to send now, 0 for none. */
     long refill() {
         if (requested == 0) {
-            return 0; // nothing is requested upstream before the user asks
+            return 0; // no credit before the first request of the user
         }
         long outstanding = granted - delivered;
-        boolean belowLowTide = outstanding <= limit >> 2;
-        if (belowLowTide && ranEmpty) {
+        boolean belowLowWaterMark = outstanding <= limit >> 2;
+        if (belowLowWaterMark && ranEmpty) {
             limit = Math.min(limit * GROWTH, maxPrefetch);
             if (bytesSeen > 0) {
                 limit = Math.min(limit, affordable());
@@ -76,7 +76,7 @@ final class Window {
         long wanted = limit - outstanding;
         if (exact && requested - granted <= wanted) {
             wanted = requested - granted;
-        } else if (!belowLowTide) {
+        } else if (!belowLowWaterMark) {
             return 0;
         }
         if (wanted <= 0) {
@@ -88,7 +88,7 @@ final class Window {
         return wanted;
     }
 
-    /** Whether {@link #refill} may give something: cheap enough to ask after every element. */
+    /** Returns whether {@link #refill} may return credit. Cheap enough to call after each element. */
     boolean isLow() {
         return granted - delivered <= limit >> 2;
     }
@@ -105,12 +105,12 @@ final class Window {
         return requested;
     }
 
-    /** The largest number of elements that were granted and not handed over at one time. */
+    /** Returns the largest number of elements that were granted and not delivered at one time. */
     long largest() {
         return largest;
     }
 
-    /** Adds demand; {@code Long.MAX_VALUE} is where it stays (rule 3.17). */
+    /** Adds demand, saturating at {@code Long.MAX_VALUE} (rule 3.17). */
     static long addDemand(long first, long second) {
         long sum = first + second;
         return sum < 0 ? Long.MAX_VALUE : sum;

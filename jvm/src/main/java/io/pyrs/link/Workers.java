@@ -7,11 +7,12 @@ import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
 
 /**
- * The threads that run user code: daemons, named, as many as are needed.
+ * The pool of named daemon threads that run user code.
  *
- * <p>A few threads serve everything that does not block. When tasks wait and no thread has taken one for a moment, those threads are
- * blocked in user code, and the pool grows, doubling up to its bound: one slow Subscriber never holds up another stream. At the bound it
- * warns once and tasks wait. Idle threads end after a while.
+ * <p>A few threads suffice as long as no task blocks. If tasks wait and no thread takes one for 10 ms, all threads are
+ * blocked in user code, and the pool grows up to its bound, doubling the number of new threads each time. A slow
+ * Subscriber therefore does not delay other streams. At the bound the pool warns once, and tasks wait. Idle threads end
+ * after 10 s.
  */
 final class Workers implements Executor {
     private static final long STUCK_MILLIS = 10;
@@ -29,7 +30,7 @@ final class Workers implements Executor {
     private int idle;
     private int created;
     private long taken;
-    private boolean scouting;
+    private boolean monitoring;
     private boolean warned;
     private boolean closed;
 
@@ -40,26 +41,26 @@ final class Workers implements Executor {
         this.core = Math.min(maxThreads, Math.max(4, 2 * Runtime.getRuntime().availableProcessors()));
     }
 
-    /** Runs a task soon; the reader and user threads call this, it never blocks. */
+    /** Schedules a task without blocking. Called by the reader and by user threads. */
     @Override
     public void execute(Runnable task) {
         lock.lock();
         try {
             tasks.add(task);
-            // Threads that were signalled and have not woken yet count as idle, and their tasks still wait: the sum is right.
+            // A signalled thread counts as idle until it wakes, and its task as waiting, so both sides agree.
             if (tasks.size() <= idle) {
                 work.signal();
             } else if (threads < core) {
                 startThread();
             } else if (threads < maxThreads) {
-                startScout();
+                startMonitor();
             }
         } finally {
             lock.unlock();
         }
     }
 
-    /** No new threads; what waits is still run. */
+    /** Stops the growth of the pool. Waiting tasks still run. */
     void close() {
         lock.lock();
         try {
@@ -85,10 +86,10 @@ final class Workers implements Executor {
         thread(this::serve, "pyrs-" + name + "-worker-" + ++created).start();
     }
 
-    private void startScout() {
-        if (!scouting) {
-            scouting = true;
-            thread(this::scout, "pyrs-" + name + "-scout").start();
+    private void startMonitor() {
+        if (!monitoring) {
+            monitoring = true;
+            thread(this::monitor, "pyrs-" + name + "-monitor").start();
         }
     }
 
@@ -107,7 +108,7 @@ final class Workers implements Executor {
             } catch (Throwable error) {
                 Log.warning("a task of the link failed", error);
             }
-            // A user's callback may have left an interrupt or another loader behind.
+            // A user callback may have set the interrupt flag or another class loader.
             Thread.interrupted();
             Thread.currentThread().setContextClassLoader(loader);
         }
@@ -137,8 +138,8 @@ final class Workers implements Executor {
         }
     }
 
-    /** Looks whether waiting tasks are taken; if not, every thread is blocked in user code, and more are needed. */
-    private void scout() {
+    /** Starts more threads while tasks wait and no thread takes one. */
+    private void monitor() {
         lock.lock();
         try {
             int more = 1;
@@ -159,9 +160,9 @@ final class Workers implements Executor {
                 }
             }
         } catch (InterruptedException interrupted) {
-            Log.debug("the scout was interrupted", interrupted);
+            Log.debug("the monitor of the worker pool was interrupted", interrupted);
         } finally {
-            scouting = false;
+            monitoring = false;
             lock.unlock();
         }
     }

@@ -44,7 +44,7 @@ public final class PythonStage extends PythonFunction {
         for (Object argument : arguments) {
             if (argument != null && isPublisher(argument) && held == 0 && session.home(argument) == 0) {
                 held = session.own(argument);
-                resultOptions = session.noteBoxes(argument, options);
+                resultOptions = session.recordBoxes(argument, options);
             }
         }
         try {

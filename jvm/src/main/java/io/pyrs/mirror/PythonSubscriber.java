@@ -51,7 +51,7 @@ public class PythonSubscriber implements BothFamiliesSubscriber, StandIn {
             return;
         }
         try {
-            OutboundStream opened = session.feed(reference, options);
+            OutboundStream opened = session.openTo(reference, options);
             stream = opened;
             begin.accept(opened);
         } catch (RuntimeException closed) {

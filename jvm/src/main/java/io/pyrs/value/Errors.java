@@ -20,8 +20,10 @@ import java.util.concurrent.TimeoutException;
 import java.util.function.Supplier;
 
 /**
- * Throwables as wire errors and back: {@code [owner, id, type, message, frames, cause, traceback, families]}, see
- * docs/values.md. Encoding never fails, whatever a Throwable's methods do (a getStackTrace that returns null, a cyclic cause, a huge trace).
+ * Converts Throwables to wire errors and back: {@code [owner, id, type, message, frames, cause, traceback, families]}, see
+ * docs/values.md.
+ *
+ * <p>Encoding never fails, even if a Throwable has a cyclic cause, a huge stack trace, or methods that throw.
  */
 public final class Errors {
     static final int MAX_TEXT = 64 * 1024;
@@ -30,24 +32,24 @@ public final class Errors {
 
     private final Originals originals;
 
-    /** The error table of one bridge. */
+    /** Creates the error table of one bridge. */
     public Errors(Originals originals) {
         this.originals = originals;
     }
 
-    /** The bytes of an error, as the body of an ERROR frame has them. */
+    /** Encodes an error as the body of an ERROR frame. */
     public byte[] encode(Throwable error) {
         ValueBuffer out = new ValueBuffer();
         new ValueEncoder(NoReferences.INSTANCE, Conversion.AUTO).encode(toWire(error), out);
         return out.take();
     }
 
-    /** The Throwable of an ERROR frame's body. */
+    /** Decodes the body of an ERROR frame. */
     public Throwable decode(byte[] body, int offset, int length) {
         return fromWire(new ValueDecoder(NoReferences.INSTANCE, ElementType.ANY).decode(body, offset, length));
     }
 
-    /** An error as the list that RETURN carries. */
+    /** Converts an error to the list that RETURN contains. */
     public List<Object> toWire(Throwable error) {
         return toWire(error, Collections.newSetFromMap(new IdentityHashMap<>()), trace(error));
     }
@@ -65,13 +67,13 @@ public final class Errors {
         wire.add(message(error));
         wire.add(frames(error));
         wire.add(wireCause);
-        wire.add(trace); // the outermost one's alone: it holds the text of its causes
+        wire.add(trace); // null for a cause, whose trace is part of the outermost one
         wire.add(families(error));
         return wire;
     }
 
     /**
-     * Calls a method of a Throwable. Every class may override it, so it may throw anything; the result is null then.
+     * Calls a method of a Throwable, which a subclass may override to throw anything; returns null then.
      *
      * <p>Each method of a Throwable that is not final is called through here or through {@link #message}.
      */
@@ -91,7 +93,7 @@ public final class Errors {
         }
     }
 
-    /** The class and the message of a Throwable in one line, whatever its methods do. */
+    /** Formats the class and the message of a Throwable, even if its methods throw. */
     static String describe(Throwable error) {
         String message = message(error);
         return message == null ? error.getClass().getName() : error.getClass().getName() + ": " + message;
@@ -120,7 +122,7 @@ public final class Errors {
         });
     }
 
-    /** Text that always travels: no lone surrogates, and at most 64 KiB with the middle cut out. */
+    /** Escapes lone surrogates, and shortens text to 64 KiB by cutting its middle. */
     private static String clean(String text) {
         if (text == null) {
             return null;
@@ -162,9 +164,9 @@ public final class Errors {
     }
 
     /**
-     * The Throwable of a wire error: the original if it is this side's own, else a {@link PythonError}.
+     * Converts a wire error to a Throwable: the original if this side sent it, else a {@link PythonError}.
      *
-     * @throws MalformedValueException if the value is no error
+     * @throws MalformedValueException if the value is not an error
      */
     public Throwable fromWire(Object value) {
         return fromWire(value, 0);
@@ -191,7 +193,7 @@ public final class Errors {
             }
             return error;
         } catch (ClassCastException | IndexOutOfBoundsException | NullPointerException e) {
-            throw new MalformedValueException("a value that is no error", e);
+            throw new MalformedValueException("a value that is not an error", e);
         }
     }
 

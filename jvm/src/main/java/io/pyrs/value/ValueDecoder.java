@@ -20,9 +20,9 @@ import org.msgpack.core.MessageUnpacker;
 import org.msgpack.core.buffer.ArrayBufferInput;
 
 /**
- * Reads the bytes of the value table (docs/values.md) as Java values.
+ * Decodes the bytes of the value table (docs/values.md) to Java values.
  *
- * <p>Not thread-safe: one belongs to one stream. Lengths are checked before anything is allocated for them.
+ * <p>Not thread-safe; a stream has its own. Lengths are checked before memory is allocated.
  */
 public final class ValueDecoder {
     private final References references;
@@ -32,13 +32,13 @@ public final class ValueDecoder {
     private byte[] body;
     private int offset;
     private int length;
-    private int end; // of the bytes that the unpacker sees, counted from where it began
+    private int end; // of the bytes given to the unpacker, relative to their start
     private int left;
     private int elementStart;
     private int receipts;
-    private int deepest; // containers that an entry may nest
+    private int deepest; // the maximum depth of containers in an entry
 
-    /** A decoder; {@link ElementType#ANY} or null takes elements as they come. */
+    /** Creates a decoder; an element type of {@link ElementType#ANY} or null leaves elements unchanged. */
     public ValueDecoder(References references, ElementType elementType) {
         this.references = references;
         this.elementType = elementType == null ? ElementType.ANY : elementType;
@@ -47,8 +47,8 @@ public final class ValueDecoder {
     /**
      * Opens a NEXT body.
      *
-     * @return the number of elements, each to be fetched with {@link #next}
-     * @throws MalformedValueException if the bytes are no msgpack array
+     * @return the number of elements, which {@link #next} returns
+     * @throws MalformedValueException if the bytes are not a msgpack array
      */
     public int beginBatch(byte[] body, int offset, int length) {
         return begin(body, offset, length, Extensions.MAX_DEPTH);
@@ -57,9 +57,9 @@ public final class ValueDecoder {
     /**
      * Opens the body of a control frame, an array like a NEXT body.
      *
-     * @param ownDepth the containers around a value that belong to the frame, such as the list of a CALL's arguments
-     * @return the number of entries, each to be fetched with {@link #next}
-     * @throws MalformedValueException if the bytes are no msgpack array
+     * @param ownDepth the depth of containers that belong to the frame, such as the list of a CALL's arguments
+     * @return the number of entries, which {@link #next} returns
+     * @throws MalformedValueException if the bytes are not a msgpack array
      */
     public int beginFrame(byte[] body, int ownDepth) {
         return begin(body, 0, body.length, Extensions.MAX_DEPTH + ownDepth);
@@ -71,17 +71,17 @@ public final class ValueDecoder {
         try {
             left = count(unpacker.unpackArrayHeader(), 1);
         } catch (IOException | MessagePackException e) {
-            throw new MalformedValueException("a batch that is no msgpack array", e);
+            throw new MalformedValueException("a batch that is not a msgpack array", e);
         }
         elementStart = position();
         return left;
     }
 
     /**
-     * The next element of the batch, as the element type wants it.
+     * Returns the next element of the batch, converted to the element type.
      *
-     * @throws ConversionException if it has no form in Java; the batch is over then, see {@link #releaseRest}
-     * @throws MalformedValueException if the bytes are no value of the table
+     * @throws ConversionException if it has no form in Java; the caller must then call {@link #releaseRest}
+     * @throws MalformedValueException if the bytes are not a value of the table
      */
     public Object next() {
         if (left == 0) {
@@ -101,7 +101,7 @@ public final class ValueDecoder {
         }
     }
 
-    /** The handles in a NEXT body whose owner is the one who reads it, once for each time they stand there. */
+    /** Returns the handles of local objects in the body of a NEXT, once for each occurrence. */
     public static long[] homeHandles(byte[] body) {
         List<Long> found = new ArrayList<>();
         try (MessageUnpacker walker = MessagePack.newDefaultUnpacker(body)) {
@@ -115,7 +115,7 @@ public final class ValueDecoder {
                         break;
                     case EXTENSION:
                         ExtensionTypeHeader header = walker.unpackExtensionTypeHeader();
-                        // The content of a set is one array, which lies next in the bytes.
+                        // The content of a set is one array, which follows.
                         if (header.getType() != Extensions.SET) {
                             byte[] payload = walker.readPayload(header.getLength());
                             if (header.getType() == Extensions.RECEIVER_OWNS && payload.length == 9) {
@@ -128,12 +128,12 @@ public final class ValueDecoder {
                 }
             }
         } catch (IOException | RuntimeException malformed) {
-            // Whoever decodes the batch says so.
+            // Decoding the batch reports the error.
         }
         return found.stream().mapToLong(Long::longValue).toArray();
     }
 
-    /** One value that is no element (a call's arguments, a result, options): the element type is not applied. */
+    /** Decodes one value that is not an element, such as a result, without applying the element type. */
     public Object decode(byte[] body, int offset, int length) {
         open(body, offset, length);
         Object value = readValue();
@@ -143,14 +143,14 @@ public final class ValueDecoder {
         return value;
     }
 
-    /** The same for a whole array. */
+    /** Decodes a whole array like {@link #decode(byte[], int, int)}. */
     public Object decode(byte[] body) {
         return decode(body, 0, body.length);
     }
 
     /**
-     * Gives up what is left of the batch: tells {@code release} every handle of the peer in it that has not become a
-     * stand-in, once for each receipt. After {@link #beginBatch} alone that is a whole frame that is dropped.
+     * Drops the rest of the batch: passes each handle of the peer in it that was not decoded to {@code release}, once for
+     * each occurrence. Directly after {@link #beginBatch} that drops the whole frame.
      */
     public void releaseRest(LongConsumer release) {
         if (left == 0) {
@@ -174,7 +174,7 @@ public final class ValueDecoder {
                     case EXTENSION:
                         ExtensionTypeHeader header = unpacker.unpackExtensionTypeHeader();
                         if (header.getType() == Extensions.SET) {
-                            pending++; // its content is one array, which lies next in the bytes
+                            pending++; // its content is one array, which follows
                         } else {
                             byte[] payload = payload(header.getLength());
                             if (header.getType() == Extensions.SENDER_OWNS && payload.length == 9 && received-- <= 0) {
@@ -187,7 +187,7 @@ public final class ValueDecoder {
                 }
             }
         } catch (IOException | MessagePackException e) {
-            throw new MalformedValueException("a batch whose elements are no values", e);
+            throw new MalformedValueException("a batch whose elements are not values", e);
         }
     }
 
@@ -211,13 +211,13 @@ public final class ValueDecoder {
         try {
             return read(0);
         } catch (IOException | MessagePackException e) {
-            throw new MalformedValueException("the bytes are no value: " + e, e);
+            throw new MalformedValueException("the bytes are not a value: " + e, e);
         } catch (Throwable error) {
             throw noForm(error);
         }
     }
 
-    /** Anything but malformed bytes is a failure of the value: also what hashCode and equals of a user's object throw. */
+    /** Treats each error except malformed bytes as an error of the value, including those of hashCode and equals. */
     private static RuntimeException noForm(Throwable error) {
         return error instanceof MalformedValueException || error instanceof ConversionException
                 ? (RuntimeException) error
@@ -261,7 +261,7 @@ public final class ValueDecoder {
             int size = count(unpacker.unpackArrayHeader(), 1);
             Object set = fill(new LinkedHashSet<>(size * 4 / 3 + 1), size, deeper(depth));
             if (position() != end) {
-                throw new MalformedValueException("a set whose length is not its content's");
+                throw new MalformedValueException("a set whose length differs from that of its content");
             }
             return set;
         }
@@ -281,8 +281,8 @@ public final class ValueDecoder {
     }
 
     /**
-     * A malformed sequence comes out as U+FFFD; only a string that holds one (which is rare, and may be meant) is read
-     * again strictly.
+     * Reads a str. The unpacker replaces a malformed sequence by U+FFFD, so a string that contains one is decoded again
+     * strictly.
      */
     private String readString() throws IOException {
         int start = offset + position();
@@ -294,7 +294,7 @@ public final class ValueDecoder {
             try {
                 StandardCharsets.UTF_8.newDecoder().decode(raw);
             } catch (CharacterCodingException e) {
-                throw new MalformedValueException("a str that is not UTF-8", e);
+                throw new MalformedValueException("a str that is not valid UTF-8", e);
             }
         }
         return text;
@@ -324,11 +324,11 @@ public final class ValueDecoder {
         return unpacker.readPayload(count(size, 1));
     }
 
-    /** A length that the remaining bytes can hold, or the bytes are malformed: checked before the allocation. */
+    /** Checks before an allocation that the remaining bytes can hold {@code size} values. */
     private int count(int size, int bytesEach) {
         int unread = end - position();
         if ((long) size * bytesEach > unread) {
-            throw new MalformedValueException("a length of " + size + " where " + unread + " bytes are left");
+            throw new MalformedValueException("a length of " + size + " with " + unread + " bytes left");
         }
         return size;
     }

@@ -7,10 +7,10 @@ import java.util.List;
 import org.msgpack.core.MessagePacker;
 
 /**
- * Writes Java values as the bytes of the value table (docs/values.md).
+ * Encodes Java values to the bytes of the value table (docs/values.md).
  *
- * <p>A value is written completely inside {@link #encode}: nothing mutable is read afterwards, so a Publisher may reuse
- * its buffers. Not thread-safe: one belongs to one stream.
+ * <p>{@link #encode} writes a value completely: nothing mutable is read afterwards, so a Publisher may reuse its buffers.
+ * Not thread-safe; a stream has its own.
  */
 public final class ValueEncoder {
     private final References references;
@@ -22,15 +22,15 @@ public final class ValueEncoder {
     private boolean tooDeep;
     private int deepest;
 
-    /** An encoder that takes nothing from the caller but the values. */
+    /** Creates an encoder that does not release values. */
     public ValueEncoder(References references, Conversion conversion) {
         this(references, conversion, false);
     }
 
     /**
-     * An encoder of values that its caller was given.
+     * Creates an encoder.
      *
-     * @param receives whether reference-counted values are released here, as the receiver of a stream's elements has to
+     * @param receives whether to release reference-counted values, as the receiver of a stream's elements must
      */
     public ValueEncoder(References references, Conversion conversion, boolean receives) {
         this.references = references;
@@ -39,15 +39,15 @@ public final class ValueEncoder {
     }
 
     /**
-     * Appends one value. Null is nil here (an argument or a result may be null; an element may not, rule 2.13).
+     * Appends one value. Null becomes nil, for arguments and results; an element must not be null (rule 2.13).
      *
-     * @throws ConversionException if it has no form; then the buffer is as it was before, and no handle was given away
+     * @throws ConversionException if it has no form; the buffer is unchanged then, and no handle is exported
      */
     public void encode(Object value, ValueBuffer out) {
         encode(value, out, 0);
     }
 
-    /** The same for a result, where an empty Optional is nil, as it is in a container. */
+    /** Appends a result like {@link #encode}, but an empty Optional becomes nil, as in a container. */
     public void encodeResult(Object value, ValueBuffer out) {
         encode(value, out, 1);
     }
@@ -72,7 +72,7 @@ public final class ValueEncoder {
             if (failure != null) {
                 throw failure;
             }
-            releaseAll(); // may fail: then the value is not written
+            releaseAll(); // if this fails, the value is not written
             written = true;
         } catch (Throwable error) {
             throw refusal(value, error);
@@ -87,7 +87,7 @@ public final class ValueEncoder {
         }
     }
 
-    /** Whatever a user's getter or iterator throws is a failure of this value alone; only the end of the JVM is not. */
+    /** Converts an error of a user's getter or iterator to an error of the value, except for a failure of the JVM. */
     private static ConversionException refusal(Object value, Throwable error) {
         if (error instanceof ConversionException) {
             return (ConversionException) error;
@@ -97,18 +97,18 @@ public final class ValueEncoder {
         return new ConversionException("a " + value.getClass().getName() + " cannot travel: " + Errors.describe(error), error);
     }
 
-    /** An element that nobody wants any more: it is read to nowhere, so that what lies in it is released too. */
+    /** Drops an element. Encodes it to an unused buffer, which releases the values inside. */
     public void discard(Object value) {
         if (releases != null) {
             try {
                 new ValueEncoder(ValueCopy.unused(), conversion, true).encode(value, new ValueBuffer(256));
             } catch (ConversionException unwanted) {
-                // It would have been an error only if somebody had wanted it.
+                // The element is dropped anyway.
             }
         }
     }
 
-    /** Has a value of the caller's released when all was read. */
+    /** Schedules the release of a value for after the encoding. */
     void releaseLater(Object value, Form form) {
         if (releases != null) {
             releases.add(() -> form.release(value));
@@ -121,18 +121,18 @@ public final class ValueEncoder {
         }
     }
 
-    /** The same after a failure, which says more than those of the releases. */
+    /** Releases all values after an error, which has precedence over errors of the releases. */
     private void releaseRest() {
         while (releases != null && !releases.isEmpty()) {
             try {
                 releaseAll();
             } catch (RuntimeException refused) {
-                // It is off the list.
+                // Continue with the others.
             }
         }
     }
 
-    /** Appends an object by reference, whatever it is. */
+    /** Appends any object by reference. */
     public void encodeReference(Object value, ValueBuffer out) {
         ownedCount = 0;
         try {
@@ -142,7 +142,7 @@ public final class ValueEncoder {
         }
     }
 
-    /** Appends a value that lies {@code depth} containers deep. */
+    /** Appends a value at a depth of {@code depth} containers. */
     void write(Object value, ValueBuffer out, int depth) throws IOException {
         MessagePacker packer = out.packer;
         if (value == null) {
@@ -165,7 +165,7 @@ public final class ValueEncoder {
         }
     }
 
-    /** Appends a value that lies in a container. */
+    /** Appends a value inside a container. */
     void writeContent(Object value, ValueBuffer out, int depth) throws IOException {
         try {
             write(value, out, depth);
@@ -174,7 +174,7 @@ public final class ValueEncoder {
         }
     }
 
-    /** What lies in a container failed. A receiver goes on, since what lies behind it is to be released too; the bytes are cut off in the end. */
+    /** Reports an error inside a container. A receiver continues, to release the values that follow, and fails at the end. */
     void fail(RuntimeException error) {
         if (releases == null) {
             throw error;
@@ -184,7 +184,7 @@ public final class ValueEncoder {
         }
     }
 
-    /** Appends a handle: the peer's own object goes home, anything else is exported. */
+    /** Appends a handle: that of the peer for a mirror, else that of the exported object. */
     void writeReference(Object value, ValueBuffer out) throws IOException {
         long handle = references.home(value);
         byte extension = Extensions.RECEIVER_OWNS;
@@ -208,9 +208,9 @@ public final class ValueEncoder {
         return references.home(value) != 0;
     }
 
-    /** The depth of a container's content, refused beyond the limit (which a cyclic container always reaches). */
+    /** Returns the depth of a container's content. Beyond the limit, which each cycle reaches, it is an error. */
     int deeper(Object container, int depth) {
-        // After one that is too deep no other is entered: a cycle with two ways in has 2^512 of them.
+        // No container is entered after the first that is too deep: a list that contains itself twice has 2^512 paths.
         if (tooDeep || depth >= deepest) {
             tooDeep = true;
             throw new ConversionException("a " + container.getClass().getName() + " contains itself or nests deeper than "

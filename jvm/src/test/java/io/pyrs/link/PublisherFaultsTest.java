@@ -31,7 +31,7 @@ public class PublisherFaultsTest {
     @BeforeMethod
     public void open() {
         inline = new Inline(4096);
-        stream = inline.session.feed(new Reference(inline.session.handles(), 2, 7), StreamOptions.DEFAULT);
+        stream = inline.session.openTo(new Reference(inline.session.handles(), 2, 7), StreamOptions.DEFAULT);
         assertEquals(inline.sent.poll().type, FrameType.ON_SUBSCRIBE);
     }
 
@@ -75,10 +75,10 @@ public class PublisherFaultsTest {
                     return released.incrementAndGet() == 1;
                 });
         StreamOptions values = StreamOptions.of(Map.of("convert", "values"), getClass().getClassLoader());
-        OutboundStream wanted = inline.session.feed(new Reference(inline.session.handles(), 2, 8), values);
+        OutboundStream wanted = inline.session.openTo(new Reference(inline.session.handles(), 2, 8), values);
         wanted.onSubscribe(new Upstream());
-        wanted.requested(5);
-        wanted.cancelled();
+        wanted.receiveRequest(5);
+        wanted.receiveCancel();
         wanted.onNext(buffer);
         assertEquals(released.get(), 1);
     }
@@ -87,7 +87,7 @@ public class PublisherFaultsTest {
     public void aNullElementIsThrownAndEndsTheStream() {
         Upstream upstream = new Upstream();
         stream.onSubscribe(upstream);
-        stream.requested(5);
+        stream.receiveRequest(5);
         assertThrows(NullPointerException.class, () -> stream.onNext(null));
         assertTrue(error().contains("2.13"));
         assertEquals(upstream.cancels.get(), 1);
@@ -117,7 +117,7 @@ public class PublisherFaultsTest {
         logger.addHandler(handler);
         try {
             stream.onSubscribe(new Upstream());
-            stream.requested(5);
+            stream.receiveRequest(5);
             assertThrows(NullPointerException.class, () -> stream.onNext(null));
             stream.onComplete();
             assertEquals(warnings, List.of());
@@ -143,7 +143,7 @@ public class PublisherFaultsTest {
         CountDownLatch go = new CountDownLatch(1);
         Upstream upstream = new Upstream();
         stream.onSubscribe(upstream);
-        stream.requested(5);
+        stream.receiveRequest(5);
         // A list that is slow to encode keeps the first signal inside.
         List<Object> slow = new java.util.AbstractList<>() {
             @Override
@@ -176,7 +176,7 @@ public class PublisherFaultsTest {
     public void whatCannotTravelEndsTheStreamAndNamesTheType() {
         Upstream upstream = new Upstream();
         stream.onSubscribe(upstream);
-        stream.requested(5);
+        stream.receiveRequest(5);
         stream.onNext("\ud800");
         assertTrue(error().contains("java.lang.String"));
         assertEquals(upstream.cancels.get(), 1);
@@ -186,7 +186,7 @@ public class PublisherFaultsTest {
     public void anElementWhoseGetterThrowsEndsTheStreamAndOnNextReturns() {
         Upstream upstream = new Upstream();
         stream.onSubscribe(upstream);
-        stream.requested(5);
+        stream.receiveRequest(5);
         stream.onNext(new java.util.AbstractList<Object>() {
             @Override
             public Object get(int index) {
@@ -206,7 +206,7 @@ public class PublisherFaultsTest {
     @Test
     public void anErrorWithoutAStackTraceReachesTheSubscriber() {
         stream.onSubscribe(new Upstream());
-        stream.requested(5);
+        stream.receiveRequest(5);
         stream.onError(new IllegalStateException("broken") {
             private static final long serialVersionUID = 1L;
 
@@ -224,8 +224,8 @@ public class PublisherFaultsTest {
         List<String> runs = new ArrayList<>();
         Lane lane = new Lane(Runnable::run) {
             @Override
-            void work() {
-                runs.add("work");
+            void drain() {
+                runs.add("drain");
                 throw new StackOverflowError();
             }
 
@@ -237,7 +237,7 @@ public class PublisherFaultsTest {
         };
         lane.schedule();
         lane.schedule();
-        assertEquals(runs, List.of("work", "failed", "work", "failed"));
+        assertEquals(runs, List.of("drain", "failed", "drain", "failed"));
     }
 
     @Test
@@ -246,7 +246,7 @@ public class PublisherFaultsTest {
         Upstream second = new Upstream();
         stream.onSubscribe(first);
         stream.onSubscribe(second);
-        stream.requested(3);
+        stream.receiveRequest(3);
         assertEquals(second.cancels.get(), 1);
         assertEquals(first.requests, List.of(3L));
     }
@@ -260,12 +260,12 @@ public class PublisherFaultsTest {
                 return;
             }
             target.onNext(1L);
-            stream.requested(4);
+            stream.receiveRequest(4);
             target.onNext(2L); // here request(4) is passed on, on this thread
             assertEquals(holder[0].requests, List.of(2L, 4L));
         });
         stream.onSubscribe(holder[0]);
-        stream.requested(2);
+        stream.receiveRequest(2);
         assertEquals(holder[0].requests, List.of(2L, 4L));
     }
 
@@ -274,12 +274,12 @@ public class PublisherFaultsTest {
         Upstream[] holder = new Upstream[1];
         holder[0] = new Upstream(n -> {
             stream.onNext(1L);
-            stream.cancelled();
+            stream.receiveCancel();
             stream.onNext(2L);
             assertEquals(holder[0].cancels.get(), 1);
         });
         stream.onSubscribe(holder[0]);
-        stream.requested(Long.MAX_VALUE);
+        stream.receiveRequest(Long.MAX_VALUE);
         assertEquals(holder[0].cancels.get(), 1);
         assertEquals(inline.session.streamsLive(), 0);
     }
@@ -289,14 +289,14 @@ public class PublisherFaultsTest {
         stream.onSubscribe(new Upstream(n -> {
             throw new IllegalStateException("request failed");
         }));
-        stream.requested(1);
+        stream.receiveRequest(1);
         assertTrue(error().contains("request failed"));
     }
 
     @Test
     public void aReusedBufferIsReadInsideOnNext() {
         stream.onSubscribe(new Upstream());
-        stream.requested(3);
+        stream.receiveRequest(3);
         byte[] buffer = {1};
         stream.onNext(buffer);
         buffer[0] = 2;
@@ -313,17 +313,17 @@ public class PublisherFaultsTest {
     @Test
     public void handlesOfElementsThatAreNeverSentAreTakenBack() {
         Inline silent = new Inline(4096);
-        OutboundStream other = silent.session.feed(new Reference(silent.session.handles(), 2, 7), StreamOptions.DEFAULT);
+        OutboundStream other = silent.session.openTo(new Reference(silent.session.handles(), 2, 7), StreamOptions.DEFAULT);
         // Inside a turn of the writer nothing is written: what is emitted stays, and is discarded by the cancel.
         other.onSubscribe(new Upstream());
-        other.requested(10);
+        other.receiveRequest(10);
         silent.session.outbox().ready(new Outbox.Source() {
             @Override
             boolean take(Outbox outbox) {
                 other.onNext(new Object());
                 other.onNext(new Object());
                 assertEquals(silent.session.handles().ownedCount(), 2);
-                other.cancelled();
+                other.receiveCancel();
                 return false;
             }
         });
