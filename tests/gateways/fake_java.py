@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from pyrs.errors import JavaError
 
-ENTRY = "io.pyrs.Entry"
+ENTRY = "io.pyrs.bridge.Entry"
 PUBLISHER = "org.reactivestreams.Publisher"
 CONTENTS = {"pyrs.jar": ENTRY, "reactive-streams-1.0.4.jar": PUBLISHER}
 SPARK_LOADER = ("org.apache.spark.util.MutableURLClassLoader", "java.net.URLClassLoader", "java.lang.Object")

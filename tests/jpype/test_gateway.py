@@ -213,10 +213,10 @@ def test_the_bridge_sees_what_a_later_launch_adds(tmp_path: Path) -> None:
         mirror = control.mirror(1, 3, {})
         launch_gateway(classpath=[sys.argv[1]])
         loader = mirror.getClass().getClassLoader().getParent()
-        print(loader.loadClass("io.pyrs.Entry").getName())
+        print(loader.loadClass("io.pyrs.bridge.Entry").getName())
         control.close()
     """
-    assert in_a_process(program, str(own)) == "io.pyrs.Entry"
+    assert in_a_process(program, str(own)) == "io.pyrs.bridge.Entry"
 
 
 def test_no_jvm_is_found(tmp_path: Path) -> None:

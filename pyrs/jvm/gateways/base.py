@@ -1,7 +1,7 @@
 """The seam between the bridge and the two carriers of control calls, Py4J and JPype.
 
 Control calls go from Python to Java only; signals never take this way, they cross on the link. Three protocols, from
-outside to inside: ``Gateway`` is a JVM that we can reach, ``Control`` is one ``io.pyrs.Bridge`` in it, and
+outside to inside: ``Gateway`` is a JVM that we can reach, ``Control`` is one ``io.pyrs.bridge.Bridge`` in it, and
 ``Java`` is the handful of primitive calls that a carrier offers and that everything else here stands on.
 """
 
@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 class Control(Protocol):
-    """One bridge in the JVM, typed. Every method is a call of ``io.pyrs.Bridge``.
+    """One bridge in the JVM, typed. Every method is a call of ``io.pyrs.bridge.Bridge``.
 
     A Java object is typed ``object`` here: the carrier's own stand-in (Py4J's ``JavaObject``, JPype's ``JObject``).
     Calls that change something carry a request id of ours, since Py4J sends a command again when its connection was
@@ -63,7 +63,7 @@ class Control(Protocol):
         """
 
     def command(self, command: bytes) -> bytes:
-        """Have Java do something by name, with values of the table in both directions: ``io.pyrs.link.Commands``."""
+        """Execute an encoded command by name; ``io.pyrs.link.session.Commands`` lists the operations."""
 
     def stats(self) -> dict[str, object]:
         """The JVM's counters for this bridge, as plain Python values."""

@@ -1,4 +1,4 @@
-"""The typed wrapper of ``io.pyrs.Bridge``, the same for both carriers."""
+"""The typed wrapper of ``io.pyrs.bridge.Bridge``, the same for both carriers."""
 
 from __future__ import annotations
 

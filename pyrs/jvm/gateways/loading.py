@@ -18,7 +18,7 @@ from pyrs.jvm.gateways.jars import Jars, check_java, check_version
 
 __all__ = ["ENTRY", "LOADER_PROPERTY", "load_entry"]
 
-ENTRY = "io.pyrs.Entry"
+ENTRY = "io.pyrs.bridge.Entry"
 LOADER_PROPERTY = "io.pyrs.loader"
 _PUBLISHER = "org.reactivestreams.Publisher"
 _SPARK_LOADER = "org.apache.spark.util.MutableURLClassLoader"
@@ -27,7 +27,7 @@ _lock = threading.Lock()
 
 
 def load_entry(java: Java, jars: Jars, version: str) -> object:
-    """An instance of ``io.pyrs.Entry``; loads the jar into the JVM if it is not there yet.
+    """An instance of ``io.pyrs.bridge.Entry``; loads the jar into the JVM if it is not there yet.
 
     Raises:
         JvmUnavailable: Java is too old, or the jar cannot be loaded.

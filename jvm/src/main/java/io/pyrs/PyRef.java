@@ -1,22 +1,21 @@
 package io.pyrs;
 
-import io.pyrs.link.Reference;
-import io.pyrs.link.StandIn;
 
 /**
  * A Python object by reference. Back in Python it is the same object.
  *
  * <p>A bridge has one PyRef for a Python object at a time. Python may collect the object when its PyRef is unreachable.
  */
-public final class PyRef implements StandIn {
-    private final Reference reference;
+public final class PyRef implements PeerProxy {
+    private final PeerReference reference;
 
-    PyRef(Reference reference) {
+    /** Creates the mirror of an object that is neither Publisher nor Subscriber. */
+    public PyRef(PeerReference reference) {
         this.reference = reference;
     }
 
     @Override
-    public Reference reference() {
+    public PeerReference reference() {
         return reference;
     }
 

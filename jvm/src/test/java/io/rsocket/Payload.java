@@ -2,7 +2,7 @@ package io.rsocket;
 
 import java.nio.ByteBuffer;
 
-/** As much of RSocket's as the converter uses. */
+/** Test double with the methods that the converter uses. */
 public interface Payload {
     ByteBuffer getData();
 

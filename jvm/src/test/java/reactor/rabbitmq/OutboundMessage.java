@@ -2,7 +2,7 @@ package reactor.rabbitmq;
 
 import com.rabbitmq.client.AMQP;
 
-/** As much of Reactor RabbitMQ's as the element type uses. */
+/** Test double with the methods that the element type uses. */
 public class OutboundMessage {
     public final String exchange;
     public final String routingKey;

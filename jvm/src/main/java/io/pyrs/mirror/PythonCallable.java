@@ -1,7 +1,7 @@
 package io.pyrs.mirror;
 
-import io.pyrs.link.Reference;
-import io.pyrs.link.Session;
+import io.pyrs.PeerReference;
+import io.pyrs.link.session.Session;
 import io.pyrs.value.Conversion;
 import io.pyrs.value.ElementType;
 import java.lang.reflect.Method;
@@ -19,7 +19,7 @@ public final class PythonCallable extends PythonFunction {
     private final ClassLoader loader;
 
     private PythonCallable(
-            Session session, Reference reference, Class<?> type, Map<?, ?> options, ClassLoader loader) {
+            Session session, PeerReference reference, Class<?> type, Map<?, ?> options, ClassLoader loader) {
         super(session, reference, type);
         Object elementType = options.get("element_type");
         this.conversion = Conversion.of(options.get("convert"));
@@ -34,7 +34,7 @@ public final class PythonCallable extends PythonFunction {
      *     applies to the arguments
      */
     public static Object create(
-            Session session, Reference reference, Class<?> type, Map<?, ?> options, ClassLoader loader) {
+            Session session, PeerReference reference, Class<?> type, Map<?, ?> options, ClassLoader loader) {
         return new PythonCallable(session, reference, type, options, loader).proxy(loader);
     }
 

@@ -1,18 +1,18 @@
 package io.pyrs.mirror;
 
-import io.pyrs.link.Reference;
-import io.pyrs.link.Session;
-import io.pyrs.link.StandIn;
+import io.pyrs.PeerProxy;
+import io.pyrs.PeerReference;
+import io.pyrs.link.session.Session;
 import io.pyrs.value.Conversion;
 import java.lang.reflect.Method;
 import java.util.Arrays;
 
 /** A Python function as the single abstract method of an interface. */
-abstract class PythonFunction extends SingleMethod implements StandIn {
+abstract class PythonFunction extends FunctionalInterfaceHandler implements PeerProxy {
     final Session session;
-    private final Reference reference;
+    private final PeerReference reference;
 
-    PythonFunction(Session session, Reference reference, Class<?> type) {
+    PythonFunction(Session session, PeerReference reference, Class<?> type) {
         super(type);
         this.session = session;
         this.reference = reference;
@@ -44,7 +44,7 @@ abstract class PythonFunction extends SingleMethod implements StandIn {
     }
 
     @Override
-    public final Reference reference() {
+    public final PeerReference reference() {
         return reference;
     }
 

@@ -1,8 +1,8 @@
 package io.pyrs.mirror;
 
-import io.pyrs.link.Reference;
-import io.pyrs.link.Session;
-import io.pyrs.link.StreamOptions;
+import io.pyrs.PeerReference;
+import io.pyrs.link.session.Session;
+import io.pyrs.link.session.StreamOptions;
 import java.util.concurrent.Flow;
 import org.reactivestreams.Processor;
 import org.reactivestreams.Subscriber;
@@ -11,7 +11,7 @@ import org.reactivestreams.Subscriber;
 public final class PythonProcessor extends PythonSubscriber implements Processor<Object, Object>, Flow.Processor<Object, Object> {
     private final PythonPublisher publisher;
 
-    public PythonProcessor(Session session, Reference reference, StreamOptions options) {
+    public PythonProcessor(Session session, PeerReference reference, StreamOptions options) {
         super(session, reference, options);
         publisher = new PythonPublisher(session, reference, options);
     }

@@ -1,9 +1,9 @@
 package io.pyrs.mirror;
 
-import io.pyrs.link.Reference;
-import io.pyrs.link.Session;
-import io.pyrs.link.StandIn;
-import io.pyrs.link.StreamOptions;
+import io.pyrs.PeerProxy;
+import io.pyrs.PeerReference;
+import io.pyrs.link.session.Session;
+import io.pyrs.link.session.StreamOptions;
 import java.util.Objects;
 import java.util.concurrent.Flow;
 import org.reactivestreams.Publisher;
@@ -16,12 +16,12 @@ import org.reactivestreams.Subscriber;
  * It requests nothing before the first request of the Subscriber. If the Python Publisher breaks a rule, the stream ends
  * with an error that cites it. A bridge has one mirror for a Python object at a time; equality is identity.
  */
-public final class PythonPublisher implements Publisher<Object>, Flow.Publisher<Object>, StandIn {
+public final class PythonPublisher implements Publisher<Object>, Flow.Publisher<Object>, PeerProxy {
     private final Session session;
-    private final Reference reference;
+    private final PeerReference reference;
     private final StreamOptions options;
 
-    public PythonPublisher(Session session, Reference reference, StreamOptions options) {
+    public PythonPublisher(Session session, PeerReference reference, StreamOptions options) {
         this.session = session;
         this.reference = reference;
         this.options = options;
@@ -53,7 +53,7 @@ public final class PythonPublisher implements Publisher<Object>, Flow.Publisher<
     }
 
     @Override
-    public Reference reference() {
+    public PeerReference reference() {
         return reference;
     }
 

@@ -1,10 +1,10 @@
 package io.pyrs.mirror;
 
-import io.pyrs.link.Families;
-import io.pyrs.link.Invocation;
-import io.pyrs.link.Reference;
-import io.pyrs.link.Session;
-import io.pyrs.link.StreamOptions;
+import io.pyrs.ObjectKind;
+import io.pyrs.PeerReference;
+import io.pyrs.invoke.Invocation;
+import io.pyrs.link.session.Session;
+import io.pyrs.link.session.StreamOptions;
 import io.pyrs.value.Conversion;
 import java.lang.reflect.Method;
 import java.lang.reflect.Modifier;
@@ -21,7 +21,7 @@ import org.reactivestreams.Publisher;
 public final class PythonStage extends PythonFunction {
     private final StreamOptions options;
 
-    private PythonStage(Session session, Reference reference, Class<?> type, StreamOptions options) {
+    private PythonStage(Session session, PeerReference reference, Class<?> type, StreamOptions options) {
         super(session, reference, type);
         Method method = Invocation.singleMethod(type);
         if (method.getParameterCount() == 0 || method.getReturnType().isPrimitive()) {
@@ -33,7 +33,7 @@ public final class PythonStage extends PythonFunction {
 
     /** Creates an object of the interface {@code type}. */
     public static Object create(
-            Session session, Reference reference, Class<?> type, StreamOptions options, ClassLoader loader) {
+            Session session, PeerReference reference, Class<?> type, StreamOptions options, ClassLoader loader) {
         return new PythonStage(session, reference, type, options).proxy(loader);
     }
 
@@ -42,7 +42,7 @@ public final class PythonStage extends PythonFunction {
         StreamOptions resultOptions = options;
         long held = 0;
         for (Object argument : arguments) {
-            if (argument != null && isPublisher(argument) && held == 0 && session.home(argument) == 0) {
+            if (argument != null && isPublisher(argument) && held == 0 && session.peerHandle(argument) == 0) {
                 held = session.own(argument);
                 resultOptions = session.recordBoxes(argument, options);
             }
@@ -57,8 +57,7 @@ public final class PythonStage extends PythonFunction {
     }
 
     private static boolean isPublisher(Object value) {
-        int kind = Families.kindOf(value);
-        return kind == 1 || kind == 3;
+        return ObjectKind.of(value).isPublisher();
     }
 
     private static Object fit(Object answer, StreamOptions options, Class<?> wanted) throws ReflectiveOperationException {

@@ -1,11 +1,11 @@
 package io.pyrs.mirror;
 
-import io.pyrs.link.Log;
-import io.pyrs.link.OutboundStream;
-import io.pyrs.link.Reference;
-import io.pyrs.link.Session;
-import io.pyrs.link.StandIn;
-import io.pyrs.link.StreamOptions;
+import io.pyrs.Log;
+import io.pyrs.PeerProxy;
+import io.pyrs.PeerReference;
+import io.pyrs.link.session.OutboundStream;
+import io.pyrs.link.session.Session;
+import io.pyrs.link.session.StreamOptions;
 import java.util.Objects;
 import java.util.concurrent.Flow;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -20,14 +20,14 @@ import org.reactivestreams.Subscription;
  * return normally). A Publisher that breaks rule 1.1, 1.3, 1.7 or 1.9 is cancelled, and Python receives an error that
  * cites the rule.
  */
-public class PythonSubscriber implements BothFamiliesSubscriber, StandIn {
+public class PythonSubscriber implements BothFamiliesSubscriber, PeerProxy {
     private final Session session;
-    private final Reference reference;
+    private final PeerReference reference;
     private final StreamOptions options;
     private final AtomicBoolean subscribed = new AtomicBoolean();
     private volatile OutboundStream stream;
 
-    public PythonSubscriber(Session session, Reference reference, StreamOptions options) {
+    public PythonSubscriber(Session session, PeerReference reference, StreamOptions options) {
         this.session = session;
         this.reference = reference;
         this.options = options;
@@ -85,7 +85,7 @@ public class PythonSubscriber implements BothFamiliesSubscriber, StandIn {
     }
 
     @Override
-    public final Reference reference() {
+    public final PeerReference reference() {
         return reference;
     }
 

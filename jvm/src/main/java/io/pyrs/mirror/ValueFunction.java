@@ -1,6 +1,6 @@
 package io.pyrs.mirror;
 
-import io.pyrs.link.Invocation;
+import io.pyrs.invoke.Invocation;
 import io.pyrs.value.Conversion;
 import io.pyrs.value.ValueCopy;
 import java.lang.reflect.Method;
@@ -9,7 +9,7 @@ import java.lang.reflect.Method;
  * A Java function that returns its first argument as plain values, without a call to Python. It serves callbacks whose
  * argument is valid only during the call, such as an R2DBC row or a pooled buffer.
  */
-public final class ValueFunction extends SingleMethod {
+public final class ValueFunction extends FunctionalInterfaceHandler {
     private final Conversion conversion;
 
     private ValueFunction(Class<?> type, Conversion conversion) {

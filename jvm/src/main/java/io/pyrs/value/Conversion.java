@@ -30,13 +30,13 @@ public final class Conversion {
 
     private static final Conversion REFERENCES = new Conversion(Mode.REFERENCES, Map.of());
     private static final Conversion VALUES = new Conversion(Mode.VALUES, Map.of());
-    private static final Form REFERENCE = (encoder, value, out, depth) -> encoder.writeReference(value, out);
+    private static final ValueWriter REFERENCE = (encoder, value, out, depth) -> encoder.writeReference(value, out);
 
     private final Mode mode;
     private final Map<String, Mode> named;
-    private final ClassValue<Form> forms = new ClassValue<>() {
+    private final ClassValue<ValueWriter> writers = new ClassValue<>() {
         @Override
-        protected Form computeValue(Class<?> type) {
+        protected ValueWriter computeValue(Class<?> type) {
             return choose(type);
         }
     };
@@ -84,15 +84,15 @@ public final class Conversion {
         }
     }
 
-    Form formOf(Class<?> type) {
-        return forms.get(type);
+    ValueWriter writerOf(Class<?> type) {
+        return writers.get(type);
     }
 
-    private Form choose(Class<?> type) {
+    private ValueWriter choose(Class<?> type) {
         if (mode == Mode.PLAIN) {
-            return Scalars.isPlain(type) ? Scalars.formOf(type) : REFERENCE;
+            return ScalarWriters.isPlain(type) ? ScalarWriters.writerOf(type) : REFERENCE;
         }
-        Form scalar = Scalars.formOf(type);
+        ValueWriter scalar = ScalarWriters.writerOf(type);
         if (scalar != null) {
             return scalar; // in every mode
         }
@@ -100,8 +100,8 @@ public final class Conversion {
         if (chosen == Mode.REFERENCES) {
             return REFERENCE;
         }
-        if (!isSignalSource(type)) {
-            Form container = Containers.formOf(type);
+        if (!isSignalType(type)) {
+            ValueWriter container = ContainerWriters.writerOf(type);
             if (container != null) {
                 return container;
             }
@@ -131,16 +131,16 @@ public final class Conversion {
     }
 
     /** Returns the writer for "values", which still sends an object of the peer back by reference. */
-    private static Form valueUnlessOfPeer(Class<?> type) {
-        Form foreign = isSignalSource(type) ? null : Foreign.formOf(type);
-        Form form = foreign != null || isSignalSource(type) ? foreign : Containers.bean(type);
-        return new Form() {
+    private static ValueWriter valueUnlessOfPeer(Class<?> type) {
+        ValueWriter foreign = isSignalType(type) ? null : ForeignWriters.writerOf(type);
+        ValueWriter writer = foreign != null || isSignalType(type) ? foreign : ContainerWriters.bean(type);
+        return new ValueWriter() {
             @Override
             public void write(ValueEncoder encoder, Object value, ValueBuffer out, int depth) throws IOException {
                 if (encoder.isOfPeer(value)) {
                     encoder.writeReference(value, out);
-                } else if (form != null) {
-                    form.write(encoder, value, out, depth);
+                } else if (writer != null) {
+                    writer.write(encoder, value, out, depth);
                 } else {
                     throw new ConversionException("a " + type.getName()
                             + " has no form as a value (convert=\"values\"): the value table does not list it, and it has no getters");
@@ -149,14 +149,14 @@ public final class Conversion {
 
             @Override
             public void release(Object value) {
-                if (form != null) {
-                    form.release(value);
+                if (writer != null) {
+                    writer.release(value);
                 }
             }
         };
     }
 
-    private static boolean isSignalSource(Class<?> type) {
+    private static boolean isSignalType(Class<?> type) {
         return Publisher.class.isAssignableFrom(type)
                 || Subscriber.class.isAssignableFrom(type)
                 || Flow.Publisher.class.isAssignableFrom(type)

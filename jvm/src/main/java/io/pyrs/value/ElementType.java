@@ -52,8 +52,8 @@ public abstract class ElementType {
         if (name.endsWith("[]")) {
             return arrayOf(name, loader);
         }
-        ElementType scalar = ScalarTypes.of(name);
-        ElementType known = scalar != null ? scalar : ForeignTypes.of(name, loader);
+        ElementType scalar = ScalarElementTypes.of(name);
+        ElementType known = scalar != null ? scalar : ForeignElementTypes.of(name, loader);
         return known != null ? known : ofClass(name, load(name, loader));
     }
 
@@ -147,7 +147,7 @@ public abstract class ElementType {
     private static ElementType arrayOf(String name, ClassLoader loader) {
         String componentName = name.substring(0, name.length() - 2);
         ElementType content = of(componentName, loader);
-        Class<?> primitive = ScalarTypes.primitive(componentName);
+        Class<?> primitive = ScalarElementTypes.primitive(componentName);
         Class<?> component = primitive == null ? content.component() : primitive;
         return new ElementType(name) {
             @Override

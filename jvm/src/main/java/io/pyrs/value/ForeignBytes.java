@@ -1,7 +1,7 @@
 package io.pyrs.value;
 
-import io.pyrs.value.Foreign.Converter;
-import io.pyrs.value.Foreign.Maker;
+import io.pyrs.value.ForeignWriters.Converter;
+import io.pyrs.value.ForeignWriters.ConverterFactory;
 import java.lang.invoke.MethodHandle;
 import java.util.Map;
 
@@ -9,23 +9,23 @@ import java.util.Map;
 final class ForeignBytes {
     private ForeignBytes() {}
 
-    static void addTo(Map<String, Maker> makers) {
-        makers.put("io.netty.buffer.ByteBuf", ForeignBytes::byteBuf);
-        makers.put("org.springframework.core.io.buffer.DataBuffer", ForeignBytes::dataBuffer);
-        makers.put("io.vertx.core.buffer.Buffer", Getters.single("getBytes"));
-        makers.put("akka.util.ByteString", Getters.single("asByteBuffer"));
-        makers.put("org.apache.pekko.util.ByteString", Getters.single("asByteBuffer"));
-        makers.put("software.amazon.awssdk.core.BytesWrapper", Getters.single("asByteBuffer"));
-        makers.put("io.helidon.common.http.DataChunk", Getters.single("bytes"));
-        makers.put("org.bson.types.Binary", Getters.single("getData"));
-        makers.put("org.bson.BsonBinary", Getters.single("getData"));
+    static void addTo(Map<String, ConverterFactory> factories) {
+        factories.put("io.netty.buffer.ByteBuf", ForeignBytes::byteBuf);
+        factories.put("org.springframework.core.io.buffer.DataBuffer", ForeignBytes::dataBuffer);
+        factories.put("io.vertx.core.buffer.Buffer", GetterConverters.single("getBytes"));
+        factories.put("akka.util.ByteString", GetterConverters.single("asByteBuffer"));
+        factories.put("org.apache.pekko.util.ByteString", GetterConverters.single("asByteBuffer"));
+        factories.put("software.amazon.awssdk.core.BytesWrapper", GetterConverters.single("asByteBuffer"));
+        factories.put("io.helidon.common.http.DataChunk", GetterConverters.single("bytes"));
+        factories.put("org.bson.types.Binary", GetterConverters.single("getData"));
+        factories.put("org.bson.BsonBinary", GetterConverters.single("getData"));
     }
 
     /** Reads from the reader index to the writer index. */
     private static Converter byteBuf(Class<?> type) throws ReflectiveOperationException {
-        MethodHandle size = Getters.method(type, "readableBytes");
-        MethodHandle at = Getters.method(type, "readerIndex");
-        MethodHandle get = Getters.method(type, "getBytes", int.class, byte[].class);
+        MethodHandle size = GetterConverters.method(type, "readableBytes");
+        MethodHandle at = GetterConverters.method(type, "readerIndex");
+        MethodHandle get = GetterConverters.method(type, "getBytes", int.class, byte[].class);
         return value -> {
             byte[] bytes = new byte[(int) (Object) size.invokeExact(value)];
             Object ignored = (Object) get.invokeExact(value, (int) (Object) at.invokeExact(value), (Object) bytes);
@@ -35,10 +35,10 @@ final class ForeignBytes {
 
     /** Reads with the methods that Spring 5 and 6 share, and restores the position. */
     private static Converter dataBuffer(Class<?> type) throws ReflectiveOperationException {
-        MethodHandle size = Getters.method(type, "readableByteCount");
-        MethodHandle position = Getters.method(type, "readPosition");
-        MethodHandle moveTo = Getters.method(type, "readPosition", int.class);
-        MethodHandle read = Getters.method(type, "read", byte[].class);
+        MethodHandle size = GetterConverters.method(type, "readableByteCount");
+        MethodHandle position = GetterConverters.method(type, "readPosition");
+        MethodHandle moveTo = GetterConverters.method(type, "readPosition", int.class);
+        MethodHandle read = GetterConverters.method(type, "read", byte[].class);
         return value -> {
             byte[] bytes = new byte[(int) (Object) size.invokeExact(value)];
             int at = (int) (Object) position.invokeExact(value);

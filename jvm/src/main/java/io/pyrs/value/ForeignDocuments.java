@@ -1,6 +1,6 @@
 package io.pyrs.value;
 
-import io.pyrs.value.Foreign.Maker;
+import io.pyrs.value.ForeignWriters.ConverterFactory;
 import java.time.Instant;
 import java.util.LinkedHashMap;
 import java.util.Map;
@@ -9,24 +9,24 @@ import java.util.Map;
 final class ForeignDocuments {
     private ForeignDocuments() {}
 
-    static void addTo(Map<String, Maker> makers) {
-        makers.put("org.bson.types.ObjectId", Getters.single("toHexString"));
-        makers.put("org.bson.types.Decimal128", Getters.single("bigDecimalValue"));
-        makers.put("org.bson.types.Symbol", Getters.single("getSymbol"));
-        makers.put("org.bson.BsonObjectId", Getters.single("getValue.toHexString"));
-        makers.put("org.bson.BsonDecimal128", Getters.single("getValue.bigDecimalValue"));
-        makers.put("org.bson.BsonSymbol", Getters.single("getSymbol"));
-        makers.put("org.bson.BsonNull", type -> value -> null);
+    static void addTo(Map<String, ConverterFactory> factories) {
+        factories.put("org.bson.types.ObjectId", GetterConverters.single("toHexString"));
+        factories.put("org.bson.types.Decimal128", GetterConverters.single("bigDecimalValue"));
+        factories.put("org.bson.types.Symbol", GetterConverters.single("getSymbol"));
+        factories.put("org.bson.BsonObjectId", GetterConverters.single("getValue.toHexString"));
+        factories.put("org.bson.BsonDecimal128", GetterConverters.single("getValue.bigDecimalValue"));
+        factories.put("org.bson.BsonSymbol", GetterConverters.single("getSymbol"));
+        factories.put("org.bson.BsonNull", type -> value -> null);
         for (String each : new String[] {"BsonString", "BsonInt32", "BsonInt64", "BsonDouble", "BsonBoolean"}) {
-            makers.put("org.bson." + each, Getters.single("getValue"));
+            factories.put("org.bson." + each, GetterConverters.single("getValue"));
         }
-        makers.put("org.bson.BsonDateTime", type -> {
-            Foreign.Converter millis = Getters.path(type, "getValue");
+        factories.put("org.bson.BsonDateTime", type -> {
+            ForeignWriters.Converter millis = GetterConverters.path(type, "getValue");
             return value -> Instant.ofEpochMilli((Long) millis.plain(value));
         });
-        makers.put("org.bson.BsonTimestamp", type -> {
-            Foreign.Converter time = Getters.path(type, "getTime");
-            Foreign.Converter inc = Getters.path(type, "getInc");
+        factories.put("org.bson.BsonTimestamp", type -> {
+            ForeignWriters.Converter time = GetterConverters.path(type, "getTime");
+            ForeignWriters.Converter inc = GetterConverters.path(type, "getInc");
             return value -> {
                 Map<String, Object> dict = new LinkedHashMap<>();
                 dict.put("time", Instant.ofEpochSecond((Integer) time.plain(value)));
@@ -34,11 +34,11 @@ final class ForeignDocuments {
                 return dict;
             };
         });
-        makers.put("io.vertx.core.json.JsonObject", Getters.single("getMap"));
-        makers.put("io.vertx.core.json.JsonArray", Getters.single("getList"));
+        factories.put("io.vertx.core.json.JsonObject", GetterConverters.single("getMap"));
+        factories.put("io.vertx.core.json.JsonArray", GetterConverters.single("getList"));
         // JDK classes whose getters would query name servers and file systems.
-        makers.put("java.net.InetAddress", Getters.single("getHostAddress"));
-        makers.put("java.net.URI", Getters.single("toString"));
-        makers.put("java.nio.file.Path", Getters.single("toString"));
+        factories.put("java.net.InetAddress", GetterConverters.single("getHostAddress"));
+        factories.put("java.net.URI", GetterConverters.single("toString"));
+        factories.put("java.nio.file.Path", GetterConverters.single("toString"));
     }
 }

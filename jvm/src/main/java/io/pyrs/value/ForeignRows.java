@@ -1,7 +1,7 @@
 package io.pyrs.value;
 
-import io.pyrs.value.Foreign.Converter;
-import io.pyrs.value.Foreign.Maker;
+import io.pyrs.value.ForeignWriters.Converter;
+import io.pyrs.value.ForeignWriters.ConverterFactory;
 import java.lang.invoke.MethodHandle;
 import java.lang.ref.WeakReference;
 import java.util.ArrayList;
@@ -14,31 +14,31 @@ import java.util.Map;
 final class ForeignRows {
     private ForeignRows() {}
 
-    static void addTo(Map<String, Maker> makers) {
-        makers.put("io.r2dbc.spi.Row", type -> readable(type, "getMetadata", "getColumnMetadatas"));
-        makers.put("io.r2dbc.spi.OutParameters", type -> readable(type, "getMetadata", "getParameterMetadatas"));
-        makers.put("io.r2dbc.postgresql.codec.Json", Getters.single("asString"));
-        makers.put("com.datastax.oss.driver.api.core.cql.Row", ForeignRows::cassandra);
-        makers.put("com.datastax.oss.driver.api.core.data.CqlDuration", Getters.single("toString"));
-        makers.put("software.amazon.awssdk.core.SdkPojo", ForeignRows::awsObject);
+    static void addTo(Map<String, ConverterFactory> factories) {
+        factories.put("io.r2dbc.spi.Row", type -> readable(type, "getMetadata", "getColumnMetadatas"));
+        factories.put("io.r2dbc.spi.OutParameters", type -> readable(type, "getMetadata", "getParameterMetadatas"));
+        factories.put("io.r2dbc.postgresql.codec.Json", GetterConverters.single("asString"));
+        factories.put("com.datastax.oss.driver.api.core.cql.Row", ForeignRows::cassandra);
+        factories.put("com.datastax.oss.driver.api.core.data.CqlDuration", GetterConverters.single("toString"));
+        factories.put("software.amazon.awssdk.core.SdkPojo", ForeignRows::awsObject);
     }
 
     private static Converter readable(Class<?> type, String metadata, String list) throws ReflectiveOperationException {
         Class<?> ofMetadata = type.getMethod(metadata).getReturnType();
-        Converter columns = Getters.path(ofMetadata, list);
-        MethodHandle name = Getters.method(Class.forName("io.r2dbc.spi.ReadableMetadata", false, type.getClassLoader()), "getName");
+        Converter columns = GetterConverters.path(ofMetadata, list);
+        MethodHandle name = GetterConverters.method(Class.forName("io.r2dbc.spi.ReadableMetadata", false, type.getClassLoader()), "getName");
         return new RowConverter(
-                Getters.method(type, metadata),
-                Getters.method(type, "get", int.class),
+                GetterConverters.method(type, metadata),
+                GetterConverters.method(type, "get", int.class),
                 given -> names((Iterable<?>) columns.plain(given), each -> (Object) name.invokeExact(each)));
     }
 
     private static Converter cassandra(Class<?> type) throws ReflectiveOperationException {
         Class<?> column = Class.forName("com.datastax.oss.driver.api.core.cql.ColumnDefinition", false, type.getClassLoader());
-        Converter name = Getters.path(column, "getName.asInternal");
+        Converter name = GetterConverters.path(column, "getName.asInternal");
         return new RowConverter(
-                Getters.method(type, "getColumnDefinitions"),
-                Getters.method(type, "getObject", int.class),
+                GetterConverters.method(type, "getColumnDefinitions"),
+                GetterConverters.method(type, "getObject", int.class),
                 given -> names((Iterable<?>) given, name));
     }
 
@@ -100,9 +100,9 @@ final class ForeignRows {
     /** Converts an object of the AWS SDK to a dict of its declared fields, without the unset ones. */
     private static Converter awsObject(Class<?> type) throws ReflectiveOperationException {
         Class<?> field = Class.forName("software.amazon.awssdk.core.SdkField", false, type.getClassLoader());
-        MethodHandle fields = Getters.method(type, "sdkFields");
-        MethodHandle name = Getters.method(field, "memberName");
-        MethodHandle get = Getters.method(field, "getValueOrDefault", Object.class);
+        MethodHandle fields = GetterConverters.method(type, "sdkFields");
+        MethodHandle name = GetterConverters.method(field, "memberName");
+        MethodHandle get = GetterConverters.method(field, "getValueOrDefault", Object.class);
         return value -> {
             Map<String, Object> dict = new LinkedHashMap<>();
             for (Object each : (Iterable<?>) (Object) fields.invokeExact(value)) {

@@ -7,27 +7,27 @@ class NoReferences implements References {
     NoReferences() {}
 
     @Override
-    public long own(Object value, int kind) {
+    public long own(Object value) {
         throw new ConversionException("a " + value.getClass().getName() + " has no form here");
     }
 
     @Override
-    public int kindOf(Object value) {
+    public int kindCode(Object value) {
         return 0;
     }
 
     @Override
-    public long home(Object value) {
+    public long peerHandle(Object value) {
         return 0;
     }
 
     @Override
-    public int homeKind(Object value) {
+    public int peerKindCode(Object value) {
         return 0;
     }
 
     @Override
-    public Object remote(int kind, long handle) {
+    public Object remote(int kindCode, long handle) {
         throw new MalformedValueException("a reference where none is allowed");
     }
 

@@ -1,28 +1,30 @@
 package io.pyrs.value;
 
+import io.pyrs.ObjectKind;
+
 /**
  * Resolves values that travel by reference: the two handle tables of a bridge and its proxies.
  *
- * <p>Kinds: 0 object, 1 publisher, 2 subscriber, 3 processor, 4 completion stage.
+ * <p>A kind code is that of an {@link ObjectKind}, possibly with flags.
  */
 public interface References {
     /** Exports a local object: returns its handle and counts one more transfer. */
-    long own(Object value, int kind);
+    long own(Object value);
 
     /** Reverts one {@link #own} of a handle that was not sent. */
     default void disown(long handle) {}
 
-    /** Returns the kind with which a local object is exported. */
-    int kindOf(Object value);
+    /** Returns the code of the kind with which a local object is exported. */
+    int kindCode(Object value);
 
     /** Returns the peer's handle of the object that a mirror or PyRef represents, 0 for any other value. */
-    long home(Object value);
+    long peerHandle(Object value);
 
-    /** Returns the kind of the peer's object that a value represents. Called only if {@link #home} is not 0. */
-    int homeKind(Object value);
+    /** Returns the code of the kind of the peer's object that a value represents. Called only if {@link #peerHandle} is not 0. */
+    int peerKindCode(Object value);
 
     /** Returns the proxy of an object that the peer owns; called once for each received handle. */
-    Object remote(int kind, long handle);
+    Object remote(int kindCode, long handle);
 
     /** Returns the local object of a handle that the peer sent back. */
     Object local(long handle);

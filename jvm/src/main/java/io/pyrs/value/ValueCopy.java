@@ -29,13 +29,13 @@ public final class ValueCopy {
         private final List<Object> objects = new ArrayList<>();
 
         @Override
-        public long own(Object value, int kind) {
+        public long own(Object value) {
             objects.add(value);
             return objects.size();
         }
 
         @Override
-        public Object remote(int kind, long handle) {
+        public Object remote(int kindCode, long handle) {
             return objects.get((int) handle - 1);
         }
     }

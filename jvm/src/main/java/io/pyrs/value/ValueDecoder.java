@@ -51,7 +51,7 @@ public final class ValueDecoder {
      * @throws MalformedValueException if the bytes are not a msgpack array
      */
     public int beginBatch(byte[] body, int offset, int length) {
-        return begin(body, offset, length, Extensions.MAX_DEPTH);
+        return begin(body, offset, length, ExtensionTypes.MAX_DEPTH);
     }
 
     /**
@@ -62,7 +62,7 @@ public final class ValueDecoder {
      * @throws MalformedValueException if the bytes are not a msgpack array
      */
     public int beginFrame(byte[] body, int ownDepth) {
-        return begin(body, 0, body.length, Extensions.MAX_DEPTH + ownDepth);
+        return begin(body, 0, body.length, ExtensionTypes.MAX_DEPTH + ownDepth);
     }
 
     private int begin(byte[] body, int offset, int length, int depth) {
@@ -116,9 +116,9 @@ public final class ValueDecoder {
                     case EXTENSION:
                         ExtensionTypeHeader header = walker.unpackExtensionTypeHeader();
                         // The content of a set is one array, which follows.
-                        if (header.getType() != Extensions.SET) {
+                        if (header.getType() != ExtensionTypes.SET) {
                             byte[] payload = walker.readPayload(header.getLength());
-                            if (header.getType() == Extensions.RECEIVER_OWNS && payload.length == 9) {
+                            if (header.getType() == ExtensionTypes.RECEIVER_OWNS && payload.length == 9) {
                                 found.add(ByteBuffer.wrap(payload).getLong(1));
                             }
                         }
@@ -173,11 +173,11 @@ public final class ValueDecoder {
                         break;
                     case EXTENSION:
                         ExtensionTypeHeader header = unpacker.unpackExtensionTypeHeader();
-                        if (header.getType() == Extensions.SET) {
+                        if (header.getType() == ExtensionTypes.SET) {
                             pending++; // its content is one array, which follows
                         } else {
                             byte[] payload = payload(header.getLength());
-                            if (header.getType() == Extensions.SENDER_OWNS && payload.length == 9 && received-- <= 0) {
+                            if (header.getType() == ExtensionTypes.SENDER_OWNS && payload.length == 9 && received-- <= 0) {
                                 release.accept(ByteBuffer.wrap(payload).getLong(1));
                             }
                         }
@@ -198,7 +198,7 @@ public final class ValueDecoder {
         end = newLength;
         left = 0;
         receipts = 0;
-        deepest = Extensions.MAX_DEPTH;
+        deepest = ExtensionTypes.MAX_DEPTH;
         input.reset(newBody, newOffset, newLength);
         try {
             unpacker.reset(input);
@@ -221,7 +221,7 @@ public final class ValueDecoder {
     private static RuntimeException noForm(Throwable error) {
         return error instanceof MalformedValueException || error instanceof ConversionException
                 ? (RuntimeException) error
-                : new ConversionException("a value has no form in Java: " + Errors.describe(error), error);
+                : new ConversionException("a value has no form in Java: " + ErrorCodec.describe(error), error);
     }
 
     private Object read(int depth) throws IOException {
@@ -256,7 +256,7 @@ public final class ValueDecoder {
 
     private Object readExtension(ExtensionTypeHeader header, int depth) throws IOException {
         byte type = header.getType();
-        if (type == Extensions.SET) {
+        if (type == ExtensionTypes.SET) {
             int end = position() + header.getLength();
             int size = count(unpacker.unpackArrayHeader(), 1);
             Object set = fill(new LinkedHashSet<>(size * 4 / 3 + 1), size, deeper(depth));
@@ -266,14 +266,14 @@ public final class ValueDecoder {
             return set;
         }
         byte[] payload = payload(header.getLength());
-        if (type != Extensions.SENDER_OWNS && type != Extensions.RECEIVER_OWNS) {
-            return ExtensionValues.read(type, payload);
+        if (type != ExtensionTypes.SENDER_OWNS && type != ExtensionTypes.RECEIVER_OWNS) {
+            return ExtensionDecoder.read(type, payload);
         }
         if (payload.length != 9) {
             throw new MalformedValueException("a reference of " + payload.length + " bytes");
         }
         long handle = ByteBuffer.wrap(payload).getLong(1);
-        if (type == Extensions.RECEIVER_OWNS) {
+        if (type == ExtensionTypes.RECEIVER_OWNS) {
             return references.local(handle);
         }
         receipts++;
@@ -340,7 +340,7 @@ public final class ValueDecoder {
     private int deeper(int depth) {
         if (depth >= deepest) {
             throw new ConversionException(
-                    "a value that nests deeper than " + Extensions.MAX_DEPTH + " containers has no form in Java");
+                    "a value that nests deeper than " + ExtensionTypes.MAX_DEPTH + " containers has no form in Java");
         }
         return depth + 1;
     }

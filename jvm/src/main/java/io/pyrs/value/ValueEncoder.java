@@ -65,7 +65,7 @@ public final class ValueEncoder {
         ownedCount = 0;
         failure = null;
         tooDeep = false;
-        deepest = depth + Extensions.MAX_DEPTH;
+        deepest = depth + ExtensionTypes.MAX_DEPTH;
         boolean written = false;
         try {
             write(value, out, depth);
@@ -94,7 +94,7 @@ public final class ValueEncoder {
         } else if (error instanceof VirtualMachineError && !(error instanceof StackOverflowError)) {
             throw (VirtualMachineError) error;
         }
-        return new ConversionException("a " + value.getClass().getName() + " cannot travel: " + Errors.describe(error), error);
+        return new ConversionException("a " + value.getClass().getName() + " cannot travel: " + ErrorCodec.describe(error), error);
     }
 
     /** Drops an element. Encodes it to an unused buffer, which releases the values inside. */
@@ -109,9 +109,9 @@ public final class ValueEncoder {
     }
 
     /** Schedules the release of a value for after the encoding. */
-    void releaseLater(Object value, Form form) {
+    void releaseLater(Object value, ValueWriter writer) {
         if (releases != null) {
-            releases.add(() -> form.release(value));
+            releases.add(() -> writer.release(value));
         }
     }
 
@@ -153,7 +153,7 @@ public final class ValueEncoder {
         if (type == Long.class) {
             packer.packLong((Long) value);
         } else if (type == String.class) {
-            Scalars.writeString((String) value, packer);
+            ScalarWriters.writeString((String) value, packer);
         } else if (type == Double.class) {
             packer.packDouble((Double) value);
         } else if (type == Integer.class) {
@@ -161,7 +161,7 @@ public final class ValueEncoder {
         } else if (type == Boolean.class) {
             packer.packBoolean((Boolean) value);
         } else {
-            conversion.formOf(type).write(this, value, out, depth);
+            conversion.writerOf(type).write(this, value, out, depth);
         }
     }
 
@@ -186,26 +186,26 @@ public final class ValueEncoder {
 
     /** Appends a handle: that of the peer for a mirror, else that of the exported object. */
     void writeReference(Object value, ValueBuffer out) throws IOException {
-        long handle = references.home(value);
-        byte extension = Extensions.RECEIVER_OWNS;
+        long handle = references.peerHandle(value);
+        byte extension = ExtensionTypes.RECEIVER_OWNS;
         int kind;
         if (handle != 0) {
-            kind = references.homeKind(value);
+            kind = references.peerKindCode(value);
         } else {
-            kind = references.kindOf(value);
-            handle = references.own(value, kind);
-            extension = Extensions.SENDER_OWNS;
+            kind = references.kindCode(value);
+            handle = references.own(value);
+            extension = ExtensionTypes.SENDER_OWNS;
             if (ownedCount == owned.length) {
                 owned = Arrays.copyOf(owned, ownedCount * 2);
             }
             owned[ownedCount++] = handle;
         }
         out.packer.packExtensionTypeHeader(extension, 9);
-        out.packer.writePayload(Scalars.bytes(9).put((byte) kind).putLong(handle).array());
+        out.packer.writePayload(ScalarWriters.bytes(9).put((byte) kind).putLong(handle).array());
     }
 
     boolean isOfPeer(Object value) {
-        return references.home(value) != 0;
+        return references.peerHandle(value) != 0;
     }
 
     /** Returns the depth of a container's content. Beyond the limit, which each cycle reaches, it is an error. */
@@ -214,7 +214,7 @@ public final class ValueEncoder {
         if (tooDeep || depth >= deepest) {
             tooDeep = true;
             throw new ConversionException("a " + container.getClass().getName() + " contains itself or nests deeper than "
-                    + Extensions.MAX_DEPTH + " containers");
+                    + ExtensionTypes.MAX_DEPTH + " containers");
         }
         return depth + 1;
     }

@@ -3,7 +3,7 @@ package com.rabbitmq.client;
 import java.util.Date;
 import java.util.Map;
 
-/** As much of RabbitMQ's client as the element type uses. */
+/** Test double with the classes that the element type uses. */
 public interface AMQP {
     final class BasicProperties {
         public final String text;

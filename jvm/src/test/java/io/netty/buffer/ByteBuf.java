@@ -1,6 +1,6 @@
 package io.netty.buffer;
 
-/** As much of Netty's as the converter uses; the index of the reader never moves. */
+/** Test double with the methods that the converter uses, with a constant reader index. */
 public abstract class ByteBuf {
     public abstract int readableBytes();
 

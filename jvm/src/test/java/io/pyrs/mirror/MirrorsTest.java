@@ -10,9 +10,9 @@ import static org.testng.Assert.assertThrows;
 import static org.testng.Assert.assertTrue;
 import static org.testng.Assert.expectThrows;
 
-import io.pyrs.link.Numbers;
-import io.pyrs.link.Pair;
-import io.pyrs.link.StreamOptions;
+import io.pyrs.link.session.RangePublisher;
+import io.pyrs.link.session.SessionPair;
+import io.pyrs.link.session.StreamOptions;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -33,14 +33,14 @@ import org.testng.annotations.AfterMethod;
 import org.testng.annotations.BeforeMethod;
 import org.testng.annotations.Test;
 
-/** Mirrors over two sessions back to back; the far side plays Python. */
+/** Tests mirrors over two connected sessions; the far side is a test double of Python. */
 public class MirrorsTest {
     private static final ClassLoader LOADER = MirrorsTest.class.getClassLoader();
-    private Pair pair;
+    private SessionPair pair;
 
     @BeforeMethod
     public void open() {
-        pair = new Pair();
+        pair = new SessionPair();
     }
 
     @AfterMethod
@@ -49,10 +49,10 @@ public class MirrorsTest {
     }
 
     private static Publisher<Object> numbers(int count) {
-        return new Numbers(count, number -> (int) number);
+        return new RangePublisher(count, number -> (int) number);
     }
 
-    /** Takes everything, so many at a time. */
+    /** Requests and collects all elements in batches. */
     private static final class Collector implements Subscriber<Object>, Flow.Subscriber<Object> {
         final List<Object> elements = new ArrayList<>();
         final CompletableFuture<List<Object>> result = new CompletableFuture<>();
@@ -108,7 +108,7 @@ public class MirrorsTest {
     }
 
     @Test(timeOut = 120_000)
-    public void everyDemandGivesEveryElementInOrder() throws Exception {
+    public void allElementsArriveInOrderForAnyDemand() throws Exception {
         for (long batch : new long[] {1, 7, 256, Long.MAX_VALUE}) {
             Collector collector = new Collector(batch);
             ((PythonPublisher) pair.mirror(numbers(20_000), StreamOptions.DEFAULT))
@@ -123,7 +123,7 @@ public class MirrorsTest {
     }
 
     @Test(timeOut = 120_000)
-    public void bothFamiliesAreServed() throws Exception {
+    public void bothFamiliesReceiveAllElements() throws Exception {
         Collector flow = new Collector(10);
         ((Flow.Publisher<Object>) (PythonPublisher) pair.mirror(numbers(100), StreamOptions.DEFAULT)).subscribe(flow);
         assertEquals(flow.get().size(), 100);
@@ -138,7 +138,7 @@ public class MirrorsTest {
     }
 
     @Test(timeOut = 120_000)
-    public void aMirrorFeedsAMirror() throws Exception {
+    public void mirrorPublisherFeedsMirrorSubscriber() throws Exception {
         Collector far = new Collector(10);
         PythonPublisher publisher = (PythonPublisher) pair.mirror(numbers(500), StreamOptions.DEFAULT);
         publisher.subscribe((PythonSubscriber) pair.mirror(far, StreamOptions.DEFAULT));
@@ -146,7 +146,7 @@ public class MirrorsTest {
     }
 
     @Test
-    public void nullsThrow() {
+    public void nullArgumentsThrow() {
         PythonPublisher publisher = (PythonPublisher) pair.mirror(numbers(1), StreamOptions.DEFAULT);
         PythonSubscriber subscriber = (PythonSubscriber) pair.mirror(new Collector(1), StreamOptions.DEFAULT);
         assertThrows(NullPointerException.class, () -> publisher.subscribe((Subscriber<Object>) null));
@@ -158,7 +158,7 @@ public class MirrorsTest {
     }
 
     @Test(timeOut = 120_000)
-    public void aSubscriberThatThrowsIsCancelledAndOthersGoOn() throws Exception {
+    public void throwingSubscriberIsCancelled() throws Exception {
         CountDownLatch cancelled = new CountDownLatch(1);
         Publisher<Object> source = subscriber -> subscriber.onSubscribe(new Subscription() {
             @Override
@@ -193,13 +193,13 @@ public class MirrorsTest {
     }
 
     @Test(timeOut = 120_000)
-    public void anElementTypeIsAppliedAndWhatDoesNotFitIsAnError() throws Exception {
+    public void elementTypeIsAppliedAndMismatchIsAnError() throws Exception {
         StreamOptions integers = StreamOptions.of(Map.of("element_type", "java.lang.Integer"), LOADER);
         Collector fits = new Collector(5);
         ((PythonPublisher) pair.mirror(numbers(5), integers)).subscribe((Subscriber<Object>) fits);
         assertEquals(fits.get(), List.of(0, 1, 2, 3, 4));
         Collector not = new Collector(5);
-        ((PythonPublisher) pair.mirror(new Numbers(2, number -> number == 0 ? 1L : 1L << 40), integers))
+        ((PythonPublisher) pair.mirror(new RangePublisher(2, number -> number == 0 ? 1L : 1L << 40), integers))
                 .subscribe((Subscriber<Object>) not);
         Throwable error = expectThrows(ExecutionException.class, not::get).getCause();
         assertTrue(error.getMessage().contains("java.lang.Integer"), error.getMessage());
@@ -208,7 +208,7 @@ public class MirrorsTest {
 
     @Test(timeOut = 120_000)
     @SuppressWarnings("unchecked")
-    public void aStageKeepsTheBoxOfIntegersAndGivesBackWhatItGot() throws Exception {
+    public void stageKeepsIntegerBoxesAndIdentity() throws Exception {
         Function<Object, Object> times = upstream -> upstream;
         Function<Object, Object> stage = (Function<Object, Object>) PythonStage.create(
                 pair.near, pair.receipt(times), Function.class, StreamOptions.DEFAULT, LOADER);
@@ -231,11 +231,11 @@ public class MirrorsTest {
 
     /** An interface of the shape of RxJava's FlowableTransformer. */
     public interface Transformer {
-        /** From a source to a Publisher. */
+        /** Transforms a source to a Publisher. */
         Publisher<Object> apply(Source source);
     }
 
-    /** A source of its own class, which is a Publisher as well. */
+    /** A source class that is also a Publisher. */
     public static final class Source implements Publisher<Object> {
         @Override
         public void subscribe(Subscriber<? super Object> subscriber) {
@@ -244,7 +244,7 @@ public class MirrorsTest {
     }
 
     @Test(timeOut = 120_000)
-    public void aStageTakesAnyInterfaceOfItsShape() throws Exception {
+    public void stageImplementsAnyInterfaceOfItsShape() throws Exception {
         Function<Object, Object> identity = upstream -> upstream;
         Transformer stage = (Transformer) PythonStage.create(
                 pair.near, pair.receipt(identity), Transformer.class, StreamOptions.DEFAULT, LOADER);
@@ -259,7 +259,7 @@ public class MirrorsTest {
 
     @Test(timeOut = 120_000)
     @SuppressWarnings("unchecked")
-    public void aCallableCallsAndItsDefaultMethodsAreItsOwn() throws Exception {
+    public void callableCallsPythonAndKeepsItsDefaultMethods() throws Exception {
         BiFunction<Object, Object, Object> sum = (a, b) -> (Long) a + (Long) b;
         Function<Object, Object> twice = a -> 2 * (Long) a;
         BiFunction<Object, Object, Object> add = (BiFunction<Object, Object, Object>) PythonCallable.create(
@@ -280,13 +280,13 @@ public class MirrorsTest {
         RuntimeException error = expectThrows(RuntimeException.class, () -> failed.apply(1));
         assertTrue(error.getMessage().contains("far away"));
         assertNotNull(error.getCause());
-        assertTrue(pair.near.home(add) > 0);
-        assertEquals(pair.far.home(add), 0);
+        assertTrue(pair.near.peerHandle(add) > 0);
+        assertEquals(pair.far.peerHandle(add), 0);
     }
 
     @Test(timeOut = 120_000)
     @SuppressWarnings("unchecked")
-    public void objectsWithoutARowComeBackAsThemselvesAndTablesEmpty() throws Exception {
+    public void referencesKeepIdentityAndTablesBecomeEmpty() throws Exception {
         Object local = new Object() {
             @Override
             public String toString() {
@@ -310,7 +310,7 @@ public class MirrorsTest {
     }
 
     @Test(timeOut = 120_000)
-    public void aThousandStreamsLeaveNothingBehind() throws Exception {
+    public void thousandStreamsLeaveEmptyTables() throws Exception {
         List<Collector> collectors = new ArrayList<>();
         for (int i = 0; i < 1_000; i++) {
             Collector collector = new Collector(32);
@@ -324,11 +324,11 @@ public class MirrorsTest {
     }
 
     @Test(timeOut = 120_000)
-    public void referencesAreGivenBackWhileTheyFlow() throws Exception {
+    public void referencesAreReleasedDuringTheStream() throws Exception {
         int count = 200_000;
         CountDownLatch done = new CountDownLatch(1);
         int[] seen = new int[1];
-        ((PythonPublisher) pair.mirror(new Numbers(count, number -> new Object()), StreamOptions.DEFAULT))
+        ((PythonPublisher) pair.mirror(new RangePublisher(count, number -> new Object()), StreamOptions.DEFAULT))
                 .subscribe(new Subscriber<Object>() {
                     @Override
                     public void onSubscribe(Subscription subscription) {
@@ -356,7 +356,7 @@ public class MirrorsTest {
     }
 
     @Test(timeOut = 120_000)
-    public void aCompletionStageIsAStreamOfOne() throws Exception {
+    public void completionStageIsPublisherOfItsResult() throws Exception {
         CompletableFuture<Object> later = new CompletableFuture<>();
         Collector one = new Collector(1);
         pair.near.subscribe(pair.receipt(later), one, StreamOptions.DEFAULT);

@@ -1,8 +1,8 @@
 package io.pyrs.mirror;
 
-import io.pyrs.link.Numbers;
-import io.pyrs.link.Pair;
-import io.pyrs.link.StreamOptions;
+import io.pyrs.link.session.RangePublisher;
+import io.pyrs.link.session.SessionPair;
+import io.pyrs.link.session.StreamOptions;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -18,14 +18,14 @@ import org.testng.annotations.DataProvider;
 import org.testng.annotations.Factory;
 import org.testng.annotations.Test;
 
-/** The official kit judges the mirror of a Publisher, with its window and guards, and in exact mode. */
+/** Verifies the mirror of a Publisher with the official TCK, with a window and in exact mode. */
 public class PublisherTckTest extends PublisherVerification<Object> {
     private final StreamOptions options;
-    private Pair pair;
+    private SessionPair pair;
 
     @Factory(dataProvider = "modes")
     public PublisherTckTest(boolean exact) {
-        // The kit sleeps and then looks once: for the errors of 3.9 after the third, for references after the last.
+        // The TCK waits once: 3 s for the errors of rule 3.9 (third timeout) and 3 s for dropped references (last one).
         super(new TestEnvironment(10_000, 100, 3_000), 3_000L);
         options = StreamOptions.of(Map.of("exact", exact), null);
     }
@@ -37,7 +37,7 @@ public class PublisherTckTest extends PublisherVerification<Object> {
 
     @BeforeClass
     public void open() {
-        pair = new Pair();
+        pair = new SessionPair();
     }
 
     @AfterClass
@@ -45,13 +45,13 @@ public class PublisherTckTest extends PublisherVerification<Object> {
         pair.close();
     }
 
-    /** The kit collects once, and gives the JVM a tenth of a second to say what it found: so it has found it before. */
+    /** Collects garbage during the test, since the TCK collects once and waits only 100 ms for the result. */
     @Test
     @Override
     public void required_spec313_cancelMustMakeThePublisherEventuallyDropAllReferencesToTheSubscriber() throws Throwable {
-        AtomicBoolean over = new AtomicBoolean();
+        AtomicBoolean finished = new AtomicBoolean();
         Thread collector = new Thread(() -> {
-            while (!over.get()) {
+            while (!finished.get()) {
                 System.gc();
                 LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(100));
             }
@@ -61,14 +61,14 @@ public class PublisherTckTest extends PublisherVerification<Object> {
         try {
             super.required_spec313_cancelMustMakeThePublisherEventuallyDropAllReferencesToTheSubscriber();
         } finally {
-            over.set(true);
+            finished.set(true);
             collector.join();
         }
     }
 
     @Override
     public Publisher<Object> createPublisher(long elements) {
-        return (PythonPublisher) pair.mirror(new Numbers(elements, Long::valueOf), options);
+        return (PythonPublisher) pair.mirror(new RangePublisher(elements, Long::valueOf), options);
     }
 
     @Override

@@ -1,7 +1,7 @@
 package io.pyrs.mirror;
 
-import io.pyrs.link.Pair;
-import io.pyrs.link.StreamOptions;
+import io.pyrs.link.session.SessionPair;
+import io.pyrs.link.session.StreamOptions;
 import org.reactivestreams.Subscriber;
 import org.reactivestreams.Subscription;
 import org.reactivestreams.tck.SubscriberBlackboxVerification;
@@ -9,9 +9,9 @@ import org.reactivestreams.tck.TestEnvironment;
 import org.testng.annotations.AfterClass;
 import org.testng.annotations.BeforeClass;
 
-/** The official kit judges the mirror of a Subscriber. */
+/** Verifies the mirror of a Subscriber with the official TCK. */
 public class SubscriberTckTest extends SubscriberBlackboxVerification<Object> {
-    private Pair pair;
+    private SessionPair pair;
 
     public SubscriberTckTest() {
         super(new TestEnvironment(10_000, 100));
@@ -19,7 +19,7 @@ public class SubscriberTckTest extends SubscriberBlackboxVerification<Object> {
 
     @BeforeClass
     public void open() {
-        pair = new Pair();
+        pair = new SessionPair();
     }
 
     @AfterClass

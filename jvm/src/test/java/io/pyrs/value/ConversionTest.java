@@ -5,6 +5,7 @@ import static org.testng.Assert.assertSame;
 import static org.testng.Assert.assertTrue;
 import static org.testng.Assert.expectThrows;
 
+import io.pyrs.Vectors;
 import java.io.IOException;
 import java.io.Writer;
 import java.net.URL;
@@ -24,7 +25,7 @@ import javax.tools.ToolProvider;
 import org.testng.SkipException;
 import org.testng.annotations.Test;
 
-/** Which classes are values and which are references, and what an element that fails leaves behind. */
+/** Tests which classes are values and references, and the state after an element that fails. */
 public class ConversionTest {
     /** A bean with two properties. */
     public static class Bean {
@@ -48,16 +49,16 @@ public class ConversionTest {
         }
     }
 
-    private final Recorder references = new Recorder();
+    private final RecordingReferences references = new RecordingReferences();
 
     private Object roundTrip(Object value, Object convert) {
         ValueBuffer out = new ValueBuffer();
         new ValueEncoder(references, Conversion.of(convert)).encode(value, out);
-        return new ValueDecoder(new Recorder(), null).decode(out.take());
+        return new ValueDecoder(new RecordingReferences(), null).decode(out.take());
     }
 
     private boolean isReference(Object value, Object convert) {
-        return roundTrip(value, convert) instanceof Recorder.Standin;
+        return roundTrip(value, convert) instanceof RecordingReferences.Mirror;
     }
 
     private String refusal(Object value, Object convert) {
@@ -65,15 +66,15 @@ public class ConversionTest {
     }
 
     @Test
-    public void autoTakesTheRowsAsValuesAndTheRestByReference() {
-        assertEquals(roundTrip(new Bean(), null).getClass(), Recorder.Standin.class);
+    public void autoSendsTableClassesAsValuesAndOthersByReference() {
+        assertEquals(roundTrip(new Bean(), null).getClass(), RecordingReferences.Mirror.class);
         assertTrue(isReference(new StringBuilder("mutable"), "auto"));
         assertTrue(isReference(new CompletableFuture<>(), "auto"));
         assertEquals(roundTrip(List.of(1), "auto"), List.of(1L));
     }
 
     @Test
-    public void referencesTakesOnlyScalarsAsValues() {
+    public void referencesModeSendsOnlyScalarsAsValues() {
         assertTrue(isReference(List.of(1), "references"));
         assertTrue(isReference(Map.of(), "references"));
         assertTrue(isReference(new long[0], "references"));
@@ -84,41 +85,41 @@ public class ConversionTest {
     }
 
     @Test
-    public void valuesReadsGettersOrSaysWhatItCannot() {
+    public void valuesModeReadsGettersOrNamesTheClass() {
         assertEquals(roundTrip(new Bean(), "values"), Map.of("name", "n", "ready", true));
         assertEquals(roundTrip(List.of(new Bean()), "values"), List.of(Map.of("name", "n", "ready", true)));
         assertTrue(refusal(new Object(), "values").contains("java.lang.Object"));
         assertTrue(refusal(new SubmissionPublisher<>(), "values").contains("SubmissionPublisher"));
         String broken = refusal(new Broken(), "values");
         assertTrue(broken.contains("Broken") && broken.contains("getName"), broken);
-        assertEquals(roundTrip(new Recorder.OfPeer(), "values"), new Recorder.Standin("local 9"));
+        assertEquals(roundTrip(new RecordingReferences.OfPeer(), "values"), new RecordingReferences.Mirror("local 9"));
     }
 
     @Test
-    public void aMapSpeaksOfItsClassesAndTheirSubclasses() {
-        Map<String, String> wish = Map.of(Bean.class.getName(), "values", "java.util.List", "references");
-        assertEquals(roundTrip(new Bean() {}, wish), Map.of("name", "n", "ready", true));
-        assertTrue(isReference(new ArrayList<>(), wish));
-        assertTrue(isReference(new Broken(), wish));
-        assertEquals(roundTrip(Map.of(), wish), Map.of());
-        assertEquals(roundTrip("text", Map.of("java.lang.String", "references")), "text"); // a scalar is a value always
+    public void mapAppliesToItsClassesAndTheirSubclasses() {
+        Map<String, String> modes = Map.of(Bean.class.getName(), "values", "java.util.List", "references");
+        assertEquals(roundTrip(new Bean() {}, modes), Map.of("name", "n", "ready", true));
+        assertTrue(isReference(new ArrayList<>(), modes));
+        assertTrue(isReference(new Broken(), modes));
+        assertEquals(roundTrip(Map.of(), modes), Map.of());
+        assertEquals(roundTrip("text", Map.of("java.lang.String", "references")), "text"); // a scalar is always a value
     }
 
     @Test
-    public void anUnknownWishIsRefused() {
+    public void unknownOptionIsRejected() {
         expectThrows(IllegalArgumentException.class, () -> Conversion.of("everything"));
         expectThrows(IllegalArgumentException.class, () -> Conversion.of(Map.of("a.B", "auto?")));
         assertSame(Conversion.of(null), Conversion.of("auto"));
     }
 
     @Test
-    public void theFormOfAClassIsFoundOnce() {
+    public void writerOfClassIsCached() {
         Conversion conversion = Conversion.of(Map.of("a.B", "values"));
-        assertSame(conversion.formOf(Bean.class), conversion.formOf(Bean.class));
+        assertSame(conversion.writerOf(Bean.class), conversion.writerOf(Bean.class));
     }
 
     @Test
-    public void aRecordIsItsComponentsByName() throws Exception {
+    public void recordIsEncodedAsItsComponentsByName() throws Exception {
         if (Runtime.version().feature() < 16) {
             throw new SkipException("this JVM has no records");
         }
@@ -135,15 +136,15 @@ public class ConversionTest {
             Object pair = constructor.newInstance(1, null);
             assertEquals(new ArrayList<>(((Map<?, ?>) roundTrip(pair, "auto")).entrySet()).toString(), "[a=1, b=null]");
             assertTrue(isReference(pair, "references"));
-            // The same bytes as the dict of the vectors.
+            // The same bytes as the dict in the vectors.
             ValueBuffer out = new ValueBuffer();
             new ValueEncoder(references, Conversion.AUTO).encode(pair, out);
-            assertEquals(ValueVectorsTest.hex(out.take()), dictOfTheVectors());
+            assertEquals(Vectors.hex(out.take()), dictOfTheVectors());
         }
     }
 
     private static Object dictOfTheVectors() throws IOException {
-        return Json.vectors("values.json").stream()
+        return Vectors.read("values.json").stream()
                 .filter(row -> row.get("name").equals("dict"))
                 .findFirst()
                 .orElseThrow()
@@ -151,16 +152,16 @@ public class ConversionTest {
     }
 
     @Test
-    public void anEmptyOptionalIsNoElementButMayLieInside() {
+    public void emptyOptionalIsRejectedAsElementButAllowedInside() {
         assertTrue(refusal(Optional.empty(), "auto").contains("java.util.Optional"));
         assertTrue(refusal(OptionalInt.empty(), "auto").contains("java.util.OptionalInt"));
         assertEquals(roundTrip(Optional.of(5), "auto"), 5L);
         assertEquals(roundTrip(OptionalInt.of(5), "auto"), 5L);
-        assertEquals(roundTrip(List.of(Optional.empty()), "auto"), Rows.list((Object) null));
+        assertEquals(roundTrip(List.of(Optional.empty()), "auto"), ValueRows.list((Object) null));
     }
 
     @Test
-    public void loneSurrogatesAreRefusedNotReplaced() {
+    public void loneSurrogatesAreRejected() {
         for (String text : List.of("\ud800", "a\udc00", "\ud800a", "\ud800\ud800\udc00")) {
             assertTrue(refusal(text, "auto").contains("lone surrogate"));
         }
@@ -169,7 +170,7 @@ public class ConversionTest {
     }
 
     @Test
-    public void cyclicContainersAreAnError() {
+    public void cyclicContainersAreRejected() {
         List<Object> list = new ArrayList<>();
         list.add(list);
         Map<Object, Object> map = new HashMap<>();
@@ -183,13 +184,13 @@ public class ConversionTest {
     }
 
     @Test
-    public void nestingHasALimitOnBothWays() {
+    public void nestingIsLimitedInBothDirections() {
         Object deep = 1L;
         for (int i = 0; i < 512; i++) {
-            deep = Rows.list(deep);
+            deep = ValueRows.list(deep);
         }
         assertEquals(roundTrip(deep, "auto"), deep);
-        Object deeper = Rows.list(deep);
+        Object deeper = ValueRows.list(deep);
         refusal(deeper, "auto");
         byte[] bytes = new byte[514];
         java.util.Arrays.fill(bytes, (byte) 0x91);
@@ -198,23 +199,23 @@ public class ConversionTest {
     }
 
     @Test
-    public void aKeyIsAScalar() {
+    public void containerAsDictKeyIsRejected() {
         Map<Object, Object> map = new HashMap<>();
         map.put(List.of(1), 1);
         assertTrue(refusal(map, "auto").contains("key of a dict"));
     }
 
     @Test
-    public void anElementThatFailsLeavesNoTrace() {
+    public void failedElementLeavesNoTrace() {
         ValueBuffer out = new ValueBuffer();
         ValueEncoder encoder = new ValueEncoder(references, Conversion.AUTO);
         encoder.encode(1, out);
         encoder.encode("x".repeat(10_000), out);
         int size = out.size();
-        Recorder recorder = new Recorder();
+        RecordingReferences recorder = new RecordingReferences();
         ValueEncoder failing = new ValueEncoder(recorder, Conversion.AUTO);
         expectThrows(ConversionException.class,
-                () -> failing.encode(Rows.list(new Object(), "y".repeat(20_000), new Object(), "\ud800"), out));
+                () -> failing.encode(ValueRows.list(new Object(), "y".repeat(20_000), new Object(), "\ud800"), out));
         assertEquals(out.size(), size);
         assertEquals(recorder.disowned, List.of(7L, 8L));
         encoder.encode(2, out);
@@ -228,7 +229,7 @@ public class ConversionTest {
     }
 
     @Test
-    public void nothingIsReadAfterEncode() {
+    public void valueIsNotReadAfterEncode() {
         byte[] reused = {1};
         ByteBuffer buffer = ByteBuffer.wrap(reused);
         ValueBuffer out = new ValueBuffer();
@@ -238,18 +239,18 @@ public class ConversionTest {
             encoder.encode(buffer, out);
             assertEquals(buffer.position(), 0);
         }
-        assertEquals(ValueVectorsTest.hex(out.take(2, 3)), "000093" + "c40100" + "c40101" + "c40102");
+        assertEquals(Vectors.hex(out.take(2, 3)), "000093" + "c40100" + "c40101" + "c40102");
     }
 
     @Test
-    public void aDroppedBatchTellsItsHandlesOncePerReceipt() {
+    public void droppedBatchReleasesEachHandleOncePerReceipt() {
         ValueBuffer out = new ValueBuffer();
         ValueEncoder encoder = new ValueEncoder(references, Conversion.AUTO);
         encoder.encode(new Object(), out);
-        encoder.encode(Rows.list(1, Rows.set(new Object()), Rows.map("k", new Object())), out);
-        encoder.encode(new Recorder.OfPeer(), out);
+        encoder.encode(ValueRows.list(1, ValueRows.set(new Object()), ValueRows.map("k", new Object())), out);
+        encoder.encode(new RecordingReferences.OfPeer(), out);
         byte[] body = out.takeBatch(3);
-        ValueDecoder decoder = new ValueDecoder(new Recorder(), null);
+        ValueDecoder decoder = new ValueDecoder(new RecordingReferences(), null);
         List<Long> released = new ArrayList<>();
         decoder.beginBatch(body, 0, body.length);
         decoder.releaseRest(released::add);

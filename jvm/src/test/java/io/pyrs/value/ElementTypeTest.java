@@ -19,7 +19,7 @@ import java.util.UUID;
 import org.testng.annotations.DataProvider;
 import org.testng.annotations.Test;
 
-/** What Java wants of an element, and what does not fit. */
+/** Tests the conversion of elements to element types, and mismatches. */
 public class ElementTypeTest {
     private static final OffsetDateTime NOON = OffsetDateTime.of(2024, 1, 2, 12, 0, 0, 0, ZoneOffset.UTC);
 
@@ -46,16 +46,16 @@ public class ElementTypeTest {
             {"java.lang.Object", "a", "a"},
             {"byte[]", new byte[] {1}, new byte[] {1}},
             {"java.nio.ByteBuffer", new byte[] {1}, ByteBuffer.wrap(new byte[] {1})},
-            {"java.util.List", Rows.list(1L), Rows.list(1L)},
-            {"java.util.List<java.lang.Integer>", Rows.list(1L, null), Rows.list(1, null)},
-            {"java.util.List<java.nio.ByteBuffer>", Rows.list(new byte[] {1}), List.of(ByteBuffer.wrap(new byte[] {1}))},
-            {"java.util.Set<java.lang.Short>", Rows.set(1L), Set.of((short) 1)},
-            {"java.util.Map", Rows.map("a", 1L), Rows.map("a", 1L)},
-            {"long[]", Rows.list(1L, 2L), new long[] {1, 2}},
-            {"java.lang.String[]", Rows.list("a", null), new String[] {"a", null}},
-            {"int[][]", Rows.list(Rows.list(1L)), new int[][] {{1}}},
+            {"java.util.List", ValueRows.list(1L), ValueRows.list(1L)},
+            {"java.util.List<java.lang.Integer>", ValueRows.list(1L, null), ValueRows.list(1, null)},
+            {"java.util.List<java.nio.ByteBuffer>", ValueRows.list(new byte[] {1}), List.of(ByteBuffer.wrap(new byte[] {1}))},
+            {"java.util.Set<java.lang.Short>", ValueRows.set(1L), Set.of((short) 1)},
+            {"java.util.Map", ValueRows.map("a", 1L), ValueRows.map("a", 1L)},
+            {"long[]", ValueRows.list(1L, 2L), new long[] {1, 2}},
+            {"java.lang.String[]", ValueRows.list("a", null), new String[] {"a", null}},
+            {"int[][]", ValueRows.list(ValueRows.list(1L)), new int[][] {{1}}},
             {"java.util.concurrent.TimeUnit", "DAYS", java.util.concurrent.TimeUnit.DAYS},
-            {"io.pyrs.value.Rows.Colour", "GREEN", Rows.Colour.GREEN},
+            {"io.pyrs.value.ValueRows.Colour", "GREEN", ValueRows.Colour.GREEN},
             {"java.time.Instant", NOON, NOON.toInstant()},
             {"java.time.OffsetDateTime", NOON.atZoneSameInstant(ZoneId.of("UTC")), NOON},
             {"java.time.ZonedDateTime", NOON, NOON.toZonedDateTime()},
@@ -66,7 +66,7 @@ public class ElementTypeTest {
     }
 
     @Test(dataProvider = "fitting")
-    public void fits(String type, Object value, Object expected) {
+    public void fittingValueIsConverted(String type, Object value, Object expected) {
         Object actual = ElementType.of(type, null).from(value);
         assertEquals(actual, expected);
         assertTrue(expected instanceof List || expected instanceof Set || actual.getClass() == expected.getClass());
@@ -92,25 +92,25 @@ public class ElementTypeTest {
             {"java.lang.Boolean", 1L, "int"},
             {"byte[]", "text", "str"},
             {"java.nio.ByteBuffer", "text", "str"},
-            {"java.util.List", Rows.map(), "dict"},
-            {"java.util.Map", Rows.list(), "list"},
-            {"java.util.List<java.lang.Integer>", Rows.list("a"), "str"},
-            {"long[]", Rows.list((Object) null), "None"},
+            {"java.util.List", ValueRows.map(), "dict"},
+            {"java.util.Map", ValueRows.list(), "list"},
+            {"java.util.List<java.lang.Integer>", ValueRows.list("a"), "str"},
+            {"long[]", ValueRows.list((Object) null), "None"},
             {"java.util.concurrent.TimeUnit", "PARSECS", "str"},
             {"java.time.Instant", NOON.toLocalDateTime(), "datetime.datetime"},
-            {"java.util.UUID", new Recorder.Standin("x"), "object"},
+            {"java.util.UUID", new RecordingReferences.Mirror("x"), "object"},
         };
     }
 
     @Test(dataProvider = "unfitting")
-    public void doesNotFitAndNamesBothTypes(String type, Object value, String python) {
+    public void mismatchNamesBothTypes(String type, Object value, String python) {
         String message = expectThrows(ConversionException.class, () -> ElementType.of(type, null).from(value)).getMessage();
         String inner = type.contains("<") ? type.substring(type.indexOf('<') + 1, type.length() - 1) : type;
         assertTrue(message.contains(inner) && message.contains(python), message);
     }
 
     @Test
-    public void aTypeThatIsNotThereIsRefusedAtOnce() {
+    public void unknownTypeIsRejectedAtOnce() {
         assertTrue(expectThrows(IllegalArgumentException.class, () -> ElementType.of("no.such.Type", null))
                 .getMessage()
                 .contains("no.such.Type"));
@@ -118,13 +118,13 @@ public class ElementTypeTest {
     }
 
     @Test
-    public void itIsAppliedToElementsOnly() {
+    public void elementTypeAppliesOnlyToElements() {
         ValueBuffer out = new ValueBuffer();
-        new ValueEncoder(new Recorder(), Conversion.AUTO).encode(5, out);
+        new ValueEncoder(new RecordingReferences(), Conversion.AUTO).encode(5, out);
         byte[] body = out.takeBatch(1);
-        ValueDecoder decoder = new ValueDecoder(new Recorder(), ElementType.of("java.lang.Integer", null));
+        ValueDecoder decoder = new ValueDecoder(new RecordingReferences(), ElementType.of("java.lang.Integer", null));
         decoder.beginBatch(body, 0, body.length);
         assertEquals(decoder.next(), 5);
-        assertEquals(decoder.decode(body), Rows.list(5L));
+        assertEquals(decoder.decode(body), ValueRows.list(5L));
     }
 }

@@ -5,6 +5,7 @@ import static org.testng.Assert.assertFalse;
 import static org.testng.Assert.assertTrue;
 import static org.testng.Assert.expectThrows;
 
+import io.pyrs.Vectors;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -16,11 +17,11 @@ import java.util.Set;
 import org.testng.annotations.DataProvider;
 import org.testng.annotations.Test;
 
-/** The value vectors, replayed on the Java half; the Python half replays the same file. */
+/** Replays the value vectors, which the Python half replays as well. */
 public class ValueVectorsTest {
     private static Object[][] rows(String key) throws IOException {
         List<Object[]> rows = new ArrayList<>();
-        for (Map<String, Object> row : Json.vectors("values.json")) {
+        for (Map<String, Object> row : Vectors.read("values.json")) {
             if (row.containsKey(key)) {
                 rows.add(new Object[] {row.get("name"), row});
             }
@@ -50,96 +51,79 @@ public class ValueVectorsTest {
     }
 
     @Test(dataProvider = "both")
-    public void aValueHasTheseBytes(String name, Map<String, Object> row) {
+    public void valueIsEncodedToTheVectorsBytes(String name, Map<String, Object> row) {
         assertEquals(encode(name), row.get("hex"));
         List<?> others = (List<?>) row.getOrDefault("also_java", List.of());
         for (Object label : others) {
-            if (!label.equals("record")) { // ConversionTest has records, which Java 11 cannot compile
+            if (!label.equals("record")) { // ConversionTest tests records, which Java 11 cannot compile
                 assertEquals(encode(name + "/" + label), row.get("hex"), label.toString());
             }
         }
     }
 
     @Test(dataProvider = "both")
-    public void theseBytesAreTheValue(String name, Map<String, Object> row) {
-        Object expected = Rows.values().get(name);
+    public void vectorsBytesAreDecodedToTheValue(String name, Map<String, Object> row) {
+        Object expected = ValueRows.values().get(name);
         if (name.startsWith("reference")) {
             String text = name.endsWith("home") ? "local 9" : "remote 0 7";
-            expected = new Recorder.Standin(text);
-            expected = name.endsWith("inside") ? Rows.list(expected) : expected;
+            expected = new RecordingReferences.Mirror(text);
+            expected = name.endsWith("inside") ? ValueRows.list(expected) : expected;
         }
-        byte[] body = bytes(row);
-        assertSame(new ValueDecoder(new Recorder(), null).decode(body), expected);
+        byte[] body = Vectors.bytes(row.get("hex"));
+        assertSame(new ValueDecoder(new RecordingReferences(), null).decode(body), expected);
 
         byte[] batch = new byte[3 + 2 * body.length];
         batch[1] = (byte) 0x92;
         System.arraycopy(body, 0, batch, 2, body.length);
         System.arraycopy(body, 0, batch, 2 + body.length, body.length);
-        ValueDecoder decoder = new ValueDecoder(new Recorder(), ElementType.ANY);
+        ValueDecoder decoder = new ValueDecoder(new RecordingReferences(), ElementType.ANY);
         assertEquals(decoder.beginBatch(batch, 1, batch.length - 2), 2);
         assertSame(decoder.next(), expected);
         assertSame(decoder.next(), expected);
     }
 
     @Test(dataProvider = "written")
-    public void bytesThatOnlyJavaWrites(String name, Map<String, Object> row) {
+    public void valueThatOnlyJavaWritesHasTheVectorsBytes(String name, Map<String, Object> row) {
         assertEquals(encode(name), row.get("hex"));
     }
 
     @Test(dataProvider = "formless")
-    public void bytesWithoutAForm(String name, Map<String, Object> row) {
-        ValueDecoder decoder = new ValueDecoder(new Recorder(), null);
+    public void bytesWithoutAFormAreRejected(String name, Map<String, Object> row) {
+        ValueDecoder decoder = new ValueDecoder(new RecordingReferences(), null);
         if (row.get("no_form_in").equals("python")) {
-            decoder.decode(bytes(row));
+            decoder.decode(Vectors.bytes(row.get("hex")));
         } else {
-            ConversionException error = expectThrows(ConversionException.class, () -> decoder.decode(bytes(row)));
+            ConversionException error = expectThrows(ConversionException.class, () -> decoder.decode(Vectors.bytes(row.get("hex"))));
             assertTrue(error.getMessage().contains("has no form in Java"), error.getMessage());
         }
     }
 
     @Test(dataProvider = "malformed")
-    public void malformedBytes(String name, Map<String, Object> row) {
-        ValueDecoder decoder = new ValueDecoder(new Recorder(), null);
-        expectThrows(MalformedValueException.class, () -> decoder.decode(bytes(row)));
+    public void malformedBytesAreRejected(String name, Map<String, Object> row) {
+        ValueDecoder decoder = new ValueDecoder(new RecordingReferences(), null);
+        expectThrows(MalformedValueException.class, () -> decoder.decode(Vectors.bytes(row.get("hex"))));
     }
 
     @Test
-    public void everyRowHereIsARowThere() throws IOException {
+    public void everyValueHasAVector() throws IOException {
         Set<String> names = new HashSet<>();
-        for (Map<String, Object> row : Json.vectors("values.json")) {
+        for (Map<String, Object> row : Vectors.read("values.json")) {
             names.add((String) row.get("name"));
             ((List<?>) row.getOrDefault("also_java", List.of())).forEach(label -> names.add(row.get("name") + "/" + label));
         }
-        Set<String> unknown = new HashSet<>(Rows.values().keySet());
+        Set<String> unknown = new HashSet<>(ValueRows.values().keySet());
         unknown.removeAll(names);
         assertEquals(unknown, Set.of());
     }
 
     private static String encode(String name) {
-        assertTrue(Rows.values().containsKey(name), "no value in Java for the row " + name);
+        assertTrue(ValueRows.values().containsKey(name), "no Java value for the vector " + name);
         ValueBuffer out = new ValueBuffer();
-        new ValueEncoder(new Recorder(), Conversion.AUTO).encode(Rows.values().get(name), out);
-        return hex(out.take());
+        new ValueEncoder(new RecordingReferences(), Conversion.AUTO).encode(ValueRows.values().get(name), out);
+        return Vectors.hex(out.take());
     }
 
-    static byte[] bytes(Map<String, Object> row) {
-        String hex = (String) row.get("hex");
-        byte[] bytes = new byte[hex.length() / 2];
-        for (int i = 0; i < bytes.length; i++) {
-            bytes[i] = (byte) Integer.parseInt(hex.substring(2 * i, 2 * i + 2), 16);
-        }
-        return bytes;
-    }
-
-    static String hex(byte[] bytes) {
-        StringBuilder text = new StringBuilder();
-        for (byte each : bytes) {
-            text.append(String.format("%02x", each));
-        }
-        return text.toString();
-    }
-
-    /** Equal and of the same classes all through. */
+    /** Asserts equality of the values and of all classes in them. */
     private static void assertSame(Object actual, Object expected) {
         if (expected == null) {
             assertEquals(actual, null);

@@ -1,6 +1,6 @@
 package io.r2dbc.spi;
 
-/** What a column says of itself. */
+/** Test double of the metadata of a column. */
 public interface ReadableMetadata {
     String getName();
 }

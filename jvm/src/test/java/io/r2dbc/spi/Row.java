@@ -1,6 +1,6 @@
 package io.r2dbc.spi;
 
-/** As much of R2DBC's as the converter uses. */
+/** Test double with the methods that the converter uses. */
 public interface Row {
     RowMetadata getMetadata();
 

@@ -2,7 +2,7 @@ package io.r2dbc.spi;
 
 import java.util.List;
 
-/** What a row says of its columns. */
+/** Test double of the metadata of a row. */
 public interface RowMetadata {
     List<? extends ReadableMetadata> getColumnMetadatas();
 }

@@ -1,6 +1,6 @@
 package io.vertx.core.buffer;
 
-/** As much of Vert.x's as the converter and the element type use. */
+/** Test double with the methods that the converter and the element type use. */
 public interface Buffer {
     byte[] getBytes();
 

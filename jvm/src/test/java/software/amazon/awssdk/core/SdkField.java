@@ -2,7 +2,7 @@ package software.amazon.awssdk.core;
 
 import java.util.function.Function;
 
-/** A field that an object of the SDK says it has. */
+/** A declared field of an object of the SDK. */
 public final class SdkField<T> {
     private final String name;
     private final Function<Object, T> getter;

@@ -3,7 +3,7 @@ package org.apache.kafka.clients.consumer;
 import org.apache.kafka.common.header.Header;
 import org.apache.kafka.common.header.Headers;
 
-/** As much of Kafka's as the converter uses. */
+/** Test double with the methods that the converter uses. */
 public class ConsumerRecord<K, V> {
     private final K key;
     private final V value;

@@ -1,6 +1,6 @@
 package org.springframework.core.io.buffer;
 
-/** As much of Spring's as the converter uses. */
+/** Test double with the methods that the converter uses. */
 public interface DataBuffer {
     int readableByteCount();
 

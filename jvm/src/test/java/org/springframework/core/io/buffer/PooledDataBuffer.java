@@ -1,6 +1,6 @@
 package org.springframework.core.io.buffer;
 
-/** A buffer that its receiver releases. */
+/** Test double of a buffer that its receiver releases. */
 public interface PooledDataBuffer extends DataBuffer {
     boolean release();
 }

@@ -1,0 +1,35 @@
+package io.pyrs;
+
+import java.lang.System.Logger;
+import java.lang.System.Logger.Level;
+
+/** The logger of the Java half: System.Logger "io.pyrs", which the application configures. */
+public final class Log {
+    private static final Logger LOGGER = System.getLogger("io.pyrs");
+
+    private Log() {}
+
+    /** Logs an event that the user should know of, such as a dropped error or a violated rule. */
+    public static void warning(String message, Throwable error) {
+        log(Level.WARNING, message, error);
+    }
+
+    /** Logs an event without an error. */
+    public static void warning(String message) {
+        LOGGER.log(Level.WARNING, message);
+    }
+
+    /** Logs a detail for debugging. */
+    public static void debug(String message, Throwable error) {
+        log(Level.DEBUG, message, error);
+    }
+
+    /** Logs without throwing: a handler calls methods of the error, which may throw anything. */
+    private static void log(Level level, String message, Throwable error) {
+        try {
+            LOGGER.log(level, message, error);
+        } catch (Throwable broken) {
+            LOGGER.log(level, message + " (" + error.getClass().getName() + ", which cannot be printed)");
+        }
+    }
+}

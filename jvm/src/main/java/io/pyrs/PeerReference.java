@@ -1,0 +1,41 @@
+package io.pyrs;
+
+/**
+ * The identity of an object of the peer. Its mirror holds it; the handle is released when both are unreachable.
+ */
+public final class PeerReference {
+    private final Object owner;
+    private final ObjectKind kind;
+    private final long handle;
+
+    /**
+     * Creates an identity.
+     *
+     * @param owner the session that received the handle
+     */
+    public PeerReference(Object owner, ObjectKind kind, long handle) {
+        this.owner = owner;
+        this.kind = kind;
+        this.handle = handle;
+    }
+
+    /** Returns the kind of the object. */
+    public ObjectKind kind() {
+        return kind;
+    }
+
+    /** Returns the number that the peer assigned to it. */
+    public long handle() {
+        return handle;
+    }
+
+    /** Returns the handle if {@code session} received it, else 0. */
+    public long handleAt(Object session) {
+        return owner == session ? handle : 0;
+    }
+
+    @Override
+    public String toString() {
+        return "python object " + handle;
+    }
+}

@@ -1,0 +1,201 @@
+package io.pyrs.bridge;
+
+import io.pyrs.ObjectKind;
+import io.pyrs.PeerReference;
+import io.pyrs.PyRef;
+import io.pyrs.invoke.Classes;
+import io.pyrs.invoke.HotPublishers;
+import io.pyrs.invoke.Invocation;
+import io.pyrs.link.connection.Connection;
+import io.pyrs.link.session.Commands;
+import io.pyrs.link.session.Session;
+import io.pyrs.link.session.StreamOptions;
+import io.pyrs.mirror.PythonCallable;
+import io.pyrs.mirror.PythonProcessor;
+import io.pyrs.mirror.PythonPublisher;
+import io.pyrs.mirror.PythonStage;
+import io.pyrs.mirror.PythonSubscriber;
+import io.pyrs.mirror.ValueFunction;
+import io.pyrs.value.Conversion;
+import java.io.IOException;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.Objects;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Function;
+
+/**
+ * One bridge to one Python process: the control plane. Python calls these methods through its gateway; signals travel on
+ * the link. A call with side effects carries a request number, and is executed once for each number.
+ */
+public final class Bridge {
+    private static final AtomicInteger COUNT = new AtomicInteger();
+    private static final int DEFAULT_MAX_PREFETCH = 16_384;
+    private static final int DEFAULT_MAX_THREADS = 256;
+    private static final long DEFAULT_CALL_TIMEOUT_MILLIS = 30_000;
+
+    private final String name;
+    private final ClassLoader loader;
+    private final IdempotentCalls answers;
+    private final Connection connection;
+
+    Bridge(byte[] token, Map<?, ?> options, ClassLoader loader) throws IOException {
+        Objects.requireNonNull(token, "token");
+        if (token.length < 32) {
+            throw new IllegalArgumentException("a token of " + token.length + " bytes is too short: 32 are needed");
+        }
+        Map<?, ?> given = options == null ? Map.of() : options;
+        Object chosenName = given.get("name");
+        this.name = chosenName == null ? "bridge-" + COUNT.incrementAndGet() : chosenName.toString();
+        this.loader = loader;
+        this.answers = new IdempotentCalls(loader);
+        this.connection = new Connection(
+                name,
+                token,
+                reference -> mirror(reference, StreamOptions.DEFAULT),
+                loader,
+                (int) Math.max(1, number(given, "max_prefetch", DEFAULT_MAX_PREFETCH)),
+                (int) Math.max(1, number(given, "max_threads", DEFAULT_MAX_THREADS)),
+                number(given, "call_timeout_ms", DEFAULT_CALL_TIMEOUT_MILLIS),
+                answers::forgetOld,
+                answers::close);
+        Arrays.fill(token, (byte) 0); // the listener clears its own copy once the link is open
+        connection.start();
+    }
+
+    private static long number(Map<?, ?> options, String key, long standard) {
+        Object value = options.get(key);
+        return value instanceof Number ? ((Number) value).longValue() : standard;
+    }
+
+    private Session session() {
+        return connection.session();
+    }
+
+    private Object mirror(PeerReference reference, StreamOptions options) {
+        switch (reference.kind()) {
+            case PUBLISHER:
+                return new PythonPublisher(session(), reference, options);
+            case SUBSCRIBER:
+                return new PythonSubscriber(session(), reference, options);
+            case PROCESSOR:
+                return new PythonProcessor(session(), reference, options);
+            default:
+                return new PyRef(reference);
+        }
+    }
+
+    /** Returns the port on 127.0.0.1 on which the bridge accepts its link. */
+    public int port() {
+        return connection.port();
+    }
+
+    /** Returns whether the bridge accepts its link or has it. */
+    public boolean isOpen() {
+        return connection.isOpen();
+    }
+
+    /** Returns the code of the kind of an object, plus {@value HotPublishers#HOT} for a hot Publisher. */
+    public int kind(Object value) {
+        return HotPublishers.kindCode(value);
+    }
+
+    /** Exports a Java object: returns its handle and counts one more transfer. */
+    public long export(long request, Object value) throws Exception {
+        Objects.requireNonNull(value, "null has no handle");
+        return answers.once(request, () -> session().own(value));
+    }
+
+    /** Returns the Java object of a handle. */
+    public Object resolve(long handle) {
+        return session().local(handle);
+    }
+
+    /** Returns the mirror of a Python object of the kind {@code kind}. */
+    public Object mirror(long request, int kind, long handle, Map<?, ?> options) throws Exception {
+        return answers.once(request, () -> {
+            StreamOptions chosen = options(options);
+            return chosen.isDefault()
+                    ? session().remote(kind, handle)
+                    : mirror(session().receipt(ObjectKind.ofCode(kind), handle), chosen);
+        });
+    }
+
+    /** Returns the Python handle of the object that a mirror of this bridge represents, 0 for any other value. */
+    public long unwrap(Object value) {
+        return session().peerHandle(value);
+    }
+
+    /**
+     * Returns the mirror of a Python function from Publisher to Publisher.
+     *
+     * @param interfaceName null for java.util.function.Function
+     */
+    public Object stage(long request, long handle, String interfaceName, Map<?, ?> options) throws Exception {
+        return answers.once(request, () -> PythonStage.create(
+                session(), session().receipt(ObjectKind.OBJECT, handle), load(interfaceName, Function.class), options(options), loader));
+    }
+
+    /** Returns an object of an interface with a single abstract method that calls a Python function. */
+    public Object callable(long request, long handle, String interfaceName, Map<?, ?> options) throws Exception {
+        return answers.once(request, () -> PythonCallable.create(
+                session(), session().receipt(ObjectKind.OBJECT, handle), load(interfaceName, Function.class), options == null ? Map.of() : options, loader));
+    }
+
+    /** Returns an object of an interface with a single abstract method that returns its argument as plain values. */
+    public Object values(long request, String interfaceName, Map<?, ?> options) throws Exception {
+        return answers.once(request, () -> ValueFunction.create(load(interfaceName, Function.class), Conversion.of(options.get("convert")), loader));
+    }
+
+    /** Calls a public method, including default methods and those of non-public classes. */
+    public Object invoke(long request, Object target, String method, Object[] arguments) throws Exception {
+        Object[] given = arguments == null ? new Object[0] : arguments;
+        return answers.once(request, () -> {
+            try {
+                return Invocation.invoke(target, method, given);
+            } catch (Exception | Error thrown) {
+                throw thrown;
+            } catch (Throwable other) {
+                throw new IllegalStateException(other);
+            }
+        });
+    }
+
+    /** Executes a command; see {@link Commands}. */
+    public byte[] command(long request, byte[] command) throws Exception {
+        return answers.once(request, () -> session().commands().run(command)).bytes;
+    }
+
+    private StreamOptions options(Map<?, ?> options) {
+        try {
+            return StreamOptions.of(options, loader);
+        } catch (IllegalArgumentException unknown) {
+            // The class may belong to the caller's Spark session (ADD JAR).
+            ClassLoader context = Thread.currentThread().getContextClassLoader();
+            if (context == null || context == loader) {
+                throw unknown;
+            }
+            return StreamOptions.of(options, context);
+        }
+    }
+
+    private Class<?> load(String className, Class<?> standard) throws ClassNotFoundException {
+        return className == null || className.equals(standard.getName()) ? standard : Classes.find(className, loader);
+    }
+
+    /** Returns counters of streams, elements, bytes, frames, drops, handles, threads, elements in flight and demand. */
+    public Map<String, Object> stats() {
+        return new HashMap<>(connection.stats());
+    }
+
+    /** Closes the bridge: Subscribers receive LinkClosedException, upstream Subscriptions are cancelled. Idempotent. */
+    public void close() {
+        connection.close();
+    }
+
+    @Override
+    public String toString() {
+        return "Bridge[" + name + ", " + (isOpen() ? "open" : "closed") + ", " + stats() + "]";
+    }
+}

@@ -1,0 +1,43 @@
+package io.pyrs.bridge;
+
+import java.util.Map;
+
+/** The entry point for Python, which creates it through its gateway to check the version and open a {@link Bridge}. */
+public final class Entry {
+    /** Creates an entry point. */
+    public Entry() {}
+
+    /** Returns the version of this jar, which must equal that of the Python package. */
+    public String version() {
+        String version = Entry.class.getPackage().getImplementationVersion();
+        return version == null ? "unknown" : version;
+    }
+
+    /** Returns the feature version of the running Java, such as 17. */
+    public int javaVersion() {
+        return Runtime.version().feature();
+    }
+
+    /**
+     * Opens a bridge that listens on a port of 127.0.0.1 for a connection that proves the token.
+     *
+     * @param token the one-time secret
+     * @param options "max_prefetch", "max_threads", "call_timeout_ms" and "name", all optional
+     */
+    public Bridge open(byte[] token, Map<?, ?> options) throws Exception {
+        ClassLoader loader = loader();
+        return IdempotentCalls.inContext(loader, () -> new Bridge(token, options, loader)); // the bridge's threads inherit it
+    }
+
+    /** Returns the context class loader if this class is visible to it, else the loader of this class. */
+    private static ClassLoader loader() {
+        ClassLoader own = Entry.class.getClassLoader();
+        ClassLoader context = Thread.currentThread().getContextClassLoader();
+        for (ClassLoader each = context; each != null; each = each.getParent()) {
+            if (each == own) {
+                return context;
+            }
+        }
+        return own;
+    }
+}

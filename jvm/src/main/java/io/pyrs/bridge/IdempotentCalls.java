@@ -1,0 +1,113 @@
+package io.pyrs.bridge;
+
+import io.pyrs.LinkClosedException;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.concurrent.Callable;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.function.LongPredicate;
+
+/**
+ * Executes each control call once, although Py4J sends a command again after a connection reset. A repeated call gets the
+ * result of the first, which is kept for a few seconds.
+ */
+final class IdempotentCalls {
+    private static final long KEPT_NANOS = TimeUnit.SECONDS.toNanos(3);
+
+    private static final class Answer {
+        final CompletableFuture<Object> result = new CompletableFuture<>();
+        volatile long settled = Long.MAX_VALUE;
+    }
+
+    private final ClassLoader loader;
+    private final Map<Long, Answer> answers = new LinkedHashMap<>();
+    private boolean closed;
+
+    IdempotentCalls(ClassLoader loader) {
+        this.loader = loader;
+    }
+
+    <T> T once(long request, Callable<T> task) throws Exception {
+        Answer answer;
+        boolean first;
+        synchronized (answers) {
+            if (closed) {
+                throw new LinkClosedException("the bridge to Python has ended");
+            }
+            answer = answers.get(request);
+            first = answer == null;
+            if (first) {
+                answer = new Answer();
+                answers.put(request, answer);
+            }
+        }
+        if (first) {
+            try {
+                answer.result.complete(inContext(loader, task));
+            } catch (Throwable error) {
+                answer.result.completeExceptionally(error);
+            }
+            answer.settled = System.nanoTime();
+        }
+        return result(answer);
+    }
+
+    /**
+     * Runs a task with a context class loader, which finds configurations and services. A thread that JPype attached has
+     * none, and neither have the threads that it starts.
+     */
+    static <T> T inContext(ClassLoader loader, Callable<T> task) throws Exception {
+        Thread thread = Thread.currentThread();
+        if (thread.getContextClassLoader() != null) {
+            return task.call();
+        }
+        thread.setContextClassLoader(loader);
+        try {
+            return task.call();
+        } finally {
+            thread.setContextClassLoader(null);
+        }
+    }
+
+    @SuppressWarnings("unchecked")
+    private static <T> T result(Answer answer) throws Exception {
+        try {
+            return (T) answer.result.get();
+        } catch (ExecutionException thrown) {
+            Throwable cause = thrown.getCause();
+            if (cause instanceof Error) {
+                throw (Error) cause;
+            }
+            throw (Exception) cause;
+        }
+    }
+
+    /** Drops old results, so that they do not stay reachable. */
+    void forgetOld() {
+        long now = System.nanoTime();
+        forget(settled -> settled != Long.MAX_VALUE && now - settled > KEPT_NANOS);
+    }
+
+    /** Drops all results and rejects further calls. A kept result would keep the whole bridge reachable. */
+    void close() {
+        synchronized (answers) {
+            closed = true;
+        }
+        forget(settled -> true);
+    }
+
+    private void forget(LongPredicate old) {
+        synchronized (answers) {
+            answers.values().removeIf(each -> old.test(each.settled));
+        }
+    }
+
+    /** Returns the number of kept results. */
+    int size() {
+        synchronized (answers) {
+            return answers.size();
+        }
+    }
+}

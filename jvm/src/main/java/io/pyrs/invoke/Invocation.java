@@ -1,0 +1,210 @@
+package io.pyrs.invoke;
+
+import java.lang.reflect.AccessibleObject;
+import java.lang.reflect.Constructor;
+import java.lang.reflect.Executable;
+import java.lang.reflect.Field;
+import java.lang.reflect.InvocationTargetException;
+import java.lang.reflect.Member;
+import java.lang.reflect.Method;
+import java.lang.reflect.Modifier;
+import java.util.ArrayList;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Set;
+import java.util.TreeSet;
+
+/**
+ * Calls methods by name, through public interfaces and superclasses, so that default methods and objects of non-public
+ * classes are callable.
+ */
+public final class Invocation {
+    private Invocation() {}
+
+    /**
+     * Calls the method of an object that fits the arguments best.
+     *
+     * @throws NoSuchMethodException if none fits
+     */
+    public static Object invoke(Object target, String name, Object... arguments) throws Throwable {
+        List<Method> candidates = new ArrayList<>();
+        for (Class<?> type : publicTypes(target.getClass())) {
+            addMethods(type, name, false, candidates);
+        }
+        if (candidates.isEmpty()) { // only the class itself, which is not public, may have it
+            addMethods(target.getClass(), name, false, candidates);
+        }
+        return call(candidates, target, target.getClass(), "method " + name, arguments);
+    }
+
+    /**
+     * Calls the static method of a class that fits the arguments best.
+     *
+     * @throws NoSuchMethodException if none fits
+     */
+    public static Object invokeStatic(Class<?> type, String name, Object... arguments) throws Throwable {
+        List<Method> candidates = new ArrayList<>();
+        addMethods(type, name, true, candidates);
+        return call(candidates, null, type, "static method " + name, arguments);
+    }
+
+    /**
+     * Creates an object with the constructor that fits the arguments best.
+     *
+     * @throws NoSuchMethodException if none fits
+     */
+    public static Object construct(Class<?> type, Object... arguments) throws Throwable {
+        if (type.isInterface() || Modifier.isAbstract(type.getModifiers())) {
+            String what = type.isInterface() ? "an interface" : type.isArray() ? "an array" : type.isPrimitive() ? "a primitive" : "an abstract class";
+            throw new NoSuchMethodException(type.getTypeName() + " is " + what + " and has no constructor to call");
+        }
+        List<Constructor<?>> candidates = new ArrayList<>();
+        for (Constructor<?> each : type.getConstructors()) {
+            if (mayUse(each)) {
+                candidates.add(each);
+            }
+        }
+        Constructor<?> best = chosen(candidates, type, "constructor", arguments);
+        try {
+            return best.newInstance(Arguments.convert(best, arguments));
+        } catch (InvocationTargetException thrown) {
+            throw thrown.getCause();
+        }
+    }
+
+    /** Returns the value of a public static field. */
+    public static Object field(Class<?> type, String name) throws ReflectiveOperationException {
+        Field field = type.getField(name);
+        if (!Modifier.isStatic(field.getModifiers())) {
+            throw new NoSuchFieldException(type.getName() + " has no static field " + name + ", only an instance field");
+        }
+        mayUse(field);
+        return field.get(null);
+    }
+
+    /** Returns the names of the public static methods of a class. */
+    public static Set<String> staticMethods(Class<?> type) {
+        Set<String> names = new TreeSet<>();
+        for (Method method : type.getMethods()) {
+            if (Modifier.isStatic(method.getModifiers())) {
+                names.add(method.getName());
+            }
+        }
+        return names;
+    }
+
+    /** Returns the names of the public static fields of a class, including the constants of an enum. */
+    public static Set<String> staticFields(Class<?> type) {
+        Set<String> names = new TreeSet<>();
+        for (Field field : type.getFields()) {
+            if (Modifier.isStatic(field.getModifiers())) {
+                names.add(field.getName());
+            }
+        }
+        return names;
+    }
+
+    /** Calls a functional object: the single abstract method of one of its interfaces that fits the arguments. */
+    public static Object callFunction(Object target, Object[] arguments) throws Throwable {
+        for (Class<?> type : publicTypes(target.getClass())) {
+            Method function = type.isInterface() ? singleMethod(type) : null;
+            if (function != null && Arguments.fits(function, arguments)) {
+                return call(function, target, arguments);
+            }
+        }
+        throw new IllegalArgumentException("a " + target.getClass().getName() + " is not a function of " + arguments.length + " arguments");
+    }
+
+    /** Returns the single abstract method of an interface; null if it has none or several. */
+    public static Method singleMethod(Class<?> type) {
+        Method single = null;
+        for (Method method : type.getMethods()) {
+            if (Modifier.isAbstract(method.getModifiers()) && !isOfObject(method)) {
+                if (single != null && !(single.getName().equals(method.getName())
+                        && single.getParameterCount() == method.getParameterCount())) {
+                    return null;
+                }
+                // An interface may narrow the parameters of an inherited method: the narrowest ones count.
+                if (single == null || narrows(method, single)) {
+                    single = method;
+                }
+            }
+        }
+        return single;
+    }
+
+    private static boolean narrows(Method method, Method other) {
+        return other.getDeclaringClass().isAssignableFrom(method.getDeclaringClass());
+    }
+
+    private static boolean isOfObject(Method method) {
+        try {
+            Object.class.getMethod(method.getName(), method.getParameterTypes());
+            return true;
+        } catch (NoSuchMethodException own) {
+            return false;
+        }
+    }
+
+    private static Object call(List<Method> candidates, Object target, Class<?> type, String what, Object[] arguments) throws Throwable {
+        return call(chosen(candidates, type, what, arguments), target, arguments);
+    }
+
+    private static Object call(Method method, Object target, Object[] arguments) throws Throwable {
+        try {
+            return method.invoke(target, Arguments.convert(method, arguments));
+        } catch (InvocationTargetException thrown) {
+            throw thrown.getCause();
+        }
+    }
+
+    private static <E extends Executable> E chosen(List<E> candidates, Class<?> type, String what, Object[] arguments)
+            throws NoSuchMethodException {
+        if (candidates.isEmpty()) {
+            throw new NoSuchMethodException(type.getName() + " has no public " + what);
+        }
+        E best = Arguments.best(candidates, arguments);
+        if (best == null) {
+            throw new NoSuchMethodException(type.getName() + " has no public " + what + " for " + Arguments.describe(arguments)
+                    + "; available: " + Arguments.describe(candidates) + Arguments.hint(arguments));
+        }
+        return best;
+    }
+
+    private static void addMethods(Class<?> type, String name, boolean onlyStatic, List<Method> candidates) {
+        for (Method method : type.getMethods()) {
+            boolean wanted = method.getName().equals(name) && (!onlyStatic || Modifier.isStatic(method.getModifiers()));
+            if (wanted && mayUse(method)) {
+                candidates.add(method);
+            }
+        }
+    }
+
+    /** Returns whether a public member is accessible; that of a non-public class needs an open package. */
+    private static <M extends AccessibleObject & Member> boolean mayUse(M member) {
+        return Arguments.isPublic(member.getDeclaringClass()) || member.trySetAccessible();
+    }
+
+    /** Returns the public superclasses and interfaces of a class, nearest first. */
+    private static List<Class<?>> publicTypes(Class<?> type) {
+        Set<Class<?>> types = new LinkedHashSet<>();
+        for (Class<?> each = type; each != null; each = each.getSuperclass()) {
+            if (Arguments.isPublic(each)) {
+                types.add(each);
+            }
+        }
+        for (Class<?> each = type; each != null; each = each.getSuperclass()) {
+            addInterfaces(each, types);
+        }
+        return new ArrayList<>(types);
+    }
+
+    private static void addInterfaces(Class<?> type, Set<Class<?>> types) {
+        for (Class<?> each : type.getInterfaces()) {
+            if (Arguments.isPublic(each)) {
+                types.add(each);
+            }
+            addInterfaces(each, types);
+        }
+    }
+}

@@ -1,0 +1,298 @@
+package io.pyrs.link.connection;
+
+import io.pyrs.LinkBrokenException;
+import io.pyrs.LinkClosedException;
+import io.pyrs.Log;
+import io.pyrs.PeerReference;
+import io.pyrs.link.protocol.Frame;
+import io.pyrs.link.protocol.FrameDecoder;
+import io.pyrs.link.protocol.FrameType;
+import io.pyrs.link.protocol.GoAwayReason;
+import io.pyrs.link.protocol.ProtocolException;
+import io.pyrs.link.session.Codec;
+import io.pyrs.link.session.Outbox;
+import io.pyrs.link.session.Session;
+import java.io.IOException;
+import java.io.InputStream;
+import java.net.Socket;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.locks.LockSupport;
+import java.util.function.Function;
+
+/** The socket of a link, its session, and its reader and writer threads. */
+public final class Connection {
+    private static final int READ_AT_ONCE = 256 * 1024;
+    private static final int MANY_RELEASED = 2_048;
+    private static final long HOUSEKEEPING_NANOS = TimeUnit.MILLISECONDS.toNanos(500);
+    private static final long GOAWAY_MILLIS = 2_000;
+
+    /** Open connections. With JPype the process outlives the JVM, so a shutdown hook closes their sockets. */
+    private static final Set<Connection> OPEN = ConcurrentHashMap.newKeySet();
+
+    static {
+        Thread hook = new Thread(
+                () -> OPEN.forEach(each -> each.finish(new LinkBrokenException("the JVM shuts down"))), "pyrs-shutdown");
+        hook.setContextClassLoader(Connection.class.getClassLoader());
+        try {
+            Runtime.getRuntime().addShutdownHook(hook);
+        } catch (IllegalStateException tooLate) {
+            Log.debug("the JVM is shutting down already", tooLate);
+        }
+    }
+
+    private final String name;
+    private final WorkerPool workers;
+    private final Outbox outbox;
+    private final Session session;
+    private final Listener listener;
+    private final Runnable housekeeping;
+    private final Runnable ended;
+    private final AtomicBoolean finished = new AtomicBoolean();
+    private volatile SocketSink sink;
+    private volatile Thread writer;
+    private volatile boolean parked;
+    private volatile boolean closing;
+    private volatile String goAwayMessage;
+    private volatile long bytesIn;
+    private volatile long framesIn;
+
+    /**
+     * Opens a port on 127.0.0.1 for a connection that proves the token.
+     *
+     * @param mirrors creates the mirror of an object of the peer
+     * @param housekeeping runs about twice a second on the writer thread
+     * @param ended runs once, at the end of the link
+     */
+    public Connection(
+            String name,
+            byte[] token,
+            Function<PeerReference, Object> mirrors,
+            ClassLoader loader,
+            int maxPrefetch,
+            int maxThreads,
+            long callDeadlineMillis,
+            Runnable housekeeping,
+            Runnable ended)
+            throws IOException {
+        this.name = name;
+        this.housekeeping = housekeeping;
+        this.ended = ended;
+        this.workers = new WorkerPool(name, loader, maxThreads);
+        this.outbox = new Outbox(new ToSocket(), this::wake);
+        this.session = new Session(workers, outbox, mirrors, loader, maxPrefetch, callDeadlineMillis);
+        this.listener = new Listener(name, token, new Opening());
+    }
+
+    /** Starts to accept connections. */
+    public void start() {
+        OPEN.add(this);
+        listener.start();
+    }
+
+    private final class Opening implements Listener.Outcome {
+        @Override
+        public void connected(Socket socket, FrameDecoder decoder, List<Frame> early) {
+            try {
+                InputStream in = socket.getInputStream();
+                sink = new SocketSink(socket);
+                outbox.open();
+                writer = thread(Connection.this::write, "writer");
+                writer.start();
+                thread(() -> read(in, decoder, early), "reader").start();
+            } catch (IOException broken) {
+                finish(new LinkBrokenException("the link to Python could not be opened: " + broken.getMessage()));
+            }
+        }
+
+        @Override
+        public void expired(String why) {
+            finish(closing ? closed() : new LinkBrokenException("the link to Python was never opened: " + why));
+        }
+    }
+
+    /** Writes to the socket. Bytes written before the connection is established are dropped: the peer has no handle. */
+    private final class ToSocket implements Outbox.Sink {
+        @Override
+        public void write(byte[] bytes, int offset, int length) {
+            SocketSink target = sink;
+            if (target != null) {
+                target.write(bytes, offset, length);
+            }
+        }
+
+        @Override
+        public void flush() {
+            SocketSink target = sink;
+            if (target != null) {
+                target.flush();
+            }
+        }
+    }
+
+    private Thread thread(Runnable body, String role) {
+        Thread thread = new Thread(null, body, "pyrs-" + name + "-" + role, 0, false);
+        thread.setDaemon(true);
+        return thread;
+    }
+
+    // Writing.
+
+    private void wake() {
+        if (parked) {
+            LockSupport.unpark(writer);
+        }
+    }
+
+    private void write() {
+        while (!finished.get()) {
+            parked = true;
+            if (!outbox.hasWork() && !finished.get()) {
+                LockSupport.parkNanos(this, HOUSEKEEPING_NANOS);
+            }
+            parked = false;
+            try {
+                if (session.handles().pendingReleases() > 0) {
+                    session.handles().releaseFrames().forEach(outbox::control);
+                }
+                outbox.write();
+                housekeeping.run();
+            } catch (Throwable error) {
+                Log.warning("the link's writer failed", error);
+                sink.close();
+                return;
+            }
+        }
+    }
+
+    // Reading.
+
+    private void read(InputStream in, FrameDecoder decoder, List<Frame> early) {
+        RuntimeException why;
+        try {
+            early.forEach(this::receive);
+            byte[] buffer = new byte[READ_AT_ONCE];
+            int size;
+            while ((size = in.read(buffer)) >= 0) {
+                count(size);
+                for (Frame message : decoder.feed(buffer, 0, size)) {
+                    receive(message);
+                }
+                if (session.handles().pendingReleases() > MANY_RELEASED) {
+                    wake();
+                }
+            }
+            why = new LinkBrokenException("the link to Python is broken: "
+                    + (goAwayMessage == null ? "the process closed the connection or has ended" : goAwayMessage));
+        } catch (ProtocolException malformed) {
+            why = new LinkBrokenException("the link to Python is broken: " + malformed.getMessage());
+            Log.warning("the link to Python ends", malformed);
+            sendGoAway(GoAwayReason.MALFORMED, malformed.getMessage());
+        } catch (IOException broken) {
+            why = new LinkBrokenException("the link to Python is broken: " + broken.getMessage());
+        } catch (Throwable error) {
+            why = new LinkBrokenException("the link to Python is broken: its reader failed: " + error);
+            Log.warning("the link's reader failed", error);
+            sendGoAway(GoAwayReason.INTERNAL_ERROR, "the reader failed");
+        }
+        finish(closing ? closed() : why);
+    }
+
+    @SuppressWarnings("NonAtomicOperationOnVolatileField") // only the reader writes it
+    private void count(int size) {
+        bytesIn += size;
+    }
+
+    @SuppressWarnings("NonAtomicOperationOnVolatileField") // only the reader writes it
+    private void receive(Frame message) {
+        framesIn++;
+        if (message.type == FrameType.GOAWAY) {
+            Codec.Entries body = session.codec().decodeEntries(message, 2);
+            goAwayMessage = "Python closed the link: " + body.get(1) + " (code " + body.get(0) + ")";
+            if (!Long.valueOf(GoAwayReason.CLOSING.code()).equals(body.get(0))) {
+                Log.warning(goAwayMessage);
+            }
+        } else {
+            session.receive(message);
+        }
+    }
+
+    // Termination.
+
+    private static LinkClosedException closed() {
+        return new LinkClosedException("the bridge was closed");
+    }
+
+    /** Sends GOAWAY with a deadline, since the peer may no longer read. */
+    private void sendGoAway(GoAwayReason reason, String message) {
+        Thread sender = thread(
+                () -> {
+                    outbox.control(session.goAway(reason, message));
+                    outbox.flush();
+                },
+                "goaway");
+        sender.start();
+        try {
+            sender.join(GOAWAY_MILLIS);
+        } catch (InterruptedException interrupted) {
+            Thread.currentThread().interrupt();
+        }
+    }
+
+    private void finish(RuntimeException why) {
+        if (!finished.compareAndSet(false, true)) {
+            return;
+        }
+        session.lost(why);
+        SocketSink target = sink;
+        if (target != null) {
+            target.close();
+        }
+        Thread waiting = writer;
+        if (waiting != null) {
+            LockSupport.unpark(waiting);
+        }
+        workers.close();
+        listener.close();
+        OPEN.remove(this);
+        ended.run();
+    }
+
+    /** Closes the link: Subscribers receive LinkClosedException, upstream Subscriptions are cancelled, threads end. */
+    public void close() {
+        if (closing) {
+            return;
+        }
+        closing = true;
+        if (sink != null) {
+            sendGoAway(GoAwayReason.CLOSING, "closing");
+        }
+        finish(closed());
+    }
+
+    public Session session() {
+        return session;
+    }
+
+    public int port() {
+        return listener.port();
+    }
+
+    public boolean isOpen() {
+        return !finished.get();
+    }
+
+    /** Returns the counters for {@code Bridge.stats()}. */
+    public Map<String, Object> stats() {
+        Map<String, Object> stats = new LinkedHashMap<>(session.stats());
+        stats.put("bytes_in", bytesIn);
+        stats.put("frames_in", framesIn);
+        stats.put("threads", workers.threads() + (sink != null && isOpen() ? 2L : 0L));
+        return stats;
+    }
+}

@@ -1,0 +1,223 @@
+package io.pyrs.link.connection;
+
+import io.pyrs.Log;
+import io.pyrs.link.protocol.Frame;
+import io.pyrs.link.protocol.FrameDecoder;
+import io.pyrs.link.protocol.FrameType;
+import io.pyrs.link.protocol.Frames;
+import io.pyrs.link.protocol.GoAwayReason;
+import io.pyrs.link.protocol.Handshake;
+import io.pyrs.link.protocol.ProtocolException;
+import io.pyrs.link.session.Codec;
+import java.io.IOException;
+import java.io.InputStream;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.ServerSocket;
+import java.net.Socket;
+import java.net.SocketTimeoutException;
+import java.util.ArrayDeque;
+import java.util.Arrays;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+
+/**
+ * Accepts the one connection that proves the token, on an ephemeral port of 127.0.0.1, and closes the port.
+ *
+ * <p>An unauthenticated connection has five seconds for its proof. At most eight are open at a time: a ninth closes the
+ * oldest, so that connections without the token cannot block the one with it. The port closes after thirty seconds.
+ */
+final class Listener {
+    static final int MAX_UNPROVEN = 8;
+    private static final long ACCEPTOR_ENDS_MILLIS = 5_000; // generous, for a machine under load
+    static final int UNPROVEN_MILLIS = 5_000;
+    static final int OPEN_MILLIS = 30_000;
+
+    /** Receives the outcome: exactly one method is called, once. */
+    interface Outcome {
+        /** A connection proved the token. {@code early} holds the messages received with the handshake. */
+        void connected(Socket socket, FrameDecoder decoder, List<Frame> early);
+
+        /** No connection proved the token. */
+        void expired(String why);
+    }
+
+    private final String name;
+    private final byte[] token;
+    private final Outcome outcome;
+    private final ServerSocket server;
+    private final ArrayDeque<Socket> unproven = new ArrayDeque<>();
+    private boolean over;
+    private int accepted;
+    private volatile Thread acceptor;
+
+    Listener(String name, byte[] token, Outcome outcome) throws IOException {
+        this.name = name;
+        this.token = token.clone();
+        this.outcome = outcome;
+        server = new ServerSocket();
+        server.bind(new InetSocketAddress(InetAddress.getByAddress("127.0.0.1", new byte[] {127, 0, 0, 1}), 0), MAX_UNPROVEN);
+    }
+
+    int port() {
+        return server.getLocalPort();
+    }
+
+    void start() {
+        acceptor = thread(this::accept, "listener");
+        acceptor.start();
+    }
+
+    private Thread thread(Runnable body, String role) {
+        Thread thread = new Thread(body, "pyrs-" + name + "-" + role);
+        thread.setDaemon(true);
+        return thread;
+    }
+
+    private void accept() {
+        long deadline = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(OPEN_MILLIS);
+        String why = "no connection proved the token in time";
+        try {
+            long left;
+            while ((left = TimeUnit.NANOSECONDS.toMillis(deadline - System.nanoTime())) > 0) {
+                server.setSoTimeout((int) left);
+                Socket socket = server.accept();
+                admit(socket);
+                thread(() -> open(socket), "opening-" + ++accepted).start();
+            }
+        } catch (SocketTimeoutException late) {
+            Log.debug(why, late);
+        } catch (IOException closed) {
+            why = "the listener was closed";
+        }
+        if (finish()) {
+            outcome.expired(why);
+        }
+    }
+
+    private void admit(Socket socket) {
+        Socket oldest = null;
+        synchronized (this) {
+            unproven.add(socket);
+            if (unproven.size() > MAX_UNPROVEN) {
+                oldest = unproven.poll();
+            }
+        }
+        close(oldest);
+    }
+
+    private void open(Socket socket) {
+        boolean won = false;
+        try {
+            socket.setTcpNoDelay(true);
+            FrameDecoder decoder = new FrameDecoder(Frames.UNPROVEN_MAX_LENGTH);
+            Handshake handshake = new Handshake(token);
+            socket.getOutputStream().write(handshake.hello());
+            List<Frame> messages = read(socket, decoder);
+            byte[] proof;
+            try {
+                proof = handshake.proof(messages.remove(0));
+            } catch (Handshake.VersionException version) {
+                socket.getOutputStream().write(goAwayForVersion(version.getMessage()));
+                return;
+            }
+            won = finish();
+            if (won) {
+                awaitAcceptor();
+                socket.getOutputStream().write(proof);
+                socket.setSoTimeout(0);
+                decoder.setMaxLength(Frames.MAX_LENGTH);
+                outcome.connected(socket, decoder, messages);
+            }
+        } catch (IOException | ProtocolException refused) {
+            Log.debug("a connection was rejected", refused);
+            if (won) {
+                outcome.expired("the connection ended during the handshake");
+            }
+        } finally {
+            synchronized (this) {
+                unproven.remove(socket);
+            }
+            if (!won) {
+                close(socket);
+            }
+        }
+    }
+
+    private static List<Frame> read(Socket socket, FrameDecoder decoder) throws IOException {
+        long deadline = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(UNPROVEN_MILLIS);
+        InputStream in = socket.getInputStream();
+        byte[] buffer = new byte[256];
+        while (true) {
+            // The deadline covers the whole handshake, so a slow sender gains no time.
+            long left = TimeUnit.NANOSECONDS.toMillis(deadline - System.nanoTime());
+            if (left <= 0) {
+                throw new SocketTimeoutException("no proof in time");
+            }
+            socket.setSoTimeout((int) left);
+            int size = in.read(buffer);
+            if (size < 0) {
+                throw new IOException("closed before its proof");
+            }
+            List<Frame> messages = decoder.feed(buffer, 0, size);
+            if (!messages.isEmpty()) {
+                return messages;
+            }
+        }
+    }
+
+    /** Waits for the acceptor thread, since the kernel keeps a closed port open while a thread waits in accept. */
+    private void awaitAcceptor() {
+        Thread waiting = acceptor;
+        if (waiting == null) {
+            return; // never started
+        }
+        try {
+            waiting.join(ACCEPTOR_ENDS_MILLIS);
+        } catch (InterruptedException interrupted) {
+            Thread.currentThread().interrupt();
+        }
+    }
+
+    private static byte[] goAwayForVersion(String message) {
+        return new Codec(null).frame(FrameType.GOAWAY, 0, List.of((long) GoAwayReason.VERSION.code(), message));
+    }
+
+    /** Closes the port and clears the token. Returns whether this is the first call. */
+    private synchronized boolean finish() {
+        if (over) {
+            return false;
+        }
+        over = true;
+        Arrays.fill(token, (byte) 0);
+        try {
+            server.close();
+        } catch (IOException ignored) {
+            Log.debug("closing the listener failed", ignored);
+        }
+        return true;
+    }
+
+    /** Closes the port before a connection proved the token. */
+    void close() {
+        if (finish()) {
+            List<Socket> left;
+            synchronized (this) {
+                left = List.copyOf(unproven);
+            }
+            left.forEach(Listener::close);
+            awaitAcceptor();
+            outcome.expired("the bridge was closed");
+        }
+    }
+
+    private static void close(Socket socket) {
+        if (socket != null) {
+            try {
+                socket.close();
+            } catch (IOException ignored) {
+                Log.debug("closing a rejected connection failed", ignored);
+            }
+        }
+    }
+}

@@ -1,0 +1,63 @@
+package io.pyrs.link.connection;
+
+import io.pyrs.Log;
+import io.pyrs.link.session.Outbox;
+import java.io.IOException;
+import java.io.OutputStream;
+import java.net.Socket;
+
+/** Collects the frames of a round and writes them to the socket at once. Large frames bypass the buffer. */
+final class SocketSink implements Outbox.Sink {
+    private static final int CAPACITY = 128 * 1024;
+
+    private final Socket socket;
+    private final OutputStream out;
+    private final byte[] buffer = new byte[CAPACITY];
+    private int filled;
+
+    SocketSink(Socket socket) throws IOException {
+        this.socket = socket;
+        this.out = socket.getOutputStream();
+    }
+
+    @Override
+    public void write(byte[] bytes, int offset, int length) {
+        if (length > buffer.length - filled) {
+            flush();
+        }
+        if (length > buffer.length / 2) {
+            flush();
+            send(bytes, offset, length);
+        } else {
+            System.arraycopy(bytes, offset, buffer, filled, length);
+            filled += length;
+        }
+    }
+
+    @Override
+    public void flush() {
+        int size = filled;
+        filled = 0;
+        if (size > 0) {
+            send(buffer, 0, size);
+        }
+    }
+
+    private void send(byte[] bytes, int offset, int length) {
+        try {
+            out.write(bytes, offset, length);
+        } catch (IOException broken) {
+            Log.debug("the link's socket failed", broken);
+            // The reader detects the end of the connection as well, and ends the session.
+            close();
+        }
+    }
+
+    void close() {
+        try {
+            socket.close();
+        } catch (IOException ignored) {
+            Log.debug("closing the link's socket failed", ignored);
+        }
+    }
+}

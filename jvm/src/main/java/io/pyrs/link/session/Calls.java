@@ -1,0 +1,115 @@
+package io.pyrs.link.session;
+
+import io.pyrs.invoke.Invocation;
+import io.pyrs.link.protocol.Frame;
+import io.pyrs.link.protocol.ProtocolException;
+import io.pyrs.value.Conversion;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.concurrent.atomic.AtomicLong;
+
+/** CALL and RETURN in both directions. Local calls have a deadline; calls of the peer run on the worker pool. */
+final class Calls {
+    static final long BARRIER = 0;
+
+    private final Session session;
+    private final long deadlineMillis;
+    private final AtomicLong lastId = new AtomicLong();
+    private final Map<Long, CompletableFuture<Codec.Entries>> waiting = new ConcurrentHashMap<>();
+
+    Calls(Session session, long deadlineMillis) {
+        this.session = session;
+        this.deadlineMillis = deadlineMillis;
+    }
+
+    /**
+     * Calls an object of the peer and waits for the result.
+     *
+     * @throws Throwable the exception raised in Python, a TimeoutException after the deadline, or the reason of the link's end
+     */
+    Object call(long handle, List<Object> arguments, Conversion conversion) throws Throwable {
+        session.ensureOpen();
+        long id = lastId.incrementAndGet();
+        CompletableFuture<Codec.Entries> answer = new CompletableFuture<>();
+        waiting.put(id, answer);
+        try {
+            session.outbox().ready(session.codec().call(id, handle, arguments, conversion));
+            session.outbox().flush();
+            session.ensureOpen(); // the session may have ended before it saw this call
+            return session.codec().decodeAnswer(answer.get(deadlineMillis, TimeUnit.MILLISECONDS));
+        } catch (TimeoutException late) {
+            throw new TimeoutException("Python did not answer a call within " + deadlineMillis + " milliseconds");
+        } catch (ExecutionException lost) {
+            throw lost.getCause();
+        } finally {
+            waiting.remove(id);
+        }
+    }
+
+    /** Processes RETURN. Decodes it before a RELEASE that may follow; drops a late one. */
+    void receiveReturn(Frame message) {
+        CompletableFuture<Codec.Entries> answer = waiting.remove(message.id);
+        if (answer == null) {
+            session.discard(message.body);
+        } else {
+            try {
+                answer.complete(session.codec().decodeEntries(message, 2));
+            } catch (RuntimeException malformed) {
+                answer.completeExceptionally(malformed);
+                throw malformed;
+            }
+        }
+    }
+
+    /** Processes CALL. */
+    void receiveCall(Frame message) {
+        Codec.Entries body = session.codec().decodeEntries(message, 2);
+        RuntimeException noForm = body.failure();
+        if (!(body.get(0) instanceof Long) || noForm == null && !(body.get(1) instanceof List)) {
+            throw new ProtocolException("malformed CALL: its body is not a handle and arguments");
+        }
+        if (noForm != null) {
+            session.executor().execute(() -> reply(session.codec().failure(message.id, noForm)));
+            return;
+        }
+        long handle = (Long) body.get(0);
+        List<?> arguments = (List<?>) body.get(1);
+        // Looked up before the task runs, since RELEASE may be the next frame.
+        Object target = handle == BARRIER ? null : session.handles().find(handle);
+        session.executor().execute(() -> answer(message.id, handle, target, arguments));
+    }
+
+    private void answer(long id, long handle, Object target, List<?> arguments) {
+        OutgoingMessage answer;
+        try {
+            Object result;
+            if (handle == BARRIER) {
+                result = arguments.isEmpty() ? null : arguments.get(0);
+            } else if (target == null) {
+                throw Handles.missing(handle);
+            } else {
+                result = Invocation.callFunction(target, arguments.toArray());
+            }
+            answer = session.codec().success(id, result);
+        } catch (Throwable error) {
+            answer = session.codec().failure(id, error);
+        }
+        reply(answer);
+    }
+
+    private void reply(OutgoingMessage answer) {
+        session.outbox().ready(answer);
+        session.outbox().flush();
+    }
+
+    /** Fails all waiting calls at the end of the link. */
+    void lost(Throwable error) {
+        waiting.values().forEach(answer -> answer.completeExceptionally(error));
+        waiting.clear();
+    }
+}

@@ -1,0 +1,184 @@
+package io.pyrs.link.session;
+
+import io.pyrs.Log;
+import io.pyrs.link.protocol.Frame;
+import io.pyrs.link.protocol.FrameType;
+import io.pyrs.link.protocol.Frames;
+import io.pyrs.link.protocol.ProtocolException;
+import io.pyrs.value.Conversion;
+import io.pyrs.value.ConversionException;
+import io.pyrs.value.ElementType;
+import io.pyrs.value.ErrorCodec;
+import io.pyrs.value.MalformedValueException;
+import io.pyrs.value.SentErrors;
+import io.pyrs.value.ValueBuffer;
+import io.pyrs.value.ValueDecoder;
+import io.pyrs.value.ValueEncoder;
+import java.util.ArrayList;
+import java.util.List;
+
+/** Encodes and decodes the bodies of frames that hold values or errors. Thread-safe. */
+public final class Codec {
+    private final Handles handles;
+    private final SentErrors originals = new SentErrors();
+    private final ErrorCodec errors = new ErrorCodec(originals);
+
+    public Codec(Handles handles) {
+        this.handles = handles;
+    }
+
+    /** Encodes a frame whose body is a small value without references. */
+    public byte[] frame(FrameType type, long id, Object value) {
+        ValueBuffer buffer = new ValueBuffer(64);
+        new ValueEncoder(handles, Conversion.AUTO).encode(value, buffer);
+        return Frames.frame(type, id, buffer.take());
+    }
+
+    /** Encodes the RETURN of a call that succeeded. */
+    OutgoingMessage success(long id, Object result) {
+        return answer(id, true, result);
+    }
+
+    /** Encodes the RETURN of a call that threw. */
+    OutgoingMessage failure(long id, Throwable error) {
+        return answer(id, false, errors.toWire(error));
+    }
+
+    private OutgoingMessage answer(long id, boolean succeeded, Object result) {
+        ReferenceCollector collector = new ReferenceCollector(handles);
+        ValueBuffer buffer = new ValueBuffer(256);
+        ValueEncoder encoder = new ValueEncoder(collector, Conversion.AUTO);
+        encoder.encode(succeeded, buffer);
+        encoder.encodeResult(result, buffer);
+        return new OutgoingMessage(FrameType.RETURN, id, buffer.take(Frames.HEADER, 2), collector.take());
+    }
+
+    /** Encodes a CALL. The conversion applies to each argument, not to the list of arguments. */
+    OutgoingMessage call(long id, long handle, List<Object> arguments, Conversion conversion) {
+        ReferenceCollector collector = new ReferenceCollector(handles);
+        ValueBuffer buffer = new ValueBuffer(256);
+        ValueEncoder encoder = new ValueEncoder(collector, conversion);
+        try {
+            encoder.encode(handle, buffer);
+            buffer.addArrayHeader(arguments.size());
+            for (Object argument : arguments) {
+                encoder.encodeResult(argument, buffer);
+            }
+        } catch (Throwable unsent) {
+            collector.take().discard(handles);
+            throw unsent;
+        }
+        return new OutgoingMessage(FrameType.CALL, id, buffer.take(Frames.HEADER, 2), collector.take());
+    }
+
+    /** Encodes the body of an ERROR after {@link Frames#HEADER} unused bytes for the header. */
+    byte[] encodeError(Throwable error) {
+        byte[] body = errors.encode(error);
+        byte[] bytes = new byte[Frames.HEADER + body.length];
+        System.arraycopy(body, 0, bytes, Frames.HEADER, body.length);
+        return bytes;
+    }
+
+    /** Converts an error to a value. */
+    Object wireError(Throwable error) {
+        return errors.toWire(error);
+    }
+
+    /** Returns an error that was sent to Python, null if it is no longer kept. */
+    Throwable original(long number) {
+        return originals.find(number);
+    }
+
+    /**
+     * Decodes an ERROR. For an error without a form in Java it returns the reason.
+     *
+     * @throws ProtocolException if the bytes are not an error
+     */
+    Throwable decodeError(Frame message) {
+        try {
+            return errors.decode(message.body, 0, message.body.length);
+        } catch (MalformedValueException malformed) {
+            throw new ProtocolException("malformed ERROR: " + malformed.getMessage(), malformed);
+        } catch (RuntimeException noForm) {
+            return noForm;
+        }
+    }
+
+    public Object decode(byte[] body) {
+        return new ValueDecoder(handles, ElementType.ANY).decode(body, 0, body.length);
+    }
+
+    /**
+     * The entries in the body of a control frame.
+     *
+     * <p>An entry without a form in Java is an error of the user, not of the peer, so it fails one call or stream.
+     * {@link #failure} returns the reason; that entry and the entries after it are missing.
+     */
+    public static final class Entries {
+        private final List<Object> values = new ArrayList<>();
+        private RuntimeException failure;
+
+        /** Returns the entry at an index, null if it has no form in Java. */
+        public Object get(int index) {
+            return index < values.size() ? values.get(index) : null;
+        }
+
+        /** Returns the reason of an entry without a form in Java; null if all have one. */
+        RuntimeException failure() {
+            return failure;
+        }
+    }
+
+    /**
+     * Decodes the body of a control frame, which must be an array of at least {@code size} entries.
+     *
+     * @throws ProtocolException if the body is malformed
+     */
+    public Entries decodeEntries(Frame message, int size) {
+        Entries entries = new Entries();
+        ValueDecoder decoder = new ValueDecoder(handles, ElementType.ANY);
+        try {
+            int count = decoder.beginFrame(message.body, message.type == FrameType.CALL ? 1 : 0);
+            if (count < size) {
+                throw new MalformedValueException("its body is not an array of " + size);
+            }
+            try {
+                while (entries.values.size() < count) {
+                    entries.values.add(decoder.next());
+                }
+            } catch (ConversionException noForm) {
+                entries.failure = noForm;
+                decoder.releaseRest(handle -> handles.release(handle, 1));
+            }
+        } catch (MalformedValueException error) {
+            throw new ProtocolException("malformed " + message.type + ": " + error.getMessage(), error);
+        }
+        return entries;
+    }
+
+    /** Returns the value in a RETURN, or throws the error in it. */
+    Object decodeAnswer(Entries pair) throws Throwable {
+        if (pair.failure != null) {
+            throw pair.failure;
+        }
+        if (Boolean.TRUE.equals(pair.get(0))) {
+            return pair.get(1);
+        }
+        throw errors.fromWire(pair.get(1));
+    }
+
+    /** Releases the handles in a dropped NEXT or RETURN. */
+    void discard(byte[] body) {
+        try {
+            ValueDecoder decoder = new ValueDecoder(handles, ElementType.ANY);
+            decoder.beginBatch(body, 0, body.length);
+            decoder.releaseRest(handle -> handles.release(handle, 1));
+        } catch (RuntimeException malformed) {
+            Log.debug("a dropped batch could not be decoded", malformed);
+        }
+    }
+
+    void close() {
+        originals.clear();
+    }
+}

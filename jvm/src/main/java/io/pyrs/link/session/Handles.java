@@ -1,0 +1,253 @@
+package io.pyrs.link.session;
+
+import io.pyrs.ObjectKind;
+import io.pyrs.PeerProxy;
+import io.pyrs.PeerReference;
+import io.pyrs.link.protocol.FrameType;
+import io.pyrs.link.protocol.Frames;
+import io.pyrs.link.session.ExportTable.Owned;
+import io.pyrs.value.References;
+import java.lang.ref.Cleaner;
+import java.lang.ref.WeakReference;
+import java.lang.reflect.Proxy;
+import java.nio.ByteBuffer;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.function.Function;
+
+/**
+ * The handle tables of a session: local objects that the peer references, and the mirrors of the peer's objects.
+ *
+ * <p>The lock is held briefly, and no user code runs under it. A Cleaner records the handles of unreachable mirrors, and
+ * the writer thread sends their RELEASE.
+ */
+public final class Handles implements References {
+    private static final Cleaner CLEANER = Cleaner.create(body -> {
+        Thread thread = new Thread(body, "pyrs-cleaner");
+        thread.setDaemon(true);
+        return thread;
+    });
+    private static final int ENTRY = 12;
+    private static final int FRAME_ENTRIES = 4_096;
+
+    /** The mirror of an object of the peer, and how often its handle was received. */
+    private static final class HeldMirror {
+        final long handle;
+        final WeakReference<Object> mirror;
+        long receipts = 1;
+
+        HeldMirror(long handle, Object mirror) {
+            this.handle = handle;
+            this.mirror = new WeakReference<>(mirror);
+        }
+    }
+
+    private final Function<PeerReference, Object> mirrorFactory;
+    private final ExportTable table = new ExportTable();
+    private final Map<Long, HeldMirror> held = new HashMap<>();
+    private ByteBuffer pendingReleases = ByteBuffer.allocate(64 * ENTRY);
+    private volatile int pendingCount;
+    private boolean closed;
+
+    public Handles(Function<PeerReference, Object> mirrorFactory) {
+        this.mirrorFactory = mirrorFactory;
+    }
+
+    // Local objects.
+
+    @Override
+    public synchronized long own(Object value) {
+        if (closed) {
+            return 1; // the link is closed, so the handle is never used
+        }
+        Owned owned = table.findOrAdd(value);
+        owned.count++;
+        return owned.handle;
+    }
+
+    @Override
+    public void disown(long handle) {
+        released(handle, 1);
+    }
+
+    @Override
+    public int kindCode(Object value) {
+        return ObjectKind.of(value).code();
+    }
+
+    @Override
+    public synchronized Object local(long handle) {
+        Owned owned = table.find(handle);
+        if (owned == null) {
+            throw missing(handle);
+        }
+        return owned.target;
+    }
+
+    /** Like {@link #local}, but returns null for an unknown handle. */
+    synchronized Object find(long handle) {
+        Owned owned = table.find(handle);
+        return owned == null ? null : owned.target;
+    }
+
+    static IllegalStateException missing(long handle) {
+        return new IllegalStateException("handle " + handle + " is not there: it was never sent, or it was released");
+    }
+
+    /** Keeps local objects in a received batch until it is decoded, since a RELEASE may be processed before. */
+    synchronized void pin(long[] handles) {
+        for (long handle : handles) {
+            Owned owned = table.find(handle);
+            if (owned != null) {
+                owned.count++;
+            }
+        }
+    }
+
+    /** Returns the Subscriber of a handle for its only subscription (rules 2.5, 2.12), null if there is none left. */
+    synchronized Object claimSubscriber(long handle) {
+        Owned owned = table.find(handle);
+        if (owned == null || owned.claimed) {
+            return null;
+        }
+        if (!ObjectKind.of(owned.target).isSubscriber()) {
+            return null;
+        }
+        owned.claimed = true;
+        return owned.target;
+    }
+
+    /** Returns the recorder of the integers that an exported Publisher emits, null if they are not recorded. */
+    synchronized IntegerBoxing boxesOf(long handle) {
+        Owned owned = table.find(handle);
+        return owned == null ? null : owned.boxes;
+    }
+
+    /** Records the box type of the integers that an exported Publisher emits from now on. */
+    synchronized IntegerBoxing recordBoxes(Object publisher) {
+        Owned owned = table.find(publisher);
+        if (owned == null) {
+            return null;
+        }
+        if (owned.boxes == null) {
+            owned.boxes = new IntegerBoxing();
+        }
+        return owned.boxes;
+    }
+
+    /** Subtracts {@code count} transfers of a handle. Unknown handles are ignored. */
+    synchronized void released(long handle, long count) {
+        Owned owned = table.find(handle);
+        if (owned != null && (owned.count -= count) <= 0) {
+            table.remove(owned);
+        }
+    }
+
+    /** Processes the body of a RELEASE: entries of a handle and a count. */
+    synchronized void released(ByteBuffer entries) {
+        while (entries.hasRemaining()) {
+            released(entries.getLong(), entries.getInt() & 0xffffffffL);
+        }
+    }
+
+    // Objects of the peer.
+
+    @Override
+    public long peerHandle(Object value) {
+        PeerReference reference = referenceOf(value);
+        return reference == null ? 0 : reference.handleAt(this);
+    }
+
+    @Override
+    public int peerKindCode(Object value) {
+        return referenceOf(value).kind().code();
+    }
+
+    /** Returns the reference of a mirror, which may be the handler of a java.lang.reflect.Proxy. */
+    private static PeerReference referenceOf(Object value) {
+        Object mirror = value instanceof Proxy ? Proxy.getInvocationHandler(value) : value;
+        return mirror instanceof PeerProxy ? ((PeerProxy) mirror).reference() : null;
+    }
+
+    /** Returns the mirror of a handle. There is one at a time, as long as it is reachable. */
+    @Override
+    public synchronized Object remote(int kindCode, long handle) {
+        if (closed) {
+            return mirrorFactory.apply(new PeerReference(this, ObjectKind.ofCode(kindCode), handle)); // the peer needs no RELEASE after the end of the link
+        }
+        HeldMirror known = held.get(handle);
+        Object mirror = known == null ? null : known.mirror.get();
+        if (mirror != null) {
+            known.receipts++;
+            return mirror;
+        }
+        PeerReference reference = new PeerReference(this, ObjectKind.ofCode(kindCode), handle);
+        mirror = mirrorFactory.apply(reference);
+        HeldMirror fresh = new HeldMirror(handle, mirror);
+        held.put(handle, fresh);
+        CLEANER.register(reference, () -> releaseMirror(fresh));
+        return mirror;
+    }
+
+    /** Creates a separate reference, for a mirror with its own options. */
+    PeerReference receipt(ObjectKind kind, long handle) {
+        PeerReference reference = new PeerReference(this, kind, handle);
+        CLEANER.register(reference, () -> release(handle, 1)); // no effect after the end of the link
+        return reference;
+    }
+
+    private synchronized void releaseMirror(HeldMirror lost) {
+        held.remove(lost.handle, lost);
+        release(lost.handle, lost.receipts);
+    }
+
+    /** Records transfers to be released; performs no I/O. */
+    synchronized void release(long handle, long receipts) {
+        if (closed) {
+            return;
+        }
+        if (pendingReleases.remaining() < ENTRY) {
+            pendingReleases = ByteBuffer.allocate(pendingReleases.capacity() * 2).put(pendingReleases.flip());
+        }
+        pendingReleases.putLong(handle).putInt((int) receipts);
+        pendingCount = pendingReleases.position() / ENTRY;
+    }
+
+    /** Returns the number of recorded entries. */
+    public int pendingReleases() {
+        return pendingCount;
+    }
+
+    /** Removes the recorded entries and returns RELEASE frames for them. */
+    public synchronized List<byte[]> releaseFrames() {
+        List<byte[]> frames = new ArrayList<>();
+        pendingReleases.flip();
+        while (pendingReleases.hasRemaining()) {
+            byte[] body = new byte[Math.min(pendingReleases.remaining(), FRAME_ENTRIES * ENTRY)];
+            pendingReleases.get(body);
+            frames.add(Frames.frame(FrameType.RELEASE, 0, body));
+        }
+        pendingReleases = ByteBuffer.allocate(64 * ENTRY);
+        pendingCount = 0;
+        return frames;
+    }
+
+    public synchronized int ownedCount() {
+        return table.size();
+    }
+
+    synchronized int heldCount() {
+        return held.size();
+    }
+
+    /** Clears the tables at the end of the link. */
+    synchronized void close() {
+        closed = true;
+        table.clear();
+        held.clear();
+        pendingReleases.clear();
+        pendingCount = 0;
+    }
+}

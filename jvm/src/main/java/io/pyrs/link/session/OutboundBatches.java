@@ -1,0 +1,201 @@
+package io.pyrs.link.session;
+
+import io.pyrs.link.protocol.FrameType;
+import io.pyrs.link.protocol.Frames;
+import io.pyrs.value.Conversion;
+import io.pyrs.value.ValueBuffer;
+import io.pyrs.value.ValueEncoder;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
+import java.util.Queue;
+import java.util.concurrent.ConcurrentLinkedQueue;
+
+/**
+ * Buffers the encoded elements of an outbound stream, from the emitting thread to the writer.
+ *
+ * <p>A gate separates both, and neither blocks at it. The emitter holds the gate while it encodes, which may run a getter
+ * of the user. A writer that finds the gate held continues with other streams, and the emitter notifies it on leaving.
+ * An emitter that finds the gate held by another emitter has detected concurrent signals (rule 1.3).
+ */
+final class OutboundBatches extends Outbox.Source {
+    static final int MAX_ELEMENTS = 1_024;
+    private static final int FREE = 0;
+    private static final int EMITTING = 1;
+    private static final int TAKING = 2;
+    private static final VarHandle GATE;
+
+    static {
+        try {
+            GATE = MethodHandles.lookup().findVarHandle(OutboundBatches.class, "gate", int.class);
+        } catch (ReflectiveOperationException impossible) {
+            throw new ExceptionInInitializerError(impossible);
+        }
+    }
+
+    private static final class Batch {
+        final byte[] bytes;
+        final CollectedReferences references;
+        final int elements;
+
+        Batch(byte[] bytes, CollectedReferences references, int elements) {
+            this.bytes = bytes;
+            this.references = references;
+            this.elements = elements;
+        }
+    }
+
+    private final OutboundStream stream;
+    private final Session session;
+    private final ReferenceCollector collector;
+    private final ValueEncoder encoder;
+    private final ValueBuffer buffer = new ValueBuffer(256);
+    private final Queue<Batch> sealed = new ConcurrentLinkedQueue<>();
+    private int gate;
+    private volatile boolean writerWaits;
+    private int count;
+    private OutgoingMessage unfinished;
+    /** Used by the writer only: an emitter held the gate at the last attempt. */
+    private boolean blocked;
+
+    OutboundBatches(OutboundStream stream, Session session, Conversion conversion) {
+        this.stream = stream;
+        this.session = session;
+        this.collector = new ReferenceCollector(session.handles());
+        this.encoder = new ValueEncoder(collector, conversion, true);
+    }
+
+    // Called by the emitter.
+
+    /** Enters the gate; false if another signal of this stream is inside (rule 1.3). */
+    boolean enter() {
+        for (int attempt = 1; ; attempt++) {
+            if (GATE.compareAndSet(this, FREE, EMITTING)) {
+                return true;
+            }
+            if ((int) GATE.getVolatile(this) == EMITTING) {
+                return false;
+            }
+            // The writer copies a buffer, which takes a few microseconds at most.
+            if (attempt % 64 == 0) {
+                Thread.yield();
+            } else {
+                Thread.onSpinWait();
+            }
+        }
+    }
+
+    /** Leaves the gate; returns whether a writer found it held and must be notified. */
+    boolean leave() {
+        GATE.setVolatile(this, FREE);
+        if (writerWaits) {
+            writerWaits = false;
+            return true;
+        }
+        return false;
+    }
+
+    /** Drops an element, and releases it if its receiver must. */
+    void discard(Object element) {
+        encoder.discard(element);
+    }
+
+    /** Encodes one element; returns whether the batch is full. Called inside the gate. */
+    boolean add(Object element) {
+        encoder.encode(element, buffer);
+        count++;
+        if (count == MAX_ELEMENTS || buffer.size() >= Frames.MAX_BODY) {
+            seal();
+            return true;
+        }
+        return false;
+    }
+
+    private void seal() {
+        sealed.add(new Batch(buffer.take(Frames.HEADER, count), collector.take(), count));
+        count = 0;
+    }
+
+    // Called by the writer.
+
+    /** Writes the next frame: a fragment of a large batch, a batch, or the terminal signal. */
+    @Override
+    boolean take(Outbox outbox) {
+        if (unfinished != null) {
+            if (!unfinished.take(outbox)) {
+                unfinished = null;
+            }
+            return true;
+        }
+        if (stream.isCancelled()) {
+            discard();
+            return false;
+        }
+        // Read before the buffers, so that a terminal signal follows all elements emitted before it.
+        byte[] terminal = stream.terminal();
+        Batch batch = nextBatch();
+        if (batch != null) {
+            session.countOut(batch.elements);
+            FrameType type = batch.references.holdsHome() ? FrameType.NEXT_HOME : FrameType.NEXT;
+            write(outbox, new OutgoingMessage(type, stream.id(), batch.bytes, batch.references));
+            return true;
+        }
+        if (terminal == null || blocked || !stream.claimTerminal()) {
+            return false;
+        }
+        if (terminal == OutboundStream.COMPLETE) {
+            byte[] frame = Frames.frame(FrameType.COMPLETE, stream.id(), Frames.NOTHING);
+            outbox.writeFrame(frame, 0, frame.length);
+        } else {
+            write(outbox, new OutgoingMessage(FrameType.ERROR, stream.id(), terminal, CollectedReferences.NONE));
+        }
+        return unfinished != null;
+    }
+
+    private void write(Outbox outbox, OutgoingMessage message) {
+        if (message.take(outbox)) {
+            unfinished = message;
+        }
+    }
+
+    private Batch nextBatch() {
+        Batch batch = sealed.poll();
+        blocked = batch == null && !enterAsWriter();
+        if (batch == null && !blocked) {
+            try {
+                batch = sealed.poll();
+                if (batch == null && count > 0) {
+                    seal();
+                    batch = sealed.poll();
+                }
+            } finally {
+                GATE.setVolatile(this, FREE);
+            }
+        }
+        return batch;
+    }
+
+    private boolean enterAsWriter() {
+        if (GATE.compareAndSet(this, FREE, TAKING)) {
+            return true;
+        }
+        writerWaits = true;
+        // The emitter may have left before it saw the flag, and would not notify the writer.
+        if (GATE.compareAndSet(this, FREE, TAKING)) {
+            writerWaits = false;
+            return true;
+        }
+        return false;
+    }
+
+    /** Drops all batches and the handles that they export. */
+    void discard() {
+        Batch batch;
+        while ((batch = nextBatch()) != null) {
+            batch.references.discard(session.handles());
+        }
+    }
+
+    boolean isEmpty() {
+        return count == 0 && sealed.isEmpty();
+    }
+}

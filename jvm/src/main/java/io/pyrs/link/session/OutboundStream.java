@@ -1,0 +1,363 @@
+package io.pyrs.link.session;
+
+import io.pyrs.Log;
+import io.pyrs.link.session.Families.Upstream;
+import io.pyrs.value.Conversion;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
+import java.util.Objects;
+import java.util.concurrent.Flow;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.AtomicReference;
+import org.reactivestreams.Subscriber;
+import org.reactivestreams.Subscription;
+
+/**
+ * The publisher side of a stream: the signals of a Java Publisher of either family, sent to the peer.
+ *
+ * <p>Each element is encoded inside {@code onNext}; nothing mutable is read afterwards. The drain loop calls the upstream
+ * Subscription. A source that emits inside {@code request} gets new credit, and a cancel, from inside {@code onNext}.
+ *
+ * <p>A third-party Publisher may break the rules, so 1.1, 1.3, 1.7, 1.9, 2.5 and 2.13 are checked here. A violation ends
+ * only this stream.
+ */
+public final class OutboundStream extends DrainLoop implements Subscriber<Object>, Flow.Subscriber<Object> {
+    static final byte[] COMPLETE = {};
+    private static final Upstream DONE = new Upstream() {
+        @Override
+        public void request(long n) {}
+
+        @Override
+        public void cancel() {}
+    };
+    private static final VarHandle UPSTREAM;
+
+    static {
+        try {
+            UPSTREAM = MethodHandles.lookup().findVarHandle(OutboundStream.class, "upstream", Upstream.class);
+        } catch (ReflectiveOperationException impossible) {
+            throw new ExceptionInInitializerError(impossible);
+        }
+    }
+
+    private final long id;
+    private final Session session;
+    private final OutboundBatches batches;
+    private final IntegerBoxing boxes;
+    private final AtomicLong credits = new AtomicLong();
+    private final AtomicReference<byte[]> terminal = new AtomicReference<>();
+    private volatile Upstream upstream;
+    private volatile long illegalCredit = 1;
+    private volatile boolean cancelled;
+    /** Written by the thread that calls request of the upstream Subscription. */
+    private volatile long granted;
+    /** Accessed inside the gate. */
+    private long emitted;
+    /** The Publisher has signalled its end, which is legal after this side failed (rule 2.8). Accessed inside the gate. */
+    private boolean ended;
+    /** Not volatile: each thread compares it with itself, and sees its own writes. */
+    private Thread requesting;
+    private boolean terminalSent;
+
+    OutboundStream(Session session, long id, Conversion conversion, IntegerBoxing boxes) {
+        super(session.executor());
+        this.id = id;
+        this.session = session;
+        this.boxes = boxes;
+        this.batches = new OutboundBatches(this, session, conversion);
+    }
+
+    // Called by the Publisher.
+
+    @Override
+    public void onSubscribe(Subscription subscription) {
+        subscribed(Families.upstream(Objects.requireNonNull(subscription, "rule 2.13: onSubscribe(null)")));
+    }
+
+    @Override
+    public void onSubscribe(Flow.Subscription subscription) {
+        subscribed(Families.upstream(Objects.requireNonNull(subscription, "rule 2.13: onSubscribe(null)")));
+    }
+
+    private void subscribed(Upstream candidate) {
+        if (terminal.get() != null || !UPSTREAM.compareAndSet(this, (Upstream) null, candidate)) {
+            candidate.cancel(); // rule 2.5
+            return;
+        }
+        if (cancelled || credits.get() != 0 || illegalCredit <= 0) {
+            schedule();
+        }
+    }
+
+    /** Encodes one element and marks the stream as ready to be written. */
+    @Override
+    public void onNext(Object element) {
+        if (!batches.enter()) {
+            fail(concurrent("onNext"));
+            return;
+        }
+        boolean full = false;
+        boolean writerWaits;
+        Throwable failure = null;
+        try {
+            if (terminal.get() != null || cancelled) {
+                session.dropped(1);
+                batches.discard(element);
+            } else if (element == null) {
+                failure = new NullPointerException("rule 2.13: onNext(null), null is not an element");
+            } else if (emitted >= granted) {
+                failure = exceeded();
+            } else {
+                full = batches.add(element);
+                if (boxes != null) {
+                    boxes.record(element);
+                }
+                full |= ++emitted == granted;
+            }
+        } catch (Throwable error) {
+            failure = error;
+        } finally {
+            writerWaits = batches.leave();
+        }
+        if (failure != null) {
+            fail(failure);
+            // An error of the caller (rule 2.13) and a failure of the JVM are thrown as well.
+            if (element == null) {
+                throw (NullPointerException) failure;
+            } else if (failure instanceof VirtualMachineError) {
+                throw (VirtualMachineError) failure;
+            }
+        } else if (full) {
+            session.outbox().ready(batches);
+            session.outbox().flush();
+        } else if (writerWaits || !batches.isQueued()) {
+            session.outbox().ready(batches);
+            session.outbox().nudge();
+        }
+        if (requesting == Thread.currentThread()) {
+            forwardToUpstream();
+        }
+    }
+
+    @Override
+    public void onError(Throwable error) {
+        if (error == null) {
+            NullPointerException violation = new NullPointerException("rule 2.13: onError(null)");
+            fail(violation);
+            throw violation;
+        }
+        if (!enterTerminal("onError")) {
+            return;
+        }
+        try {
+            if (ended) {
+                Log.warning("stream " + id + ": rule 1.7: onError after a terminal signal was ignored", error);
+            } else {
+                ended = true;
+                terminate(session.codec().encodeError(error));
+            }
+        } finally {
+            batches.leave();
+        }
+        terminated();
+    }
+
+    @Override
+    public void onComplete() {
+        if (!enterTerminal("onComplete")) {
+            return;
+        }
+        try {
+            if (ended) {
+                Log.warning("stream " + id + ": rule 1.7: onComplete after a terminal signal was ignored");
+            } else {
+                ended = true;
+                terminate(COMPLETE);
+            }
+        } finally {
+            batches.leave();
+        }
+        terminated();
+    }
+
+    private boolean enterTerminal(String signal) {
+        if (batches.enter()) {
+            return true;
+        }
+        fail(concurrent(signal));
+        return false;
+    }
+
+    /** Records that the Publisher has ended, so that it needs no cancel. */
+    private void terminated() {
+        upstream = DONE;
+        session.outbox().ready(batches);
+        session.outbox().flush();
+    }
+
+    private IllegalStateException exceeded() {
+        return upstream == null && granted == 0
+                ? new IllegalStateException("rules 1.1 and 1.9: onNext before onSubscribe, and without demand")
+                : new IllegalStateException("rule 1.1: onNext number " + (emitted + 1) + " where " + granted
+                        + " elements were requested");
+    }
+
+    private static IllegalStateException concurrent(String signal) {
+        return new IllegalStateException(
+                "rule 1.3: " + signal + " was called while another signal of the same stream was being handled");
+    }
+
+    private boolean terminate(byte[] last) {
+        return terminal.compareAndSet(null, last);
+    }
+
+    /** Ends only this stream after a violation or a value without a form, and cancels upstream. */
+    private void fail(Throwable error) {
+        if (!terminate(session.codec().encodeError(error))) {
+            Log.warning("stream " + id + " has ended already", error);
+            return;
+        }
+        // The terminal signal is set before the stream is marked as ready, so the writer does not miss it.
+        session.outbox().ready(batches);
+        session.outbox().flush();
+        if (requesting == Thread.currentThread()) {
+            cancelUpstream();
+        } else {
+            schedule();
+        }
+    }
+
+    /** Forwards credit or a cancel that arrived while this thread is inside request of the upstream Subscription. */
+    private void forwardToUpstream() {
+        if (cancelled) {
+            cancelUpstream();
+        } else if (credits.get() != 0) {
+            Upstream current = upstream;
+            long n = takeCredit();
+            if (n > 0 && current != null) {
+                current.request(n);
+            }
+        }
+    }
+
+    private long takeCredit() {
+        long n = credits.getAndSet(0);
+        if (n > 0) {
+            granted = Window.addDemand(granted, n);
+        }
+        return n;
+    }
+
+    // Called by the reader, which only records.
+
+    /** Processes REQUEST. */
+    void receiveRequest(long n) {
+        if (n <= 0) {
+            illegalCredit = n;
+        } else {
+            credits.accumulateAndGet(n, Window::addDemand);
+        }
+        schedule();
+    }
+
+    /** Processes CANCEL or the end of the link: stops writing and cancels upstream. */
+    void receiveCancel() {
+        cancelled = true;
+        schedule();
+    }
+
+    /** Rejects the stream: subscribing to the Publisher failed (rule 1.9). */
+    void reject(Throwable error) {
+        fail(error);
+    }
+
+    // The drain loop, which calls the upstream Subscription.
+
+    @Override
+    void drain() {
+        if (cancelled || terminal.get() != null) {
+            cancelUpstream();
+            return;
+        }
+        Upstream current = upstream;
+        if (current == null) {
+            return; // credit is kept until onSubscribe
+        }
+        requesting = Thread.currentThread();
+        try {
+            if (illegalCredit <= 0) {
+                fail(new IllegalArgumentException("rule 3.9: a REQUEST for " + illegalCredit + " elements was received"));
+                return;
+            }
+            long n = takeCredit();
+            if (n > 0) {
+                current.request(n);
+            }
+        } catch (Throwable error) {
+            fail(error); // rule 3.16: request returns normally
+        } finally {
+            requesting = null;
+            if (!batches.isEmpty()) {
+                session.outbox().ready(batches);
+                session.outbox().flush();
+            }
+        }
+    }
+
+    @Override
+    void failed(Throwable error) {
+        fail(error);
+    }
+
+    private void cancelUpstream() {
+        Upstream current = (Upstream) UPSTREAM.getAndSet(this, DONE);
+        if (cancelled) {
+            // The writer drops the buffered elements, which must not keep objects reachable (rule 3.13).
+            session.outbox().ready(batches);
+            session.outbox().flush();
+            session.ended(this);
+        }
+        if (current != null && current != DONE) {
+            try {
+                current.cancel();
+            } catch (Throwable error) {
+                Log.warning("stream " + id + ": cancel threw, which rule 3.15 forbids", error);
+            }
+        }
+    }
+
+    // Called by the writer.
+
+    long id() {
+        return id;
+    }
+
+    boolean isCancelled() {
+        return cancelled;
+    }
+
+    byte[] terminal() {
+        return terminal.get();
+    }
+
+    /** Ends the stream when its terminal signal is about to be written. Returns false for later calls. */
+    boolean claimTerminal() {
+        if (terminalSent) {
+            return false;
+        }
+        terminalSent = true;
+        session.ended(this);
+        return true;
+    }
+
+    /** Returns the credit that the Publisher has not used. */
+    long inFlight() {
+        return Math.max(0, granted - emitted);
+    }
+
+    @Override
+    public String toString() {
+        String state = cancelled ? "cancelled" : terminal.get() != null ? "ended" : upstream == null ? "starting" : "live";
+        return "OutboundStream[" + id + ", " + state + ", " + emitted + " of " + granted + " granted elements]";
+    }
+}

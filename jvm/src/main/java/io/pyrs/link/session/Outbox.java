@@ -1,0 +1,158 @@
+package io.pyrs.link.session;
+
+import io.pyrs.link.protocol.Frames;
+import java.util.Queue;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.atomic.AtomicBoolean;
+
+/**
+ * The queue of frames to be written, and the election of the thread that writes them.
+ *
+ * <p>One thread at a time has the role of the writer: a thread that finds it free writes the queued frames, the others
+ * leave theirs in the queue. Control frames go first and in order, then each ready source writes one frame in turn. The
+ * queue has no bound of its own: the credit of its stream bounds a source, and control frames are responses.
+ */
+public final class Outbox {
+    private static final int WRITE_AT_ONCE = 4 * Frames.MAX_BODY;
+    private static final int MAX_CALLER_ROUNDS = 4;
+
+    /** The destination of the bytes. Called by one thread at a time; must not throw. */
+    public interface Sink {
+        void write(byte[] bytes, int offset, int length);
+
+        void flush();
+    }
+
+    /** A producer of frames. */
+    abstract static class Source {
+        private final AtomicBoolean queued = new AtomicBoolean();
+
+        final boolean isQueued() {
+            return queued.get();
+        }
+
+        /** Writes the next frame, if there is one; returns whether more may follow. Called by one thread at a time. */
+        abstract boolean take(Outbox outbox);
+    }
+
+    private final Sink sink;
+    private final Runnable wake;
+    private final Queue<byte[]> control = new ConcurrentLinkedQueue<>();
+    private final Queue<Source> ready = new ConcurrentLinkedQueue<>();
+    private final AtomicBoolean writing = new AtomicBoolean();
+    private volatile boolean open;
+    private volatile boolean closed;
+    private volatile long bytesOut;
+    private volatile long framesOut;
+
+    /**
+     * @param sink the destination of the bytes
+     * @param wake makes the writer thread call {@link #write} soon
+     */
+    public Outbox(Sink sink, Runnable wake) {
+        this.sink = sink;
+        this.wake = wake;
+    }
+
+    /** Queues a control frame; {@link #flush} or {@link #nudge} sends it. */
+    public void control(byte[] frame) {
+        if (!closed) {
+            control.add(frame);
+        }
+    }
+
+    /** Queues a source for its turn; {@link #flush} or {@link #nudge} sends it. */
+    void ready(Source source) {
+        if (!closed && !source.queued.get() && source.queued.compareAndSet(false, true)) {
+            ready.add(source);
+        }
+    }
+
+    /** Wakes the writer thread. */
+    void nudge() {
+        wake.run();
+    }
+
+    /** Writes the queued frames unless another thread does. Leaves the rest to the writer thread after some rounds. */
+    public void flush() {
+        if (!write(MAX_CALLER_ROUNDS)) {
+            wake.run();
+        }
+    }
+
+    /** Writes until the queue is empty. Called by the writer thread. */
+    public void write() {
+        write(Integer.MAX_VALUE);
+    }
+
+    /** Starts writing. Frames may be queued before, since the peer may act before this side knows that it is connected. */
+    public void open() {
+        open = true;
+    }
+
+    public boolean hasWork() {
+        return open && !closed && (!control.isEmpty() || !ready.isEmpty());
+    }
+
+    private boolean write(int rounds) {
+        // The writer checks the queue again after leaving its role, for frames that were added during its last round.
+        for (int round = 0; hasWork(); round++) {
+            if (round >= rounds) {
+                return false;
+            }
+            if (!writing.compareAndSet(false, true)) {
+                return true;
+            }
+            try {
+                round();
+            } finally {
+                writing.set(false);
+            }
+        }
+        return true;
+    }
+
+    private void round() {
+        long limit = bytesOut + WRITE_AT_ONCE;
+        while (bytesOut < limit && !closed) {
+            byte[] frame = control.poll();
+            if (frame != null) {
+                writeFrame(frame, 0, frame.length);
+                continue;
+            }
+            Source source = ready.poll();
+            if (source == null) {
+                break;
+            }
+            // Cleared before the source is read, so that elements added later queue it again.
+            source.queued.set(false);
+            if (source.take(this)) {
+                ready(source);
+            }
+        }
+        sink.flush();
+    }
+
+    /** Writes one frame. Called by a source in its turn. */
+    @SuppressWarnings("NonAtomicOperationOnVolatileField") // only the current writer writes it
+    void writeFrame(byte[] bytes, int offset, int length) {
+        framesOut++;
+        bytesOut += length;
+        sink.write(bytes, offset, length);
+    }
+
+    /** Drops the queued frames and all later ones. */
+    void close() {
+        closed = true;
+        control.clear();
+        ready.clear();
+    }
+
+    long bytesOut() {
+        return bytesOut;
+    }
+
+    long framesOut() {
+        return framesOut;
+    }
+}

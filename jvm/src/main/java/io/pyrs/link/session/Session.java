@@ -1,0 +1,451 @@
+package io.pyrs.link.session;
+
+import io.pyrs.LinkClosedException;
+import io.pyrs.ObjectKind;
+import io.pyrs.PeerReference;
+import io.pyrs.link.protocol.Frame;
+import io.pyrs.link.protocol.FrameType;
+import io.pyrs.link.protocol.Frames;
+import io.pyrs.link.protocol.GoAwayReason;
+import io.pyrs.link.protocol.ProtocolException;
+import io.pyrs.value.Conversion;
+import io.pyrs.value.ConversionException;
+import java.nio.ByteBuffer;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.Executor;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.LongAdder;
+import java.util.function.Function;
+
+/**
+ * The state of one link: the stream table, handles and calls. It performs no I/O and starts no thread, so that tests
+ * replay conversations on it with a direct executor.
+ */
+public final class Session {
+    private final Executor executor;
+    private final Outbox outbox;
+    private final Handles handles;
+    private final Codec codec;
+    private final Calls calls;
+    private final Commands commands;
+    private final ClassLoader loader;
+    private final int maxPrefetch;
+    private final Map<Long, DrainLoop> streams = new ConcurrentHashMap<>();
+    private final AtomicLong nextStream;
+    private final AtomicLong streamsTotal = new AtomicLong();
+    private final LongAdder elementsOut = new LongAdder();
+    private final LongAdder elementsIn = new LongAdder();
+    private final LongAdder dropped = new LongAdder();
+    private final AtomicLong largestInFlight = new AtomicLong();
+    private volatile RuntimeException closeReason;
+
+    /** Creates the JVM's side of a link. */
+    public Session(
+            Executor executor,
+            Outbox outbox,
+            Function<PeerReference, Object> mirrorFactory,
+            ClassLoader loader,
+            int maxPrefetch,
+            long callDeadlineMillis) {
+        this(executor, outbox, mirrorFactory, loader, maxPrefetch, callDeadlineMillis, 2);
+    }
+
+    /** Creates either side of a link: {@code firstStream} is 2 for the JVM and 1 for a test double of Python. */
+    public Session(
+            Executor executor,
+            Outbox outbox,
+            Function<PeerReference, Object> mirrorFactory,
+            ClassLoader loader,
+            int maxPrefetch,
+            long callDeadlineMillis,
+            int firstStream) {
+        this.nextStream = new AtomicLong(firstStream);
+        this.executor = executor;
+        this.outbox = outbox;
+        this.handles = new Handles(mirrorFactory);
+        this.codec = new Codec(handles);
+        this.calls = new Calls(this, callDeadlineMillis);
+        this.commands = new Commands(handles, codec, loader);
+        this.loader = loader;
+        this.maxPrefetch = maxPrefetch;
+    }
+
+    // Called by mirrors.
+
+    /**
+     * Subscribes a Subscriber of either family to a Publisher of the peer. It calls onSubscribe before it returns
+     * (rule 1.9); after the end of the link, the Subscriber receives the error next.
+     */
+    public void subscribe(PeerReference publisher, Object subscriber, StreamOptions options) {
+        InboundStream stream = new InboundStream(this, nextStream(), Families.downstream(subscriber), options);
+        register(stream.id(), stream);
+        if (closeReason == null) {
+            try {
+                List<Object> body = List.of(publisher.handle(), options.wire());
+                outbox.control(codec.frame(FrameType.SUBSCRIBE, stream.id(), body));
+            } catch (ConversionException noForm) {
+                stream.receiveTerminal(noForm); // rule 1.9: subscribe returns normally
+            }
+        }
+        if (closeReason != null) {
+            stream.linkLost(closeReason);
+        }
+        stream.start();
+        outbox.flush();
+    }
+
+    /** Opens a stream to a Subscriber of the peer, and returns the Subscriber that forwards to it. */
+    public OutboundStream openTo(PeerReference subscriber, StreamOptions options) {
+        ensureOpen();
+        OutboundStream stream = new OutboundStream(this, nextStream(), options.conversion(), null);
+        register(stream.id(), stream);
+        outbox.control(codec.frame(FrameType.ON_SUBSCRIBE, stream.id(), List.of(subscriber.handle(), options.exact() ? Map.of("exact", true) : Map.of())));
+        outbox.flush();
+        if (closeReason != null) {
+            stream.receiveCancel();
+        }
+        return stream;
+    }
+
+    /** Calls an object of the peer; throws the exception that the call raises. */
+    public Object call(PeerReference target, List<Object> arguments, Conversion conversion) throws Throwable {
+        return calls.call(target.handle(), arguments, conversion);
+    }
+
+    /** Returns the executor of commands from Python. */
+    public Commands commands() {
+        return commands;
+    }
+
+    /** Starts to record the box type of the integers that a Publisher emits to a stage. */
+    public StreamOptions recordBoxes(Object publisher, StreamOptions options) {
+        if (options.hasElementType() || handles.peerHandle(publisher) != 0) {
+            return options;
+        }
+        return options.with(handles.recordBoxes(publisher));
+    }
+
+    /** Exports a local object: returns its handle and counts one more transfer. */
+    public long own(Object value) {
+        return handles.own(value);
+    }
+
+    /** Reverts one {@link #own}. */
+    public void disown(long handle) {
+        handles.disown(handle);
+    }
+
+    /** Returns the local object of a handle. */
+    public Object local(long handle) {
+        return handles.local(handle);
+    }
+
+    /** Returns the peer's handle of the object that a mirror of this session represents, 0 for any other value. */
+    public long peerHandle(Object value) {
+        return handles.peerHandle(value);
+    }
+
+    /** Returns the mirror of an object of the peer, and counts one receipt of its handle. */
+    public Object remote(int kindCode, long handle) {
+        return handles.remote(kindCode, handle);
+    }
+
+    /** Creates a separate reference, for a mirror with its own options. */
+    public PeerReference receipt(ObjectKind kind, long handle) {
+        return handles.receipt(kind, handle);
+    }
+
+    public boolean isOpen() {
+        return closeReason == null;
+    }
+
+    void ensureOpen() {
+        RuntimeException reason = closeReason;
+        if (reason != null) {
+            throw new LinkClosedException("the bridge to Python has ended: " + reason.getMessage(), reason);
+        }
+    }
+
+    // Called by streams.
+
+    Executor executor() {
+        return executor;
+    }
+
+    public Outbox outbox() {
+        return outbox;
+    }
+
+    public Handles handles() {
+        return handles;
+    }
+
+    public Codec codec() {
+        return codec;
+    }
+
+    int maxPrefetch() {
+        return maxPrefetch;
+    }
+
+    void countOut(long elements) {
+        elementsOut.add(elements);
+    }
+
+    void dropped(long elements) {
+        dropped.add(elements);
+    }
+
+    void discard(byte[] body) {
+        codec.discard(body);
+    }
+
+    void release(long handle) {
+        handles.release(handle, 1);
+    }
+
+    void ended(InboundStream stream) {
+        if (streams.remove(stream.id()) != null) {
+            elementsIn.add(stream.delivered());
+            largestInFlight.accumulateAndGet(stream.largestInFlight(), Math::max);
+        }
+    }
+
+    void ended(OutboundStream stream) {
+        streams.remove(stream.id());
+    }
+
+    private long nextStream() {
+        return nextStream.getAndAdd(2);
+    }
+
+    private void register(long id, DrainLoop stream) {
+        streamsTotal.incrementAndGet();
+        streams.put(id, stream);
+    }
+
+    // Called by the reader.
+
+    /**
+     * Processes one message without running user code.
+     *
+     * @throws ProtocolException if the message is malformed, which must end the link
+     */
+    public void receive(Frame message) {
+        DrainLoop stream = streams.get(message.id);
+        switch (message.type) {
+            case NEXT:
+            case NEXT_HOME:
+                if (is(InboundStream.class, stream, message)) {
+                    ((InboundStream) stream).receiveBatch(message.body, message.type == FrameType.NEXT_HOME);
+                } else {
+                    Frames.batchSize(message.body);
+                    codec.discard(message.body);
+                }
+                break;
+            case REQUEST:
+                requireSize(message, 8);
+                if (is(OutboundStream.class, stream, message)) {
+                    ((OutboundStream) stream).receiveRequest(ByteBuffer.wrap(message.body).getLong());
+                }
+                break;
+            case CANCEL:
+                requireSize(message, 0);
+                if (is(OutboundStream.class, stream, message)) {
+                    ((OutboundStream) stream).receiveCancel();
+                }
+                break;
+            case COMPLETE:
+                requireSize(message, 0);
+                if (is(InboundStream.class, stream, message)) {
+                    ((InboundStream) stream).receiveTerminal(null);
+                }
+                break;
+            case ERROR:
+                Throwable error = codec.decodeError(message);
+                if (is(InboundStream.class, stream, message)) {
+                    ((InboundStream) stream).receiveTerminal(error);
+                }
+                break;
+            case SUBSCRIBED:
+                requireSize(message, 0); // this side requests no confirmation
+                break;
+            case SUBSCRIBE:
+                opening(message, stream);
+                break;
+            case ON_SUBSCRIBE:
+                opening(message, stream);
+                break;
+            case CALL:
+                calls.receiveCall(message);
+                break;
+            case RETURN:
+                calls.receiveReturn(message);
+                break;
+            case RELEASE:
+                released(message);
+                break;
+            default:
+                throw new ProtocolException("malformed frame: " + message.type + " is not allowed here");
+        }
+    }
+
+    /** Returns false for a frame of a finished stream, which is dropped. A wrong frame for a live stream is malformed. */
+    private static boolean is(Class<? extends DrainLoop> end, DrainLoop stream, Frame message) {
+        if (stream != null && !end.isInstance(stream)) {
+            throw new ProtocolException("malformed frame: " + message + ", but the stream has the opposite direction");
+        }
+        return stream != null;
+    }
+
+    private static void requireSize(Frame message, int size) {
+        if (message.body.length != size) {
+            throw new ProtocolException(
+                    "malformed " + message.type + ": " + message.body.length + " bytes instead of " + size);
+        }
+    }
+
+    private void opening(Frame message, DrainLoop known) {
+        Codec.Entries body = codec.decodeEntries(message, 2);
+        FrameType name = message.type;
+        Object handle = body.get(0);
+        boolean readable = body.failure() != null || body.get(1) instanceof Map;
+        if (!(handle instanceof Long) || (Long) handle < 1 || !readable) {
+            throw new ProtocolException("malformed " + name + ": its body is not a handle and options");
+        }
+        if (message.id % 2 == nextStream.get() % 2 || known != null) {
+            throw new ProtocolException("malformed " + name + ": the peer may not open stream " + message.id);
+        }
+        Map<?, ?> options = body.failure() == null ? (Map<?, ?>) body.get(1) : Map.of();
+        if (message.type == FrameType.SUBSCRIBE) {
+            subscribed(message.id, (Long) handle, options, body.failure());
+        } else {
+            onSubscribed(message.id, (Long) handle, options, body.failure());
+        }
+    }
+
+    private void subscribed(long id, long handle, Map<?, ?> options, RuntimeException noForm) {
+        Conversion conversion = Conversion.AUTO;
+        Throwable unknown = noForm;
+        try {
+            conversion = Conversion.of(options.get("convert"));
+        } catch (Throwable error) { // toString of a user object may throw anything
+            unknown = error;
+        }
+        // Looked up before the task runs, since RELEASE may be the next frame.
+        Object target = handles.find(handle);
+        Throwable refusal = target == null ? Handles.missing(handle) : unknown;
+        boolean confirm = Boolean.TRUE.equals(options.get("confirm"));
+        OutboundStream stream = new OutboundStream(this, id, conversion, handles.boxesOf(handle));
+        register(id, stream);
+        executor.execute(() -> {
+            try {
+                if (refusal != null) {
+                    throw refusal;
+                }
+                Families.subscribe(target, stream);
+            } catch (Throwable error) {
+                stream.reject(error);
+            }
+            if (confirm) {
+                outbox.control(Frames.frame(FrameType.SUBSCRIBED, id, Frames.NOTHING));
+                outbox.flush();
+            }
+        });
+    }
+
+    private void onSubscribed(long id, long handle, Map<?, ?> options, RuntimeException noForm) {
+        Object subscriber = handles.claimSubscriber(handle);
+        if (subscriber == null) {
+            outbox.control(Frames.frame(FrameType.CANCEL, id, Frames.NOTHING));
+            outbox.nudge();
+            return;
+        }
+        StreamOptions chosen = StreamOptions.DEFAULT;
+        Throwable unknown = noForm;
+        try {
+            chosen = StreamOptions.of(options, loader);
+        } catch (Throwable error) {
+            unknown = error;
+        }
+        InboundStream stream = new InboundStream(this, id, Families.downstream(subscriber), chosen);
+        register(id, stream);
+        if (unknown != null) {
+            stream.reject(unknown);
+        }
+        executor.execute(stream::start);
+    }
+
+    private void released(Frame message) {
+        if (message.body.length == 0 || message.body.length % 12 != 0) {
+            throw new ProtocolException(
+                    "malformed RELEASE: " + message.body.length + " bytes are not a list of handles and counts");
+        }
+        handles.released(ByteBuffer.wrap(message.body));
+    }
+
+    // Termination.
+
+    /** Ends the session: Subscribers receive the error, upstream Subscriptions are cancelled, tables are cleared. */
+    public void lost(RuntimeException reason) {
+        synchronized (streams) {
+            if (closeReason != null) {
+                return;
+            }
+            closeReason = reason;
+        }
+        outbox.close();
+        calls.lost(reason);
+        for (DrainLoop stream : new ArrayList<>(streams.values())) {
+            if (stream instanceof InboundStream) {
+                ((InboundStream) stream).linkLost(reason);
+            } else {
+                ((OutboundStream) stream).receiveCancel();
+            }
+        }
+        handles.close();
+        codec.close();
+    }
+
+    /** Encodes a GOAWAY frame. */
+    public byte[] goAway(GoAwayReason reason, String message) {
+        return codec.frame(FrameType.GOAWAY, 0, List.of((long) reason.code(), message));
+    }
+
+    public int streamsLive() {
+        return streams.size();
+    }
+
+    /** Returns the counters of the session for {@code Bridge.stats()}. */
+    public Map<String, Object> stats() {
+        long in = elementsIn.sum();
+        long inFlight = largestInFlight.get();
+        long demand = 0;
+        for (DrainLoop stream : streams.values()) {
+            if (stream instanceof InboundStream) {
+                in += ((InboundStream) stream).delivered();
+                inFlight = Math.max(inFlight, ((InboundStream) stream).largestInFlight());
+                demand = Window.addDemand(demand, ((InboundStream) stream).demand());
+            } else {
+                demand = Window.addDemand(demand, ((OutboundStream) stream).inFlight());
+            }
+        }
+        Map<String, Object> stats = new LinkedHashMap<>();
+        stats.put("streams_live", (long) streams.size());
+        stats.put("streams_total", streamsTotal.get());
+        stats.put("inbound_elements", in);
+        stats.put("outbound_elements", elementsOut.sum());
+        stats.put("frames_out", outbox.framesOut());
+        stats.put("bytes_out", outbox.bytesOut());
+        stats.put("dropped", dropped.sum());
+        stats.put("in_flight_max", inFlight);
+        stats.put("demand", demand);
+        stats.put("handles_owned", (long) handles.ownedCount());
+        stats.put("handles_held", (long) handles.heldCount());
+        return stats;
+    }
+}

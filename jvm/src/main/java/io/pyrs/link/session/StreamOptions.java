@@ -1,0 +1,86 @@
+package io.pyrs.link.session;
+
+import io.pyrs.value.Conversion;
+import io.pyrs.value.ElementType;
+import java.util.HashMap;
+import java.util.Map;
+
+/** The options of {@code to_jvm} for a mirror, and the recorder of the integers that enter its stage. */
+public final class StreamOptions {
+    /** No options. */
+    public static final StreamOptions DEFAULT = new StreamOptions(Map.of(), ElementType.ANY, null);
+
+    private final Map<?, ?> options;
+    private final ElementType elementType;
+    private final IntegerBoxing boxes;
+
+    private StreamOptions(Map<?, ?> options, ElementType elementType, IntegerBoxing boxes) {
+        this.options = options;
+        this.elementType = elementType;
+        this.boxes = boxes;
+    }
+
+    /**
+     * Parses the options {@code element_type}, {@code exact}, {@code max_prefetch} and {@code convert}; ignores others.
+     *
+     * @throws IllegalArgumentException if the element type is not found, or an option has an invalid value
+     */
+    public static StreamOptions of(Map<?, ?> options, ClassLoader loader) {
+        if (options == null || options.isEmpty()) {
+            return DEFAULT;
+        }
+        Object name = options.get("element_type");
+        Conversion.of(options.get("convert"));
+        return new StreamOptions(
+                new HashMap<>(options), ElementType.of(name == null ? null : name.toString(), loader), null);
+    }
+
+    StreamOptions with(IntegerBoxing recorder) {
+        return new StreamOptions(options, elementType, recorder);
+    }
+
+    /** Returns whether there are no options. */
+    public boolean isDefault() {
+        return this == DEFAULT;
+    }
+
+    ElementType elementType() {
+        return elementType;
+    }
+
+    IntegerBoxing boxes() {
+        return boxes;
+    }
+
+    boolean exact() {
+        return Boolean.TRUE.equals(options.get("exact"));
+    }
+
+    /** Returns the conversion that the consumer chose. */
+    Conversion conversion() {
+        return Conversion.of(options.get("convert"));
+    }
+
+    /** Returns whether an element type was given. */
+    boolean hasElementType() {
+        return elementType != ElementType.ANY;
+    }
+
+    int maxPrefetch(int standard) {
+        Object chosen = options.get("max_prefetch");
+        return chosen instanceof Number ? Math.max(1, Math.min(standard, ((Number) chosen).intValue())) : standard;
+    }
+
+    /** Returns the options that are sent to the peer. */
+    Map<String, Object> wire() {
+        Map<String, Object> wire = new HashMap<>();
+        if (exact()) {
+            wire.put("exact", true);
+        }
+        Object convert = options.get("convert");
+        if (convert != null) {
+            wire.put("convert", convert);
+        }
+        return wire;
+    }
+}

@@ -1,0 +1,57 @@
+package io.pyrs.mirror;
+
+import io.pyrs.invoke.Invocation;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.MethodType;
+import java.lang.reflect.InvocationHandler;
+import java.lang.reflect.Method;
+import java.lang.reflect.Proxy;
+
+/**
+ * Implements an interface with a single abstract method.
+ *
+ * <p>Subclasses implement that method. The default methods of the interface stay; equality is identity.
+ */
+abstract class FunctionalInterfaceHandler implements InvocationHandler {
+    final Class<?> type;
+
+    FunctionalInterfaceHandler(Class<?> type) {
+        this.type = type;
+        if (!type.isInterface() || Invocation.singleMethod(type) == null) {
+            throw new IllegalArgumentException(type.getName() + " is not an interface with a single abstract method");
+        }
+    }
+
+    /** Creates the object that implements the interface. */
+    final Object proxy(ClassLoader loader) {
+        ClassLoader own = type.getClassLoader();
+        return Proxy.newProxyInstance(own == null ? loader : own, new Class<?>[] {type}, this);
+    }
+
+    /** Implements the single abstract method. */
+    abstract Object call(Method method, Object[] arguments) throws Throwable;
+
+    @Override
+    public final Object invoke(Object proxy, Method method, Object[] arguments) throws Throwable {
+        Object[] given = arguments == null ? new Object[0] : arguments;
+        if (method.getDeclaringClass() == Object.class) {
+            switch (method.getName()) {
+                case "equals":
+                    return proxy == given[0];
+                case "hashCode":
+                    return System.identityHashCode(proxy);
+                default:
+                    return toString();
+            }
+        }
+        if (method.isDefault()) {
+            MethodType signature = MethodType.methodType(method.getReturnType(), method.getParameterTypes());
+            Class<?> declaring = method.getDeclaringClass();
+            return MethodHandles.lookup()
+                    .findSpecial(declaring, method.getName(), signature, declaring)
+                    .bindTo(proxy)
+                    .invokeWithArguments(given);
+        }
+        return call(method, given);
+    }
+}

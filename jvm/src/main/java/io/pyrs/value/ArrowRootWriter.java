@@ -1,0 +1,44 @@
+package io.pyrs.value;
+
+import java.io.ByteArrayOutputStream;
+import java.io.IOException;
+import java.io.OutputStream;
+import java.lang.reflect.Constructor;
+import java.lang.reflect.InvocationTargetException;
+import java.lang.reflect.Method;
+
+/** Writes Arrow's VectorSchemaRoot with the Arrow version of the application, by reflection. */
+final class ArrowRootWriter {
+    private ArrowRootWriter() {}
+
+    /** Returns a writer of roots as IPC streams of one batch, or null without Arrow's stream writer. */
+    static ValueWriter writerOf(Class<?> root) {
+        try {
+            ClassLoader loader = root.getClassLoader();
+            Class<?> writer = Class.forName("org.apache.arrow.vector.ipc.ArrowStreamWriter", true, loader);
+            Class<?> dictionaries =
+                    Class.forName("org.apache.arrow.vector.dictionary.DictionaryProvider", true, loader);
+            Constructor<?> constructor = writer.getConstructor(root, dictionaries, OutputStream.class);
+            Method start = writer.getMethod("start");
+            Method writeBatch = writer.getMethod("writeBatch");
+            Method end = writer.getMethod("end");
+            return (encoder, value, out, depth) -> {
+                ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+                try {
+                    // The stream is not closed: it holds no resource, and the root belongs to its owner.
+                    Object stream = constructor.newInstance(value, null, bytes);
+                    start.invoke(stream);
+                    writeBatch.invoke(stream);
+                    end.invoke(stream);
+                } catch (InvocationTargetException e) {
+                    throw new ConversionException("a " + root.getName() + " cannot travel: " + e.getCause(), e.getCause());
+                } catch (ReflectiveOperationException e) {
+                    throw new IOException(e);
+                }
+                ScalarWriters.extension(ExtensionTypes.ARROW, bytes.toByteArray(), out.packer);
+            };
+        } catch (ReflectiveOperationException e) {
+            return null;
+        }
+    }
+}

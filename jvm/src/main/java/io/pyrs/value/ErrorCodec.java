@@ -1,0 +1,222 @@
+package io.pyrs.value;
+
+import io.pyrs.PythonCancellationException;
+import io.pyrs.PythonError;
+import io.pyrs.PythonException;
+import io.pyrs.PythonIllegalArgumentException;
+import io.pyrs.PythonIllegalStateException;
+import io.pyrs.PythonNullPointerException;
+import java.io.PrintWriter;
+import java.io.StringWriter;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Collections;
+import java.util.IdentityHashMap;
+import java.util.List;
+import java.util.NoSuchElementException;
+import java.util.Set;
+import java.util.concurrent.CancellationException;
+import java.util.concurrent.TimeoutException;
+import java.util.function.Supplier;
+
+/**
+ * Converts Throwables to wire errors and back: {@code [owner, id, type, message, frames, cause, traceback, families]}, see
+ * docs/values.md.
+ *
+ * <p>Encoding never fails, even if a Throwable has a cyclic cause, a huge stack trace, or methods that throw.
+ */
+public final class ErrorCodec {
+    static final int MAX_TEXT = 64 * 1024;
+    static final int MAX_FRAMES = 256;
+    static final int MAX_CAUSES = 16;
+
+    private final SentErrors originals;
+
+    /** Creates the error table of one bridge. */
+    public ErrorCodec(SentErrors originals) {
+        this.originals = originals;
+    }
+
+    /** Encodes an error as the body of an ERROR frame. */
+    public byte[] encode(Throwable error) {
+        ValueBuffer out = new ValueBuffer();
+        new ValueEncoder(NoReferences.INSTANCE, Conversion.AUTO).encode(toWire(error), out);
+        return out.take();
+    }
+
+    /** Decodes the body of an ERROR frame. */
+    public Throwable decode(byte[] body, int offset, int length) {
+        return fromWire(new ValueDecoder(NoReferences.INSTANCE, ElementType.ANY).decode(body, offset, length));
+    }
+
+    /** Converts an error to the list that RETURN contains. */
+    public List<Object> toWire(Throwable error) {
+        return toWire(error, Collections.newSetFromMap(new IdentityHashMap<>()), trace(error));
+    }
+
+    private List<Object> toWire(Throwable error, Set<Throwable> seen, String trace) {
+        seen.add(error);
+        Throwable cause = attempt(error::getCause);
+        List<Object> wireCause =
+                cause == null || seen.size() >= MAX_CAUSES || seen.contains(cause) ? null : toWire(cause, seen, null);
+        long atHome = error instanceof PythonError ? ((PythonError) error).details().idAt(originals) : 0;
+        List<Object> wire = new ArrayList<>(8);
+        wire.add(atHome == 0 ? 0 : 1);
+        wire.add(atHome == 0 ? originals.keep(error) : atHome);
+        wire.add(error.getClass().getName());
+        wire.add(message(error));
+        wire.add(frames(error));
+        wire.add(wireCause);
+        wire.add(trace); // null for a cause, whose trace is part of the outermost one
+        wire.add(families(error));
+        return wire;
+    }
+
+    /**
+     * Calls a method of a Throwable, which a subclass may override to throw anything; returns null then.
+     *
+     * <p>Each method of a Throwable that is not final is called through here or through {@link #message}.
+     */
+    private static <T> T attempt(Supplier<T> method) {
+        try {
+            return method.get();
+        } catch (Throwable broken) {
+            return null;
+        }
+    }
+
+    private static String message(Throwable error) {
+        try {
+            return clean(error.getMessage());
+        } catch (Throwable broken) { // a user's getMessage
+            return "(getMessage() threw " + broken.getClass().getName() + ")";
+        }
+    }
+
+    /** Formats the class and the message of a Throwable, even if its methods throw. */
+    static String describe(Throwable error) {
+        String message = message(error);
+        return message == null ? error.getClass().getName() : error.getClass().getName() + ": " + message;
+    }
+
+    private static List<Object> frames(Throwable error) {
+        StackTraceElement[] stack = attempt(error::getStackTrace);
+        List<Object> frames = new ArrayList<>();
+        for (StackTraceElement each : stack == null ? new StackTraceElement[0] : stack) {
+            if (frames.size() == MAX_FRAMES) {
+                break;
+            }
+            if (each != null) {
+                frames.add(Arrays.asList(
+                        clean(each.getClassName()), clean(each.getMethodName()), clean(each.getFileName()), each.getLineNumber()));
+            }
+        }
+        return frames;
+    }
+
+    private static String trace(Throwable error) {
+        return attempt(() -> {
+            StringWriter text = new StringWriter();
+            error.printStackTrace(new PrintWriter(text));
+            return clean(text.toString());
+        });
+    }
+
+    /** Escapes lone surrogates, and shortens text to 64 KiB by cutting its middle. */
+    private static String clean(String text) {
+        if (text == null) {
+            return null;
+        }
+        String cut = text;
+        if (text.length() > MAX_TEXT) {
+            int half = MAX_TEXT / 2 - 16;
+            cut = text.substring(0, half) + "\n... cut ...\n" + text.substring(text.length() - half);
+        }
+        StringBuilder clean = new StringBuilder(cut.length());
+        cut.codePoints().forEach(c -> {
+            if (c >= 0xd800 && c <= 0xdfff) {
+                clean.append(String.format("\\u%04x", c));
+            } else {
+                clean.appendCodePoint(c);
+            }
+        });
+        return clean.toString();
+    }
+
+    private static List<Object> families(Throwable error) {
+        List<Object> families = new ArrayList<>(1);
+        if (error instanceof NullPointerException) {
+            families.add("null_signal");
+        } else if (error instanceof IllegalArgumentException) {
+            families.add("illegal_argument");
+        } else if (error instanceof CancellationException) {
+            families.add("cancelled");
+        } else if (error instanceof IllegalStateException) {
+            families.add("illegal_state");
+        } else if (error instanceof TimeoutException) {
+            families.add("timeout");
+        } else if (error instanceof ConversionException) {
+            families.add("conversion");
+        } else if (error instanceof NoSuchElementException) {
+            families.add("no_such_element");
+        }
+        return families;
+    }
+
+    /**
+     * Converts a wire error to a Throwable: the original if this side sent it, else a {@link PythonError}.
+     *
+     * @throws MalformedValueException if the value is not an error
+     */
+    public Throwable fromWire(Object value) {
+        return fromWire(value, 0);
+    }
+
+    private Throwable fromWire(Object value, int depth) {
+        try {
+            List<?> wire = (List<?>) value;
+            long owner = (Long) wire.get(0);
+            long id = (Long) wire.get(1);
+            if (owner == 1) {
+                Throwable original = originals.find(id);
+                if (original != null) {
+                    return original;
+                }
+            }
+            String type = (String) wire.get(2);
+            PythonError.Details details = new PythonError.Details(
+                    type, (String) wire.get(3), (String) wire.get(6), originals, owner == 0 ? id : 0);
+            Throwable error = create((List<?>) wire.get(7), details);
+            error.setStackTrace(stack((List<?>) wire.get(4)));
+            if (wire.get(5) != null && depth < MAX_CAUSES) {
+                error.initCause(fromWire(wire.get(5), depth + 1));
+            }
+            return error;
+        } catch (ClassCastException | IndexOutOfBoundsException | NullPointerException e) {
+            throw new MalformedValueException("a value that is not an error", e);
+        }
+    }
+
+    private static Throwable create(List<?> families, PythonError.Details details) {
+        if (families.contains("null_signal")) {
+            return new PythonNullPointerException(details);
+        } else if (families.contains("illegal_argument")) {
+            return new PythonIllegalArgumentException(details);
+        } else if (families.contains("cancelled")) {
+            return new PythonCancellationException(details);
+        } else if (families.contains("illegal_state")) {
+            return new PythonIllegalStateException(details);
+        }
+        return new PythonException(details);
+    }
+
+    private static StackTraceElement[] stack(List<?> frames) {
+        StackTraceElement[] stack = new StackTraceElement[Math.min(frames.size(), MAX_FRAMES)];
+        for (int i = 0; i < stack.length; i++) {
+            List<?> frame = (List<?>) frames.get(i);
+            stack[i] = new StackTraceElement(
+                    (String) frame.get(0), (String) frame.get(1), (String) frame.get(2), ((Long) frame.get(3)).intValue());
+        }
+        return stack;
+    }
+}

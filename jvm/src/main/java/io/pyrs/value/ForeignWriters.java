@@ -1,0 +1,124 @@
+package io.pyrs.value;
+
+import java.io.IOException;
+import java.lang.invoke.MethodHandle;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.HashMap;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+
+/**
+ * The writers of third-party classes: buffers, rows, documents and messages of reactive libraries.
+ *
+ * <p>A class is recognized by its name, or by the name of a superclass or interface, so that the jar does not depend on
+ * these libraries. Its objects travel as values with {@code convert="values"} and as references otherwise.
+ */
+final class ForeignWriters {
+    /** Converts an object of a third-party class to a value of the table. */
+    interface Converter {
+        Object plain(Object value) throws Throwable;
+    }
+
+    /** Creates the converter of a class. */
+    interface ConverterFactory {
+        Converter create(Class<?> type) throws ReflectiveOperationException;
+    }
+
+    private static final Map<String, ConverterFactory> FACTORIES = new HashMap<>();
+
+    /**
+     * Classes whose documentation requires the receiver of an object to call {@code release}. ByteBuf is not among them,
+     * since Reactor Netty releases the buffers that it emits.
+     */
+    private static final Set<String> RELEASED = Set.of(
+            "org.springframework.core.io.buffer.PooledDataBuffer", "io.helidon.common.http.DataChunk", "io.rsocket.Payload");
+
+    static {
+        ForeignBytes.addTo(FACTORIES);
+        ForeignRows.addTo(FACTORIES);
+        ForeignDocuments.addTo(FACTORIES);
+        ForeignMessages.addTo(FACTORIES);
+    }
+
+    private ForeignWriters() {}
+
+    /** Returns the writer of a third-party class, or null for any other class. */
+    static ValueWriter writerOf(Class<?> type) {
+        try {
+            Converter converter = converterOf(type);
+            return converter == null ? null : writer(converter, release(type));
+        } catch (ReflectiveOperationException | LinkageError otherVersion) {
+            return null; // the caller falls back to its getters
+        }
+    }
+
+    /** Returns the converter of a third-party class, or null for any other class. */
+    static Converter converterOf(Class<?> type) throws ReflectiveOperationException {
+        for (Class<?> each : supertypes(type)) {
+            ConverterFactory factory = FACTORIES.get(each.getName());
+            if (factory != null) {
+                return factory.create(each);
+            }
+        }
+        return null;
+    }
+
+    private static MethodHandle release(Class<?> type) throws ReflectiveOperationException {
+        for (Class<?> each : supertypes(type)) {
+            if (RELEASED.contains(each.getName())) {
+                return GetterConverters.method(each, "release");
+            }
+        }
+        return null;
+    }
+
+    private static ValueWriter writer(Converter converter, MethodHandle release) {
+        return new ValueWriter() {
+            @Override
+            public void write(ValueEncoder encoder, Object value, ValueBuffer out, int depth) throws IOException {
+                if (release != null) {
+                    encoder.releaseLater(value, this);
+                }
+                Object plain;
+                try {
+                    plain = converter.plain(value);
+                } catch (ConversionException | Error error) {
+                    throw error;
+                } catch (Throwable error) {
+                    throw new ConversionException("a " + value.getClass().getName() + " cannot travel: " + error, error);
+                }
+                encoder.write(plain, out, depth);
+            }
+
+            @Override
+            public void release(Object value) {
+                if (release != null) {
+                    try {
+                        Object ignored = (Object) release.invokeExact(value);
+                    } catch (Error error) {
+                        throw error;
+                    } catch (Throwable error) {
+                        throw new ConversionException("a " + value.getClass().getName() + " cannot be released: " + error, error);
+                    }
+                }
+            }
+        };
+    }
+
+    /** Returns the class, its superclasses, and then all interfaces of these, nearest first. */
+    private static Set<Class<?>> supertypes(Class<?> type) {
+        Set<Class<?>> found = new LinkedHashSet<>();
+        for (Class<?> each = type; each != null; each = each.getSuperclass()) {
+            found.add(each);
+        }
+        List<Class<?>> waiting = new ArrayList<>(found);
+        for (int i = 0; i < waiting.size(); i++) {
+            Collections.addAll(waiting, waiting.get(i).getInterfaces());
+        }
+        found.addAll(waiting);
+        return found;
+    }
+}

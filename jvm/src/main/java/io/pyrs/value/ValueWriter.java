@@ -1,0 +1,12 @@
+package io.pyrs.value;
+
+import java.io.IOException;
+
+/** Writes the values of one class. {@link Conversion} selects one for each class. */
+@FunctionalInterface
+interface ValueWriter {
+    void write(ValueEncoder encoder, Object value, ValueBuffer out, int depth) throws IOException;
+
+    /** Releases a value that its receiver must release, such as a pooled buffer. */
+    default void release(Object value) {}
+}

@@ -1,0 +1,280 @@
+package io.pyrs.link.connection;
+
+import static org.testng.Assert.assertEquals;
+import static org.testng.Assert.assertFalse;
+import static org.testng.Assert.assertTrue;
+
+import io.pyrs.LinkBrokenException;
+import io.pyrs.LinkClosedException;
+import io.pyrs.ObjectKind;
+import io.pyrs.link.protocol.Frame;
+import io.pyrs.link.protocol.FrameType;
+import io.pyrs.link.protocol.Frames;
+import io.pyrs.link.session.RecordingSubscriber;
+import io.pyrs.link.session.Session;
+import io.pyrs.link.session.StreamOptions;
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
+import java.util.Random;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.Flow;
+import java.util.concurrent.SubmissionPublisher;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.reactivestreams.Publisher;
+import org.reactivestreams.Subscription;
+import org.testng.annotations.AfterMethod;
+import org.testng.annotations.BeforeMethod;
+import org.testng.annotations.Test;
+
+/** Tests the whole Java half of a link over its socket, against a test double of Python. */
+public class ConnectionTest {
+    private static final byte[] TOKEN = "a token that has thirty-two bytes".getBytes();
+    private Connection connection;
+    private FakePython python;
+
+    @BeforeMethod
+    public void open() throws IOException {
+        connection = new Connection(
+                "test", TOKEN, reference -> reference, ConnectionTest.class.getClassLoader(), 4096, 256, 2_000, () -> {}, () -> {});
+        connection.start();
+        python = new FakePython(connection.port(), TOKEN);
+        assertTrue(python.isProven());
+    }
+
+    @AfterMethod(alwaysRun = true)
+    public void close() throws IOException {
+        python.close();
+        connection.close();
+    }
+
+    private Session session() {
+        return connection.session();
+    }
+
+    private RecordingSubscriber subscribe(long n) throws IOException {
+        RecordingSubscriber recording = new RecordingSubscriber();
+        session().subscribe(session().receipt(ObjectKind.PUBLISHER, 7), recording, StreamOptions.DEFAULT);
+        python.next(FrameType.SUBSCRIBE);
+        if (n != 0) {
+            recording.subscription.request(n);
+            python.next(FrameType.REQUEST);
+        }
+        return recording;
+    }
+
+    @Test(timeOut = 120_000)
+    public void lostLinkEndsEveryStream() throws Exception {
+        RecordingSubscriber waiting = subscribe(1);
+        CountDownLatch cancelled = new CountDownLatch(1);
+        Publisher<Object> endless = subscriber -> subscriber.onSubscribe(new Subscription() {
+            @Override
+            public void request(long n) {}
+
+            @Override
+            public void cancel() {
+                cancelled.countDown();
+            }
+        });
+        python.send(FrameType.SUBSCRIBE, 1, List.of(session().own(endless), Map.of()));
+        python.barrier(1L);
+        python.close();
+        assertEquals(waiting.next(), List.of("on_subscribe"));
+        assertEquals(waiting.next().get(0), "on_error");
+        assertEquals(waiting.error.getClass(), LinkBrokenException.class);
+        assertTrue(cancelled.await(30, TimeUnit.SECONDS));
+        assertFalse(connection.isOpen());
+        // The reader ends the streams before it clears the handle tables.
+        long deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(30);
+        while (session().handles().ownedCount() != 0 && System.nanoTime() < deadline) {
+            Thread.yield();
+        }
+        assertEquals(session().handles().ownedCount(), 0);
+    }
+
+    @Test(timeOut = 120_000)
+    public void closeEndsEveryStreamWithLinkClosed() throws Exception {
+        RecordingSubscriber waiting = subscribe(1);
+        connection.close();
+        assertEquals(waiting.next(), List.of("on_subscribe"));
+        assertEquals(waiting.next().get(0), "on_error");
+        assertEquals(waiting.error.getClass(), LinkClosedException.class);
+        assertEquals(python.next(FrameType.GOAWAY).type, FrameType.GOAWAY);
+        RecordingSubscriber late = new RecordingSubscriber();
+        session().subscribe(session().receipt(ObjectKind.PUBLISHER, 7), late, StreamOptions.DEFAULT);
+        assertEquals(late.next(), List.of("on_subscribe"));
+        assertEquals(late.next().get(0), "on_error");
+        assertEquals(session().streamsLive(), 0);
+    }
+
+    @Test(timeOut = 120_000)
+    public void malformedFrameEndsTheLinkWithGoAway() throws Exception {
+        RecordingSubscriber waiting = subscribe(1);
+        python.send(new byte[] {0, 0, 0, 1, 1});
+        Frame goodbye = python.next(FrameType.GOAWAY);
+        assertEquals(((List<?>) python.decode(goodbye.body)).get(0), 2L);
+        assertEquals(waiting.next(), List.of("on_subscribe"));
+        assertEquals(waiting.next().get(0), "on_error");
+    }
+
+    @Test(timeOut = 120_000)
+    public void randomFramesNeverHang() throws Exception {
+        Random random = new Random(7);
+        for (int round = 0; round < 60; round++) {
+            byte[] body = new byte[random.nextInt(40)];
+            random.nextBytes(body);
+            if (!connection.isOpen() || round % 10 == 9) {
+                close();
+                open();
+            }
+            try {
+                python.send(Frames.frame(FrameType.values()[random.nextInt(13)], random.nextInt(4), body));
+                python.barrier(1L);
+            } catch (IOException ended) {
+                // The frame was rejected, so the link ends soon.
+                long deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(30);
+                while (connection.isOpen() && System.nanoTime() < deadline) {
+                    Thread.onSpinWait();
+                }
+                assertFalse(connection.isOpen());
+            }
+        }
+    }
+
+    @Test(timeOut = 120_000)
+    public void framesOfFinishedStreamsAreDropped() throws Exception {
+        python.send(FrameType.NEXT, 2, List.of(1L));
+        python.send(Frames.frame(FrameType.COMPLETE, 2, Frames.NOTHING));
+        python.send(Frames.frame(FrameType.CANCEL, 1, Frames.NOTHING));
+        python.send(Frames.request(1, 5));
+        python.send(FrameType.RETURN, 5, Arrays.asList(true, null));
+        assertEquals(python.barrier("still here"), "still here");
+    }
+
+    @Test(timeOut = 120_000)
+    public void largeElementDoesNotDelayOtherStreams() throws Exception {
+        byte[] large = new byte[50_000_000];
+        new Random(3).nextBytes(large);
+        SubmissionPublisher<Object> source = new SubmissionPublisher<>();
+        SubmissionPublisher<Object> other = new SubmissionPublisher<>();
+        python.send(FrameType.SUBSCRIBE, 1, List.of(session().own(source), Map.of()));
+        python.send(FrameType.SUBSCRIBE, 3, List.of(session().own(other), Map.of()));
+        python.send(Frames.request(1, 16));
+        python.send(Frames.request(3, 16));
+        while (!source.hasSubscribers() || !other.hasSubscribers()) {
+            Thread.onSpinWait();
+        }
+        source.submit(large);
+        other.submit(5L);
+        boolean small = false;
+        Frame frame = null;
+        for (int i = 0; i < 2; i++) {
+            Frame next = python.next(FrameType.NEXT);
+            if (next.id == 3) {
+                small = true;
+            } else {
+                frame = next;
+            }
+        }
+        assertTrue(small);
+        assertTrue(Arrays.equals((byte[]) ((List<?>) python.decode(frame.body)).get(0), large));
+        source.close();
+        other.close();
+    }
+
+    @Test(timeOut = 120_000)
+    public void callTimesOutAndLateAnswerIsDropped() throws Exception {
+        long began = System.nanoTime();
+        try {
+            session().call(session().receipt(ObjectKind.OBJECT, 9), List.of(1L), io.pyrs.value.Conversion.AUTO);
+            throw new AssertionError("an answer that nobody gave");
+        } catch (Throwable late) {
+            assertEquals(late.getClass(), java.util.concurrent.TimeoutException.class);
+        }
+        assertTrue(System.nanoTime() - began < TimeUnit.SECONDS.toNanos(30)); // the deadline is two seconds
+        long id = python.next(FrameType.CALL).id;
+        python.send(FrameType.RETURN, id, Arrays.asList(true, 1L));
+        assertEquals(python.barrier(1L), 1L);
+    }
+
+    @Test(timeOut = 120_000)
+    public void blockedSubscribersDoNotDelayOtherStreams() throws Exception {
+        CountDownLatch release = new CountDownLatch(1);
+        AtomicInteger blocked = new AtomicInteger();
+        List<Long> ids = new ArrayList<>();
+        for (int i = 0; i < 64; i++) {
+            session().subscribe(session().receipt(ObjectKind.PUBLISHER, 7), new Flow.Subscriber<Object>() {
+                @Override
+                public void onSubscribe(Flow.Subscription subscription) {
+                    subscription.request(1);
+                }
+
+                @Override
+                public void onNext(Object element) {
+                    blocked.incrementAndGet();
+                    try {
+                        release.await();
+                    } catch (InterruptedException interrupted) {
+                        Thread.currentThread().interrupt();
+                    }
+                }
+
+                @Override
+                public void onError(Throwable error) {}
+
+                @Override
+                public void onComplete() {}
+            }, StreamOptions.DEFAULT);
+            long id = python.next(FrameType.SUBSCRIBE).id;
+            ids.add(id);
+            python.next(FrameType.REQUEST);
+            python.send(FrameType.NEXT, id, List.of(1L));
+        }
+        RecordingSubscriber free = subscribe(1);
+        python.send(FrameType.NEXT, ids.get(63) + 2, List.of("flows"));
+        assertEquals(free.next(2), List.of(List.of("on_subscribe"), List.of("on_next", "flows")));
+        long deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(30);
+        while (blocked.get() < 64) {
+            assertTrue(System.nanoTime() < deadline, blocked.get() + " of 64 have their element");
+            Thread.onSpinWait();
+        }
+        release.countDown();
+    }
+
+    /** The bridge drops the results of control calls then, whose mirrors would keep it reachable. */
+    @Test(timeOut = 120_000)
+    public void endOfLinkIsNotifiedOnce() throws Exception {
+        for (String who : List.of("python", "java")) {
+            AtomicInteger ends = new AtomicInteger();
+            Connection each = new Connection(
+                    "ends", TOKEN, reference -> reference, ConnectionTest.class.getClassLoader(), 4096, 256, 2_000, () -> {}, ends::incrementAndGet);
+            each.start();
+            try (FakePython peer = new FakePython(each.port(), TOKEN)) {
+                assertTrue(peer.isProven());
+                if (who.equals("java")) {
+                    each.close();
+                }
+            }
+            long deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(30);
+            while (ends.get() == 0 && System.nanoTime() < deadline) {
+                Thread.yield();
+            }
+            each.close();
+            assertEquals(ends.get(), 1, who);
+        }
+    }
+
+    @Test(timeOut = 120_000)
+    public void threadsEndWithTheLink() throws Exception {
+        subscribe(1);
+        connection.close();
+        long deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(30);
+        while (Thread.getAllStackTraces().keySet().stream().anyMatch(thread -> thread.getName().startsWith("pyrs-test-"))) {
+            assertTrue(System.nanoTime() < deadline, Thread.getAllStackTraces().keySet().toString());
+            Thread.onSpinWait();
+        }
+    }
+}

@@ -1,0 +1,67 @@
+package io.pyrs.link.session;
+
+import static org.testng.Assert.assertEquals;
+import static org.testng.Assert.assertTrue;
+
+import io.pyrs.link.protocol.Frame;
+import io.pyrs.link.protocol.FrameDecoder;
+import io.pyrs.link.protocol.FrameType;
+import io.pyrs.link.protocol.Frames;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Random;
+import org.testng.annotations.Test;
+
+public class OutboxTest {
+    @Test
+    public void largeBodyIsFragmentedAndJoined() {
+        byte[] body = new byte[3 * Frames.MAX_BODY + 7];
+        new Random(1).nextBytes(body);
+        byte[] behindRoom = new byte[Frames.HEADER + body.length];
+        System.arraycopy(body, 0, behindRoom, Frames.HEADER, body.length);
+        FrameDecoder decoder = new FrameDecoder(Frames.MAX_LENGTH);
+        List<Frame> messages = new ArrayList<>();
+        List<Integer> sizes = new ArrayList<>();
+        Outbox outbox = new Outbox(
+                new Outbox.Sink() {
+                    @Override
+                    public void write(byte[] bytes, int offset, int length) {
+                        sizes.add(length - Frames.HEADER);
+                        messages.addAll(decoder.feed(bytes, offset, length));
+                    }
+
+                    @Override
+                    public void flush() {}
+                },
+                () -> {});
+        outbox.open();
+        outbox.ready(new OutgoingMessage(FrameType.NEXT, 6, behindRoom, CollectedReferences.NONE));
+        outbox.write();
+        assertEquals(sizes, List.of(Frames.MAX_BODY, Frames.MAX_BODY, Frames.MAX_BODY, 7));
+        assertEquals(messages.size(), 1);
+        assertTrue(Arrays.equals(messages.get(0).body, body));
+    }
+
+    @Test
+    public void controlFramesPrecedeRoundRobinSources() {
+        List<String> written = new ArrayList<>();
+        Outbox outbox = new Outbox(
+                new Outbox.Sink() {
+                    @Override
+                    public void write(byte[] bytes, int offset, int length) {
+                        written.add((bytes[offset + 4] & 0x7f) + ":" + bytes[offset + 12]);
+                    }
+
+                    @Override
+                    public void flush() {}
+                },
+                () -> {});
+        outbox.open();
+        outbox.ready(new OutgoingMessage(FrameType.NEXT, 1, new byte[Frames.HEADER + 2 * Frames.MAX_BODY], CollectedReferences.NONE));
+        outbox.ready(new OutgoingMessage(FrameType.NEXT, 2, new byte[Frames.HEADER + 2 * Frames.MAX_BODY], CollectedReferences.NONE));
+        outbox.control(Frames.request(3, 1));
+        outbox.write();
+        assertEquals(written, List.of("5:3", "7:1", "7:2", "7:1", "7:2"));
+    }
+}

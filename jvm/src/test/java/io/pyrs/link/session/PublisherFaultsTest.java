@@ -1,0 +1,337 @@
+package io.pyrs.link.session;
+
+import static org.testng.Assert.assertEquals;
+import static org.testng.Assert.assertThrows;
+import static org.testng.Assert.assertTrue;
+
+import io.pyrs.ObjectKind;
+import io.pyrs.PeerReference;
+import io.pyrs.link.protocol.Frame;
+import io.pyrs.link.protocol.FrameType;
+import io.pyrs.value.ErrorCodec;
+import io.pyrs.value.SentErrors;
+import java.lang.reflect.Proxy;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Consumer;
+import java.util.logging.Handler;
+import java.util.logging.LogRecord;
+import java.util.logging.Logger;
+import org.reactivestreams.Subscriber;
+import org.reactivestreams.Subscription;
+import org.springframework.core.io.buffer.PooledDataBuffer;
+import org.testng.annotations.BeforeMethod;
+import org.testng.annotations.Test;
+
+/** Tests Publishers that break rules, whose stream ends with an error that cites the rule, and synchronous sources. */
+public class PublisherFaultsTest {
+    private DirectSession inline;
+    private OutboundStream stream;
+
+    @BeforeMethod
+    public void open() {
+        inline = new DirectSession(4096);
+        stream = inline.session.openTo(new PeerReference(inline.session.handles(), ObjectKind.SUBSCRIBER, 7), StreamOptions.DEFAULT);
+        assertEquals(inline.sent.poll().type, FrameType.ON_SUBSCRIBE);
+    }
+
+    private static final class Upstream implements Subscription {
+        final List<Long> requests = new ArrayList<>();
+        final AtomicInteger cancels = new AtomicInteger();
+        private final Consumer<Long> onRequest;
+
+        Upstream() {
+            this(n -> {});
+        }
+
+        Upstream(Consumer<Long> onRequest) {
+            this.onRequest = onRequest;
+        }
+
+        @Override
+        public void request(long n) {
+            requests.add(n);
+            onRequest.accept(n);
+        }
+
+        @Override
+        public void cancel() {
+            cancels.incrementAndGet();
+        }
+    }
+
+    private String error() {
+        Frame frame = inline.sent.pollLast();
+        assertEquals(frame.type.name(), "ERROR");
+        return new ErrorCodec(new SentErrors()).decode(frame.body, 0, frame.body.length).getMessage();
+    }
+
+    @Test
+    public void elementAfterCancelIsReleased() {
+        AtomicInteger released = new AtomicInteger();
+        PooledDataBuffer buffer = (PooledDataBuffer) Proxy.newProxyInstance(
+                getClass().getClassLoader(), new Class<?>[] {PooledDataBuffer.class}, (proxy, method, arguments) -> {
+                    assertEquals(method.getName(), "release");
+                    return released.incrementAndGet() == 1;
+                });
+        StreamOptions values = StreamOptions.of(Map.of("convert", "values"), getClass().getClassLoader());
+        OutboundStream wanted = inline.session.openTo(new PeerReference(inline.session.handles(), ObjectKind.SUBSCRIBER, 8), values);
+        wanted.onSubscribe(new Upstream());
+        wanted.receiveRequest(5);
+        wanted.receiveCancel();
+        wanted.onNext(buffer);
+        assertEquals(released.get(), 1);
+    }
+
+    @Test
+    public void nullElementThrowsAndEndsTheStream() {
+        Upstream upstream = new Upstream();
+        stream.onSubscribe(upstream);
+        stream.receiveRequest(5);
+        assertThrows(NullPointerException.class, () -> stream.onNext(null));
+        assertTrue(error().contains("2.13"));
+        assertEquals(upstream.cancels.get(), 1);
+        assertEquals(inline.session.streamsLive(), 0);
+    }
+
+    /** After a cancel, requested elements and a terminal signal are legal (rule 2.8), a second terminal signal is not (1.7). */
+    @Test
+    public void onlySecondTerminalSignalIsReported() {
+        List<String> warnings = new ArrayList<>();
+        Thread here = Thread.currentThread();
+        Handler handler = new Handler() {
+            @Override
+            public void publish(LogRecord record) {
+                if (Thread.currentThread() == here) { // threads of another test may still log
+                    warnings.add(record.getMessage());
+                }
+            }
+
+            @Override
+            public void flush() {}
+
+            @Override
+            public void close() {}
+        };
+        Logger logger = Logger.getLogger("io.pyrs");
+        logger.addHandler(handler);
+        try {
+            stream.onSubscribe(new Upstream());
+            stream.receiveRequest(5);
+            assertThrows(NullPointerException.class, () -> stream.onNext(null));
+            stream.onComplete();
+            assertEquals(warnings, List.of());
+            stream.onComplete();
+            stream.onError(new IllegalStateException("again"));
+        } finally {
+            logger.removeHandler(handler);
+        }
+        assertTrue(error().contains("2.13"));
+        assertEquals(warnings.size(), 2, warnings.toString());
+        assertTrue(warnings.get(0).contains("rule 1.7: onComplete") && warnings.get(1).contains("rule 1.7: onError"), warnings.toString());
+    }
+
+    @Test
+    public void elementBeforeOnSubscribeEndsTheStream() {
+        stream.onNext(1L);
+        assertTrue(error().contains("1.9"));
+    }
+
+    @Test
+    public void concurrentSignalsEndTheStream() throws Exception {
+        CountDownLatch inside = new CountDownLatch(1);
+        CountDownLatch go = new CountDownLatch(1);
+        Upstream upstream = new Upstream();
+        stream.onSubscribe(upstream);
+        stream.receiveRequest(5);
+        // A list that blocks the encoder keeps the first onNext inside the gate.
+        List<Object> slow = new java.util.AbstractList<>() {
+            @Override
+            public Object get(int index) {
+                inside.countDown();
+                try {
+                    go.await(30, TimeUnit.SECONDS);
+                } catch (InterruptedException error) {
+                    throw new IllegalStateException(error);
+                }
+                return 1L;
+            }
+
+            @Override
+            public int size() {
+                return 1;
+            }
+        };
+        Thread first = new Thread(() -> stream.onNext(slow));
+        first.start();
+        assertTrue(inside.await(30, TimeUnit.SECONDS));
+        stream.onNext(2L);
+        go.countDown();
+        first.join();
+        assertTrue(error().contains("1.3"));
+        assertEquals(upstream.cancels.get(), 1);
+    }
+
+    @Test
+    public void valueWithoutFormEndsTheStreamAndNamesTheType() {
+        Upstream upstream = new Upstream();
+        stream.onSubscribe(upstream);
+        stream.receiveRequest(5);
+        stream.onNext("\ud800");
+        assertTrue(error().contains("java.lang.String"));
+        assertEquals(upstream.cancels.get(), 1);
+    }
+
+    @Test
+    public void throwingGetterEndsTheStreamAndOnNextReturns() {
+        Upstream upstream = new Upstream();
+        stream.onSubscribe(upstream);
+        stream.receiveRequest(5);
+        stream.onNext(new java.util.AbstractList<Object>() {
+            @Override
+            public Object get(int index) {
+                throw new NullPointerException(); // without a message
+            }
+
+            @Override
+            public int size() {
+                return 1;
+            }
+        });
+        assertTrue(error().contains("NullPointerException"));
+        assertEquals(upstream.cancels.get(), 1);
+    }
+
+    /** An error whose methods fail reaches the Subscriber, and onError does not throw. */
+    @Test
+    public void errorWithoutStackTraceReachesTheSubscriber() {
+        stream.onSubscribe(new Upstream());
+        stream.receiveRequest(5);
+        stream.onError(new IllegalStateException("broken") {
+            private static final long serialVersionUID = 1L;
+
+            @Override
+            public StackTraceElement[] getStackTrace() {
+                return null;
+            }
+        });
+        assertTrue(error().contains("broken"));
+        assertEquals(inline.session.streamsLive(), 0);
+    }
+
+    @Test
+    public void failingDrainEndsItsStreamAndRunsAgain() {
+        List<String> runs = new ArrayList<>();
+        DrainLoop lane = new DrainLoop(Runnable::run) {
+            @Override
+            void drain() {
+                runs.add("drain");
+                throw new StackOverflowError();
+            }
+
+            @Override
+            void failed(Throwable error) {
+                runs.add("failed");
+                throw new AssertionError();
+            }
+        };
+        lane.schedule();
+        lane.schedule();
+        assertEquals(runs, List.of("drain", "failed", "drain", "failed"));
+    }
+
+    @Test
+    public void secondSubscriptionIsCancelledAndFirstContinues() {
+        Upstream first = new Upstream();
+        Upstream second = new Upstream();
+        stream.onSubscribe(first);
+        stream.onSubscribe(second);
+        stream.receiveRequest(3);
+        assertEquals(second.cancels.get(), 1);
+        assertEquals(first.requests, List.of(3L));
+    }
+
+    @Test
+    public void creditReachesSourceThatEmitsInsideRequest() {
+        Subscriber<Object> target = stream;
+        Upstream[] holder = new Upstream[1];
+        holder[0] = new Upstream(n -> {
+            if (holder[0].requests.size() > 1) {
+                return;
+            }
+            target.onNext(1L);
+            stream.receiveRequest(4);
+            target.onNext(2L); // forwards request(4) on this thread
+            assertEquals(holder[0].requests, List.of(2L, 4L));
+        });
+        stream.onSubscribe(holder[0]);
+        stream.receiveRequest(2);
+        assertEquals(holder[0].requests, List.of(2L, 4L));
+    }
+
+    @Test
+    public void cancelReachesSourceThatEmitsInsideRequest() {
+        Upstream[] holder = new Upstream[1];
+        holder[0] = new Upstream(n -> {
+            stream.onNext(1L);
+            stream.receiveCancel();
+            stream.onNext(2L);
+            assertEquals(holder[0].cancels.get(), 1);
+        });
+        stream.onSubscribe(holder[0]);
+        stream.receiveRequest(Long.MAX_VALUE);
+        assertEquals(holder[0].cancels.get(), 1);
+        assertEquals(inline.session.streamsLive(), 0);
+    }
+
+    @Test
+    public void throwingRequestEndsTheStream() {
+        stream.onSubscribe(new Upstream(n -> {
+            throw new IllegalStateException("request failed");
+        }));
+        stream.receiveRequest(1);
+        assertTrue(error().contains("request failed"));
+    }
+
+    @Test
+    public void reusedBufferIsReadInsideOnNext() {
+        stream.onSubscribe(new Upstream());
+        stream.receiveRequest(3);
+        byte[] buffer = {1};
+        stream.onNext(buffer);
+        buffer[0] = 2;
+        stream.onNext(buffer);
+        buffer[0] = 3;
+        stream.onNext(buffer);
+        List<Byte> seen = new ArrayList<>();
+        for (Frame frame : inline.sent) {
+            ((List<?>) inline.session.codec().decode(frame.body)).forEach(each -> seen.add(((byte[]) each)[0]));
+        }
+        assertEquals(seen, List.of((byte) 1, (byte) 2, (byte) 3));
+    }
+
+    @Test
+    public void handlesOfUnsentElementsAreReleased() {
+        DirectSession silent = new DirectSession(4096);
+        OutboundStream other = silent.session.openTo(new PeerReference(silent.session.handles(), ObjectKind.SUBSCRIBER, 7), StreamOptions.DEFAULT);
+        // While the writer executes a source, emitted elements stay in the buffer, and the cancel drops them.
+        other.onSubscribe(new Upstream());
+        other.receiveRequest(10);
+        silent.session.outbox().ready(new Outbox.Source() {
+            @Override
+            boolean take(Outbox outbox) {
+                other.onNext(new Object());
+                other.onNext(new Object());
+                assertEquals(silent.session.handles().ownedCount(), 2);
+                other.receiveCancel();
+                return false;
+            }
+        });
+        silent.session.outbox().write();
+        assertEquals(silent.session.handles().ownedCount(), 0);
+    }
+}
