@@ -61,6 +61,8 @@ lint: setup ## check style, types, prose and import layers
 	@echo "pyrs: ruff"
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
+	@echo "pyrs: palantir-java-format"
+	@mkdir -p build && $(GRADLE) -p jvm checkFormat >build/format.log 2>&1 || { cat build/format.log >&2; exit 1; }
 	@echo "pyrs: mypy --strict"
 	@$(BIN)/mypy
 	@echo "pyrs: layers, file sizes, public names"

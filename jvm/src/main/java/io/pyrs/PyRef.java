@@ -1,6 +1,5 @@
 package io.pyrs;
 
-
 /**
  * A Python object by reference. Back in Python it is the same object.
  *

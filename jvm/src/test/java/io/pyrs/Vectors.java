@@ -16,8 +16,8 @@ public final class Vectors {
 
     @SuppressWarnings("unchecked")
     public static List<Map<String, Object>> read(String name) throws IOException {
-        try (Reader reader = Files.newBufferedReader(
-                Paths.get(System.getProperty("pyrs.vectors", "../tests/vectors"), name))) {
+        try (Reader reader =
+                Files.newBufferedReader(Paths.get(System.getProperty("pyrs.vectors", "../tests/vectors"), name))) {
             return new GsonBuilder()
                     .setObjectToNumberStrategy(ToNumberPolicy.BIG_DECIMAL)
                     .create()
@@ -27,7 +27,9 @@ public final class Vectors {
 
     /** Returns the rows of a data provider: name and vector. */
     public static Iterator<Object[]> rows(String name) throws IOException {
-        return read(name).stream().map(vector -> new Object[] {vector.get("name"), vector}).iterator();
+        return read(name).stream()
+                .map(vector -> new Object[] {vector.get("name"), vector})
+                .iterator();
     }
 
     public static long number(Object value) {

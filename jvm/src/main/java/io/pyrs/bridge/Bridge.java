@@ -26,8 +26,8 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Function;
 
 /**
- * One bridge to one Python process: the control plane. Python calls these methods through its gateway; signals travel on
- * the link. A call with side effects carries a request number, and is executed once for each number.
+ * One bridge to one Python process: the control plane. Python calls these methods through its gateway; signals travel
+ * on the link. A call with side effects carries a request number, and is executed once for each number.
  */
 public final class Bridge {
     private static final AtomicInteger COUNT = new AtomicInteger();
@@ -133,19 +133,34 @@ public final class Bridge {
      * @param interfaceName null for java.util.function.Function
      */
     public Object stage(long request, long handle, String interfaceName, Map<?, ?> options) throws Exception {
-        return answers.once(request, () -> PythonStage.create(
-                session(), session().receipt(ObjectKind.OBJECT, handle), load(interfaceName, Function.class), options(options), loader));
+        return answers.once(
+                request,
+                () -> PythonStage.create(
+                        session(),
+                        session().receipt(ObjectKind.OBJECT, handle),
+                        load(interfaceName, Function.class),
+                        options(options),
+                        loader));
     }
 
     /** Returns an object of an interface with a single abstract method that calls a Python function. */
     public Object callable(long request, long handle, String interfaceName, Map<?, ?> options) throws Exception {
-        return answers.once(request, () -> PythonCallable.create(
-                session(), session().receipt(ObjectKind.OBJECT, handle), load(interfaceName, Function.class), options == null ? Map.of() : options, loader));
+        return answers.once(
+                request,
+                () -> PythonCallable.create(
+                        session(),
+                        session().receipt(ObjectKind.OBJECT, handle),
+                        load(interfaceName, Function.class),
+                        options == null ? Map.of() : options,
+                        loader));
     }
 
     /** Returns an object of an interface with a single abstract method that returns its argument as plain values. */
     public Object values(long request, String interfaceName, Map<?, ?> options) throws Exception {
-        return answers.once(request, () -> ValueFunction.create(load(interfaceName, Function.class), Conversion.of(options.get("convert")), loader));
+        return answers.once(
+                request,
+                () -> ValueFunction.create(
+                        load(interfaceName, Function.class), Conversion.of(options.get("convert")), loader));
     }
 
     /** Calls a public method, including default methods and those of non-public classes. */

@@ -10,8 +10,8 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.LongPredicate;
 
 /**
- * Executes each control call once, although Py4J sends a command again after a connection reset. A repeated call gets the
- * result of the first, which is kept for a few seconds.
+ * Executes each control call once, although Py4J sends a command again after a connection reset. A repeated call gets
+ * the result of the first, which is kept for a few seconds.
  */
 final class IdempotentCalls {
     private static final long KEPT_NANOS = TimeUnit.SECONDS.toNanos(3);
@@ -55,8 +55,8 @@ final class IdempotentCalls {
     }
 
     /**
-     * Runs a task with a context class loader, which finds configurations and services. A thread that JPype attached has
-     * none, and neither have the threads that it starts.
+     * Runs a task with a context class loader, which finds configurations and services. A thread that JPype attached
+     * has none, and neither have the threads that it starts.
      */
     static <T> T inContext(ClassLoader loader, Callable<T> task) throws Exception {
         Thread thread = Thread.currentThread();

@@ -57,7 +57,9 @@ final class Arguments {
     /** Lists the Python types of the arguments, for messages. */
     static String describe(Object[] arguments) {
         return Arrays.stream(arguments)
-                .map(each -> each == null ? "None" : each instanceof PeerProxy ? "a Python object" : ElementType.pythonName(each))
+                .map(each -> each == null
+                        ? "None"
+                        : each instanceof PeerProxy ? "a Python object" : ElementType.pythonName(each))
                 .collect(Collectors.joining(", ", "(", ")"));
     }
 
@@ -71,7 +73,9 @@ final class Arguments {
     /** Lists the parameters of the candidates, for messages. */
     static String describe(List<? extends Executable> candidates) {
         return candidates.stream()
-                .map(each -> Arrays.stream(each.getParameterTypes()).map(Class::getTypeName).collect(Collectors.joining(", ", "(", ")")))
+                .map(each -> Arrays.stream(each.getParameterTypes())
+                        .map(Class::getTypeName)
+                        .collect(Collectors.joining(", ", "(", ")")))
                 .distinct()
                 .sorted()
                 .collect(Collectors.joining(", "));
@@ -138,7 +142,12 @@ final class Arguments {
             return NONE;
         }
         if (argument instanceof Collection) {
-            return 60 + ((Collection<?>) argument).stream().mapToInt(each -> distance(each, type.getComponentType())).max().orElse(0);
+            return 60
+                    + ((Collection<?>) argument)
+                            .stream()
+                                    .mapToInt(each -> distance(each, type.getComponentType()))
+                                    .max()
+                                    .orElse(0);
         }
         return argument instanceof String ? 5 : numberDistance(wanted) + unboxing(argument, type);
     }
@@ -155,7 +164,14 @@ final class Arguments {
     /** Prefers integral types to floating-point types, and these to the others, for an integer. */
     private static int numberDistance(Class<?> wanted) {
         List<Class<?>> nearest = List.of(
-                Long.class, Integer.class, Short.class, Byte.class, Double.class, Float.class, BigInteger.class, BigDecimal.class);
+                Long.class,
+                Integer.class,
+                Short.class,
+                Byte.class,
+                Double.class,
+                Float.class,
+                BigInteger.class,
+                BigDecimal.class);
         return 1 + nearest.indexOf(wanted);
     }
 
@@ -187,7 +203,10 @@ final class Arguments {
 
     /** Converts a number to another box without loss, except for rounding to float. */
     private static Object number(Number number, Class<?> wanted) {
-        boolean whole = number instanceof Long || number instanceof Integer || number instanceof Short || number instanceof Byte;
+        boolean whole = number instanceof Long
+                || number instanceof Integer
+                || number instanceof Short
+                || number instanceof Byte;
         long value = number.longValue();
         if (wanted == Double.class) {
             return whole || number instanceof Float ? (Object) number.doubleValue() : number;

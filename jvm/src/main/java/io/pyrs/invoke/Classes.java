@@ -6,19 +6,28 @@ import java.util.List;
 /** Finds classes by name. */
 public final class Classes {
     private static final List<Class<?>> PRIMITIVES = List.of(
-            boolean.class, byte.class, short.class, char.class, int.class, long.class, float.class, double.class, void.class);
+            boolean.class,
+            byte.class,
+            short.class,
+            char.class,
+            int.class,
+            long.class,
+            float.class,
+            double.class,
+            void.class);
 
     private Classes() {}
 
     /**
-     * Finds a class with the bridge's loader, then with the context class loader, which sees the jars of the caller's Spark
-     * session (ADD JAR). The name may be "int", "java.lang.String[]", or the source name of a nested class.
+     * Finds a class with the bridge's loader, then with the context class loader, which sees the jars of the caller's
+     * Spark session (ADD JAR). The name may be "int", "java.lang.String[]", or the source name of a nested class.
      *
      * @throws ClassNotFoundException if there is none; its message explains how to add a jar
      */
     public static Class<?> find(String name, ClassLoader loader) throws ClassNotFoundException {
         if (name.endsWith("[]") && !name.equals("void[]")) {
-            return Array.newInstance(find(name.substring(0, name.length() - 2), loader), 0).getClass();
+            return Array.newInstance(find(name.substring(0, name.length() - 2), loader), 0)
+                    .getClass();
         }
         for (Class<?> primitive : PRIMITIVES) {
             if (primitive.getName().equals(name)) {
@@ -29,9 +38,11 @@ public final class Classes {
         Class<?> found = visible(name, loader);
         found = found == null ? visible(name, context) : found;
         if (found == null) {
-            throw new ClassNotFoundException("class " + name + " is not on the class path of this JVM: add its jar with"
-                    + " pyrs.jvm.launch(packages=[\"group:artifact:version\"]) or launch(classpath=[...]), and in a Spark driver with"
-                    + " spark.jars.packages or spark.jars");
+            throw new ClassNotFoundException("class " + name + " is not on the class path of this JVM: add its jar"
+                    + " with"
+                    + " pyrs.jvm.launch(packages=[\"group:artifact:version\"])"
+                    + " or launch(classpath=[...]), and in a Spark driver"
+                    + " with spark.jars.packages or spark.jars");
         }
         return found;
     }

@@ -10,8 +10,8 @@ import java.util.stream.Stream;
 /**
  * Detects hot Publishers, which emit independently of their Subscribers.
  *
- * <p>Hot are the JDK's SubmissionPublisher, Processors (which include the sinks of Reactor and RxJava), Publishers with a
- * method connect, and the operators of Reactor and RxJava on top of one of these. Reflection avoids a dependency on
+ * <p>Hot are the JDK's SubmissionPublisher, Processors (which include the sinks of Reactor and RxJava), Publishers with
+ * a method connect, and the operators of Reactor and RxJava on top of one of these. Reflection avoids a dependency on
  * either library. Each Publisher is examined once, when it is sent to Python.
  */
 public final class HotPublishers {
@@ -24,7 +24,8 @@ public final class HotPublishers {
     private static final ClassValue<Boolean> CONNECTABLE = new ClassValue<>() {
         @Override
         protected Boolean computeValue(Class<?> type) {
-            return Arrays.stream(type.getMethods()).anyMatch(method -> method.getName().equals("connect"));
+            return Arrays.stream(type.getMethods())
+                    .anyMatch(method -> method.getName().equals("connect"));
         }
     };
 
@@ -68,7 +69,8 @@ public final class HotPublishers {
 
     private static Object call(Object target, String interfaceName, String method) {
         try {
-            Class<?> type = Class.forName(interfaceName, false, target.getClass().getClassLoader());
+            Class<?> type =
+                    Class.forName(interfaceName, false, target.getClass().getClassLoader());
             if (!type.isInstance(target)) {
                 return null;
             }

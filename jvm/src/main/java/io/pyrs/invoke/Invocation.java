@@ -55,7 +55,9 @@ public final class Invocation {
      */
     public static Object construct(Class<?> type, Object... arguments) throws Throwable {
         if (type.isInterface() || Modifier.isAbstract(type.getModifiers())) {
-            String what = type.isInterface() ? "an interface" : type.isArray() ? "an array" : type.isPrimitive() ? "a primitive" : "an abstract class";
+            String what = type.isInterface()
+                    ? "an interface"
+                    : type.isArray() ? "an array" : type.isPrimitive() ? "a primitive" : "an abstract class";
             throw new NoSuchMethodException(type.getTypeName() + " is " + what + " and has no constructor to call");
         }
         List<Constructor<?>> candidates = new ArrayList<>();
@@ -76,7 +78,8 @@ public final class Invocation {
     public static Object field(Class<?> type, String name) throws ReflectiveOperationException {
         Field field = type.getField(name);
         if (!Modifier.isStatic(field.getModifiers())) {
-            throw new NoSuchFieldException(type.getName() + " has no static field " + name + ", only an instance field");
+            throw new NoSuchFieldException(
+                    type.getName() + " has no static field " + name + ", only an instance field");
         }
         mayUse(field);
         return field.get(null);
@@ -112,7 +115,8 @@ public final class Invocation {
                 return call(function, target, arguments);
             }
         }
-        throw new IllegalArgumentException("a " + target.getClass().getName() + " is not a function of " + arguments.length + " arguments");
+        throw new IllegalArgumentException(
+                "a " + target.getClass().getName() + " is not a function of " + arguments.length + " arguments");
     }
 
     /** Returns the single abstract method of an interface; null if it has none or several. */
@@ -120,8 +124,9 @@ public final class Invocation {
         Method single = null;
         for (Method method : type.getMethods()) {
             if (Modifier.isAbstract(method.getModifiers()) && !isOfObject(method)) {
-                if (single != null && !(single.getName().equals(method.getName())
-                        && single.getParameterCount() == method.getParameterCount())) {
+                if (single != null
+                        && !(single.getName().equals(method.getName())
+                                && single.getParameterCount() == method.getParameterCount())) {
                     return null;
                 }
                 // An interface may narrow the parameters of an inherited method: the narrowest ones count.
@@ -146,7 +151,8 @@ public final class Invocation {
         }
     }
 
-    private static Object call(List<Method> candidates, Object target, Class<?> type, String what, Object[] arguments) throws Throwable {
+    private static Object call(List<Method> candidates, Object target, Class<?> type, String what, Object[] arguments)
+            throws Throwable {
         return call(chosen(candidates, type, what, arguments), target, arguments);
     }
 
@@ -165,8 +171,9 @@ public final class Invocation {
         }
         E best = Arguments.best(candidates, arguments);
         if (best == null) {
-            throw new NoSuchMethodException(type.getName() + " has no public " + what + " for " + Arguments.describe(arguments)
-                    + "; available: " + Arguments.describe(candidates) + Arguments.hint(arguments));
+            throw new NoSuchMethodException(
+                    type.getName() + " has no public " + what + " for " + Arguments.describe(arguments)
+                            + "; available: " + Arguments.describe(candidates) + Arguments.hint(arguments));
         }
         return best;
     }

@@ -10,8 +10,8 @@ import java.util.Map;
 /**
  * A Python function as an object of an interface with a single abstract method.
  *
- * <p>Each invocation is a call over the link with a deadline, which takes tens of microseconds: too slow for each element
- * of a stream. An exception raised in Python is thrown.
+ * <p>Each invocation is a call over the link with a deadline, which takes tens of microseconds: too slow for each
+ * element of a stream. An exception raised in Python is thrown.
  */
 public final class PythonCallable extends PythonFunction {
     private final Conversion conversion;

@@ -8,7 +8,8 @@ import org.reactivestreams.Processor;
 import org.reactivestreams.Subscriber;
 
 /** A Python Processor as a Processor of both families: a {@link PythonSubscriber} and a {@link PythonPublisher}. */
-public final class PythonProcessor extends PythonSubscriber implements Processor<Object, Object>, Flow.Processor<Object, Object> {
+public final class PythonProcessor extends PythonSubscriber
+        implements Processor<Object, Object>, Flow.Processor<Object, Object> {
     private final PythonPublisher publisher;
 
     public PythonProcessor(Session session, PeerReference reference, StreamOptions options) {

@@ -13,8 +13,8 @@ import org.reactivestreams.Subscriber;
  * A Python Publisher as a Publisher of both families.
  *
  * <p>Demand: the link requests a bounded window ahead of the Subscriber, or exactly its demand with the option "exact".
- * It requests nothing before the first request of the Subscriber. If the Python Publisher breaks a rule, the stream ends
- * with an error that cites it. A bridge has one mirror for a Python object at a time; equality is identity.
+ * It requests nothing before the first request of the Subscriber. If the Python Publisher breaks a rule, the stream
+ * ends with an error that cites it. A bridge has one mirror for a Python object at a time; equality is identity.
  */
 public final class PythonPublisher implements Publisher<Object>, Flow.Publisher<Object>, PeerProxy {
     private final Session session;

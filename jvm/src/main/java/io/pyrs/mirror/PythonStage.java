@@ -14,9 +14,10 @@ import org.reactivestreams.Publisher;
 /**
  * A Python function from Publisher to Publisher, for {@code Flux.transform} and similar methods.
  *
- * <p>Each application is one call: Python receives the Java Publisher by reference and returns its own Publisher, or the
- * Java Publisher, which is the same object here. Elements travel on streams. If all integers that enter are of one type
- * out of Integer, Short and Byte, integers that leave get the same type if they fit, unless an element type is given.
+ * <p>Each application is one call: Python receives the Java Publisher by reference and returns its own Publisher, or
+ * the Java Publisher, which is the same object here. Elements travel on streams. If all integers that enter are of one
+ * type out of Integer, Short and Byte, integers that leave get the same type if they fit, unless an element type is
+ * given.
  */
 public final class PythonStage extends PythonFunction {
     private final StreamOptions options;
@@ -25,8 +26,9 @@ public final class PythonStage extends PythonFunction {
         super(session, reference, type);
         Method method = Invocation.singleMethod(type);
         if (method.getParameterCount() == 0 || method.getReturnType().isPrimitive()) {
-            throw new IllegalArgumentException("a stage must take a Publisher and return one, as java.util.function.Function does; "
-                    + type.getName() + " has " + method);
+            throw new IllegalArgumentException(
+                    "a stage must take a Publisher and return one, as java.util.function.Function does; "
+                            + type.getName() + " has " + method);
         }
         this.options = options;
     }
@@ -60,7 +62,8 @@ public final class PythonStage extends PythonFunction {
         return ObjectKind.of(value).isPublisher();
     }
 
-    private static Object fit(Object answer, StreamOptions options, Class<?> wanted) throws ReflectiveOperationException {
+    private static Object fit(Object answer, StreamOptions options, Class<?> wanted)
+            throws ReflectiveOperationException {
         Object result = answer;
         if (result instanceof PythonProcessor) {
             result = ((PythonProcessor) result).publisher();
@@ -78,7 +81,9 @@ public final class PythonStage extends PythonFunction {
         return adapt(result, wanted);
     }
 
-    /** Converts a Publisher to the other family, or with the static method from or fromPublisher of the wanted class. */
+    /**
+     * Converts a Publisher to the other family, or with the static method from or fromPublisher of the wanted class.
+     */
     @SuppressWarnings("unchecked")
     private static Object adapt(Object publisher, Class<?> wanted) throws ReflectiveOperationException {
         if (wanted == Publisher.class) {

@@ -16,8 +16,9 @@ public final class ValueFunction extends FunctionalInterfaceHandler {
         super(type);
         Method method = Invocation.singleMethod(type);
         if (method.getParameterCount() == 0 || method.getReturnType() == void.class) {
-            throw new IllegalArgumentException("a value function must take the value and return a result, as java.util.function.Function and"
-                    + " BiFunction do; " + type.getName() + " has " + method);
+            throw new IllegalArgumentException(
+                    "a value function must take the value and return a result, as java.util.function.Function and"
+                            + " BiFunction do; " + type.getName() + " has " + method);
         }
         this.conversion = conversion;
     }

@@ -31,7 +31,8 @@ final class ArrowRootWriter {
                     writeBatch.invoke(stream);
                     end.invoke(stream);
                 } catch (InvocationTargetException e) {
-                    throw new ConversionException("a " + root.getName() + " cannot travel: " + e.getCause(), e.getCause());
+                    throw new ConversionException(
+                            "a " + root.getName() + " cannot travel: " + e.getCause(), e.getCause());
                 } catch (ReflectiveOperationException e) {
                     throw new IOException(e);
                 }

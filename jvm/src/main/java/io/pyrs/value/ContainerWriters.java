@@ -112,7 +112,8 @@ final class ContainerWriters {
             Map.Entry<?, ?> entry = (Map.Entry<?, ?>) each;
             Object key = entry.getKey();
             if (key != null && key.getClass() != String.class && isContainer(key.getClass())) {
-                encoder.fail(new ConversionException("a " + key.getClass().getName() + " has no form as the key of a dict"));
+                encoder.fail(
+                        new ConversionException("a " + key.getClass().getName() + " has no form as the key of a dict"));
             }
             encoder.writeContent(key, out, within);
             encoder.writeContent(entry.getValue(), out, within);
@@ -141,7 +142,8 @@ final class ContainerWriters {
             return null;
         }
         try {
-            Object[] components = (Object[]) Class.class.getMethod("getRecordComponents").invoke(type);
+            Object[] components =
+                    (Object[]) Class.class.getMethod("getRecordComponents").invoke(type);
             String[] names = new String[components.length];
             Method[] accessors = new Method[components.length];
             for (int i = 0; i < components.length; i++) {
@@ -170,7 +172,9 @@ final class ContainerWriters {
         }
         return getters.isEmpty()
                 ? null
-                : properties(getters.keySet().toArray(new String[0]), getters.values().toArray(new Method[0]));
+                : properties(
+                        getters.keySet().toArray(new String[0]),
+                        getters.values().toArray(new Method[0]));
     }
 
     private static String property(Method method) {
@@ -188,7 +192,8 @@ final class ContainerWriters {
         }
         String rest = name.substring(prefix);
         // The same names as java.beans.Introspector: getURL is "URL", getName is "name".
-        boolean acronym = rest.length() > 1 && Character.isUpperCase(rest.charAt(0)) && Character.isUpperCase(rest.charAt(1));
+        boolean acronym =
+                rest.length() > 1 && Character.isUpperCase(rest.charAt(0)) && Character.isUpperCase(rest.charAt(1));
         return acronym ? rest : Character.toLowerCase(rest.charAt(0)) + rest.substring(1);
     }
 

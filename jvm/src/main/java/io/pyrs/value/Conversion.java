@@ -79,8 +79,9 @@ public final class Conversion {
             case "values":
                 return Mode.VALUES;
             default:
-                throw new IllegalArgumentException("convert must be \"auto\", \"references\", \"values\" or a map of class"
-                        + " names to \"references\" or \"values\", not " + option);
+                throw new IllegalArgumentException(
+                        "convert must be \"auto\", \"references\", \"values\" or a map of class"
+                                + " names to \"references\" or \"values\", not " + option);
         }
     }
 
@@ -143,7 +144,8 @@ public final class Conversion {
                     writer.write(encoder, value, out, depth);
                 } else {
                     throw new ConversionException("a " + type.getName()
-                            + " has no form as a value (convert=\"values\"): the value table does not list it, and it has no getters");
+                            + " has no form as a value (convert=\"values\"): the value table does not list it,"
+                            + " and it has no getters");
                 }
             }
 

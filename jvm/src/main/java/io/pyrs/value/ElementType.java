@@ -122,8 +122,8 @@ public abstract class ElementType {
         int open = name.indexOf('<');
         Class<?> type = load(name.substring(0, open), loader);
         if (type != List.class && type != Set.class && type != Collection.class && type != Iterable.class) {
-            throw new IllegalArgumentException("element_type " + name + ": only List, Set, Collection and Iterable take"
-                    + " a type argument");
+            throw new IllegalArgumentException(
+                    "element_type " + name + ": only List, Set, Collection and Iterable take" + " a type argument");
         }
         ElementType content = of(name.substring(open + 1, name.length() - 1), loader);
         return new ElementType(name) {

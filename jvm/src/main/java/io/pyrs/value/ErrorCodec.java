@@ -20,8 +20,8 @@ import java.util.concurrent.TimeoutException;
 import java.util.function.Supplier;
 
 /**
- * Converts Throwables to wire errors and back: {@code [owner, id, type, message, frames, cause, traceback, families]}, see
- * docs/values.md.
+ * Converts Throwables to wire errors and back: {@code [owner, id, type, message, frames, cause, traceback, families]},
+ * see docs/values.md.
  *
  * <p>Encoding never fails, even if a Throwable has a cyclic cause, a huge stack trace, or methods that throw.
  */
@@ -59,7 +59,8 @@ public final class ErrorCodec {
         Throwable cause = attempt(error::getCause);
         List<Object> wireCause =
                 cause == null || seen.size() >= MAX_CAUSES || seen.contains(cause) ? null : toWire(cause, seen, null);
-        long atHome = error instanceof PythonError ? ((PythonError) error).details().idAt(originals) : 0;
+        long atHome =
+                error instanceof PythonError ? ((PythonError) error).details().idAt(originals) : 0;
         List<Object> wire = new ArrayList<>(8);
         wire.add(atHome == 0 ? 0 : 1);
         wire.add(atHome == 0 ? originals.keep(error) : atHome);
@@ -108,7 +109,10 @@ public final class ErrorCodec {
             }
             if (each != null) {
                 frames.add(Arrays.asList(
-                        clean(each.getClassName()), clean(each.getMethodName()), clean(each.getFileName()), each.getLineNumber()));
+                        clean(each.getClassName()),
+                        clean(each.getMethodName()),
+                        clean(each.getFileName()),
+                        each.getLineNumber()));
             }
         }
         return frames;
@@ -215,7 +219,10 @@ public final class ErrorCodec {
         for (int i = 0; i < stack.length; i++) {
             List<?> frame = (List<?>) frames.get(i);
             stack[i] = new StackTraceElement(
-                    (String) frame.get(0), (String) frame.get(1), (String) frame.get(2), ((Long) frame.get(3)).intValue());
+                    (String) frame.get(0),
+                    (String) frame.get(1),
+                    (String) frame.get(2),
+                    ((Long) frame.get(3)).intValue());
         }
         return stack;
     }

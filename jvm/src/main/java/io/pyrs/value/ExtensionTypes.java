@@ -15,7 +15,9 @@ final class ExtensionTypes {
     static final byte SENDER_OWNS = 16;
     static final byte RECEIVER_OWNS = 17;
 
-    /** The maximum depth of nested containers, the same in both languages and far below the limit of a thread's stack. */
+    /**
+     * The maximum depth of nested containers, the same in both languages and far below the limit of a thread's stack.
+     */
     static final int MAX_DEPTH = 512;
 
     private ExtensionTypes() {}

@@ -47,7 +47,8 @@ final class ForeignElementTypes {
                     return null;
             }
         } catch (ReflectiveOperationException | LinkageError otherVersion) {
-            throw new IllegalArgumentException("element_type " + name + ": the class is not here, or has an unsupported version: " + otherVersion,
+            throw new IllegalArgumentException(
+                    "element_type " + name + ": the class is not here, or has an unsupported version: " + otherVersion,
                     otherVersion);
         }
     }
@@ -56,7 +57,8 @@ final class ForeignElementTypes {
         Object create(Object value) throws Throwable;
     }
 
-    private static ElementType type(String name, ClassLoader loader, Creator creator) throws ReflectiveOperationException {
+    private static ElementType type(String name, ClassLoader loader, Creator creator)
+            throws ReflectiveOperationException {
         Class<?> type = Class.forName(name, false, loader);
         return new ElementType(name) {
             @Override
@@ -66,7 +68,8 @@ final class ForeignElementTypes {
                 } catch (ConversionException | Error error) {
                     throw error;
                 } catch (Throwable error) {
-                    throw new ConversionException("a Python " + pythonName(value) + " does not fit " + name + ": " + error, error);
+                    throw new ConversionException(
+                            "a Python " + pythonName(value) + " does not fit " + name + ": " + error, error);
                 }
             }
 
@@ -99,26 +102,40 @@ final class ForeignElementTypes {
 
     /** Converts bytes, or a dict with "data" and optionally "metadata". */
     private static ElementType payload(String name, ClassLoader loader) throws ReflectiveOperationException {
-        MethodHandle make = generic(MethodHandles.publicLookup().unreflect(Class.forName("io.rsocket.util.DefaultPayload", true, loader)
-                .getMethod("create", byte[].class, byte[].class)));
+        MethodHandle make = generic(MethodHandles.publicLookup()
+                .unreflect(Class.forName("io.rsocket.util.DefaultPayload", true, loader)
+                        .getMethod("create", byte[].class, byte[].class)));
         return type(name, loader, value -> {
             if (value instanceof byte[]) {
                 return (Object) make.invokeExact(value, (Object) null);
             }
             Map<?, ?> dict = dict(value, Set.of("data", "metadata"));
-            return dict == null ? null : (Object) make.invokeExact(required(dict, "data"), (Object) dict.get("metadata"));
+            return dict == null
+                    ? null
+                    : (Object) make.invokeExact(required(dict, "data"), (Object) dict.get("metadata"));
         });
     }
 
     /** Converts a dict with "topic" and optionally "partition", "timestamp", "key", "value" and "headers". */
     private static ElementType producerRecord(String name, ClassLoader loader) throws ReflectiveOperationException {
-        return type(name, loader, producerRecords(loader, Set.of("topic", "partition", "timestamp", "key", "value", "headers")));
+        return type(
+                name,
+                loader,
+                producerRecords(loader, Set.of("topic", "partition", "timestamp", "key", "value", "headers")));
     }
 
     private static Creator producerRecords(ClassLoader loader, Set<String> keys) throws ReflectiveOperationException {
-        MethodHandle make = constructor("org.apache.kafka.clients.producer.ProducerRecord", loader,
-                String.class, Integer.class, Long.class, Object.class, Object.class, Iterable.class);
-        MethodHandle header = constructor("org.apache.kafka.common.header.internals.RecordHeader", loader, String.class, byte[].class);
+        MethodHandle make = constructor(
+                "org.apache.kafka.clients.producer.ProducerRecord",
+                loader,
+                String.class,
+                Integer.class,
+                Long.class,
+                Object.class,
+                Object.class,
+                Iterable.class);
+        MethodHandle header = constructor(
+                "org.apache.kafka.common.header.internals.RecordHeader", loader, String.class, byte[].class);
         return value -> {
             Map<?, ?> dict = dict(value, keys);
             if (dict == null) {
@@ -132,8 +149,13 @@ final class ForeignElementTypes {
                     headers.add((Object) header.invokeExact((Object) pair.get(0), (Object) pair.get(1)));
                 }
             }
-            return (Object) make.invokeExact(required(dict, "topic"), (Object) (partition == null ? null : Math.toIntExact(partition)),
-                    (Object) dict.get("timestamp"), (Object) dict.get("key"), (Object) dict.get("value"), (Object) headers);
+            return (Object) make.invokeExact(
+                    required(dict, "topic"),
+                    (Object) (partition == null ? null : Math.toIntExact(partition)),
+                    (Object) dict.get("timestamp"),
+                    (Object) dict.get("key"),
+                    (Object) dict.get("value"),
+                    (Object) headers);
         };
     }
 
@@ -146,7 +168,9 @@ final class ForeignElementTypes {
                 .unreflect(Class.forName(name, true, loader).getMethod("create", record, Object.class)));
         return type(name, loader, value -> {
             Object made = records.create(value);
-            return made == null ? null : (Object) create.invokeExact(made, (Object) ((Map<?, ?>) value).get("correlation"));
+            return made == null
+                    ? null
+                    : (Object) create.invokeExact(made, (Object) ((Map<?, ?>) value).get("correlation"));
         });
     }
 
@@ -158,8 +182,11 @@ final class ForeignElementTypes {
             Map<?, ?> dict = dict(value, Set.of("exchange", "routing_key", "properties", "body"));
             return dict == null
                     ? null
-                    : (Object) make.invokeExact(required(dict, "exchange"), required(dict, "routing_key"),
-                            properties.from(dict.get("properties")), required(dict, "body"));
+                    : (Object) make.invokeExact(
+                            required(dict, "exchange"),
+                            required(dict, "routing_key"),
+                            properties.from(dict.get("properties")),
+                            required(dict, "body"));
         });
     }
 
@@ -184,7 +211,8 @@ final class ForeignElementTypes {
             }
             Object made = (Object) start.invokeExact();
             for (Map.Entry<?, ?> each : dict.entrySet()) {
-                made = (Object) setters.get(each.getKey()).invokeExact(made, types.get(each.getKey()).from(each.getValue()));
+                made = (Object) setters.get(each.getKey())
+                        .invokeExact(made, types.get(each.getKey()).from(each.getValue()));
             }
             return (Object) build.invokeExact(made);
         });
@@ -198,7 +226,8 @@ final class ForeignElementTypes {
         Map<?, ?> dict = (Map<?, ?>) value;
         for (Object key : dict.keySet()) {
             if (!(key instanceof String) || !known.contains(key)) {
-                throw new ConversionException("the dict has the key " + key + ", but only " + new TreeSet<>(known) + " are allowed");
+                throw new ConversionException(
+                        "the dict has the key " + key + ", but only " + new TreeSet<>(known) + " are allowed");
             }
         }
         return dict;
@@ -212,11 +241,14 @@ final class ForeignElementTypes {
         return value;
     }
 
-    private static MethodHandle constructor(String name, ClassLoader loader, Class<?>... parameters) throws ReflectiveOperationException {
-        return generic(MethodHandles.publicLookup().unreflectConstructor(Class.forName(name, true, loader).getConstructor(parameters)));
+    private static MethodHandle constructor(String name, ClassLoader loader, Class<?>... parameters)
+            throws ReflectiveOperationException {
+        return generic(MethodHandles.publicLookup()
+                .unreflectConstructor(Class.forName(name, true, loader).getConstructor(parameters)));
     }
 
     private static MethodHandle generic(MethodHandle handle) {
-        return handle.asFixedArity().asType(MethodType.genericMethodType(handle.type().parameterCount()));
+        return handle.asFixedArity()
+                .asType(MethodType.genericMethodType(handle.type().parameterCount()));
     }
 }

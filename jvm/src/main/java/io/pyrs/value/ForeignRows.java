@@ -26,7 +26,8 @@ final class ForeignRows {
     private static Converter readable(Class<?> type, String metadata, String list) throws ReflectiveOperationException {
         Class<?> ofMetadata = type.getMethod(metadata).getReturnType();
         Converter columns = GetterConverters.path(ofMetadata, list);
-        MethodHandle name = GetterConverters.method(Class.forName("io.r2dbc.spi.ReadableMetadata", false, type.getClassLoader()), "getName");
+        MethodHandle name = GetterConverters.method(
+                Class.forName("io.r2dbc.spi.ReadableMetadata", false, type.getClassLoader()), "getName");
         return new RowConverter(
                 GetterConverters.method(type, metadata),
                 GetterConverters.method(type, "get", int.class),
@@ -34,7 +35,8 @@ final class ForeignRows {
     }
 
     private static Converter cassandra(Class<?> type) throws ReflectiveOperationException {
-        Class<?> column = Class.forName("com.datastax.oss.driver.api.core.cql.ColumnDefinition", false, type.getClassLoader());
+        Class<?> column =
+                Class.forName("com.datastax.oss.driver.api.core.cql.ColumnDefinition", false, type.getClassLoader());
         Converter name = GetterConverters.path(column, "getName.asInternal");
         return new RowConverter(
                 GetterConverters.method(type, "getColumnDefinitions"),
@@ -48,8 +50,9 @@ final class ForeignRows {
             names.add((String) name.plain(each));
         }
         if (new HashSet<>(names).size() < names.size()) {
-            throw new ConversionException("a row with two columns of the same name has no form as a dict: give them different names"
-                    + " (SELECT a.id AS a_id, b.id AS b_id). Its columns are " + names);
+            throw new ConversionException(
+                    "a row with two columns of the same name has no form as a dict: give them different names"
+                            + " (SELECT a.id AS a_id, b.id AS b_id). Its columns are " + names);
         }
         return names.toArray(new String[0]);
     }

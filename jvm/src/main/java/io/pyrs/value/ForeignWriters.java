@@ -30,11 +30,13 @@ final class ForeignWriters {
     private static final Map<String, ConverterFactory> FACTORIES = new HashMap<>();
 
     /**
-     * Classes whose documentation requires the receiver of an object to call {@code release}. ByteBuf is not among them,
-     * since Reactor Netty releases the buffers that it emits.
+     * Classes whose documentation requires the receiver of an object to call {@code release}. ByteBuf is not among
+     * them, since Reactor Netty releases the buffers that it emits.
      */
     private static final Set<String> RELEASED = Set.of(
-            "org.springframework.core.io.buffer.PooledDataBuffer", "io.helidon.common.http.DataChunk", "io.rsocket.Payload");
+            "org.springframework.core.io.buffer.PooledDataBuffer",
+            "io.helidon.common.http.DataChunk",
+            "io.rsocket.Payload");
 
     static {
         ForeignBytes.addTo(FACTORIES);
@@ -88,7 +90,8 @@ final class ForeignWriters {
                 } catch (ConversionException | Error error) {
                     throw error;
                 } catch (Throwable error) {
-                    throw new ConversionException("a " + value.getClass().getName() + " cannot travel: " + error, error);
+                    throw new ConversionException(
+                            "a " + value.getClass().getName() + " cannot travel: " + error, error);
                 }
                 encoder.write(plain, out, depth);
             }
@@ -101,7 +104,8 @@ final class ForeignWriters {
                     } catch (Error error) {
                         throw error;
                     } catch (Throwable error) {
-                        throw new ConversionException("a " + value.getClass().getName() + " cannot be released: " + error, error);
+                        throw new ConversionException(
+                                "a " + value.getClass().getName() + " cannot be released: " + error, error);
                     }
                 }
             }

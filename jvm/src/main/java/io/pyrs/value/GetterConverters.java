@@ -14,7 +14,8 @@ final class GetterConverters {
     private GetterConverters() {}
 
     /** Returns a handle of a public method with parameters and result of type Object; primitive parameters stay. */
-    static MethodHandle method(Class<?> owner, String name, Class<?>... parameters) throws ReflectiveOperationException {
+    static MethodHandle method(Class<?> owner, String name, Class<?>... parameters)
+            throws ReflectiveOperationException {
         Method method = owner.getMethod(name, parameters);
         method.trySetAccessible(); // the class may not be public
         MethodHandle handle = MethodHandles.lookup().unreflect(method);
@@ -25,7 +26,9 @@ final class GetterConverters {
         return handle.asType(type);
     }
 
-    /** Returns a converter that calls a chain of getters, such as {@code "getEnvelope.getExchange"}. Null stays null. */
+    /**
+     * Returns a converter that calls a chain of getters, such as {@code "getEnvelope.getExchange"}. Null stays null.
+     */
     static Converter path(Class<?> type, String path) throws ReflectiveOperationException {
         String[] names = path.split("\\.");
         MethodHandle[] steps = new MethodHandle[names.length];

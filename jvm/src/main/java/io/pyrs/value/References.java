@@ -20,7 +20,10 @@ public interface References {
     /** Returns the peer's handle of the object that a mirror or PyRef represents, 0 for any other value. */
     long peerHandle(Object value);
 
-    /** Returns the code of the kind of the peer's object that a value represents. Called only if {@link #peerHandle} is not 0. */
+    /**
+     * Returns the code of the kind of the peer's object that a value represents. Called only if {@link #peerHandle} is
+     * not 0.
+     */
     int peerKindCode(Object value);
 
     /** Returns the proxy of an object that the peer owns; called once for each received handle. */

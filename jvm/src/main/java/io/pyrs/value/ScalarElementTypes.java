@@ -44,23 +44,37 @@ final class ScalarElementTypes {
             case "java.lang.Boolean":
                 return of(name, Boolean.class, value -> only(Boolean.class, value));
             case "java.lang.Character":
-                return of(name, Character.class, value ->
-                        value instanceof String && ((String) value).length() == 1 ? ((String) value).charAt(0) : null);
+                return of(
+                        name,
+                        Character.class,
+                        value -> value instanceof String && ((String) value).length() == 1
+                                ? ((String) value).charAt(0)
+                                : null);
             case "java.math.BigInteger":
                 return of(name, BigInteger.class, ScalarElementTypes::toBigInteger);
             case "java.math.BigDecimal":
                 return of(name, BigDecimal.class, ScalarElementTypes::toBigDecimal);
             case "java.nio.ByteBuffer":
-                return of(name, ByteBuffer.class, value ->
-                        value instanceof byte[] ? ByteBuffer.wrap((byte[]) value) : null);
+                return of(
+                        name,
+                        ByteBuffer.class,
+                        value -> value instanceof byte[] ? ByteBuffer.wrap((byte[]) value) : null);
             case "java.time.Instant":
                 return of(name, Instant.class, ScalarElementTypes::toInstant);
             case "java.time.OffsetDateTime":
-                return of(name, OffsetDateTime.class, value ->
-                        value instanceof ZonedDateTime ? ((ZonedDateTime) value).toOffsetDateTime() : only(OffsetDateTime.class, value));
+                return of(
+                        name,
+                        OffsetDateTime.class,
+                        value -> value instanceof ZonedDateTime
+                                ? ((ZonedDateTime) value).toOffsetDateTime()
+                                : only(OffsetDateTime.class, value));
             case "java.time.ZonedDateTime":
-                return of(name, ZonedDateTime.class, value ->
-                        value instanceof OffsetDateTime ? ((OffsetDateTime) value).toZonedDateTime() : only(ZonedDateTime.class, value));
+                return of(
+                        name,
+                        ZonedDateTime.class,
+                        value -> value instanceof OffsetDateTime
+                                ? ((OffsetDateTime) value).toZonedDateTime()
+                                : only(ZonedDateTime.class, value));
             case "java.time.LocalDateTime":
                 return of(name, LocalDateTime.class, value -> only(LocalDateTime.class, value));
             case "java.util.Date":

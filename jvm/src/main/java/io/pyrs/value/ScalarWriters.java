@@ -22,8 +22,17 @@ import org.msgpack.core.MessagePacker;
 /** The writers of values that contain no others. */
 final class ScalarWriters {
     private static final Set<Class<?>> PLAIN = Set.of(
-            Boolean.class, Byte.class, Short.class, Integer.class, Long.class, BigInteger.class, Float.class, Double.class,
-            Character.class, String.class, byte[].class);
+            Boolean.class,
+            Byte.class,
+            Short.class,
+            Integer.class,
+            Long.class,
+            BigInteger.class,
+            Float.class,
+            Double.class,
+            Character.class,
+            String.class,
+            byte[].class);
     private static final BigInteger LEAST = BigInteger.valueOf(Long.MIN_VALUE);
 
     private ScalarWriters() {}
@@ -62,8 +71,10 @@ final class ScalarWriters {
         } else if (type == UUID.class) {
             return (encoder, value, out, depth) -> {
                 UUID id = (UUID) value;
-                byte[] payload =
-                        bytes(16).putLong(id.getMostSignificantBits()).putLong(id.getLeastSignificantBits()).array();
+                byte[] payload = bytes(16)
+                        .putLong(id.getMostSignificantBits())
+                        .putLong(id.getLeastSignificantBits())
+                        .array();
                 extension(ExtensionTypes.UUID, payload, out.packer);
             };
         } else if (type == ArrowBatch.class) {
@@ -77,13 +88,18 @@ final class ScalarWriters {
         if (type == LocalDate.class) {
             return (encoder, value, out, depth) -> writeDate((LocalDate) value, out.packer);
         } else if (type == LocalTime.class) {
-            return (encoder, value, out, depth) ->
-                    extension(ExtensionTypes.TIME, bytes(8).putLong(((LocalTime) value).toNanoOfDay()).array(), out.packer);
+            return (encoder, value, out, depth) -> extension(
+                    ExtensionTypes.TIME,
+                    bytes(8).putLong(((LocalTime) value).toNanoOfDay()).array(),
+                    out.packer);
         } else if (type == OffsetTime.class) {
             return (encoder, value, out, depth) -> {
                 OffsetTime time = (OffsetTime) value;
                 long nanos = time.toLocalTime().toNanoOfDay();
-                byte[] payload = bytes(12).putLong(nanos).putInt(time.getOffset().getTotalSeconds()).array();
+                byte[] payload = bytes(12)
+                        .putLong(nanos)
+                        .putInt(time.getOffset().getTotalSeconds())
+                        .array();
                 extension(ExtensionTypes.TIME, payload, out.packer);
             };
         } else if (type == LocalDateTime.class) {
@@ -96,7 +112,9 @@ final class ScalarWriters {
         } else if (type == ZonedDateTime.class) {
             return (encoder, value, out, depth) -> {
                 ZonedDateTime moment = (ZonedDateTime) value;
-                String zone = moment.getZone() instanceof ZoneOffset ? "" : moment.getZone().getId();
+                String zone = moment.getZone() instanceof ZoneOffset
+                        ? ""
+                        : moment.getZone().getId();
                 writeDateTime(moment.toEpochSecond(), moment.getNano(), moment.getOffset(), zone, out.packer);
             };
         } else if (type == Instant.class) {
@@ -106,7 +124,10 @@ final class ScalarWriters {
         } else if (type == Duration.class) {
             return (encoder, value, out, depth) -> {
                 Duration span = (Duration) value;
-                byte[] payload = bytes(12).putLong(span.getSeconds()).putInt(span.getNano()).array();
+                byte[] payload = bytes(12)
+                        .putLong(span.getSeconds())
+                        .putInt(span.getNano())
+                        .array();
                 extension(ExtensionTypes.DURATION, payload, out.packer);
             };
         }
@@ -126,7 +147,10 @@ final class ScalarWriters {
                 return (encoder, value, out, depth) -> {
                     Date time = (Date) value;
                     LocalTime local = LocalTime.of(time.getHours(), time.getMinutes(), time.getSeconds());
-                    extension(ExtensionTypes.TIME, bytes(8).putLong(local.toNanoOfDay()).array(), out.packer);
+                    extension(
+                            ExtensionTypes.TIME,
+                            bytes(8).putLong(local.toNanoOfDay()).array(),
+                            out.packer);
                 };
             default:
                 return (encoder, value, out, depth) -> writeInstant(((Date) value).toInstant(), out.packer);
@@ -140,7 +164,8 @@ final class ScalarWriters {
             if (Character.isSurrogate(c)) {
                 if (Character.isLowSurrogate(c) || i + 1 == length || !Character.isLowSurrogate(text.charAt(i + 1))) {
                     throw new ConversionException(String.format(
-                            "a java.lang.String with a lone surrogate (U+%04X at %d) has no form as a str", (int) c, i));
+                            "a java.lang.String with a lone surrogate (U+%04X at %d) has no form as a str",
+                            (int) c, i));
                 }
                 i++;
             }
@@ -177,7 +202,10 @@ final class ScalarWriters {
     }
 
     private static void writeLocalDateTime(LocalDateTime moment, MessagePacker packer) throws IOException {
-        byte[] payload = bytes(12).putLong(moment.toEpochSecond(ZoneOffset.UTC)).putInt(moment.getNano()).array();
+        byte[] payload = bytes(12)
+                .putLong(moment.toEpochSecond(ZoneOffset.UTC))
+                .putInt(moment.getNano())
+                .array();
         extension(ExtensionTypes.LOCAL_DATETIME, payload, packer);
     }
 

@@ -52,7 +52,8 @@ public final class ValueBuffer {
     }
 
     /**
-     * Removes and returns the values after {@code headroom} zero bytes, where a frame's header fits without another copy.
+     * Removes and returns the values after {@code headroom} zero bytes, where a frame's header fits without another
+     * copy.
      *
      * @param count the number of values for an array header, or -1 for no header
      */

@@ -8,7 +8,8 @@ public final class ValueCopy {
     private ValueCopy() {}
 
     /**
-     * Converts an object to lists, maps, bytes, strings and numbers. An object that the conversion sends by reference stays.
+     * Converts an object to lists, maps, bytes, strings and numbers. An object that the conversion sends by reference
+     * stays.
      *
      * @throws ConversionException if it has no form as a value
      */

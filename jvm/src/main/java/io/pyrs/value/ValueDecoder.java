@@ -149,8 +149,8 @@ public final class ValueDecoder {
     }
 
     /**
-     * Drops the rest of the batch: passes each handle of the peer in it that was not decoded to {@code release}, once for
-     * each occurrence. Directly after {@link #beginBatch} that drops the whole frame.
+     * Drops the rest of the batch: passes each handle of the peer in it that was not decoded to {@code release}, once
+     * for each occurrence. Directly after {@link #beginBatch} that drops the whole frame.
      */
     public void releaseRest(LongConsumer release) {
         if (left == 0) {
@@ -177,7 +177,9 @@ public final class ValueDecoder {
                             pending++; // its content is one array, which follows
                         } else {
                             byte[] payload = payload(header.getLength());
-                            if (header.getType() == ExtensionTypes.SENDER_OWNS && payload.length == 9 && received-- <= 0) {
+                            if (header.getType() == ExtensionTypes.SENDER_OWNS
+                                    && payload.length == 9
+                                    && received-- <= 0) {
                                 release.accept(ByteBuffer.wrap(payload).getLong(1));
                             }
                         }

@@ -9,8 +9,8 @@ import org.msgpack.core.MessagePacker;
 /**
  * Encodes Java values to the bytes of the value table (docs/values.md).
  *
- * <p>{@link #encode} writes a value completely: nothing mutable is read afterwards, so a Publisher may reuse its buffers.
- * Not thread-safe; a stream has its own.
+ * <p>{@link #encode} writes a value completely: nothing mutable is read afterwards, so a Publisher may reuse its
+ * buffers. Not thread-safe; a stream has its own.
  */
 public final class ValueEncoder {
     private final References references;
@@ -94,7 +94,8 @@ public final class ValueEncoder {
         } else if (error instanceof VirtualMachineError && !(error instanceof StackOverflowError)) {
             throw (VirtualMachineError) error;
         }
-        return new ConversionException("a " + value.getClass().getName() + " cannot travel: " + ErrorCodec.describe(error), error);
+        return new ConversionException(
+                "a " + value.getClass().getName() + " cannot travel: " + ErrorCodec.describe(error), error);
     }
 
     /** Drops an element. Encodes it to an unused buffer, which releases the values inside. */
@@ -174,7 +175,10 @@ public final class ValueEncoder {
         }
     }
 
-    /** Reports an error inside a container. A receiver continues, to release the values that follow, and fails at the end. */
+    /**
+     * Reports an error inside a container. A receiver continues, to release the values that follow, and fails at the
+     * end.
+     */
     void fail(RuntimeException error) {
         if (releases == null) {
             throw error;
@@ -201,7 +205,8 @@ public final class ValueEncoder {
             owned[ownedCount++] = handle;
         }
         out.packer.packExtensionTypeHeader(extension, 9);
-        out.packer.writePayload(ScalarWriters.bytes(9).put((byte) kind).putLong(handle).array());
+        out.packer.writePayload(
+                ScalarWriters.bytes(9).put((byte) kind).putLong(handle).array());
     }
 
     boolean isOfPeer(Object value) {
@@ -213,8 +218,8 @@ public final class ValueEncoder {
         // No container is entered after the first that is too deep: a list that contains itself twice has 2^512 paths.
         if (tooDeep || depth >= deepest) {
             tooDeep = true;
-            throw new ConversionException("a " + container.getClass().getName() + " contains itself or nests deeper than "
-                    + ExtensionTypes.MAX_DEPTH + " containers");
+            throw new ConversionException("a " + container.getClass().getName()
+                    + " contains itself or nests deeper than " + ExtensionTypes.MAX_DEPTH + " containers");
         }
         return depth + 1;
     }

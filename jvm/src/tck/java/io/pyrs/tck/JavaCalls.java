@@ -37,40 +37,69 @@ final class JavaCalls {
                 else ((Flow.Subscription) subject).cancel();
                 return null;
             case "subscribe":
-                if (subject instanceof Publisher) JavaCalls.<Publisher<Object>>cast(subject).subscribe(subscriberOf(arguments[0]));
+                if (subject instanceof Publisher)
+                    JavaCalls.<Publisher<Object>>cast(subject).subscribe(subscriberOf(arguments[0]));
                 else JavaCalls.<Flow.Publisher<Object>>cast(subject).subscribe(flowSubscriberOf(arguments[0]));
                 return null;
-            default: throw new IllegalArgumentException(subject + " has no " + method);
+            default:
+                throw new IllegalArgumentException(subject + " has no " + method);
         }
     }
 
     private static Object subscriber(Subscriber<Object> subject, String method, Object[] arguments) {
         switch (method) {
-            case "on_subscribe": subject.onSubscribe(subscriptionOf(arguments[0])); return null;
-            case "on_next": subject.onNext(arguments[0]); return null;
-            case "on_error": subject.onError((Throwable) arguments[0]); return null;
-            case "on_complete": subject.onComplete(); return null;
-            default: throw new IllegalArgumentException(subject + " has no " + method);
+            case "on_subscribe":
+                subject.onSubscribe(subscriptionOf(arguments[0]));
+                return null;
+            case "on_next":
+                subject.onNext(arguments[0]);
+                return null;
+            case "on_error":
+                subject.onError((Throwable) arguments[0]);
+                return null;
+            case "on_complete":
+                subject.onComplete();
+                return null;
+            default:
+                throw new IllegalArgumentException(subject + " has no " + method);
         }
     }
 
     private static Object flowSubscriber(Flow.Subscriber<Object> subject, String method, Object[] arguments) {
         switch (method) {
-            case "on_subscribe": subject.onSubscribe(flowSubscriptionOf(arguments[0])); return null;
-            case "on_next": subject.onNext(arguments[0]); return null;
-            case "on_error": subject.onError((Throwable) arguments[0]); return null;
-            case "on_complete": subject.onComplete(); return null;
-            default: throw new IllegalArgumentException(subject + " has no " + method);
+            case "on_subscribe":
+                subject.onSubscribe(flowSubscriptionOf(arguments[0]));
+                return null;
+            case "on_next":
+                subject.onNext(arguments[0]);
+                return null;
+            case "on_error":
+                subject.onError((Throwable) arguments[0]);
+                return null;
+            case "on_complete":
+                subject.onComplete();
+                return null;
+            default:
+                throw new IllegalArgumentException(subject + " has no " + method);
         }
     }
 
     private static Object probe(WhiteboxSubscriberProbe<Object> subject, String method, Object[] arguments) {
         switch (method) {
-            case "register_on_subscribe": subject.registerOnSubscribe(puppetOf(arguments[0])); return null;
-            case "register_on_next": subject.registerOnNext(arguments[0]); return null;
-            case "register_on_error": subject.registerOnError((Throwable) arguments[0]); return null;
-            case "register_on_complete": subject.registerOnComplete(); return null;
-            default: throw new IllegalArgumentException(subject + " has no " + method);
+            case "register_on_subscribe":
+                subject.registerOnSubscribe(puppetOf(arguments[0]));
+                return null;
+            case "register_on_next":
+                subject.registerOnNext(arguments[0]);
+                return null;
+            case "register_on_error":
+                subject.registerOnError((Throwable) arguments[0]);
+                return null;
+            case "register_on_complete":
+                subject.registerOnComplete();
+                return null;
+            default:
+                throw new IllegalArgumentException(subject + " has no " + method);
         }
     }
 
@@ -95,9 +124,7 @@ final class JavaCalls {
     }
 
     private static Flow.Subscriber<Object> flowSubscriberOf(Object value) {
-        return value instanceof PythonObject
-                ? new FlowProxies.FlowSubscriber((PythonObject) value)
-                : cast(value);
+        return value instanceof PythonObject ? new FlowProxies.FlowSubscriber((PythonObject) value) : cast(value);
     }
 
     private static SubscriberPuppet puppetOf(Object value) {

@@ -6,7 +6,9 @@ import org.testng.SkipException;
 final class PythonThrowables {
     private PythonThrowables() {}
 
-    /** Creates the Throwable of a Python exception. Its message is "Type: message"; its stack is that of the receiver. */
+    /**
+     * Creates the Throwable of a Python exception. Its message is "Type: message"; its stack is that of the receiver.
+     */
     static Throwable of(long id, char kind, String text) {
         switch (kind) {
             case 'N':

@@ -2,7 +2,9 @@ package io.pyrs.tck;
 
 import java.io.IOException;
 
-/** The entry point that Python loads and calls through its gateway. Everything else uses the sockets of a {@link Scope}. */
+/**
+ * The entry point that Python loads and calls through its gateway. Everything else uses the sockets of a {@link Scope}.
+ */
 public final class Referee {
     /** Creates the entry point. Python loads the class by name, in a class loader that holds only the kit. */
     public Referee() {}

@@ -13,8 +13,8 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 
 /**
- * The connections of one test, and the Java objects that Python references. It is closed at the end of the test, so that
- * no late signal reaches another test.
+ * The connections of one test, and the Java objects that Python references. It is closed at the end of the test, so
+ * that no late signal reaches another test.
  */
 final class Scope {
     private static final int TIMEOUT_MILLIS = 5_000;

@@ -80,12 +80,17 @@ final class TestRunner {
      */
     private static Object run(Scope scope, Object[] request) {
         var names = ((String) request[0]).split(" ");
-        var environment = new Environment(
-                scope, (Long) request[2], (Long) request[3], (Long) request[4], (Long) request[7] != 0);
+        var environment =
+                new Environment(scope, (Long) request[2], (Long) request[3], (Long) request[4], (Long) request[7] != 0);
         var overridden = new HashSet<>(Arrays.asList(((String) request[8]).split(" ")));
         var listener = new ResultListener(scope);
         HOOKS.set(new Hooks(
-                scope, Family.of(names[0]), environment, (Long) request[5], ((Long) request[6]).intValue(), overridden));
+                scope,
+                Family.of(names[0]),
+                environment,
+                (Long) request[5],
+                ((Long) request[6]).intValue(),
+                overridden));
         try {
             var suite = new XmlSuite();
             var test = new XmlTest(suite);
@@ -134,7 +139,8 @@ final class TestRunner {
         }
 
         Object verdict() {
-            if (preparationError != null) return failed("the kit failed to prepare the test: " + preparationError, preparationError);
+            if (preparationError != null)
+                return failed("the kit failed to prepare the test: " + preparationError, preparationError);
             if (results.size() != 1) return failed("TestNG ran " + results.size() + " tests instead of one", null);
             var result = results.get(0);
             var error = result.getThrowable();
@@ -170,7 +176,8 @@ final class TestRunner {
             for (var each = error; each != null && seen.put(each, true) == null; each = each.getCause()) {
                 text.append(each == error ? "" : "Caused by: ").append(each).append('\n');
                 for (var frame : each.getStackTrace()) {
-                    if (!INFRASTRUCTURE.matcher(frame.getClassName()).lookingAt()) text.append("\tat ").append(frame).append('\n');
+                    if (!INFRASTRUCTURE.matcher(frame.getClassName()).lookingAt())
+                        text.append("\tat ").append(frame).append('\n');
                 }
             }
             return text.toString();

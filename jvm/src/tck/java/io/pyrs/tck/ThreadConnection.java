@@ -66,7 +66,7 @@ final class ThreadConnection {
             out.writeByte(arguments.length);
             for (var argument : arguments) write(argument);
             out.flush();
-            for (;;) {
+            for (; ; ) {
                 var kind = in.readUnsignedByte();
                 if (kind == CALL) {
                     execute();
@@ -107,7 +107,9 @@ final class ThreadConnection {
         Object value;
         var kind = RETURN;
         try {
-            value = target == 0 ? TestRunner.serve(scope, method, arguments) : JavaCalls.call(scope.object(target), method, arguments);
+            value = target == 0
+                    ? TestRunner.serve(scope, method, arguments)
+                    : JavaCalls.call(scope.object(target), method, arguments);
         } catch (Throwable error) { // Python gets every error
             value = error;
             kind = RAISE;

@@ -210,22 +210,22 @@ public class MirrorsTest {
     @SuppressWarnings("unchecked")
     public void stageKeepsIntegerBoxesAndIdentity() throws Exception {
         Function<Object, Object> times = upstream -> upstream;
-        Function<Object, Object> stage = (Function<Object, Object>) PythonStage.create(
-                pair.near, pair.receipt(times), Function.class, StreamOptions.DEFAULT, LOADER);
+        Function<Object, Object> stage = (Function<Object, Object>)
+                PythonStage.create(pair.near, pair.receipt(times), Function.class, StreamOptions.DEFAULT, LOADER);
         Publisher<Object> source = numbers(3);
         assertSame(stage.apply(source), source);
 
         Function<Object, Object> wrapping = upstream -> (Publisher<Object>) ((Publisher<Object>) upstream)::subscribe;
-        Function<Object, Object> wrapped = (Function<Object, Object>) PythonStage.create(
-                pair.near, pair.receipt(wrapping), Function.class, StreamOptions.DEFAULT, LOADER);
+        Function<Object, Object> wrapped = (Function<Object, Object>)
+                PythonStage.create(pair.near, pair.receipt(wrapping), Function.class, StreamOptions.DEFAULT, LOADER);
         Collector collector = new Collector(10);
         ((Publisher<Object>) wrapped.apply(source)).subscribe(collector);
         assertEquals(collector.get(), List.of(0, 1, 2));
         assertSame(collector.elements.get(0).getClass(), Integer.class);
 
         Function<Object, Object> nothing = upstream -> "no publisher";
-        Function<Object, Object> wrong = (Function<Object, Object>) PythonStage.create(
-                pair.near, pair.receipt(nothing), Function.class, StreamOptions.DEFAULT, LOADER);
+        Function<Object, Object> wrong = (Function<Object, Object>)
+                PythonStage.create(pair.near, pair.receipt(nothing), Function.class, StreamOptions.DEFAULT, LOADER);
         assertThrows(IllegalStateException.class, () -> wrong.apply(source));
     }
 
@@ -246,15 +246,17 @@ public class MirrorsTest {
     @Test(timeOut = 120_000)
     public void stageImplementsAnyInterfaceOfItsShape() throws Exception {
         Function<Object, Object> identity = upstream -> upstream;
-        Transformer stage = (Transformer) PythonStage.create(
-                pair.near, pair.receipt(identity), Transformer.class, StreamOptions.DEFAULT, LOADER);
+        Transformer stage = (Transformer)
+                PythonStage.create(pair.near, pair.receipt(identity), Transformer.class, StreamOptions.DEFAULT, LOADER);
         Source source = new Source();
         assertSame(stage.apply(source), source);
         assertTrue(stage.toString().contains("Transformer"));
         assertEquals(stage, stage);
         assertEquals(stage.hashCode(), stage.hashCode());
-        assertThrows(IllegalArgumentException.class, () -> PythonStage.create(
-                pair.near, pair.receipt(identity), String.class, StreamOptions.DEFAULT, LOADER));
+        assertThrows(
+                IllegalArgumentException.class,
+                () -> PythonStage.create(
+                        pair.near, pair.receipt(identity), String.class, StreamOptions.DEFAULT, LOADER));
     }
 
     @Test(timeOut = 120_000)
@@ -262,21 +264,21 @@ public class MirrorsTest {
     public void callableCallsPythonAndKeepsItsDefaultMethods() throws Exception {
         BiFunction<Object, Object, Object> sum = (a, b) -> (Long) a + (Long) b;
         Function<Object, Object> twice = a -> 2 * (Long) a;
-        BiFunction<Object, Object, Object> add = (BiFunction<Object, Object, Object>) PythonCallable.create(
-                pair.near, pair.receipt(sum), BiFunction.class, Map.of(), LOADER);
-        Function<Object, Object> doubled = (Function<Object, Object>) PythonCallable.create(
-                pair.near, pair.receipt(twice), Function.class, Map.of(), LOADER);
+        BiFunction<Object, Object, Object> add = (BiFunction<Object, Object, Object>)
+                PythonCallable.create(pair.near, pair.receipt(sum), BiFunction.class, Map.of(), LOADER);
+        Function<Object, Object> doubled = (Function<Object, Object>)
+                PythonCallable.create(pair.near, pair.receipt(twice), Function.class, Map.of(), LOADER);
         assertEquals(add.apply(1, 2), 3L);
         assertEquals(add.andThen(doubled).apply(1, 2), 6L);
-        ToIntFunction<Object> small = (ToIntFunction<Object>) PythonCallable.create(
-                pair.near, pair.receipt(twice), ToIntFunction.class, Map.of(), LOADER);
+        ToIntFunction<Object> small = (ToIntFunction<Object>)
+                PythonCallable.create(pair.near, pair.receipt(twice), ToIntFunction.class, Map.of(), LOADER);
         assertEquals(small.applyAsInt(21), 42);
         Exception home = new IllegalArgumentException("as it was");
         Function<Object, Object> failing = a -> {
             throw new IllegalStateException("far away", home);
         };
-        Function<Object, Object> failed = (Function<Object, Object>) PythonCallable.create(
-                pair.near, pair.receipt(failing), Function.class, Map.of(), LOADER);
+        Function<Object, Object> failed = (Function<Object, Object>)
+                PythonCallable.create(pair.near, pair.receipt(failing), Function.class, Map.of(), LOADER);
         RuntimeException error = expectThrows(RuntimeException.class, () -> failed.apply(1));
         assertTrue(error.getMessage().contains("far away"));
         assertNotNull(error.getCause());
@@ -298,8 +300,8 @@ public class MirrorsTest {
             seenFar.add(a);
             return a;
         };
-        Function<Object, Object> there = (Function<Object, Object>) PythonCallable.create(
-                pair.near, pair.receipt(echo), Function.class, Map.of(), LOADER);
+        Function<Object, Object> there = (Function<Object, Object>)
+                PythonCallable.create(pair.near, pair.receipt(echo), Function.class, Map.of(), LOADER);
         assertSame(there.apply(local), local);
         assertSame(there.apply(local), local);
         assertSame(seenFar.get(0), seenFar.get(1));
@@ -315,7 +317,8 @@ public class MirrorsTest {
         for (int i = 0; i < 1_000; i++) {
             Collector collector = new Collector(32);
             collectors.add(collector);
-            ((PythonPublisher) pair.mirror(numbers(100), StreamOptions.DEFAULT)).subscribe((Subscriber<Object>) collector);
+            ((PythonPublisher) pair.mirror(numbers(100), StreamOptions.DEFAULT))
+                    .subscribe((Subscriber<Object>) collector);
         }
         for (Collector collector : collectors) {
             assertEquals(collector.get().size(), 100);
@@ -368,7 +371,9 @@ public class MirrorsTest {
         assertEquals(none.get(), List.of());
         Collector failed = new Collector(1);
         pair.near.subscribe(
-                pair.receipt(CompletableFuture.failedFuture(new IllegalStateException("boom"))), failed, StreamOptions.DEFAULT);
+                pair.receipt(CompletableFuture.failedFuture(new IllegalStateException("boom"))),
+                failed,
+                StreamOptions.DEFAULT);
         Throwable error = expectThrows(ExecutionException.class, failed::get).getCause();
         assertTrue(error.getMessage().contains("boom"));
     }

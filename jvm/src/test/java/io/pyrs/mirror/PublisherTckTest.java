@@ -48,14 +48,17 @@ public class PublisherTckTest extends PublisherVerification<Object> {
     /** Collects garbage during the test, since the TCK collects once and waits only 100 ms for the result. */
     @Test
     @Override
-    public void required_spec313_cancelMustMakeThePublisherEventuallyDropAllReferencesToTheSubscriber() throws Throwable {
+    public void required_spec313_cancelMustMakeThePublisherEventuallyDropAllReferencesToTheSubscriber()
+            throws Throwable {
         AtomicBoolean finished = new AtomicBoolean();
-        Thread collector = new Thread(() -> {
-            while (!finished.get()) {
-                System.gc();
-                LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(100));
-            }
-        }, "collector");
+        Thread collector = new Thread(
+                () -> {
+                    while (!finished.get()) {
+                        System.gc();
+                        LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(100));
+                    }
+                },
+                "collector");
         collector.setDaemon(true);
         collector.start();
         try {

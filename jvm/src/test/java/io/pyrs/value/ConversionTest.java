@@ -62,7 +62,8 @@ public class ConversionTest {
     }
 
     private String refusal(Object value, Object convert) {
-        return expectThrows(ConversionException.class, () -> roundTrip(value, convert)).getMessage();
+        return expectThrows(ConversionException.class, () -> roundTrip(value, convert))
+                .getMessage();
     }
 
     @Test
@@ -128,9 +129,11 @@ public class ConversionTest {
         try (Writer writer = Files.newBufferedWriter(source)) {
             writer.write("record Pair(int a, String b) {}");
         }
-        int failed = ToolProvider.getSystemJavaCompiler().run(null, null, null, "-d", folder.toString(), source.toString());
+        int failed =
+                ToolProvider.getSystemJavaCompiler().run(null, null, null, "-d", folder.toString(), source.toString());
         assertEquals(failed, 0);
-        try (URLClassLoader loader = new URLClassLoader(new URL[] {folder.toUri().toURL()})) {
+        try (URLClassLoader loader =
+                new URLClassLoader(new URL[] {folder.toUri().toURL()})) {
             var constructor = loader.loadClass("Pair").getDeclaredConstructor(int.class, String.class);
             constructor.setAccessible(true);
             Object pair = constructor.newInstance(1, null);
@@ -179,7 +182,10 @@ public class ConversionTest {
         array[0] = array;
         for (Object cyclic : new Object[] {list, map, array}) {
             String text = refusal(cyclic, "auto");
-            assertTrue(text.contains("contains itself") && text.contains(cyclic.getClass().getName()), text);
+            assertTrue(
+                    text.contains("contains itself")
+                            && text.contains(cyclic.getClass().getName()),
+                    text);
         }
     }
 
@@ -214,7 +220,8 @@ public class ConversionTest {
         int size = out.size();
         RecordingReferences recorder = new RecordingReferences();
         ValueEncoder failing = new ValueEncoder(recorder, Conversion.AUTO);
-        expectThrows(ConversionException.class,
+        expectThrows(
+                ConversionException.class,
                 () -> failing.encode(ValueRows.list(new Object(), "y".repeat(20_000), new Object(), "\ud800"), out));
         assertEquals(out.size(), size);
         assertEquals(recorder.disowned, List.of(7L, 8L));

@@ -7,7 +7,6 @@ import static org.testng.Assert.expectThrows;
 import java.math.BigDecimal;
 import java.math.BigInteger;
 import java.nio.ByteBuffer;
-import java.time.Instant;
 import java.time.OffsetDateTime;
 import java.time.ZoneId;
 import java.time.ZoneOffset;
@@ -48,7 +47,11 @@ public class ElementTypeTest {
             {"java.nio.ByteBuffer", new byte[] {1}, ByteBuffer.wrap(new byte[] {1})},
             {"java.util.List", ValueRows.list(1L), ValueRows.list(1L)},
             {"java.util.List<java.lang.Integer>", ValueRows.list(1L, null), ValueRows.list(1, null)},
-            {"java.util.List<java.nio.ByteBuffer>", ValueRows.list(new byte[] {1}), List.of(ByteBuffer.wrap(new byte[] {1}))},
+            {
+                "java.util.List<java.nio.ByteBuffer>",
+                ValueRows.list(new byte[] {1}),
+                List.of(ByteBuffer.wrap(new byte[] {1}))
+            },
             {"java.util.Set<java.lang.Short>", ValueRows.set(1L), Set.of((short) 1)},
             {"java.util.Map", ValueRows.map("a", 1L), ValueRows.map("a", 1L)},
             {"long[]", ValueRows.list(1L, 2L), new long[] {1, 2}},
@@ -104,7 +107,9 @@ public class ElementTypeTest {
 
     @Test(dataProvider = "unfitting")
     public void mismatchNamesBothTypes(String type, Object value, String python) {
-        String message = expectThrows(ConversionException.class, () -> ElementType.of(type, null).from(value)).getMessage();
+        String message = expectThrows(ConversionException.class, () -> ElementType.of(type, null)
+                        .from(value))
+                .getMessage();
         String inner = type.contains("<") ? type.substring(type.indexOf('<') + 1, type.length() - 1) : type;
         assertTrue(message.contains(inner) && message.contains(python), message);
     }

@@ -47,7 +47,9 @@ public class ErrorCodecTest {
         assertSame(error.getClass(), type);
         assertTrue(parent.isInstance(error));
         assertEquals(error.getMessage(), "my.module.Error: boom");
-        assertEquals(error.getStackTrace(), new StackTraceElement[] {new StackTraceElement("my.module", "f", "module.py", 3)});
+        assertEquals(
+                error.getStackTrace(),
+                new StackTraceElement[] {new StackTraceElement("my.module", "f", "module.py", 3)});
         assertEquals(((PythonError) error.getCause()).pythonType(), "KeyError");
         assertEquals(((PythonError) error).pythonMessage(), "boom");
         assertEquals(((PythonError) error).pythonTraceback(), "Traceback ...");
@@ -68,7 +70,8 @@ public class ErrorCodecTest {
     public void returnedThrowableIsTheSameObject() {
         Throwable original = new IllegalStateException("mine");
         byte[] body = errors.encode(original);
-        List<Object> wire = ValueRows.list(((List<?>) new ValueDecoder(new RecordingReferences(), null).decode(body)).toArray());
+        List<Object> wire =
+                ValueRows.list(((List<?>) new ValueDecoder(new RecordingReferences(), null).decode(body)).toArray());
         assertEquals(wire.get(0), 0L);
         wire.set(0, 1L);
         assertSame(errors.fromWire(wire), original);
@@ -101,7 +104,9 @@ public class ErrorCodecTest {
         assertEquals(wire.get(2), "java.lang.RuntimeException");
         assertEquals(wire.get(3), "outer");
         List<?> frame = (List<?>) ((List<?>) wire.get(4)).get(0);
-        assertEquals(frame.subList(0, 3), List.of("io.pyrs.value.ErrorCodecTest", "throwableIsEncodedWithStackAndCauses", "ErrorCodecTest.java"));
+        assertEquals(
+                frame.subList(0, 3),
+                List.of("io.pyrs.value.ErrorCodecTest", "throwableIsEncodedWithStackAndCauses", "ErrorCodecTest.java"));
         assertTrue(((String) wire.get(6)).contains("Caused by: java.util.concurrent.TimeoutException: inner"));
         assertEquals(wire.get(7), List.of());
         List<?> cause = (List<?>) wire.get(5);
@@ -158,54 +163,72 @@ public class ErrorCodecTest {
     @DataProvider
     public Object[][] hostileThrowables() {
         return new Object[][] {
-            {"getStackTrace returns null", new Hostile() {
-                private static final long serialVersionUID = 1L;
+            {
+                "getStackTrace returns null",
+                new Hostile() {
+                    private static final long serialVersionUID = 1L;
 
-                @Override
-                public StackTraceElement[] getStackTrace() {
-                    return null;
+                    @Override
+                    public StackTraceElement[] getStackTrace() {
+                        return null;
+                    }
                 }
-            }},
-            {"getStackTrace throws", new Hostile() {
-                private static final long serialVersionUID = 1L;
+            },
+            {
+                "getStackTrace throws",
+                new Hostile() {
+                    private static final long serialVersionUID = 1L;
 
-                @Override
-                public StackTraceElement[] getStackTrace() {
-                    throw new StackOverflowError();
+                    @Override
+                    public StackTraceElement[] getStackTrace() {
+                        throw new StackOverflowError();
+                    }
                 }
-            }},
-            {"a stack element is null", new Hostile() {
-                private static final long serialVersionUID = 1L;
+            },
+            {
+                "a stack element is null",
+                new Hostile() {
+                    private static final long serialVersionUID = 1L;
 
-                @Override
-                public StackTraceElement[] getStackTrace() {
-                    return new StackTraceElement[] {null, new StackTraceElement("a.B", "\ud800", null, 1)};
+                    @Override
+                    public StackTraceElement[] getStackTrace() {
+                        return new StackTraceElement[] {null, new StackTraceElement("a.B", "\ud800", null, 1)};
+                    }
                 }
-            }},
-            {"getCause throws", new Hostile() {
-                private static final long serialVersionUID = 1L;
+            },
+            {
+                "getCause throws",
+                new Hostile() {
+                    private static final long serialVersionUID = 1L;
 
-                @Override
-                public synchronized Throwable getCause() {
-                    throw new IllegalStateException();
+                    @Override
+                    public synchronized Throwable getCause() {
+                        throw new IllegalStateException();
+                    }
                 }
-            }},
-            {"its cause is hostile", new RuntimeException("message", new Hostile() {
-                private static final long serialVersionUID = 1L;
+            },
+            {
+                "its cause is hostile",
+                new RuntimeException("message", new Hostile() {
+                    private static final long serialVersionUID = 1L;
 
-                @Override
-                public synchronized Throwable getCause() {
-                    throw new AssertionError();
-                }
-            })},
-            {"printStackTrace throws", new Hostile() {
-                private static final long serialVersionUID = 1L;
+                    @Override
+                    public synchronized Throwable getCause() {
+                        throw new AssertionError();
+                    }
+                })
+            },
+            {
+                "printStackTrace throws",
+                new Hostile() {
+                    private static final long serialVersionUID = 1L;
 
-                @Override
-                public void printStackTrace(java.io.PrintWriter out) {
-                    throw new AssertionError();
+                    @Override
+                    public void printStackTrace(java.io.PrintWriter out) {
+                        throw new AssertionError();
+                    }
                 }
-            }},
+            },
         };
     }
 

@@ -160,7 +160,8 @@ public class ForeignValuesTest {
     @Test
     public void valueIsReleasedAfterEncodingFails() {
         Pooled pooled = new Pooled();
-        ConversionException error = expectThrows(ConversionException.class, () -> receive(Arrays.asList(pooled, new Object())));
+        ConversionException error =
+                expectThrows(ConversionException.class, () -> receive(Arrays.asList(pooled, new Object())));
         assertTrue(error.getMessage().contains("java.lang.Object"), error.getMessage());
         assertEquals(pooled.released, 1);
     }
@@ -197,9 +198,12 @@ public class ForeignValuesTest {
         map.put("last", pooled[5]);
         ConversionException error = expectThrows(ConversionException.class, () -> receive(map));
         assertTrue(error.getMessage().contains("java.lang.Object"), error.getMessage());
-        assertEquals(Arrays.stream(pooled).map(each -> each.released).collect(Collectors.toList()), List.of(1, 1, 1, 1, 1, 1));
+        assertEquals(
+                Arrays.stream(pooled).map(each -> each.released).collect(Collectors.toList()),
+                List.of(1, 1, 1, 1, 1, 1));
         Pooled dropped = new Pooled();
-        new ValueEncoder(new RecordingReferences(), Conversion.of("values"), true).discard(Arrays.asList(noForm, dropped));
+        new ValueEncoder(new RecordingReferences(), Conversion.of("values"), true)
+                .discard(Arrays.asList(noForm, dropped));
         assertEquals(dropped.released, 1);
     }
 
@@ -211,7 +215,8 @@ public class ForeignValuesTest {
         cyclic.add(cyclic);
         ValueBuffer buffer = new ValueBuffer();
         ValueEncoder encoder = new ValueEncoder(new RecordingReferences(), Conversion.of("values"), true);
-        ConversionException error = expectThrows(ConversionException.class, () -> encoder.encode(Arrays.asList(cyclic, pooled), buffer));
+        ConversionException error =
+                expectThrows(ConversionException.class, () -> encoder.encode(Arrays.asList(cyclic, pooled), buffer));
         assertTrue(error.getMessage().contains("contains itself"), error.getMessage());
         assertEquals(pooled.released, 1);
         assertEquals(buffer.size(), 0);
@@ -231,7 +236,8 @@ public class ForeignValuesTest {
         Pooled pooled = new Pooled();
         new ValueEncoder(new RecordingReferences(), Conversion.of("values"), true).discard(pooled);
         assertEquals(pooled.released, 1);
-        new ValueEncoder(new RecordingReferences(), Conversion.AUTO, true).discard(pooled); // a reference, which Python owns
+        new ValueEncoder(new RecordingReferences(), Conversion.AUTO, true)
+                .discard(pooled); // a reference, which Python owns
         new ValueEncoder(new RecordingReferences(), Conversion.of("values"), true).discard("text");
         assertEquals(pooled.released, 1);
     }
@@ -355,9 +361,12 @@ public class ForeignValuesTest {
             }
         };
         ConsumerRecord<String, byte[]> record = new ConsumerRecord<>("k", new byte[] {1}, List.of(header));
-        for (Object mode : new Object[] {"values", Map.of("org.apache.kafka.clients.consumer.ConsumerRecord", "values")}) {
+        for (Object mode :
+                new Object[] {"values", Map.of("org.apache.kafka.clients.consumer.ConsumerRecord", "values")}) {
             Map<?, ?> dict = (Map<?, ?>) ValueCopy.of(record, Conversion.of(mode));
-            assertEquals(new ArrayList<Object>(dict.keySet()), List.of("topic", "partition", "offset", "timestamp", "key", "value", "headers"));
+            assertEquals(
+                    new ArrayList<Object>(dict.keySet()),
+                    List.of("topic", "partition", "offset", "timestamp", "key", "value", "headers"));
             assertEquals(dict.get("offset"), 7L);
             List<?> pair = (List<?>) ((List<?>) dict.get("headers")).get(0);
             assertEquals(pair.get(0), "h");
@@ -369,7 +378,9 @@ public class ForeignValuesTest {
     public void awsObjectIsDictOfItsFields() {
         SdkPojo owner = () -> List.of(new SdkField<>("Name", given -> "me"));
         SdkPojo object = () -> List.of(
-                new SdkField<>("Key", given -> "k"), new SdkField<>("Unset", given -> null), new SdkField<>("Owner", given -> owner));
+                new SdkField<>("Key", given -> "k"),
+                new SdkField<>("Unset", given -> null),
+                new SdkField<>("Owner", given -> owner));
         assertEquals(value(object), Map.of("Key", "k", "Owner", Map.of("Name", "me")));
     }
 
@@ -380,20 +391,27 @@ public class ForeignValuesTest {
 
     @Test
     public void bytesAreConvertedToForeignElementType() {
-        ElementType buffers = ElementType.of("io.vertx.core.buffer.Buffer", getClass().getClassLoader());
+        ElementType buffers =
+                ElementType.of("io.vertx.core.buffer.Buffer", getClass().getClassLoader());
         Object made = buffers.from("abc".getBytes());
         assertEquals(((Buffer) made).getBytes(), "abc".getBytes());
         assertSame(buffers.from(made), made);
         ConversionException error = expectThrows(ConversionException.class, () -> buffers.from("text"));
-        assertTrue(error.getMessage().contains("str") && error.getMessage().contains("io.vertx.core.buffer.Buffer"), error.getMessage());
-        ElementType lists = ElementType.of("java.util.List<io.vertx.core.buffer.Buffer>", getClass().getClassLoader());
+        assertTrue(
+                error.getMessage().contains("str") && error.getMessage().contains("io.vertx.core.buffer.Buffer"),
+                error.getMessage());
+        ElementType lists = ElementType.of(
+                "java.util.List<io.vertx.core.buffer.Buffer>", getClass().getClassLoader());
         assertTrue(((List<?>) lists.from(new ArrayList<>(List.of(new byte[1])))).get(0) instanceof Buffer);
     }
 
     private static OutboundMessage message(Object properties) {
-        Map<String, Object> dict = new LinkedHashMap<>(Map.of("exchange", "", "routing_key", "orders", "body", new byte[1]));
+        Map<String, Object> dict =
+                new LinkedHashMap<>(Map.of("exchange", "", "routing_key", "orders", "body", new byte[1]));
         dict.put("properties", properties);
-        return (OutboundMessage) ElementType.of("reactor.rabbitmq.OutboundMessage", ForeignValuesTest.class.getClassLoader()).from(dict);
+        return (OutboundMessage)
+                ElementType.of("reactor.rabbitmq.OutboundMessage", ForeignValuesTest.class.getClassLoader())
+                        .from(dict);
     }
 
     @Test
@@ -413,9 +431,12 @@ public class ForeignValuesTest {
     @Test
     public void invalidPropertiesAreRejected() {
         Map<Object, String> wrong = Map.of(
-                Map.of("contentType", "text/plain"), "[content_type, delivery_mode, headers, timestamp]",
-                Map.of("delivery_mode", "2"), "a Python str does not fit java.lang.Integer",
-                "text/plain", "a Python str does not fit com.rabbitmq.client.AMQP$BasicProperties");
+                Map.of("contentType", "text/plain"),
+                "[content_type, delivery_mode, headers, timestamp]",
+                Map.of("delivery_mode", "2"),
+                "a Python str does not fit java.lang.Integer",
+                "text/plain",
+                "a Python str does not fit com.rabbitmq.client.AMQP$BasicProperties");
         wrong.forEach((properties, words) -> {
             ConversionException error = expectThrows(ConversionException.class, () -> message(properties));
             assertTrue(error.getMessage().contains(words), error.getMessage());
@@ -424,7 +445,9 @@ public class ForeignValuesTest {
 
     @Test
     public void missingElementTypeIsRejected() {
-        expectThrows(IllegalArgumentException.class, () -> ElementType.of("akka.util.ByteString", getClass().getClassLoader()));
+        expectThrows(
+                IllegalArgumentException.class,
+                () -> ElementType.of("akka.util.ByteString", getClass().getClassLoader()));
     }
 
     @Test

@@ -123,8 +123,12 @@ final class ValueRows {
         row("str astral", "\uD83D\uDE00\u00e9\ufffd");
         row("bytes", new byte[] {0, -1});
         row("bytes/ByteBuffer", ByteBuffer.wrap(new byte[] {0, -1}));
-        row("bytes/direct ByteBuffer", ByteBuffer.allocateDirect(2).put(1, (byte) -1).asReadOnlyBuffer());
-        row("bytes/part of a ByteBuffer", ByteBuffer.wrap(new byte[] {9, 9, 0, -1, 9}, 1, 3).slice().position(1));
+        row(
+                "bytes/direct ByteBuffer",
+                ByteBuffer.allocateDirect(2).put(1, (byte) -1).asReadOnlyBuffer());
+        row(
+                "bytes/part of a ByteBuffer",
+                ByteBuffer.wrap(new byte[] {9, 9, 0, -1, 9}, 1, 3).slice().position(1));
         row("bytes empty", new byte[0]);
         byte[] many = new byte[300];
         Arrays.fill(many, (byte) 7);
@@ -140,7 +144,9 @@ final class ValueRows {
         row("list", list(1L, "a", null, list(2.5)));
         row("list/immutable", Collections.unmodifiableList(list(1, 'a', null, List.of(2.5f))));
         row("list/array", new Object[] {1L, "a", null, new double[] {2.5}});
-        row("list/ArrayDeque with Optional", new ArrayDeque<>(List.of(1L, "a", Optional.empty(), Optional.of(list(2.5)))));
+        row(
+                "list/ArrayDeque with Optional",
+                new ArrayDeque<>(List.of(1L, "a", Optional.empty(), Optional.of(list(2.5)))));
         row("list empty", list());
         row("list empty/empty array", new String[0]);
         row("list of two ints", list(1L, 2L));
@@ -157,14 +163,18 @@ final class ValueRows {
         row("list of chars/char[]", new char[] {'a', 'b'});
         row("list of chars/String[]", new String[] {"a", "b"});
         row("list of bytes", list(new byte[] {'a'}, new byte[] {'b'}));
-        row("list of bytes/List of ByteBuffer", List.of(ByteBuffer.wrap(new byte[] {'a'}), ByteBuffer.wrap(new byte[] {'b'})));
+        row(
+                "list of bytes/List of ByteBuffer",
+                List.of(ByteBuffer.wrap(new byte[] {'a'}), ByteBuffer.wrap(new byte[] {'b'})));
         row("list of 20", LongStream.range(0, 20).boxed().collect(Collectors.toCollection(ArrayList::new)));
         row("list of 20/int[]", java.util.stream.IntStream.range(0, 20).toArray());
         row("dict", map("a", 1L, "b", null));
         row("dict/TreeMap", new TreeMap<>(map("b", null, "a", 1)));
         row("dict/Optional", map("a", Optional.of(1), "b", Optional.empty()));
         row("dict empty", map());
-        row("dict with scalar keys", map(1L, "i", 2.5, "f", null, "n", new byte[] {'k'}, "y", new BigDecimal("7.5"), "d"));
+        row(
+                "dict with scalar keys",
+                map(1L, "i", 2.5, "f", null, "n", new byte[] {'k'}, "y", new BigDecimal("7.5"), "d"));
         Map<Object, Object> twenty = new LinkedHashMap<>();
         LongStream.range(0, 20).forEach(each -> twenty.put(each, each));
         row("dict of 20", twenty);
@@ -194,7 +204,8 @@ final class ValueRows {
         row("datetime offset/ZonedDateTime with an offset for a zone", LEAP.atZone(ZoneOffset.ofHoursMinutes(5, 30)));
         ZoneId berlin = ZoneId.of("Europe/Berlin");
         row("datetime zone", ZonedDateTime.of(2024, 7, 1, 12, 0, 0, 0, berlin));
-        row("datetime zone, second of two",
+        row(
+                "datetime zone, second of two",
                 ZonedDateTime.of(2024, 10, 27, 2, 30, 0, 0, berlin).withLaterOffsetAtOverlap());
         row("timedelta", Duration.ofDays(1).plusNanos(5000));
         row("timedelta negative", Duration.ofNanos(-1000));
@@ -204,7 +215,9 @@ final class ValueRows {
         row("nanoseconds are cut off: Instant", Instant.ofEpochSecond(0, 1999));
         row("nanoseconds are cut off: Duration", Duration.ofSeconds(-1, 1999));
         row("a year that Python does not have: LocalDate", LocalDate.ofEpochDay(3650000));
-        row("a year that Python does not have: LocalDateTime", LocalDateTime.ofEpochSecond(1L << 40, 0, ZoneOffset.UTC));
+        row(
+                "a year that Python does not have: LocalDateTime",
+                LocalDateTime.ofEpochSecond(1L << 40, 0, ZoneOffset.UTC));
         row("a year that Python does not have: Instant", Instant.ofEpochSecond(1L << 40));
         row("longer than a timedelta: Duration", Duration.ofSeconds(1L << 60));
         row("a set of dicts", Set.of(Map.of("a", 1)));

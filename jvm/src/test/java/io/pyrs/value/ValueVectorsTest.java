@@ -93,7 +93,8 @@ public class ValueVectorsTest {
         if (row.get("no_form_in").equals("python")) {
             decoder.decode(Vectors.bytes(row.get("hex")));
         } else {
-            ConversionException error = expectThrows(ConversionException.class, () -> decoder.decode(Vectors.bytes(row.get("hex"))));
+            ConversionException error =
+                    expectThrows(ConversionException.class, () -> decoder.decode(Vectors.bytes(row.get("hex"))));
             assertTrue(error.getMessage().contains("has no form in Java"), error.getMessage());
         }
     }
@@ -109,7 +110,8 @@ public class ValueVectorsTest {
         Set<String> names = new HashSet<>();
         for (Map<String, Object> row : Vectors.read("values.json")) {
             names.add((String) row.get("name"));
-            ((List<?>) row.getOrDefault("also_java", List.of())).forEach(label -> names.add(row.get("name") + "/" + label));
+            ((List<?>) row.getOrDefault("also_java", List.of()))
+                    .forEach(label -> names.add(row.get("name") + "/" + label));
         }
         Set<String> unknown = new HashSet<>(ValueRows.values().keySet());
         unknown.removeAll(names);
@@ -119,7 +121,8 @@ public class ValueVectorsTest {
     private static String encode(String name) {
         assertTrue(ValueRows.values().containsKey(name), "no Java value for the vector " + name);
         ValueBuffer out = new ValueBuffer();
-        new ValueEncoder(new RecordingReferences(), Conversion.AUTO).encode(ValueRows.values().get(name), out);
+        new ValueEncoder(new RecordingReferences(), Conversion.AUTO)
+                .encode(ValueRows.values().get(name), out);
         return Vectors.hex(out.take());
     }
 

@@ -37,7 +37,8 @@ public final class Connection {
 
     static {
         Thread hook = new Thread(
-                () -> OPEN.forEach(each -> each.finish(new LinkBrokenException("the JVM shuts down"))), "pyrs-shutdown");
+                () -> OPEN.forEach(each -> each.finish(new LinkBrokenException("the JVM shuts down"))),
+                "pyrs-shutdown");
         hook.setContextClassLoader(Connection.class.getClassLoader());
         try {
             Runtime.getRuntime().addShutdownHook(hook);

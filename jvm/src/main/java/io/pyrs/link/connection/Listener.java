@@ -56,7 +56,9 @@ final class Listener {
         this.token = token.clone();
         this.outcome = outcome;
         server = new ServerSocket();
-        server.bind(new InetSocketAddress(InetAddress.getByAddress("127.0.0.1", new byte[] {127, 0, 0, 1}), 0), MAX_UNPROVEN);
+        server.bind(
+                new InetSocketAddress(InetAddress.getByAddress("127.0.0.1", new byte[] {127, 0, 0, 1}), 0),
+                MAX_UNPROVEN);
     }
 
     int port() {

@@ -171,7 +171,8 @@ public final class WorkerPool implements Executor {
     private void warnOnce() {
         if (!warned) {
             warned = true;
-            Log.warning("all " + maxThreads + " threads of the bridge are blocked in callbacks: other streams wait until one returns");
+            Log.warning("all " + maxThreads
+                    + " threads of the bridge are blocked in callbacks: other streams wait until one returns");
         }
     }
 }

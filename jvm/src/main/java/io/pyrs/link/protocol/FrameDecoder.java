@@ -101,8 +101,8 @@ public final class FrameDecoder {
             return;
         }
         if (earlier != null && (long) earlier.size() + body.length > Frames.MAX_MESSAGE) {
-            throw new ProtocolException("malformed frame: a " + type + " of more than "
-                    + Frames.MAX_MESSAGE + " bytes");
+            throw new ProtocolException(
+                    "malformed frame: a " + type + " of more than " + Frames.MAX_MESSAGE + " bytes");
         }
         if (earlier == null) {
             earlier = new ByteArrayOutputStream(2 * body.length + 32);

@@ -10,6 +10,7 @@ public final class Frames {
     public static final int HEADER = 13;
     /** The size of type and id, which the length field includes. */
     public static final int TYPE_AND_ID = 9;
+
     public static final int MAX_LENGTH = 131_072;
     public static final int UNPROVEN_MAX_LENGTH = 128;
     public static final int MAX_BODY = 65_536;
@@ -28,7 +29,8 @@ public final class Frames {
 
     /** Encodes a REQUEST. */
     public static byte[] request(long id, long credit) {
-        return frame(FrameType.REQUEST, id, ByteBuffer.allocate(8).putLong(credit).array());
+        return frame(
+                FrameType.REQUEST, id, ByteBuffer.allocate(8).putLong(credit).array());
     }
 
     /** Writes a header at an offset; {@code more} announces further fragments of the same message. */

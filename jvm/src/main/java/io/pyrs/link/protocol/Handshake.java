@@ -35,7 +35,10 @@ public final class Handshake {
 
     /** Returns the first frame, the HELLO of this side. */
     public byte[] hello() {
-        byte[] body = ByteBuffer.allocate(2 + NONCE_BYTES).putShort((short) Frames.VERSION).put(nonce).array();
+        byte[] body = ByteBuffer.allocate(2 + NONCE_BYTES)
+                .putShort((short) Frames.VERSION)
+                .put(nonce)
+                .array();
         return Frames.frame(FrameType.HELLO, 0, body);
     }
 
@@ -52,8 +55,8 @@ public final class Handshake {
         ByteBuffer body = ByteBuffer.wrap(message.body);
         int version = body.getShort() & 0xffff;
         if (version != Frames.VERSION) {
-            throw new VersionException("the peer speaks version " + version + " of the link protocol, this jar version "
-                    + Frames.VERSION);
+            throw new VersionException(
+                    "the peer speaks version " + version + " of the link protocol, this jar version " + Frames.VERSION);
         }
         if (message.body.length != 2 + NONCE_BYTES + PROOF_BYTES) {
             throw new ProtocolException("malformed handshake: a HELLO of " + message.body.length + " bytes");

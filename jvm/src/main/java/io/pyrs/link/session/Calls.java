@@ -30,7 +30,8 @@ final class Calls {
     /**
      * Calls an object of the peer and waits for the result.
      *
-     * @throws Throwable the exception raised in Python, a TimeoutException after the deadline, or the reason of the link's end
+     * @throws Throwable the exception raised in Python, a TimeoutException after the deadline, or the reason of the
+     *     link's end
      */
     Object call(long handle, List<Object> arguments, Conversion conversion) throws Throwable {
         session.ensureOpen();

@@ -18,7 +18,8 @@ import java.util.List;
  *
  * <p>A command and its answer are encoded values, so that they do not depend on the gateway that transports them.
  *
- * <p>A command is {@code [operation, target, name, argument ...]}, an answer {@code [true, result]} or {@code [false, error]}.
+ * <p>A command is {@code [operation, target, name, argument ...]}, an answer {@code [true, result]} or {@code [false,
+ * error]}.
  */
 public final class Commands {
     /** The operations; their ordinals are their codes. */
@@ -92,7 +93,10 @@ public final class Commands {
             case CLASS:
                 Class<?> type = Classes.find(name, loader);
                 return Arrays.asList(
-                        type, type.getTypeName(), List.copyOf(Invocation.staticMethods(type)), List.copyOf(Invocation.staticFields(type)));
+                        type,
+                        type.getTypeName(),
+                        List.copyOf(Invocation.staticMethods(type)),
+                        List.copyOf(Invocation.staticFields(type)));
             case VALUE:
                 return target;
             case THROWABLE:
@@ -103,7 +107,9 @@ public final class Commands {
     }
 
     private static Conversion conversion(Operation operation, Object[] arguments) {
-        return operation == Operation.VALUE ? Conversion.of(arguments[0]) : operation == Operation.CLASS ? Conversion.AUTO : Conversion.PLAIN;
+        return operation == Operation.VALUE
+                ? Conversion.of(arguments[0])
+                : operation == Operation.CLASS ? Conversion.AUTO : Conversion.PLAIN;
     }
 
     private List<Object> read(byte[] command) {

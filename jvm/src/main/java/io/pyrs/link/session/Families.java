@@ -187,8 +187,10 @@ final class Families {
                 }
             }
             if (error != null) {
-                stream.onError(error instanceof java.util.concurrent.CompletionException && error.getCause() != null
-                        ? error.getCause() : error);
+                stream.onError(
+                        error instanceof java.util.concurrent.CompletionException && error.getCause() != null
+                                ? error.getCause()
+                                : error);
                 return;
             }
             if (value != null) {

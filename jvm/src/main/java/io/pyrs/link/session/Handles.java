@@ -20,8 +20,8 @@ import java.util.function.Function;
 /**
  * The handle tables of a session: local objects that the peer references, and the mirrors of the peer's objects.
  *
- * <p>The lock is held briefly, and no user code runs under it. A Cleaner records the handles of unreachable mirrors, and
- * the writer thread sends their RELEASE.
+ * <p>The lock is held briefly, and no user code runs under it. A Cleaner records the handles of unreachable mirrors,
+ * and the writer thread sends their RELEASE.
  */
 public final class Handles implements References {
     private static final Cleaner CLEANER = Cleaner.create(body -> {
@@ -175,7 +175,8 @@ public final class Handles implements References {
     @Override
     public synchronized Object remote(int kindCode, long handle) {
         if (closed) {
-            return mirrorFactory.apply(new PeerReference(this, ObjectKind.ofCode(kindCode), handle)); // the peer needs no RELEASE after the end of the link
+            return mirrorFactory.apply(new PeerReference(
+                    this, ObjectKind.ofCode(kindCode), handle)); // the peer needs no RELEASE after the end of the link
         }
         HeldMirror known = held.get(handle);
         Object mirror = known == null ? null : known.mirror.get();
@@ -209,7 +210,8 @@ public final class Handles implements References {
             return;
         }
         if (pendingReleases.remaining() < ENTRY) {
-            pendingReleases = ByteBuffer.allocate(pendingReleases.capacity() * 2).put(pendingReleases.flip());
+            pendingReleases =
+                    ByteBuffer.allocate(pendingReleases.capacity() * 2).put(pendingReleases.flip());
         }
         pendingReleases.putLong(handle).putInt((int) receipts);
         pendingCount = pendingReleases.position() / ENTRY;

@@ -14,15 +14,15 @@ import java.util.concurrent.atomic.AtomicReference;
 import org.reactivestreams.Subscription;
 
 /**
- * The consumer side of a stream: signals from the peer, delivered to a Java Subscriber on demand. It is the Subscription
- * of both families.
+ * The consumer side of a stream: signals from the peer, delivered to a Java Subscriber on demand. It is the
+ * Subscription of both families.
  *
  * <p>The reader adds batches and user threads add demand. The drain loop decodes and delivers elements, refills the
  * window and ends the stream.
  *
- * <p>Rules: 1.1 (a batch beyond the credit ends the stream), 1.3 and 1.7 (one drain loop), 2.13 (a Subscriber that throws
- * is cancelled), 3.3 (a request inside onNext only adds demand), 3.5 to 3.9, 3.13 (the end drops every reference), 3.16,
- * 3.17.
+ * <p>Rules: 1.1 (a batch beyond the credit ends the stream), 1.3 and 1.7 (one drain loop), 2.13 (a Subscriber that
+ * throws is cancelled), 3.3 (a request inside onNext only adds demand), 3.5 to 3.9, 3.13 (the end drops every
+ * reference), 3.16, 3.17.
  */
 public final class InboundStream extends DrainLoop implements Subscription, Flow.Subscription {
     private static final Object COMPLETED = new Object();
@@ -59,6 +59,7 @@ public final class InboundStream extends DrainLoop implements Subscription, Flow
     private long received;
     /** The elements of the current batch that are not delivered. Used by the drain loop only, like the fields below. */
     private int left;
+
     private long[] pins = NO_PINS;
     private boolean unreadable;
     private long demand;
@@ -133,8 +134,8 @@ public final class InboundStream extends DrainLoop implements Subscription, Flow
             session.discard(body);
             sendCancel();
             session.outbox().nudge();
-            receiveTerminal(new IllegalStateException("rule 1.1: the Publisher in Python sent " + received + " elements where "
-                    + window.granted() + " were granted"));
+            receiveTerminal(new IllegalStateException("rule 1.1: the Publisher in Python sent " + received
+                    + " elements where " + window.granted() + " were granted"));
             return;
         }
         // The drain loop decodes the batch later, after a RELEASE of its handles may have been processed.

@@ -13,9 +13,9 @@ import java.util.concurrent.ConcurrentLinkedQueue;
 /**
  * Buffers the encoded elements of an outbound stream, from the emitting thread to the writer.
  *
- * <p>A gate separates both, and neither blocks at it. The emitter holds the gate while it encodes, which may run a getter
- * of the user. A writer that finds the gate held continues with other streams, and the emitter notifies it on leaving.
- * An emitter that finds the gate held by another emitter has detected concurrent signals (rule 1.3).
+ * <p>A gate separates both, and neither blocks at it. The emitter holds the gate while it encodes, which may run a
+ * getter of the user. A writer that finds the gate held continues with other streams, and the emitter notifies it on
+ * leaving. An emitter that finds the gate held by another emitter has detected concurrent signals (rule 1.3).
  */
 final class OutboundBatches extends Outbox.Source {
     static final int MAX_ELEMENTS = 1_024;

@@ -15,11 +15,12 @@ import org.reactivestreams.Subscription;
 /**
  * The publisher side of a stream: the signals of a Java Publisher of either family, sent to the peer.
  *
- * <p>Each element is encoded inside {@code onNext}; nothing mutable is read afterwards. The drain loop calls the upstream
- * Subscription. A source that emits inside {@code request} gets new credit, and a cancel, from inside {@code onNext}.
+ * <p>Each element is encoded inside {@code onNext}; nothing mutable is read afterwards. The drain loop calls the
+ * upstream Subscription. A source that emits inside {@code request} gets new credit, and a cancel, from inside {@code
+ * onNext}.
  *
- * <p>A third-party Publisher may break the rules, so 1.1, 1.3, 1.7, 1.9, 2.5 and 2.13 are checked here. A violation ends
- * only this stream.
+ * <p>A third-party Publisher may break the rules, so 1.1, 1.3, 1.7, 1.9, 2.5 and 2.13 are checked here. A violation
+ * ends only this stream.
  */
 public final class OutboundStream extends DrainLoop implements Subscriber<Object>, Flow.Subscriber<Object> {
     static final byte[] COMPLETE = {};
@@ -53,10 +54,13 @@ public final class OutboundStream extends DrainLoop implements Subscriber<Object
     private volatile long granted;
     /** Accessed inside the gate. */
     private long emitted;
-    /** The Publisher has signalled its end, which is legal after this side failed (rule 2.8). Accessed inside the gate. */
+    /**
+     * The Publisher has signalled its end, which is legal after this side failed (rule 2.8). Accessed inside the gate.
+     */
     private boolean ended;
     /** Not volatile: each thread compares it with itself, and sees its own writes. */
     private Thread requesting;
+
     private boolean terminalSent;
 
     OutboundStream(Session session, long id, Conversion conversion, IntegerBoxing boxes) {
@@ -198,8 +202,8 @@ public final class OutboundStream extends DrainLoop implements Subscriber<Object
     private IllegalStateException exceeded() {
         return upstream == null && granted == 0
                 ? new IllegalStateException("rules 1.1 and 1.9: onNext before onSubscribe, and without demand")
-                : new IllegalStateException("rule 1.1: onNext number " + (emitted + 1) + " where " + granted
-                        + " elements were requested");
+                : new IllegalStateException(
+                        "rule 1.1: onNext number " + (emitted + 1) + " where " + granted + " elements were requested");
     }
 
     private static IllegalStateException concurrent(String signal) {
@@ -286,7 +290,8 @@ public final class OutboundStream extends DrainLoop implements Subscriber<Object
         requesting = Thread.currentThread();
         try {
             if (illegalCredit <= 0) {
-                fail(new IllegalArgumentException("rule 3.9: a REQUEST for " + illegalCredit + " elements was received"));
+                fail(new IllegalArgumentException(
+                        "rule 3.9: a REQUEST for " + illegalCredit + " elements was received"));
                 return;
             }
             long n = takeCredit();
@@ -357,7 +362,8 @@ public final class OutboundStream extends DrainLoop implements Subscriber<Object
 
     @Override
     public String toString() {
-        String state = cancelled ? "cancelled" : terminal.get() != null ? "ended" : upstream == null ? "starting" : "live";
+        String state =
+                cancelled ? "cancelled" : terminal.get() != null ? "ended" : upstream == null ? "starting" : "live";
         return "OutboundStream[" + id + ", " + state + ", " + emitted + " of " + granted + " granted elements]";
     }
 }

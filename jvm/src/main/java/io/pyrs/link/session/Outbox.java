@@ -85,7 +85,9 @@ public final class Outbox {
         write(Integer.MAX_VALUE);
     }
 
-    /** Starts writing. Frames may be queued before, since the peer may act before this side knows that it is connected. */
+    /**
+     * Starts writing. Frames may be queued before, since the peer may act before this side knows that it is connected.
+     */
     public void open() {
         open = true;
     }

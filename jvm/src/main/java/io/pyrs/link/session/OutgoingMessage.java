@@ -3,7 +3,6 @@ package io.pyrs.link.session;
 import io.pyrs.link.protocol.FrameType;
 import io.pyrs.link.protocol.Frames;
 
-
 /** A message to be written, in fragments if its body is large. It keeps its references until it is written. */
 final class OutgoingMessage extends Outbox.Source {
     private final FrameType type;

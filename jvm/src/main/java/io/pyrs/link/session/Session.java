@@ -103,7 +103,10 @@ public final class Session {
         ensureOpen();
         OutboundStream stream = new OutboundStream(this, nextStream(), options.conversion(), null);
         register(stream.id(), stream);
-        outbox.control(codec.frame(FrameType.ON_SUBSCRIBE, stream.id(), List.of(subscriber.handle(), options.exact() ? Map.of("exact", true) : Map.of())));
+        outbox.control(codec.frame(
+                FrameType.ON_SUBSCRIBE,
+                stream.id(),
+                List.of(subscriber.handle(), options.exact() ? Map.of("exact", true) : Map.of())));
         outbox.flush();
         if (closeReason != null) {
             stream.receiveCancel();
@@ -250,7 +253,8 @@ public final class Session {
             case REQUEST:
                 requireSize(message, 8);
                 if (is(OutboundStream.class, stream, message)) {
-                    ((OutboundStream) stream).receiveRequest(ByteBuffer.wrap(message.body).getLong());
+                    ((OutboundStream) stream)
+                            .receiveRequest(ByteBuffer.wrap(message.body).getLong());
                 }
                 break;
             case CANCEL:
@@ -294,7 +298,9 @@ public final class Session {
         }
     }
 
-    /** Returns false for a frame of a finished stream, which is dropped. A wrong frame for a live stream is malformed. */
+    /**
+     * Returns false for a frame of a finished stream, which is dropped. A wrong frame for a live stream is malformed.
+     */
     private static boolean is(Class<? extends DrainLoop> end, DrainLoop stream, Frame message) {
         if (stream != null && !end.isInstance(stream)) {
             throw new ProtocolException("malformed frame: " + message + ", but the stream has the opposite direction");

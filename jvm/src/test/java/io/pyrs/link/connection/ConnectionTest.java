@@ -39,7 +39,15 @@ public class ConnectionTest {
     @BeforeMethod
     public void open() throws IOException {
         connection = new Connection(
-                "test", TOKEN, reference -> reference, ConnectionTest.class.getClassLoader(), 4096, 256, 2_000, () -> {}, () -> {});
+                "test",
+                TOKEN,
+                reference -> reference,
+                ConnectionTest.class.getClassLoader(),
+                4096,
+                256,
+                2_000,
+                () -> {},
+                () -> {});
         connection.start();
         python = new FakePython(connection.port(), TOKEN);
         assertTrue(python.isProven());
@@ -206,28 +214,32 @@ public class ConnectionTest {
         AtomicInteger blocked = new AtomicInteger();
         List<Long> ids = new ArrayList<>();
         for (int i = 0; i < 64; i++) {
-            session().subscribe(session().receipt(ObjectKind.PUBLISHER, 7), new Flow.Subscriber<Object>() {
-                @Override
-                public void onSubscribe(Flow.Subscription subscription) {
-                    subscription.request(1);
-                }
+            session()
+                    .subscribe(
+                            session().receipt(ObjectKind.PUBLISHER, 7),
+                            new Flow.Subscriber<Object>() {
+                                @Override
+                                public void onSubscribe(Flow.Subscription subscription) {
+                                    subscription.request(1);
+                                }
 
-                @Override
-                public void onNext(Object element) {
-                    blocked.incrementAndGet();
-                    try {
-                        release.await();
-                    } catch (InterruptedException interrupted) {
-                        Thread.currentThread().interrupt();
-                    }
-                }
+                                @Override
+                                public void onNext(Object element) {
+                                    blocked.incrementAndGet();
+                                    try {
+                                        release.await();
+                                    } catch (InterruptedException interrupted) {
+                                        Thread.currentThread().interrupt();
+                                    }
+                                }
 
-                @Override
-                public void onError(Throwable error) {}
+                                @Override
+                                public void onError(Throwable error) {}
 
-                @Override
-                public void onComplete() {}
-            }, StreamOptions.DEFAULT);
+                                @Override
+                                public void onComplete() {}
+                            },
+                            StreamOptions.DEFAULT);
             long id = python.next(FrameType.SUBSCRIBE).id;
             ids.add(id);
             python.next(FrameType.REQUEST);
@@ -250,7 +262,15 @@ public class ConnectionTest {
         for (String who : List.of("python", "java")) {
             AtomicInteger ends = new AtomicInteger();
             Connection each = new Connection(
-                    "ends", TOKEN, reference -> reference, ConnectionTest.class.getClassLoader(), 4096, 256, 2_000, () -> {}, ends::incrementAndGet);
+                    "ends",
+                    TOKEN,
+                    reference -> reference,
+                    ConnectionTest.class.getClassLoader(),
+                    4096,
+                    256,
+                    2_000,
+                    () -> {},
+                    ends::incrementAndGet);
             each.start();
             try (FakePython peer = new FakePython(each.port(), TOKEN)) {
                 assertTrue(peer.isProven());
@@ -272,8 +292,11 @@ public class ConnectionTest {
         subscribe(1);
         connection.close();
         long deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(30);
-        while (Thread.getAllStackTraces().keySet().stream().anyMatch(thread -> thread.getName().startsWith("pyrs-test-"))) {
-            assertTrue(System.nanoTime() < deadline, Thread.getAllStackTraces().keySet().toString());
+        while (Thread.getAllStackTraces().keySet().stream()
+                .anyMatch(thread -> thread.getName().startsWith("pyrs-test-"))) {
+            assertTrue(
+                    System.nanoTime() < deadline,
+                    Thread.getAllStackTraces().keySet().toString());
             Thread.onSpinWait();
         }
     }

@@ -45,7 +45,14 @@ final class FakePython implements Closeable {
         byte[] listener = Arrays.copyOfRange(hello, 2, 34);
         byte[] dialer = new byte[32];
         byte[] proof = Handshake.dialProof(token, listener, dialer);
-        send(Frames.frame(FrameType.HELLO, 0, ByteBuffer.allocate(66).putShort((short) 1).put(dialer).put(proof).array()));
+        send(Frames.frame(
+                FrameType.HELLO,
+                0,
+                ByteBuffer.allocate(66)
+                        .putShort((short) 1)
+                        .put(dialer)
+                        .put(proof)
+                        .array()));
         try {
             proven = Arrays.equals(next().body, Handshake.listenProof(token, listener, dialer));
         } catch (IOException refused) {

@@ -55,17 +55,31 @@ public class HandshakeTest {
     @Test
     public void invalidHelloIsRejected() {
         byte[] nonce = new byte[32];
-        byte[] body = ByteBuffer.allocate(66).putShort((short) 1).put(nonce).put(new byte[32]).array();
+        byte[] body = ByteBuffer.allocate(66)
+                .putShort((short) 1)
+                .put(nonce)
+                .put(new byte[32])
+                .array();
         assertThrows(ProtocolException.class, () -> new Handshake(TOKEN).proof(new Frame(FrameType.HELLO, 0, body)));
         body[1] = 2;
-        assertThrows(Handshake.VersionException.class, () -> new Handshake(TOKEN).proof(new Frame(FrameType.HELLO, 0, body)));
+        assertThrows(Handshake.VersionException.class, () -> new Handshake(TOKEN)
+                .proof(new Frame(FrameType.HELLO, 0, body)));
         assertThrows(ProtocolException.class, () -> new Handshake(TOKEN).proof(new Frame(FrameType.PROOF, 0, body)));
-        assertThrows(ProtocolException.class, () -> new Handshake(TOKEN).proof(new Frame(FrameType.HELLO, 0, new byte[1])));
+        assertThrows(
+                ProtocolException.class, () -> new Handshake(TOKEN).proof(new Frame(FrameType.HELLO, 0, new byte[1])));
     }
 
     private static Connection open() throws IOException {
         Connection connection = new Connection(
-                "test", TOKEN, reference -> reference, HandshakeTest.class.getClassLoader(), 4096, 64, 1_000, () -> {}, () -> {});
+                "test",
+                TOKEN,
+                reference -> reference,
+                HandshakeTest.class.getClassLoader(),
+                4096,
+                64,
+                1_000,
+                () -> {},
+                () -> {});
         connection.start();
         return connection;
     }
@@ -106,7 +120,10 @@ public class HandshakeTest {
         Connection connection = open();
         try (FakePython python = new FakePython(connection.port())) {
             python.next();
-            python.send(Frames.frame(FrameType.HELLO, 0, ByteBuffer.allocate(66).putShort((short) 9).array()));
+            python.send(Frames.frame(
+                    FrameType.HELLO,
+                    0,
+                    ByteBuffer.allocate(66).putShort((short) 9).array()));
             Frame answer = python.next();
             assertEquals(answer.type, FrameType.GOAWAY);
             assertEquals(((List<?>) python.decode(answer.body)).get(0), 3L);
@@ -133,7 +150,12 @@ public class HandshakeTest {
         assertFalse(connection.isOpen());
         assertThrows(ConnectException.class, () -> new Socket("127.0.0.1", connection.port()).close());
         CountDownLatch told = new CountDownLatch(1);
-        connection.session().subscribe(new PeerReference(connection.session().handles(), ObjectKind.PUBLISHER, 7), new RecordingSubscriber(told::countDown), StreamOptions.DEFAULT);
+        connection
+                .session()
+                .subscribe(
+                        new PeerReference(connection.session().handles(), ObjectKind.PUBLISHER, 7),
+                        new RecordingSubscriber(told::countDown),
+                        StreamOptions.DEFAULT);
         assertTrue(told.await(30, TimeUnit.SECONDS));
     }
 }

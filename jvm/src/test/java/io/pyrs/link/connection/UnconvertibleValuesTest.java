@@ -36,7 +36,15 @@ public class UnconvertibleValuesTest {
     @BeforeMethod
     public void open() throws Exception {
         connection = new Connection(
-                "test", TOKEN, reference -> reference, getClass().getClassLoader(), 4096, 256, 30_000, () -> {}, () -> {});
+                "test",
+                TOKEN,
+                reference -> reference,
+                getClass().getClassLoader(),
+                4096,
+                256,
+                30_000,
+                () -> {},
+                () -> {});
         connection.start();
         python = new FakePython(connection.port(), TOKEN);
         assertTrue(python.isProven());
@@ -98,7 +106,10 @@ public class UnconvertibleValuesTest {
         return new Object[][] {
             {"an exponent beyond BigDecimal's", extension(2, "1E+3000000000".getBytes(StandardCharsets.UTF_8))},
             {"an unknown time zone", extension(6, bytes(moment, zone))},
-            {"a date beyond LocalDate's", extension(3, ByteBuffer.allocate(8).putLong(Long.MAX_VALUE).array())},
+            {
+                "a date beyond LocalDate's",
+                extension(3, ByteBuffer.allocate(8).putLong(Long.MAX_VALUE).array())
+            },
             {"a dict with a tuple as a key", bytes(0x81, 0x92, 1, 2, 3)},
             {"lists nested too deep", nested(513)},
             {"a set that holds such a dict", extension(9, bytes(0x91, 0x81, 0x91, 1, 2))},
@@ -116,8 +127,9 @@ public class UnconvertibleValuesTest {
 
     @Test(dataProvider = "values", timeOut = 120_000)
     public void resultFailsItsCall(String name, byte[] value) throws Exception {
-        FutureTask<Throwable> call = new FutureTask<>((Callable<Throwable>) () -> expectThrows(
-                ConversionException.class, () -> session().call(session().receipt(ObjectKind.OBJECT, 9), List.of(), Conversion.AUTO)));
+        FutureTask<Throwable> call =
+                new FutureTask<>((Callable<Throwable>) () -> expectThrows(ConversionException.class, () -> session()
+                        .call(session().receipt(ObjectKind.OBJECT, 9), List.of(), Conversion.AUTO)));
         new Thread(call).start();
         long id = python.next(FrameType.CALL).id;
         python.send(Frames.frame(FrameType.RETURN, id, bytes(0x92, 0xc3, value)));
@@ -129,7 +141,8 @@ public class UnconvertibleValuesTest {
     public void optionFailsItsSubscription(String name, byte[] value) throws Exception {
         Publisher<Object> never = subscriber -> {};
         byte[] options = bytes(0x81, 0xa7, "convert".getBytes(), value);
-        python.send(Frames.frame(FrameType.SUBSCRIBE, 1, bytes(0x92, (int) session().own(never), options)));
+        python.send(
+                Frames.frame(FrameType.SUBSCRIBE, 1, bytes(0x92, (int) session().own(never), options)));
         Throwable error = python.decodeError(python.next(FrameType.ERROR).body);
         assertTrue(error.getMessage().contains("has no form in Java"), error.getMessage());
         assertOtherStreamsLive();
@@ -137,7 +150,8 @@ public class UnconvertibleValuesTest {
 
     @Test(timeOut = 120_000)
     public void optionWithoutFormFailsItsSubscription() throws Exception {
-        StreamOptions options = StreamOptions.of(Map.of("convert", Map.of("\ud800", "values")), getClass().getClassLoader());
+        StreamOptions options = StreamOptions.of(
+                Map.of("convert", Map.of("\ud800", "values")), getClass().getClassLoader());
         RecordingSubscriber subscriber = new RecordingSubscriber();
         session().subscribe(session().receipt(ObjectKind.PUBLISHER, 7), subscriber, options);
         assertEquals(subscriber.next(), List.of("on_subscribe"));
@@ -149,7 +163,8 @@ public class UnconvertibleValuesTest {
     @Test(timeOut = 120_000)
     public void unknownElementTypeFailsItsStream() throws Exception {
         RecordingSubscriber subscriber = new RecordingSubscriber();
-        python.send(FrameType.ON_SUBSCRIBE, 1, List.of(session().own(subscriber), Map.of("element_type", "no.such.Class")));
+        python.send(
+                FrameType.ON_SUBSCRIBE, 1, List.of(session().own(subscriber), Map.of("element_type", "no.such.Class")));
         assertEquals(python.next(FrameType.CANCEL).id, 1);
         assertEquals(subscriber.next(), List.of("on_subscribe"));
         assertTrue(subscriber.next().get(1).toString().contains("no.such.Class"));
@@ -175,8 +190,12 @@ public class UnconvertibleValuesTest {
                 throw new AssertionError("hashed");
             }
         };
-        byte[] home = ByteBuffer.allocate(9).put((byte) 0).putLong(session().own(hostile)).array();
-        python.send(Frames.frame(FrameType.CALL, 5, bytes(0x92, 0, 0x91, extension(9, bytes(0x91, extension(17, home))))));
+        byte[] home = ByteBuffer.allocate(9)
+                .put((byte) 0)
+                .putLong(session().own(hostile))
+                .array();
+        python.send(
+                Frames.frame(FrameType.CALL, 5, bytes(0x92, 0, 0x91, extension(9, bytes(0x91, extension(17, home))))));
         assertEquals(((List<?>) python.decode(python.next(FrameType.RETURN).body)).get(0), false);
         assertOtherStreamsLive();
     }
@@ -205,7 +224,9 @@ public class UnconvertibleValuesTest {
         byte[] bad = bytes(0x81, 0x92, 1, 2, 3);
         python.send(Frames.frame(FrameType.CALL, 5, bytes(0x92, 0, 0x92, bad, extension(16, theirs))));
         python.next(FrameType.RETURN);
-        assertEquals(python.next(FrameType.RELEASE).body, ByteBuffer.allocate(12).putLong(77).putInt(1).array());
+        assertEquals(
+                python.next(FrameType.RELEASE).body,
+                ByteBuffer.allocate(12).putLong(77).putInt(1).array());
         assertOtherStreamsLive();
     }
 }

@@ -8,7 +8,6 @@ import static org.testng.Assert.expectThrows;
 import io.pyrs.Vectors;
 import java.io.IOException;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Map;

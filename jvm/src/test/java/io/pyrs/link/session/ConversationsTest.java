@@ -105,8 +105,10 @@ public class ConversationsTest {
                     matches(calls.poll(), (List<?>) value);
                     break;
                 case "lost":
-                    inline.session.lost("broken".equals(value)
-                            ? new LinkBrokenException("gone") : new LinkClosedException("closed"));
+                    inline.session.lost(
+                            "broken".equals(value)
+                                    ? new LinkBrokenException("gone")
+                                    : new LinkClosedException("closed"));
                     break;
                 case "quiet":
                     quiet();
@@ -123,7 +125,8 @@ public class ConversationsTest {
             switch (what) {
                 case "subscribe":
                     StreamOptions options = StreamOptions.of(Map.of("exact", exact), null);
-                    inline.session.subscribe(new PeerReference(inline.session.handles(), ObjectKind.PUBLISHER, HANDLE), user, options);
+                    inline.session.subscribe(
+                            new PeerReference(inline.session.handles(), ObjectKind.PUBLISHER, HANDLE), user, options);
                     break;
                 case "request":
                     user.subscription.request(Vectors.number(step.get("n")));
@@ -210,7 +213,8 @@ public class ConversationsTest {
                     assertEquals(inline.session.codec().decode(frame.body), elements);
                     break;
                 case ERROR:
-                    String message = errors.decode(frame.body, 0, frame.body.length).getMessage();
+                    String message =
+                            errors.decode(frame.body, 0, frame.body.length).getMessage();
                     assertTrue(message.contains((String) value), message);
                     break;
                 default:

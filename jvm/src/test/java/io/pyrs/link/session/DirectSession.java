@@ -26,7 +26,12 @@ final class DirectSession {
                 this::wake);
         outbox.open();
         session = new Session(
-                Runnable::run, outbox, reference -> reference, DirectSession.class.getClassLoader(), maxPrefetch, 1_000);
+                Runnable::run,
+                outbox,
+                reference -> reference,
+                DirectSession.class.getClassLoader(),
+                maxPrefetch,
+                1_000);
     }
 
     private void wake() {

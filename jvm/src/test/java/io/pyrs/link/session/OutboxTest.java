@@ -58,8 +58,10 @@ public class OutboxTest {
                 },
                 () -> {});
         outbox.open();
-        outbox.ready(new OutgoingMessage(FrameType.NEXT, 1, new byte[Frames.HEADER + 2 * Frames.MAX_BODY], CollectedReferences.NONE));
-        outbox.ready(new OutgoingMessage(FrameType.NEXT, 2, new byte[Frames.HEADER + 2 * Frames.MAX_BODY], CollectedReferences.NONE));
+        outbox.ready(new OutgoingMessage(
+                FrameType.NEXT, 1, new byte[Frames.HEADER + 2 * Frames.MAX_BODY], CollectedReferences.NONE));
+        outbox.ready(new OutgoingMessage(
+                FrameType.NEXT, 2, new byte[Frames.HEADER + 2 * Frames.MAX_BODY], CollectedReferences.NONE));
         outbox.control(Frames.request(3, 1));
         outbox.write();
         assertEquals(written, List.of("5:3", "7:1", "7:2", "7:1", "7:2"));

@@ -35,7 +35,8 @@ public class PublisherFaultsTest {
     @BeforeMethod
     public void open() {
         inline = new DirectSession(4096);
-        stream = inline.session.openTo(new PeerReference(inline.session.handles(), ObjectKind.SUBSCRIBER, 7), StreamOptions.DEFAULT);
+        stream = inline.session.openTo(
+                new PeerReference(inline.session.handles(), ObjectKind.SUBSCRIBER, 7), StreamOptions.DEFAULT);
         assertEquals(inline.sent.poll().type, FrameType.ON_SUBSCRIBE);
     }
 
@@ -67,7 +68,9 @@ public class PublisherFaultsTest {
     private String error() {
         Frame frame = inline.sent.pollLast();
         assertEquals(frame.type.name(), "ERROR");
-        return new ErrorCodec(new SentErrors()).decode(frame.body, 0, frame.body.length).getMessage();
+        return new ErrorCodec(new SentErrors())
+                .decode(frame.body, 0, frame.body.length)
+                .getMessage();
     }
 
     @Test
@@ -78,8 +81,10 @@ public class PublisherFaultsTest {
                     assertEquals(method.getName(), "release");
                     return released.incrementAndGet() == 1;
                 });
-        StreamOptions values = StreamOptions.of(Map.of("convert", "values"), getClass().getClassLoader());
-        OutboundStream wanted = inline.session.openTo(new PeerReference(inline.session.handles(), ObjectKind.SUBSCRIBER, 8), values);
+        StreamOptions values =
+                StreamOptions.of(Map.of("convert", "values"), getClass().getClassLoader());
+        OutboundStream wanted =
+                inline.session.openTo(new PeerReference(inline.session.handles(), ObjectKind.SUBSCRIBER, 8), values);
         wanted.onSubscribe(new Upstream());
         wanted.receiveRequest(5);
         wanted.receiveCancel();
@@ -98,7 +103,10 @@ public class PublisherFaultsTest {
         assertEquals(inline.session.streamsLive(), 0);
     }
 
-    /** After a cancel, requested elements and a terminal signal are legal (rule 2.8), a second terminal signal is not (1.7). */
+    /**
+     * After a cancel, requested elements and a terminal signal are legal (rule 2.8), a second terminal signal is not
+     * (1.7).
+     */
     @Test
     public void onlySecondTerminalSignalIsReported() {
         List<String> warnings = new ArrayList<>();
@@ -132,7 +140,10 @@ public class PublisherFaultsTest {
         }
         assertTrue(error().contains("2.13"));
         assertEquals(warnings.size(), 2, warnings.toString());
-        assertTrue(warnings.get(0).contains("rule 1.7: onComplete") && warnings.get(1).contains("rule 1.7: onError"), warnings.toString());
+        assertTrue(
+                warnings.get(0).contains("rule 1.7: onComplete")
+                        && warnings.get(1).contains("rule 1.7: onError"),
+                warnings.toString());
     }
 
     @Test
@@ -317,7 +328,8 @@ public class PublisherFaultsTest {
     @Test
     public void handlesOfUnsentElementsAreReleased() {
         DirectSession silent = new DirectSession(4096);
-        OutboundStream other = silent.session.openTo(new PeerReference(silent.session.handles(), ObjectKind.SUBSCRIBER, 7), StreamOptions.DEFAULT);
+        OutboundStream other = silent.session.openTo(
+                new PeerReference(silent.session.handles(), ObjectKind.SUBSCRIBER, 7), StreamOptions.DEFAULT);
         // While the writer executes a source, emitted elements stay in the buffer, and the cancel drops them.
         other.onSubscribe(new Upstream());
         other.receiveRequest(10);

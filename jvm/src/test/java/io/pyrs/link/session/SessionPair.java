@@ -17,8 +17,8 @@ import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.atomic.AtomicBoolean;
 
 /**
- * Two connected sessions without a socket, each with its reader: an object exported on one side is a mirror on the other.
- * The far side is a test double of Python.
+ * Two connected sessions without a socket, each with its reader: an object exported on one side is a mirror on the
+ * other. The far side is a test double of Python.
  */
 public final class SessionPair implements AutoCloseable {
     private static final byte[] END = {};
@@ -60,7 +60,12 @@ public final class SessionPair implements AutoCloseable {
         holder[0].open();
         Session[] session = new Session[1];
         session[0] = new Session(
-                workers, holder[0], reference -> mirror(session[0], reference), SessionPair.class.getClassLoader(), 4096, 30_000,
+                workers,
+                holder[0],
+                reference -> mirror(session[0], reference),
+                SessionPair.class.getClassLoader(),
+                4096,
+                30_000,
                 firstStream);
         return session[0];
     }
@@ -79,16 +84,18 @@ public final class SessionPair implements AutoCloseable {
     }
 
     private static Thread reader(BlockingQueue<byte[]> incoming, Session session) {
-        Thread thread = new Thread(() -> {
-            FrameDecoder decoder = new FrameDecoder(Frames.MAX_LENGTH);
-            try {
-                for (byte[] bytes = incoming.take(); bytes != END; bytes = incoming.take()) {
-                    decoder.feed(bytes, 0, bytes.length).forEach(session::receive);
-                }
-            } catch (InterruptedException | RuntimeException error) {
-                Log.warning("the reader of a pair ended", error);
-            }
-        }, "pair-reader");
+        Thread thread = new Thread(
+                () -> {
+                    FrameDecoder decoder = new FrameDecoder(Frames.MAX_LENGTH);
+                    try {
+                        for (byte[] bytes = incoming.take(); bytes != END; bytes = incoming.take()) {
+                            decoder.feed(bytes, 0, bytes.length).forEach(session::receive);
+                        }
+                    } catch (InterruptedException | RuntimeException error) {
+                        Log.warning("the reader of a pair ended", error);
+                    }
+                },
+                "pair-reader");
         thread.setDaemon(true);
         return thread;
     }

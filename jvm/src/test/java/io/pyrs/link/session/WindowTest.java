@@ -20,8 +20,7 @@ public class WindowTest {
     public void replaysVector(String name, Map<String, Object> vector) {
         Object bound = vector.get("max_prefetch");
         Window window = new Window(
-                bound == null ? 4096 : (int) Vectors.number(bound),
-                Boolean.TRUE.equals(vector.get("exact")));
+                bound == null ? 4096 : (int) Vectors.number(bound), Boolean.TRUE.equals(vector.get("exact")));
         int at = 0;
         for (Object each : (List<?>) vector.get("steps")) {
             Map.Entry<?, ?> step = ((Map<?, ?>) each).entrySet().iterator().next();
