@@ -37,7 +37,7 @@ public final class Bridge {
 
     private final String name;
     private final ClassLoader loader;
-    private final IdempotentCalls answers;
+    private final IdempotentCalls calls;
     private final Connection connection;
 
     Bridge(byte[] token, Map<?, ?> options, ClassLoader loader) throws IOException {
@@ -49,7 +49,7 @@ public final class Bridge {
         Object chosenName = given.get("name");
         this.name = chosenName == null ? "bridge-" + COUNT.incrementAndGet() : chosenName.toString();
         this.loader = loader;
-        this.answers = new IdempotentCalls(loader);
+        this.calls = new IdempotentCalls(loader);
         this.connection = new Connection(
                 name,
                 token,
@@ -58,8 +58,8 @@ public final class Bridge {
                 (int) Math.max(1, number(given, "max_prefetch", DEFAULT_MAX_PREFETCH)),
                 (int) Math.max(1, number(given, "max_threads", DEFAULT_MAX_THREADS)),
                 number(given, "call_timeout_ms", DEFAULT_CALL_TIMEOUT_MILLIS),
-                answers::forgetOld,
-                answers::close);
+                calls::forgetOld,
+                calls::close);
         Arrays.fill(token, (byte) 0); // the listener clears its own copy once the link is open
         connection.start();
     }
@@ -104,7 +104,7 @@ public final class Bridge {
     /** Exports a Java object: returns its handle and counts one more transfer. */
     public long export(long request, Object value) throws Exception {
         Objects.requireNonNull(value, "null has no handle");
-        return answers.once(request, () -> session().own(value));
+        return calls.once(request, () -> session().own(value));
     }
 
     /** Returns the Java object of a handle. */
@@ -114,7 +114,7 @@ public final class Bridge {
 
     /** Returns the mirror of a Python object of the kind {@code kind}. */
     public Object mirror(long request, int kind, long handle, Map<?, ?> options) throws Exception {
-        return answers.once(request, () -> {
+        return calls.once(request, () -> {
             StreamOptions chosen = options(options);
             return chosen.isDefault()
                     ? session().remote(kind, handle)
@@ -133,7 +133,7 @@ public final class Bridge {
      * @param interfaceName null for java.util.function.Function
      */
     public Object stage(long request, long handle, String interfaceName, Map<?, ?> options) throws Exception {
-        return answers.once(
+        return calls.once(
                 request,
                 () -> PythonStage.create(
                         session(),
@@ -145,7 +145,7 @@ public final class Bridge {
 
     /** Returns an object of an interface with a single abstract method that calls a Python function. */
     public Object callable(long request, long handle, String interfaceName, Map<?, ?> options) throws Exception {
-        return answers.once(
+        return calls.once(
                 request,
                 () -> PythonCallable.create(
                         session(),
@@ -157,7 +157,7 @@ public final class Bridge {
 
     /** Returns an object of an interface with a single abstract method that returns its argument as plain values. */
     public Object values(long request, String interfaceName, Map<?, ?> options) throws Exception {
-        return answers.once(
+        return calls.once(
                 request,
                 () -> ValueFunction.create(
                         load(interfaceName, Function.class), Conversion.of(options.get("convert")), loader));
@@ -166,7 +166,7 @@ public final class Bridge {
     /** Calls a public method, including default methods and those of non-public classes. */
     public Object invoke(long request, Object target, String method, Object[] arguments) throws Exception {
         Object[] given = arguments == null ? new Object[0] : arguments;
-        return answers.once(request, () -> {
+        return calls.once(request, () -> {
             try {
                 return Invocation.invoke(target, method, given);
             } catch (Exception | Error thrown) {
@@ -179,7 +179,7 @@ public final class Bridge {
 
     /** Executes a command; see {@link Commands}. */
     public byte[] command(long request, byte[] command) throws Exception {
-        return answers.once(request, () -> session().commands().run(command)).bytes;
+        return calls.once(request, () -> session().commands().run(command)).bytes;
     }
 
     private StreamOptions options(Map<?, ?> options) {

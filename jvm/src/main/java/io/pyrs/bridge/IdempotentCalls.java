@@ -16,13 +16,13 @@ import java.util.function.LongPredicate;
 final class IdempotentCalls {
     private static final long KEPT_NANOS = TimeUnit.SECONDS.toNanos(3);
 
-    private static final class Answer {
+    private static final class KeptResult {
         final CompletableFuture<Object> result = new CompletableFuture<>();
         volatile long settled = Long.MAX_VALUE;
     }
 
     private final ClassLoader loader;
-    private final Map<Long, Answer> answers = new LinkedHashMap<>();
+    private final Map<Long, KeptResult> results = new LinkedHashMap<>();
     private boolean closed;
 
     IdempotentCalls(ClassLoader loader) {
@@ -30,28 +30,28 @@ final class IdempotentCalls {
     }
 
     <T> T once(long request, Callable<T> task) throws Exception {
-        Answer answer;
+        KeptResult kept;
         boolean first;
-        synchronized (answers) {
+        synchronized (results) {
             if (closed) {
                 throw new LinkClosedException("the bridge to Python has ended");
             }
-            answer = answers.get(request);
-            first = answer == null;
+            kept = results.get(request);
+            first = kept == null;
             if (first) {
-                answer = new Answer();
-                answers.put(request, answer);
+                kept = new KeptResult();
+                results.put(request, kept);
             }
         }
         if (first) {
             try {
-                answer.result.complete(inContext(loader, task));
+                kept.result.complete(inContext(loader, task));
             } catch (Throwable error) {
-                answer.result.completeExceptionally(error);
+                kept.result.completeExceptionally(error);
             }
-            answer.settled = System.nanoTime();
+            kept.settled = System.nanoTime();
         }
-        return result(answer);
+        return result(kept);
     }
 
     /**
@@ -72,9 +72,9 @@ final class IdempotentCalls {
     }
 
     @SuppressWarnings("unchecked")
-    private static <T> T result(Answer answer) throws Exception {
+    private static <T> T result(KeptResult kept) throws Exception {
         try {
-            return (T) answer.result.get();
+            return (T) kept.result.get();
         } catch (ExecutionException thrown) {
             Throwable cause = thrown.getCause();
             if (cause instanceof Error) {
@@ -92,22 +92,22 @@ final class IdempotentCalls {
 
     /** Drops all results and rejects further calls. A kept result would keep the whole bridge reachable. */
     void close() {
-        synchronized (answers) {
+        synchronized (results) {
             closed = true;
         }
         forget(settled -> true);
     }
 
     private void forget(LongPredicate old) {
-        synchronized (answers) {
-            answers.values().removeIf(each -> old.test(each.settled));
+        synchronized (results) {
+            results.values().removeIf(each -> old.test(each.settled));
         }
     }
 
     /** Returns the number of kept results. */
     int size() {
-        synchronized (answers) {
-            return answers.size();
+        synchronized (results) {
+            return results.size();
         }
     }
 }

@@ -10,7 +10,7 @@ import org.testng.annotations.Test;
 
 /** Tests that a control call runs once, and that no answer outlives its bridge. */
 public class IdempotentCallsTest {
-    private final IdempotentCalls answers = new IdempotentCalls(getClass().getClassLoader());
+    private final IdempotentCalls calls = new IdempotentCalls(getClass().getClassLoader());
 
     @Test
     public void repeatedRequestGetsTheFirstAnswer() throws Exception {
@@ -23,13 +23,13 @@ public class IdempotentCallsTest {
 
     @Test
     public void closeDropsAllAnswersIncludingRunningOnes() throws Exception {
-        answers.once(1, Object::new);
-        answers.once(2, () -> {
-            answers.close();
+        calls.once(1, Object::new);
+        calls.once(2, () -> {
+            calls.close();
             return new Object();
         });
-        assertEquals(answers.size(), 0);
-        assertThrows(LinkClosedException.class, () -> answers.once(3, Object::new));
-        assertEquals(answers.size(), 0);
+        assertEquals(calls.size(), 0);
+        assertThrows(LinkClosedException.class, () -> calls.once(3, Object::new));
+        assertEquals(calls.size(), 0);
     }
 }

@@ -232,11 +232,11 @@ public class MirrorsTest {
     /** An interface of the shape of RxJava's FlowableTransformer. */
     public interface Transformer {
         /** Transforms a source to a Publisher. */
-        Publisher<Object> apply(Source source);
+        Publisher<Object> apply(ColdSource source);
     }
 
     /** A source class that is also a Publisher. */
-    public static final class Source implements Publisher<Object> {
+    public static final class ColdSource implements Publisher<Object> {
         @Override
         public void subscribe(Subscriber<? super Object> subscriber) {
             numbers(2).subscribe(subscriber);
@@ -248,7 +248,7 @@ public class MirrorsTest {
         Function<Object, Object> identity = upstream -> upstream;
         Transformer stage = (Transformer)
                 PythonStage.create(pair.near, pair.receipt(identity), Transformer.class, StreamOptions.DEFAULT, LOADER);
-        Source source = new Source();
+        ColdSource source = new ColdSource();
         assertSame(stage.apply(source), source);
         assertTrue(stage.toString().contains("Transformer"));
         assertEquals(stage, stage);

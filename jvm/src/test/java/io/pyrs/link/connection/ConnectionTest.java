@@ -122,8 +122,8 @@ public class ConnectionTest {
     public void malformedFrameEndsTheLinkWithGoAway() throws Exception {
         RecordingSubscriber waiting = subscribe(1);
         python.send(new byte[] {0, 0, 0, 1, 1});
-        Frame goodbye = python.next(FrameType.GOAWAY);
-        assertEquals(((List<?>) python.decode(goodbye.body)).get(0), 2L);
+        Frame goAway = python.next(FrameType.GOAWAY);
+        assertEquals(((List<?>) python.decode(goAway.body)).get(0), 2L);
         assertEquals(waiting.next(), List.of("on_subscribe"));
         assertEquals(waiting.next().get(0), "on_error");
     }
@@ -198,7 +198,7 @@ public class ConnectionTest {
         long began = System.nanoTime();
         try {
             session().call(session().receipt(ObjectKind.OBJECT, 9), List.of(1L), io.pyrs.value.Conversion.AUTO);
-            throw new AssertionError("an answer that nobody gave");
+            throw new AssertionError("the call returned without an answer");
         } catch (Throwable late) {
             assertEquals(late.getClass(), java.util.concurrent.TimeoutException.class);
         }

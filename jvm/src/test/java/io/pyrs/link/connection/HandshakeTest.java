@@ -149,13 +149,13 @@ public class HandshakeTest {
         connection.close();
         assertFalse(connection.isOpen());
         assertThrows(ConnectException.class, () -> new Socket("127.0.0.1", connection.port()).close());
-        CountDownLatch told = new CountDownLatch(1);
+        CountDownLatch notified = new CountDownLatch(1);
         connection
                 .session()
                 .subscribe(
                         new PeerReference(connection.session().handles(), ObjectKind.PUBLISHER, 7),
-                        new RecordingSubscriber(told::countDown),
+                        new RecordingSubscriber(notified::countDown),
                         StreamOptions.DEFAULT);
-        assertTrue(told.await(30, TimeUnit.SECONDS));
+        assertTrue(notified.await(30, TimeUnit.SECONDS));
     }
 }

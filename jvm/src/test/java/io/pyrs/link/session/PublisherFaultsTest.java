@@ -40,16 +40,16 @@ public class PublisherFaultsTest {
         assertEquals(inline.sent.poll().type, FrameType.ON_SUBSCRIBE);
     }
 
-    private static final class Upstream implements Subscription {
+    private static final class RecordingSubscription implements Subscription {
         final List<Long> requests = new ArrayList<>();
         final AtomicInteger cancels = new AtomicInteger();
         private final Consumer<Long> onRequest;
 
-        Upstream() {
+        RecordingSubscription() {
             this(n -> {});
         }
 
-        Upstream(Consumer<Long> onRequest) {
+        RecordingSubscription(Consumer<Long> onRequest) {
             this.onRequest = onRequest;
         }
 
@@ -85,7 +85,7 @@ public class PublisherFaultsTest {
                 StreamOptions.of(Map.of("convert", "values"), getClass().getClassLoader());
         OutboundStream wanted =
                 inline.session.openTo(new PeerReference(inline.session.handles(), ObjectKind.SUBSCRIBER, 8), values);
-        wanted.onSubscribe(new Upstream());
+        wanted.onSubscribe(new RecordingSubscription());
         wanted.receiveRequest(5);
         wanted.receiveCancel();
         wanted.onNext(buffer);
@@ -94,7 +94,7 @@ public class PublisherFaultsTest {
 
     @Test
     public void nullElementThrowsAndEndsTheStream() {
-        Upstream upstream = new Upstream();
+        RecordingSubscription upstream = new RecordingSubscription();
         stream.onSubscribe(upstream);
         stream.receiveRequest(5);
         assertThrows(NullPointerException.class, () -> stream.onNext(null));
@@ -128,7 +128,7 @@ public class PublisherFaultsTest {
         Logger logger = Logger.getLogger("io.pyrs");
         logger.addHandler(handler);
         try {
-            stream.onSubscribe(new Upstream());
+            stream.onSubscribe(new RecordingSubscription());
             stream.receiveRequest(5);
             assertThrows(NullPointerException.class, () -> stream.onNext(null));
             stream.onComplete();
@@ -156,7 +156,7 @@ public class PublisherFaultsTest {
     public void concurrentSignalsEndTheStream() throws Exception {
         CountDownLatch inside = new CountDownLatch(1);
         CountDownLatch go = new CountDownLatch(1);
-        Upstream upstream = new Upstream();
+        RecordingSubscription upstream = new RecordingSubscription();
         stream.onSubscribe(upstream);
         stream.receiveRequest(5);
         // A list that blocks the encoder keeps the first onNext inside the gate.
@@ -189,7 +189,7 @@ public class PublisherFaultsTest {
 
     @Test
     public void valueWithoutFormEndsTheStreamAndNamesTheType() {
-        Upstream upstream = new Upstream();
+        RecordingSubscription upstream = new RecordingSubscription();
         stream.onSubscribe(upstream);
         stream.receiveRequest(5);
         stream.onNext("\ud800");
@@ -199,7 +199,7 @@ public class PublisherFaultsTest {
 
     @Test
     public void throwingGetterEndsTheStreamAndOnNextReturns() {
-        Upstream upstream = new Upstream();
+        RecordingSubscription upstream = new RecordingSubscription();
         stream.onSubscribe(upstream);
         stream.receiveRequest(5);
         stream.onNext(new java.util.AbstractList<Object>() {
@@ -220,7 +220,7 @@ public class PublisherFaultsTest {
     /** An error whose methods fail reaches the Subscriber, and onError does not throw. */
     @Test
     public void errorWithoutStackTraceReachesTheSubscriber() {
-        stream.onSubscribe(new Upstream());
+        stream.onSubscribe(new RecordingSubscription());
         stream.receiveRequest(5);
         stream.onError(new IllegalStateException("broken") {
             private static final long serialVersionUID = 1L;
@@ -237,7 +237,7 @@ public class PublisherFaultsTest {
     @Test
     public void failingDrainEndsItsStreamAndRunsAgain() {
         List<String> runs = new ArrayList<>();
-        DrainLoop lane = new DrainLoop(Runnable::run) {
+        DrainLoop loop = new DrainLoop(Runnable::run) {
             @Override
             void drain() {
                 runs.add("drain");
@@ -250,15 +250,15 @@ public class PublisherFaultsTest {
                 throw new AssertionError();
             }
         };
-        lane.schedule();
-        lane.schedule();
+        loop.schedule();
+        loop.schedule();
         assertEquals(runs, List.of("drain", "failed", "drain", "failed"));
     }
 
     @Test
     public void secondSubscriptionIsCancelledAndFirstContinues() {
-        Upstream first = new Upstream();
-        Upstream second = new Upstream();
+        RecordingSubscription first = new RecordingSubscription();
+        RecordingSubscription second = new RecordingSubscription();
         stream.onSubscribe(first);
         stream.onSubscribe(second);
         stream.receiveRequest(3);
@@ -269,8 +269,8 @@ public class PublisherFaultsTest {
     @Test
     public void creditReachesSourceThatEmitsInsideRequest() {
         Subscriber<Object> target = stream;
-        Upstream[] holder = new Upstream[1];
-        holder[0] = new Upstream(n -> {
+        RecordingSubscription[] holder = new RecordingSubscription[1];
+        holder[0] = new RecordingSubscription(n -> {
             if (holder[0].requests.size() > 1) {
                 return;
             }
@@ -286,8 +286,8 @@ public class PublisherFaultsTest {
 
     @Test
     public void cancelReachesSourceThatEmitsInsideRequest() {
-        Upstream[] holder = new Upstream[1];
-        holder[0] = new Upstream(n -> {
+        RecordingSubscription[] holder = new RecordingSubscription[1];
+        holder[0] = new RecordingSubscription(n -> {
             stream.onNext(1L);
             stream.receiveCancel();
             stream.onNext(2L);
@@ -301,7 +301,7 @@ public class PublisherFaultsTest {
 
     @Test
     public void throwingRequestEndsTheStream() {
-        stream.onSubscribe(new Upstream(n -> {
+        stream.onSubscribe(new RecordingSubscription(n -> {
             throw new IllegalStateException("request failed");
         }));
         stream.receiveRequest(1);
@@ -310,7 +310,7 @@ public class PublisherFaultsTest {
 
     @Test
     public void reusedBufferIsReadInsideOnNext() {
-        stream.onSubscribe(new Upstream());
+        stream.onSubscribe(new RecordingSubscription());
         stream.receiveRequest(3);
         byte[] buffer = {1};
         stream.onNext(buffer);
@@ -331,7 +331,7 @@ public class PublisherFaultsTest {
         OutboundStream other = silent.session.openTo(
                 new PeerReference(silent.session.handles(), ObjectKind.SUBSCRIBER, 7), StreamOptions.DEFAULT);
         // While the writer executes a source, emitted elements stay in the buffer, and the cancel drops them.
-        other.onSubscribe(new Upstream());
+        other.onSubscribe(new RecordingSubscription());
         other.receiveRequest(10);
         silent.session.outbox().ready(new Outbox.Source() {
             @Override
