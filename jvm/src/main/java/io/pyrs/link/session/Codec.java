@@ -148,7 +148,7 @@ public final class Codec {
                 }
             } catch (ConversionException noForm) {
                 entries.failure = noForm;
-                decoder.releaseRest(handle -> handles.release(handle, 1));
+                decoder.releaseRest(handle -> handles.recordRelease(handle, 1));
             }
         } catch (MalformedValueException error) {
             throw new ProtocolException("malformed " + message.type + ": " + error.getMessage(), error);
@@ -172,7 +172,7 @@ public final class Codec {
         try {
             ValueDecoder decoder = new ValueDecoder(handles, ElementType.ANY);
             decoder.beginBatch(body, 0, body.length);
-            decoder.releaseRest(handle -> handles.release(handle, 1));
+            decoder.releaseRest(handle -> handles.recordRelease(handle, 1));
         } catch (RuntimeException malformed) {
             Log.debug("a dropped batch could not be decoded", malformed);
         }

@@ -121,7 +121,7 @@ public final class Commands {
             }
             return words;
         } catch (RuntimeException error) {
-            decoder.releaseRest(handle -> handles.release(handle, 1));
+            decoder.releaseRest(handle -> handles.recordRelease(handle, 1));
             throw error;
         }
     }

@@ -69,7 +69,7 @@ public final class Handles implements References {
 
     @Override
     public void disown(long handle) {
-        released(handle, 1);
+        receiveRelease(handle, 1);
     }
 
     @Override
@@ -138,7 +138,7 @@ public final class Handles implements References {
     }
 
     /** Subtracts {@code count} transfers of a handle. Unknown handles are ignored. */
-    synchronized void released(long handle, long count) {
+    synchronized void receiveRelease(long handle, long count) {
         Owned owned = table.find(handle);
         if (owned != null && (owned.count -= count) <= 0) {
             table.remove(owned);
@@ -146,9 +146,9 @@ public final class Handles implements References {
     }
 
     /** Processes the body of a RELEASE: entries of a handle and a count. */
-    synchronized void released(ByteBuffer entries) {
+    synchronized void receiveRelease(ByteBuffer entries) {
         while (entries.hasRemaining()) {
-            released(entries.getLong(), entries.getInt() & 0xffffffffL);
+            receiveRelease(entries.getLong(), entries.getInt() & 0xffffffffL);
         }
     }
 
@@ -195,17 +195,17 @@ public final class Handles implements References {
     /** Creates a separate reference, for a mirror with its own options. */
     PeerReference receipt(ObjectKind kind, long handle) {
         PeerReference reference = new PeerReference(this, kind, handle);
-        CLEANER.register(reference, () -> release(handle, 1)); // no effect after the end of the link
+        CLEANER.register(reference, () -> recordRelease(handle, 1)); // no effect after the end of the link
         return reference;
     }
 
     private synchronized void releaseMirror(HeldMirror lost) {
         held.remove(lost.handle, lost);
-        release(lost.handle, lost.receipts);
+        recordRelease(lost.handle, lost.receipts);
     }
 
     /** Records transfers to be released; performs no I/O. */
-    synchronized void release(long handle, long receipts) {
+    synchronized void recordRelease(long handle, long receipts) {
         if (closed) {
             return;
         }

@@ -339,7 +339,7 @@ public final class InboundStream extends DrainLoop implements Subscription, Flow
         int dropped = left;
         left = 0;
         try {
-            decoder.releaseRest(session::release);
+            decoder.releaseRest(session::recordRelease);
         } catch (RuntimeException malformed) {
             Log.debug("a dropped batch could not be decoded", malformed);
         }
@@ -356,7 +356,7 @@ public final class InboundStream extends DrainLoop implements Subscription, Flow
 
     private void unpin() {
         for (long handle : pins) {
-            session.handles().released(handle, 1);
+            session.handles().receiveRelease(handle, 1);
         }
         pins = NO_PINS;
     }

@@ -207,8 +207,8 @@ public final class Session {
         codec.discard(body);
     }
 
-    void release(long handle) {
-        handles.release(handle, 1);
+    void recordRelease(long handle) {
+        handles.recordRelease(handle, 1);
     }
 
     void ended(InboundStream stream) {
@@ -291,7 +291,7 @@ public final class Session {
                 calls.receiveReturn(message);
                 break;
             case RELEASE:
-                released(message);
+                receiveRelease(message);
                 break;
             default:
                 throw new ProtocolException("malformed frame: " + message.type + " is not allowed here");
@@ -386,12 +386,12 @@ public final class Session {
         executor.execute(stream::start);
     }
 
-    private void released(Frame message) {
+    private void receiveRelease(Frame message) {
         if (message.body.length == 0 || message.body.length % 12 != 0) {
             throw new ProtocolException(
                     "malformed RELEASE: " + message.body.length + " bytes are not a list of handles and counts");
         }
-        handles.released(ByteBuffer.wrap(message.body));
+        handles.receiveRelease(ByteBuffer.wrap(message.body));
     }
 
     // Termination.
