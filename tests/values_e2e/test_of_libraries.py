@@ -75,7 +75,7 @@ class TestRows:
         assert list(rows[0]) == ["ID", "NAME", "NONE", "D", "B", "P"]
 
     def test_two_columns_of_one_name(self, bridge: Bridge, connection: Any) -> None:
-        with pytest.raises(ConversionError, match=r"two columns of one name .* \[A, A\]"):
+        with pytest.raises(ConversionError, match=r"two columns of the same name .* \[A, A\]"):
             self.rows(bridge, connection, "SELECT 1 AS a, 2 AS a", "java.util.function.Function")
 
     def test_what_is_left_a_reference_stays_the_object(self, bridge: Bridge, connection: Any) -> None:
@@ -105,5 +105,5 @@ class TestOneObject:
 
     @pytest.mark.parametrize("interface", ["java.util.function.Supplier", "java.util.function.Consumer"])
     def test_a_function_that_takes_or_gives_nothing(self, bridge: Bridge, interface: str) -> None:
-        with pytest.raises(JavaError, match=r"has to take the value and give a result, as .*Function"):
+        with pytest.raises(JavaError, match=r"must take the value and return a result, as .*Function"):
             bridge.value_function(interface)
