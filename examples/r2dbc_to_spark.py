@@ -51,9 +51,8 @@ class Database:
         return self._results(sql, lambda result: self.bridge.from_jvm(result.getRowsUpdated()))
 
     def rows(self, sql: str, on_request: Any) -> pyrs.Stream[dict[str, Any]]:
-        watch = self.bridge.to_jvm_callable(
-            on_request, "java.util.function.LongConsumer"
-        )  # one call per request, so few
+        # One round trip per request is affordable, because requests are few.
+        watch = self.bridge.to_jvm_callable(on_request, "java.util.function.LongConsumer")
 
         def read(result: Any) -> pyrs.Stream[dict[str, Any]]:
             return self.bridge.from_jvm(self.flux.from_(result.map(self.to_dict)).doOnRequest(watch))
