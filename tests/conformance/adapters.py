@@ -173,7 +173,7 @@ ADAPTERS: list[Entry] = [
     blackbox(
         "adapters.queues.to_queue",
         lambda: _Queue(1),
-        trigger=lambda arriving: arriving.refill.taken(),
+        trigger=lambda arriving: arriving.taken(),
         covers=("adapters.queues.to_queue",),
     ),
     blackbox("adapters.futures.to_future", _Completing, covers=("adapters.futures.to_future",)),

@@ -107,7 +107,7 @@ def _inbox(prefetch: int) -> Any:
 
 
 def _take_one(inbox: Any) -> None:
-    inbox.refill.taken()
+    inbox.taken()
 
 
 SUBSCRIBERS: list[Entry] = [
@@ -133,7 +133,7 @@ SUBSCRIBERS: list[Entry] = [
     blackbox(
         "to_iterable",
         lambda: _Queue(8),
-        trigger=lambda queue: queue.refill.taken(),
+        trigger=lambda queue: queue.taken(),
         covers=("Stream.to_iterable",),
     ),
     blackbox("async for", lambda: _inbox(1), trigger=_take_one, covers=("Stream.iterate",), subset=True),
