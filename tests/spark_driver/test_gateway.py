@@ -314,11 +314,18 @@ def ivy_of_its_own(folder: Path) -> Path:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("pinned", [True, False], ids=["pinned", "unpinned"])
-@pytest.mark.parametrize("way", ["none", "spark.jars", "spark.driver.extraClassPath", "spark.jars.packages"])
+@pytest.mark.parametrize(
+    ("way", "pinned"),
+    [
+        ("none", True),
+        ("spark.jars", False),
+        pytest.param("none", False, marks=pytest.mark.campaign),
+        pytest.param("spark.jars", True, marks=pytest.mark.campaign),
+        pytest.param("spark.driver.extraClassPath", True, marks=pytest.mark.campaign),
+        pytest.param("spark.jars.packages", True, marks=pytest.mark.campaign),
+    ],
+)
 def test_the_jar_goes_into_a_running_driver(way: str, pinned: bool, tmp_path: Path) -> None:
-    if not pinned and way in ("spark.driver.extraClassPath", "spark.jars.packages"):
-        pytest.skip("the same class loaders as pinned: covered there")
     user_jar = tmp_path / "the-users-own.jar"
     shutil.copy(packaged_jars().reactive_streams, user_jar)
     key, value, expected = {
