@@ -65,7 +65,7 @@ class TestOtherBridges:
             same = other.java_class("interop.Functions").same
             assert here.contains(there) is False
             assert here.add(there) is True
-            assert same(here.get(2), there), "one of each"
+            assert same(here.get(2), there), "the list contains the object itself"
             assert same(other.java_class("java.util.List"), bridge.java_class("java.util.List").class_)
             assert other.value_of(here) == [1, 2, [3]]
 

@@ -173,7 +173,7 @@ class TestCallables:
         with pytest.raises((JavaError, TypeError), match=interface.rpartition(".")[2]):
             bridge.to_jvm_callable(function, interface)
         del function
-        collected(lambda: held() is None, "the bridge still holds the function")
+        collected(lambda: held() is None, "the bridge still references the function")
 
 
 class TestCompletionStages:

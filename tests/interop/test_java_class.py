@@ -54,7 +54,7 @@ class TestResults:
         assert isinstance(number, JavaObject)
         held = bridge.java_class("java.util.ArrayList")([number])
         assert held.get(0) == 5
-        assert bridge.java_class("java.util.Objects").equals(held.get(0), number) is False, "5 is a Long here"
+        assert bridge.java_class("java.util.Objects").equals(held.get(0), number) is False, "5 becomes a Long"
         assert held.contains(number)
 
     def test_python_objects_return_unchanged(self, bridge: Bridge) -> None:
@@ -73,11 +73,11 @@ class TestResults:
         held.add(element)
         del held, element
 
-        def given_back() -> bool:
+        def released() -> bool:
             bridge.java_class("java.lang.System").gc()
             return alive() is None
 
-        collected(given_back, "the list still holds its element")
+        collected(released, "the list still references its element")
 
 
 class TestArguments:
@@ -119,7 +119,7 @@ class TestArguments:
         held = bridge.java_class("java.util.ArrayList")()
         box = bridge.java_class("java.lang.Integer")
         held.add(box(7)), held.add(box(8))
-        assert held.remove(box(8)) is True, "an Integer made on purpose is an element, as in Java, and no index"
+        assert held.remove(box(8)) is True, "an Integer object is an element, not an index, as in Java"
         assert held.remove(0) == 7
         assert bridge.java_class("java.lang.Math").abs(box(-3)) == 3
 
