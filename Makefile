@@ -48,10 +48,10 @@ build/interop.stamp: $(LIBRARIES)/build.gradle | system
 demo: setup ## stream MovieLens through a Spark driver, Reactor and a Python Processor with back pressure
 	@$(BIN)/python -m pyrs demo
 
-test: setup build/interop.stamp ## run the test suites: about ten minutes on two cores
+test: setup build/interop.stamp ## run the test suites
 	@$(BIN)/python .ci/test.py
 
-test-all: setup build/interop.stamp ## run the test suites with all campaigns, and 10,000 random chains: about an hour
+test-all: setup build/interop.stamp ## run the test suites with all campaigns and 10,000 random operator chains
 	@$(BIN)/python .ci/test.py --all
 
 test-interop: setup ## test every system of docs/interop.md against its real component; SYSTEM=kafka tests one

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Run the test suites, two at a time, and print one closing line with the counts.
+"""Run the test suites concurrently and print one closing line with the counts.
 
 Each suite is a process, because a process can have one JVM, one class path and one Spark session, and because a JVM in
-the process and Python's faulthandler both use SIGSEGV. CONTRIBUTING ("How tests run") lists the suites. One worker runs
-the suites that need the CPU; the other one first runs those that mostly wait: a TCK spends most of its time waiting for
-signals that must not arrive. Every suite runs, even after a failure.
+the process and Python's faulthandler both use SIGSEGV. CONTRIBUTING ("How tests run") lists the suites. At most two
+suites that need the CPU run at a time, and at most four in total. The others mostly wait: a TCK spends most of its
+time waiting for signals that must not arrive. Every suite runs, even after a failure.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 REPORTS = ROOT / "build" / "test-reports"
 WITHOUT_FAULTHANDLER = ("-p", "no:faulthandler")
+AT_ONCE = 4
+BUSY_AT_ONCE = 2
 
 
 @dataclass(frozen=True)
@@ -73,12 +75,14 @@ SUITES = (
         ["gradle", "-p", "jvm", "--console=plain", "--no-daemon", "-q", "cleanTest", "test"],
         ROOT / "jvm" / "build" / "test-results" / "test",
     ),
+    pytest("tck-java", *WITHOUT_FAULTHANDLER, "tests/tck_java", waits=True),
     pytest("conformance", "tests/conformance", waits=True),
-    pytest("tck", "tests/tck", "tests/tck_java", waits=True),
-    pytest("tck-jpype", *WITHOUT_FAULTHANDLER, "tests/tck_java", "tests/conformance/test_over_jvm.py", waits=True),
+    pytest("tck", "tests/tck", waits=True),
+    pytest("conformance-jpype", *WITHOUT_FAULTHANDLER, "tests/conformance/test_over_jvm.py", waits=True),
 )
 # Only with --all or by name.
 NIGHTLY = (
+    pytest("tck-py4j", "tests/tck_java", waits=True),
     pytest("smoke-py4j", "tests/smoke"),
     pytest("smoke-jpype", *WITHOUT_FAULTHANDLER, "tests/smoke"),
     pytest(
@@ -137,22 +141,34 @@ def run(suite: Suite, *, capture: bool = False) -> Count:
 
 
 def run_all(suites: Sequence[Suite], run: Callable[[Suite], Count]) -> dict[str, Count]:
-    """Run the suites on two workers; the second one takes those that mostly wait first."""
+    """Run the suites; suites that mostly wait start first, next to one or two that need the CPU."""
     left = list(suites)
+    busy = 0
     lock = threading.Lock()
     counts: dict[str, Count] = {}
 
-    def work(waiting_first: bool) -> None:
-        while True:
-            with lock:
-                preferred = [suite for suite in left if suite.waits is waiting_first] or left
-                if not preferred:
-                    return
-                left.remove(suite := preferred[0])
-            counts[suite.name] = run(suite)
+    def take(busy_first: bool) -> Suite | None:
+        nonlocal busy
+        with lock:
+            allowed = [suite for suite in left if suite.waits or busy < BUSY_AT_ONCE]
+            if not allowed:  # a worker with a busy suite takes the next one
+                return None
+            suite = next((suite for suite in allowed if suite.waits is not busy_first), allowed[0])
+            left.remove(suite)
+            busy += not suite.waits
+            return suite
 
-    with ThreadPoolExecutor(2) as pool:
-        workers = [pool.submit(work, waiting_first) for waiting_first in (False, True)]
+    def work(busy_first: bool) -> None:
+        nonlocal busy
+        while suite := take(busy_first):
+            try:
+                counts[suite.name] = run(suite)
+            finally:
+                with lock:
+                    busy -= not suite.waits
+
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        workers = [pool.submit(work, number == 0) for number in range(AT_ONCE)]
         try:
             for worker in workers:
                 worker.result()

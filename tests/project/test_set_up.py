@@ -91,25 +91,32 @@ def test_captured_output_is_printed_with_the_name_of_the_suite(
     )
 
 
-def test_every_suite_runs_once_and_waiting_suites_overlap_with_the_others(runner: ModuleType) -> None:
-    """The busy suite ends only after the waiting one has started, and the reverse."""
-    both_started = threading.Barrier(2, timeout=60)
-    order: list[str] = []
+def test_every_suite_runs_once_and_at_most_two_busy_ones_at_a_time(runner: ModuleType) -> None:
+    """The first suites end only when four have started: one busy and three that wait."""
+    all_started = threading.Barrier(4, timeout=60)
+    lock = threading.Lock()
+    running: list[str] = []
+    started: list[str] = []
+    busy_at_once = []
 
     def run(suite: Any) -> Any:
-        order.append(suite.name)
-        if suite.name in ("busy 1", "waiting 1"):
-            both_started.wait()
+        with lock:
+            started.append(suite.name)
+            running.append(suite.name)
+            busy_at_once.append(sum(name.startswith("busy") for name in running))
+            first = len(started) <= 4
+        if first:
+            all_started.wait()
+        with lock:
+            running.remove(suite.name)
         return runner.Count(passed=1)
 
-    suites = [
-        runner.Suite(name, [], Path(), waits=name.startswith("waiting"))
-        for name in ("busy 1", "busy 2", "busy 3", "waiting 1", "waiting 2")
-    ]
-    counts = runner.run_all(suites, run)
-    assert list(counts) == [suite.name for suite in suites]
-    assert sorted(order) == sorted(counts)
-    assert sorted(order[:2]) == ["busy 1", "waiting 1"]
+    names = [*(f"busy {n}" for n in range(5)), *(f"waiting {n}" for n in range(3))]
+    suites = [runner.Suite(name, [], Path(), waits=name.startswith("waiting")) for name in names]
+    assert list(runner.run_all(suites, run)) == names
+    assert sorted(started) == names
+    assert sum(name.startswith("waiting") for name in started[:4]) == 3
+    assert max(busy_at_once) <= 2
 
 
 def test_no_suite_starts_after_an_interrupt(runner: ModuleType) -> None:
@@ -121,7 +128,7 @@ def test_no_suite_starts_after_an_interrupt(runner: ModuleType) -> None:
 
     with pytest.raises(KeyboardInterrupt):
         runner.run_all([runner.Suite(name, [], Path()) for name in "abcdef"], run)
-    assert len(started) <= 2
+    assert len(started) <= runner.AT_ONCE
 
 
 def test_every_test_folder_belongs_to_a_suite(runner: ModuleType) -> None:
