@@ -1,4 +1,7 @@
-"""Which thread waits for a stream, so that nothing of that stream is left to a loop that stands still meanwhile."""
+"""Track threads blocked on a stream.
+
+No work of the stream may be scheduled on the event loop of such a thread, which is stalled.
+"""
 
 from __future__ import annotations
 
@@ -19,12 +22,12 @@ _here = _Here()
 
 
 def is_blocked() -> bool:
-    """Return whether this thread runs a stream for which it is about to wait: no loop turns on it until that ends."""
+    """Return whether this thread blocks on a stream, so that its loop is stalled."""
     return _here.blocked
 
 
 def while_blocked(function: Callable[..., R], *arguments: Any) -> R:
-    """Call the function as one that starts, or drives, a stream for which this thread waits."""
+    """Call a function that starts or drives a stream on which this thread blocks."""
     before, _here.blocked = _here.blocked, True
     try:
         return function(*arguments)

@@ -1,4 +1,4 @@
-"""A Subscriber made of callables."""
+"""CallbackSubscriber: a Subscriber made of callables."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ T = TypeVar("T")
 
 
 class CallbackSubscriber(IteratorConsumer[T], Subscriber[T], Subscription):
-    """Calls what it was given, and is its user's Subscription too.
+    """Calls the given callables, and is the Subscription that ``subscribe`` returns.
 
-    A callable that raises ends the stream: it is cancelled and the error reported (2.13). An error that comes and has
-    no ``on_error`` to go to is reported as dropped.
+    If a callable raises, the stream is cancelled and the error is reported as dropped (§2.13). An error without an
+    ``on_error`` callable is reported as dropped too.
 
     Rules: 2.1, 2.4, 2.5, 2.13, 3.6, 3.7.
     """
@@ -82,7 +82,7 @@ class CallbackSubscriber(IteratorConsumer[T], Subscriber[T], Subscription):
             raise NullSignal("on_error(None)")
         self._end()
         if self._error is None:
-            hooks.on_error_dropped(error, "subscribe() was given no on_error")
+            hooks.on_error_dropped(error, "subscribe() was called without on_error")
             return
         try:
             self._error(error)
@@ -100,7 +100,7 @@ class CallbackSubscriber(IteratorConsumer[T], Subscriber[T], Subscription):
     def request(self, n: int, /) -> None:
         subscription = self._subscription
         if subscription is not None:
-            subscription.request(min(checked_count(n), UNBOUNDED))  # 3.17: a stranger's long holds no more
+            subscription.request(min(checked_count(n), UNBOUNDED))  # §3.17: a Java long holds no more
 
     def cancel(self) -> None:
         subscription = self._subscription

@@ -1,20 +1,20 @@
-"""Context variables: what was set when a stream was subscribed to is seen by every callback of it.
+"""Propagate context variables from ``subscribe`` to every callback of a stream.
 
-A scheduler carries no context. It could only capture the one of whoever hands it a task, and an operator's lane hands
-itself over from whichever thread brought the element: that context is somebody else's. So an operator captures once,
-in ``subscribe``, and binds what it gives away:
+A scheduler cannot propagate them: it could only capture the context of the thread that submits a task, and an
+operator's drain loop submits itself from any thread that delivers an element. So an operator captures the context once,
+in ``subscribe``, and binds its tasks to it:
 
     context = capture()
-    execute = bound_executor(schedulers.current(scheduler), context)    # for the lane
+    execute = bound_executor(schedulers.current(scheduler), context)    # for the drain loop
     handle = scheduler.schedule(bound(task, context), delay)            # for a timer
 
-A source whose signals come from foreign threads (a sink, a JVM) wraps its Subscriber by ``in_context`` instead. For a
-Publisher of somebody else's, of whose threads nothing is known, whoever subscribes to it does: by ``attach``. Ours say
-by ``carries_context`` that there is nothing left to do.
+A source with signals from other threads (a sink, a JVM) wraps its Subscriber with ``in_context`` instead. For a
+third-party Publisher, with unknown threads, its Subscriber is wrapped by ``attach``. A Publisher of pyrs has
+``carries_context`` and needs no wrapper.
 
-Each task, and each signal, runs in a copy of the captured context, because a context can be entered once at a time and
-signals nest and overlap. A copy costs about a tenth of a microsecond, whatever is in it. So what one callback sets is
-not seen by the next. Where nothing was set, nothing is carried and nothing is paid.
+Each task and each signal runs in a copy of the captured context, since a context cannot be entered twice at a time, and
+signals nest and overlap. A copy costs about 0.1 µs, whatever it contains. A variable that one callback sets is
+therefore not seen by the next. An empty context is not propagated and costs nothing.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ class _Executes(Protocol):
 
 
 def capture() -> Context | None:
-    """Return the caller's context, None when there is nothing in it to carry."""
+    """Return the caller's context, or None if it is empty."""
     context = copy_context()
     return context if len(context) else None
 
 
 def bound(task: Task, context: Context | None) -> Task:
-    """Return a task that runs this one in a copy of the context each time; the task itself where there is none."""
+    """Return a task that runs in a copy of the context; the task itself without one."""
     return task if context is None else partial(_run, context, task)
 
 
@@ -53,19 +53,19 @@ def _run(context: Context, task: Task) -> object:
 
 
 def bound_executor(scheduler: _Executes, context: Context | None) -> Callable[[Task], None]:
-    """Return ``scheduler.execute``, made to run each task in a copy of the context."""
+    """Return ``scheduler.execute``, made to run tasks in a copy of the context."""
     execute = scheduler.execute
     if context is None:
         return execute
-    # Each of these is run once, so that it can have its copy when it is made: no Python frame in between.
+    # Each task runs once, so its copy is made here, which saves a Python frame per task.
     return lambda task: execute(partial(context.copy().run, task))
 
 
 def in_context(subscriber: Subscriber[T]) -> Subscriber[T]:
-    """Return a Subscriber that takes each signal in a copy of the context that is captured here.
+    """Return a Subscriber that receives each signal in a copy of the current context.
 
-    That is the subscriber itself when there is nothing to carry. Its Subscription is the one that comes, and where it
-    takes elements many at a time (``IteratorConsumer``) what is returned does too.
+    Returns the Subscriber itself if the context is empty. The Subscription is forwarded unchanged. An
+    ``IteratorConsumer`` stays one.
     """
     context = capture()
     if context is None:
@@ -76,7 +76,7 @@ def in_context(subscriber: Subscriber[T]) -> Subscriber[T]:
 
 
 def attach(source: Publisher[T], subscriber: Subscriber[T]) -> None:
-    """Subscribe; the caller's context is seen by every signal, also where the source is a stranger's."""
+    """Subscribe, and propagate the caller's context to every signal of any Publisher."""
     source.subscribe(subscriber if getattr(source, "carries_context", False) else in_context(subscriber))
 
 

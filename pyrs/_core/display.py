@@ -12,11 +12,11 @@ _short = Repr()
 _short.maxlist = _short.maxtuple = _short.maxset = _short.maxdict = 4
 _short.maxother = _short.maxstring = 40
 short = _short.repr
-"""A repr that stays on one line."""
+"""A repr that fits on one line."""
 
 
 def clipped(text: str, most: int = 160) -> str:
-    """Return the text, without its middle where it is long."""
+    """Return the text; a long one without its middle."""
     return text if len(text) <= most else f"{text[: most * 2 // 3]}...{text[-most // 4 :]}"
 
 
@@ -26,11 +26,11 @@ def listed(elements: Sequence[Any], most: int = 8) -> str:
 
 
 def name_of(function: Any) -> str:
-    """Return the name by which a reader knows the function."""
+    """Return the display name of a function."""
     name = getattr(function, "__qualname__", None) or getattr(function, "__name__", None)
     return name.rpartition("<locals>.")[2] if isinstance(name, str) else short(function)
 
 
 def kind_of(value: object) -> str:
-    """Return what it is, for a message that says what it should have been."""
+    """Return the type of a value for a message, or the name of a class."""
     return f"the class {value.__name__}" if isinstance(value, type) else type(value).__name__

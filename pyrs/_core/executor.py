@@ -1,4 +1,4 @@
-"""Daemon threads that grow with blocked work, up to a bound."""
+"""DaemonExecutor: daemon threads that grow with blocked work, up to a bound."""
 
 from __future__ import annotations
 
@@ -20,17 +20,18 @@ _STALL_SECONDS = 0.02
 
 
 class DaemonExecutor:
-    """Runs each task on a daemon thread of its own, reusing idle ones.
+    """Runs tasks on daemon threads, and adds threads while all of them are blocked.
 
-    A new thread starts only when no thread is idle, so a task that blocks never holds up another one; at
-    ``max_threads`` it warns once and queues. A thread that was idle for ``idle_seconds`` ends. Daemon threads never
-    delay the exit of the interpreter. What a task raises goes to the hook for dropped errors.
+    Up to four threads start at once. After that a task waits until a thread is free, or until no task has been started
+    for 20 ms, when more threads start. At ``max_threads`` it warns once, and tasks wait in an unbounded queue. A thread
+    ends after ``idle_seconds`` without a task. Daemon threads do not delay the exit of the interpreter. An exception of
+    a task is reported to the dropped-errors hook.
 
     Args:
-        name: the threads are called ``pyrs-<name>-<number>``.
-        max_threads: the most threads there are at a time.
-        idle_seconds: how long an idle thread waits for another task.
-        thread_ends: called by each thread as its last act; a foreign runtime may hold something for it.
+        name: the threads are named ``pyrs-<name>-<number>``.
+        max_threads: the maximum number of threads.
+        idle_seconds: the time after which an idle thread ends.
+        thread_ends: called by each thread at its end, for example to detach it from a foreign runtime.
     """
 
     def __init__(
@@ -46,7 +47,7 @@ class DaemonExecutor:
         self._max_threads = max_threads
         self._idle_seconds = idle_seconds
         self._thread_ends = thread_ends
-        self._lock = threading.RLock()  # a finalizer, run by the collector while it is held, may bring a task
+        self._lock = threading.RLock()  # reentrant: a finalizer may run under it, and submit a task
         self._handed: SimpleQueue[Task | None] = SimpleQueue()  # one idle thread is reserved for each task in it
         self._backlog: deque[Task] = deque()  # only here while no thread is idle
         self._idle = 0
@@ -59,12 +60,12 @@ class DaemonExecutor:
 
     @property
     def threads(self) -> int:
-        """How many threads there are at this moment."""
+        """Return the current number of threads."""
         return len(self._threads)
 
     @property
     def backlog(self) -> int:
-        """How many tasks wait because every thread up to the bound is busy."""
+        """Return the number of tasks that wait for a thread."""
         return len(self._backlog)
 
     def __repr__(self) -> str:
@@ -72,10 +73,10 @@ class DaemonExecutor:
         return f"<DaemonExecutor {self._name}: {len(self._threads)} of {self._max_threads} threads, {state}>"
 
     def execute(self, task: Task) -> None:
-        """Run the task on a thread of this executor. Returns at once.
+        """Run the task on a thread of this executor. Does not wait.
 
         Raises:
-            RuntimeError: the executor was shut down, or the system gives no more threads.
+            RuntimeError: the executor was shut down, or the system cannot start a thread.
         """
         thread, watch = None, False
         with self._lock:
@@ -95,7 +96,7 @@ class DaemonExecutor:
             threading.Thread(target=self._watch, name=f"pyrs-{self._name}-watch", daemon=True).start()
 
     def _watch(self) -> None:
-        """While tasks wait: where none was taken since the last look, start threads. Ends with the backlog."""
+        """Start threads while tasks wait and none has been started since the last check."""
         pause = threading.Event()
         while True:
             taken = self._taken
@@ -125,7 +126,7 @@ class DaemonExecutor:
     def _thread_for(self, task: Task) -> threading.Thread:
         self._taken += 1
         self._started += 1
-        # In a context of its own: a Python without the GIL would have it inherit that of whoever brought this task.
+        # In an empty context: on a free-threaded Python it would inherit that of its starter.
         thread = threading.Thread(
             target=Context().run, args=(self._work, [task]), name=f"pyrs-{self._name}-{self._started}", daemon=True
         )
@@ -133,7 +134,7 @@ class DaemonExecutor:
         return thread
 
     def _start(self, thread: threading.Thread) -> None:
-        """Not under the lock: this waits for the thread, which may run a finalizer that wants the lock."""
+        """Start the thread outside the lock, which a finalizer on it may need."""
         try:
             thread.start()
         except BaseException:
@@ -142,20 +143,20 @@ class DaemonExecutor:
             raise
 
     def _work(self, first: list[Task]) -> None:
-        # In a list, for a thread keeps its arguments as long as it runs, and what was done must not be kept (3.13).
+        # In a list: a thread keeps its arguments while it runs, and must not keep a finished task alive (§3.13).
         task: Task | None = first.pop()
         try:
             while task is not None:
                 try:
                     task()
-                except BaseException as error:  # also SystemExit: it would end this thread without a word
+                except BaseException as error:  # also SystemExit, which would end this thread silently
                     hooks.on_error_dropped(error, f"on thread {threading.current_thread().name}")
                 task = None
                 task = self._next_task()
         finally:
             with self._lock:
                 self._threads.discard(threading.current_thread())
-                # What came since this thread found nothing was left to it; there may be no other one.
+                # A task that arrived since this thread found none may have no other thread.
                 heir = self._thread_for(self._backlog.popleft()) if self._backlog and not self._threads else None
             if heir is not None:
                 self._start(heir)
@@ -180,17 +181,17 @@ class DaemonExecutor:
             while True:
                 idle = self._idle
                 try:
-                    return self._handed.get_nowait()  # handed over between the deadline and the lock
+                    return self._handed.get_nowait()  # submitted between the deadline and the lock
                 except Empty:
-                    if self._idle == idle:  # else a finalizer, run by the collector meanwhile, has handed one over
+                    if self._idle == idle:  # otherwise a finalizer has submitted a task
                         self._idle = idle - 1
                         return None
 
     def shutdown(self, deadline_seconds: float = 5.0) -> bool:
-        """Take no more tasks, let those that run or wait finish, and wait for the threads.
+        """Accept no more tasks, finish the others, and wait for the threads.
 
         Returns:
-            Whether every thread ended within the deadline. The calling thread, if it is one of them, is not waited for.
+            True if every thread ended within the deadline. The calling thread, if it is one of them, is not waited for.
         """
         with self._lock:
             self._closed = True
@@ -199,7 +200,7 @@ class DaemonExecutor:
             self._idle = 0
         end = monotonic() + deadline_seconds
         while True:
-            with self._lock:  # again and again, for what waited may have had threads started for it since
+            with self._lock:  # repeatedly: threads may have been started for waiting tasks
                 threads = self._threads - {threading.current_thread()}
             if not threads:
                 return True
@@ -209,13 +210,13 @@ class DaemonExecutor:
 
 
 def ended(thread: threading.Thread, deadline_seconds: float) -> bool:
-    """Wait for the end of a thread that somebody may be just about to start; return whether it has come."""
+    """Wait for a thread that may not be started yet; return whether it has ended."""
     end = monotonic() + deadline_seconds
     pause = threading.Event()
     while True:
         try:
             thread.join(max(0.0, end - monotonic()))
-        except RuntimeError:  # it was not started yet
+        except RuntimeError:  # not started yet
             if monotonic() >= end:
                 return False
             pause.wait(0.001)

@@ -1,4 +1,4 @@
-"""The strict guard: stands between a Publisher and a Subscriber and names the rule that one of them breaks."""
+"""The strict guards, which report the rules that third-party objects violate."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ __all__ = ["GuardedProcessor", "GuardedPublisher", "GuardedSubscriber"]
 T = TypeVar("T")
 R = TypeVar("R")
 
-DEEPEST = 32  # signals inside signals on one thread, before it counts as recursion without a bound (3.3)
+DEEPEST = 32  # nested signals on one thread that count as unbounded recursion (§3.3)
 
 
 class GuardedPublisher(Publisher[T]):
-    """A foreign Publisher, each of whose Subscribers is guarded against what it and its Subscriptions break.
+    """A third-party Publisher, with a guard around each of its Subscribers.
 
     Rules: 1.9, 1.10, and those of ``GuardedSubscriber`` that are a Publisher's or a Subscription's.
     """
@@ -41,7 +41,7 @@ class GuardedPublisher(Publisher[T]):
 
     def __init__(self, source: Publisher[T]) -> None:
         self.source = source
-        self._lock = RLock()  # a finalizer, run by the collector while it is held, may cancel or request
+        self._lock = RLock()  # reentrant: a finalizer may run under it, and cancel or request
         self._guards: WeakSet[GuardedSubscriber[T]] = WeakSet()
 
     def subscribe(self, subscriber: Subscriber[T], /) -> None:
@@ -55,7 +55,7 @@ class GuardedPublisher(Publisher[T]):
             return
         try:
             attach(self.source, guard)
-        except BaseException as error:  # 1.9: the only legal way to tell is on_error
+        except BaseException as error:  # §1.9: on_error is the only legal report
             guard.source_raised(error)
             if hooks.is_exit(error):
                 raise
@@ -65,16 +65,16 @@ class GuardedPublisher(Publisher[T]):
 
 
 class GuardedSubscriber(Subscriber[T], Subscription, Generic[T]):
-    """Passes on what the rules allow, and names the rule and the party of what they do not.
+    """Forwards legal signals, and reports the rule and the party of each violation.
 
-    What a Publisher or a Subscription breaks ends the stream: the Publisher is cancelled and the Subscriber gets
-    ``on_error(SpecViolation)``, serially, also where the violation was that signals came from two threads. What cannot
-    be told to the Subscriber goes to the hook for dropped errors: violations after the end, and what the Subscriber
-    breaks itself.
+    A violation by a Publisher or a Subscription ends the stream: the Publisher is cancelled and the Subscriber receives
+    ``on_error(SpecViolation)``, serially, even if the violation was concurrent signals. A violation that cannot be
+    emitted to the Subscriber is reported to the dropped-errors hook: those after termination, and those of the
+    Subscriber itself.
 
     Args:
-        subscriber: receives what is allowed.
-        source: the Publisher that is judged. Without one the Subscriber is judged too (2.3, 2.7).
+        subscriber: receives the legal signals.
+        source: the Publisher to check. Without one, the Subscriber is checked too (2.3, 2.7).
 
     Rules: 1.1, 1.3, 1.4, 1.7, 1.9, 2.3, 2.5, 2.7, 2.12, 2.13, 3.1, 3.3, 3.6, 3.7, 3.9, 3.13, 3.15, 3.16.
     """
@@ -85,32 +85,33 @@ class GuardedSubscriber(Subscriber[T], Subscription, Generic[T]):
         self._name = f"Subscriber {type(subscriber).__name__}"
         self._source = "the Publisher" if source is None else f"Publisher {type(source).__name__}"
         self._subscription = "the Subscription"
-        self._judges_subscriber = source is None
-        self._lock = RLock()  # a finalizer, run by the collector while it is held, may cancel or request
+        self._checks_subscriber = source is None
+        self._lock = RLock()  # reentrant: a finalizer may run under it, and cancel or request
         self._state = State.WAITING
         self._subscribed = False  # whether the Publisher called on_subscribe
-        self._judged = False  # whether the stream was ended here: then the Publisher's end is no longer its own
+        self._failed_by_guard = False  # whether the guard has failed the stream
         self._requested = 0
         self._demand = 0
-        self._thread = 0  # the thread that is signalling, and how deep: a thread may nest (3.2), two may not overlap
+        # The signalling thread and its nesting depth: one thread may nest signals (§3.2), two may not overlap (§1.3).
+        self._thread = 0
         self._depth = 0
-        self._ending = 0  # the thread that is telling the end
-        self._caller = 0  # the thread that is inside request or cancel, until it emits there (3.10)
-        self._verdict: BaseException | None = None  # an error to be signalled as soon as nobody is signalling
+        self._ending = 0  # the thread that is emitting a terminal signal
+        self._caller = 0  # the thread inside request or cancel, until it emits there (§3.10)
+        self._pending_error: BaseException | None = None  # an error to emit as soon as no signal is running
 
     def __repr__(self) -> str:
         return f"<strict {self._name}, {self._state.value}>"
 
-    # From the Publisher.
+    # From the Publisher
 
     def on_subscribe(self, subscription: Subscription, /) -> None:
-        """Pass the first one on, cancel any other. Rules: 1.9, 2.5, 2.12, 2.13."""
+        """Forward the first Subscription, cancel any other. Rules: 1.9, 2.5, 2.12, 2.13."""
         if subscription is None:
             raise self._null("on_subscribe")
         for method in ("request", "cancel"):
             if not callable(getattr(subscription, method, None)):
-                what = f"on_subscribe brought a {type(subscription).__name__}, which has no {method}()"
-                self._convict(self._breaks("1.9", what))
+                what = f"on_subscribe was called with a {type(subscription).__name__}, which has no {method}()"
+                self._fail_stream(self._breaks("1.9", what))
                 return
         if not self._enter():
             self._cancel(subscription)
@@ -123,11 +124,11 @@ class GuardedSubscriber(Subscriber[T], Subscription, Generic[T]):
                 if not step.violation:
                     self._upstream = subscription
                     self._subscription = f"Subscription {type(subscription).__name__}"
-                    if self._judges_subscriber:
+                    if self._checks_subscriber:
                         self._source = f"the Publisher of {type(subscription).__name__}"
             if not step.violation:
                 if subscriber is not None:
-                    self._tell(subscriber.on_subscribe, "on_subscribe", self)
+                    self._call(subscriber.on_subscribe, "on_subscribe", self)
                 return
             self._cancel(subscription)
             if not first:
@@ -136,7 +137,7 @@ class GuardedSubscriber(Subscriber[T], Subscription, Generic[T]):
             self._leave()
 
     def on_next(self, element: T, /) -> None:
-        """Pass it on if it was requested. Rules: 1.1, 1.3, 1.7, 1.9, 2.8, 2.13, 3.3."""
+        """Forward a requested element. Rules: 1.1, 1.3, 1.7, 1.9, 2.8, 2.13, 3.3."""
         if element is None:
             raise self._null("on_next")
         if not self._enter():
@@ -151,38 +152,43 @@ class GuardedSubscriber(Subscriber[T], Subscription, Generic[T]):
                 subscriber = self._subscriber
             if exceeded:
                 what = f"on_next without demand, beyond the {self._requested} requested"
-                self._convict(DemandExceeded(f"{self._source}: {what}"))
+                self._fail_stream(DemandExceeded(f"{self._source}: {what}"))
             elif step.violation:
-                self._convict(self._out_of_turn(step, "on_next"))
+                self._fail_stream(self._out_of_turn(step, "on_next"))
             elif deep and step.passes:
-                what = f"{self._subscription} lets request() and on_next() nest without a bound, {DEEPEST} deep by now"
-                self._convict(SpecViolation(what, rule="3.3", party="Subscription"))
+                what = (
+                    f"{self._subscription} recurses in request() and on_next() without a bound: {DEEPEST} levels so far"
+                )
+                self._fail_stream(SpecViolation(what, rule="3.3", party="Subscription"))
             elif step.passes and subscriber is not None:
-                self._tell(subscriber.on_next, "on_next", element)
+                self._call(subscriber.on_next, "on_next", element)
         finally:
             self._leave()
 
     def on_error(self, error: BaseException, /) -> None:
-        """Pass the first terminal signal on. Rules: 1.3, 1.4, 1.7, 1.9, 2.13."""
+        """Forward the first terminal signal. Rules: 1.3, 1.4, 1.7, 1.9, 2.13."""
         if error is None:
             raise self._null("on_error")
         given: object = error
         if not isinstance(given, BaseException):
-            error = self._breaks("1.4", f"on_error brought {short(error)}, which is no exception")
+            error = self._breaks("1.4", f"on_error was called with {short(error)}, which is not an exception")
         self._terminal(Signal.ON_ERROR, error)
 
     def on_complete(self) -> None:
-        """Pass the first terminal signal on. Rules: 1.3, 1.7, 1.9."""
+        """Forward the first terminal signal. Rules: 1.3, 1.7, 1.9."""
         self._terminal(Signal.ON_COMPLETE, None)
 
     def source_raised(self, error: BaseException) -> None:
-        """The Publisher's ``subscribe`` raised, which it must not: say so through ``on_error``. Rules: 1.9."""
-        self._convict(_caused(self._breaks("1.9", f"subscribe() raised {error!r}"), error))
+        """Report an exception of the Publisher's ``subscribe``. Rules: 1.9."""
+        self._fail_stream(_caused(self._breaks("1.9", f"subscribe() raised {error!r}"), error))
 
-    # From the Subscriber.
+    # From the Subscriber
 
     def request(self, n: int, /) -> None:
-        """Count the demand and pass it on; n <= 0 is answered here. Rules: 2.3, 2.7, 3.1, 3.6, 3.8, 3.9, 3.16, 3.17."""
+        """Count and forward the demand; fail the stream if ``n <= 0``.
+
+        Rules: 2.3, 2.7, 3.1, 3.6, 3.8, 3.9, 3.16, 3.17.
+        """
         n = checked_count(n)
         with self._lock:
             fault = self._begin_call(f"request({n})")
@@ -197,19 +203,22 @@ class GuardedSubscriber(Subscriber[T], Subscription, Generic[T]):
             if not step.passes:
                 return
             if n <= 0:
-                self._convict(NonPositiveRequest(f"{self._name}: {non_positive(n).message}"))
+                self._fail_stream(NonPositiveRequest(f"{self._name}: {non_positive(n).message}"))
             elif upstream is not None:
                 upstream.request(min(n, UNBOUNDED))
         except BaseException as error:
             if hooks.is_exit(error):
                 raise
             what = f"{self._subscription}: request({n}) raised {error!r}"
-            self._convict(_caused(SpecViolation(what, rule="3.16", party="Subscription"), error))
+            self._fail_stream(_caused(SpecViolation(what, rule="3.16", party="Subscription"), error))
         finally:
             self._end_call()
 
     def cancel(self) -> None:
-        """Cancel the Publisher once and let go of both sides. Rules: 2.3, 2.7, 3.1, 3.5, 3.7, 3.12, 3.13, 3.15."""
+        """Cancel the Publisher once and release both sides.
+
+        Rules: 2.3, 2.7, 3.1, 3.5, 3.7, 3.12, 3.13, 3.15.
+        """
         with self._lock:
             fault = self._begin_call("cancel()")
             upstream: Subscription | None = None
@@ -223,19 +232,19 @@ class GuardedSubscriber(Subscriber[T], Subscription, Generic[T]):
         finally:
             self._end_call()
 
-    # From the guarded Publisher.
+    # From GuardedPublisher
 
     def serves(self, subscriber: object) -> bool:
-        """Whether this Subscriber is the one behind the guard, and the stream is live. Rules: 2.12."""
-        mine = self._subscriber
-        return mine is not None and (mine is subscriber or mine == subscriber)  # 2.12: by equality
+        """Return whether this guard has an active stream to the Subscriber. Rules: 2.12."""
+        subscribed = self._subscriber
+        return subscribed is not None and (subscribed is subscriber or subscribed == subscriber)  # §2.12: by equality
 
     def discard(self, why: str) -> None:
-        """The Subscriber must not be told anything through this guard. Rules: 1.10."""
+        """Report the violation and send the Subscriber no signal. Rules: 1.10."""
         self._subscriber = None
         self._drop(SpecViolation(why, rule="1.10", party="Subscriber"))
 
-    # The bench.
+    # Implementation
 
     def _advance(self, signal: Signal) -> Step:
         step = TRANSITIONS[self._state, signal]
@@ -244,18 +253,21 @@ class GuardedSubscriber(Subscriber[T], Subscription, Generic[T]):
         return step
 
     def _begin_call(self, what: str) -> SpecViolation | None:
-        """Note who calls, and return what is wrong with it. Called with the lock held. Rules: 2.3, 2.7, 3.1."""
-        me = get_ident()
+        """Record the calling thread, under the lock, and return a violation of the call.
+
+        Rules: 2.3, 2.7, 3.1.
+        """
+        thread = get_ident()
         caller = self._caller
-        self._caller = caller or me
+        self._caller = caller or thread
         if self._state is State.WAITING:
             return SpecViolation(f"{self._name}: {what} before on_subscribe", rule="3.1", party="Subscriber")
-        if not self._judges_subscriber:
+        if not self._checks_subscriber:
             return None
-        if self._ending == me:
+        if self._ending == thread:
             what = f"{self._name}: {what} inside on_error or on_complete"
             return SpecViolation(what, rule="2.3", party="Subscriber")
-        if caller not in (0, me) and self._state is State.ACTIVE:
+        if caller not in (0, thread) and self._state is State.ACTIVE:
             what = f"{self._name}: {what} while another thread was inside request() or cancel()"
             return SpecViolation(what, rule="2.7", party="Subscriber")
         return None
@@ -266,22 +278,22 @@ class GuardedSubscriber(Subscriber[T], Subscription, Generic[T]):
                 self._caller = 0
 
     def _enter(self) -> bool:
-        me = get_ident()
+        thread = get_ident()
         with self._lock:
-            if self._caller == me:
-                # A request that emits (3.10) may take as long as the stream does. Others have to be able to cancel it.
+            if self._caller == thread:
+                # A request that emits (§3.10) may run as long as the stream. Other threads must be able to cancel it.
                 self._caller = 0
-            if self._depth == 0 or self._thread == me:
-                self._thread = me
+            if self._depth == 0 or self._thread == thread:
+                self._thread = thread
                 self._depth += 1
                 return True
-        self._convict(ConcurrentSignals(f"{self._source}: signals from two threads at the same time"))
+        self._fail_stream(ConcurrentSignals(f"{self._source}: signals from two threads at the same time"))
         return False
 
     def _leave(self) -> None:
         with self._lock:
             self._depth -= 1
-        self._pronounce()
+        self._emit_pending_error()
 
     def _terminal(self, signal: Signal, error: BaseException | None) -> None:
         if not self._enter():
@@ -293,9 +305,9 @@ class GuardedSubscriber(Subscriber[T], Subscription, Generic[T]):
                 if step.passes:
                     self._subscriber = self._upstream = None
             if step.violation:
-                self._convict(self._out_of_turn(step, signal.value))
+                self._fail_stream(self._out_of_turn(step, signal.value))
             elif step.passes and subscriber is not None:
-                self._tell_end(subscriber, error)
+                self._emit_terminal(subscriber, error)
             elif error is not None:
                 hooks.on_error_dropped(error, "the stream was cancelled")
         finally:
@@ -303,62 +315,62 @@ class GuardedSubscriber(Subscriber[T], Subscription, Generic[T]):
 
     def _null(self, signal: str) -> NullSignal:
         error = NullSignal(f"{self._source}: {signal}(None)")
-        self._convict(error, raised=True)
-        return error  # 2.13: the caller hears of it in any case
+        self._fail_stream(error, raised=True)
+        return error  # §2.13: raised to the caller in any case
 
-    def _convict(self, error: BaseException, raised: bool = False) -> None:
-        """End the stream with this error: cancel at once, signal as soon as nobody else is signalling (1.3)."""
+    def _fail_stream(self, error: BaseException, raised: bool = False) -> None:
+        """Cancel at once, and emit the error when no signal is running (§1.3)."""
         with self._lock:
             before = self._state
             late = before in (State.CANCELLED, State.ENDED)
-            silent = raised or self._judged  # one report of a Publisher that goes on and on will do
+            silent = raised or self._failed_by_guard  # a Publisher that continues is reported once
             upstream, self._upstream = self._upstream, None
             if not late:
-                self._state, self._judged, self._verdict = State.CANCELLED, True, error
+                self._state, self._failed_by_guard, self._pending_error = State.CANCELLED, True, error
         if late:
             if not silent:
                 self._drop(error)
             return
         self._cancel(upstream)
         if before is State.WAITING:
-            self._introduce()
-        self._pronounce()
+            self._emit_on_subscribe()
+        self._emit_pending_error()
 
-    def _introduce(self) -> None:
-        """The Publisher never called ``on_subscribe``: no signal may come before it all the same (1.9)."""
+    def _emit_on_subscribe(self) -> None:
+        """Call ``on_subscribe`` for a Publisher that did not, before the error (§1.9)."""
         if self._enter():
             try:
                 if self._subscriber is not None:
-                    self._tell(self._subscriber.on_subscribe, "on_subscribe", self)
+                    self._call(self._subscriber.on_subscribe, "on_subscribe", self)
             finally:
                 with self._lock:
                     self._depth -= 1
 
-    def _pronounce(self) -> None:
+    def _emit_pending_error(self) -> None:
         with self._lock:
-            if self._verdict is None or self._depth:
-                return  # whoever is signalling does it when it leaves
-            verdict, self._verdict = self._verdict, None
+            if self._pending_error is None or self._depth:
+                return  # the signalling thread emits it when it leaves
+            error, self._pending_error = self._pending_error, None
             subscriber, self._subscriber = self._subscriber, None
         if subscriber is not None:
-            self._tell_end(subscriber, verdict)
+            self._emit_terminal(subscriber, error)
 
-    def _tell_end(self, subscriber: Subscriber[T], error: BaseException | None) -> None:
+    def _emit_terminal(self, subscriber: Subscriber[T], error: BaseException | None) -> None:
         self._ending = get_ident()
         try:
             if error is None:
-                self._tell(subscriber.on_complete, "on_complete")
+                self._call(subscriber.on_complete, "on_complete")
             else:
-                self._tell(subscriber.on_error, "on_error", error)
+                self._call(subscriber.on_error, "on_error", error)
         finally:
             self._ending = 0
 
-    def _tell(self, method: Any, signal: str, *arguments: object) -> None:
+    def _call(self, method: Any, signal: str, *arguments: object) -> None:
         try:
             method(*arguments)
         except BaseException as error:
             with self._lock:
-                self._subscriber = self._verdict = None
+                self._subscriber = self._pending_error = None
                 if self._state is not State.ENDED:
                     self._state = State.CANCELLED
                 upstream, self._upstream = self._upstream, None
@@ -386,12 +398,12 @@ class GuardedSubscriber(Subscriber[T], Subscription, Generic[T]):
 
     def _out_of_turn(self, step: Step, signal: str) -> SpecViolation:
         if step.rule == "1.7":
-            return SignalAfterTerminal(f"{self._source}: {signal} after the end")
+            return SignalAfterTerminal(f"{self._source}: {signal} after the terminal signal")
         return self._breaks(step.rule, f"{signal} before on_subscribe")
 
 
 class GuardedProcessor(Processor[T, R]):
-    """A foreign Processor, guarded on both faces: what it is told, and what it tells. Rules: 4.1."""
+    """A third-party Processor, guarded in both of its roles. Rules: 4.1."""
 
     def __init__(self, processor: Processor[T, R]) -> None:
         self._processor = processor

@@ -1,4 +1,7 @@
-"""Where errors and elements go that nobody can receive: one hook each, a log record by default, never silence."""
+"""The hooks for errors and elements that no Subscriber receives.
+
+The default hooks write log records.
+"""
 
 from __future__ import annotations
 
@@ -17,23 +20,23 @@ __all__ = [
 ]
 
 ErrorHook = Callable[[BaseException, str], None]
-"""Called with the error and a line that says where it was dropped."""
+"""Called with the error and a description of the place."""
 
 ElementHook = Callable[[int, str], None]
-"""Called with the number of elements and a line that says where they were dropped."""
+"""Called with the number of elements and a description of the place."""
 
 
 def is_exit(error: BaseException) -> bool:
-    """Return whether the error must travel on after the clean-up.
+    """Return whether the error must propagate after the clean-up.
 
-    It asks the thread or process to end, or the stack is used up. Whoever is told of the latter in a deeper frame fails
-    too, so it goes back to where the stack is short: to whoever subscribed or requested.
+    KeyboardInterrupt and SystemExit end the thread or process. A RecursionError means that the stack is exhausted: a
+    handler in a deep frame fails as well, so the error propagates to the frame that subscribed or requested.
     """
     return isinstance(error, (KeyboardInterrupt, SystemExit, RecursionError))
 
 
 def _log_error(error: BaseException, where: str) -> None:
-    import logging  # Here and not above: most programs never drop an error, and importing pyrs stays quick.
+    import logging  # a slow import that most programs do not need
 
     logging.getLogger("pyrs").error(
         "dropped error%s: %r", f" ({where})" if where else "", error, exc_info=(type(error), error, error.__traceback__)
@@ -51,10 +54,10 @@ _element_hook: ElementHook = _log_elements
 
 
 def set_error_hook(hook: ErrorHook | None) -> ErrorHook:
-    """Use this hook for dropped errors, None for the log record, and return the one before.
+    """Set the hook for dropped errors and return the previous one; None logs them.
 
     Raises:
-        TypeError: the hook cannot be called.
+        TypeError: ``hook`` is not callable.
 
     Examples:
         >>> seen = []
@@ -70,10 +73,10 @@ def set_error_hook(hook: ErrorHook | None) -> ErrorHook:
 
 
 def set_element_hook(hook: ElementHook | None) -> ElementHook:
-    """Use this hook for dropped elements, None for the log record, and return the one before.
+    """Set the hook for dropped elements and return the previous one; None logs them.
 
     Raises:
-        TypeError: the hook cannot be called.
+        TypeError: ``hook`` is not callable.
     """
     global _element_hook
     before, _element_hook = _element_hook, _log_elements if hook is None else checked_callable(hook, "hook")
@@ -81,7 +84,7 @@ def set_element_hook(hook: ElementHook | None) -> ElementHook:
 
 
 def on_error_dropped(error: BaseException, where: str = "") -> None:
-    """Report an error that no Subscriber can be told. Returns normally, whatever the hook does."""
+    """Report an error that no Subscriber can receive; never raise an Exception."""
     try:
         _error_hook(error, where)
     except Exception as broken:
@@ -90,12 +93,12 @@ def on_error_dropped(error: BaseException, where: str = "") -> None:
 
 
 def on_next_dropped(count: int = 1, where: str = "", *, cancelled: bool = False) -> None:
-    """Report elements that no Subscriber will see. Returns normally, whatever the hook does.
+    """Report elements that no Subscriber receives; never raise an Exception.
 
     Args:
-        count: how many.
-        where: what was going on.
-        cancelled: the Subscriber itself cancelled, so nobody misses them. Without a hook this is a debug record.
+        count: the number of elements.
+        where: a description of the place.
+        cancelled: whether the Subscriber has cancelled. Without a hook, this writes a debug record.
     """
     if count <= 0:
         return

@@ -1,4 +1,4 @@
-"""The Subscription of a stream over an iterable."""
+"""Publishers over iterables, and their Subscription."""
 
 from __future__ import annotations
 
@@ -19,29 +19,29 @@ __all__ = ["MOST_STAGES", "IterablePublisher", "IteratorSubscription"]
 T = TypeVar("T")
 
 MOST_STAGES: Final = 500
-"""The most operators of one iterator chain.
+"""The maximum number of operators in one iterator chain.
 
-Iterators written in C call each other without Python's guard: a nest that is too deep for the stack ends the process.
-In CPython 3.10 to 3.13 one operator takes up to 160 bytes of it where it is such an iterator, and up to 700 where it is
-a generator, which Python counts, too, but not in bytes. So this many leave a third, at least, of a stack of 512 KiB to
-what they call.
+Iterators written in C call each other without Python's recursion check: a chain that is too deep for the stack ends the
+process. In CPython 3.10 to 3.13 an operator takes up to 160 bytes of stack as such an iterator, and up to 700 as a
+generator, which Python does count, but not in bytes. This maximum leaves at least a third of a stack of 512 KiB to the
+called functions.
 """
 
 
 class IterablePublisher(Publisher[T]):
-    """An iterable and the synchronous stages behind it: one iterator chain a Subscriber.
+    """An iterable with synchronous stages: one iterator chain per Subscriber.
 
     Args:
         iterable: the source.
-        stages: what is behind it.
-        name: the call that made it.
-        site: the line of user code that did.
+        stages: the stages after it.
+        name: the call that created it.
+        site: the line of user code of that call.
 
     Raises:
         RecursionError: there are more than ``MOST_STAGES`` stages.
     """
 
-    carries_context = True  # everything happens on the threads that subscribe and request
+    carries_context = True  # all signals run on the threads that subscribe and request
 
     def __init__(self, iterable: Iterable[Any], stages: Sequence[Stage], name: str, site: Site | None = None) -> None:
         self.iterable = iterable
@@ -51,7 +51,7 @@ class IterablePublisher(Publisher[T]):
         if len(self.stages) > MOST_STAGES:
             raise RecursionError(
                 f"more than {MOST_STAGES} operators in one chain behind {name}: each is called by the next, "
-                "so make one function of several"
+                "so combine several into one function"
             )
 
     def subscribe(self, subscriber: Subscriber[T], /) -> None:
@@ -60,7 +60,7 @@ class IterablePublisher(Publisher[T]):
             whole: Chain[T] = Chain(self.iterable, self.stages, self.name, self.site)
         except Exception as error:
             blame(error, self.name, self.site)
-            InertSubscription(subscriber, error).start()  # only on_error may tell of it, after on_subscribe (1.9)
+            InertSubscription(subscriber, error).start()  # §1.9: an error follows on_subscribe
             return
         IteratorSubscription(subscriber, whole).start()
 
@@ -69,7 +69,7 @@ class IterablePublisher(Publisher[T]):
 
 
 class IteratorSubscription(SourceSubscription[T]):
-    """Pulls from an iterator chain exactly what was requested, on the thread that requests."""
+    """Pulls exactly the demand from an iterator chain, on the thread that requests."""
 
     def __init__(self, subscriber: Subscriber[T], whole: Chain[T]) -> None:
         super().__init__(subscriber)
@@ -88,8 +88,8 @@ class IteratorSubscription(SourceSubscription[T]):
                     return produced
             else:
                 on_next = subscriber.on_next
-                # Two loops, for the count is a good part of what an element costs. The inner try separates an error of
-                # the source or of a function (1.4) from a Subscriber that raises (2.13).
+                # Two loops, since counting is a considerable part of the cost per element. The inner try separates an
+                # error of the source or of a function (§1.4) from a Subscriber that raises (§2.13).
                 if demand >= UNBOUNDED:
                     for element in iterator:
                         if element is None:
@@ -114,7 +114,7 @@ class IteratorSubscription(SourceSubscription[T]):
                         if produced == demand:
                             demand = self._requested - self._emitted
                             if produced == demand:
-                                return produced  # before the loop pulls what was not requested (1.1)
+                                return produced  # before the loop pulls an element that was not requested (§1.1)
             self._chain.check_end()
         except BaseException as error:
             self._chain.explain(error)

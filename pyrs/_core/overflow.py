@@ -1,4 +1,4 @@
-"""What becomes of an element that comes when there is no room for it."""
+"""Overflow: the strategies for elements that exceed demand and buffer capacity."""
 
 from __future__ import annotations
 
@@ -8,37 +8,39 @@ __all__ = ["Overflow", "checked_overflow"]
 
 
 class Overflow(Enum):
-    """What becomes of an element that comes when there is no room for it.
+    """The strategies for an element that exceeds demand when the buffer is full.
 
-    Wherever one is taken, its value does as well: ``overflow="drop_oldest"``. Which of them a place takes, it says.
-    The names are Reactor's.
+    A parameter accepts a member or its value, such as ``overflow="drop_oldest"``, and documents which members it
+    allows. The names are Reactor's.
     """
 
     ERROR = "error"
-    """The stream fails with ``BufferOverflow``, after what was held."""
+    """The stream fails with ``BufferOverflow``, after the buffered elements."""
 
     DROP_OLDEST = "drop_oldest"
-    """The element that has been held longest makes room."""
+    """The oldest buffered element is dropped."""
 
     DROP_LATEST = "drop_latest"
-    """The element that just came is dropped; what was held stays."""
+    """The new element is dropped."""
 
     BUFFER = "buffer"
-    """It is held all the same: the buffer grows without a bound."""
+    """The element is buffered without a bound: memory grows."""
 
     DROP = "drop"
-    """Nothing is held: an element that nobody has demanded is dropped."""
+    """There is no buffer: an element without demand is dropped."""
 
     LATEST = "latest"
-    """One element is held, and the next one takes its place."""
+    """One element is buffered; a new one replaces it."""
 
 
 def checked_overflow(value: Overflow | str, *allowed: Overflow, parameter: str = "overflow") -> Overflow:
-    """Return the strategy that the value names, if it is one of those allowed here; of all, when none are given.
+    """Return the strategy of a member or value, if it is one of those allowed.
+
+    All strategies are allowed if none are given.
 
     Raises:
-        TypeError: it is neither an Overflow nor a string.
-        ValueError: it names none, or one that is not allowed here.
+        TypeError: ``value`` is neither an Overflow nor a string.
+        ValueError: ``value`` names no strategy, or one that is not allowed.
 
     Examples:
         >>> checked_overflow("error", Overflow.ERROR, Overflow.DROP)

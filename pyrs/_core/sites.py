@@ -1,8 +1,8 @@
-"""Where an operator was assembled, and how an error comes to say so.
+"""Record where operators are assembled, and add that to errors.
 
-Each operator remembers the line of user code that called it: one look at a few stack frames when a stream is built,
-nothing for each element. An error that arises in an operator is given a note with its name and that line, which
-Python prints below the traceback.
+Each operator records the line of user code that called it: a few stack frames are inspected when a stream is built, and
+none per element. An error of an operator gets a note with the operator's call and that line, which Python prints below
+the traceback.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ __all__ = [
 ]
 
 _MOST_NOTES = 32
-"""The most notes an error is given. One that is kept and signalled for ever would grow otherwise."""
+"""The maximum number of notes per error, which may be emitted repeatedly."""
 
 _MOST_RAISES: Final = 8
-"""How often an error may be raised again before its traceback is cut back to the one that it came with."""
+"""The number of raises of an error after which its traceback is reset."""
 
 
 class Site(NamedTuple):
@@ -44,18 +44,18 @@ class Site(NamedTuple):
 
 
 def assembly_site() -> Site | None:
-    """Return the innermost line on the stack that is not of this package."""
+    """Return the innermost stack frame's line that is not of this package."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         file = frame.f_code.co_filename
-        if not file.startswith(_PACKAGE):  # as is_ours, without the call: this runs for each operator of each stream
+        if not file.startswith(_PACKAGE):  # is_ours inlined: this runs for each operator of each stream
             return Site(file, frame.f_lineno)
         frame = frame.f_back
     return None
 
 
 _COROUTINE = 0x80 | 0x100  # inspect.CO_COROUTINE, inspect.CO_ITERABLE_COROUTINE
-_PACKAGE = join(dirname(dirname(assembly_site.__code__.co_filename)), "")  # __file__ may be spelled in another way
+_PACKAGE = join(dirname(dirname(assembly_site.__code__.co_filename)), "")  # __file__ may be spelled differently
 
 
 def is_ours(file: str) -> bool:
@@ -64,13 +64,13 @@ def is_ours(file: str) -> bool:
 
 
 def blame(error: BaseException, call: str, site: Site | None) -> None:
-    """Note on the error in which call it arose, and where that was assembled."""
+    """Add a note to the error with the call that it arose in and that call's site."""
     add_note(error, f"in {call}" + (f", assembled at {site}" if site else ""))
 
 
 def code_of(function: object) -> CodeType | None:
-    """Return the code that runs when the function is called, None if it is not Python's."""
-    for _ in range(8):  # a partial of a method of a ... ends somewhere
+    """Return the code object of a function or callable, or None if it has none."""
+    for _ in range(8):  # bounds the depth of partials of methods of partials
         code = getattr(function, "__code__", None)
         if code is not None:
             return cast("CodeType", code)
@@ -82,20 +82,20 @@ def code_of(function: object) -> CodeType | None:
 
 
 def is_coroutine_function(function: object) -> bool:
-    """Return whether a call gives a coroutine: without ``inspect``, which takes long to import.
+    """Return whether a call of the function returns a coroutine.
 
-    True for functions made by ``async def`` and for those marked as such. A plain function that returns a coroutine is
-    not recognized: see ``checked_result``.
+    It does not import ``inspect``, which is slow. True for functions defined by ``async def`` and for those marked as
+    such. A plain function that returns a coroutine is not recognized: see ``checked_result``.
     """
     code = code_of(function)
     return (code is not None and bool(code.co_flags & _COROUTINE)) or _is_marked(function)
 
 
 def _is_marked(function: object) -> bool:
-    """Return whether ``inspect.markcoroutinefunction`` was there (3.12), or what libraries did before it came."""
+    """Return whether the function is marked, as by ``inspect.markcoroutinefunction``."""
     for _ in range(8):
         for name in ("_is_coroutine_marker", "_is_coroutine"):
-            if type(getattr(function, name, None)) is object:  # the marks; a mock has anything by any name
+            if type(getattr(function, name, None)) is object:  # the marker; a mock has every attribute
                 return True
         inner = getattr(function, "func", None) or getattr(function, "__func__", None)
         if inner is None:
@@ -109,28 +109,31 @@ def _call_of(function: object) -> object:
 
 
 def code_of_iterator(iterator: object) -> CodeType | None:
-    """Return the code that runs when the iterator is asked for its next element, None if it is not Python's."""
+    """Return the code object of the iterator's ``__next__``, or None if it has none."""
     code = getattr(iterator, "gi_code", None)
     return code if code is not None else code_of(getattr(type(iterator), "__next__", None))
 
 
 def add_note(error: BaseException, note: str) -> None:
-    """Add a note to the error, once. Python 3.10 keeps notes, but does not print them."""
+    """Add a note to the error, once.
+
+    Python 3.10 stores notes but does not print them.
+    """
     try:
         notes = getattr(error, "__notes__", ())
         if note not in notes and len(notes) < _MOST_NOTES:
-            # Not error.add_note: 3.10 has none, and one that is frozen refuses every attribute.
+            # Not error.add_note: Python 3.10 has none, and a frozen exception rejects attributes.
             BaseException.__setattr__(error, "__notes__", [*notes, note])
-    except Exception:  # a foreign exception may refuse all the same; what it says by itself must do
+    except Exception:  # a foreign exception may reject the note, which is optional
         pass
 
 
 def raise_again(error: BaseException) -> NoReturn:
-    """Raise an error that was signalled.
+    """Raise an error that was emitted.
 
-    It may be signalled to many, for ever: one that is cached, or replayed. Python puts the frames of whoever it passes
-    in front of its traceback, and all that those hold stays alive with it. So they are dropped, after a while: an error
-    that comes up through streams within streams tells of them all.
+    A cached or replayed error may be emitted any number of times. Each raise prepends frames to its traceback, which
+    keep their locals alive. So the traceback is reset after several raises, but not at once: the frames of nested
+    streams help to debug.
     """
     came_with = entry = error.__traceback__
     raises = 0
@@ -142,4 +145,4 @@ def raise_again(error: BaseException) -> NoReturn:
     try:
         raise error if raises < _MOST_RAISES else error.with_traceback(came_with)
     finally:
-        del error, came_with  # or the error, its traceback and this frame keep each other alive
+        del error, came_with  # breaks the reference cycle of the error, its traceback and this frame

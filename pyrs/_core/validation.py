@@ -36,20 +36,20 @@ class _Missing:
 
 
 MISSING: Final[Any] = _Missing()
-"""Stands for an argument that was not given, where None would be a mistake."""
+"""The default of a parameter for which None is not a valid default."""
 
 
 def checked_callable(function: F, parameter: str, *, awaited: bool = False) -> F:
-    """Return the function if it can be called.
+    """Return the function; reject one that cannot be called.
 
     Args:
-        function: what is called.
-        parameter: its name, for the message.
-        awaited: whether it may be a coroutine function, because what it returns is awaited.
+        function: the function.
+        parameter: the name of the parameter, for messages.
+        awaited: whether the function may be a coroutine function, because its result is awaited.
 
     Raises:
-        TypeError: it cannot be called, or is a coroutine function and nothing awaits it: a coroutine is true, is a key
-            like no other, and never runs.
+        TypeError: ``function`` is not callable, or is a coroutine function and ``awaited`` is False: its coroutine
+            would never run, and is truthy and unique as a key.
     """
     if not callable(function):
         raise TypeError(f"{parameter} must be callable, not {type(function).__name__}")
@@ -62,10 +62,10 @@ def checked_callable(function: F, parameter: str, *, awaited: bool = False) -> F
 
 
 def checked_given(value: F, parameter: str) -> F:
-    """Return the value, which is to become an element.
+    """Return the value, which is to become an element; reject None.
 
     Raises:
-        NullSignal: it is None.
+        NullSignal: ``value`` is None.
     """
     if value is None:
         raise NullSignal(f"{parameter} must not be None: None is not an element")
@@ -73,10 +73,10 @@ def checked_given(value: F, parameter: str) -> F:
 
 
 def checked_integer(n: int, parameter: str) -> int:
-    """Return n if it is an integer.
+    """Return ``n`` as an int.
 
     Raises:
-        TypeError: it is none.
+        TypeError: ``n`` is not an integer.
     """
     try:
         return index(n)
@@ -85,11 +85,11 @@ def checked_integer(n: int, parameter: str) -> int:
 
 
 def checked_natural(n: int, parameter: str, least: int = 0) -> int:
-    """Return n if it is an integer of at least ``least``.
+    """Return ``n`` as an int of at least ``least``.
 
     Raises:
-        TypeError: it is not an integer.
-        ValueError: it is too small.
+        TypeError: ``n`` is not an integer.
+        ValueError: ``n`` is less than ``least``.
     """
     n = checked_integer(n, parameter)
     if n < least:
@@ -98,41 +98,41 @@ def checked_natural(n: int, parameter: str, least: int = 0) -> int:
 
 
 def checked_number(value: object, parameter: str, what: str = "a number") -> float:
-    """Return a real number as a float, which is infinite where it is too large for one.
+    """Return a real number as a float; infinity if it is too large.
 
-    Also a Decimal, a Fraction and what numpy calculates with are numbers; a string is none.
+    Decimals, Fractions and numpy scalars are numbers; strings are not.
 
     Raises:
-        TypeError: it is not a number.
+        TypeError: ``value`` is not a number.
     """
     try:
         if hasattr(value, "as_integer_ratio") or hasattr(value, "__index__"):
             return float(value)  # type: ignore[arg-type]
     except OverflowError:
         return inf
-    except TypeError:  # an array of several
+    except TypeError:  # an array with several elements
         pass
     raise TypeError(f"{parameter} must be {what}, not {type(value).__name__}")
 
 
 def checked_seconds(value: float | timedelta, parameter: str, *, positive: bool = False) -> float:
-    """Return a duration, given as a number of seconds or a timedelta, in seconds.
+    """Return a duration in seconds, from a number of seconds or a timedelta.
 
     Args:
         value: the duration.
-        parameter: its name, for the message.
-        positive: whether 0 is refused too.
+        parameter: the name of the parameter, for messages.
+        positive: whether 0 is rejected too.
 
     Raises:
-        TypeError: it is neither.
-        ValueError: it is negative or not finite.
+        TypeError: ``value`` is neither.
+        ValueError: ``value`` is negative or not finite.
 
     Examples:
         >>> from datetime import timedelta
         >>> checked_seconds(timedelta(minutes=1), "timeout")
         60.0
     """
-    if not isinstance(value, (int, float)) and hasattr(value, "total_seconds"):  # a timedelta, without the import
+    if not isinstance(value, (int, float)) and hasattr(value, "total_seconds"):  # a timedelta
         value = value.total_seconds()
     seconds = checked_number(value, parameter, "a number of seconds or a timedelta")
     if not 0.0 <= seconds < inf or (positive and not seconds):
@@ -142,10 +142,10 @@ def checked_seconds(value: float | timedelta, parameter: str, *, positive: bool 
 
 
 def checked_publisher(publisher: P, parameter: str) -> P:
-    """Return the publisher if it is one.
+    """Return the publisher; reject other objects.
 
     Raises:
-        TypeError: it has no ``subscribe``, or is a class.
+        TypeError: ``publisher`` has no ``subscribe``, or is a class.
     """
     if isinstance(publisher, type):
         raise TypeError(f"{parameter} must be a Publisher, not {kind_of(publisher)}")
@@ -155,14 +155,14 @@ def checked_publisher(publisher: P, parameter: str) -> P:
 
 
 def checked_element(element: E | None, what: str) -> E:
-    """Return an element that user code produced.
+    """Return an element that user code produced; reject None.
 
     Args:
-        element: the value.
-        what: what produced it, for the message.
+        element: the element.
+        what: the producer, for the message.
 
     Raises:
-        NullSignal: it is None.
+        NullSignal: ``element`` is None.
     """
     if element is None:
         raise NullSignal(f"None is not an element: {what} returned None")

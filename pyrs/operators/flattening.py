@@ -212,7 +212,7 @@ class _SwitchMapRun(Coordinator[Any]):
 
 
 class _Newest(Input[Any]):
-    """The outer stream of a ``switch_map``: requests everything and holds only the newest element."""
+    """The outer stream of a ``switch_map``, of which only the newest element is kept."""
 
     def __init__(self, owner: _SwitchMapRun) -> None:
         super().__init__(owner, UNBOUNDED)

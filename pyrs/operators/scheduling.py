@@ -52,10 +52,10 @@ class PublishOn(Operator[Any]):
 
 
 class Crossing(Coordinator[Any]):
-    """Takes elements from a bounded queue, in a drain loop that may run on another thread, and refills the queue.
+    """Emits the elements of a bounded queue, and refills the queue.
 
-    A pulled source emits while the queue is refilled, on the draining thread. Its elements bypass the queue as far as
-    they are demanded: to wait for a full batch would only delay them.
+    The drain loop may run on another thread. A pulled source emits while the queue is refilled, on the draining thread.
+    Its elements bypass the queue as far as they are demanded: to wait for a full batch would only delay them.
     """
 
     def __init__(
@@ -109,14 +109,14 @@ class Crossing(Coordinator[Any]):
             self._refilled_by = 0
 
     def _passes(self) -> bool:
-        """Signal the queued elements; return whether the queue is empty and more is demanded."""
+        """Emit the queued elements; return whether demand remains."""
         elements = self._input.elements
         if elements:
             self._prefetch.consumed += self._emit_from(elements)
         return not elements and self._live and self._demand() > 0
 
     def takes(self, element: Any) -> bool:
-        """Signal the element if this thread drains, or can, and it was demanded; return whether it did."""
+        """Emit the element if it is demanded and this thread can run the drain loop."""
         if self._refilled_by and self._refilled_by == get_ident():
             return self._take(element)
         if self._turns:
@@ -127,7 +127,10 @@ class Crossing(Coordinator[Any]):
         return bool(taken)
 
     def takes_from(self, iterator: Iterator[Any], limit: int) -> int:
-        """Signal up to ``limit`` elements like ``takes``, and return how many. The caller wakes the drain loop."""
+        """Emit up to ``limit`` elements like ``takes``, and return their number.
+
+        The caller wakes the drain loop.
+        """
         if self._refilled_by and self._refilled_by == get_ident():
             return self._take_from(iterator, limit)
         if self._turns:

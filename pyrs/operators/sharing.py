@@ -146,7 +146,10 @@ class Connection:
 
 
 class _Feed(Input[Any]):
-    """The Subscriber of the source: requests at most ``prefetch`` elements ahead of the slowest Subscriber."""
+    """The Subscriber of the source.
+
+    It requests at most ``prefetch`` elements ahead of the slowest Subscriber.
+    """
 
     def __init__(self, hub: _PublishHub | _ReplayHub, prefetch: int) -> None:
         super().__init__(demand=prefetch)
@@ -253,7 +256,7 @@ class AutoConnect(_Assembled):
 
 
 class RefCount(Operator[Any]):
-    """``ref_count(subscribers, seconds)``: connected as long as there are Subscribers."""
+    """``ref_count(subscribers, seconds)``: connected while there are Subscribers."""
 
     def __init__(
         self, shared: Shared, call: str, subscribers: int, seconds: float | None, scheduler: Scheduler | None
@@ -295,7 +298,7 @@ class RefCount(Operator[Any]):
             connection.connect()
 
     def leave(self, period: _Period) -> None:
-        """Count one Subscriber less, and disconnect with the last one, at once or after a while."""
+        """Remove a Subscriber; disconnect after the last one, or after the grace period."""
         with self._lock:
             period.count -= 1
             if period.count or period is not self._period or not period.connects:
@@ -345,7 +348,10 @@ class _Period:
 
 
 class _Counted(DownstreamSubscription[Any], Subscriber[Any]):
-    """A counted Subscriber. The hub signals it serially and answers its illegal requests."""
+    """A counted Subscriber.
+
+    The hub signals it serially and answers its illegal requests.
+    """
 
     period: _Period
 

@@ -53,7 +53,7 @@ class Timer:
 
     @property
     def is_set(self) -> bool:
-        """Whether a deadline is set and has not passed."""
+        """Return whether a deadline is set and has not passed."""
         return self._deadline is not None
 
     def set(self, deadline: float) -> None:
@@ -76,7 +76,7 @@ class Timer:
         self._schedule(deadline, number)
 
     def set_after(self, seconds: float) -> None:
-        """Set the deadline to so many seconds from now. Raises like ``set``."""
+        """Set the deadline to ``seconds`` from now. Raises like ``set``."""
         self.set(self.now() + seconds)
 
     def clear(self) -> None:

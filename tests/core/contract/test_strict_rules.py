@@ -130,7 +130,7 @@ def test_rule_1_7_signals_after_a_terminal_signal_are_reported(dropped: Any) -> 
     subscriber.assert_elements(1).assert_complete()
     reports = dropped.take()
     for error, what in zip(reports, ("on_next", "on_complete", "on_error"), strict=True):
-        assert_violation(error, "1.7", "Publisher", "TestPublisher", f"{what} after the end")
+        assert_violation(error, "1.7", "Publisher", "TestPublisher", f"{what} after the terminal signal")
 
 
 @pytest.mark.parametrize("signal", ["on_next", "on_error", "on_complete"])
@@ -249,7 +249,7 @@ def test_rule_3_3_unbounded_recursion_is_reported() -> None:
 
     subscriber: TestSubscriber[Any] = TestSubscriber(1, on_element=lambda self, element: self.request(1))
     strict(ScriptedPublisher(recursive)).subscribe(subscriber)
-    assert_violation(subscriber.assert_error(), "3.3", "Subscription", "Subscription RecordingSubscription", "nest")
+    assert_violation(subscriber.assert_error(), "3.3", "Subscription", "Subscription RecordingSubscription", "recurses")
     assert 16 < deepest < 64
 
 

@@ -405,7 +405,7 @@ class TestHooks:
             [sys.executable, "-c", program], capture_output=True, text=True, timeout=100, check=False, cwd=ROOT
         )
         assert done.returncode == 0
-        assert "dropped error (subscribe() was given no on_error): ValueError(" in done.stderr
+        assert "dropped error (subscribe() was called without on_error): ValueError(" in done.stderr
         assert "dropped 3 element(s) (a full buffer)" in done.stderr
         assert "Traceback (most recent call last):" in done.stderr
         if sys.version_info >= (3, 11):
