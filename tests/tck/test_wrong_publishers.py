@@ -9,6 +9,7 @@ import pytest
 
 from pyrs.tck import Kind, PublisherVerification, Status, beyond_publisher, judge, races, verdicts, verify
 from pyrs.tck.expected import PUBLISHER
+from tests.tck import wrong_demand
 from tests.tck import wrong_publishers as wrong
 from tests.tck.judging import PATIENT, Case, assert_says, judge_failed_publisher, judge_publisher
 from tests.tck.right import Inert, RightFailedPublisher, RightPublisher, RightSubscription
@@ -256,27 +257,27 @@ CASES = [
     ),
     Case(
         "beyond_spec101_mustNotExceedALargeDemand",
-        wrong.ExceedsAfterAThousand,
+        wrong_demand.ExceedsAfterAThousand,
         "1501 elements arrived, but 1500 were requested (rule 1.1)",
     ),
     Case(
         "beyond_spec103_mustNotCompleteDuringOnNext",
-        wrong.CompletesDuringOnNext,
+        wrong_demand.CompletesDuringOnNext,
         "on_complete was called before on_next of the last element returned (rule 1.3)",
     ),
     Case(
         "beyond_spec111_mustSeparateItsSubscribers",
-        wrong.CancelsAll,
+        wrong_demand.CancelsAll,
         "did not receive the requested element after another Subscriber had cancelled within 1000 ms (rule 3.12)",
     ),
     Case(
         "beyond_spec111_mustSeparateItsSubscribers",
-        wrong.SharesItsSubscription,
+        wrong_demand.SharesItsSubscription,
         "two Subscribers received the same Subscription (rule 3.1)",
     ),
     Case(
         "beyond_spec111_mustSeparateItsSubscribers",
-        wrong.SignalsTheFirst,
+        wrong_demand.SignalsTheFirst,
         "on_next(1) arrived at a Subscriber that had not requested anything (rule 1.1)",
     ),
     Case(
@@ -287,38 +288,40 @@ CASES = [
     ),
     Case(
         "beyond_spec302_everyRequestInsideOnSubscribeMustCount",
-        wrong.CountsOneRequestInOnSubscribe,
+        wrong_demand.CountsOneRequestInOnSubscribe,
         "the Publisher ignored a request inside on_subscribe (rule 3.2) (element 2 of 3)",
     ),
     Case(
         "beyond_spec305_cancelMustReturnDuringOnNext",
-        wrong.CancelsUnderALock,
+        wrong_demand.CancelsUnderALock,
         "cancel did not return within 1000 ms while another thread was inside on_next (rule 3.5)",
     ),
     Case(
         "beyond_spec313_mustDropTheSubscriberAfterOnError",
-        wrong.KeepsAfterError,
+        wrong_demand.KeepsAfterError,
         "did not release the Subscriber after on_error (rules 1.6, 3.13)",
     ),
     Case(
         "beyond_spec313_mustDropASubscriberThatCancelsFirst",
-        wrong.KeepsUntilRequested,
+        wrong_demand.KeepsUntilRequested,
         "did not release the Subscriber after a cancel before any request (rule 3.13)",
     ),
     Case(
         "beyond_spec317_demandAboveTheMaximumMustNotStall",
-        wrong.WrapsDemand,
+        wrong_demand.WrapsDemand,
         "after a demand above 2**63 - 1 (rule 3.17) within 1000 ms",
     ),
 ]
 
 FAILED_CASES = [
     Case(
-        "beyond_spec104_mustSignalAnException", wrong.FailsWithNone, "on_error(None): the argument is not an exception"
+        "beyond_spec104_mustSignalAnException",
+        wrong_demand.FailsWithNone,
+        "on_error(None): the argument is not an exception",
     ),
     Case(
         "beyond_spec104_mustSignalAnException",
-        wrong.FailsWithText,
+        wrong_demand.FailsWithText,
         "on_error('no connection'): the argument is not an exception (rules 1.4, 2.13)",
     ),
     Case(FAILS, wrong.Raises, "the Publisher raised (It is not valid to raise here!) instead of signalling on_error"),
@@ -500,7 +503,7 @@ def test_requests_inside_on_next_are_bounded() -> None:
 def test_a_publisher_that_multiplies_its_threads_is_stopped() -> None:
     before = threading.active_count()
     name = "required_spec317_mustNotSignalOnErrorWhenPendingAboveLongMaxValue"
-    verdict = judge_publisher(Case(name, wrong.StartsThreads, ""))
+    verdict = judge_publisher(Case(name, wrong_demand.StartsThreads, ""))
     assert verdict.status is Status.FAILED
     assert verdict.reason == "on_next was called on 17 threads at the same time (rule 1.3)"
     eventually(lambda: threading.active_count() <= before + 1, "its threads do not end")
