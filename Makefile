@@ -18,7 +18,7 @@ JAR_SOURCES := $(shell find jvm -path jvm/build -prune -o -path jvm/.gradle -pru
 .PHONY: help setup system demo test test-all test-interop lint docs wheel conformance release-check bench nightly versions test-spark clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
 
 setup: system $(VENV)/.ready $(JAR) ## install the JDK, Gradle and the Python packages, and build the jar
 
