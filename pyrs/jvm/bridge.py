@@ -156,9 +156,10 @@ class Bridge:
                 request.
             convert: The conversion of foreign types: ``"auto"``, ``"values"``, ``"references"`` or a mapping of class
                 names (see the value table).
-            hot: whether the Publisher emits whoever is subscribed. Then ``subscribe`` waits until Java's ``subscribe``
-                has returned, a round trip, and nothing emitted after that is lost. By default Java says what it knows:
-                SubmissionPublisher, Processors and sinks, connectables, and operators of Reactor and RxJava over these.
+            hot: True if the Publisher emits with or without Subscribers. ``subscribe`` then waits a round trip until
+                Java's ``subscribe`` has returned, so that no element emitted afterwards is lost. By default Java
+                decides: SubmissionPublisher, Processors and sinks, connectables, and operators of Reactor and RxJava
+                over these are hot.
 
         Raises:
             TypeError: The object is none of these.

@@ -1,4 +1,4 @@
-"""Maven coordinates, as a user writes them."""
+"""Parse Maven coordinates."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _CHANGING = re.compile(r"-SNAPSHOT$|\+$|^latest\.|^[\[\](]")
 
 @dataclass(frozen=True)
 class Coordinate:
-    """One package: a file of a Maven repository, with what it depends on unless it is wanted alone."""
+    """One file of a Maven repository, with its dependencies unless ``alone`` is set."""
 
     group: str
     artifact: str
     version: str
     classifier: str | None = None
     alone: bool = False
-    """Without its dependencies: what ``@jar`` says in Gradle, too."""
+    """True for the file without its dependencies, ``@jar`` in a coordinate as in Gradle."""
 
     @classmethod
     def parse(cls, text: str) -> Coordinate:

@@ -19,43 +19,43 @@ _LARGEST = 8 << 20
 
 
 class Jar(NamedTuple):
-    """A file of Maven Central's, and its SHA-256."""
+    """A file of Maven Central, and its SHA-256."""
 
     path: str
     sha256: str
 
     @property
     def name(self) -> str:
-        """The file's name."""
+        """The name of the file."""
         return self.path.rpartition("/")[2]
 
 
 def cache_folder() -> Path:
-    """Where everything that is fetched is kept: ``$XDG_CACHE_HOME/pyrs``, or ``~/.cache/pyrs``."""
+    """Return the folder of all downloads: ``$XDG_CACHE_HOME/pyrs``, or ``~/.cache/pyrs``."""
     base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
     return Path(base) / "pyrs"
 
 
 def repository() -> str:
-    """The address of Maven Central, or of what ``PYRS_MAVEN_REPOSITORY`` names in its place."""
+    """Return the URL of Maven Central, or that of ``PYRS_MAVEN_REPOSITORY``."""
     return (os.environ.get("PYRS_MAVEN_REPOSITORY") or _MAVEN_CENTRAL).rstrip("/")
 
 
 def is_jar(jar: Jar, file: Path) -> bool:
-    """Whether the file is there and is that jar."""
+    """Return True if the file exists and is that jar."""
     return file.is_file() and _digest(file.read_bytes()) == jar.sha256
 
 
 def kept(jar: Jar, folder: Path, needed_by: str) -> Path:
-    """The jar in the folder; it is fetched if it is not there, or not what it should be.
+    """Return the path of a jar in a folder. Download it if it is missing or has another digest.
 
     Args:
-        jar: which.
-        folder: where it is kept; made if it is not there.
-        needed_by: who needs it, for the errors: ``"the Java referee"``.
+        jar: The jar.
+        folder: The folder, which is made if it does not exist.
+        needed_by: The feature that needs the jar, for errors: ``"the Java referee"``.
 
     Raises:
-        JvmUnavailable: it is neither in the folder nor to be had, or is not the one that it should be.
+        JvmUnavailable: The jar is neither in the folder nor available, or the download has another digest.
     """
     file = folder / jar.name
     if is_jar(jar, file):

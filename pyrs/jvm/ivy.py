@@ -1,4 +1,4 @@
-"""Apache Ivy, as a process: what it is told in its files, and what its answer means."""
+"""Run Apache Ivy as a process: write its settings, and interpret its output."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from pyrs.jvm.gateways import default_java_home
 
 __all__ = ["IVY", "run_ivy"]
 
-# The version that Spark 4 brings.
+# The version of Spark 4.
 IVY = downloads.Jar(
     "org/apache/ivy/ivy/2.5.3/ivy-2.5.3.jar", "9502aa5aabf0b1484924a13ef4b5d24f121f7f91aab6768f11cc9d0906c0803b"
 )
@@ -38,30 +38,33 @@ _AS_PATHS = "[organisation]/[module]/[revision]/[artifact]-[revision](-[classifi
 def run_ivy(
     coordinates: Sequence[Coordinate], repositories: Sequence[str], exclusions: Sequence[str], folder: Path
 ) -> list[Path]:
-    """Resolve into ``folder/jars``. Waits for the Java process, which gives up on a server after a minute of silence.
+    """Resolve packages into ``folder/jars``. Blocks until Ivy ends, which waits a minute for a silent server.
 
     Raises:
-        JvmUnavailable: no Java, no Ivy, no room, or a package that is not to be had.
+        JvmUnavailable: No Java, no Ivy, no disk space, or a package that is not available.
     """
     java = _java()
     ivy = _ivy(folder / "ivy")
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        # What belongs to this run alone has a folder of its own; the jars are shared, under Ivy's own locks.
+        # Each run has its own folder; the jars are shared under the locks of Ivy.
         _remove_old_runs(folder)
         with tempfile.TemporaryDirectory(prefix=f"run-{os.getpid()}-", dir=folder) as run:
             settings, module, answer = (Path(run) / name for name in ("settings.xml", "ivy.xml", "class-path"))
             settings.write_text(_settings(repositories, folder / "jars", Path(run)), encoding="utf-8")
             module.write_text(_module(coordinates, exclusions), encoding="utf-8")
             command = [java, "-Dfile.encoding=UTF-8", "-jar", str(ivy), "-novalidate"]
-            command += ["-verbose"]  # otherwise a server that refuses is one that has nothing
+            command += ["-verbose"]  # otherwise a server that refuses looks like one without the package
             command += ["-settings", str(settings), "-ivy", str(module), "-cachepath", str(answer)]
             done = subprocess.run(
                 command,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
-                env={**os.environ, "LC_ALL": "C.UTF-8"},  # in the C locale Java opens no file whose name is not ASCII
+                env={
+                    **os.environ,
+                    "LC_ALL": "C.UTF-8",
+                },  # in the C locale Java cannot open a file whose name is not ASCII
                 check=False,
             )
             output = done.stdout.decode("utf-8", "replace")
@@ -74,7 +77,7 @@ def run_ivy(
 
 
 def _remove_old_runs(folder: Path) -> None:
-    """The folders of processes that were killed. No run takes a day, unless its process was halted meanwhile."""
+    """Remove the folders of killed processes: those older than a day whose process does not run."""
     for run in folder.glob("run-*"):
         with contextlib.suppress(FileNotFoundError):  # another process may be removing the same one
             if time.time() - run.stat().st_mtime > _DAY and not _is_running(run.name.split("-")[1]):
@@ -82,8 +85,8 @@ def _remove_old_runs(folder: Path) -> None:
 
 
 def _is_running(process: str) -> bool:
-    """Whether there is a process of this number; it may be one of another machine's, or of later."""
-    if os.name == "nt" or not process.isdigit():  # to ask on Windows would end it
+    """Return True if a process has this number, which may be another process by now."""
+    if os.name == "nt" or not process.isdigit():  # on Windows os.kill would end the process
         return False
     try:
         os.kill(int(process), 0)
@@ -95,7 +98,7 @@ def _is_running(process: str) -> bool:
 
 
 def _java() -> str:
-    """The ``java`` of JAVA_HOME, of PATH, or beside the JVM that JPype would take."""
+    """Return the ``java`` of JAVA_HOME, of PATH, or of the JVM that JPype would start."""
     homes = [os.environ.get("JAVA_HOME"), None, default_java_home()]
     for home in homes:
         found = shutil.which("java", path=os.path.join(home, "bin")) if home else shutil.which("java")
@@ -143,7 +146,7 @@ def _module(coordinates: Sequence[Coordinate], exclusions: Sequence[str]) -> str
 
 
 def _dependency(files: Sequence[Coordinate], exclusions: Sequence[str]) -> str:
-    """One package. Several files of it stand in one dependency: of two dependencies Ivy would drop the first."""
+    """Return one package with all its files: of two dependencies on it Ivy would drop the first."""
     package = files[0]
     name = quoteattr(package.artifact)
     transitive = not all(file.alone for file in files)
@@ -152,7 +155,7 @@ def _dependency(files: Sequence[Coordinate], exclusions: Sequence[str]) -> str:
         f"{f' m:classifier={quoteattr(file.classifier)}' if file.classifier else ''}/>"
         for file in files
     )
-    # The package's own jar is left to its POM, which may have none.
+    # The POM of the package names its main jar, if it has one.
     by_pom = transitive and not any(file.classifier for file in files)
     return (
         f"<dependency org={quoteattr(package.group)} name={name} rev={quoteattr(package.version)}"
@@ -162,9 +165,9 @@ def _dependency(files: Sequence[Coordinate], exclusions: Sequence[str]) -> str:
 
 
 def _exclusion(text: str, named: Coordinate) -> str:
-    """``group:artifact`` with ``*``, but never the package itself: what the user names is what the user wants.
+    """Return the exclusion of ``group:artifact`` with ``*``, except the named package itself.
 
-    As regular expressions, because Ivy's own ``*`` needs a library that it does not bring.
+    It uses regular expressions, because the ``*`` of Ivy needs a library that Ivy does not include.
     """
     group, artifact = (".*".join(map(re.escape, part.split("*"))) for part in text.split(":"))
     pairs = (
@@ -175,7 +178,7 @@ def _exclusion(text: str, named: Coordinate) -> str:
 
 
 def _reason(output: str, coordinates: Sequence[Coordinate], repositories: Sequence[str], folder: Path) -> str:
-    """What went wrong, from what Ivy wrote: which packages, and whether a repository could not be reached."""
+    """Return the reason of a failure from the output of Ivy: the missing packages, or an unreachable repository."""
     asked = {(each.group, each.artifact, each.version): str(each) for each in coordinates}
     missing = dict.fromkeys(
         asked.get(found, f"{':'.join(found)} (a dependency; exclude= leaves it out)")

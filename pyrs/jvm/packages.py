@@ -1,7 +1,7 @@
-"""Jars by Maven coordinates: ``jvm.launch(packages=[...])``, resolved once with their dependencies, then from a cache.
+"""Resolve jars by Maven coordinates, with their dependencies, into a cache: ``jvm.launch(packages=[...])``.
 
-Apache Ivy resolves, in a Java process of its own: it is what resolves ``spark.jars.packages``, so that a JVM of
-JPype's and a Spark driver get the same versions. Where two versions of a library are asked for, the later one wins.
+Apache Ivy resolves them in a Java process, as it does for ``spark.jars.packages``, so that a JVM of JPype and a Spark
+driver get the same versions. Of two requested versions of a library the later one wins.
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ def resolve(
     *,
     exclude: Sequence[str] = (),
 ) -> list[Path]:
-    """The jars of some packages and of all that they need at run time, fetched where they are not in the cache.
+    """Return the jars of packages and of their runtime dependencies; download those that are not in the cache.
 
-    What was resolved is remembered, for the same arguments: a second call starts no Java process, needs no network,
-    and only looks whether the files are there with their sizes. Versions that may change (``-SNAPSHOT``, ``1.+``,
-    ``[1.0,2.0)``, ``latest.release``) are resolved each time. Several processes may resolve into one cache.
+    The result is stored for the same arguments: a second call starts no Java process, needs no network, and only checks
+    that the files exist with their sizes. Versions that may change (``-SNAPSHOT``, ``1.+``, ``[1.0,2.0)``,
+    ``latest.release``) are resolved each time. Several processes may resolve into one cache.
 
-    The packages that are named and those that they depend on are resolved together. Where two versions of one are
-    asked for, the later one is taken, as with ``spark.jars.packages``. To have the earlier one, name it and `exclude`
-    it: what is named is never left out.
+    The named packages and their dependencies are resolved together. Of two versions of a package the later one is
+    selected, as with ``spark.jars.packages``. To get the earlier one, name it and ``exclude`` it: a named package is
+    never left out.
 
     Args:
         packages: ``group:artifact:version``, as in ``spark.jars.packages``; ``group:artifact:version:classifier`` for
@@ -101,7 +101,7 @@ def resolve(
 def _fetched(
     coordinates: Sequence[Coordinate], roots: Sequence[str], exclusions: Sequence[str], folder: Path
 ) -> list[Path]:
-    """The jars by way of Ivy, which takes a file that is there for whole: one that was cut short is fetched again."""
+    """Resolve with Ivy, and download truncated jars again: Ivy accepts every existing file."""
     for _ in range(2):
         jars = run_ivy(coordinates, roots, exclusions, folder)
         cut = [jar for jar in jars if not zipfile.is_zipfile(jar)]
@@ -141,15 +141,15 @@ def _exclusion(text: str) -> str:
 
 
 def _remembered(record: Path, folder: Path) -> list[Path] | None:
-    """What the record names, if every file is there with the size that it had; one that has another is removed."""
+    """Return the jars of a record if all files have their recorded size; remove those that have another."""
     try:
         entries = json.loads(record.read_text(encoding="utf-8"))["jars"]
         jars = {folder / entry["path"]: entry["size"] for entry in entries}
         changed = [jar for jar, size in jars.items() if jar.stat().st_size != size]
         for jar in changed:
-            jar.unlink()  # Ivy would take it for what it has fetched
+            jar.unlink()  # Ivy would accept it as its own download
     except (OSError, ValueError, KeyError, TypeError):
-        return None  # never resolved, or somebody cleaned up
+        return None  # never resolved, or removed from the cache
     return None if changed else list(jars)
 
 

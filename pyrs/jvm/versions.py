@@ -1,4 +1,4 @@
-"""One version of a package in a JVM: of two, the class path gives what came first, and says nothing."""
+"""Keep one version of each package in a JVM: of two, the first on the class path would win silently."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ _MEANINGS = {"dev": -1, "rc": 1, "final": 2}
 
 
 def to_be_added(jars: Sequence[str], class_path: Iterable[str]) -> list[str]:
-    """The jars that a running JVM lacks: without those of which it has the same version, or a later one.
+    """Return the jars that a running JVM does not have in the same or a later version.
 
-    So the later version counts, as where all is resolved together. A jar's package is known by its place,
-    ``.../artifact/version/artifact-version.jar``, as in our cache and in every Maven repository; other jars are added.
+    The later version wins, as when all packages are resolved together. The path of a jar tells its package,
+    ``.../artifact/version/artifact-version.jar``, as in the cache and in every Maven repository. Other jars are added.
 
     Args:
-        jars: what is to be added.
-        class_path: what the JVM has.
+        jars: The jars to add.
+        class_path: The class path of the JVM.
 
     Raises:
-        JvmUnavailable: the JVM has an earlier version of some, and would go on with that; the text names both.
+        JvmUnavailable: The JVM has an earlier version of a jar, and would keep it; the message names both.
     """
     present = set(class_path)
     running: dict[Path, Path] = {}
@@ -45,7 +45,7 @@ def to_be_added(jars: Sequence[str], class_path: Iterable[str]) -> list[str]:
             "the JVM that runs in this process keeps the earlier versions that it has, and these are later: "
             f"{', '.join(refused)}. Restart Python and give all packages to the first launch, where the later version "
             "is taken; or go on with what runs: name its version, or leave the later one out with exclude= where only "
-            "another package asks for it"
+            "another package needs it"
         )
     return lacking
 

@@ -1,7 +1,7 @@
 """Gateways: how control calls reach a JVM, through the Py4J gateway that a Spark driver has, or JPype in this process.
 
 ``py4j`` is imported in ``pyrs.jvm.gateways.py4j`` alone and ``jpype`` in ``pyrs.jvm.gateways.jpype`` alone, each
-when the first gateway of its kind is asked for: ``pyrs.jvm`` can be imported where neither is installed.
+when the first gateway of its kind is needed: ``pyrs.jvm`` can be imported where neither is installed.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ __all__ = ["Control", "Gateway", "default_java_home", "gateway_for", "launch_gat
 
 
 def gateway_for(source: object | None = None) -> Gateway:
-    """The gateway to the JVM that ``source`` stands for; None: the JVM that was started with JPype in this process.
+    """Return the gateway to the JVM of ``source``; None is the JVM that JPype runs in this process.
 
     Makes no call to the JVM.
 
     Args:
-        source: a SparkSession, a SparkContext, a py4j ``JavaGateway`` or ``ClientServer``, or None.
+        source: A SparkSession, a SparkContext, a py4j ``JavaGateway`` or ``ClientServer``, or None.
 
     Raises:
-        JvmUnavailable: there is no JVM behind it, it is on another machine, or the carrier's package is not installed.
+        JvmUnavailable: It has no JVM, the JVM is on another machine, or the carrier's package is not installed.
         TypeError: ``source`` is none of these.
     """
     if source is None:
@@ -50,18 +50,18 @@ def launch_gateway(
     jvm_options: Sequence[str] = (),
     jvm_path: str | os.PathLike[str] | None = None,
 ) -> Gateway:
-    """Start a JVM in this process with JPype, or attach to the one that runs.
+    """Start a JVM in this process with JPype, or use the running one.
 
     Args:
-        classpath: jars and folders, searched before ours; a name ``*`` stands for every jar of its folder. In a JVM
-            that runs already they are added.
-        jvm_options: such as ``"-Xmx1g"``. A JVM that runs already must have been started with each of them.
-        jvm_path: the JVM's library (``libjvm.so``), where it is not the default one.
+        classpath: Jars and folders, searched before the package's own; a name ``*`` means every jar of its folder. They
+            are added to a running JVM.
+        jvm_options: Options such as ``"-Xmx1g"``. A running JVM must have been started with each of them.
+        jvm_path: The library of the JVM (``libjvm.so``), if not the default one.
 
     Raises:
         JvmUnavailable: JPype is not installed, no JVM was found, it is too old or does not start, or one runs with
             other options.
-        FileNotFoundError: a part of the class path is not there.
+        FileNotFoundError: A part of the class path does not exist.
     """
     try:
         from pyrs.jvm.gateways.jpype import launched_gateway
@@ -71,7 +71,7 @@ def launch_gateway(
 
 
 def default_java_home() -> str | None:
-    """The home of the JVM that JPype would start; None where there is neither JPype nor a JVM."""
+    """Return the home of the JVM that JPype would start, or None without JPype or a JVM."""
     try:
         from pyrs.jvm.gateways.jpype import default_java_home
     except ImportError:

@@ -1,4 +1,4 @@
-"""The typed wrapper of ``io.pyrs.bridge.Bridge``, the same for both carriers."""
+"""Call ``io.pyrs.bridge.Bridge`` through either carrier."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ T = TypeVar("T")
 
 
 class BridgeControl:
-    """See :class:`pyrs.jvm.gateways.base.Control`.
+    """The ``Control`` of both carriers.
 
     Args:
-        java: the carrier.
-        bridge: the Java object.
-        shield: keeps the calls off the main thread.
+        java: The carrier.
+        bridge: The Java object.
+        shield: Keeps the calls off the main thread.
     """
 
     def __init__(self, java: Java, bridge: object, shield: Shield) -> None:
@@ -89,7 +89,7 @@ class BridgeControl:
 
 
 def java_map(java: Java, options: Mapping[str, object]) -> object:
-    """A ``java.util.HashMap`` with the options that are not None."""
+    """Make a ``java.util.HashMap`` of the options that are not None."""
     result = java.new("java.util.HashMap")
     for key, value in options.items():
         if value is not None:

@@ -1,4 +1,4 @@
-"""The jars that travel inside the package, and the check that the JVM runs the same version of pyrs as this process."""
+"""The jars inside the package, and the check that the JVM runs the same version of pyrs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _NAMES = ("pyrs.jar", "reactive-streams-1.0.4.jar")
 
 @dataclass(frozen=True)
 class Jars:
-    """Where our jar and the fallback copy of ``org.reactivestreams`` are."""
+    """The paths of the jar and of the fallback copy of ``org.reactivestreams``."""
 
     pyrs: Path
     reactive_streams: Path

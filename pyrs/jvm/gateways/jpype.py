@@ -1,7 +1,7 @@
 """Control calls through JPype: a JVM in this process.
 
-JPype links the two garbage collectors (a Java collection runs Python's, and Python's may ask for Java's). It is
-left so: what switches it off is private to JPype, and a JVM that the user has started is not ours to change.
+JPype links the two garbage collectors: a Java collection runs Python's, and Python's may start Java's. This is not
+changed: the switch is private to JPype, and the user may have started the JVM.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ T = TypeVar("T")
 
 
 def running_gateway() -> JPypeGateway:
-    """The gateway to the JVM that the user has started.
+    """Return the gateway to the running JVM of this process.
 
     Raises:
-        JvmUnavailable: no JVM runs in this process.
+        JvmUnavailable: No JVM runs in this process.
     """
     if not jpype.isJVMStarted():
         raise JvmUnavailable(
@@ -46,7 +46,7 @@ def running_gateway() -> JPypeGateway:
 
 
 def default_java_home() -> str | None:
-    """See :func:`pyrs.jvm.gateways.default_java_home`."""
+    """Return the home of the default JVM, or None."""
     try:
         library = Path(jpype.getDefaultJVMPath()).resolve()
     except Exception:  # JVMNotFoundException, JVMNotSupportedException
@@ -59,7 +59,7 @@ def launched_gateway(
     jvm_options: Sequence[str],
     jvm_path: str | os.PathLike[str] | None = None,
 ) -> JPypeGateway:
-    """See :func:`pyrs.jvm.gateways.launch_gateway`."""
+    """Start a JVM, or check the options of the running one and extend its class path."""
     paths = _expanded(classpath)
     if not jpype.isJVMStarted():
         _start(paths, jvm_options, jvm_path, packaged_jars())
@@ -86,8 +86,8 @@ def _start(
         jpype.startJVM(
             *jvm_options,
             jvmpath=library,
-            # The user's own first: where they bring org.reactivestreams, theirs is the one that counts. Our own jar is
-            # not here: its loader has to see what a later launch adds, and the class path's loader does not.
+            # The user's jars first: their org.reactivestreams must win. The package's own jar is not here: its loader
+            # must see the jars that a later launch adds, which the loader of the class path does not.
             classpath=[*paths, str(jars.reactive_streams)],
             convertStrings=False,
             interrupt=False,  # Ctrl-C stays Python's KeyboardInterrupt
@@ -98,11 +98,11 @@ def _start(
 
 
 def _take_signals_back() -> None:
-    """Let Ctrl-C end a wait again, and SIGTERM the process.
+    """Restore Python's handlers for SIGINT and SIGTERM.
 
-    The JVM leaves SIGINT to Python but has set it to restart system calls: a main thread that waits for a lock would
-    see the interrupt when the wait is over, and no earlier. For SIGTERM a handler of JPype's is there, which calls into
-    Python on a thread that Python does not know, and crashes. Setting Python's own handlers again undoes both.
+    The JVM leaves SIGINT to Python but sets it to restart system calls: a main thread that waits for a lock would
+    receive the interrupt only after the wait. The SIGTERM handler of JPype calls Python on a thread that Python does
+    not know, and crashes. Setting Python's handlers again undoes both.
     """
     for number in (signal.SIGINT, signal.SIGTERM):
         handler = signal.getsignal(number)
@@ -124,20 +124,19 @@ def _expanded(classpath: Sequence[str | os.PathLike[str]]) -> list[str]:
 
 
 class JPypeGateway:
-    """See :class:`pyrs.jvm.gateways.base.Gateway`. The JVM runs when this is made."""
+    """The gateway to the JVM that JPype runs in this process."""
 
     name = "jpype"
 
     def __init__(self) -> None:
         self._java = JPypeJava()
-        self._java_thread = jpype.JClass("java.lang.Thread")  # to look it up would attach the thread that asks
+        self._java_thread = jpype.JClass("java.lang.Thread")  # a look-up would attach the calling thread
         self._shield = Shield(self.detach_thread, self._stays_attached)
 
     def __repr__(self) -> str:
         return f"<{self.describe()}>"
 
     def open(self, token: bytes, options: Mapping[str, object]) -> Control:
-        """See :meth:`pyrs.jvm.gateways.base.Gateway.open`."""
         from pyrs import __version__
 
         jars = packaged_jars()
@@ -150,29 +149,26 @@ class JPypeGateway:
         return self._shield.run(opened)
 
     def is_java_object(self, value: object) -> bool:
-        """Whether it is an object of the JVM."""
-        if type(type(value)) is type:  # a Java class has another metaclass; to ask with isinstance attaches the thread
+        """Return True for an object of the JVM."""
+        if type(type(value)) is type:  # a Java class has another metaclass; isinstance would attach the thread
             return False
         return self._shield.here(lambda: isinstance(value, jpype.JObject))
 
     def translate(self, error: BaseException) -> BaseException:
-        """See :meth:`pyrs.jvm.gateways.base.Gateway.translate`."""
         return self._java.translate(error)
 
     def describe(self) -> str:
-        """Which JVM."""
+        """Return the versions of JPype and the JVM."""
         return f"JPype {jpype.__version__}, JVM {'.'.join(map(str, jpype.getJVMVersion()))} in this process"
 
     def shield(self, task: Callable[[], T]) -> T:
-        """See :meth:`pyrs.jvm.gateways.base.Gateway.shield`."""
         return self._shield.run(task)
 
     def with_java(self, task: Callable[[Java], T]) -> T:
-        """See :meth:`pyrs.jvm.gateways.base.Gateway.with_java`."""
         return self._shield.run(lambda: task(self._java))
 
     def detach_thread(self) -> None:
-        """Gives the Java thread back that JPype attached to this Python thread and would keep for ever."""
+        """Detach this Python thread from the JVM: JPype would keep its Java thread forever."""
         if jpype.isJVMStarted():
             self._java_thread.detach()
 
@@ -199,10 +195,10 @@ class JPypeGateway:
             )
 
     def add_class_path(self, paths: Sequence[str]) -> None:
-        """Make more jars and folders visible in the running JVM, but for what is there, or is there in a later version.
+        """Add jars and folders to the running JVM, except those that it has in the same or a later version.
 
         Raises:
-            JvmUnavailable: the JVM has an earlier version of one of them.
+            JvmUnavailable: The JVM has an earlier version of one of them.
         """
         known = jpype.getClassPath(env=False).split(os.pathsep)
         system = str(self._java.static("java.lang.System", "getProperty", "java.class.path")).split(os.pathsep)
@@ -211,7 +207,7 @@ class JPypeGateway:
 
 
 class JPypeJava:
-    """See :class:`pyrs.jvm.gateways.base.Java`."""
+    """The primitive calls over JPype."""
 
     def static(self, class_name: str, method: str, *args: object) -> object:
         """Call a static method."""
@@ -242,11 +238,11 @@ class JPypeJava:
         return jpype.JArray(jpype.JClass(element_class))([_argument(value) for value in values])
 
     def class_loader(self) -> object:
-        """JPype's own loader: it sees the class path and all that was added to it. Threads have none or a lower one."""
+        """Return JPype's loader, which sees the class path and all jars that were added."""
         return jpype.JClass("org.jpype.JPypeContext").getInstance().getClassLoader()
 
     def plain(self, value: Any) -> object:
-        """Maps, collections and arrays of plain values as dict and list."""
+        """Convert maps, collections and arrays of plain values to dict and list."""
         if isinstance(value, jpype.JClass("java.util.Map")):
             return {_result(key): self.plain(value.get(key)) for key in value.keySet()}
         if isinstance(value, (jpype.JArray, jpype.JClass("java.util.Collection"))):
@@ -254,7 +250,6 @@ class JPypeJava:
         return _result(value)
 
     def translate(self, error: BaseException) -> BaseException:
-        """See :meth:`pyrs.jvm.gateways.base.Gateway.translate`."""
         if isinstance(error, jpype.JException):
             return java_error(self, error)
         if isinstance(error, jpype.JVMNotRunning):
@@ -276,7 +271,7 @@ def _argument(value: Any) -> Any:
             raise ConversionError(f"a str with a lone surrogate has no form in Java: {error}") from error
         return value
     if isinstance(value, (bytes, bytearray)):
-        return jpype.JArray(jpype.JByte)(value)  # to an Object parameter JPype would make a String of it
+        return jpype.JArray(jpype.JByte)(value)  # JPype would pass a String to a parameter of type Object
     raise ConversionError(
         f"{type(value).__name__} cannot be an argument of a control call: None, bool, int, float, str, bytes and Java "
         "objects can"
@@ -284,7 +279,7 @@ def _argument(value: Any) -> Any:
 
 
 def _result(value: Any) -> Any:
-    """Strings, boxes and byte arrays as Python's own, as Py4J gives them; every other object as it is."""
+    """Convert strings, boxes and byte arrays to Python values, as Py4J does; return other objects unchanged."""
     if isinstance(value, jpype.JString):
         return str(value)
     for box, convert in _boxes():

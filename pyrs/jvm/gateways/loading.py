@@ -1,9 +1,8 @@
-"""Bringing our jar into a JVM that is already running, once.
+"""Load the jar into a running JVM, once.
 
-The first way that works is taken: the class is visible already (``spark.jars``, ``--packages``, the class path); the
-driver has Spark's ``MutableURLClassLoader``, which takes more jars; a child class loader. The loader that was found is
-remembered in the JVM under the system property ``io.pyrs.loader``, so that a second bridge or another Python process
-shares the one copy, and its types, with the first.
+Three ways are tried in order: the class is visible already (``spark.jars``, ``--packages``, the class path); Spark's
+``MutableURLClassLoader`` accepts more jars; a child class loader. The loader is stored in the JVM in the system
+property ``io.pyrs.loader``, so that other bridges and other Python processes share the copy and its types.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ _lock = threading.Lock()
 
 
 def load_entry(java: Java, jars: Jars, version: str) -> object:
-    """An instance of ``io.pyrs.bridge.Entry``; loads the jar into the JVM if it is not there yet.
+    """Return an instance of ``io.pyrs.bridge.Entry``, and load the jar if the JVM does not have it.
 
     Raises:
         JvmUnavailable: Java is too old, or the jar cannot be loaded.
@@ -48,7 +47,7 @@ def _loader(java: Java, jars: Jars) -> object:
     known = java.call(properties, "get", LOADER_PROPERTY)
     if known is None:
         found = _find_loader(java, jars)
-        # Another process may have come first; then its copy is the one, and ours is never used.
+        # Another process may have been first; then all use its copy.
         known = java.call(properties, "putIfAbsent", LOADER_PROPERTY, found)
         if known is None:
             return found
@@ -65,13 +64,13 @@ def _find_loader(java: Java, jars: Jars) -> object:
     if needs_publisher:
         fallback = _url(java, jars.reactive_streams)
         if _is_kind(java, context, _JPYPE_LOADER):
-            # JPype's loader takes it, for everybody, but not our own jar: the classes that it defines itself have no
-            # package and so no version.
+            # JPype's loader accepts this jar, but not our own: the classes that it defines have no package, and so no
+            # version.
             java.call(context, "addURL", fallback)
         else:
             added.append(fallback)
-    # The outermost loader that will do: ADD JAR gives one Spark session a loader of its own, which other sessions
-    # do not see, and the types that our mirrors implement must be everybody's.
+    # The outermost suitable loader: ADD JAR gives one Spark session its own loader, which other sessions do not see,
+    # and all sessions must share the types of the mirrors.
     for loader in reversed(list(_with_parents(java, context))):
         if _is_kind(java, loader, _SPARK_LOADER) and (
             needs_publisher or _visible(java, loader, _PUBLISHER) is not None
@@ -83,7 +82,7 @@ def _find_loader(java: Java, jars: Jars) -> object:
 
 
 def _loader_of_visible_entry(java: Java, jars: Jars, loader: object) -> object:
-    """The user put pyrs.jar on the class path; org.reactivestreams must be visible from the same place."""
+    """Return the loader of a pyrs.jar on the class path, which must also see org.reactivestreams."""
     if _visible(java, loader, _PUBLISHER) is None:
         if not (_is_kind(java, loader, _SPARK_LOADER) or _is_kind(java, loader, _JPYPE_LOADER)):
             raise JvmUnavailable(
@@ -110,7 +109,7 @@ def _visible(java: Java, loader: object, class_name: str) -> object | None:
 
 
 def _is_kind(java: Java, loader: object, class_name: str) -> bool:
-    # By name, up the superclasses: Spark has several kinds of it, and other JVMs do not have the class to ask with.
+    # By name and through the superclasses: Spark has several subclasses, and other JVMs do not have the class.
     ancestor: object | None = java.call(loader, "getClass")
     while ancestor is not None:
         if java.call(ancestor, "getName") == class_name:

@@ -1,8 +1,8 @@
 """Control calls through Py4J: a Spark driver's gateway, or any ``JavaGateway`` and ``ClientServer``.
 
-Commands are built here rather than through ``JavaMember``: no look-up of a member (a round trip each), no automatic
-conversion of lists, no patched ``get_return_value`` (PySpark turns errors into its own classes with a dozen calls), and
-nothing that Py4J would answer by closing the connection is sent. No callback server is ever started.
+Commands are built directly and not through ``JavaMember``. This avoids the look-up of a member (a round trip each),
+the automatic conversion of lists, the patched ``get_return_value`` (PySpark makes a dozen calls to convert an error),
+and arguments for which Py4J would close the connection. No callback server is started.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ __all__ = ["Py4JGateway", "Py4JJava"]
 T = TypeVar("T")
 
 _PAUSES = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.4)
-"""Seconds after each time that a command was lost: what cuts the connections will have passed."""
+"""Pauses in seconds after a command was lost, until connections are no longer reset."""
 
 _ARRAY = "java.lang.reflect.Array"
 
 
 class Py4JGateway:
-    """See :class:`pyrs.jvm.gateways.base.Gateway`.
+    """The gateway to a JVM that Py4J reaches.
 
     Args:
-        gateway: a ``JavaGateway`` or ``ClientServer``.
+        gateway: A ``JavaGateway`` or ``ClientServer``.
 
     Raises:
-        JvmUnavailable: its JVM is not on this machine's loopback.
+        JvmUnavailable: The JVM is not on this machine's loopback.
     """
 
     name = "py4j"
@@ -66,14 +66,13 @@ class Py4JGateway:
         return f"<{self.describe()}>"
 
     def open(self, token: bytes, options: Mapping[str, object]) -> Control:
-        """See :meth:`pyrs.jvm.gateways.base.Gateway.open`."""
         from pyrs import __version__
 
         jars = packaged_jars()
 
         def opened() -> Control:
             entry = load_entry(self._java, jars, __version__)
-            # Sent twice it gives the same bridge: the token is its request id.
+            # A repeated request returns the same bridge: the token is the request id.
             with _unlogged(token):
                 bridge = self._java.call(entry, "open", token, java_map(self._java, options))
             return BridgeControl(self._java, bridge, self._shield)
@@ -81,34 +80,31 @@ class Py4JGateway:
         return self._shield.run(opened)
 
     def is_java_object(self, value: object) -> bool:
-        """Whether it is a reference into this very JVM. Makes no call."""
+        """Return True for a reference to an object of this JVM. Makes no call."""
         return isinstance(value, JavaObject) and self._java.owns(value)
 
     def translate(self, error: BaseException) -> BaseException:
-        """See :meth:`pyrs.jvm.gateways.base.Gateway.translate`."""
         return self._java.translate(error)
 
     def describe(self) -> str:
-        """Which gateway, and where."""
+        """Return the kind of gateway and its address."""
         return f"Py4J {self._mode} at {self._where}"
 
     def shield(self, task: Callable[[], T]) -> T:
-        """See :meth:`pyrs.jvm.gateways.base.Gateway.shield`."""
         return self._shield.run(task)
 
     def with_java(self, task: Callable[[Java], T]) -> T:
-        """See :meth:`pyrs.jvm.gateways.base.Gateway.with_java`."""
         return self._shield.run(lambda: task(self._java))
 
     def detach_thread(self) -> None:
-        """Nothing to do: Py4J closes the connection of a thread that has ended."""
+        """Do nothing: Py4J closes the connection of a thread that has ended."""
 
 
 class Py4JJava:
-    """See :class:`pyrs.jvm.gateways.base.Java`.
+    """The primitive calls over Py4J.
 
     Args:
-        client: the gateway's own client; its connections, its token.
+        client: The client of the gateway, with its connections and its token.
     """
 
     def __init__(self, client: Any) -> None:
@@ -116,7 +112,7 @@ class Py4JJava:
         self._process = os.getpid()
 
     def owns(self, value: Any) -> bool:
-        """Whether a ``JavaObject`` belongs to the JVM of this client."""
+        """Return True if a ``JavaObject`` belongs to the JVM of this client."""
         other: Any = value._gateway_client
         return other is self._client or _endpoint(other) == _endpoint(self._client)
 
@@ -137,7 +133,7 @@ class Py4JJava:
         return self._invoke(target._target_id, method, args)
 
     def array(self, element_class: str, values: Sequence[object]) -> object:
-        """A Java array; one call for it and one for each element."""
+        """Make a Java array: one call for the array and one for each element."""
         header = protocol.ARRAY_COMMAND_NAME + protocol.ARRAY_CREATE_SUB_COMMAND_NAME
         array = self._send(header, (element_class, len(values)), _ARRAY, "newInstance")
         for index, value in enumerate(values):
@@ -145,13 +141,13 @@ class Py4JJava:
         return array
 
     def class_loader(self) -> object:
-        """The context class loader of the gateway's threads; in Spark the one that spark.jars are in."""
+        """Return the context class loader of the gateway's threads; in Spark it has loaded spark.jars."""
         loader = self.call(self.static("java.lang.Thread", "currentThread"), "getContextClassLoader")
         return self.static("java.lang.ClassLoader", "getSystemClassLoader") if loader is None else loader
 
     def plain(self, value: object) -> object:
-        """Maps, collections and arrays of plain values as dict and list."""
-        # By index rather than by iterator: a command that is sent twice would skip an element.
+        """Convert maps, collections and arrays of plain values to dict and list."""
+        # By index and not by iterator: a repeated command would skip an element.
         if isinstance(value, JavaMap):
             keys = self._elements(self.call(self.call(value, "keySet"), "toArray"))
             return {key: self.plain(self.call(value, "get", key)) for key in keys}
@@ -166,7 +162,6 @@ class Py4JJava:
         return [self.static(_ARRAY, "get", array, index) for index in range(int(str(length)))]
 
     def translate(self, error: BaseException) -> BaseException:
-        """See :meth:`pyrs.jvm.gateways.base.Gateway.translate`."""
         if isinstance(error, PyrsError) or not isinstance(error, Exception):
             return error
         throwable = _throwable_of(error)
@@ -189,7 +184,7 @@ class Py4JJava:
     def _java_error(self, throwable: Any) -> JvmError:
         try:
             found = java_error(self, throwable)
-        except JvmError as error:  # the gateway went, or forbids to ask
+        except JvmError as error:  # the gateway is gone, or refuses the call
             return error
         if found.java_class == "py4j.security.Py4JSecurityException":
             translated = self.translate(protocol.Py4JError(f"Py4JSecurityException: {found.java_message}"))
@@ -220,10 +215,10 @@ class Py4JJava:
             raise translated from translated.__cause__
 
     def _answer(self, command: str) -> str:
-        """Send until there is an answer.
+        """Send the command until there is an answer.
 
-        A Ctrl-C in any thread's own Py4J call resets the connections of all threads, those too that are being made.
-        What we send may arrive twice without harm, so it is sent again; a gateway that is gone cannot be dialled.
+        A Ctrl-C inside any other Py4J call resets the connections of all threads, including new ones. A repeated
+        command has no further effect, so it is sent again; a gateway that is gone cannot be dialled.
         """
         for pause in _PAUSES:
             try:
@@ -231,7 +226,7 @@ class Py4JJava:
             except protocol.Py4JNetworkError as error:
                 if not _was_cut(error):
                     raise
-            except OSError as error:  # what a ClientServer raises that cannot dial
+            except OSError as error:  # raised by a ClientServer that cannot dial
                 raise self._gone(str(error)) from error
             else:
                 if answer != protocol.ERROR:
@@ -296,13 +291,13 @@ def _builtin(argument: Any) -> Any:
 
 
 def _endpoint(client: Any) -> tuple[str, str]:
-    # A ClientServer's client keeps its parameters under a name of its own, and puts them where the address should be.
+    # The client of a ClientServer keeps its parameters under another name.
     parameters = getattr(client, "java_parameters", None) or client.gateway_parameters
     return str(parameters.address), str(parameters.port)
 
 
 def _was_cut(error: Any) -> bool:
-    """Whether a connection was lost that Py4J had made, and not yet proved itself on: it gives that up at once."""
+    """Return True for a connection that was lost before Py4J had authenticated on it, which Py4J does not retry."""
     return any(getattr(each, "when", None) is not None for each in (error, error.cause))
 
 
@@ -316,7 +311,7 @@ def _is_loopback(address: str) -> bool:
 
 
 def _throwable_of(error: Any) -> Any:
-    """The Throwable that Py4J's error, or what PySpark makes of it, carries."""
+    """Return the Throwable in an error of Py4J, or in the error that PySpark makes of it."""
     if isinstance(error, protocol.Py4JJavaError):
         return error.java_exception
     if type(error).__module__.startswith("pyspark.errors."):
@@ -326,7 +321,7 @@ def _throwable_of(error: Any) -> Any:
 
 
 def _captured(error: Any) -> JavaError:
-    """PySpark's UnknownException keeps texts only: "class: message" and a printed stack trace."""
+    """Convert PySpark's UnknownException, which has only "class: message" and a printed stack trace."""
     name, _, message = str(error._desc).partition(": ")
     own_frames = str(error._stackTrace or "").partition("\nCaused by:")[0]
     result = JavaError(name, message or None, parse_stack(own_frames))

@@ -1,4 +1,4 @@
-"""Work that a Ctrl-C must not cut in half."""
+"""Run work where a Ctrl-C cannot interrupt it."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ _IDLE_SECONDS = 10.0
 class Workers:
     """Daemon threads that run tasks of the main thread, where an interrupt may strike between any two instructions.
 
-    A thread that is idle puts a token into `_idle` before it waits for a task, and whoever takes the token hands it a
-    task. Each step is one operation that cannot be interrupted. An interrupt between two of them costs at most a token,
-    and so at most one thread too many: there are never more tokens than threads that wait.
+    An idle thread puts a token into ``_idle`` before it waits for a task; ``execute`` takes a token and queues a task.
+    Each step is one atomic operation. An interrupt between two of them loses at most a token, which costs at most one
+    additional thread: there are never more tokens than waiting threads.
     """
 
     def __init__(self) -> None:
@@ -62,20 +62,20 @@ class Workers:
                     try:
                         self._idle.pop()
                     except IndexError:
-                        continue  # the token was taken: a task is on its way, or was lost to an interrupt
+                        continue  # the token was taken: a task follows, or an interrupt lost it
                     return
 
 
 class Shield:
     """Keeps work off the main thread, the only one that an interrupt reaches.
 
-    A KeyboardInterrupt inside a Py4J call is worse than a lost result: Py4J then resets the connections of every other
-    thread, and those send their commands again. A call on a worker is never interrupted: nobody is reset because of us.
+    A KeyboardInterrupt inside a Py4J call loses more than the result: Py4J resets the connections of all other threads,
+    which then send their commands again. A call on a worker is never interrupted.
 
     Args:
-        after: runs on the worker after each task, whatever became of it.
-        stays: asked on a thread that is no worker before a task: whether the thread may keep what `after` takes from
-            it. Where not, `after` runs there too.
+        after: Runs on the worker after each task, also after one that raised.
+        stays: Called before a task on a thread that is not a worker. If it returns False, ``after`` runs on that thread
+            too.
     """
 
     def __init__(self, after: Callable[[], None], stays: Callable[[], bool] = lambda: True) -> None:
@@ -87,7 +87,7 @@ class Shield:
     def run(self, task: Callable[[], T]) -> T:
         """Run the task, on a worker if this is the main thread, and return its result or raise its exception."""
         if threading.current_thread() is not threading.main_thread() or os.getpid() != self._pid:
-            # In a child made by fork() there are no workers; the gateway itself says there that it is the parent's.
+            # In a child made by fork() there are no workers. The gateway raises there, since it is the parent's.
             return self.here(task)
         done: Future[T] = Future()
         self._workers.execute(partial(self._work, task, done))
@@ -97,7 +97,7 @@ class Shield:
             del done  # an exception holds this frame, and the frame must not hold the exception
 
     def here(self, task: Callable[[], T]) -> T:
-        """Run the task on this thread, and leave the thread as it was found."""
+        """Run the task on this thread, and restore the thread's state."""
         if self._stays():
             return task()
         try:
@@ -108,7 +108,7 @@ class Shield:
     def _work(self, task: Callable[[], T], done: Future[T]) -> None:
         try:
             result = task()
-        except BaseException as error:  # raised again on the thread that asked
+        except BaseException as error:  # raised again on the calling thread
             done.set_exception(error)
         else:
             done.set_result(result)

@@ -1,4 +1,4 @@
-"""What ``connect`` accepts, told apart without importing any of it."""
+"""Recognize the arguments of ``connect`` without importing their packages."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ CONNECT_ACCEPTS = (
     "or nothing where a JVM was started with JPype in this process"
 )
 _NO_CLASSIC = (
-    "pyrs has to reach the JVM of a driver on this machine: run this in the driver with a classic session "
+    "pyrs must reach the JVM of a driver on this machine: run this in the driver with a classic session "
     "(no remote(), no SPARK_REMOTE), or use jvm.launch() for a JVM of your own"
 )
 
 
 def py4j_gateway_of(source: Any) -> object | None:
-    """The Py4J gateway that ``source`` is or has, None for anything else.
+    """Return the Py4J gateway that ``source`` is or has, None for anything else.
 
-    Told by the names of its classes: ``hasattr`` is true of every Py4J object, and pyspark need not be there.
+    The names of its classes decide: ``hasattr`` is true for every Py4J object, and pyspark may not be installed.
 
     Raises:
-        JvmUnavailable: a Spark session without a driver JVM.
+        JvmUnavailable: A Spark session without a driver JVM.
     """
     if is_py4j_gateway(source):
         return source  # type: ignore[no-any-return]
@@ -36,7 +36,7 @@ def py4j_gateway_of(source: Any) -> object | None:
     try:
         context = source.sparkContext if any(name.endswith(".SparkSession") for name in names) else source
         gateway: object | None = context._gateway
-    except Exception as error:  # whatever a vendor's session raises here says the same thing
+    except Exception as error:  # a session without a gateway may raise anything
         raise JvmUnavailable(
             f"this Spark session gives no access to a driver JVM ({_first_line(error)}). {_NO_CLASSIC}"
         ) from error
@@ -46,7 +46,7 @@ def py4j_gateway_of(source: Any) -> object | None:
 
 
 def is_py4j_gateway(source: object) -> bool:
-    """Whether it is a ``JavaGateway``; ``ClientServer`` is one too."""
+    """Return True for a ``JavaGateway``, which a ``ClientServer`` is too."""
     return "py4j.java_gateway.JavaGateway" in _class_names(source)
 
 

@@ -1,4 +1,4 @@
-"""A Throwable, read through a carrier, as a ``pyrs.errors.JavaError``."""
+"""Read a Throwable through a carrier as a ``JavaError``."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pyrs.jvm.gateways.base import Java
 
 __all__ = ["java_error", "parse_stack"]
 
-_DEPTH = 16  # causes that are followed; a cycle ends there too
+_DEPTH = 16  # the number of causes that are followed, also of a cycle
 _FRAME = re.compile(r"\s*at ([^\s(]+)\(([^)]*)\)")
 _MODULE = re.compile(r"^[\w.@-]+/(?:[\w.@-]*/)?")
 
@@ -18,10 +18,10 @@ Frame = tuple[str, str, "str | None", int]
 
 
 def java_error(java: Java, throwable: object, depth: int = _DEPTH) -> JavaError:
-    """Class, message, stack and causes of a Throwable; eight calls for each of the chain."""
+    """Read class, message, stack and causes of a Throwable, with eight calls for each of them."""
     name = str(java.call(java.call(throwable, "getClass"), "getName"))
     message = java.call(throwable, "getMessage")
-    # Printed to one string: four calls for each frame would make a deep stack cost milliseconds.
+    # The stack is printed to one string: four calls per frame would take milliseconds for a deep stack.
     text = java.new("java.io.StringWriter")
     java.call(throwable, "printStackTrace", java.new("java.io.PrintWriter", text))
     stack = str(java.call(text, "toString"))
@@ -33,14 +33,14 @@ def java_error(java: Java, throwable: object, depth: int = _DEPTH) -> JavaError:
 
 
 def parse_stack(text: str) -> tuple[Frame, ...]:
-    r"""The frames of the first Throwable in a printed stack trace, its causes left out.
+    r"""Return the frames of the first Throwable in a printed stack trace, without its causes.
 
     Examples:
         >>> parse_stack("a.B: sorry\n\tat java.base/java.util.Objects.requireNonNull(Objects.java:208)\n")
         (('java.util.Objects', 'requireNonNull', 'Objects.java', 208),)
     """
     lines = iter(text.splitlines())
-    # A message may have lines of its own; the frames are the first lines that look like it, without a gap.
+    # A message may have several lines; the frames are the first consecutive lines of their form.
     matches = dropwhile(lambda match: match is None, map(_FRAME.fullmatch, lines))
     return tuple(_frame(*match.groups()) for match in takewhile(bool, matches) if match)
 

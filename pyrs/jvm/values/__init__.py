@@ -1,8 +1,9 @@
-"""The value table and the error table, Python's half: what Python values are on the link, and back.
+"""The Python half of the value table and the error table.
 
-``references`` says what values that travel by reference need of the bridge; ``encoder`` and ``decoder`` turn values
-into msgpack and back; ``table`` has one function per type for the rows that msgpack does not have by itself; ``errors``
-carries exceptions. The table in words is docs/values.md; the same rows as data are tests/vectors/values.json.
+``encoder`` and ``decoder`` convert values to msgpack and back; ``table`` has one function per type that msgpack lacks;
+``subclasses`` selects the row of other classes; ``references`` is the interface to the bridge for values that cross by
+reference; ``errors`` converts exceptions. The table is documented in docs/values.md and tested with
+tests/vectors/values.json.
 """
 
 from __future__ import annotations

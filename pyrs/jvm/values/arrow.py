@@ -1,4 +1,4 @@
-"""Arrow record batches as IPC streams. The one place that imports pyarrow, and only when a batch crosses."""
+"""Arrow record batches as IPC streams. Only this module imports pyarrow, when a batch crosses."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ def to_ipc(batch: Any) -> bytes:
 
 
 def from_ipc(stream: bytes) -> Any:
-    """Return the RecordBatch of an IPC stream; its columns lie in ``stream``, nothing is copied.
+    """Return the RecordBatch of an IPC stream. Its columns refer to ``stream``, without a copy.
 
     Raises:
-        ConversionError: if pyarrow is not installed.
+        ConversionError: pyarrow is not installed.
     """
     try:
         import pyarrow

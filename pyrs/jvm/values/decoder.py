@@ -1,4 +1,4 @@
-"""msgpack to Python values."""
+"""Decode msgpack to Python values."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _EXTENSIONS = {**table.EXTENSIONS, types.ARROW: ("io.pyrs.value.ArrowBatch", arr
 
 
 class _Unreadable:
-    """What stands in a decoded batch where a value has no form in Python."""
+    """The placeholder in a decoded batch for a value that has no form in Python."""
 
     __slots__ = ("error",)
 
@@ -41,7 +41,7 @@ class _Unreadable:
 
 
 class ValueDecoder:
-    r"""Reads the bytes of the value table as Python values. Not thread-safe: one belongs to one stream.
+    r"""Decodes the bytes of the value table. Not thread-safe: each stream has its own.
 
     Examples:
         >>> ValueDecoder(references).decode(b"\x93\x01\xa1a\xc0")  # doctest: +SKIP
@@ -57,7 +57,7 @@ class ValueDecoder:
         self._sets = 0
         options = {"strict_map_key": False, "raw": False}
         self._unpack: Callable[[_Body], Any] = partial(msgpack.unpackb, ext_hook=self._extension, **options)
-        # What lies in a set must be hashable: lists are tuples there, and sets frozensets.
+        # The content of a set must be hashable: lists become tuples, and sets frozensets.
         self._unpack_hashable: Callable[[_Body], Any] = partial(
             msgpack.unpackb, ext_hook=self._hashable_extension, use_list=False, **options
         )
@@ -114,7 +114,7 @@ class ValueDecoder:
             if objects is not None:
                 return objects, None
         elements, error = self.decode_entries(body)
-        # The byte is looked for first: that takes a microsecond for a whole batch.
+        # The search for the byte takes a microsecond per batch; the loop runs only if it is found.
         if _NIL in body:
             for index, element in enumerate(elements):
                 if element is None:
@@ -122,9 +122,9 @@ class ValueDecoder:
         return elements, error
 
     def _only_objects(self, body: _Body) -> list[Any] | None:
-        """Read a batch of nothing but references to plain objects of the sender's, which come by the million.
+        """Read a batch that contains only references to plain objects of the sender.
 
-        Each takes twelve bytes that begin alike, so C loops do all of it. None where any element is something else.
+        Each takes twelve bytes with the same prefix, so loops in C do the work. Return None for any other batch.
         """
         start = {0xDC: 3, 0xDD: 5}.get(body[0], 1)
         count, rest = divmod(len(body) - start, _OBJECT_SIZE)
@@ -138,7 +138,7 @@ class ValueDecoder:
         return list(starmap(self._references.remote_object, _iterate_objects(elements)))
 
     def _read(self, body: _Body) -> Any:
-        """Read the bytes; whatever the user's objects raise meanwhile is a failure of the value."""
+        """Read the bytes. An exception of a user's object is a failure of the value."""
         self._received.clear()
         if type(body) is memoryview:
             body = bytes(body)
@@ -151,11 +151,11 @@ class ValueDecoder:
             raise
         except BaseException as error:
             self._failed.clear()
-            # The bytes may be malformed, or an object that is a key raised while it was hashed or compared. Reading
-            # them once more, without making any value, tells the two apart.
+            # Either the bytes are malformed, or a key raised while it was hashed or compared. Reading the bytes again,
+            # without making values, tells the two cases apart.
             handles = Counter(handle for code, _, handle in _references(body) if code == types.SENDER_OWNS)
             for handle in (handles - Counter(self._received)).elements():
-                self._references.remote_object(handle)  # received and dropped: that gives the handle back
+                self._references.remote_object(handle)  # made and dropped at once, which gives the handle back
             raise ConversionError(f"a value has no form in Python: {describe(error)}") from error
 
     def _extension(self, code: int, payload: bytes) -> Any:
@@ -189,7 +189,7 @@ class ValueDecoder:
             return kind(content)
         except KeyboardInterrupt:
             raise
-        except BaseException as error:  # what cannot be hashed, or raises while it is hashed or compared
+        except BaseException as error:  # an entry that cannot be hashed, or raises while it is hashed or compared
             return self._fail(f"a java.util.Set has no form as a set: {describe(error)}", error)
 
     def _value(self, code: int, payload: bytes) -> Any:
@@ -201,11 +201,11 @@ class ValueDecoder:
             return read(payload)
         except struct.error as error:
             raise ProtocolError(f"extension type {code} with {len(payload)} bytes") from error
-        except Exception as error:  # the value's own: a year that Python does not have, a zone that is not installed
+        except Exception as error:  # for example a year that Python does not have, or a zone that is not installed
             return self._fail(f"a {name} has no form in Python: {describe(error)}", error)
 
     def _fail(self, message: str, cause: BaseException | None) -> _Unreadable:
-        # Not raised here: that would take the elements before this one with it.
+        # Not raised here: the elements before this one must still be delivered.
         error = ConversionError(message)
         error.__cause__ = cause
         self._failed.append(error)
@@ -213,7 +213,7 @@ class ValueDecoder:
 
 
 def _first_error(value: Any) -> ConversionError | None:
-    # A loop and not a recursion: values nest as deep as the interpreter's stack.
+    # A loop and no recursion: values may nest as deep as the interpreter's stack.
     waiting = [value]
     while waiting:
         each = waiting.pop()
@@ -234,10 +234,10 @@ def _reference(payload: bytes) -> tuple[int, int]:
 
 
 def _references(body: _Body) -> list[tuple[int, int, int]]:
-    """Walk values without making any: the extension type, kind and handle of each reference in them.
+    """Return the extension type, kind and handle of each reference in a body, without making values.
 
     Raises:
-        ProtocolError: The bytes are no value of the table.
+        ProtocolError: The bytes are not a value of the table.
     """
     found: list[tuple[int, int, int]] = []
     bodies: list[_Body] = [body]
@@ -256,11 +256,11 @@ def _references(body: _Body) -> list[tuple[int, int, int]]:
         except ProtocolError:
             raise
         except msgpack.exceptions.StackError:
-            continue  # well-formed as far as it was read, and too deep for a value
+            continue  # well-formed so far, and too deep for a value
         except Exception as error:
             raise ProtocolError(f"the bytes are no value: {type(error).__name__} {error}") from error
         waiting = [tree]
-        while waiting:  # msgpack reads its own extension type by itself, and has no option against it
+        while waiting:  # msgpack decodes its own extension type, and has no option to refuse it
             each = waiting.pop()
             if type(each) is msgpack.Timestamp:
                 raise ProtocolError("unknown extension type -1")
@@ -270,15 +270,15 @@ def _references(body: _Body) -> list[tuple[int, int, int]]:
 
 
 def owned_handles(body: _Body) -> list[int]:
-    """Return the handles that a body carries and its sender owns, once for each receipt.
+    """Return the handles in a body that its sender owns, once for each receipt.
 
-    For a NEXT that is dropped undecoded: its handles go back to their owner. None for bytes that are no value.
+    For a NEXT that is dropped undecoded: its handles go back to their owner. Empty for malformed bytes.
     """
     return _handles(body, types.SENDER_OWNS)
 
 
 def home_handles(body: _Body) -> list[int]:
-    """Return the handles in a body whose owner is the one who reads it, once for each time they stand there."""
+    """Return the handles in a body that its receiver owns, once for each occurrence."""
     return _handles(body, types.RECEIVER_OWNS)
 
 

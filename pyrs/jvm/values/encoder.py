@@ -1,4 +1,4 @@
-"""Python values to msgpack."""
+"""Encode Python values as msgpack."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ _MAX_ROWS = 4096
 
 
 class ValueEncoder:
-    r"""Writes Python values as the bytes of the value table. Not thread-safe: one belongs to one stream.
+    r"""Encodes Python values by the value table. Not thread-safe: each stream has its own.
 
     Attributes:
-        encode: value to bytes. This is the packer's own bound method, so that a plain element costs one call into C.
-            It may raise anything that ``explain`` makes a ConversionError of.
+        encode: Encodes a value. It is the bound method of the packer, so that a plain element costs one call into C.
+            It may raise any exception; ``explain`` makes a ConversionError of it.
 
     Examples:
         >>> ValueEncoder(references).encode([1, "a", None])  # doctest: +SKIP
@@ -49,9 +49,9 @@ class ValueEncoder:
         return msgpack.Packer(strict_types=True, default=self._convert, buf_size=4096)
 
     def explain(self, value: object, error: BaseException) -> ConversionError:
-        """Say why ``encode(value)`` raised ``error``, and take back the handles that it had given away.
+        """Return the error of a value for which ``encode`` raised, and take back the handles that it exported.
 
-        Whatever the value and the error do, this does not fail.
+        This never fails, whatever the methods of the value and the error do.
 
         Returns:
             The error for the stream; it names the type.
@@ -71,7 +71,7 @@ class ValueEncoder:
         return explained
 
     def _take_back(self, value: object) -> None:
-        """Encode once more as far as it goes, to learn which objects were exported: the hot path keeps no list."""
+        """Encode the value again to find the exported objects: the hot path does not record them."""
         handles: list[int] = []
 
         def own(exported: object, kind: int) -> int:
@@ -83,7 +83,7 @@ class ValueEncoder:
         try:
             self._packer().pack(value)
         except BaseException:
-            pass  # it failed before, and `explain` says why
+            pass  # the first attempt failed too, and ``explain`` says why
         finally:
             self._own = self.references.own
         for handle in handles:
@@ -91,14 +91,14 @@ class ValueEncoder:
             self.references.disown(handle)
 
     def _convert(self, value: Any) -> Any:
-        """Give the packer what it takes instead of a value that it does not know."""
+        """Convert a value that the packer does not know. The packer calls this."""
         row = self._rows.get(type(value))
         if row is None:
             row = self._row_for(type(value))
         return row(value)
 
     def _row_for(self, kind: type) -> Callable[[Any], Any]:
-        """Choose a class's row, once for a stream: a class made inside a function can go when the stream has ended."""
+        """Select the row of a class, once per stream: a stream does not keep classes alive after its end."""
         row = self._from_set if issubclass(kind, (set, frozenset)) else converter_for(kind) or self._from_reference
         if len(self._rows) < _MAX_ROWS:
             self._rows[kind] = row
@@ -112,7 +112,7 @@ class ValueEncoder:
         return msgpack.ExtType(types.SENDER_OWNS, _pack_reference(kind, self._own(value, kind)))
 
     def _from_set(self, value: set[Any] | frozenset[Any]) -> Any:
-        # A packer is busy while it asks, so the content has one of its own.
+        # The packer is busy while it calls this, so the content needs another one.
         if self._sets >= types.MAX_SETS:
             raise ConversionError(f"a {table.type_name(value)} nests deeper than {types.MAX_SETS} sets")
         self._sets += 1

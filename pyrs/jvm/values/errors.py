@@ -1,8 +1,8 @@
-"""The error table: exceptions as wire errors and back.
+"""The error table: convert exceptions to wire errors and back.
 
-A wire error is ``[owner, id, type, message, frames, cause, traceback, families]``. Owner 0 is the sender's original,
-kept under ``id`` for a while; owner 1 is the receiver's own original that comes home. Nothing an exception does (a
-``__str__`` that raises, a cyclic cause, a huge traceback) makes this fail.
+A wire error is ``[owner, id, type, message, frames, cause, traceback, families]``. Owner 0 is an original of the
+sender, kept under ``id`` for a while; owner 1 is an original of the receiver that comes home. The conversion never
+fails, whatever an exception does: a ``__str__`` that raises, a cyclic cause, a huge traceback.
 """
 
 from __future__ import annotations
@@ -49,14 +49,14 @@ class JavaTimeout(JavaError, TimeoutError):
 
 
 class JavaConversionError(JavaError, ConversionError):
-    """Java found that a value has no form on the other side."""
+    """A Java ConversionException: a value has no form on the other side."""
 
 
 class Originals:
-    """The last 1,024 exceptions that this side sent, so that one that comes home is the same object.
+    """The last 1,024 exceptions that this side sent, so that an exception that comes home is the same object.
 
-    One for a bridge. It keeps an exception alive, and with it the frames of its traceback, until 1,024 others were
-    sent or the bridge closes.
+    Each bridge has one. It keeps an exception and the frames of its traceback alive until 1,024 others were sent or
+    the bridge is closed.
     """
 
     def __init__(self, capacity: int = CAPACITY) -> None:
@@ -87,7 +87,7 @@ class Originals:
             return self._by_number.get(number)
 
     def clear(self) -> None:
-        """Forget them all: the bridge is closed."""
+        """Forget all exceptions: the bridge is closed."""
         with self._lock:
             forgotten = list(self._by_number.values())
             self._by_number.clear()
@@ -123,7 +123,7 @@ def describe(error: BaseException) -> str:
 
 
 def exception_to_wire(error: BaseException, originals: Originals) -> list[Any]:
-    """Return an exception, with its causes, as the list that ERROR and RETURN carry. Never fails."""
+    """Convert an exception and its causes to the list that ERROR and RETURN carry. Never fails."""
     return _to_wire(error, originals, [], _traceback(error))
 
 
@@ -159,7 +159,7 @@ def _cause(error: BaseException) -> BaseException | None:
 
 
 def _at_home(error: BaseException, originals: Originals) -> tuple[int, int]:
-    """The owner and the number of a JavaError that goes home; owner 0 for any other exception."""
+    """Return the owner and the number of a JavaError that goes home; owner 0 for any other exception."""
     if isinstance(error, JavaError) and error.java_original is not None:
         peer, number = error.java_original
         return (1 if peer is originals else 0), number
@@ -183,7 +183,7 @@ def _message(error: BaseException) -> str:
 
 
 def _frames(trace: TracebackType | None) -> list[list[Any]]:
-    """The innermost 256 frames, innermost first as Java has them."""
+    """Return the innermost 256 frames, innermost first as in Java."""
     frames: list[list[Any]] = []
     while trace is not None:
         code = trace.tb_frame.f_code
@@ -202,7 +202,7 @@ def _traceback(error: BaseException) -> str | None:
 
 
 def _clean(text: str) -> str:
-    """Text that always travels: no lone surrogates, and at most 64 KiB with the middle cut out."""
+    """Return text that can be encoded: no lone surrogates, and at most 64 KiB with the middle cut out."""
     if len(text) > MAX_TEXT:
         half = MAX_TEXT // 2 - 16
         text = f"{text[:half]}\n... cut ...\n{text[-half:]}"
@@ -236,7 +236,7 @@ def wire_to_exception(wire: Any, originals: Originals) -> BaseException:
     try:
         return _from_wire(wire, originals, 0)
     except (TypeError, ValueError, KeyError, IndexError) as error:
-        raise ProtocolError(f"a value that is no error: {error}") from error
+        raise ProtocolError(f"a value that is not an error: {error}") from error
 
 
 def _from_wire(wire: Any, originals: Originals, depth: int) -> BaseException:
@@ -252,7 +252,7 @@ def _from_wire(wire: Any, originals: Originals, depth: int) -> BaseException:
     if cause is not None and depth < MAX_CAUSES:
         error.__cause__ = _from_wire(cause, originals, depth + 1)
     if text is not None and sys.version_info >= (3, 11):
-        # Python's own traceback display shows notes, so Java's half of the story is told wherever the error is printed.
+        # Python prints notes with the traceback, so the Java stack trace is shown too.
         error.add_note(f"Java stack trace:\n{str(text).rstrip()}")
     return error
 

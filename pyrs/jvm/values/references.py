@@ -1,4 +1,4 @@
-"""What values that travel by reference need of the bridge, and the numbers of the extension types."""
+"""The interface to the bridge for values that cross by reference, and the numbers of the extension types."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ARROW: Final = 10
 SENDER_OWNS: Final = 16
 RECEIVER_OWNS: Final = 17
 
-# Each set within a set takes a packer or an unpacker of its own, 40 KiB of the C stack: so many are safe on any thread.
+# Each set inside a set takes its own packer or unpacker, 40 KiB of the C stack. 32 of them fit on any thread.
 MAX_SETS: Final = 32
 
 
@@ -31,7 +31,7 @@ class References(Protocol):
     """
 
     def own(self, value: object, kind: int) -> int:
-        """Export a local object: its handle, counted once more for this journey."""
+        """Return the handle of a local object, counted as sent once more."""
         ...
 
     def disown(self, handle: int) -> None:
@@ -47,12 +47,12 @@ class References(Protocol):
         ...
 
     def remote(self, kind: int, handle: int) -> object:
-        """Return the stand-in for an object that the peer owns; called once for every receipt."""
+        """Return the stand-in for an object of the peer; called once for every receipt."""
         ...
 
     @property
     def remote_object(self) -> Callable[[int], object]:
-        """What makes the stand-in for a plain object of the peer's, kind 0; called once for every receipt."""
+        """Makes the stand-in for a plain object of the peer, kind 0; called once for every receipt."""
         ...
 
     def local(self, handle: int) -> object:

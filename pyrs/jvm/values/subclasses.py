@@ -1,4 +1,4 @@
-"""Which row a class belongs to that is none of the table's own: subclasses, enums, numpy's scalars, Arrow's batches."""
+"""Select the row of a class that is not itself in the table: subclasses, enums, numpy scalars, Arrow batches."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ __all__ = ["converter_for"]
 
 
 def converter_for(kind: type) -> Callable[[Any], Any] | None:
-    """Return the function for a class that is no row by itself, or None if it travels by reference.
+    """Return the function for a class without a row of its own, or None if its objects cross by reference.
 
-    An Enum goes by name before anything else it is. A subclass of a builtin goes as the builtin's value. Neither numpy
-    nor pyarrow is imported for the question: who has a value of theirs has imported them.
+    An Enum crosses by name, whatever else it derives from. A subclass of a builtin crosses as the builtin's value.
+    Neither numpy nor pyarrow is imported for the check: a process with such a value has imported them.
     """
     if issubclass(kind, enum.Enum):
         return table.from_enum
@@ -40,7 +40,7 @@ def converter_for(kind: type) -> Callable[[Any], Any] | None:
 
 
 def _datetime(value: dt.datetime) -> Any:
-    if value != value:  # pandas' NaT is a datetime, and the only one that is not itself
+    if value != value:  # pandas' NaT is a datetime, and the only one that is not equal to itself
         raise ConversionError(f"a {table.type_name(value)} (not a time) has no form in Java")
     return table.from_datetime(value)
 
@@ -82,7 +82,7 @@ def _numpy_scalar(kind: type, numpy: Any) -> Callable[[Any], Any] | None:
 
 
 def _numpy_time(value: Any, name: str, numpy: Any) -> Any:
-    """A datetime64 or timedelta64; finer than a microsecond is cut off, NaT is no time at all."""
+    """Convert a datetime64 or timedelta64, truncated to microseconds. NaT has no form."""
     if numpy.isnat(value):
         raise ConversionError(f"a numpy.{name} of NaT has no form in Java")
     unit = numpy.datetime_data(value.dtype)[0]

@@ -1,7 +1,8 @@
-"""One function per row of the value table: Python value to its msgpack form, extension payload to Python value.
+"""The rows of the value table, one function per type and direction.
 
-msgpack itself has None, bool, 64-bit int, float, str, bytes, list and dict. Every other row is here, in both
-directions. A function of the first half returns what the packer takes: a plain value or an ``ExtType``.
+msgpack itself has None, bool, 64-bit int, float, str, bytes, list and dict. Every other row is here. A ``from_``
+function returns what the packer accepts, a plain value or an ``ExtType``; a ``to_`` function reads the payload of an
+extension.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ _pack_moment = struct.Struct(">qii").pack
 
 
 def type_name(value: object) -> str:
-    """Return the qualified name of a value's type; builtins go without a module."""
+    """Return the qualified name of a value's type, of a builtin without the module."""
     kind = type(value)
     try:
         return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
@@ -44,28 +45,28 @@ def type_name(value: object) -> str:
 
 
 def from_int(value: int) -> Any:
-    """An int (or what is one): msgpack's own within 64 bits, else big-endian two's complement."""
+    """Convert an int: msgpack's own within 64 bits, else big-endian two's complement."""
     if _LEAST <= value < _BEYOND:
         return int(value)
-    # One bit more than the magnitude for the sign; -2**(8k-1) takes the byte it needs and no other.
+    # One bit more than the magnitude, for the sign; -2**(8k-1) needs no additional byte.
     length = (value + (value < 0)).bit_length() // 8 + 1
     return msgpack.ExtType(types.BIG_INTEGER, int.to_bytes(value, length, "big", signed=True))
 
 
 def from_decimal(value: decimal.Decimal) -> Any:
-    """A finite Decimal, as its text; BigDecimal has neither NaN nor infinity."""
+    """Convert a finite Decimal to its text. BigDecimal has neither NaN nor infinity."""
     if not value.is_finite():
         raise ConversionError(f"a decimal.Decimal of {value} has no form as a java.math.BigDecimal")
     return msgpack.ExtType(types.DECIMAL, str(value).encode())
 
 
 def from_date(value: dt.date) -> Any:
-    """A date: days since 1970-01-01."""
+    """Convert a date to days since 1970-01-01."""
     return msgpack.ExtType(types.DATE, _pack_long(value.toordinal() - _EPOCH_DAY))
 
 
 def from_time(value: dt.time) -> Any:
-    """A time of day: nanoseconds since midnight, and the offset if there is one."""
+    """Convert a time of day to nanoseconds since midnight, with the offset if it has one."""
     seconds = (value.hour * 60 + value.minute) * 60 + value.second
     nanos = (seconds * 1_000_000 + value.microsecond) * 1000
     if value.tzinfo is None:
@@ -77,7 +78,7 @@ def from_time(value: dt.time) -> Any:
 
 
 def from_datetime(value: dt.datetime) -> Any:
-    """A datetime: seconds and nanoseconds since 1970, local if naive, else in UTC with the offset and the zone."""
+    """Convert a datetime to seconds and nanoseconds since 1970: local if naive, else in UTC with offset and zone."""
     offset = value.utcoffset()
     if offset is None:
         span = value.replace(tzinfo=None) - _EPOCH
@@ -98,17 +99,17 @@ def _offset_seconds(offset: dt.timedelta) -> int:
 
 
 def from_timedelta(value: dt.timedelta) -> Any:
-    """A timedelta: seconds and nanoseconds."""
+    """Convert a timedelta to seconds and nanoseconds."""
     return msgpack.ExtType(types.DURATION, _pack_long_int(value // _SECOND, value.microseconds * 1000))
 
 
 def from_uuid(value: uuid.UUID) -> Any:
-    """A UUID: its 16 bytes."""
+    """Convert a UUID to its 16 bytes."""
     return msgpack.ExtType(types.UUID, value.bytes)
 
 
 def from_enum(value: enum.Enum) -> str:
-    """A member of an Enum: its name, whatever else it is (an IntEnum's too)."""
+    """Convert a member of an Enum, also of an IntEnum, to its name."""
     name = value.name
     if name is None:
         raise ConversionError(f"a {type_name(value)} without a name has no form in Java")
@@ -125,7 +126,7 @@ PLAIN: dict[type, Callable[[Any], Any]] = {
     dt.timedelta: from_timedelta,
     uuid.UUID: from_uuid,
 }
-"""The rows by exact type."""
+"""The functions by exact type."""
 
 
 def to_int(payload: bytes) -> int:
@@ -145,7 +146,7 @@ def to_date(payload: bytes) -> dt.date:
 
 
 def to_time(payload: bytes) -> dt.time:
-    """Read a time of day; what is finer than a microsecond is cut off."""
+    """Read a time of day, truncated to microseconds."""
     zone = None
     if len(payload) == 12:
         nanos, offset = struct.unpack(">qi", payload)
@@ -157,13 +158,13 @@ def to_time(payload: bytes) -> dt.time:
 
 
 def to_local_datetime(payload: bytes) -> dt.datetime:
-    """Read a naive datetime; what is finer than a microsecond is cut off."""
+    """Read a naive datetime, truncated to microseconds."""
     seconds, nanos = struct.unpack(">qi", payload)
     return _EPOCH + dt.timedelta(seconds=seconds, microseconds=nanos // 1000)
 
 
 def to_datetime(payload: bytes) -> dt.datetime:
-    """Read an aware datetime: in the named zone, or at a fixed offset."""
+    """Read an aware datetime, in its named zone or at a fixed offset."""
     seconds, nanos, offset = struct.unpack_from(">qii", payload)
     if len(payload) == 16:
         zone: dt.tzinfo = _fixed(offset)
@@ -179,7 +180,7 @@ def _fixed(offset: int) -> dt.timezone:
 
 
 def to_timedelta(payload: bytes) -> dt.timedelta:
-    """Read a timedelta; what is finer than a microsecond is cut off."""
+    """Read a timedelta, truncated to microseconds."""
     seconds, nanos = struct.unpack(">qi", payload)
     return dt.timedelta(seconds=seconds, microseconds=nanos // 1000)
 
@@ -199,4 +200,4 @@ EXTENSIONS: dict[int, tuple[str, Callable[[bytes], Any]]] = {
     types.DURATION: ("java.time.Duration", to_timedelta),
     types.UUID: ("java.util.UUID", to_uuid),
 }
-"""Extension type: what it is in Java, and the function that reads it."""
+"""The Java class of each extension type, and the function that reads it."""
