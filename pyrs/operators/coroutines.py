@@ -67,10 +67,9 @@ class _AsyncMapRun(Coordinator[Any]):
         self._calls: set[_Call] = set()  # the calls not emitted yet; changed in the drain loop only
         # The calls to emit, in the order of their elements or of completion.
         self._line: deque[_Call] = deque()
-        self._loop: asyncio.AbstractEventLoop | None = None
+        self._loop = loop_for()  # before on_subscribe: from there on a request may come from any thread
 
     def _begin(self) -> None:
-        self._loop = loop_for()
         assert self._source is not None
         self._input.subscribe_to(self._source)
 
@@ -85,7 +84,6 @@ class _AsyncMapRun(Coordinator[Any]):
                 self._complete()
 
     def _start_calls(self) -> None:
-        assert self._loop is not None
         waiting = self._input.elements
         while waiting and len(self._calls) < self._concurrency:
             call = _Call(waiting.popleft())
@@ -122,7 +120,6 @@ class _AsyncMapRun(Coordinator[Any]):
             return
         coroutine = _awaited(self._function, call.element)
         try:
-            assert self._loop is not None
             call.task = self._loop.create_task(coroutine)
         except BaseException as error:
             coroutine.close()  # the user's task factory rejected it
@@ -155,7 +152,6 @@ class _AsyncMapRun(Coordinator[Any]):
         self._line.clear()
         if any(not call.done for call in calls):
             try:
-                assert self._loop is not None
                 run_on(self._loop, None, _cancel, calls)
             except RuntimeError:  # the loop is closed and has discarded its tasks
                 pass

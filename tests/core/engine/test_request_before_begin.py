@@ -1,0 +1,75 @@
+"""A request from another thread between ``on_subscribe`` and the subscription to upstream."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import pyrs
+from pyrs._core.serial import SerialSubscription
+from pyrs.testing import TestSubscriber
+from tests.waiting import DEADLINE
+
+
+async def double(n: int) -> int:
+    return 2 * n
+
+
+async def numbers() -> Any:
+    for n in range(3):
+        yield n
+
+
+STREAMS: dict[str, tuple[Callable[[], pyrs.Stream[Any]], list[Any]]] = {
+    "map(coroutine)": (lambda: pyrs.range(3).map(double), [0, 2, 4]),
+    "map(coroutine, concurrency)": (lambda: pyrs.range(3).map(double, concurrency=2), [0, 2, 4]),
+    "merge": (lambda: pyrs.range(3).merge(pyrs.empty()), [0, 1, 2]),
+    "zip": (lambda: pyrs.range(3).zip(pyrs.range(3)), [(0, 0), (1, 1), (2, 2)]),
+    "combine_latest": (lambda: pyrs.just(0).combine_latest(pyrs.range(2)), [(0, 0), (0, 1)]),
+    "flat_map": (lambda: pyrs.range(3).flat_map(pyrs.just), [0, 1, 2]),
+    "concat_map": (lambda: pyrs.range(3).concat_map(pyrs.just), [0, 1, 2]),
+    "switch_map": (lambda: pyrs.just(0).switch_map(pyrs.just), [0]),
+    "timeout": (lambda: pyrs.range(3).timeout(DEADLINE), [0, 1, 2]),
+    "debounce": (lambda: pyrs.just(0).debounce(0.001), [0]),
+    "sample": (lambda: pyrs.just(0).sample(0.001), [0]),
+    "delay": (lambda: pyrs.range(3).delay(0.001), [0, 1, 2]),
+    "buffer(seconds)": (lambda: pyrs.range(3).buffer(2, seconds=DEADLINE), [[0, 1], [2]]),
+    "publish_on": (lambda: pyrs.range(3).publish_on(pyrs.schedulers.default()), [0, 1, 2]),
+    "subscribe_on": (lambda: pyrs.range(3).subscribe_on(pyrs.schedulers.default()), [0, 1, 2]),
+    "limit_rate": (lambda: pyrs.range(3).limit_rate(2), [0, 1, 2]),
+    "on_backpressure_buffer": (lambda: pyrs.range(3).on_backpressure_buffer(8), [0, 1, 2]),
+    "take_until": (lambda: pyrs.range(3).take_until(pyrs.never()), [0, 1, 2]),
+    "retry": (lambda: pyrs.range(3).retry(1), [0, 1, 2]),
+    "create": (lambda: pyrs.create(lambda emitter: (emitter.next(0), emitter.complete())), [0]),
+    "from_async_iterable": (lambda: pyrs.from_async_iterable(numbers()), [0, 1, 2]),
+    "interval": (lambda: pyrs.interval(0.001).take(2), [0, 1]),
+    "timer": (lambda: pyrs.timer(0.001), [0]),
+}
+
+
+@pytest.mark.parametrize("name", STREAMS)
+def test_request_from_another_thread_before_begin_is_served(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    make, expected = STREAMS[name]
+    introduce = SerialSubscription._introduce_with_turn
+
+    subscriber: TestSubscriber[Any] = TestSubscriber(0)
+    requested: list[bool] = []
+
+    def introduce_then_request(subscription: SerialSubscription[Any]) -> None:
+        introduce(subscription)
+        if subscriber.subscription is not None and not requested:
+            requested.append(True)
+            requester = threading.Thread(target=subscriber.request, args=(100,))
+            requester.start()
+            requester.join(DEADLINE)
+
+    monkeypatch.setattr(SerialSubscription, "_introduce_with_turn", introduce_then_request)
+    make().subscribe(subscriber)
+    assert requested or name in ("retry", "concat_map")  # those that do not signal from a drain loop
+    if not requested:
+        subscriber.request(100)
+    subscriber.await_complete(DEADLINE)
+    assert subscriber.elements == expected
