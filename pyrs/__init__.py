@@ -41,8 +41,7 @@ from pyrs.api import Processor, Publisher, Subscriber, Subscription
 from pyrs.errors import NoElement, NonPositiveRequest, NullSignal, PyrsError, SpecViolation
 from pyrs.publishers.basic import empty, error, from_iterable, just, never
 from pyrs.publishers.basic import range as range
-from pyrs.stream.single import Single
-from pyrs.stream.stream import Stream
+from pyrs.stream.stream import Single, Stream
 
 if TYPE_CHECKING:
     from pyrs import adapters as adapters
@@ -58,8 +57,7 @@ if TYPE_CHECKING:
     from pyrs.publishers.deferred import defer, from_callable, generate, using
     from pyrs.publishers.timed import interval, timer
     from pyrs.stream.awaiting import AsyncSubscriber
-    from pyrs.stream.connectable import ConnectableStream
-    from pyrs.stream.grouped import GroupedStream
+    from pyrs.stream.stream import ConnectableStream, GroupedStream
     from pyrs.strictness import strict
 
 __version__ = "0.1.0"
@@ -129,8 +127,8 @@ _LAZY_NAMES = {
     "interval": "pyrs.publishers.timed",
     "timer": "pyrs.publishers.timed",
     "AsyncSubscriber": "pyrs.stream.awaiting",
-    "ConnectableStream": "pyrs.stream.connectable",
-    "GroupedStream": "pyrs.stream.grouped",
+    "ConnectableStream": "pyrs.stream.stream",
+    "GroupedStream": "pyrs.stream.stream",
     "strict": "pyrs.strictness",
 }
 _LAZY_MODULES = ("adapters", "schedulers", "sinks")

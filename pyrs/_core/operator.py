@@ -10,7 +10,7 @@ from pyrs._core.sites import Site, assembly_site, blame
 from pyrs._core.source import InertSubscription
 from pyrs.api import Publisher, Subscriber
 
-__all__ = ["Operator", "Startable"]
+__all__ = ["Operator", "PublisherWrapper", "Startable"]
 
 R_co = TypeVar("R_co", covariant=True)
 
@@ -20,6 +20,12 @@ class Startable(Protocol):
 
     def start(self) -> None:
         """Signal ``on_subscribe``, then subscribe to what is upstream. Called once."""
+
+
+class PublisherWrapper(Publisher[R_co]):
+    """A Publisher that signals exactly what its ``source`` signals, such as a ``Stream``."""
+
+    source: Publisher[R_co]
 
 
 class Operator(Publisher[R_co]):

@@ -9,7 +9,7 @@ from pyrs._core import hooks
 from pyrs._core.validation import MISSING
 from pyrs.api import Subscriber, Subscription
 from pyrs.errors import NullSignal, SpecViolation
-from pyrs.stream.single import Single
+from pyrs.stream.stream import Single
 
 __all__ = ["to_future"]
 

@@ -15,12 +15,11 @@ from pyrs._core.display import kind_of, name_of
 from pyrs._core.fusion import Chain
 from pyrs._core.inputs import Input, QueuedInput
 from pyrs._core.iterating import IterablePublisher
-from pyrs._core.operator import Operator
+from pyrs._core.operator import Operator, PublisherWrapper
 from pyrs._core.validation import checked_callable
 from pyrs.api import Publisher, Subscriber
 from pyrs.errors import NullSignal
 from pyrs.operators.combining import checked_sources, written
-from pyrs.stream.family import Family
 
 __all__ = ["FlatMap", "Merge", "checked_inner", "forgo", "running_loop"]
 
@@ -140,7 +139,7 @@ class _FlatMapRun(Coordinator[Any]):
     def _open_inner(self, element: Any) -> None:
         """Subscribe to the stream of an element, on the thread that delivers the element."""
         publisher = checked_inner(self._function(element), self._operator, self._loop)
-        source = publisher.source if isinstance(publisher, Family) else publisher
+        source = publisher.source if isinstance(publisher, PublisherWrapper) else publisher
         if type(source) is IterablePublisher:
             pulled = _Pulled(self, source)
             self._inners.add(pulled)

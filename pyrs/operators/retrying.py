@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from threading import RLock
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pyrs._core import hooks
 from pyrs._core.arbiter import SubscriptionArbiter
@@ -20,9 +20,6 @@ from pyrs.operators.backoff import Backoff
 from pyrs.operators.recovering import Kind, Selection
 from pyrs.schedulers import Scheduler, checked_scheduler
 from pyrs.schedulers.timer import Timer
-
-if TYPE_CHECKING:
-    from pyrs.stream.stream import Stream
 
 __all__ = ["Retry", "RetryWhen"]
 
@@ -90,8 +87,14 @@ class _RetryRun(SubscriptionArbiter[Any]):
 class RetryWhen(Operator[Any]):
     """``retry_when(function)``: subscribes again when another Publisher emits."""
 
-    def __init__(self, source: Publisher[Any], function: Callable[[Stream[BaseException]], Publisher[Any]]) -> None:
+    def __init__(
+        self,
+        source: Publisher[Any],
+        function: Callable[[Any], Publisher[Any]],
+        wrap: Callable[[Publisher[BaseException]], Publisher[BaseException]],
+    ) -> None:
         self.function = checked_callable(function, "function")
+        self.wrap = wrap
         super().__init__(source, f"retry_when({name_of(function)})")
 
     def run(self, subscriber: Subscriber[Any]) -> _RetryWhenRun:
@@ -115,9 +118,7 @@ class _RetryWhenRun(SubscriptionArbiter[Any]):
         self._end: tuple[BaseException | None] | None = None  # the terminal signal of the signals
 
     def _begin(self) -> None:
-        from pyrs.stream.stream import Stream  # imports this module
-
-        signals = self._operator.function(Stream(self._failures))
+        signals = self._operator.function(self._operator.wrap(self._failures))
         checked_publisher(signals, "the result of function").subscribe(self._signals)
         self._start()
 

@@ -15,14 +15,13 @@ from pyrs._core.drain import DrainLoop
 from pyrs._core.fusion import IteratorConsumer, null_element
 from pyrs._core.inputs import DirectInput, QueuedInput
 from pyrs._core.iterating import IterablePublisher
-from pyrs._core.operator import Operator
+from pyrs._core.operator import Operator, PublisherWrapper
 from pyrs._core.pushed_chain import PushedChainPublisher
 from pyrs._core.validation import checked_natural
 from pyrs.api import Publisher, Subscriber
 from pyrs.errors import NullSignal
 from pyrs.schedulers import Scheduler
 from pyrs.schedulers.threads import Inline
-from pyrs.stream.family import Family
 
 __all__ = ["Crossing", "PublishOn", "SubscribeOn"]
 
@@ -221,7 +220,7 @@ def _pushes(source: Publisher[Any] | None) -> bool:
 
     Then demand must not wait for the end of ``subscribe``.
     """
-    while isinstance(source, (Family, PushedChainPublisher, Operator)):
+    while isinstance(source, (PublisherWrapper, PushedChainPublisher, Operator)):
         if getattr(source, "pushes", False):
             return True
         source = source.source
@@ -230,7 +229,7 @@ def _pushes(source: Publisher[Any] | None) -> bool:
 
 def _is_pulled(source: Publisher[Any] | None) -> bool:
     """Return whether the source is a chain over an iterable."""
-    while isinstance(source, (Family, PushedChainPublisher)):
+    while isinstance(source, (PublisherWrapper, PushedChainPublisher)):
         source = source.source
     return isinstance(source, IterablePublisher)
 

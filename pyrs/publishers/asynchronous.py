@@ -11,8 +11,7 @@ from pyrs._core.display import name_of, short
 from pyrs._core.operator import Operator
 from pyrs._core.validation import checked_element
 from pyrs.api import Subscriber
-from pyrs.stream.single import Single
-from pyrs.stream.stream import Stream
+from pyrs.stream.stream import Single, Stream
 
 if TYPE_CHECKING:
     import asyncio

@@ -17,8 +17,7 @@ from pyrs._core.source import InertSubscription
 from pyrs._core.stage import ElementStage
 from pyrs._core.validation import checked_callable, checked_publisher
 from pyrs.api import Publisher, Subscriber
-from pyrs.stream.single import Single
-from pyrs.stream.stream import Stream
+from pyrs.stream.stream import Single, Stream
 
 __all__ = ["defer", "from_callable", "generate", "using"]
 

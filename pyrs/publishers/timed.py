@@ -12,8 +12,7 @@ from pyrs.api import Subscriber
 from pyrs.errors import BufferOverflow
 from pyrs.schedulers import Scheduler, checked_scheduler
 from pyrs.schedulers.timer import waking_timer
-from pyrs.stream.single import Single
-from pyrs.stream.stream import Stream
+from pyrs.stream.stream import Single, Stream
 
 if TYPE_CHECKING:
     from datetime import timedelta

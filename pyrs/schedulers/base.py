@@ -116,12 +116,10 @@ class Expected:
     def __call__(self) -> None:
         self._task()
 
-    def refuse(self, error: BaseException) -> None:
-        """Notify the owner that the task will not run."""
-        from pyrs.schedulers.threads import default
-
+    def refuse(self, error: BaseException, execute: Callable[[Task], object]) -> None:
+        """Notify the owner, through ``execute``, that the task will not run."""
         refused = self._refused
-        default().execute(lambda: refused(error))
+        execute(lambda: refused(error))
 
 
 def run_reporting(task: Task, where: str) -> None:

@@ -14,7 +14,7 @@ from time import monotonic
 from pyrs._core import hooks
 from pyrs.schedulers.base import Expected, Handle, Task
 
-__all__ = ["DelayQueue", "Delayed", "Timer"]
+__all__ = ["DelayQueue", "Delayed", "TimerThread"]
 
 _FEW = 64
 """The number of cancelled entries below which the queue is not cleaned up."""
@@ -38,14 +38,14 @@ class Delayed(Handle):
         self._task = None
         self._queue.cancelled(self)
 
-    def refuse(self, error: BaseException) -> None:
+    def refuse(self, error: BaseException, execute: Callable[[Task], object]) -> None:
         """Report that a closed scheduler will not run the task.
 
         The task's owner is notified, else the dropped-errors hook.
         """
         task, self._task = self._task, None
         if isinstance(task, Expected):
-            task.refuse(error)
+            task.refuse(error, execute)
         elif task is not None:
             hooks.on_error_dropped(error, "a delayed task, when its time had come")
 
@@ -102,13 +102,17 @@ class DelayQueue:
                 self._dead = 0
 
 
-class Timer:
+class TimerThread:
     """Passes each task to its scheduler when it is due.
 
     It runs on a daemon thread, which ends after five idle seconds.
+
+    Args:
+        execute_refusal: runs a task that notifies the owner of a task whose scheduler was closed.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, execute_refusal: Callable[[Task], object]) -> None:
+        self._execute_refusal = execute_refusal
         self.after_fork()
 
     def after_fork(self) -> None:
@@ -119,7 +123,7 @@ class Timer:
         self._thread: Thread | None = None
 
     def __repr__(self) -> str:
-        return f"<Timer: {len(self._queue)} waiting>"
+        return f"<TimerThread: {len(self._queue)} waiting>"
 
     def __len__(self) -> int:
         return len(self._queue)
@@ -190,7 +194,7 @@ class Timer:
                 try:
                     entry.execute(entry)
                 except BaseException as error:  # the scheduler was closed during the delay
-                    entry.refuse(error)
+                    entry.refuse(error, self._execute_refusal)
             if not due_now:
                 try:
                     woken.get(timeout=wait)

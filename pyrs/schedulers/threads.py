@@ -15,11 +15,11 @@ from pyrs._core import hooks
 from pyrs._core.executor import DaemonExecutor, ended
 from pyrs._core.validation import checked_callable, checked_natural, checked_seconds
 from pyrs.schedulers.base import Cancellable, Handle, Scheduler, Task, closed, run_reporting
-from pyrs.schedulers.delays import Timer
+from pyrs.schedulers.delays import TimerThread
 
 __all__ = ["Inline", "Pool", "Single", "ThreadScheduler", "default"]
 
-_timer = Timer()
+_timer = TimerThread(lambda task: default().execute(task))
 
 
 class ThreadScheduler(Scheduler):

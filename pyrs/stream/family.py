@@ -5,13 +5,14 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from pyrs._core.operator import PublisherWrapper
 from pyrs.api import Publisher
 
 if TYPE_CHECKING:
     from pyrs._core.operator import Operator
     from pyrs._core.stage import Stage
-    from pyrs.stream.single import Single
-    from pyrs.stream.stream import Stream
+    from pyrs.operators.sharing import Shared
+    from pyrs.stream.stream import ConnectableStream, GroupedStream, Single, Stream
 
 __all__ = ["Family"]
 
@@ -19,15 +20,11 @@ T_co = TypeVar("T_co", covariant=True)
 R = TypeVar("R")
 
 
-class Family(Publisher[T_co]):
+class Family(PublisherWrapper[T_co]):
     """The methods of one operator family, mixed into ``pyrs.Stream``.
 
     Each method only builds the operator over ``source``; validation and behaviour are in the operator.
     """
-
-    __slots__ = ()
-
-    source: Publisher[T_co]
 
     @abstractmethod
     def _then(self, stage: Stage) -> Stream[Any]:
@@ -40,3 +37,15 @@ class Family(Publisher[T_co]):
     @abstractmethod
     def _folded(self, stage: Stage) -> Single[Any]:
         """Return the Single of a stage that reduces all elements to one."""
+
+    @abstractmethod
+    def _of(self, publisher: Publisher[R]) -> Stream[R]:
+        """Return a stream of another Publisher."""
+
+    @abstractmethod
+    def _grouped(self, key: Any, publisher: Publisher[R]) -> GroupedStream[Any, R]:
+        """Return the stream of one group."""
+
+    @abstractmethod
+    def _connectable(self, shared: Shared) -> ConnectableStream[Any]:
+        """Return the stream of a shared Publisher."""

@@ -10,8 +10,7 @@ from pyrs._core.validation import MISSING
 from pyrs.stream.family import Family
 
 if TYPE_CHECKING:
-    from pyrs.stream.single import Single
-    from pyrs.stream.stream import Stream
+    from pyrs.stream.stream import Single, Stream
 
 __all__ = ["Folding"]
 

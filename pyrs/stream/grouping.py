@@ -13,8 +13,7 @@ if TYPE_CHECKING:
 
     from pyrs.operators.splitting import Handle
     from pyrs.schedulers import Scheduler
-    from pyrs.stream.grouped import GroupedStream
-    from pyrs.stream.stream import Stream
+    from pyrs.stream.stream import GroupedStream, Stream
 
 __all__ = ["Grouping"]
 
@@ -166,15 +165,13 @@ class Grouping(Family[T_co]):
             >>> [window.collect() for window in pyrs.range(5).window(2).collect()]
             [[0, 1], [2, 3], [4]]
         """
-        from pyrs.stream.stream import Stream
-
         if seconds is None:
             if count is None:
                 raise TypeError("window requires count, seconds, or both")
-            return self._over(operators.windowing.WindowCount(self.source, count, skip, Stream))
+            return self._over(operators.windowing.WindowCount(self.source, count, skip, self._of))
         if skip is not None:
             raise TypeError("skip cannot be combined with seconds; use count and skip")
-        return self._over(operators.windowing.WindowTime(self.source, count, seconds, prefetch, scheduler, Stream))
+        return self._over(operators.windowing.WindowTime(self.source, count, seconds, prefetch, scheduler, self._of))
 
     @overload
     def group_by(
@@ -232,9 +229,8 @@ class Grouping(Family[T_co]):
             >>> groups.collect()
             [('to', 1), ('be', 2), ('not', 1)]
         """
-        from pyrs.stream.grouped import GroupedStream
 
         def wrap(handle: Handle) -> GroupedStream[Any, Any]:
-            return GroupedStream(handle.part.key, handle)
+            return self._grouped(handle.part.key, handle)
 
         return self._over(operators.grouping.GroupBy(self.source, key, value, prefetch, max_groups, wrap))

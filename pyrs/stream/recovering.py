@@ -92,7 +92,7 @@ class Recovering(Family[T_co]):
             >>> failing.retry_when(lambda errors: errors.take(2)).collect()
             [1, 1, 1]
         """
-        return self._over(operators.retrying.RetryWhen(self.source, function))
+        return self._over(operators.retrying.RetryWhen(self.source, function, self._of))
 
     def repeat(self, times: int | None = None, *, until: Callable[[], object] | None = None) -> Stream[T_co]:
         """Subscribe to this stream again when it completes.

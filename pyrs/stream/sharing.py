@@ -13,8 +13,7 @@ if TYPE_CHECKING:
     from datetime import timedelta
 
     from pyrs.schedulers import Scheduler
-    from pyrs.stream.connectable import ConnectableStream
-    from pyrs.stream.stream import Stream
+    from pyrs.stream.stream import ConnectableStream, Stream
 
 __all__ = ["Sharing"]
 
@@ -60,7 +59,7 @@ class Sharing(Family[T_co]):
             >>> total
             [0, '0', 1, '1', 2, '2']
         """
-        return _connectable(operators.sharing.Publish(self.source, "publish()", prefetch))
+        return self._connectable(operators.sharing.Publish(self.source, "publish()", prefetch))
 
     def share(self) -> Stream[T_co]:
         """Share one subscription while there are Subscribers: ``publish().ref_count()``.
@@ -87,9 +86,7 @@ class Sharing(Family[T_co]):
             >>> sink.subscriber_count
             1
         """
-        from pyrs.stream.stream import Stream
-
-        return Stream(
+        return self._of(
             operators.sharing.RefCount(operators.sharing.Publish(self.source, "share()", 256), "", 1, None, None)
         )
 
@@ -136,7 +133,7 @@ class Sharing(Family[T_co]):
             >>> letters.collect()
             ['b', 'c']
         """
-        return _connectable(self._replayed("replay", limit, seconds, prefetch, scheduler))
+        return self._connectable(self._replayed("replay", limit, seconds, prefetch, scheduler))
 
     def cache(
         self,
@@ -175,9 +172,7 @@ class Sharing(Family[T_co]):
             2
             ([1, 2], [1, 2])
         """
-        from pyrs.stream.stream import Stream
-
-        return Stream(
+        return self._of(
             operators.sharing.AutoConnect(self._replayed("cache", limit, seconds, prefetch, scheduler), "", 1, None)
         )
 
@@ -195,9 +190,3 @@ class Sharing(Family[T_co]):
         given += [] if age is None else [f"seconds={age:g}"]
         call = f"{name}({', '.join(given)})"
         return operators.sharing.Replay(self.source, call, history, age, prefetch, checked_scheduler(scheduler))
-
-
-def _connectable(shared: operators.sharing.Shared) -> ConnectableStream[T_co]:
-    from pyrs.stream.connectable import ConnectableStream  # imports Stream, which inherits this module's class
-
-    return ConnectableStream(shared)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Coroutine, Iterator
-from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Coroutine, Generator, Iterator
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, overload
 
 from pyrs import operators
 from pyrs._core.callbacks import CallbackSubscriber
@@ -14,7 +14,7 @@ from pyrs._core.operator import Operator
 from pyrs._core.pushed_chain import PushedChainPublisher
 from pyrs._core.sites import assembly_site, is_coroutine_function
 from pyrs._core.stage import Stage
-from pyrs._core.validation import checked_callable, checked_natural, checked_publisher
+from pyrs._core.validation import checked_callable, checked_natural, checked_publisher, checked_seconds
 from pyrs.api import Publisher, Subscriber, Subscription
 from pyrs.stream.backpressure import Backpressure
 from pyrs.stream.combining import Combining
@@ -31,12 +31,15 @@ from pyrs.stream.transforming import Transforming
 
 if TYPE_CHECKING:
     from contextlib import aclosing
+    from datetime import timedelta
 
+    from pyrs.operators.sharing import Connection, Shared
+    from pyrs.schedulers import Scheduler
     from pyrs.stream.awaiting import AsyncSubscriber
-    from pyrs.stream.single import Single
 
-__all__ = ["Stream"]
+__all__ = ["ConnectableStream", "GroupedStream", "Single", "Stream"]
 
+K = TypeVar("K")
 T_co = TypeVar("T_co", covariant=True)
 R = TypeVar("R")
 
@@ -163,9 +166,16 @@ class Stream(
     def _over(self, operator: Operator[R]) -> Stream[R]:
         return Stream(operator)
 
-    def _folded(self, stage: Stage) -> Single[Any]:
-        from pyrs.stream.single import Single  # imports this module
+    def _of(self, publisher: Publisher[R]) -> Stream[R]:
+        return Stream(publisher)
 
+    def _grouped(self, key: Any, publisher: Publisher[R]) -> GroupedStream[Any, R]:
+        return GroupedStream(key, publisher)
+
+    def _connectable(self, shared: Shared) -> ConnectableStream[Any]:
+        return ConnectableStream(shared)
+
+    def _folded(self, stage: Stage) -> Single[Any]:
         return Single(self._then(stage))
 
     # Terminal operations on the calling thread
@@ -307,3 +317,161 @@ class Stream(
         from pyrs.aio import iteration
 
         return aclosing(iteration.elements(self.source, checked_natural(prefetch, "prefetch", 1)))
+
+
+class Single(Stream[T_co]):
+    """A stream of exactly one element, or an error.
+
+    ``first``, ``reduce``, ``count``, ``to_list`` and others return it. It is a Publisher like any other and starts on
+    subscribe. To get the element, ``await`` the Single on an asyncio loop, or call ``block``. Each ``await`` and each
+    ``block`` subscribes again.
+    """
+
+    __slots__ = ()
+
+    def block(self, timeout: float | None = None) -> T_co:
+        """Block the calling thread until the element arrives, and return it.
+
+        On an asyncio loop, use ``await`` instead: ``block`` stalls the loop.
+
+        Args:
+            timeout: the maximum number of seconds to wait; None for no limit.
+
+        Raises:
+            TimeoutError: no element arrived in time. The stream was cancelled.
+            TypeError: ``timeout`` is not a number.
+            ValueError: ``timeout`` is negative or not finite.
+            BaseException: the error of the stream.
+
+        Examples:
+            >>> import pyrs
+            >>> pyrs.range(5).count().block()
+            5
+        """
+        return operators.terminal.single(self.source, timeout)
+
+    def __await__(self) -> Generator[Any, None, T_co]:
+        """Wait on the running asyncio loop and return the element.
+
+        Cancelling the task cancels the stream.
+        """
+        from pyrs.aio import iteration
+
+        return iteration.single(self.source).__await__()
+
+
+class GroupedStream(Stream[T_co], Generic[K, T_co]):
+    """A stream of the elements with one key, emitted by ``Stream.group_by``.
+
+    It accepts one Subscriber.
+
+    Attributes:
+        key: the key of all its elements.
+    """
+
+    __slots__ = ("key",)
+
+    def __init__(self, key: K, source: Publisher[T_co]) -> None:
+        super().__init__(source)
+        self.key = key
+
+
+class ConnectableStream(Stream[T_co]):
+    """A shared stream that subscribes to its source on ``connect()``.
+
+    ``publish`` and ``replay`` return it. Its Subscribers receive nothing before ``connect``. ``auto_connect`` and
+    ``ref_count`` connect automatically. Operators applied to it return ordinary streams.
+    """
+
+    __slots__ = ("_shared",)
+
+    def __init__(self, shared: Shared) -> None:
+        super().__init__(shared)
+        self._shared = shared
+
+    def connect(self) -> Connection:
+        """Subscribe to the source, unless already connected.
+
+        A synchronous source emits before this method returns.
+
+        Returns:
+            The connection. ``cancel()`` on it cancels the source: current Subscribers fail with ``Disconnected``, and
+            later ones wait for the next ``connect``.
+
+        Examples:
+            >>> import pyrs
+            >>> numbers = pyrs.just(1, 2).publish()
+            >>> _ = numbers.subscribe(on_next=lambda n: print("a", n))
+            >>> _ = numbers.subscribe(on_next=lambda n: print("b", n))
+            >>> _ = numbers.connect()
+            a 1
+            b 1
+            a 2
+            b 2
+        """
+        connection = self._shared.connection()
+        connection.connect()
+        return connection
+
+    def auto_connect(
+        self, subscribers: int = 1, on_connect: Callable[[Connection], object] | None = None
+    ) -> Stream[T_co]:
+        """Connect once, when the given number of Subscribers have subscribed.
+
+        The connection remains when all Subscribers have cancelled. After a ``publish`` has completed it never
+        reconnects, so a later Subscriber receives no signal; use ``ref_count`` or ``replay`` for late Subscribers.
+        Demand is that of the connected stream.
+
+        Args:
+            subscribers: the number of Subscribers to wait for; 0 connects immediately.
+            on_connect: called with the connection just before it is connected, so that it can be cancelled later.
+
+        Raises:
+            TypeError: ``subscribers`` is not an integer, or ``on_connect`` is not callable.
+            ValueError: ``subscribers`` is negative.
+
+        Examples:
+            >>> import pyrs
+            >>> pyrs.just(1, 2).replay().auto_connect().collect()
+            [1, 2]
+        """
+        return Stream(
+            operators.sharing.AutoConnect(self._shared, f"auto_connect({subscribers})", subscribers, on_connect)
+        )
+
+    def ref_count(
+        self,
+        subscribers: int = 1,
+        seconds: float | timedelta | None = None,
+        *,
+        scheduler: Scheduler | None = None,
+    ) -> Stream[T_co]:
+        """Connect while there are Subscribers: disconnect when the last one cancels.
+
+        Connects when ``subscribers`` Subscribers have subscribed. After a disconnect, or after a ``publish`` has
+        completed, the same number is needed again for a new connection. Demand is that of the connected stream.
+
+        Args:
+            subscribers: the number of Subscribers that connects it.
+            seconds: the grace period before it disconnects; a new Subscriber within it keeps the connection. None for
+                no grace period.
+            scheduler: the scheduler of the grace period; None for the current one.
+
+        Raises:
+            TypeError: an argument has the wrong type.
+            ValueError: ``subscribers`` is less than 1, or ``seconds`` is negative or not finite.
+
+        Examples:
+            >>> import pyrs
+            >>> shared = pyrs.just(1, 2).publish().ref_count()
+            >>> shared.collect(), shared.collect()
+            ([1, 2], [1, 2])
+        """
+        from pyrs.schedulers import checked_scheduler  # loads threads, which most programs do not need
+
+        grace = None if seconds is None else checked_seconds(seconds, "seconds")
+        needed = checked_natural(subscribers, "subscribers", 1)
+        given = [str(needed)] if needed != 1 or grace else []
+        given += [f"seconds={grace:g}"] if grace else []
+        call = f"ref_count({', '.join(given)})"
+        return Stream(operators.sharing.RefCount(self._shared, call, needed, grace, checked_scheduler(scheduler)))

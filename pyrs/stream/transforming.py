@@ -13,8 +13,7 @@ from pyrs.stream.family import Family
 
 if TYPE_CHECKING:
     from pyrs.operators.notification import Notification
-    from pyrs.stream.single import Single
-    from pyrs.stream.stream import Stream
+    from pyrs.stream.stream import Single, Stream
 
 __all__ = ["Transforming"]
 
@@ -202,7 +201,9 @@ class Transforming(Family[T_co]):
             >>> pyrs.just(1, 2, 6, 4).transform(average_of(2)).collect()
             [1.5, 5.0]
         """
-        from pyrs.stream.stream import Stream  # imports this module
-
         result = checked_callable(function, "function")(cast("Stream[T_co]", self))
-        return result if isinstance(result, Stream) else Stream(checked_publisher(result, "the result of function"))
+        return (
+            cast("Stream[Any]", result)
+            if isinstance(result, Family)
+            else self._of(checked_publisher(result, "the result of function"))
+        )

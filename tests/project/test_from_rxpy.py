@@ -14,7 +14,7 @@ from reactivex import operators, subject
 
 import pyrs
 from pyrs import adapters, schedulers, sinks
-from pyrs.stream.connectable import ConnectableStream
+from pyrs.stream.stream import ConnectableStream
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "from-rxpy.md").read_text(encoding="utf-8")
 ROWS = [

@@ -20,8 +20,7 @@ from pyrs.spark.read.queries import batches
 from pyrs.spark.schema.arrow import checked_shape, prefers_large, session_zone
 from pyrs.spark.schema.rows import RowEncoder, checked_schema
 from pyrs.spark.sessions import Jobs, checked_dataframe, drain_executor, live_context
-from pyrs.stream.single import Single
-from pyrs.stream.stream import Stream
+from pyrs.stream.stream import Single, Stream
 
 __all__ = ["apply", "for_each_partition"]
 

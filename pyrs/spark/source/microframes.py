@@ -23,8 +23,7 @@ from pyrs.schedulers.timer import waking_timer
 from pyrs.spark.schema.arrow import checked_shape, prefers_large
 from pyrs.spark.schema.rows import RowEncoder, checked_schema
 from pyrs.spark.sessions import Jobs, drain_executor, live_context
-from pyrs.stream.single import Single
-from pyrs.stream.stream import Stream
+from pyrs.stream.stream import Single, Stream
 
 if TYPE_CHECKING:
     from datetime import timedelta

@@ -12,7 +12,7 @@ import pytest
 
 from pyrs._core.executor import DaemonExecutor, ended
 from pyrs.aio import loops
-from pyrs.schedulers.delays import Timer
+from pyrs.schedulers.delays import TimerThread
 from pyrs.schedulers.threads import Single
 from tests.waiting import DEADLINE
 
@@ -35,7 +35,7 @@ def open_single() -> Iterator[Execute]:
 
 @contextmanager
 def open_timer() -> Iterator[Execute]:
-    timer = Timer()
+    timer = TimerThread(lambda task: task())
     yield lambda task: timer.arm(task, 0.001, lambda due: due())
 
 

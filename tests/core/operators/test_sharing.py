@@ -11,7 +11,7 @@ import pytest
 import pyrs
 from pyrs import schedulers, sinks
 from pyrs.errors import Disconnected, NonPositiveRequest
-from pyrs.stream.connectable import ConnectableStream
+from pyrs.stream.stream import ConnectableStream
 from pyrs.testing import TestPublisher, TestSubscriber
 from tests.core.modelling import Counting
 from tests.core.support import subscribe

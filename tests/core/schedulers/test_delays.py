@@ -70,7 +70,9 @@ class TestDelays:
         assert seen == []
 
     def test_a_million_cancelled_timers_leave_no_entry(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(threads, "_timer", delays.Timer())  # timers of other tests stay in the old one
+        monkeypatch.setattr(
+            threads, "_timer", delays.TimerThread(lambda task: task())
+        )  # timers of other tests stay in the old one
         scheduler = schedulers.default()
         queue, largest = threads._timer._queue, 0
         for n in range(1_000_000):
@@ -112,7 +114,7 @@ class TestDelays:
 
     def test_idle_timer_thread_terminates(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(delays, "_IDLE_SECONDS", 0.01)
-        timer = delays.Timer()
+        timer = delays.TimerThread(lambda task: task())
         threads_used: list[threading.Thread] = []
         for _ in range(2):
             done = threading.Event()
@@ -147,7 +149,7 @@ class TestDelays:
         if idle:
             monkeypatch.setattr(delays, "_IDLE_SECONDS", 0.0)
         armed: list[delays.Delayed] = []
-        timer = delays.Timer()
+        timer = delays.TimerThread(lambda task: task())
         timer._queue = ArmingQueue()
         later = timer.arm(int, 0.0 if idle else 3600, lambda task: task())
         assert done.wait(30)
