@@ -13,9 +13,9 @@ import pytest
 import pyrs
 from pyrs import jvm
 from pyrs.errors import CallTimeout, JavaError
-from tests.endings import conftest as endings
-from tests.endings.pace import run_at_pace
-from tests.endings.recorder import DEADLINE, MILLIS, Recorder
+from tests.shutdown import conftest as endings
+from tests.shutdown.pace import run_at_pace
+from tests.shutdown.recorder import DEADLINE, MILLIS, Recorder
 from tests.waiting import eventually
 
 classes = endings.classes

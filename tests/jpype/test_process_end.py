@@ -1,4 +1,4 @@
-"""However streams, bridges and the process end, with the JVM in this process: nothing hangs, nothing is left."""
+"""The end of streams, bridges and the process with the JVM in this process: nothing hangs, nothing is left."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ import pyrs
 from pyrs import jvm
 from pyrs.errors import JvmUnavailable, LinkClosed
 from pyrs.jvm.gateways.jars import packaged_jars
-from tests.endings import conftest as endings
-from tests.endings.pace import run_at_pace
-from tests.endings.recorder import DEADLINE, MILLIS, Recorder
+from tests.shutdown import conftest as endings
+from tests.shutdown.pace import run_at_pace
+from tests.shutdown.recorder import DEADLINE, MILLIS, Recorder
 from tests.waiting import eventually
 
 ROOT = Path(__file__).parents[2]
@@ -138,7 +138,7 @@ PROGRAM = """
     import jpype
     import pyrs
     from pyrs import jvm
-    from tests.endings.recorder import DEADLINE, MILLIS, Recorder
+    from tests.shutdown.recorder import DEADLINE, MILLIS, Recorder
     pyrs.set_element_hook(lambda count, where: None)
     bridge = jvm.launch(classpath=[sys.argv[1]])
     parties = jpype.JClass("Parties")

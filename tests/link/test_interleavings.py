@@ -1,7 +1,4 @@
-"""What a hostile reading found in the link, each with the interleaving that brought it out.
-
-Where two threads meet, the second one is let in at every line of the first in turn, so that no order is left to luck.
-"""
+"""Races of the reader, the drain loop and the writer, each forced at every line; and lifetimes of references."""
 
 from __future__ import annotations
 
@@ -49,7 +46,7 @@ def subscribed(session: Stepped) -> tuple[Recorder, InboundStream]:
     return recorder, stream
 
 
-class TestWhatArrivesWhileTheLaneWorks:
+class TestBatchDuringDrain:
     LANE = (InboundStream._work, InboundStream._deliver, InboundStream._next_batch)
 
     @pytest.mark.parametrize("end", ["complete", "error", "complete and lost", "lost"])
@@ -82,10 +79,10 @@ class TestWhatArrivesWhileTheLaneWorks:
         at_every_line(self.LANE, attempt)
 
 
-class TestWhatEndsWhileABatchArrives:
+class TestTerminalSignalDuringArrival:
     READER = (InboundStream.arrived,)
 
-    def test_nothing_follows_what_cannot_be_read(self) -> None:
+    def test_no_element_follows_an_undecodable_one(self) -> None:
         """The lane is inside on_next(1), and knows already that the third element cannot be read."""
 
         def attempt(interrupted: Interrupted) -> bool:
@@ -120,7 +117,7 @@ class TestWhatEndsWhileABatchArrives:
         at_every_line(self.READER, attempt)
 
     @pytest.mark.parametrize("how", ["cancel", "unreadable", "non-positive request"])
-    def test_what_a_late_batch_holds_is_given_back(self, how: str) -> None:
+    def test_handles_of_a_late_batch_are_given_back(self, how: str) -> None:
         def attempt(interrupted: Interrupted) -> bool:
             session = Stepped()
             recorder, stream = subscribed(session)
@@ -211,7 +208,7 @@ class Releasing(Stepped):
         return [FrameType(message.type).name for message in self.sent]
 
 
-class TestAnObjectThatGoesHome:
+class TestReturnedObject:
     """Its RELEASE never overtakes the frame that takes it there."""
 
     SIZES = (10, 300_000)
@@ -269,7 +266,7 @@ class FutureOf(SimpleNamespace):
         super().__init__(_link=SimpleNamespace(session=connection.session), _handle=handle, _kind=4)
 
 
-class TestAFutureThatIsNotWaitedForAnyMore:
+class TestAbandonedFuture:
     def nothing_is_left(self, peer: Peer, connection: Connection) -> None:
         eventually(lambda: not connection.session.streams and not peer.session.streams, "a stream is left")
         assert connection.close(DEADLINE)
@@ -298,9 +295,9 @@ class TestAFutureThatIsNotWaitedForAnyMore:
         self.nothing_is_left(peer, connection)
 
 
-class TestFinalizersOfUsers:
+class TestUserFinalizers:
     @pytest.mark.parametrize("how", ["released", "the link ends"])
-    def test_run_on_no_reader(self, how: str) -> None:
+    def test_they_do_not_run_on_the_reader(self, how: str) -> None:
         peer = Peer()
         connection = peer.connect()
         ran_on: SimpleQueue[str] = SimpleQueue()
@@ -328,7 +325,7 @@ class TestFinalizersOfUsers:
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork on this system")
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
-def test_a_forked_child_does_not_wait_for_the_parents_workers() -> None:
+def test_a_forked_child_does_not_wait_for_workers_of_its_parent() -> None:
     shield = Shield(lambda: None)
     assert shield.run(lambda: 5) == 5, "a worker is idle now"
     assert status_of_a_child(lambda: shield.run(lambda: 6) == 6) == 0
@@ -339,16 +336,16 @@ class TestBeforeTheProof:
 
     @pytest.mark.parametrize("kind", [FrameType.NEXT, FrameType.NEXT_HOME, FrameType.CALL, FrameType.ERROR])
     @pytest.mark.parametrize("more", [0, MORE])
-    def test_no_other_frame_is_taken(self, kind: FrameType, more: int) -> None:
+    def test_other_frames_are_refused(self, kind: FrameType, more: int) -> None:
         with pytest.raises(ProtocolError, match="malformed"):
             FrameDecoder(UNPROVEN_MAX_LENGTH).feed(frame(kind | more, 1, b"x"))
 
     @pytest.mark.parametrize("kind", [FrameType.HELLO, FrameType.PROOF])
-    def test_no_pieces_are_put_together(self, kind: FrameType) -> None:
+    def test_pieces_are_refused(self, kind: FrameType) -> None:
         with pytest.raises(ProtocolError, match="malformed"):
             FrameDecoder(UNPROVEN_MAX_LENGTH).feed(frame(kind | MORE, 0, b"x"))
 
-    def test_a_false_listener_is_left_at_once(self) -> None:
+    def test_a_false_listener_is_refused_at_once(self) -> None:
         listener = socket.create_server(("127.0.0.1", 0))
         left: SimpleQueue[str] = SimpleQueue()
 
@@ -389,7 +386,7 @@ def test_exact_crosses_with_a_subscriber_of_the_peer() -> None:
     assert connection.close(DEADLINE)
 
 
-def test_close_gets_past_a_peer_that_reads_no_more() -> None:
+def test_close_ends_although_the_peer_does_not_read() -> None:
     """The writer thread is in the middle of a write that does not come to an end."""
     peer = Peer()
     connection = peer.connect()
@@ -433,7 +430,7 @@ class Role:
         return self.lock.acquire(blocking, timeout)
 
 
-def test_close_says_goodbye_while_another_thread_writes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_close_sends_goaway_while_another_thread_writes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pyrs.jvm.link.connection._GOODBYE_SECONDS", DEADLINE)  # slow, not stuck
     peer = Peer()
     connection = peer.connect()
@@ -453,7 +450,7 @@ def test_close_says_goodbye_while_another_thread_writes(monkeypatch: pytest.Monk
 
 
 @pytest.mark.parametrize("raised", [SystemExit, KeyboardInterrupt, RecursionError])
-def test_an_error_whose_text_cannot_be_had_is_still_an_answer(raised: type[BaseException]) -> None:
+def test_an_error_whose_str_raises_answers_its_call(raised: type[BaseException]) -> None:
     class Unspeakable(Exception):
         def __str__(self) -> str:
             raise raised
@@ -462,7 +459,7 @@ def test_an_error_whose_text_cannot_be_had_is_still_an_answer(raised: type[BaseE
     assert raised.__name__ in str(wire)
 
 
-def test_a_cancelled_stream_lets_go_of_what_a_half_written_element_carries() -> None:
+def test_a_cancelled_stream_releases_references_of_a_partly_written_element() -> None:
     session = Releasing()
     source = Hot(b"x" * 300_000)
     publisher = session.handles.own(source, 1)
@@ -484,7 +481,7 @@ def test_a_cancelled_stream_lets_go_of_what_a_half_written_element_carries() -> 
     assert carried[0]() is None
 
 
-def test_an_answer_that_cannot_be_read_reaches_who_waits_for_it() -> None:
+def test_an_undecodable_answer_fails_its_call() -> None:
     """It ends the link, for it is malformed; the caller does not wait for its deadline all the same."""
     peer = Peer()
     connection = peer.connect()
@@ -496,7 +493,7 @@ def test_an_answer_that_cannot_be_read_reaches_who_waits_for_it() -> None:
     connection.close()
 
 
-def test_the_end_of_the_link_holds_none_of_those_who_hear_of_it() -> None:
+def test_the_end_of_the_link_keeps_no_subscriber_alive() -> None:
     """One exception that is raised for everybody gathers everybody's frames."""
     session = PlainSession()
     session.lost(LinkClosed("it is over"))

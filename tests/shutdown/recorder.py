@@ -1,4 +1,4 @@
-"""A Subscriber whose every wait has a deadline."""
+"""Record signals; every wait has a deadline."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""However a stream, a bridge or a process ends: nothing hangs, each Subscriber hears of it once, nothing is left."""
+"""The end of a stream, a bridge or a process: nothing hangs, each Subscriber gets one signal, nothing is left."""
 
 from __future__ import annotations
 

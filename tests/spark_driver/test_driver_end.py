@@ -1,4 +1,4 @@
-"""However a session, a process or a stream of a Spark driver ends: the bridge and its other streams do not mind."""
+"""The end of a session, a process or a stream of a Spark driver does not affect the bridge and its other streams."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from pyrs.jvm.gateways.jars import packaged_jars
-from tests.endings import conftest as endings
+from tests.shutdown import conftest as endings
 from tests.waiting import eventually
 
 SECONDS = 300
@@ -32,7 +32,7 @@ DRIVER = """
     from pyspark.sql import SparkSession
     import pyrs
     from pyrs import jvm
-    from tests.endings.recorder import DEADLINE, MILLIS, Recorder
+    from tests.shutdown.recorder import DEADLINE, MILLIS, Recorder
     from tests.waiting import eventually
     pyrs.set_element_hook(lambda count, where: None)
     builder = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
@@ -142,7 +142,7 @@ OTHER = """
     from py4j.java_gateway import GatewayParameters, JavaGateway
     import pyrs
     from pyrs import jvm
-    from tests.endings.recorder import DEADLINE, Recorder
+    from tests.shutdown.recorder import DEADLINE, Recorder
     pyrs.set_element_hook(lambda count, where: None)
     java = JavaGateway(gateway_parameters=GatewayParameters(port=int(sys.argv[1]), auth_token=sys.stdin.read()))
     bridge = jvm.connect(java)
@@ -222,7 +222,7 @@ FORKING = """
     import pyrs
     from pyrs import jvm
     from pyrs.errors import LinkBroken
-    from tests.endings.recorder import DEADLINE, MILLIS, Recorder
+    from tests.shutdown.recorder import DEADLINE, MILLIS, Recorder
     from tests.waiting import eventually
     pyrs.set_element_hook(lambda count, where: None)
     port, token = sys.stdin.read().split()

@@ -1,4 +1,4 @@
-"""What a hostile reading found, as it showed itself with a real JVM; tests/link has the interleavings one by one."""
+"""References, finalizers and late calls with a real JVM; tests/link forces the same races line by line."""
 
 from __future__ import annotations
 
