@@ -148,7 +148,7 @@ class BackpressureError(_Undemanded):
         return Drops(self._refuse, repr(self))
 
     def _refuse(self, element: Any) -> None:
-        raise BufferOverflow("an element came that was not demanded")
+        raise BufferOverflow("an element exceeded the demand")
 
     def __repr__(self) -> str:
         return "on_backpressure_error()"

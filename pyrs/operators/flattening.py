@@ -105,7 +105,7 @@ class _ConcatMapRun(SubscriptionArbiter[Any]):
             error, self._error = self._error, None
         waiting.clear()  # not under the lock: elements may have finalizers
         if error is not None and not hooks.is_exit(error):
-            hooks.on_error_dropped(error, f"{self._operator.call}: the stream was over")
+            hooks.on_error_dropped(error, f"{self._operator.call}: the stream has terminated")
 
 
 class _InTurn(PrefetchingInput[Any]):

@@ -121,7 +121,7 @@ class Last(FoldStage):
 
 
 def _nothing(stage: Stage) -> Any:
-    raise NoElement(f"{stage!r}: the stream ended before that")
+    raise NoElement(f"{stage!r}: the stream completed before that element")
 
 
 def _shown(default: Any) -> str:

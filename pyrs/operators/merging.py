@@ -200,7 +200,7 @@ class _FlatMapRun(Coordinator[Any]):
         elif not self._delayed:
             self._delayed.append(error)
         else:
-            hooks.on_error_dropped(error, f"{self._operator.call}: it is to fail with another")
+            hooks.on_error_dropped(error, f"{self._operator.call}: the stream fails with an earlier error")
 
     def _release(self) -> None:
         self._outer.cancel()

@@ -45,7 +45,7 @@ class Notification(Generic[T_co]):
         if kind not in ("next", "error", "complete"):
             raise ValueError(f"kind must be 'next', 'error' or 'complete', not {kind!r}")
         if (element is not None) != (kind == "next") or (error is not None) != (kind == "error"):
-            raise NullSignal(f"a Notification of kind {kind!r} has what on_{kind} takes, and nothing else")
+            raise NullSignal(f"a Notification of kind {kind!r} requires exactly the argument of on_{kind}")
         if error is not None and not isinstance(error, BaseException):
             raise TypeError(f"error must be an exception, not {type(error).__name__}")
         object.__setattr__(self, "kind", kind)
@@ -89,10 +89,10 @@ class Notification(Generic[T_co]):
             subscriber.on_complete()
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
-        raise AttributeError(f"a Notification does not change: {name}")
+        raise AttributeError(f"a Notification is immutable: {name}")
 
     def __delattr__(self, name: str) -> NoReturn:
-        raise AttributeError(f"a Notification does not change: {name}")
+        raise AttributeError(f"a Notification is immutable: {name}")
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Notification):

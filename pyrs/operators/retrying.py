@@ -130,7 +130,7 @@ class _RetryWhenRun(SubscriptionArbiter[Any]):
         end = self._end
         self._complete()
         if end is not None and end[0] is not None:
-            hooks.on_error_dropped(end[0], f"{self._operator.call}: the stream was over")
+            hooks.on_error_dropped(end[0], f"{self._operator.call}: the stream has terminated")
 
     def _source_failed(self, error: BaseException) -> None:
         if hooks.is_exit(error):

@@ -54,7 +54,7 @@ class Part(Operator[Any]):
         with self.dispatcher.lock:
             again, self.given_away = self.given_away, True
         if again:
-            InertSubscription(subscriber, RuntimeError(f"{self.call} can be subscribed to once")).start()
+            InertSubscription(subscriber, RuntimeError(f"{self.call} accepts one Subscriber; use share()")).start()
         else:
             self.run(subscriber).start()
 

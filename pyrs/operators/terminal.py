@@ -38,7 +38,7 @@ def single(source: Publisher[T], timeout: float | None) -> T:
     """Implement ``Single.block``."""
     elements = collect(source, timeout)
     if len(elements) != 1:
-        raise SpecViolation(f"a Single must give one element, and gave {len(elements)}", party="Publisher")
+        raise SpecViolation(f"a Single emitted {len(elements)} elements; it must emit exactly one", party="Publisher")
     return elements[0]
 
 
@@ -64,7 +64,7 @@ class _ForEach(Subscriber[T], IteratorConsumer[T]):
         try:
             while_blocked(source.subscribe, self)
             if not self._ended.wait(timeout):
-                raise TimeoutError(f"the stream did not end within {timeout} seconds")
+                raise TimeoutError(f"the stream did not terminate within {timeout} seconds")
         except BaseException:
             self._stop(None)  # after a deadline or an interrupt the action must not be called
             raise
@@ -145,7 +145,7 @@ def _received(source: Publisher[T], prefetch: int, timeout: float | None) -> Ite
             try:
                 element, ended = queue.arrived.get(timeout=timeout)
             except Empty:
-                raise TimeoutError(f"no element came within {timeout} seconds") from None
+                raise TimeoutError(f"no element arrived within {timeout} seconds") from None
             if ended:
                 if isinstance(element, BaseException):
                     raise_again(element)

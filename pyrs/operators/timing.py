@@ -390,7 +390,7 @@ class _TimeoutRun(Coordinator[Any]):
             else:
                 self._fail(error)
         elif error is not None:
-            hooks.on_error_dropped(error, f"{self._operator.call}: it came too late")
+            hooks.on_error_dropped(error, f"{self._operator.call}: it arrived after the timeout")
 
     def _advance(self) -> None:
         if not self._timer.claim():
@@ -398,7 +398,7 @@ class _TimeoutRun(Coordinator[Any]):
         if self._timer.now() < self._deadline:
             self._timer.set(self._deadline)
         elif self._fallback is None:
-            self._raised(StreamTimeout(f"no element came within {self._patience:g} seconds"))
+            self._raised(StreamTimeout(f"no element arrived within {self._patience:g} seconds"))
         else:
             self._deadline = inf
             self._input.cancel()

@@ -177,6 +177,6 @@ class Backpressure(Family[T_co]):
             >>> import pyrs
             >>> _ = pyrs.range(4).on_backpressure_error().subscribe(on_next=print, on_error=print, request=1)
             0
-            an element came that was not demanded
+            an element exceeded the demand
         """
         return self._then(operators.backpressure.BackpressureError())

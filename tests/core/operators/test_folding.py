@@ -69,7 +69,7 @@ def test_reduce_without_initial_matches_functools(numbers: list[int]) -> None:
 @pytest.mark.parametrize("name", WITHOUT_DEFAULT)
 def test_too_short_stream_signals_no_element(name: str, pushed: bool) -> None:
     stream = WITHOUT_DEFAULT[name](Counting([]).stream() if pushed else pyrs.empty())
-    with pytest.raises(pyrs.NoElement, match=rf"{name}\(.*\): the stream ended before that") as caught:
+    with pytest.raises(pyrs.NoElement, match=rf"{name}\(.*\): the stream completed before that element") as caught:
         stream.collect()
     assert isinstance(caught.value, LookupError)
     assert any(f"in {name}" in note for note in caught.value.__notes__)

@@ -113,7 +113,7 @@ def test_max_groups_signals_buffer_overflow() -> None:
 def test_group_accepts_one_subscriber() -> None:
     (group,) = pyrs.just(1, 2).group_by(lambda n: "x").collect()
     assert (group.key, repr(group), group.collect()) == ("x", "group('x')", [1, 2])
-    assert str(subscribe(group).await_error(RuntimeError)) == "group('x') can be subscribed to once"
+    assert str(subscribe(group).await_error(RuntimeError)) == "group('x') accepts one Subscriber; use share()"
 
 
 @pytest.mark.parametrize("where", ["key", "value"])

@@ -267,7 +267,7 @@ class TestTimeout:
         publisher.assert_cancelled(1)
         error = subscriber.assert_error(StreamTimeout)
         assert isinstance(error, TimeoutError)
-        assert str(error) == "no element came within 2 seconds"
+        assert str(error) == "no element arrived within 2 seconds"
         assert error.__notes__[0].startswith("in timeout(2), assembled at ")  # type: ignore[attr-defined]
 
     def test_fallback_receives_the_outstanding_demand(self, time: schedulers.VirtualTime) -> None:

@@ -59,11 +59,11 @@ def test_exception_of_the_action_cancels_and_is_raised(source: Source, kind: typ
 
 def test_timeout_cancels() -> None:
     counting = Counting.of(pyrs.never())
-    with pytest.raises(TimeoutError, match=r"did not end within 0\.01 seconds"):
+    with pytest.raises(TimeoutError, match=r"did not terminate within 0\.01 seconds"):
         counting.stream().collect(timeout=0.01)
     assert counting.cancels == 1
     counting = Counting.of(pyrs.never())
-    with pytest.raises(TimeoutError, match=r"no element came within 0\.01 seconds"):
+    with pytest.raises(TimeoutError, match=r"no element arrived within 0\.01 seconds"):
         list(counting.stream().to_iterable(timeout=0.01))
     assert counting.cancels == 1
 
