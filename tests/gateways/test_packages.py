@@ -317,7 +317,7 @@ def test_ivy_comes_from_the_repository_where_spark_has_none(central: Path, monke
     assert names(resolve(["org.example:base:1.0"])) == ["base-1.0.jar"]
 
 
-def test_what_ivy_says_is_shown_where_it_fails_in_another_way(central: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_failure_of_ivy_shows_its_output(central: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JAVA_TOOL_OPTIONS", "-Xmx1")
     with pytest.raises(JvmUnavailable, match=r"Ivy said:\n(.|\n)*Too small"):
         resolve(["org.example:base:1.0"])

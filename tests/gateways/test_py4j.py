@@ -1,4 +1,4 @@
-"""What goes to a Py4J gateway, what comes back, and what its failures become; without a JVM."""
+"""The commands to a Py4J gateway, its answers and its failures; without a JVM."""
 
 from __future__ import annotations
 
@@ -182,7 +182,7 @@ def test_another_failure_of_the_gateway_keeps_its_text() -> None:
 
 
 @pytest.mark.parametrize("value", [2**63, -(2**63) - 1, "\ud800", object(), [1], {}, lambda: None])
-def test_what_would_break_the_connection_is_never_sent(value: object) -> None:
+def test_arguments_that_would_break_the_connection_are_refused(value: object) -> None:
     client = FakeClient()
     with pytest.raises(ConversionError):
         Py4JJava(client).static("a.B", "m", value)
@@ -196,7 +196,7 @@ def test_an_object_of_another_jvm_is_never_sent() -> None:
     assert client.commands == []
 
 
-def test_whose_object_it_is() -> None:
+def test_an_object_of_the_same_jvm_is_recognized() -> None:
     mine, same, other = FakeClient(), FakeClient(), FakeClient(port=1)
     subject = gateway(mine)
     assert subject.is_java_object(JavaObject("o1", mine))
@@ -205,7 +205,7 @@ def test_whose_object_it_is() -> None:
     assert not subject.is_java_object("o1")
 
 
-def test_what_is_not_the_gateways_is_left_alone() -> None:
+def test_foreign_errors_are_returned_unchanged() -> None:
     subject = gateway(FakeClient())
     for error in (ValueError("mine"), KeyboardInterrupt(), JvmUnavailable("ours")):
         assert subject.translate(error) is error

@@ -1,4 +1,4 @@
-"""Nothing is cut in half by a Ctrl-C."""
+"""A Ctrl-C interrupts no shielded work."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_a_shielded_task_inside_another_runs_inline() -> None:
 
 
 @pytest.mark.parametrize("error", [ValueError("no"), SystemExit(3), KeyboardInterrupt()])
-def test_what_the_task_raises_is_raised_where_it_was_asked(error: BaseException) -> None:
+def test_an_exception_of_the_task_reaches_the_caller(error: BaseException) -> None:
     def task() -> None:
         raise error
 

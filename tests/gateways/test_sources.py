@@ -1,4 +1,4 @@
-"""What connect accepts, what it refuses, and what it says then."""
+"""The arguments that connect accepts and refuses, with its messages."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def run(program: str) -> str:
     return done.stdout
 
 
-def test_neither_carrier_is_imported_before_it_is_asked_for() -> None:
+def test_neither_carrier_is_imported_before_it_is_needed() -> None:
     program = "import sys, pyrs.jvm.gateways; print({'py4j', 'jpype', 'pyspark'} & set(sys.modules))"
     assert run(program) == "set()\n"
 

@@ -21,7 +21,7 @@ CLASS_PATH = [
         "/cache/org.example/top/1.0/top-1.0.jar",
     ],
 )
-def test_what_is_not_there_is_added(jar: str) -> None:
+def test_a_missing_jar_is_added(jar: str) -> None:
     assert to_be_added([jar], CLASS_PATH) == [jar]
 
 

@@ -1,4 +1,4 @@
-"""A session that takes its steps one by one, and a way to let somebody in at every line of a function."""
+"""A session that runs step by step, and a way to run code at every line of a function."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class Codec(PlainCodec):
 
 
 class Stepped(PlainSession):
-    """Nothing runs before `run`: a lane, a worker's task and the writer take their turns where a test says so."""
+    """Runs tasks in ``run`` only: the test decides when drain loops, workers and the writer run."""
 
     def __init__(self, codec: PlainCodec | None = None) -> None:
         super().__init__()
@@ -93,7 +93,7 @@ class Stepped(PlainSession):
 
 
 class AtLine:
-    """Lets somebody in at the n-th line of a function that runs on this thread."""
+    """Runs an intruder at the n-th line of a function that runs on this thread."""
 
     def __init__(self, functions: Sequence[Any], line: int, intrude: Callable[[], object]) -> None:
         self.codes = {function.__code__ for function in functions}

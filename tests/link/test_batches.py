@@ -1,4 +1,4 @@
-"""What a source that is pulled gives, on its way into batches: as much as it was asked for, and nothing overlooked."""
+"""Elements of a pulled source in batches: as many as requested, and none lost."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class TestBatchesOfASourceThatIsPulled:
         assert self.error(frames)[2] == "NullSignal"
         assert pulled[-1] is None, f"pulled beyond None: {pulled[before:]}"
 
-    def test_what_has_no_form_ends_the_stream_where_it_is(self) -> None:
+    def test_an_element_without_a_form_ends_the_stream(self) -> None:
         source = pyrs.from_iterable([*range(40), object(), *range(40)])
         frames = self.frames(source)
         assert self.elements(frames) == list(range(40))

@@ -1,4 +1,4 @@
-"""The link over a real socket, against a stand-in for the JVM: opening, endings, many streams, interrupts."""
+"""The link over a real socket, against a stand-in for the JVM: opening, shutdown, many streams, interrupts."""
 
 from __future__ import annotations
 
@@ -195,7 +195,7 @@ def test_a_wrong_token_and_a_wrong_version_are_refused() -> None:
         Peer(version=9).connect()
 
 
-def test_somebody_else_on_the_port_does_not_get_a_link() -> None:
+def test_another_listener_on_the_port_does_not_get_a_link() -> None:
     listener = socket.create_server(("127.0.0.1", 0))
 
     def squat() -> None:
@@ -233,7 +233,7 @@ def test_a_listener_that_sends_a_byte_at_a_time_is_left_at_the_deadline(monkeypa
     listener.close()
 
 
-def test_an_end_by_the_peer_says_so_whoever_notices_it_first(peer: Peer) -> None:
+def test_an_end_noticed_by_the_writer_leaves_the_descriptor_to_the_reader(peer: Peer) -> None:
     """A writer that meets a closed connection must not close the descriptor under the reader."""
     connection = peer.connect()
     recorder = Recorder(1)
@@ -292,7 +292,7 @@ def test_ten_thousand_streams_leave_nothing_behind(peer: Peer) -> None:
     assert connection.close(DEADLINE)
 
 
-def test_a_cancelled_subscriber_is_let_go(peer: Peer) -> None:
+def test_a_cancelled_subscriber_is_released(peer: Peer) -> None:
     connection = peer.connect()
     recorder = Recorder(1)
     connection.session.subscribe(export(peer, pyrs.range(1_000_000)), recorder)

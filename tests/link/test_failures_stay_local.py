@@ -126,7 +126,9 @@ def test_an_option_fails_its_feed(session: LinkSession, other: Recorder, value: 
 @pytest.mark.parametrize(
     "convert", [{"a.B": "\ud800"}, {("a",): float}, [object]], ids=["a lone surrogate", "a tuple as a key", "a class"]
 )
-def test_what_cannot_be_encoded_fails_its_subscription(session: LinkSession, other: Recorder, convert: object) -> None:
+def test_an_option_that_cannot_be_encoded_fails_its_subscription(
+    session: LinkSession, other: Recorder, convert: object
+) -> None:
     recorder = Recorder()
     session.subscribe(8, recorder, options={"convert": convert})
     if not session.sent or session.sent[0].type != FrameType.SUBSCRIBE:
@@ -290,7 +292,7 @@ class TestTheStreamTable:
             del stream
             return
 
-    def test_a_link_that_ended_meanwhile_keeps_no_stream_and_no_call(self, session: LinkSession) -> None:
+    def test_a_link_that_ends_during_subscribe_keeps_no_stream_and_no_call(self, session: LinkSession) -> None:
         recorder = Recorder()
         encode = session.codec.encode
 

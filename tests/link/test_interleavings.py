@@ -83,7 +83,7 @@ class TestTerminalSignalDuringArrival:
     READER = (InboundStream.arrived,)
 
     def test_no_element_follows_an_undecodable_one(self) -> None:
-        """The lane is inside on_next(1), and knows already that the third element cannot be read."""
+        """The drain loop is inside on_next(1), and has found the third element undecodable."""
 
         def attempt(interrupted: Interrupted) -> bool:
             session = Stepped()
@@ -332,7 +332,7 @@ def test_a_forked_child_does_not_wait_for_workers_of_its_parent() -> None:
 
 
 class TestBeforeTheProof:
-    """Nobody is known yet: nothing of theirs is kept."""
+    """The peer is not authenticated yet: nothing that it sends is kept."""
 
     @pytest.mark.parametrize("kind", [FrameType.NEXT, FrameType.NEXT_HOME, FrameType.CALL, FrameType.ERROR])
     @pytest.mark.parametrize("more", [0, MORE])
@@ -418,7 +418,7 @@ def test_close_ends_although_the_peer_does_not_read() -> None:
 
 
 class Role:
-    """The writer's role, which tells when somebody waits for it."""
+    """The writer's role, which reports that a thread waits for it."""
 
     def __init__(self) -> None:
         self.lock, self.wanted = threading.Lock(), threading.Event()
@@ -440,7 +440,7 @@ def test_close_sends_goaway_while_another_thread_writes(monkeypatch: pytest.Monk
     closing = threading.Thread(target=lambda: (connection.close(DEADLINE), closed.set()), daemon=True)
     role = Role()
     connection.session.outbox._writing = role  # type: ignore[assignment]
-    with role.lock:  # somebody writes
+    with role.lock:  # another thread writes
         closing.start()
         assert role.wanted.wait(DEADLINE), "the goodbye does not wait for its turn"
         assert not closed.is_set()

@@ -1,4 +1,4 @@
-"""Whatever the cuts and the pieces, what was sent is what arrives."""
+"""Messages arrive unchanged, however reads and pieces split them."""
 
 from __future__ import annotations
 

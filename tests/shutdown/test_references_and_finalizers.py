@@ -118,7 +118,7 @@ def test_a_java_object_in_a_forked_child(java_object: Any, use: Callable[[Any], 
     assert str(java_object).startswith("java.lang.Object@"), "the parent goes on"
 
 
-def test_who_has_not_proven_the_token_costs_the_jvm_nothing(shared_jvm: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unauthenticated_peer_costs_the_jvm_nothing(shared_jvm: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Half messages were kept at 128 KiB each, twenty thousand and more, for five seconds."""
     dial = link._dial
     halves = b"".join(frame(FrameType.NEXT | MORE, number) for number in range(20_000))
@@ -140,7 +140,7 @@ def test_who_has_not_proven_the_token_costs_the_jvm_nothing(shared_jvm: Any, mon
         assert bridge.from_jvm(shared_jvm.parties.Range(10)).collect(timeout=DEADLINE) == list(range(10))
 
 
-def test_what_java_sees_of_a_function_that_is_late_or_cannot_be_quoted(shared_jvm: Any) -> None:
+def test_java_receives_an_error_of_a_late_function_or_an_unprintable_exception(shared_jvm: Any) -> None:
     leave = threading.Event()
 
     class Unspeakable(Exception):
@@ -161,7 +161,7 @@ def test_what_java_sees_of_a_function_that_is_late_or_cannot_be_quoted(shared_jv
         assert "Unspeakable" in said and "SystemExit" in said, "the answer was the deadline"
 
 
-def test_close_is_over_when_everybody_was_told(shared_jvm: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_close_returns_after_every_subscriber_was_notified(shared_jvm: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """The writer tells the streams; where that took a second, the reader saw the end and the workers were shut down."""
     bridge = jvm.connect(shared_jvm.gateway)
     connection = bridge._connection

@@ -1,4 +1,4 @@
-"""What one sees and hears of a bridge over Py4J: logs, live numbers, a loop that is never blocked."""
+"""A bridge over Py4J: its logs, its counters, and an event loop that is never blocked."""
 
 from __future__ import annotations
 

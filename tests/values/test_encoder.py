@@ -1,4 +1,4 @@
-"""What Python values become, and what is refused."""
+"""The encoding of Python values, and the values that are refused."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_a_plain_value_is_one_call_into_c() -> None:
     ],
     ids=lambda value: type(value).__name__,
 )
-def test_what_is_no_row_travels_by_reference(value: object) -> None:
+def test_a_value_without_a_row_crosses_by_reference(value: object) -> None:
     references = Recorder()
     ValueEncoder(references).encode(value)
     assert references.owned == [value] if not isinstance(value, numpy.ndarray) else len(references.owned) == 1

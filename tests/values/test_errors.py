@@ -206,7 +206,7 @@ def test_the_same_exception_has_the_same_number_and_the_eldest_is_forgotten() ->
 
 
 @pytest.mark.parametrize("wire", [None, 1, [], [0, 1], java()[:7], [0, 1, "x", "y", [["too short"]], None, None, []]])
-def test_what_is_no_error_is_a_protocol_error(wire: Any) -> None:
+def test_a_value_that_is_not_an_error_is_a_protocol_error(wire: Any) -> None:
     with pytest.raises(ProtocolError):
         wire_to_exception(wire, Originals())
     with pytest.raises(ProtocolError):

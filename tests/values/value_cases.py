@@ -1,4 +1,4 @@
-"""What the vectors name: the classes and modules that their expressions use, and References that need no link."""
+"""The classes and modules in the expressions of the vectors, and References that need no link."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ class TestNone:
     def test_as_an_element_of_java(self, bridge: Bridge, java: Java) -> None:
         assert "2.13" in str(error_in_python(bridge, java.static("interop.Sources", "nullElement")))
 
-    def test_what_a_java_function_returns(self, bridge: Bridge, java: Java) -> None:
+    def test_as_the_result_of_a_java_function(self, bridge: Bridge, java: Java) -> None:
         function = bridge.to_jvm_callable(lambda x: None, "java.util.function.Function")
         assert java.static("interop.Functions", "apply", function, 1) == "null"
 
@@ -191,7 +191,7 @@ class TestReferences:
         flux = java.static("reactor.core.publisher.Flux", "range", 1, 3)
         assert java.static("interop.Functions", "same", bridge.to_jvm(bridge.from_jvm(flux)), flux)
 
-    def test_what_is_no_publisher(self, bridge: Bridge, java: Java) -> None:
+    def test_a_value_that_is_not_a_publisher(self, bridge: Bridge, java: Java) -> None:
         with pytest.raises(TypeError, match=r"interop\.Table"):
             bridge.from_jvm(java.static("interop.Table", "thing"))
 
@@ -242,7 +242,7 @@ class TestErrors:
         flux = java.static("reactor.core.publisher.Flux", "from", bridge.to_jvm(pyrs.error(error)))
         assert error_in_python(bridge, flux) is error
 
-    def test_what_java_sees_of_an_exception(self, bridge: Bridge, java: Java, recorder: Any) -> None:
+    def test_an_exception_in_java(self, bridge: Bridge, java: Java, recorder: Any) -> None:
         def fails(n: int) -> int:
             raise ValueError("not that one") from KeyError("the cause")
 
@@ -254,7 +254,7 @@ class TestErrors:
         assert java.call(error, "pythonMessage") == "not that one"
         assert "fails" in java.call(error, "pythonTraceback")
         top = java.static("interop.Functions", "top", error)
-        assert "test_what_java_sees_of_an_exception" in top or "fails" in top
+        assert "test_an_exception_in_java" in top or "fails" in top
         assert "the cause" in java.call(java.call(error, "getCause"), "getMessage")
 
     def test_a_base_exception(self, bridge: Bridge, java: Java, recorder: Any) -> None:

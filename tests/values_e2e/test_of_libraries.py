@@ -78,7 +78,7 @@ class TestRows:
         with pytest.raises(ConversionError, match=r"two columns of the same name .* \[A, A\]"):
             self.rows(bridge, connection, "SELECT 1 AS a, 2 AS a", "java.util.function.Function")
 
-    def test_what_is_left_a_reference_stays_the_object(self, bridge: Bridge, connection: Any) -> None:
+    def test_a_reference_stays_the_object(self, bridge: Bridge, connection: Any) -> None:
         (row,) = self.rows(bridge, connection, "SELECT 1 AS a", "java.util.function.Function", "references")
         assert isinstance(row, JavaObject)
 
@@ -95,7 +95,7 @@ class TestOneObject:
         assert isinstance(bridge.value_of(point, convert="auto"), JavaObject)
         assert bridge.value_of(point, convert={"interop.Table$Point": "values"}) == {"x": 1, "y": 2}
 
-    def test_that_has_no_form(self, bridge: Bridge) -> None:
+    def test_without_a_form(self, bridge: Bridge) -> None:
         with pytest.raises(ConversionError, match=r"java\.lang\.Object has no form as a value"):
             bridge.value_of(bridge.java_class("java.lang.Object")())
 

@@ -271,7 +271,7 @@ NOT_IN_PYTHON = [
 
 
 @pytest.mark.parametrize(("row", "named"), NOT_IN_PYTHON, ids=[row for row, _ in NOT_IN_PYTHON])
-def test_what_has_no_form_in_python(bridge: Bridge, java: Java, row: str, named: str) -> None:
+def test_a_java_value_without_a_form_in_python(bridge: Bridge, java: Java, row: str, named: str) -> None:
     error = error_in_python(bridge, java.static("interop.Table", "publisher", row))
     assert isinstance(error, ConversionError)
     assert named in str(error)
@@ -297,14 +297,14 @@ NOT_IN_JAVA: list[tuple[str, Any, str]] = [
 
 
 @pytest.mark.parametrize(("value", "named"), [row[1:] for row in NOT_IN_JAVA], ids=[row[0] for row in NOT_IN_JAVA])
-def test_what_has_no_form_in_java(bridge: Bridge, java: Java, value: Any, named: str) -> None:
+def test_a_python_value_without_a_form_in_java(bridge: Bridge, java: Java, value: Any, named: str) -> None:
     error = error_in_java(java, bridge, 1, value)
     assert named in java.call(error, "getMessage")
     assert described(java, bridge, 5) == "Long 5", "the bridge goes on"
 
 
 @pytest.mark.parametrize("row", ["StringBuilder", "AtomicLong"])
-def test_what_is_no_row_of_java_is_a_reference(bridge: Bridge, java: Java, row: str) -> None:
+def test_a_java_value_without_a_row_is_a_reference(bridge: Bridge, java: Java, row: str) -> None:
     value = to_python(bridge, java.static("interop.Table", "publisher", row))
     assert isinstance(value, JavaObject)
     assert str(value) == {"StringBuilder": "built", "AtomicLong": "5"}[row]
@@ -319,7 +319,7 @@ def test_a_completion_stage_as_an_element(bridge: Bridge, java: Java) -> None:
 @pytest.mark.parametrize(
     "value", [range(3), len, numpy.zeros(3), object()], ids=["range", "function", "array", "object"]
 )
-def test_what_is_no_row_of_python_is_a_reference(bridge: Bridge, java: Java, value: Any) -> None:
+def test_a_python_value_without_a_row_is_a_reference(bridge: Bridge, java: Java, value: Any) -> None:
     assert java.call(recorded(java, bridge, value), "classes") == "io.pyrs.PyRef"
     assert there_and_back(java, bridge, value) is value
 

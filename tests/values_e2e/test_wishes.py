@@ -1,4 +1,4 @@
-"""What either side wants of the other's values: ``element_type=`` and ``convert=``."""
+"""The conversions that a user selects: ``element_type=`` and ``convert=``."""
 
 from __future__ import annotations
 
@@ -92,13 +92,15 @@ UNFIT: list[tuple[str, Any, str]] = [
 
 
 @pytest.mark.parametrize(("wish", "value", "python"), UNFIT, ids=[f"{wish}-{value!r}"[:50] for wish, value, _ in UNFIT])
-def test_what_does_not_fit_names_both_types(bridge: Bridge, java: Java, wish: str, value: Any, python: str) -> None:
+def test_an_element_that_does_not_fit_names_both_types(
+    bridge: Bridge, java: Java, wish: str, value: Any, python: str
+) -> None:
     message = java.call(error_in_java(java, bridge, value, element_type=wish), "getMessage")
     assert wish in message or wish.partition("<")[2].rstrip(">") in message
     assert python in message
 
 
-def test_what_does_not_fit_cancels_python(bridge: Bridge, java: Java, recorder: Any) -> None:
+def test_an_element_that_does_not_fit_cancels_python(bridge: Bridge, java: Java, recorder: Any) -> None:
     source = Watched(lambda: itertools.chain([1, 2, "three"], itertools.count(4)))
     java.static("interop.Functions", "subscribe", bridge.to_jvm(source, element_type="java.lang.Integer"), recorder)
     assert java.call(recorder, "awaitEnd", MILLISECONDS) == "error"
