@@ -1,39 +1,44 @@
-"""The machinery: where the rules are kept. Stdlib only; it knows neither asyncio nor the JVM.
+"""The engine that enforces the rules. Standard library only; it knows neither asyncio nor the JVM.
 
-A source that is pulled, and synchronous operators:
+Towards the Subscriber:
 
-    demand        how demand adds up
+    demand        the arithmetic of demand
     states        the life of a Subscription as a transition table
-    subscription  a source's Subscription: exact demand, serial signals, bounded recursion, one terminal signal
-    iterating     the Subscription of a stream over an iterable
-    stage         a synchronous operator: over an iterator, and for elements that are pushed
-    fusion        chains of stages as one iterator chain
+    downstream    the Subscription of one Subscriber: demand, cancel, terminal signals
+    drain         the drain loop: one thread at a time does the work that all threads bring
+    serial        a Subscription that signals from a drain loop
+    source        the Subscription of a source that produces on the thread that requests
+
+Synchronous operators:
+
+    stage         what an operator does to an iterator, and to pushed elements
+    fusion        a chain of stages as one iterator chain
+    iterating     the Publisher and the Subscription of a stream over an iterable
     pushed_chain  the same stages as one Subscriber over any other Publisher
 
-Operators over several sources, with a buffer, a clock or a thread:
+Operators with several sources, a buffer, a clock or a thread:
 
-    arbiter       sequential sources behind one Subscription
-    drain         the drain loop: one thread at a time does the work that all threads bring
     operator      what the user called, on which source, and where
-    coordinator   a drain loop, and the Subscription of whoever is signalled on it
-    inputs        the Subscribers through which a coordinator takes its upstreams
-    refill        the demand of a consumer with a bounded buffer
-    overflow      what becomes of an element for which there is no room
+    coordinator   the engine of operators with several inputs
+    arbiter       the engine of operators that switch from one source to the next
+    inputs        the Subscribers that receive the sources
+    prefetch      how much a consumer with a bounded buffer requests, and when
+    overflow      the strategies for elements without demand
 
 Several Subscribers:
 
-    hub           one source, many Subscribers: aligned to the slowest
-    replay        a hub that keeps what it signalled, for those who come later
+    hub           multicast, aligned to the slowest Subscriber
+    replay        a hub with a history for later Subscribers
 
-What all of them use:
+Shared by all:
 
-    blocking      which thread waits for a stream: a loop that runs there stands still
+    blocking      threads that wait for a stream
     callbacks     a Subscriber made of callables
-    context       context variables of whoever subscribed, in every callback
-    executor      daemon threads that grow with blocked work
-    guard         catches a foreign Publisher or Subscriber that breaks a rule
-    hooks         where errors and elements go that nobody can receive
-    sites         where an operator was assembled, and how an error comes to say so
+    context       context variables in every callback
     display       reprs of streams, functions and values
+    executor      daemon threads that grow with blocked work
+    guard         detects foreign Publishers and Subscribers that break a rule
+    hooks         receivers of dropped errors and elements
+    sites         where an operator was assembled, and the notes on its errors
     validation    checks of arguments
 """

@@ -235,7 +235,7 @@ class ActiveSource(Subscriber[T]):
         if subscription is not None:
             try:
                 subscription.cancel()
-            except Exception as error:  # 3.15 binds the foreign Subscription; our cancel has to return normally
+            except Exception as error:  # 3.15 binds the foreign Subscription; our cancel must return normally
                 hooks.on_error_dropped(error, f"raised by cancel() of {type(subscription).__name__}")
 
     def _terminated(self) -> bool:

@@ -37,7 +37,7 @@ class Coordinator(SerialSubscription[R]):
     * ``_release()``: cancel inputs and timers, clear buffers. Runs once, in the drain loop, also after a cancel.
     * ``_requested_more(n)``: demand grew by n > 0. Wakes the drain loop by default. Runs outside the drain loop.
 
-    The queue of posted handlers grows while the Subscriber is slow, so whoever posts has to bound what is posted.
+    The queue of posted handlers grows while the Subscriber is slow, so the caller of ``post`` bounds what it posts.
 
     Rules: 1.1, 1.3, 1.8, 3.3, 3.12, and those of ``DownstreamSubscription``.
     """
@@ -92,7 +92,7 @@ class Coordinator(SerialSubscription[R]):
         """Emit the element at once if the drain loop is idle and the element was demanded.
 
         Returns:
-            Whether it was emitted.
+            True if it was emitted.
         """
         return bool(self.attempt(self._emit_if_demanded, element))
 
@@ -151,8 +151,8 @@ class Coordinator(SerialSubscription[R]):
     def _emit_through(self, iterator: Iterator[R], limit: int, *, steady: bool) -> int:
         """Signal up to ``limit`` elements straight from an iterator and return how many. In the drain loop.
 
-        Fewer than ``limit`` means that the iterator is exhausted or that the stream is over. What the iterator raises
-        leaves this method, and the stream has to fail then, because the elements before may not have been counted.
+        Fewer than ``limit`` means that the iterator is exhausted or that the stream is over. An exception of the
+        iterator leaves this method, and the stream must fail then: the elements before it may not have been counted.
 
         Args:
             iterator: pulled element by element, as far as the Subscriber takes them.

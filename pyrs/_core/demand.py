@@ -27,7 +27,7 @@ def checked_count(n: object) -> int:
     """Return n as an int.
 
     Raises:
-        TypeError: n is not an integer. The specification's ``long`` leaves no room for that, so it is the caller's bug.
+        TypeError: n is not an integer.
     """
     try:
         return index(n)  # type: ignore[arg-type]

@@ -87,7 +87,7 @@ class DownstreamSubscription(Subscription, Generic[T]):
 
     @property
     def _call(self) -> str:
-        """What the user called, for messages and the repr."""
+        """The call that the user wrote, for messages and the repr."""
         return type(self).__name__
 
     # Called by the Subscriber.

@@ -97,7 +97,7 @@ class DrainLoop(ABC):
         This is the fast path of an element that needs no queue, in loops that set ``_again``.
 
         Returns:
-            What the body returned, or None if another thread drains.
+            The result of the body, or None if another thread drains.
         """
         turn = self._turn
         try:

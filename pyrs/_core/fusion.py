@@ -33,7 +33,7 @@ _COUNTED: tuple[type, ...] = (type(iter(())), type(iter([])), type(iter(range(0)
 
 
 class FusibleStage(Protocol):
-    """What a chain needs to know of a stage: see ``pyrs._core.stage.Stage``."""
+    """The part of ``pyrs._core.stage.Stage`` that a chain uses."""
 
     calls_user_code: bool
     is_mapping: bool
@@ -71,7 +71,7 @@ class IteratorConsumer(ABC, Generic[T_contra]):
 
 
 class Gauge:
-    """What a stage knows about its own end.
+    """The end of one stage, as far as the stage knows it.
 
     Attributes:
         holding: whether the stage may hold elements that its source no longer has. True at first.

@@ -75,7 +75,7 @@ class HubSubscription(DownstreamSubscription[T]):
 
     @property
     def live(self) -> bool:
-        """Whether the Subscriber is still signalled."""
+        """True while the Subscriber is signalled."""
         return self._live
 
     def start(self) -> None:
@@ -148,7 +148,7 @@ class Hub(DrainLoop, Publisher[T], Generic[T]):
         self._accused = False  # a Subscriber sent an illegal request (3.9)
         self._interrupt: BaseException | None = None  # raised when every Subscriber was signalled
         self._subscriptions: tuple[HubSubscription[T], ...] = ()  # replaced, never changed; under the lock
-        # Whether all demand is unbounded, so that none has to be counted (3.17). Written under the lock: false before a
+        # Whether all demand is unbounded, so that none is counted (3.17). Written under the lock: false before a
         # bounded Subscriber is added, true only after the last one was removed. Read after _subscriptions.
         self._unbounded = False
         self._ended = False  # no more elements come
@@ -319,8 +319,7 @@ class AlignedHub(Hub[T]):
     Elements that cannot be signalled at once are held, up to the capacity.
 
     Args:
-        capacity: the most elements held; None if whoever pushes requested no more than there is capacity for, and
-            pushes serially.
+        capacity: the most elements held; None if elements are pushed serially and only as requested from the source.
     """
 
     def __init__(self, capacity: int | None) -> None:

@@ -26,7 +26,7 @@ _BATCH = 256
 
 
 class Owner(Protocol):
-    """What an input wakes: usually a ``Coordinator``."""
+    """The object that an input wakes, usually a ``Coordinator``."""
 
     def wake(self) -> None: ...
 
@@ -60,7 +60,7 @@ class Input(Subscriber[T]):
 
     @property
     def closed(self) -> bool:
-        """Whether the upstream terminated or was cancelled."""
+        """True if the upstream terminated or was cancelled."""
         return self._closed
 
     def subscribe_to(self, source: Publisher[T]) -> None:
@@ -89,7 +89,7 @@ class Input(Subscriber[T]):
         if subscription is not None:
             try:
                 subscription.cancel()
-            except Exception as error:  # 3.15 binds the foreign Subscription; our cancel has to return normally
+            except Exception as error:  # 3.15 binds the foreign Subscription; our cancel must return normally
                 hooks.on_error_dropped(error, f"raised by cancel() of {type(subscription).__name__}")
 
     def on_subscribe(self, subscription: Subscription, /) -> None:

@@ -16,7 +16,7 @@ R_co = TypeVar("R_co", covariant=True)
 
 
 class Startable(Protocol):
-    """What serves one Subscriber of an operator."""
+    """Serves one Subscriber of an operator."""
 
     def start(self) -> None:
         """Signal ``on_subscribe``, then subscribe to what is upstream. Called once."""

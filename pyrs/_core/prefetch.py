@@ -23,7 +23,7 @@ class Prefetch:
 
     @property
     def until_refill(self) -> int:
-        """How many elements may be consumed before the next request is due."""
+        """The number of elements that may be consumed before the next request is due."""
         return self.refill_at - self.consumed
 
     def consume(self, n: int = 1, *, at_once: bool = False) -> int:

@@ -283,7 +283,7 @@ class PushedChainSubscriber(DownstreamSubscription[Any], Subscriber[Any]):
             try:
                 if upstream is not None:
                     upstream.cancel()
-            except Exception as error:  # 3.15 binds the foreign Subscription; our cancel has to return normally
+            except Exception as error:  # 3.15 binds the foreign Subscription; our cancel must return normally
                 hooks.on_error_dropped(error, f"raised by cancel() of {type(upstream).__name__}")
             for run in runs:
                 run.let_go()

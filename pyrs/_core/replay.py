@@ -33,8 +33,8 @@ class ReplayHub(Hub[T]):
         limit: the most elements of the history, None for all.
         seconds: how long an element belongs to the history, None for ever.
         now: the clock for that.
-        capacity: how many elements more than ``limit`` may be held for slow Subscribers. None if whoever pushes
-            requested no more than there is capacity for, and pushes serially.
+        capacity: how many elements more than ``limit`` may be held for slow Subscribers. None if
+            elements are pushed serially and only as requested from the source.
     """
 
     def __init__(

@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 class SerialSubscription(DrainLoop, DownstreamSubscription[T]):
-    """Signals one Subscriber from its drain loop, so that signals are serial and no lock is held meanwhile (§1.3).
+    """Signals one Subscriber from its drain loop, so signals are serial, and no lock is held during a signal (§1.3).
 
     Rules: 1.3, 1.8, 3.3, 3.12, and those of ``DownstreamSubscription``.
     """

@@ -45,10 +45,10 @@ class _Marker:
 
 
 DROP: Final = _Marker("DROP")
-"""What the function of an ``ElementStage`` returns for an element that does not pass."""
+"""The result of an ``ElementStage``'s function for an element that does not pass."""
 
 END: Final = _Marker("END")
-"""What it returns to complete the stream instead of emitting the element."""
+"""The result that completes the stream instead of emitting the element."""
 
 
 MAP: Final = 0
@@ -168,7 +168,7 @@ class StageRun(ABC):
 
 
 class PushedStage(Stage):
-    """A stage that has to see demand, cancels or errors: it takes pushed elements and is never fused."""
+    """A stage that reacts to demand, cancels or errors: it takes pushed elements and is never fused."""
 
     fuses = False
 

@@ -1,7 +1,7 @@
 """The life of a Subscription as a transition table: data, so that it can be read, tested and rendered.
 
-The hot paths (``subscription``, ``staged``) keep two flags instead of looking things up here; a test holds them to this
-table. The guard and the test kit use it as it is.
+The hot path (``downstream``) keeps flags instead of a lookup here; a test compares it with this
+table. The guard and the test kit use the table itself.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ class Signal(Enum):
 
 
 class Step(NamedTuple):
-    """What a signal does in a state.
+    """The effect of a signal in a state.
 
     Attributes:
         state: the state after it.
         passes: whether it reaches the other side.
         rule: the rule by which it passes, is ignored, or is a violation.
-        violation: whether whoever sent it broke that rule.
+        violation: whether its sender broke that rule.
     """
 
     state: State
