@@ -56,10 +56,11 @@ def inherited(context: Any, task: Callable[[], object]) -> Callable[[], object]:
 
     All runs share one properties object: a property that one of them sets, such as a tag, applies to all.
     """
-    properties = context._jsc.sc().getLocalProperties().clone()
+    spark_context = context._jsc.sc()
+    properties = spark_context.getLocalProperties().clone()
 
     def run() -> object:
-        context._jsc.sc().setLocalProperties(properties)
+        spark_context.setLocalProperties(properties)
         return task()
 
     return run

@@ -106,6 +106,7 @@ class JvmReader:
 
     def open(self) -> int:
         jvm = self._context._jvm
+        self._spark_context = self._context._jsc.sc()
         self._run_job, self._array_list = jvm.PythonRDD.runJob, jvm.java.util.ArrayList
         self._nothing = self._context._jsc.emptyRDD()
         self._encoded = self.df._jdf.toArrowBatchRdd().toJavaRDD()
@@ -130,7 +131,7 @@ class JvmReader:
     def _run_over(self, rdd: Any, partition: int) -> Any:
         partitions = self._array_list()
         partitions.add(partition)
-        return self._run_job(self._context._jsc.sc(), rdd, partitions)
+        return self._run_job(self._spark_context, rdd, partitions)
 
     def read(self, partition: int, deliver: Callable[[Any], object], over: Callable[[], bool]) -> None:
         address, secret, server = self._run(partition)
