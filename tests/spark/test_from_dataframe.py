@@ -132,6 +132,17 @@ def test_structs_in_dicts_are_dicts(spark: Any) -> None:
     assert ps.from_dataframe(df, as_="dicts").collect(timeout=JOB_DEADLINE) == [{"s": {"x": [{"y": 1}]}}]
 
 
+def test_spatial_values_equal_those_of_collect(spark: Any) -> None:
+    point = "X'0101000000000000000000F03F0000000000000040'"
+    try:
+        df = spark.sql(f"select st_geomfromwkb({point}) as g, array(st_geogfromwkb({point}), null) as a")
+        expected = df.collect()
+    except Exception as error:
+        pytest.skip(f"this Spark has no spatial types: {error}")
+    (row,) = ps.from_dataframe(df).collect(timeout=JOB_DEADLINE)
+    assert type(row.g) is type(expected[0].g) and row == expected[0]
+
+
 def test_columns_of_one_name_are_allowed_except_in_dicts(spark: Any) -> None:
     df = spark.sql("select 1 as a, 2 as a")
     assert ps.from_dataframe(df, as_="tuples").collect(timeout=JOB_DEADLINE) == [(1, 2)]

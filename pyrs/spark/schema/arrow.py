@@ -28,6 +28,11 @@ __all__ = [
 
 _SCHEMA_OPTIONS = frozenset(signature(to_arrow_schema).parameters)
 _VARIANT: Any = getattr(spark_types, "VariantType", ())
+_SPATIAL: dict[Any, Any] = {
+    getattr(spark_types, f"{name}Type"): getattr(spark_types, name)
+    for name in ("Geometry", "Geography")
+    if hasattr(spark_types, f"{name}Type") and hasattr(spark_types, name)
+}
 
 SHAPES = ("rows", "tuples", "dicts", "arrow", "pandas")
 
@@ -191,6 +196,10 @@ def _values(column: Any, kind: Any, as_: str) -> list[Any]:
     if isinstance(kind, spark_types.UserDefinedType):
         stored = _values(column, kind.sqlType(), "rows")
         return [None if value is None else kind.deserialize(value) for value in stored]
+    spatial = _SPATIAL.get(type(kind))
+    if spatial is not None:
+        stored = column.to_pylist()
+        return [None if value is None else spatial.fromWKB(value["wkb"], value["srid"]) for value in stored]
     # The remaining type is a variant: a struct of two binaries.
     parts = zip(*(child.to_pylist() for child in column.flatten()), strict=True)
     return _with_nulls(column, [None if value is None else _variant(value, metadata) for value, metadata in parts])
@@ -217,6 +226,7 @@ def _is_plain(kind: Any) -> bool:
         spark_types.MapType,
         spark_types.UserDefinedType,
         _VARIANT,
+        *_SPATIAL,
     )
     return not isinstance(kind, special)
 
