@@ -30,6 +30,7 @@ def spark() -> Iterator[Any]:
         "spark.log.level": "OFF",
         "spark.sql.shuffle.partitions": "3",
         "spark.sql.session.timeZone": "UTC",
+        "spark.sql.legacy.nullValueWrittenAsQuotedEmptyStringCsv": "true",  # for test_from_dataframe_settings.py
     }
     if pyspark.__version__.startswith("3."):
         # It may reuse the Python worker of a killed task, whose socket it then closes.
