@@ -37,6 +37,9 @@ QUERIES = [
     ("spark.sql.function.eltOutputAsString", "true", "elt(if(id = 0, 1, 2), X'41', X'42')"),
     ("spark.sql.legacy.followThreeValuedLogicInArrayExists", "false", "exists(array(id, null), x -> x > 5)"),
     ("spark.sql.legacy.negativeIndexInArrayInsert", "true", "array_insert(array(1, 2, 3), cast(-2 - id as int), 9)"),
+    ("spark.sql.legacy.javaCharsets", "true", "decode(X'41', if(id = 0, 'Windows-1252', 'Cp1252'))"),
+    ("spark.sql.legacy.statisticalAggregate", "true", "stddev_samp(if(id = 0, 1, null))"),
+    ("spark.sql.legacy.exponentLiteralAsDecimal.enabled", "true", "1e3 * id"),
     ("spark.sql.legacy.histogramNumericPropagateInputType", "false", "histogram_numeric(id, 2)"),
 ]
 SLASHES = {"timestampFormat": "y/M/d"}
