@@ -17,6 +17,7 @@ import pytest
 
 import pyrs
 from pyrs import spark as ps
+from pyrs._core import hooks
 from pyrs.errors import JvmUnavailable
 from pyrs.spark.read import partitions
 from pyrs.testing import TestSubscriber
@@ -275,8 +276,15 @@ def test_cancel_spares_the_jobs_of_others(spark: Any, gates: Gates) -> None:
     assert len(second.await_complete(JOB_DEADLINE)) == 2
 
 
-def test_cancel_during_planning_leaves_the_dataframe_usable(spark: Any, gates: Gates) -> None:
-    """Adaptive execution runs the stages below a shuffle during planning, and keeps a failure."""
+def test_cancel_during_planning_leaves_the_dataframe_usable(
+    spark: Any, gates: Gates, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Adaptive execution runs the stages below a shuffle during planning, and keeps a failure.
+
+    The error of the cancelled job is not reported as dropped.
+    """
+    dropped: list[BaseException] = []
+    monkeypatch.setattr(hooks, "on_error_dropped", lambda error, where: dropped.append(error))
     df = gates.guard(spark.range(0, 4, 1, 2)).groupBy("id").count()
     subscriber: TestSubscriber[Any] = TestSubscriber(None)
     ps.from_dataframe(df).subscribe(subscriber)
@@ -285,6 +293,7 @@ def test_cancel_during_planning_leaves_the_dataframe_usable(spark: Any, gates: G
     eventually(lambda: active_jobs(spark) == 0)
     gates.open()
     assert len(ps.from_dataframe(df).collect(timeout=JOB_DEADLINE)) == 4
+    assert dropped == []
 
 
 def test_the_end_of_an_iteration_cancels(spark: Any, gates: Gates) -> None:

@@ -284,6 +284,7 @@ def test_the_error_of_a_query_has_the_partition_as_its_cause(spark: Any, numbers
 MORTAL = """
 import sys, time
 from pathlib import Path
+import pyrs
 from pyspark.sql import SparkSession
 from pyrs import spark as ps
 from pyrs.testing import TestSubscriber
@@ -294,8 +295,10 @@ sdf = spark.readStream.schema("n long").json(sys.argv[1] + "/source")
 subscriber = TestSubscriber(1)
 ps.from_stream(sdf, as_="tuples", checkpoint=checkpoint).subscribe(subscriber)
 subscriber.await_count(1, 200)
+pyrs.set_error_hook(lambda error, where: print("dropped", error))
 spark.stop()
 print(type(subscriber.await_error(timeout=200)).__name__, list(checkpoint.glob("commits/[0-9]*")))
+time.sleep(1)  # for the stop of the query in the background
 """
 
 
@@ -304,3 +307,4 @@ def test_a_session_that_is_stopped_while_a_batch_waits_fails_the_stream(numbers:
     numbers.add(1)
     done = subprocess.run([sys.executable, "-c", MORTAL, str(tmp_path)], capture_output=True, text=True, timeout=500)
     assert done.stdout.split("\n")[-2:] == ["JvmUnavailable []", ""], done.stderr
+    assert "dropped" not in done.stdout
