@@ -104,7 +104,7 @@ def test_a_streaming_dataframe_runs_as_a_query(spark: Any, tmp_path: Path) -> No
     assert counted.block(JOB_DEADLINE) == 5
     assert written(folder) == {"0": ["3", "4", "end"]}
     assert counted.block(JOB_DEADLINE) == 0
-    with pytest.raises(ValueError, match="checkpoint and trigger are for a streaming DataFrame"):
+    with pytest.raises(ValueError, match="checkpoint and trigger need a streaming DataFrame"):
         ps.for_each_partition(spark.range(1), writer(folder), **options)
 
 
