@@ -29,7 +29,7 @@ SPARKS_IVY = Path(pyspark.__file__).parent / "jars" / IVY.name
 
 @pytest.fixture
 def central(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """What stands for Maven Central; the cache is empty."""
+    """Publish the packages of the tests in a repository that replaces Maven Central; the cache is empty."""
     root = tmp_path / "central"
     publish(root, "org.example:top:1.0", ["org.example:base:1.0"], files=("", "linux"))
     publish(root, "org.example:other:1.0", ["org.example:base:1.10"])
@@ -52,7 +52,7 @@ def without_java(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pyrs.jvm.ivy.default_java_home", lambda: None)
 
 
-def test_a_package_brings_what_it_needs_and_is_remembered(
+def test_a_package_is_resolved_with_its_dependencies_and_cached(
     central: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     found = resolve(["org.example:top:1.0"])
@@ -63,7 +63,7 @@ def test_a_package_brings_what_it_needs_and_is_remembered(
     shutil.rmtree(central)
     without_java(monkeypatch)
     assert resolve(["org.example:top:1.0"]) == found
-    assert capsys.readouterr().err == "", "what is in the cache is not worth a line"
+    assert capsys.readouterr().err == "", "nothing is printed for a cached package"
     with pytest.raises(JvmUnavailable, match="no java was found in JAVA_HOME or on PATH: install a JDK or JRE"):
         resolve(["org.example:other:1.0"])
 
@@ -73,19 +73,19 @@ def test_the_later_of_two_versions_wins(central: Path) -> None:
     assert names(found) == ["base-1.10.jar", "other-1.0.jar", "top-1.0.jar"]
 
 
-def test_what_is_excluded_stays_out(central: Path) -> None:
+def test_an_excluded_dependency_is_left_out(central: Path) -> None:
     assert names(resolve(["org.example:top:1.0"], exclude=["org.example:base"])) == ["top-1.0.jar"]
     assert names(resolve(["org.example:top:1.0"], exclude=["*:ba*"])) == ["top-1.0.jar"]
     assert names(resolve(["org.example:broken:1.0"], exclude=["org.example:gone"])) == ["broken-1.0.jar"]
 
 
-def test_the_earlier_version_is_to_be_had_by_name(central: Path) -> None:
+def test_an_exclusion_keeps_a_requested_package(central: Path) -> None:
     for exclusion in ("org.example:base", "*:base", "org.*:b*e", "org.example:*", "*:*"):
         found = resolve(["org.example:base:1.0", "org.example:other:1.0"], exclude=[exclusion])
         assert names(found) == ["base-1.0.jar", "other-1.0.jar"], exclusion
 
 
-def test_a_classifier_names_another_file_and_jar_the_file_alone(central: Path) -> None:
+def test_a_classifier_selects_another_file_and_jar_omits_dependencies(central: Path) -> None:
     assert names(resolve(["org.example:top:1.0:linux"])) == ["base-1.0.jar", "top-1.0-linux.jar"]
     assert names(resolve(["org.example:top:1.0@jar"])) == ["top-1.0.jar"]
     both = ["base-1.0.jar", "top-1.0-linux.jar", "top-1.0.jar"]
@@ -94,17 +94,17 @@ def test_a_classifier_names_another_file_and_jar_the_file_alone(central: Path) -
     assert names(resolve(["org.example:top:1.0:linux@jar"])) == ["top-1.0-linux.jar"]
 
 
-def test_a_repository_of_ones_own_is_asked_too(central: Path, tmp_path: Path) -> None:
+def test_additional_repositories_are_searched_as_well(central: Path, tmp_path: Path) -> None:
     mine = tmp_path / "mine"
     publish(mine, "org.example:mine:1.0", ["org.example:base:1.0"])
     expected = ["base-1.0.jar", "mine-1.0.jar"]
     assert names(resolve(["org.example:mine:1.0"], [mine])) == expected
     assert names(resolve(["org.example:mine:1.0"], [str(mine)])) == expected
     assert names(resolve(["org.example:mine:1.0"], [mine.as_uri() + "/"])) == expected
-    assert names(resolve(["org.example:mine:1.0"], [NOWHERE, mine])) == expected, "one that is away is no hindrance"
+    assert names(resolve(["org.example:mine:1.0"], [NOWHERE, mine])) == expected, "an unreachable repository is skipped"
 
 
-def test_nothing_asked_for_is_nothing_done(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_empty_list_needs_no_java(monkeypatch: pytest.MonkeyPatch) -> None:
     without_java(monkeypatch)
     assert resolve([]) == []
 
@@ -116,7 +116,7 @@ def test_nothing_asked_for_is_nothing_done(monkeypatch: pytest.MonkeyPatch) -> N
         *("a:b:${x}", "../..:b:1", "a:..:1", "a:b:..", "-a:b:1", "a:b:-1", "a b:c:1"),
     ],
 )
-def test_a_malformed_coordinate_is_named_with_the_form_that_is_due(text: str) -> None:
+def test_a_malformed_coordinate_is_reported_with_the_expected_form(text: str) -> None:
     with pytest.raises(ValueError, match="is no Maven coordinate: it takes the form group:artifact:version") as refused:
         resolve([text])
     assert repr(text) in str(refused.value)
@@ -138,7 +138,7 @@ def test_other_malformed_arguments_are_refused(tmp_path: Path) -> None:
     assert "secret" not in str(refused.value)
 
 
-def test_a_package_that_does_not_exist_is_named(central: Path) -> None:
+def test_a_missing_package_is_named(central: Path) -> None:
     with pytest.raises(JvmUnavailable) as refused:
         resolve(["org.example:top:1.0", "org.example:top:9.9", "org.example:nothing:1", "org.example:base:1.0:mac"])
     text = str(refused.value)
@@ -147,15 +147,15 @@ def test_a_package_that_does_not_exist_is_named(central: Path) -> None:
     assert "Look at the spelling and the version" in text
 
 
-def test_a_dependency_that_does_not_exist_is_told_from_what_was_asked_for(central: Path) -> None:
+def test_a_missing_dependency_is_distinguished_from_a_missing_package(central: Path) -> None:
     with pytest.raises(
         JvmUnavailable, match=r"not found: org.example:gone:2.0 \(a dependency; exclude= leaves it out\)"
     ):
         resolve(["org.example:broken:1.0"])
-    assert names(resolve(["org.example:top:1.0"])) == ["base-1.0.jar", "top-1.0.jar"], "the cache is none the worse"
+    assert names(resolve(["org.example:top:1.0"])) == ["base-1.0.jar", "top-1.0.jar"], "the cache is still usable"
 
 
-def test_offline_with_an_empty_cache_it_says_what_to_do(central: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unreachable_repository_is_reported_with_the_remedy(central: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYRS_MAVEN_REPOSITORY", NOWHERE)
     with pytest.raises(JvmUnavailable) as refused:
         resolve(["org.example:top:1.0"])
@@ -175,7 +175,7 @@ def test_offline_with_an_empty_cache_it_says_what_to_do(central: Path, monkeypat
         (503, "a repository cannot be read (Service Unavailable), and"),
     ],
 )
-def test_a_repository_that_refuses_is_told_from_one_that_has_it_not(
+def test_a_refused_download_is_distinguished_from_a_missing_package(
     central: Path, monkeypatch: pytest.MonkeyPatch, status: int, said: str
 ) -> None:
     class Refusing(BaseHTTPRequestHandler):
@@ -255,7 +255,7 @@ def test_several_processes_may_fill_one_cache(central: Path) -> None:
     assert len(list((folder / "resolved").iterdir())) == 1
 
 
-def test_what_a_killed_process_left_is_removed_a_day_later(
+def test_files_of_a_killed_process_are_removed_after_a_day(
     central: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     java = tmp_path / "home" / "bin" / "java"
@@ -270,7 +270,7 @@ def test_what_a_killed_process_left_is_removed_a_day_later(
     folder = central.parent / "the cache, ä" / "pyrs" / "packages"
     [left] = folder.iterdir()
     resolve(["org.example:top:1.0"])
-    assert left.is_dir(), "it may belong to a process of another machine's that is at work"
+    assert left.is_dir(), "it may belong to a running process on another machine"
     two_days_ago = time.time() - 2 * 24 * 60 * 60
     halted, unnumbered = folder / f"run-{os.getpid()}-abc", folder / "run-abc"
     for run in (left, halted, unnumbered):
@@ -280,7 +280,7 @@ def test_what_a_killed_process_left_is_removed_a_day_later(
     assert sorted(path.name for path in folder.iterdir()) == ["jars", "resolved", halted.name]
 
 
-def test_the_user_s_own_settings_of_ivy_are_not_read(
+def test_the_ivy_settings_of_the_user_are_not_read(
     central: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     home = tmp_path / "home"

@@ -75,7 +75,7 @@ def test_two_bridges_on_one_jvm(bridge: jvm.Bridge, parties: Any) -> None:
     second.from_jvm(source).subscribe(ended)
     bridge.from_jvm(parties.Range(50_000)).subscribe(recorder)
     sink = parties.Counting(10, 1, False)
-    # What is one bridge's is any Publisher to the other one.
+    # The second bridge's stream is an ordinary Python Publisher for the first bridge.
     bridge.to_jvm(second.from_jvm(parties.Range(20))).subscribe(sink)
     assert sink.awaitEnd(MILLIS)
     assert (sink.count(), sink.inOrder(), sink.error()) == (20, True, None)
@@ -169,7 +169,7 @@ MID_STREAM = """
     sys.stdin.readline()
 """
 
-# What the program does last, its exit status, and what it says on its standard error, if anything.
+# The last statement of the program, its exit status, and the expected text on standard error.
 ENDS = {
     "returns": ("", 0, ""),
     "closes": ("    bridge.close(0.1)", 0, ""),
@@ -258,8 +258,8 @@ def test_the_loop_keeps_its_pace_while_a_stream_flows(bridge: jvm.Bridge, partie
         return total
 
     assert run_at_pace(flow())[0] == count
-    # One after each 128 elements, or a few times that many where some came just as the loop was about to wait for them.
-    assert turns > count // 300, "other tasks had to wait for their turn"
+    # One turn after every 128 elements, or fewer turns when elements arrive just before the loop starts to wait.
+    assert turns > count // 300, "other tasks did not run often enough"
 
 
 def test_a_cancelled_task_cancels_in_java(bridge: jvm.Bridge, parties: Any) -> None:

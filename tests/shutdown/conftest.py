@@ -80,7 +80,7 @@ class PlainJvm:
 
 @pytest.fixture(scope="session")
 def shared_jvm(classes: Path) -> Iterator[PlainJvm]:
-    """For tests that leave the JVM as it was."""
+    """Yield a JVM for tests that do not stop it or block its threads."""
     started = PlainJvm(classes)
     yield started
     started.stop()
@@ -88,7 +88,7 @@ def shared_jvm(classes: Path) -> Iterator[PlainJvm]:
 
 @pytest.fixture
 def new_jvm(classes: Path) -> Iterator[Callable[[], PlainJvm]]:
-    """Makes JVMs that a test may kill."""
+    """Yield a function that starts a JVM, which the test may kill."""
     started: list[PlainJvm] = []
 
     def start() -> PlainJvm:

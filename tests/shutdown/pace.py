@@ -1,6 +1,6 @@
-"""A loop that stands still, told from a machine that does: a thread beats beside it, and a busy machine slows both.
+"""Detect a blocked event loop on a busy machine: compare the ticks of the loop with the beats of a thread.
 
-Not quite alike: of two processors one may stand still alone. So the loop is given two seconds of the thread's beats.
+A busy machine slows both. The loop may fall behind by two seconds of beats, because both run on different processors.
 """
 
 from __future__ import annotations
@@ -14,13 +14,14 @@ from tests.shutdown.recorder import DEADLINE
 
 T = TypeVar("T")
 BEAT_SECONDS = 0.002
-STOOD_STILL_BEATS = 1_000
+BLOCKED_BEATS = 1_000
 
 
 def run_at_pace(main: Coroutine[Any, Any, T]) -> tuple[T, list[int]]:
-    """Runs a coroutine beside one that ticks; fails if the loop stood still for two seconds of the thread's beats.
+    """Run a coroutine alongside one that ticks; fail if the loop is blocked for two seconds of beats.
 
-    Returns what the coroutine returned, and how many beats went by from each tick of the loop to the next.
+    Returns:
+        The result of the coroutine, and the numbers of beats between the ticks of the loop.
     """
     beats = 0
     missed: list[int] = []
@@ -36,11 +37,11 @@ def run_at_pace(main: Coroutine[Any, Any, T]) -> tuple[T, list[int]]:
         while True:
             try:
                 await asyncio.sleep(BEAT_SECONDS)
-            finally:  # also where it is cancelled: the loop may have stood still until the very end
+            finally:  # also when it is cancelled, because the loop may be blocked until the end
                 missed.append(beats - seen)
             seen = beats
 
-    async def beside() -> T:
+    async def with_ticker() -> T:
         ticker = asyncio.create_task(tick())
         try:
             return await asyncio.wait_for(main, DEADLINE)
@@ -50,9 +51,9 @@ def run_at_pace(main: Coroutine[Any, Any, T]) -> tuple[T, list[int]]:
     thread = threading.Thread(target=beat, name="pace", daemon=True)
     thread.start()
     try:
-        result = asyncio.run(beside())
+        result = asyncio.run(with_ticker())
     finally:
         over.set()
         thread.join(DEADLINE)
-    assert missed and max(missed) < STOOD_STILL_BEATS, f"the loop stood still for {max(missed)} beats of a thread"
+    assert missed and max(missed) < BLOCKED_BEATS, f"the loop was blocked for {max(missed)} beats of a thread"
     return result, missed

@@ -27,7 +27,7 @@ def test_a_java_publisher_that_breaks_a_rule(bridge: jvm.Bridge, shared_jvm: Any
     wrong = shared_jvm.gateway.jvm.Parties.Wrong(how)
     other, broken = Recorder(10, 1), Recorder(1)
     bridge.from_jvm(shared_jvm.gateway.jvm.Parties.Range(50_000)).subscribe(other)
-    # Exact: else what is asked for meanwhile, as elements are taken, may keep pace with what is sent.
+    # Without exact demand, the window is refilled while elements are consumed, and may cover all excess elements.
     bridge.from_jvm(wrong, exact=True).subscribe(broken)
     error = broken.end()
     assert error is not None and rule in str(error), error

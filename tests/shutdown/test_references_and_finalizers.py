@@ -119,13 +119,13 @@ def test_a_java_object_in_a_forked_child(java_object: Any, use: Callable[[Any], 
 
 
 def test_an_unauthenticated_peer_costs_the_jvm_nothing(shared_jvm: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Half messages were kept at 128 KiB each, twenty thousand and more, for five seconds."""
+    """The JVM closes a connection that sends fragments before the handshake, instead of buffering them."""
     dial = link._dial
     halves = b"".join(frame(FrameType.NEXT | MORE, number) for number in range(20_000))
     sent_away = threading.Event()
 
     def flood_then_dial(port: int, token: bytes) -> Any:
-        # Told by what is taken and not by a clock: a socket that nobody reads has room for a few hundred KB.
+        # Measured in accepted bytes, not in time: the buffers of an unread socket hold a few hundred KB.
         with socket.create_connection(("127.0.0.1", port), timeout=DEADLINE) as flood:
             flood.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 65_536)
             with pytest.raises(ConnectionError):

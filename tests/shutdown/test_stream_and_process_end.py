@@ -172,7 +172,7 @@ def test_two_bridges_on_one_jvm_know_nothing_of_each_other(shared_jvm: Any) -> N
 
 
 def open_files(plain: Any) -> int:
-    """How many this process has, without Py4J's idle connections: it keeps as many as ever were in use at once."""
+    """Count the open files of this process without the idle connections that Py4J keeps in its pool."""
     descriptors = Path("/proc/self/fd")
     if not descriptors.is_dir():
         return 0
@@ -250,8 +250,8 @@ def test_a_subscriber_that_stops_requesting_holds_little(bridge: jvm.Bridge, sha
     bridge._session.call(0, deadline_seconds=DEADLINE)
     assert source.emitted() <= 16
     assert bridge.stats()["in_flight"] <= 16
-    # What was handed over is counted when on_next has returned.
-    eventually(lambda: bridge.stats()["demand"] == 0, "what was delivered is still wanted")
+    # The delivered element is subtracted from the demand after on_next has returned.
+    eventually(lambda: bridge.stats()["demand"] == 0, "the delivered element is still part of the demand")
     recorder.subscription.cancel()
     assert source.awaitCancelled(MILLIS)
 

@@ -138,7 +138,7 @@ def test_demand_of_an_async_for_is_exact(bridge: jvm.Bridge, java: Any) -> None:
         async for number in bridge.from_jvm(source, exact=True):
             assert number == expected
             expected += 1
-            assert source.emitted() == expected, "Java was asked for more than the loop wanted"
+            assert source.emitted() == expected, "the bridge requested more than the loop consumed"
             if expected == 200:
                 break
 

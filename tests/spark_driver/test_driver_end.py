@@ -19,14 +19,14 @@ from tests.shutdown import conftest as endings
 from tests.waiting import eventually
 
 SECONDS = 300
-"""More than drivers take to start and to end where others do too."""
+"""Longer than several drivers need to start and stop at the same time."""
 
 pytestmark = pytest.mark.timeout(SECONDS + 60)
 ROOT = Path(__file__).parents[2]
 classes = endings.classes
 shared_jvm = endings.shared_jvm
 
-# A driver as a user has it, with a jar of theirs and without ours.
+# A driver as users start it: the user's classes are on its class path, the pyrs jar is not.
 DRIVER = """
     import os, subprocess, sys, threading
     from pyspark.sql import SparkSession
@@ -177,7 +177,7 @@ MID_STREAM = """
     sys.stdin.readline()
 """
 
-# What the program does last, its exit status, and what it says on its standard error.
+# The last statement of the program, its exit status, and the expected text on standard error.
 ENDS = {
     "returns": ("", 0, ""),
     "raises": ("    raise ArithmeticError('mine')", 1, "ArithmeticError: mine"),
@@ -187,7 +187,7 @@ ENDS = {
 
 @pytest.mark.slow
 def test_the_driver_ends_mid_stream(classes: Path) -> None:
-    """Nothing holds the interpreter's exit up, and the driver's JVM goes with it."""
+    """Open streams do not delay the exit of the interpreter, and the JVM of the driver stops with it."""
     drivers: dict[str, int] = {}
     with together({how: partial(start, MID_STREAM + last, classes) for how, (last, _, _) in ENDS.items()}) as children:
         for how, child in children.items():
@@ -209,7 +209,7 @@ def test_the_driver_ends_mid_stream(classes: Path) -> None:
 
 
 def gone(pid: int) -> bool:
-    """Whether a process that is not our child has ended."""
+    """Return whether a process has terminated; it need not be a child of this process."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
     except OSError:

@@ -125,7 +125,7 @@ def test_a_value_without_a_form_is_found_however_deep_it_lies() -> None:
 
 
 class Hostile:
-    """Comes home as a key, and raises when it is hashed."""
+    """An object that arrives as a key and raises when it is hashed."""
 
     def __init__(self, error: BaseException) -> None:
         self.error = error
@@ -142,7 +142,7 @@ def test_an_object_that_cannot_be_hashed_fails_the_value(error: BaseException, p
     home = msgpack.ExtType(17, struct.pack(">BQ", 0, 5))
     value = {home: 1} if place == "key" else msgpack.ExtType(9, msgpack.packb([home]))
     if isinstance(error, ProtocolError) and place == "key":
-        return  # this error alone cannot be told from malformed bytes
+        return  # the decoder cannot distinguish it from its own error for malformed bytes
     with pytest.raises(ConversionError):
         ValueDecoder(references).decode(msgpack.packb(value))
 

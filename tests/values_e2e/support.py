@@ -18,14 +18,14 @@ def to_python(bridge: Bridge, publisher: Any, convert: object = None) -> Any:
 
 
 def error_in_python(bridge: Bridge, publisher: Any, convert: object = None) -> BaseException:
-    """The error with which a Java Publisher's stream ends in Python."""
+    """Return the error that a Python Subscriber receives from a Java Publisher."""
     received = TestSubscriber(10, timeout=DEADLINE)
     bridge.from_jvm(publisher, convert=convert).subscribe(received)
     return received.await_error()
 
 
 def recorded(java: Java, bridge: Bridge, *elements: Any, element_type: str | None = None) -> Any:
-    """A Java Recorder that has got the elements."""
+    """Return a Java Recorder that has received the elements."""
     recorder = java.new("interop.Recorder", 2**63 - 1)
     java.static(
         "interop.Functions",
@@ -39,12 +39,12 @@ def recorded(java: Java, bridge: Bridge, *elements: Any, element_type: str | Non
 
 
 def described(java: Java, bridge: Bridge, *elements: Any, element_type: str | None = None) -> str:
-    """What Java says that it got."""
+    """Return the description that Java gives of the elements it received."""
     return str(java.call(recorded(java, bridge, *elements, element_type=element_type), "described"))
 
 
 def error_in_java(java: Java, bridge: Bridge, *elements: Any, element_type: str | None = None) -> Any:
-    """The Throwable with which a Python stream ends in Java."""
+    """Return the Throwable that a Java Subscriber receives from a Python stream."""
     recorder = java.new("interop.Recorder", 2**63 - 1)
     java.static(
         "interop.Functions",
@@ -57,6 +57,6 @@ def error_in_java(java: Java, bridge: Bridge, *elements: Any, element_type: str 
 
 
 def there_and_back(java: Java, bridge: Bridge, value: Any) -> Any:
-    """A Python value that has been an object in Java."""
+    """Convert a Python value to Java and back."""
     flux = java.static("reactor.core.publisher.Flux", "from", bridge.to_jvm(pyrs.just(value)))
     return to_python(bridge, flux)

@@ -43,14 +43,14 @@ class TestNone:
 class TestRudePublishers:
     def test_beyond_demand(self, bridge: Bridge, java: Java) -> None:
         received = TestSubscriber(1, timeout=DEADLINE)
-        # Exact: else what is asked for meanwhile, as elements are taken, may keep pace with what is sent.
+        # Without exact demand, the window is refilled while elements are consumed, and may cover all excess elements.
         bridge.from_jvm(java.static("interop.Sources", "beyondDemand", 10_000), exact=True).subscribe(received)
         error = received.await_error()
         assert received.elements == [0]
         assert "1.1" in str(error)
         assert described(java, bridge, 5) == "Long 5", "the bridge goes on"
 
-    def test_two_endings(self, bridge: Bridge, java: Java) -> None:
+    def test_two_terminal_signals(self, bridge: Bridge, java: Java) -> None:
         received = TestSubscriber(1, timeout=DEADLINE)
         bridge.from_jvm(java.static("interop.Sources", "twoEndings")).subscribe(received)
         assert received.await_complete() == []

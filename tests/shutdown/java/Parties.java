@@ -12,18 +12,18 @@ import org.reactivestreams.Publisher;
 import org.reactivestreams.Subscriber;
 import org.reactivestreams.Subscription;
 
-/** What the tests of endings and bad input need on the JVM's side: Publishers and Subscribers that can be watched, or are wrong. */
+/** The Java side of the tests of shutdown and invalid input: Publishers and Subscribers that count signals, block, or break rules. */
 public final class Parties {
     private static final Map<String, Object> SHARED = new ConcurrentHashMap<>();
 
     private Parties() { }
 
-    /** Keeps an object for another process. */
+    /** Stores an object that another Python process fetches with {@link #shared}. */
     public static void share(String name, Object value) { SHARED.put(name, value); }
 
     public static Object shared(String name) { return SHARED.get(name); }
 
-    /** Counts up from 0 as requested, on the thread that requests. */
+    /** Emits 0, 1, 2, ... up to the demand, on the thread that requests. */
     public static final class Range implements Publisher<Long> {
         private final long count;
         public final AtomicLong emitted = new AtomicLong();
@@ -68,7 +68,7 @@ public final class Parties {
         }
     }
 
-    /** Breaks one rule each. */
+    /** Breaks the rule that its argument names. */
     public static final class Wrong implements Publisher<Long> {
         private final String how;
         public final CountDownLatch cancelled = new CountDownLatch(1);
@@ -105,7 +105,7 @@ public final class Parties {
                     try {
                         subscriber.onNext(null);
                     } catch (NullPointerException expected) {
-                        // Rule 2.13: the caller is told so.
+                        // Rule 2.13 requires this exception.
                     }
                     break;
                 case "beyond demand":
@@ -131,7 +131,7 @@ public final class Parties {
         }
     }
 
-    /** A list that keeps whoever reads it until it is told to go on. */
+    /** A list that blocks the thread that calls {@code size} until {@code leave} is counted down. */
     private static final class Meeting extends java.util.AbstractList<Object> {
         final CountDownLatch inside = new CountDownLatch(1);
         final CountDownLatch leave = new CountDownLatch(1);
@@ -157,7 +157,7 @@ public final class Parties {
         }
     }
 
-    /** Counts, requests again after each element, and may block for good in onNext. */
+    /** Counts elements and requests again after each one; can block in onNext until {@link #release}. */
     public static final class Counting implements Subscriber<Object> {
         private final long first;
         private final long again;
@@ -212,7 +212,7 @@ public final class Parties {
         public static void release() { RELEASE.countDown(); }
     }
 
-    /** Calls a function that is to give objects; says how many it gave, or what the first failure was. */
+    /** Calls a function from several threads; returns how many plain Objects it returned, or the first exception. */
     public static String callMany(Function<Object, Object> function, int threads, int calls) throws InterruptedException {
         AtomicLong given = new AtomicLong();
         AtomicReference<Throwable> failed = new AtomicReference<>();
@@ -235,7 +235,7 @@ public final class Parties {
         return failed.get() == null ? String.valueOf(given.get()) : failed.get().toString();
     }
 
-    /** What a function that is late, or fails, throws. */
+    /** Returns the text of the exception that the function throws, or "gave" and its result. */
     public static String failure(Function<Object, Object> function) {
         try {
             return "gave " + function.apply("an argument");
@@ -244,7 +244,7 @@ public final class Parties {
         }
     }
 
-    /** How many threads of the bridge there are. */
+    /** Counts the threads of the bridge. */
     public static long bridgeThreads() {
         return Thread.getAllStackTraces().keySet().stream().filter(t -> t.getName().startsWith("pyrs-bridge")).count();
     }
