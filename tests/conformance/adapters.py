@@ -17,7 +17,8 @@ from pyrs.adapters.queues import from_queue
 from pyrs.aio import background_loop
 from pyrs.operators.terminal import _Queue
 from tests.conformance.entry import Entry, blackbox, numbers, publisher
-from tests.conformance.sources import EMPTY, MULTICAST, ONE_SUBSCRIBER
+from tests.conformance.options import EMPTY, MULTICAST
+from tests.conformance.sources import ONE_SUBSCRIBER
 
 __all__ = ["ADAPTERS"]
 

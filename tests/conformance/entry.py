@@ -15,6 +15,7 @@ from pyrs.tck import (
     WhiteboxProbe,
 )
 from pyrs.tck.verification import Verification
+from tests.conformance.options import failed_stream
 from tests.tck.right import RightPublisher
 
 __all__ = [
@@ -23,7 +24,6 @@ __all__ = [
     "after_each_test",
     "blackbox",
     "failed_stream",
-    "no_failed_stream",
     "numbers",
     "operator",
     "processor",
@@ -69,14 +69,6 @@ def numbers(elements: int) -> pyrs.Stream[int]:
 def pushed(elements: int) -> pyrs.Stream[int]:
     """Return a stream over a foreign Publisher, whose operators forward signals."""
     return pyrs.Stream(RightPublisher(elements))
-
-
-def failed_stream() -> pyrs.Stream[Any]:
-    return pyrs.error(ValueError("failed from the start"))
-
-
-def no_failed_stream() -> None:
-    """Return None, for a Publisher that cannot fail before the first request."""
 
 
 def publisher(

@@ -8,7 +8,8 @@ from typing import Any
 from pyrs.testing import TestSubscriber
 from tests.conformance.entry import Entry, blackbox, failed_stream, numbers, processor, publisher
 from tests.conformance.machine import machine
-from tests.conformance.sources import LATE, SLOWEST
+from tests.conformance.options import SLOWEST
+from tests.conformance.sources import LATE
 from tests.conformance.subscribers import ONE_INPUT, Through
 
 __all__ = ["JVM_IMPLEMENTATIONS"]

@@ -17,7 +17,8 @@ from pyrs.testing import TestSubscriber
 from tests.conformance.entry import Entry, blackbox, failed_stream, numbers, processor, publisher
 from tests.conformance.feeding import fed, submitted
 from tests.conformance.machine import machine
-from tests.conformance.sources import LATE, ONE_SUBSCRIBER, SLOWEST
+from tests.conformance.options import SLOWEST
+from tests.conformance.sources import LATE, ONE_SUBSCRIBER
 from tests.conformance.subscribers import ONE_INPUT, Through
 
 if TYPE_CHECKING:

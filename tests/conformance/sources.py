@@ -12,18 +12,11 @@ import pyrs
 from pyrs import sinks
 from tests.conformance.entry import LONG_MAX, Entry, failed_stream, numbers, publisher, pushed
 from tests.conformance.feeding import fed, submitted, turnstile
+from tests.conformance.options import EMPTY, MERGED, MULTICAST, ONE_ELEMENT, SLOWEST
 
 __all__ = ["SOURCES"]
 
-EMPTY = "optional_spec105_emptyStreamMustTerminateBySignallingOnComplete"
-MULTICAST = "optional_spec111"
-ONE_ELEMENT = {EMPTY: "it always has one element"}
 ONE_SUBSCRIBER = {MULTICAST: "it supports one Subscriber; others receive on_error"}
-SLOWEST = {
-    MULTICAST + "_registered": "the slowest Subscriber limits all, and one Subscriber of the test does not request",
-    MULTICAST + "_multicast": "the slowest Subscriber limits all, and one Subscriber of the test waits for another",
-}
-MERGED = {MULTICAST + "_multicast": "the order of the merged streams depends on the demand"}
 LATE = {MULTICAST: "a Subscriber receives the elements after its subscription only"}
 
 

@@ -23,8 +23,13 @@ FACTORIES = (
     "conformance/jvm_implementations.py",
     "conformance/mirrors.py",
     "conformance/operators.py",
+    "conformance/options.py",
     "conformance/sources.py",
     "conformance/subscribers.py",
+    "operator_registry/elements.py",
+    "operator_registry/row.py",
+    "operator_registry/signals.py",
+    "operator_registry/streams.py",
     "tck/right.py",
 )
 # The command line prints verdicts and makes none.

@@ -16,7 +16,7 @@ from typing import Any
 from pyrs.api import Publisher, Subscriber
 from pyrs.tck import TestEnvironment
 from tests.conformance.entry import LONG_MAX, Entry, after_each_test, blackbox, numbers, publisher
-from tests.conformance.sources import MULTICAST, ONE_ELEMENT
+from tests.conformance.options import MULTICAST, ONE_ELEMENT
 
 __all__ = ["SPARK", "over_spark"]
 

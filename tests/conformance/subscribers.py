@@ -15,7 +15,7 @@ from pyrs.operators.terminal import _ForEach, _Queue
 from pyrs.tck import WhiteboxProbe
 from pyrs.testing import TestSubscriber
 from tests.conformance.entry import Entry, blackbox, processor, whitebox
-from tests.conformance.sources import SLOWEST
+from tests.conformance.options import SLOWEST
 from tests.tck.right import Inert, Puppet
 
 __all__ = ["ONE_INPUT", "PROCESSORS", "SUBSCRIBERS", "Through"]

@@ -1,6 +1,7 @@
 """Properties of every operator and source: no lock during user code, answers to invalid requests, released references.
 
-``CATALOGUE`` has a stream for each public operator and source; a test checks that it is complete.
+``CATALOGUE`` has a stream for each public operator (from ``tests.operator_registry``) and source; tests check that it
+is complete.
 """
 
 from __future__ import annotations
@@ -18,18 +19,10 @@ from typing import Any
 import pytest
 
 import pyrs
-from pyrs import schedulers, sinks
+from pyrs import sinks
 from pyrs.testing import TestSubscriber
+from tests.operator_registry import SAMPLES, Sample, some
 from tests.waiting import DEADLINE, collected, eventually, uncollected
-
-
-def some() -> pyrs.Stream[int]:
-    """Return ten numbers from a Publisher that operators cannot fuse with."""
-    return pyrs.range(10).concat(pyrs.empty())
-
-
-def failing() -> pyrs.Stream[int]:
-    return some().concat(pyrs.error(ValueError("planned")))
 
 
 async def same(n: int) -> int:
@@ -92,91 +85,18 @@ SOURCES: dict[str, Factory] = {
     "replay sink": lambda: filled(sinks.replay()),
 }
 
+
+def call(sample: Sample, over: Callable[[], pyrs.Stream[Any]]) -> Factory:
+    return lambda: sample.apply(over())
+
+
 OPERATORS: dict[str, Factory] = {
-    "all": lambda: some().all(lambda n: True),
-    "any": lambda: some().any(lambda n: False),
-    "buffer": lambda: some().buffer(3),
-    "cache": lambda: some().cache(),
-    "checkpoint": lambda: some().checkpoint("here"),
-    "combine_latest": lambda: some().combine_latest(some()),
-    "concat": lambda: some().concat(some()),
-    "concat_map": lambda: some().concat_map(lambda n: some()),
-    "count": lambda: some().count(),
-    "debounce": lambda: some().debounce(0.001),
-    "default_if_empty": lambda: some().default_if_empty(1),
-    "delay": lambda: some().delay(0.001),
-    "delay_subscription": lambda: some().delay_subscription(0.001),
-    "dematerialize": lambda: some().materialize().dematerialize(),
-    "distinct": lambda: some().distinct(),
-    "distinct_until_changed": lambda: some().distinct_until_changed(),
-    "do_on_cancel": lambda: some().do_on_cancel(lambda: None),
-    "do_on_complete": lambda: some().do_on_complete(lambda: None),
-    "do_on_error": lambda: failing().do_on_error(lambda error: None),
-    "do_on_next": lambda: some().do_on_next(lambda n: None),
-    "do_on_request": lambda: some().do_on_request(lambda n: None),
-    "do_on_subscribe": lambda: some().do_on_subscribe(lambda *_: None),
-    "do_on_terminate": lambda: some().do_on_terminate(lambda *_: None),
-    "element_at": lambda: some().element_at(2),
-    "filter": lambda: some().filter(lambda n: n % 2),
-    "finally_do": lambda: some().finally_do(lambda *_: None),
-    "first": lambda: some().first(),
-    "flat_map": lambda: some().flat_map(lambda n: some()),
-    "group_by": lambda: some().group_by(lambda n: n % 2),
-    "ignore_elements": lambda: some().ignore_elements(),
-    "last": lambda: some().last(),
-    "limit_rate": lambda: some().limit_rate(3),
-    "log": lambda: some().log("every operator"),
-    "map": lambda: some().map(lambda n: n + 1),
-    "map(coroutine)": lambda: some().map(same, concurrency=2),
-    "materialize": lambda: some().materialize(),
-    "merge": lambda: some().merge(some()),
-    "metrics": lambda: some().metrics(pyrs.Metrics("here")),
-    "of_type": lambda: some().of_type(int),
-    "on_backpressure_buffer": lambda: some().on_backpressure_buffer(100),
-    "on_backpressure_drop": lambda: pyrs.interval(0.001).on_backpressure_drop(lambda n: None),
-    "on_backpressure_error": lambda: pyrs.never().on_backpressure_error(),
-    "on_backpressure_latest": lambda: some().on_backpressure_latest(),
-    "on_error_map": lambda: failing().on_error_map(lambda error: KeyError("mapped")),
-    "on_error_resume": lambda: failing().on_error_resume(lambda error: some()),
-    "on_error_return": lambda: failing().on_error_return(1),
-    "prefetch": lambda: some().prefetch(2),
-    "progress": lambda: some().progress(file=StringIO()),
-    "publish": lambda: some().publish().auto_connect(),
-    "publish_on": lambda: some().publish_on(schedulers.default()),
-    "reduce": lambda: some().reduce(lambda a, b: a + b),
-    "repeat": lambda: some().repeat(2),
-    "replay": lambda: some().replay().ref_count(),
-    "retry": lambda: failing().retry(2),
-    "retry_when": lambda: failing().retry_when(lambda errors: errors.take(2)),
-    "sample": lambda: some().sample(0.001),
-    "scan": lambda: some().scan(lambda a, b: a + b),
-    "share": lambda: some().share(),
-    "skip": lambda: some().skip(2),
-    "skip_until": lambda: some().skip_until(pyrs.just(1)),
-    "skip_while": lambda: some().skip_while(lambda n: n < 3),
-    "start_with": lambda: some().start_with(1),
-    "subscribe_on": lambda: some().subscribe_on(schedulers.default()),
-    "switch_if_empty": lambda: pyrs.empty().switch_if_empty(some()),
-    "switch_map": lambda: some().switch_map(lambda n: some()),
-    "take": lambda: some().take(5),
-    "take_last": lambda: some().take_last(2),
-    "take_until": lambda: some().take_until(pyrs.never()),
-    "take_while": lambda: some().take_while(lambda n: n < 8),
-    "transform": lambda: some().transform(lambda stream: stream.map(lambda n: n + 1)),
-    "throttle": lambda: some().throttle(0.001),
-    "timeout": lambda: some().timeout(60),
-    "to_dict": lambda: some().to_dict(lambda n: n),
-    "to_list": lambda: some().to_list(),
-    "to_set": lambda: some().to_set(),
-    "window": lambda: some().window(3),
-    "with_index": lambda: some().with_index(),
-    "with_latest_from": lambda: some().with_latest_from(some()),
-    "zip": lambda: some().zip(some()),
+    name: call(sample, sample.over) for name, sample in SAMPLES.items() if sample.over is not None
 }
 
 CATALOGUE = {
     **{f"pyrs.{name}": each for name, each in SOURCES.items()},
-    **{f".{n}": each for n, each in OPERATORS.items()},
+    **{f".{name}": each for name, each in OPERATORS.items()},
 }
 
 TERMINAL_OPERATIONS = {"subscribe", "for_each", "collect", "to_iterable", "iterate"}

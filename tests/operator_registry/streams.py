@@ -1,0 +1,226 @@
+"""Operators that combine, split and share streams."""
+
+from __future__ import annotations
+
+import pyrs
+from tests.conformance.options import EMPTY, MERGED, SLOWEST, failed_stream, no_failed_stream
+from tests.operator_registry.row import Conformance, Row, Sample, some
+
+__all__ = ["COMBINING", "FLATTENING", "GROUPING", "SHARING"]
+
+NEVER_EMPTY = {EMPTY: "it is never empty"}
+
+COMBINING = [
+    Row(
+        {"merge": Sample(lambda s: s.merge(some()), conformance=Conformance(lambda s: s.merge(pyrs.empty())))},
+        demand="ahead: `prefetch` (256) of each; an iterable exact",
+        slow="slows all",
+        holds="`prefetch` of each",
+    ),
+    Row(
+        {
+            "concat": Sample(
+                lambda s: s.concat(some()),
+                conformance=Conformance(
+                    lambda s: s.concat(pyrs.just(0)), elements=lambda n: max(0, n - 1), skips=NEVER_EMPTY
+                ),
+            ),
+            "switch_if_empty": Sample(lambda s: pyrs.empty().switch_if_empty(s)),
+        },
+        demand="exact; the remaining demand goes to the next",
+        slow="slows",
+        holds="nothing",
+    ),
+    Row(
+        {
+            "start_with": Sample(
+                lambda s: s.start_with(0),
+                demand=lambda s: s.start_with(),
+                conformance=Conformance(elements=lambda n: max(0, n - 1), failed=no_failed_stream, skips=NEVER_EMPTY),
+            )
+        },
+        demand="exact, once its own elements are consumed",
+        slow="slows",
+        holds="its own elements",
+    ),
+    Row(
+        {"zip": Sample(lambda s: s.zip(some()), conformance=Conformance(lambda s: s.zip(s)))},
+        demand="ahead: `prefetch` (32) of each",
+        slow="slows all",
+        holds="`prefetch` of each",
+    ),
+    Row(
+        {
+            "combine_latest": Sample(
+                lambda s: s.combine_latest(some()),
+                conformance=Conformance(
+                    lambda s: pyrs.just(0).combine_latest(s),
+                    failed=lambda: pyrs.never().combine_latest(failed_stream()),
+                ),
+            )
+        },
+        demand="ahead: `prefetch` (32) of each",
+        slow="slows all; drops superseded elements until each source has emitted",
+        holds="`prefetch` of each, and the latest",
+    ),
+    Row(
+        {
+            "with_latest_from": Sample(
+                lambda s: s.with_latest_from(some()),
+                conformance=Conformance(lambda s: s.with_latest_from(pyrs.just(0))),
+            )
+        },
+        demand="exact, one more for each dropped element; everything of the other",
+        slow="slows; of the other drops all but the latest",
+        holds="one of the other",
+    ),
+    Row(
+        {
+            "take_until": Sample(
+                lambda s: s.take_until(pyrs.never()),
+                conformance=Conformance(failed=lambda: pyrs.never().take_until(failed_stream())),
+            )
+        },
+        demand="exact; one of the other",
+        slow="slows",
+        holds="nothing",
+    ),
+    Row(
+        {"skip_until": Sample(lambda s: s.skip_until(pyrs.just(0)), demand=lambda s: s.skip_until(pyrs.never()))},
+        demand="exact, one more for each dropped element; one of the other",
+        slow="slows; drops until the trigger",
+        holds="nothing",
+    ),
+]
+
+FLATTENING = [
+    Row(
+        {
+            "flat_map": Sample(
+                lambda s: s.flat_map(lambda n: some()),
+                conformance=Conformance(lambda s: s.flat_map(pyrs.just), subset=True),
+            )
+        },
+        demand="ahead: `concurrency` (256), and `prefetch` (32) of each inner stream; an inner iterable exact",
+        slow="slows all",
+        holds="`concurrency * prefetch`",
+    ),
+    Row(
+        {
+            "concat_map": Sample(
+                lambda s: s.concat_map(lambda n: some()), conformance=Conformance(lambda s: s.concat_map(pyrs.just))
+            )
+        },
+        demand="ahead: `prefetch` (32); exact of the inner stream",
+        slow="slows both",
+        holds="`prefetch`",
+    ),
+    Row(
+        {
+            "switch_map": Sample(
+                lambda s: s.switch_map(lambda n: some()),
+                conformance=Conformance(lambda s: pyrs.just(0).switch_map(lambda _: s)),
+            )
+        },
+        demand="everything; `prefetch` (32) of the inner stream",
+        slow="slows the inner stream; drops superseded elements",
+        holds="one, and `prefetch` of the inner stream",
+    ),
+]
+
+GROUPING = [
+    Row(
+        {"buffer": Sample(lambda s: s.buffer(3), conformance=Conformance(lambda s: s.buffer(1), name="buffer(1)"))},
+        demand="`count` for each list",
+        slow="slows",
+        holds="one list; `skip < count`: the overlapping ones",
+        variant="by count",
+    ),
+    Row(
+        {"buffer(seconds)": Sample(lambda s: s.buffer(seconds=0.001), None, conformance=Conformance(hot=True))},
+        demand="ahead: `prefetch` (256), or `count` if that is less",
+        slow="slows; a due list goes on filling",
+        holds="a list and the prefetched elements",
+        variant="by time",
+    ),
+    Row(
+        {
+            "window": Sample(
+                lambda s: s.window(3),
+                conformance=Conformance(lambda s: s.window(1).concat_map(lambda window: window), name="window(1)"),
+            )
+        },
+        demand="`count` for each window",
+        slow="slows",
+        holds="`count` for each unread window",
+        variant="by count",
+    ),
+    Row(
+        {
+            "window(seconds)": Sample(
+                lambda s: s.window(seconds=1),
+                None,
+                conformance=Conformance(lambda s: s.window(seconds=0.001).concat_map(lambda window: window), hot=True),
+            )
+        },
+        demand="the remaining capacity of the open window: `prefetch` (256), or `count`",
+        slow="slows",
+        holds="the same",
+        variant="by time",
+    ),
+    Row(
+        {
+            "group_by": Sample(
+                lambda s: s.group_by(lambda n: n % 2),
+                conformance=Conformance(
+                    lambda s: s.group_by(lambda n: n % 3).flat_map(lambda group: group),
+                    covers=("Stream.group_by", "GroupedStream"),
+                    skips=MERGED,
+                ),
+            )
+        },
+        demand="ahead: `prefetch` (256)",
+        slow="slows, **all groups together**; too many groups fail",
+        holds="`prefetch`, in all groups together",
+    ),
+]
+
+SHARING = [
+    Row(
+        {
+            "publish": Sample(
+                lambda s: s.publish().auto_connect(),
+                conformance=Conformance(covers=("Stream.publish", "ConnectableStream"), skips=SLOWEST),
+            ),
+            "share": Sample(lambda s: s.share(), conformance=Conformance(skips=SLOWEST)),
+        },
+        demand="ahead: `prefetch` (256)",
+        slow="the slowest slows all",
+        holds="`prefetch`",
+    ),
+    Row(
+        {
+            "replay": Sample(
+                lambda s: s.replay().ref_count(),
+                conformance=Conformance(
+                    lambda s: s.replay().auto_connect(), most=1_000, covers=("Stream.replay", "ConnectableStream")
+                ),
+            ),
+            "cache": Sample(lambda s: s.cache(), conformance=Conformance(most=1_000)),
+        },
+        demand="everything",
+        slow="waits, at its own pace",
+        holds="**grows**: all elements",
+        variant="without a limit",
+    ),
+    Row(
+        {
+            "replay(limit)": Sample(lambda s: s.replay(5).ref_count(), None, conformance=None),
+            "cache(limit)": Sample(lambda s: s.cache(5), None, conformance=None),
+        },
+        demand="ahead: `prefetch` (256) of the slowest",
+        slow="the slowest slows all",
+        holds="`limit` or `prefetch`, the larger",
+        variant="with a limit",
+    ),
+]
