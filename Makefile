@@ -65,6 +65,8 @@ lint: setup ## check style, types, prose and import layers
 	@mkdir -p build && $(GRADLE) -p jvm checkFormat >build/format.log 2>&1 || { cat build/format.log >&2; exit 1; }
 	@echo "pyrs: mypy --strict"
 	@$(BIN)/mypy
+	@echo "pyrs: prose and commit subjects"
+	@$(BIN)/python .ci/prose.py
 	@echo "pyrs: layers, file sizes, public names"
 	@$(BIN)/python -m pytest -q tests/project/test_architecture.py
 
