@@ -1,4 +1,4 @@
-"""The bridge: exchanges Publishers, Subscribers and Processors between Python and one JVM."""
+"""The bridge: Publishers, Subscribers and Processors between Python and one JVM."""
 
 from __future__ import annotations
 
@@ -31,9 +31,10 @@ DEFAULT_MAX_THREADS = 256
 
 
 class Bridge:
-    """An open link between this process and a JVM. ``pyrs.jvm.connect`` and ``pyrs.jvm.launch`` return it.
+    """An open link between this process and a JVM.
 
-    Several bridges, of one process or of many, may use one JVM; they are independent. A bridge is a context manager.
+    ``pyrs.jvm.connect`` and ``pyrs.jvm.launch`` return it. A bridge is a context manager. Several bridges, of one
+    process or of several, can use one JVM independently of each other.
 
     Args:
         gateway: The carrier of control calls.
@@ -258,7 +259,7 @@ class Bridge:
         convert: object = None,
         exact: bool = False,
     ) -> Any:
-        """Make a Java function from Publisher to Publisher of a Python function from Stream to Publisher.
+        """Return a Java function that applies a Python function to a Publisher.
 
         Java calls it once for each assembly, not for each element: ``flux.transform(stage)``.
 
@@ -287,7 +288,7 @@ class Bridge:
     def to_jvm_callable(
         self, function: Callable[..., Any], interface: str, *, element_type: str | None = None, convert: object = None
     ) -> Any:
-        """Make a Java object of a single-method interface whose method is a Python function.
+        """Return a Java object whose single method calls a Python function.
 
         Each use is one call across the link, with a deadline: about 100 microseconds. To map many elements use a stage.
         A value without a form on the other side fails that call alone.
@@ -310,11 +311,11 @@ class Bridge:
         )
 
     def value_function(self, interface: str = "java.util.function.Function", *, convert: object = "values") -> Any:
-        """Make a Java function that returns its first argument as plain values, without a call of Python.
+        """Return a Java function that converts its first argument to plain values.
 
-        For callbacks whose argument is valid only inside the callback, such as a row of R2DBC or a pooled buffer. The
-        result is what Java would receive for the same value from Python: lists, maps, bytes, text and numbers, which
-        later cross as values.
+        It does not call Python. Use it for callbacks whose argument is valid only inside the callback, such as a row of
+        R2DBC or a pooled buffer. The result consists of the objects that Java receives for values from Python: lists,
+        maps, byte arrays, strings and numbers, which later cross as values.
 
         Args:
             interface: An interface with one method that takes the value and returns a result, such as

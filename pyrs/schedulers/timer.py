@@ -152,5 +152,5 @@ class Timer:
 
 
 def waking_timer(owner: Coordinator[Any], scheduler: Scheduler | None) -> Timer:
-    """Return a timer that wakes a coordinator, which fails if the scheduler is closed before the deadline."""
+    """Return a timer that wakes a coordinator; it fails if the scheduler is closed."""
     return Timer(scheduler, owner.wake, lambda error: owner.post(owner._fail, error))

@@ -63,7 +63,10 @@ class DirectSink(Sink[T]):
         return result
 
     def _emit_or_miss(self, element: T) -> tuple[EmitResult, int]:
-        """Signal the Subscribers with demand; return how many missed the element. Runs with the turn."""
+        """Signal the Subscribers with demand; return the result and the number of the others.
+
+        The caller has the turn.
+        """
         missed = 0
         try:
             self._owner = get_ident()

@@ -1,4 +1,4 @@
-"""Spark in a reactive pipeline: DataFrames and streaming queries as Publishers, and Publishers as their source.
+"""DataFrames and streaming queries as Publishers, and Publishers as their source.
 
 ``from_dataframe`` streams the rows of a DataFrame with back pressure, ``from_stream`` the batches of a streaming query,
 which are acknowledged, and ``events`` the events of streaming queries. ``read_stream`` returns a streaming DataFrame of

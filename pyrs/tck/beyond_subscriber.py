@@ -86,7 +86,7 @@ class BeyondBlackboxTests(BeyondSubscriberTests[T], BlackboxTests[T], Generic[T]
 
 
 class BeyondWhiteboxTests(BeyondSubscriberTests[T], WhiteboxTests[T], Generic[T]):
-    """The additional tests of `BeyondSubscriberTests`, §2.5, §2.6 and §2.11."""
+    """The additional tests of ``BeyondSubscriberTests``, §2.5, §2.6 and §2.11."""
 
     def drive(self) -> Driven[T]:
         """Create a Subscriber with a recording Subscription."""

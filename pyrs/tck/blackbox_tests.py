@@ -37,12 +37,12 @@ class BlackboxTests(SubscriberHooks[T], Generic[T]):
         """Let the Subscriber request an element; does nothing by default."""
 
     def new_subscriber(self) -> Subscriber[T]:
-        """Call `create_subscriber` and check its result."""
+        """Call ``create_subscriber`` and check its result."""
         made: Subscriber[T] = self.made("create_subscriber()", self.create_subscriber, SIGNALS)
         return made
 
     def call_trigger_request(self, subscriber: Subscriber[T]) -> None:
-        """Call `trigger_request` within the deadline of hooks."""
+        """Call ``trigger_request`` within the deadline of hooks."""
         self.call_hook("trigger_request()", lambda: self.trigger_request(subscriber))
 
     def stage(self) -> BlackboxStage[T]:

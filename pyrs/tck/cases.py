@@ -21,7 +21,7 @@ def as_test_case(verification: type[Verification], referee: Referee | None = Non
 
     Args:
         verification: the verification.
-        referee: the TCK, such as a `JavaReferee`; None for the Python port.
+        referee: the TCK, such as a ``JavaReferee``; None for the Python port.
 
     Examples:
         >>> import pyrs

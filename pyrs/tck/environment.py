@@ -72,8 +72,8 @@ class TestEnvironment:
     """The timeouts of a verification and the errors recorded in one test.
 
     A test must not raise into the Publisher under test, and many signals arrive on other threads. So errors are
-    recorded with `flop` and raised by `verify_no_async_errors`. Each test has its own environment and checks it at its
-    end, so no error is lost or attributed to another test.
+    recorded with ``flop`` and raised by ``verify_no_async_errors``. Each test has its own environment and checks it at
+    its end, so no error is lost or attributed to another test.
 
     All times are in seconds and are multiplied by the environment variable ``PYRS_TCK_TIMEOUT_SCALE``; set it to 5 on a
     slow machine. If an argument is None, the environment variable of the official TCK applies, in milliseconds.
@@ -220,7 +220,7 @@ class TestEnvironment:
             return self._errors[0] if self._errors else None
 
     def verify_no_async_errors(self, delay: float | None = None) -> None:
-        """Fail if an error was recorded or is recorded within the delay (by default `no_signals_timeout`)."""
+        """Fail if an error was recorded or is recorded within the delay (by default ``no_signals_timeout``)."""
         with self._changed:
             self._changed.wait_for(lambda: self._errors, self.no_signals_timeout if delay is None else delay)
         self.verify_no_async_errors_no_delay()

@@ -26,11 +26,11 @@ _COORDINATES = (
 class IdentityProcessorVerification(PublisherVerification[T], SubscriberWhiteboxVerification[T], Generic[T]):
     """Tests a Processor that publishes its input: as a Publisher, as a Subscriber, and for the rules of section 4.
 
-    Define `create_identity_processor` and `create_element` in a subclass. The 68 tests of the official TCK keep their
-    names; the additional tests begin with ``beyond_``.
+    Define ``create_identity_processor`` and ``create_element`` in a subclass. The 68 tests of the official TCK keep
+    their names; the additional tests begin with ``beyond_``.
 
     Attributes:
-        processor_buffer_size: the buffer size that is passed to `create_identity_processor`.
+        processor_buffer_size: the buffer size that is passed to ``create_identity_processor``.
     """
 
     expected = PROCESSOR
@@ -49,7 +49,7 @@ class IdentityProcessorVerification(PublisherVerification[T], SubscriberWhitebox
         return False
 
     def new_processor(self) -> Processor[T, T]:
-        """Call `create_identity_processor` and check its result."""
+        """Call ``create_identity_processor`` and check its result."""
         size = self.processor_buffer_size
         made: Processor[T, T] = self.made(
             f"create_identity_processor({size})",

@@ -19,7 +19,7 @@ OPTIONAL_NOT_IMPLEMENTED = "the Publisher does not implement this optional behav
 
 
 class PublisherHooks(Verification, Generic[T]):
-    """The hooks. Only `create_publisher` is mandatory."""
+    """The hooks. Only ``create_publisher`` is mandatory."""
 
     def create_publisher(self, elements: int) -> Publisher[T]:
         """Create a Publisher of exactly this number of elements.
@@ -37,13 +37,13 @@ class PublisherHooks(Verification, Generic[T]):
     def max_elements_from_publisher(self) -> int:
         """Return the largest number of elements that the Publisher can publish; tests that need more are skipped.
 
-        `publisher_unable_to_signal_on_complete()` means that the stream never completes, and skips the tests that need
-        on_complete.
+        ``publisher_unable_to_signal_on_complete()`` means that the stream never completes, and skips the tests that
+        need on_complete.
         """
         return LONG_MAX - 1
 
     def publisher_unable_to_signal_on_complete(self) -> int:
-        """Return the value of `max_elements_from_publisher` for a stream that never completes."""
+        """Return the value of ``max_elements_from_publisher`` for a stream that never completes."""
         return LONG_MAX
 
     def bounded_depth_of_on_next_and_request_recursion(self) -> int:
@@ -57,7 +57,7 @@ class PublisherHooks(Verification, Generic[T]):
     # Runners.
 
     def new_publisher(self, elements: int) -> Publisher[T]:
-        """Call `create_publisher` and check its result."""
+        """Call ``create_publisher`` and check its result."""
         made: Publisher[T] = self.made(
             f"create_publisher({elements})", lambda: self.create_publisher(elements), ("subscribe",)
         )

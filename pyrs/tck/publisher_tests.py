@@ -22,7 +22,7 @@ _ELEMENTS = 10
 
 
 class PublisherTests(PublisherHooks[T], Generic[T]):
-    """The tests of section 1, except §1.11; see `MulticastTests`."""
+    """The tests of section 1, except §1.11; see ``MulticastTests``."""
 
     def required_createPublisher1MustProduceAStreamOfExactly1Element(self) -> None:
         """``create_publisher(1)`` must publish one element and complete."""

@@ -28,7 +28,7 @@ class PublisherVerification(
 ):
     """Tests a Publisher and its Subscriptions.
 
-    Define `create_publisher` in a subclass. The 38 tests of the official TCK keep their names; the additional tests
+    Define ``create_publisher`` in a subclass. The 38 tests of the official TCK keep their names; the additional tests
     begin with ``beyond_``.
 
     Examples:

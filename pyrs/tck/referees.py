@@ -65,13 +65,13 @@ def chosen(referee: str, jvm: str = "jpype", family: str = "reactive-streams") -
     """Return the chosen TCKs, the Python port first. Starts the JVM if it is necessary.
 
     Args:
-        referee: one of `CHOICES`.
-        jvm: see `JVMS`.
+        referee: one of ``CHOICES``.
+        jvm: see ``JVMS``.
         family: "reactive-streams" or "flow".
 
     Raises:
         JvmUnavailable: the JVM or the jars of the official TCK are not available, or an extra is not installed.
-        ValueError: ``jvm`` is not one of `JVMS`.
+        ValueError: ``jvm`` is not one of ``JVMS``.
     """
     referees: list[Referee] = []
     if referee in ("python", "both"):

@@ -28,7 +28,7 @@ class SubscriberHooks(Verification, Generic[T]):
         raise NotImplementedError(f"{type(self).__name__} must define create_element(n)")
 
     def create_helper_publisher(self, elements: int) -> Publisher[T]:
-        """Create the Publisher of the elements; by default an asynchronous one that calls `create_element`.
+        """Create the Publisher of the elements; by default an asynchronous one that calls ``create_element``.
 
         Args:
             elements: the number of elements; 2**63 - 1 means an endless stream.
@@ -38,7 +38,7 @@ class SubscriberHooks(Verification, Generic[T]):
     # Runners.
 
     def new_element(self, n: int) -> T:
-        """Call `create_element`."""
+        """Call ``create_element``."""
         return self.call_hook(f"create_element({n})", lambda: self.create_element(n))
 
 
@@ -93,7 +93,7 @@ class InertSubscription(Subscription):
 class TerminalWatch(Subscription):
     """Records an error when it is called inside on_complete or on_error (§2.3).
 
-    It searches the calling thread's stack for the frame of `deliver`. The beyond_spec204 tests detect calls on other
+    It searches the calling thread's stack for the frame of ``deliver``. The beyond_spec204 tests detect calls on other
     threads.
     """
 

@@ -96,7 +96,7 @@ class WhiteboxProbe(Probe[T]):
         return _TimedPuppet(self.env, self._puppet.value)
 
     def expect_puppet(self) -> None:
-        """Wait for the call of `register_on_subscribe`."""
+        """Wait for the call of ``register_on_subscribe``."""
         self._puppet.expect_completion(self.env.timeout, f"{self._name} did not call register_on_subscribe")
         self.env.verify_no_async_errors_no_delay()
 

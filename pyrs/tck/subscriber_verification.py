@@ -17,8 +17,8 @@ T = TypeVar("T")
 class SubscriberWhiteboxVerification(BeyondWhiteboxTests[T], WhiteboxTests[T], Generic[T]):
     """Tests a Subscriber that reports its signals to a probe and is controlled by a puppet.
 
-    Define `create_subscriber` and `create_element` in a subclass. The 27 tests of the official TCK keep their names;
-    the additional tests begin with ``beyond_``.
+    Define ``create_subscriber`` and ``create_element`` in a subclass. The 27 tests of the official TCK keep their
+    names; the additional tests begin with ``beyond_``.
     """
 
     expected = WHITEBOX
@@ -27,8 +27,9 @@ class SubscriberWhiteboxVerification(BeyondWhiteboxTests[T], WhiteboxTests[T], G
 class SubscriberBlackboxVerification(BeyondBlackboxTests[T], BlackboxTests[T], Generic[T]):
     """Tests a Subscriber from outside, which covers less than a whitebox verification.
 
-    Define `create_subscriber` and `create_element` in a subclass, and `trigger_request` if the Subscriber does not
-    request on its own. The 26 tests of the official TCK keep their names; the additional tests begin with ``beyond_``.
+    Define ``create_subscriber`` and ``create_element`` in a subclass, and ``trigger_request`` if the Subscriber does
+    not request on its own. The 26 tests of the official TCK keep their names; the additional tests begin with
+    ``beyond_``.
     """
 
     expected = BLACKBOX

@@ -150,7 +150,7 @@ def judge(
 ) -> Verdict:
     """Run one test on a separate thread and return its verdict within its deadline.
 
-    A test that misses its deadline has failed. `TestAbandoned` is raised in its thread; a thread that does not end by
+    A test that misses its deadline has failed. ``TestAbandoned`` is raised in its thread; a thread that does not end by
     it, for example because it is blocked in a C function, is abandoned.
 
     Args:

@@ -21,13 +21,13 @@ class WhiteboxTests(SubscriberHooks[T], Generic[T]):
     def create_subscriber(self, probe: WhiteboxProbe[T]) -> Subscriber[T]:
         """Create a Subscriber that reports all its signals to the probe.
 
-        on_subscribe calls ``probe.register_on_subscribe(puppet)`` with a `SubscriberPuppet`; each other signal calls
+        on_subscribe calls ``probe.register_on_subscribe(puppet)`` with a ``SubscriberPuppet``; each other signal calls
         the probe's ``register_`` method of the same name.
         """
         raise NotImplementedError(f"{type(self).__name__} must define create_subscriber(probe)")
 
     def new_subscriber(self, probe: WhiteboxProbe[T]) -> Subscriber[T]:
-        """Call `create_subscriber` and check its result."""
+        """Call ``create_subscriber`` and check its result."""
         made: Subscriber[T] = self.made("create_subscriber(probe)", lambda: self.create_subscriber(probe), SIGNALS)
         return made
 

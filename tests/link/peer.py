@@ -84,7 +84,7 @@ class Peer:
     def _next(self, decoder: FrameDecoder):  # type: ignore[no-untyped-def]
         while True:
             data = self.socket.recv(1024)
-            assert data, "closed while opening"
+            assert data, "closed during the handshake"
             for message in decoder.feed(data):
                 return message
 

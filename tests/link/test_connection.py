@@ -1,4 +1,4 @@
-"""The link over a real socket, against a stand-in for the JVM: opening, shutdown, many streams, interrupts."""
+"""The link over a real socket, against a stand-in for the JVM: handshake, shutdown, many streams, interrupts."""
 
 from __future__ import annotations
 
@@ -212,7 +212,7 @@ def test_another_listener_on_the_port_does_not_get_a_link() -> None:
 
 
 def test_a_listener_that_sends_a_byte_at_a_time_is_left_at_the_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connection_module, "_OPENING_SECONDS", 0.5)
+    monkeypatch.setattr(connection_module, "_HANDSHAKE_SECONDS", 0.5)
     listener = socket.create_server(("127.0.0.1", 0))
     over = threading.Event()
 

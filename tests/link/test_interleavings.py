@@ -341,7 +341,7 @@ class TestBeforeTheProof:
             FrameDecoder(UNPROVEN_MAX_LENGTH).feed(frame(kind | more, 1, b"x"))
 
     @pytest.mark.parametrize("kind", [FrameType.HELLO, FrameType.PROOF])
-    def test_pieces_are_refused(self, kind: FrameType) -> None:
+    def test_fragments_are_refused(self, kind: FrameType) -> None:
         with pytest.raises(ProtocolError, match="malformed"):
             FrameDecoder(UNPROVEN_MAX_LENGTH).feed(frame(kind | MORE, 0, b"x"))
 
@@ -352,12 +352,12 @@ class TestBeforeTheProof:
         def flood() -> None:
             client, _ = listener.accept()
             client.settimeout(DEADLINE)
-            pieces = b"".join(frame(FrameType.NEXT | MORE, number, b"x") for number in range(1_000))
+            fragments = b"".join(frame(FrameType.NEXT | MORE, number, b"x") for number in range(1_000))
             with client:
                 try:
                     for _ in range(10_000):
-                        client.sendall(pieces)
-                    left.put("still there after ten million pieces")
+                        client.sendall(fragments)
+                    left.put("still connected after ten million fragments")
                 except OSError:
                     left.put("gone")
 
@@ -470,7 +470,7 @@ def test_a_cancelled_stream_releases_references_of_a_partly_written_element() ->
     while not stream._batches:
         session._tasks.popleft()()
     _, more = stream.take()
-    assert more, "there are more pieces"
+    assert more, "there are more fragments"
     carried = [weakref.ref(each) for each in stream._large_carries]
     assert carried and carried[0]() is not None
     session.receive(Frame(FrameType.CANCEL, 2, b""))

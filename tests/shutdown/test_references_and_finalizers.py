@@ -44,7 +44,7 @@ class TestAnObjectThatGoesHome:
         counting.cancel()
         assert not bridge.closed
 
-    def test_in_an_element_of_many_pieces(self, bridge: jvm.Bridge, shared_jvm: Any) -> None:
+    def test_in_an_element_of_many_fragments(self, bridge: jvm.Bridge, shared_jvm: Any) -> None:
         busy, large = (shared_jvm.parties.Counting(100, 1, False) for _ in range(2))
         make = shared_jvm.gateway.jvm.java.lang.Object
         bridge.to_jvm(pyrs.range(1 << 40)).subscribe(busy)

@@ -25,7 +25,7 @@ _READ_AT_ONCE = 256 * 1_024
 _HOUSEKEEPING_SECONDS = 0.5
 _ATTENDING_SECONDS = 0.005
 _MANY_RELEASED = 2_048
-_OPENING_SECONDS = 10.0
+_HANDSHAKE_SECONDS = 10.0
 _GOODBYE_SECONDS = 1.0
 _CONFIRM_SECONDS = 5.0
 
@@ -256,8 +256,8 @@ class Connection:
 
 
 def _dial(port: int, token: bytes) -> tuple[socket.socket, FrameDecoder, list[Frame]]:
-    deadline = monotonic() + _OPENING_SECONDS
-    connection = socket.create_connection(("127.0.0.1", port), timeout=_OPENING_SECONDS)
+    deadline = monotonic() + _HANDSHAKE_SECONDS
+    connection = socket.create_connection(("127.0.0.1", port), timeout=_HANDSHAKE_SECONDS)
     try:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         decoder = FrameDecoder(UNPROVEN_MAX_LENGTH)
@@ -279,10 +279,10 @@ def _dial(port: int, token: bytes) -> tuple[socket.socket, FrameDecoder, list[Fr
 
 def _next(connection: socket.socket, decoder: FrameDecoder, messages: list[Frame], deadline: float) -> Frame:
     while not messages:
-        # One deadline for the whole opening: a listener that sends single bytes would renew a deadline for each read.
+        # One deadline for the whole handshake: a listener that sends single bytes would renew a timeout of each read.
         left = deadline - monotonic()
         if left <= 0:
-            raise TimeoutError(f"the JVM did not answer within {_OPENING_SECONDS:g} seconds")
+            raise TimeoutError(f"the JVM did not answer within {_HANDSHAKE_SECONDS:g} seconds")
         connection.settimeout(left)
         data = connection.recv(256)
         if not data:

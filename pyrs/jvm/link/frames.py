@@ -55,13 +55,13 @@ class GoAway(IntEnum):
     VERSION = 3
 
 
-_CUT_IN_PIECES = frozenset({FrameType.NEXT, FrameType.NEXT_HOME, FrameType.ERROR, FrameType.CALL, FrameType.RETURN})
-_OPENING = frozenset({FrameType.HELLO, FrameType.PROOF, FrameType.GOAWAY})
+_FRAGMENTABLE = frozenset({FrameType.NEXT, FrameType.NEXT_HOME, FrameType.ERROR, FrameType.CALL, FrameType.RETURN})
+_HANDSHAKE = frozenset({FrameType.HELLO, FrameType.PROOF, FrameType.GOAWAY})
 _KNOWN = frozenset(int(kind) for kind in FrameType)
 
 
 class Frame(NamedTuple):
-    """One complete message; the pieces of a large body are joined."""
+    """One complete message; the fragments of a large body are joined."""
 
     type: int
     id: int
@@ -69,12 +69,12 @@ class Frame(NamedTuple):
 
 
 def frame(kind: int, identifier: int = 0, body: bytes = b"") -> bytes:
-    """Return the bytes of one frame whose body fits into it. ``pieces`` splits larger bodies."""
+    """Return the bytes of one frame whose body fits into it. ``fragments`` splits larger bodies."""
     return HEADER.pack(_ID_AND_TYPE + len(body), kind, identifier) + body
 
 
-def pieces(kind: int, identifier: int, body: bytes) -> Iterator[bytes]:
-    """Yield the frames that carry ``body``, split into pieces where one frame is too small."""
+def fragments(kind: int, identifier: int, body: bytes) -> Iterator[bytes]:
+    """Yield the frames that carry ``body``, in fragments if it is too large for one frame."""
     last = max(0, len(body) - 1) // MAX_BODY * MAX_BODY
     for start in range(0, last, MAX_BODY):
         yield frame(kind | MORE, identifier, body[start : start + MAX_BODY])
@@ -119,7 +119,7 @@ def array_header(count: int) -> bytes:
 class FrameDecoder:
     """Decodes the bytes of a connection into complete messages, however the reads split them.
 
-    Memory is bounded by one frame, and by 1 GiB for each message that arrives in pieces.
+    Memory is bounded by one frame, and by 1 GiB for each fragmented message.
     """
 
     def __init__(self, max_length: int = MAX_LENGTH) -> None:
@@ -165,13 +165,13 @@ class FrameDecoder:
         more, kind = kind & MORE, kind & ~MORE
         if kind not in _KNOWN:
             raise ProtocolError(f"malformed frame: there is no type {kind}")
-        if self.max_length == UNPROVEN_MAX_LENGTH and (more or kind not in _OPENING):
-            # The peer is not authenticated yet, so no piece of a message is kept.
+        if self.max_length == UNPROVEN_MAX_LENGTH and (more or kind not in _HANDSHAKE):
+            # The peer is not authenticated yet, so no fragment is buffered.
             raise ProtocolError(f"malformed frame: {FrameType(kind).name} before the link is open")
         if not more and not self._parts:
             return Frame(kind, identifier, body)
-        if more and kind not in _CUT_IN_PIECES:
-            raise ProtocolError(f"malformed frame: {FrameType(kind).name} is never cut in pieces")
+        if more and kind not in _FRAGMENTABLE:
+            raise ProtocolError(f"malformed frame: {FrameType(kind).name} must not be split into pieces")
         parts = self._parts.get((kind, identifier))
         if len(body) + (len(parts) if parts else 0) > MAX_MESSAGE:
             raise ProtocolError(f"malformed frame: a {FrameType(kind).name} of more than {MAX_MESSAGE} bytes")

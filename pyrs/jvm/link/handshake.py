@@ -1,4 +1,4 @@
-"""The mutual proof of the token: the opening in ``docs/protocol.md``, without I/O."""
+"""The mutual proof of the token: the handshake in ``docs/protocol.md``, without I/O."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def proof(token: bytes, role: bytes, nonce_j: bytes, nonce_p: bytes) -> bytes:
 
 
 class Dialler:
-    """The dialling side of the opening. It answers the two frames of the listener."""
+    """The dialling side of the handshake. It answers the two frames of the listener."""
 
     def __init__(self, token: bytes, nonce: bytes | None = None) -> None:
         self._token = token
@@ -39,7 +39,7 @@ class Dialler:
         if message.type == FrameType.GOAWAY:
             raise LinkBroken("the JVM refused the link")
         if message.type != FrameType.HELLO or len(message.body) != _VERSION.size + _NONCE_BYTES:
-            raise ProtocolError("malformed opening: the first frame is not a HELLO")
+            raise ProtocolError("malformed handshake: the first frame is not a HELLO")
         (version,) = _VERSION.unpack_from(message.body)
         if version != VERSION:
             raise VersionMismatch(

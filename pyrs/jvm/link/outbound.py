@@ -22,7 +22,7 @@ from pyrs.errors import (
     SpecViolation,
 )
 from pyrs.jvm.link.batches import MAX_ELEMENTS, Batches
-from pyrs.jvm.link.frames import MAX_BODY, MAX_MESSAGE, FrameType, frame, pieces
+from pyrs.jvm.link.frames import MAX_BODY, MAX_MESSAGE, FrameType, fragments, frame
 from pyrs.jvm.link.interfaces import StreamHost
 
 _log = logging.getLogger("pyrs.jvm")
@@ -323,7 +323,7 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
         """Return the next frame of this stream, and whether more follow."""
         if self._large:
             return self._large.popleft(), bool(self._large or self._batches or self._terminal is not None)
-        # One turn after the last piece: until that is written, RELEASE must not overtake it.
+        # One turn after the last fragment: until that is written, RELEASE must not overtake it.
         self._large_carries = []
         if self._cancelled:
             self._batches.discard(self._session.codec.disown)
@@ -341,7 +341,7 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
             more = bool(self._batches) or terminal is not None
             if len(body) <= MAX_BODY:
                 return frame(kind, self.id, body), more
-            self._large.extend(pieces(kind, self.id, body))
+            self._large.extend(fragments(kind, self.id, body))
             self._large_carries = batch.carried
             return self._large.popleft(), bool(self._large) or more
         if terminal is None or self._sent_terminal:
@@ -350,7 +350,7 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
         self._session.ended_outbound(self)
         if not terminal:
             return frame(FrameType.COMPLETE, self.id), False
-        self._large.extend(pieces(FrameType.ERROR, self.id, terminal))
+        self._large.extend(fragments(FrameType.ERROR, self.id, terminal))
         return self._large.popleft(), bool(self._large)
 
     @property

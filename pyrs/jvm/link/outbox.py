@@ -172,21 +172,21 @@ class Outbox:
 
 
 class Message:
-    """A CALL or RETURN: its pieces take turns with the streams, and it holds the references that it carries."""
+    """A CALL or RETURN: its fragments take turns with the streams, and it holds the references that it carries."""
 
-    __slots__ = ("_carried", "_pieces", "queued")
+    __slots__ = ("_carried", "_fragments", "queued")
 
-    def __init__(self, pieces: Iterable[bytes], carried: list[object]) -> None:
-        self._pieces = deque(pieces)
+    def __init__(self, fragments: Iterable[bytes], carried: list[object]) -> None:
+        self._fragments = deque(fragments)
         self._carried = carried
         self.queued = False
 
     def take(self) -> tuple[bytes, bool]:
-        """Return the next piece.
+        """Return the next fragment.
 
-        There is one more turn than pieces: the references are held until the last piece is written.
+        There is one more turn than fragments: the references are held until the last fragment is written.
         """
-        if not self._pieces:
+        if not self._fragments:
             self._carried = []
             return b"", False
-        return self._pieces.popleft(), True
+        return self._fragments.popleft(), True

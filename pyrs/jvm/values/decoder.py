@@ -106,7 +106,7 @@ class ValueDecoder:
         A null is no element (rule 2.13).
 
         Raises:
-            ConversionError: As `decode_entries` does.
+            ConversionError: As ``decode_entries`` does.
             ProtocolError: The bytes are no array of values of the table.
         """
         if _OBJECT in body[1:9]:

@@ -1,4 +1,4 @@
-"""The interface between a `Scope` and the connections, proxies and hooks that use it."""
+"""The interface between a ``Scope`` and the connections, proxies and hooks that use it."""
 
 from __future__ import annotations
 

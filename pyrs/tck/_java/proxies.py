@@ -61,7 +61,7 @@ class JavaPublisher(JavaObject, Publisher[Any]):
 
 
 class JavaProbe(JavaObject):
-    """The proxy of Java's WhiteboxSubscriberProbe, with the methods of `pyrs.tck.WhiteboxProbe`."""
+    """The proxy of Java's WhiteboxSubscriberProbe, with the methods of ``pyrs.tck.WhiteboxProbe``."""
 
     def register_on_subscribe(self, puppet: object) -> None:
         self.call("register_on_subscribe", self.exchange.outgoing(puppet))

@@ -29,7 +29,7 @@ _LATE_SIGNALS = 1_000  # the calls after the end of the test that are ignored be
 
 
 class Scope:
-    """Belongs to one test, so that late signals do not reach another test. Implements `Exchange`.
+    """Belongs to one test, so that late signals do not reach another test. Implements ``Exchange``.
 
     Args:
         hooks: the hooks of the user's verification.
