@@ -38,7 +38,7 @@ from pyrs._core.demand import UNBOUNDED
 from pyrs._core.hooks import set_element_hook, set_error_hook
 from pyrs._core.overflow import Overflow
 from pyrs.api import Processor, Publisher, Subscriber, Subscription
-from pyrs.errors import NoElement, NonPositiveRequest, NullSignal, PyrsError, SpecViolation
+from pyrs.errors import NoElement, NonPositiveRequest, NullSignal, PyrsError, SpecViolation, TooManyElements
 from pyrs.publishers.basic import empty, error, from_iterable, just, never
 from pyrs.publishers.basic import range as range
 from pyrs.stream.stream import Single, Stream
@@ -83,6 +83,7 @@ __all__ = [
     "Stream",
     "Subscriber",
     "Subscription",
+    "TooManyElements",
     "combine_latest",
     "concat",
     "create",

@@ -12,6 +12,7 @@ All derive from ``PyrsError``:
     │   └── SignalAfterTerminal                          a signal after on_error or on_complete        (1.7)
     ├── SchedulerClosed               also RuntimeError  a task was submitted to a closed scheduler
     ├── NoElement                     also LookupError   the stream completed before the required element
+    ├── TooManyElements               also ValueError    the stream emitted more elements than allowed
     ├── BufferOverflow                                   an element exceeded demand and the buffer capacity
     ├── EmitFailed                                       a sink rejected a signal; .result is the reason
     ├── Disconnected                                     a shared stream's connection to its source was cancelled
@@ -56,6 +57,7 @@ __all__ = [
     "SpecViolation",
     "StreamTimeout",
     "SubscribedTwice",
+    "TooManyElements",
     "VersionMismatch",
 ]
 
@@ -70,6 +72,10 @@ class SchedulerClosed(PyrsError, RuntimeError):
 
 class NoElement(PyrsError, LookupError):
     """The stream completed before the required element: it was empty or too short."""
+
+
+class TooManyElements(PyrsError, ValueError):
+    """The stream emitted a second element, and the operator allows one."""
 
 
 class BufferOverflow(PyrsError):

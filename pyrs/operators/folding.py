@@ -5,16 +5,28 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from itertools import count, islice
 from sys import maxsize
-from typing import Any
+from typing import Any, NoReturn
 
 from pyrs._core.demand import UNBOUNDED
 from pyrs._core.display import name_of, short
 from pyrs._core.fusion import Chain, Gauge
 from pyrs._core.stage import FoldStage, GatherRun, Stage, StageRun, TailRun
 from pyrs._core.validation import MISSING, checked_callable, checked_given, checked_natural
-from pyrs.errors import NoElement
+from pyrs.errors import NoElement, TooManyElements
 
-__all__ = ["Count", "DefaultIfEmpty", "ElementAt", "First", "Last", "Match", "Reduce", "ToDict", "ToList", "ToSet"]
+__all__ = [
+    "Count",
+    "DefaultIfEmpty",
+    "ElementAt",
+    "First",
+    "Last",
+    "Match",
+    "OnlyElement",
+    "Reduce",
+    "ToDict",
+    "ToList",
+    "ToSet",
+]
 
 
 class ToList(FoldStage):
@@ -124,6 +136,10 @@ def _nothing(stage: Stage) -> Any:
     raise NoElement(f"{stage!r}: the stream completed before that element")
 
 
+def _second(stage: Stage) -> NoReturn:
+    raise TooManyElements(f"{stage!r}: the stream emitted a second element; use first() to ignore further elements")
+
+
 def _shown(default: Any) -> str:
     return "" if default is MISSING else f"default={short(default)}"
 
@@ -191,6 +207,62 @@ class _ElementAtRun(TailRun):
             asked, self._asked = self._asked, True
         if not asked:
             self.ask(min(self._stage.index + 1, UNBOUNDED))
+
+
+class OnlyElement(Stage):
+    """``single()``: the only element. Requests 2, to notice a second element."""
+
+    calls_user_code = False
+
+    def over(self, iterator: Iterator[Any], whole: Chain[Any]) -> Iterator[Any]:
+        return self._only(iterator, whole, whole.hold_back())
+
+    def _only(self, iterator: Iterator[Any], whole: Chain[Any], gauge: Gauge) -> Iterator[Any]:
+        only = MISSING
+        for element in iterator:
+            if only is not MISSING:
+                whole.raised_in(self)
+                _second(self)
+            only = element
+        whole.check_end()
+        if only is MISSING:
+            whole.raised_in(self)
+            _nothing(self)
+        gauge.used_up = True
+        yield only
+
+    def run(self) -> StageRun:
+        return _OnlyElementRun(self)
+
+    def __repr__(self) -> str:
+        return "single()"
+
+
+class _OnlyElementRun(TailRun):
+    def __init__(self, stage: OnlyElement) -> None:
+        super().__init__()
+        self._stage = stage
+        self._only: Any = MISSING
+        self._asked = False
+
+    def on_next(self, element: Any) -> None:
+        if self._only is not MISSING:
+            _second(self._stage)
+        self._only = element
+
+    def on_complete(self) -> None:
+        only, self._only = self._only, MISSING
+        self.end_with(_nothing(self._stage) if only is MISSING else only)
+
+    def ask_more(self, n: int) -> None:
+        with self._lock:
+            asked, self._asked = self._asked, True
+        if not asked:
+            self.ask(2)
+
+    def let_go(self) -> None:
+        super().let_go()
+        self._only = MISSING
 
 
 class DefaultIfEmpty(Stage):

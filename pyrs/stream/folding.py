@@ -219,6 +219,23 @@ class Folding(Family[T_co]):
         """
         return self._folded(operators.folding.ElementAt(index, default))
 
+    def single(self) -> Single[T_co]:
+        """Emit the only element; fail if there is none, or a second one.
+
+            ---1---|
+            single()
+            -------1|
+
+        Requests exactly 2 and keeps one element, which is emitted when upstream completes. An empty stream fails with
+        ``pyrs.NoElement``. A second element cancels upstream and fails the stream with ``pyrs.TooManyElements``.
+
+        Examples:
+            >>> import pyrs
+            >>> pyrs.range(5).filter(lambda n: n > 3).single().block()
+            4
+        """
+        return self._folded(operators.folding.OnlyElement())
+
     def default_if_empty(self, value: R) -> Stream[T_co | R]:
         """Emit all elements, or the given value if there are none.
 

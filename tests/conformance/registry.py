@@ -55,6 +55,7 @@ EXEMPT: dict[str, str] = {
     "NullSignal": "an exception",
     "PyrsError": "an exception",
     "SpecViolation": "an exception",
+    "TooManyElements": "an exception",
     "Publisher": "an interface",
     "Subscriber": "an interface",
     "Subscription": "an interface",

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tests.conformance.options import EMPTY, ONE_ELEMENT, failed_stream, no_failed_stream
-from tests.operator_registry.row import Apply, Conformance, Row, Sample
+from tests.operator_registry.row import Apply, Conformance, Row, Sample, some
 
 __all__ = ["FILTERING", "FOLDING", "TRANSFORMING"]
 
@@ -200,6 +200,18 @@ FOLDING = [
         demand="`index + 1`, with the first demand",
         slow="waits",
         holds="nothing",
+    ),
+    Row(
+        {
+            "single": Sample(
+                lambda s: s.single(),
+                over=lambda: some().take(1),
+                conformance=Conformance(most=1, elements=lambda n: 1, skips=ONE_ELEMENT),
+            )
+        },
+        demand="two, with the first demand",
+        slow="waits",
+        holds="one value",
     ),
     Row(
         {

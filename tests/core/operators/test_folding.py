@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 
 import pyrs
-from pyrs.testing import TestSubscriber
+from pyrs.testing import TestPublisher, TestSubscriber
 from tests.core.modelling import DEMANDS, NUMBERS, Counting, agrees, quick
 
 Numbers = pyrs.Stream[int]
@@ -40,6 +40,11 @@ WITHOUT_DEFAULT: dict[str, Callable[[Numbers], pyrs.Stream[Any]]] = {
     "last": lambda s: s.last(),
     "element_at": lambda s: s.element_at(3),
     "reduce": lambda s: s.reduce(max),
+    "single": lambda s: s.single(),
+}
+UNMODELLED: dict[str, Callable[[Numbers], pyrs.Stream[Any]]] = {
+    "single": lambda s: s.single(),
+    "default_if_empty": lambda s: s.default_if_empty(9),
 }
 
 
@@ -63,6 +68,40 @@ def test_default_if_empty_matches_the_list_model(numbers: list[int], demands: li
 def test_reduce_without_initial_matches_functools(numbers: list[int]) -> None:
     if numbers:
         agrees(lambda s: s.reduce(operator.sub), numbers, [functools.reduce(operator.sub, numbers)])
+
+
+@quick
+@given(numbers=NUMBERS, demands=DEMANDS)
+def test_single_emits_the_only_element(numbers: list[int], demands: list[int]) -> None:
+    agrees(lambda s: s.take(1).single(), numbers or [7], (numbers or [7])[:1], demands)
+
+
+@pytest.mark.parametrize("pushed", [False, True])
+def test_single_signals_too_many_elements_and_cancels_at_the_second(pushed: bool) -> None:
+    source, pulled = Counting(range(9)), []
+    iterable = pyrs.from_iterable(pulled.append(n) or n for n in range(9))  # type: ignore[func-returns-value]
+    subscriber: TestSubscriber[int] = TestSubscriber(0)
+    (source.stream() if pushed else iterable).single().subscribe(subscriber)
+    assert source.requests == pulled == []
+    subscriber.request(pyrs.UNBOUNDED)
+    error = subscriber.await_error(pyrs.TooManyElements)
+    assert str(error).startswith("single(): the stream emitted a second element")
+    assert any("in single()" in note for note in error.__notes__)
+    assert subscriber.elements == []
+    if pushed:
+        assert (source.requests, source.pulled, source.cancels) == ([2], 2, 1)
+    else:
+        assert pulled == [0, 1]
+
+
+def test_single_emits_when_the_source_completes() -> None:
+    publisher: TestPublisher[int] = TestPublisher()
+    subscriber: TestSubscriber[int] = TestSubscriber(1)
+    publisher.stream().single().subscribe(subscriber)
+    publisher.next(5)
+    assert subscriber.elements == []
+    publisher.complete()
+    assert subscriber.await_complete() == [5]
 
 
 @pytest.mark.parametrize("pushed", [False, True])
@@ -158,10 +197,10 @@ def test_exception_of_the_function_signals_on_error(
     assert source.cancels == int(pushed)
 
 
-@pytest.mark.parametrize("name", [*MODELS, "default_if_empty"])
+@pytest.mark.parametrize("name", [*MODELS, *UNMODELLED])
 def test_upstream_error_and_downstream_cancel_are_propagated(name: str) -> None:
     failure = ValueError("no")
-    operate = MODELS[name][0] if name in MODELS else (lambda s: s.default_if_empty(9))
+    operate = MODELS[name][0] if name in MODELS else UNMODELLED[name]
     source = Counting([], failure)
     subscriber: TestSubscriber[Any] = TestSubscriber(None)
     operate(source.stream()).subscribe(subscriber)
@@ -195,6 +234,7 @@ def test_repr_shows_the_call() -> None:
         "last(default='x')": numbers.last(default="x"),
         "element_at(2)": numbers.element_at(2),
         "element_at(2, default=0)": numbers.element_at(2, default=0),
+        "single()": numbers.single(),
         "default_if_empty(0)": numbers.default_if_empty(0),
         "any(is_even)": numbers.any(is_even),
         "all(is_even)": numbers.all(is_even),
