@@ -51,9 +51,11 @@ class PushedChainSubscriber(DownstreamSubscription[Any], Subscriber[Any]):
         self._finished = -1  # the place of the last stage that ended the stream by itself
         self._subscribed = False
         self._upstream: Subscription | None = None
+        self._exit: tuple[BaseException, int] | None = None  # an interrupt or exit, and the stage that forwarded it
         self._stages = stages
         self._runs = [stage.run() for stage in stages]
         self._mapping = max((place for place, stage in enumerate(stages) if stage.is_mapping), default=None)
+        self._emitting = max((place for place, run in enumerate(self._runs) if run.sees_elements), default=0)
         self._steps: list[list[tuple[int, int, Callable[[Any], Any]]]] = []  # of each segment
         self._link()
 
@@ -145,7 +147,7 @@ class PushedChainSubscriber(DownstreamSubscription[Any], Subscriber[Any]):
                 raise null_element()
             checked_result(element)
         except BaseException as error:
-            self._stage_raised(error, len(self._runs) - 1, blamed=mapping)
+            self._stage_raised(error, self._emitting, blamed=mapping)
 
     # From upstream.
 
@@ -201,7 +203,7 @@ class PushedChainSubscriber(DownstreamSubscription[Any], Subscriber[Any]):
         try:
             self._request_runs(n)
         except BaseException as error:
-            self._stage_raised(error, 0)
+            self._stage_raised(error, self._place_of(error))
 
     def _on_cancel(self) -> None:
         self._forget()
@@ -253,7 +255,7 @@ class PushedChainSubscriber(DownstreamSubscription[Any], Subscriber[Any]):
 
     def _forget(self) -> None:
         """Drop the reference to the Subscriber (§3.13). The stages are released after the terminal signal."""
-        self._subscriber = None
+        self._subscriber = self._exit = None
 
     def _release(self) -> None:
         """Make the stages drop what they hold, in case the Subscriber keeps this Subscription (§3.13)."""
@@ -295,12 +297,29 @@ class PushedChainSubscriber(DownstreamSubscription[Any], Subscriber[Any]):
         Raises:
             BaseException: the error itself, if it is an interrupt or an exit.
         """
-        if self._live or not hooks.is_exit(error):
+        is_exit = hooks.is_exit(error)
+        # An exit propagates through the segments before the stage that forwarded it. They must not forward it again if
+        # a later stage holds it back behind elements that were not demanded.
+        exit_, last = self._exit or (None, 0)
+        if not is_exit or (self._live and (error is not exit_ or place > last)):
             self._stages[place if blamed is None else blamed].blame(error)
+            if is_exit:
+                self._exit = error, place
             self._cancel_upstream(place)
             self._runs[place].fail(error)
-        if hooks.is_exit(error):
+        if is_exit:
             raise error
+
+    def _place_of(self, error: BaseException) -> int:
+        """Return the place of the last stage in the traceback of an error of ``request``, 0 without one."""
+        place = 0
+        traceback = error.__traceback__
+        while traceback is not None:
+            run = traceback.tb_frame.f_locals.get("self")
+            if isinstance(run, StageRun) and run in self._runs:
+                place = self._runs.index(run)
+            traceback = traceback.tb_next
+        return place
 
     def _subscriber_raised(
         self, error: BaseException, signal: str = "on_next", subscriber: Subscriber[Any] | None = None

@@ -36,9 +36,14 @@ class SerialSubscription(DrainLoop, DownstreamSubscription[T]):
         """Signal ``on_subscribe`` with the turn taken, so that no other signal can overtake it (§1.9)."""
         self._turn.clear()
         try:
-            self._introduce()
-        finally:
-            self._turn.append(True)
+            try:
+                self._introduce()
+            finally:
+                self._turn.append(True)
+        except BaseException:
+            if not self._live:
+                self.run_here()  # on_subscribe cancelled before it raised an exit: release (3.13)
+            raise
 
     @abstractmethod
     def _serve(self) -> None:

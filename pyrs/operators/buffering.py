@@ -187,7 +187,9 @@ class _BufferTimeRun(Coordinator[list[Any]]):
                     self._complete() if error is None else self._fail(error)
                 return
             if not self._timer.is_set and not self._due:
-                self._timer.set_after(self._seconds)
+                self._due = self._timer.claim()  # it may have fired since the first look
+                if not self._due:
+                    self._timer.set_after(self._seconds)
             full = len(chunk) == self._count
             if not (full or self._due or over) or not chunk or not self._demand():
                 return

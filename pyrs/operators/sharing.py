@@ -309,16 +309,18 @@ class RefCount(Operator[Any]):
             except RuntimeError:  # the scheduler is closed, and cancel() must return normally (§3.15)
                 pass
             else:
-                self._keep_or_clear(period)
+                self._keep_or_clear(period, period.timer)
                 return
         self._disconnect(period)
 
-    def _keep_or_clear(self, period: _Period) -> None:
-        """Cancel the timer that was just set if it is no longer needed."""
+    def _keep_or_clear(self, period: _Period, timer: Timer) -> None:
+        """Clear the timer that was just set if it is no longer needed."""
         with self._lock:
-            needed = not period.count and period is self._period and not period.connection.hub._over
-        if not needed and period.timer is not None:
-            period.timer.cancel()
+            if period.count:
+                timer.clear()  # under the lock: the next Subscriber that leaves sets it again
+            over = period is not self._period or period.connection.hub._over
+        if over:
+            timer.cancel()
 
     def _expired(self, period: _Period) -> None:
         if period.timer is not None and period.timer.claim():
@@ -379,8 +381,9 @@ class _Counted(DownstreamSubscription[Any], Subscriber[Any]):
 
     def on_error(self, error: BaseException, /) -> None:
         self._subscription = None  # 2.4
-        self._present = False  # the connection has terminated, so nothing is counted
-        self._fail(error)
+        if self._illegal is None or self.period.connection.hub._ended:
+            self._present = False  # the connection has terminated, so nothing is counted
+        self._fail(error)  # after an illegal request (3.9) the connection continues without this Subscriber
 
     def on_complete(self) -> None:
         self._subscription = None  # 2.4

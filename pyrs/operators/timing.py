@@ -380,7 +380,10 @@ class _TimeoutRun(Coordinator[Any]):
             self._deadline = self._timer.now() + self._seconds
             if self._patience != self._seconds:  # the limit was that of the first element, and may be longer
                 self._patience = self._seconds
-                self._timer.set(self._deadline)
+                try:
+                    self._timer.set(self._deadline)
+                except SchedulerClosed as error:  # not raised: the source called on_next
+                    self._fail(error)
 
     def end(self, upstream: _TimedInput, error: BaseException | None) -> None:
         """Handle the terminal signal of the source. Called in the drain loop."""

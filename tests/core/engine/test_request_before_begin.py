@@ -73,3 +73,17 @@ def test_request_from_another_thread_before_begin_is_served(name: str, monkeypat
         subscriber.request(100)
     subscriber.await_complete(DEADLINE)
     assert subscriber.elements == expected
+
+
+@pytest.mark.parametrize("name", ["merge", "publish_on", "retry", "timer"])
+def test_cancel_before_an_interrupt_of_on_subscribe_releases_the_subscriber(name: str) -> None:
+    class Interrupting(TestSubscriber[Any]):
+        def on_subscribe(self, subscription: pyrs.Subscription, /) -> None:
+            kept.append(subscription)
+            subscription.cancel()
+            raise KeyboardInterrupt
+
+    kept: list[Any] = []
+    with pytest.raises(KeyboardInterrupt):
+        STREAMS[name][0]().subscribe(Interrupting())
+    assert kept[0]._subscriber is None

@@ -13,6 +13,7 @@ import pytest
 import pyrs
 from pyrs import sinks
 from pyrs.testing import TestPublisher, TestSubscriber
+from tests.core.support import notes_of
 from tests.waiting import collected
 
 Build = Callable[[pyrs.Stream[Any]], pyrs.Stream[Any]]
@@ -127,3 +128,40 @@ def test_rule_3_13_collected_elements_are_released_while_the_subscription_is_ref
         source.emit_error(OSError("x"))
     collected(lambda: [reference() for reference in references] == [None] * 4)
     assert subscription is not None
+
+
+@pytest.mark.parametrize("name", ["buffer", "materialize"])
+def test_interrupt_of_a_stage_is_signalled_once(name: str) -> None:
+    def interrupt(n: int) -> int:
+        if n == 3:
+            raise KeyboardInterrupt
+        return n
+
+    source: TestPublisher[int] = TestPublisher()
+    subscriber: TestSubscriber[Any] = TestSubscriber(1 if name == "buffer" else 0)
+    segments = source.stream().take(9).map(interrupt)  # take calls the segment of map
+    stream = segments.buffer(3, skip=1) if name == "buffer" else TRAILING[name](segments)
+    stream.map(str).subscribe(subscriber)
+    subscriber.request(1) if name == "materialize" else None
+    source.next(1, 2)
+    with pytest.raises(KeyboardInterrupt) as raised:
+        source.next(3)
+    subscriber.request(9)
+    assert subscriber.elements == (
+        ["[1, 2]", "[2]"] if name == "buffer" else ["Notification.failed(KeyboardInterrupt())"]
+    )
+    source.assert_cancelled(1)
+    assert [note.partition("(")[0] for note in notes_of(raised.value)] == ["in map"]
+
+
+def test_interrupt_that_dematerialize_raises_again_is_signalled() -> None:
+    def interrupt(n: int) -> None:
+        raise KeyboardInterrupt
+
+    source: TestPublisher[int] = TestPublisher()
+    subscriber: TestSubscriber[Any] = TestSubscriber(0)
+    source.stream().take(9).do_on_next(interrupt).materialize().dematerialize().subscribe(subscriber)
+    subscriber.request(1)
+    with pytest.raises(KeyboardInterrupt):
+        source.next(1)
+    subscriber.assert_error(KeyboardInterrupt)

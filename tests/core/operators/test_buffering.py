@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import pyrs
 from pyrs import schedulers
 from pyrs.schedulers import VirtualTime
+from pyrs.schedulers.timer import Timer
 from pyrs.testing import TestPublisher, TestSubscriber
 from tests.core.modelling import DEMANDS, NUMBERS, Counting, agrees, quick
 
@@ -132,6 +133,22 @@ def test_by_time_the_timer_starts_with_the_first_element() -> None:
     buffer.source.next(3).complete()
     assert buffer.subscriber.await_complete() == [[1, 2], [3]]
     assert buffer.time.pending == 0
+
+
+def test_deadline_that_passes_while_an_element_is_handled_is_not_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    claim, buffer = Timer.claim, TimedBuffer(None, request=9)
+
+    def claim_before_the_deadline(timer: Timer) -> bool:
+        fired = claim(timer)
+        monkeypatch.setattr(Timer, "claim", claim)
+        buffer.time.advance_by(0.5)
+        return fired
+
+    buffer.source.next(1)
+    buffer.time.advance_by(0.5)
+    monkeypatch.setattr(Timer, "claim", claim_before_the_deadline)
+    buffer.source.next(2)
+    buffer.subscriber.assert_elements([1, 2])
 
 
 def test_by_count_and_time_the_first_limit_applies() -> None:

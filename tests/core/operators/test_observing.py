@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import pyrs
+from pyrs.errors import NullSignal
 from pyrs.operators import progress
 from pyrs.testing import TestPublisher, TestSubscriber
 from tests.core.support import error_of, notes_of
@@ -214,6 +215,37 @@ class TestActionsThatRaise:
         with pytest.raises(KeyboardInterrupt):
             subscriber.cancel()
         source.assert_cancelled(1)
+
+    @pytest.mark.parametrize("kind", [NullSignal, TypeError])
+    def test_stages_behind_receive_the_error_of_an_element_that_is_none(self, kind: type[Exception]) -> None:
+        async def coroutine() -> None: ...
+
+        calls: list[str] = []
+        source: TestPublisher[int] = TestPublisher()
+        subscriber: TestSubscriber[Any] = TestSubscriber(None)
+        mapped: pyrs.Stream[Any] = source.stream().map(lambda n: None if kind is NullSignal else coroutine())
+        mapped.do_on_error(lambda error: calls.append(type(error).__name__)).finally_do(
+            lambda: calls.append("end")
+        ).subscribe(subscriber)
+        source.next(1)
+        assert [note.partition("(")[0] for note in notes_of(subscriber.assert_error(kind))] == ["in map"]
+        assert calls == [kind.__name__, "end"]
+        source.assert_cancelled(1)
+
+    def test_interrupt_of_do_on_request_is_blamed_on_it_and_cancels_the_stages_before(self) -> None:
+        def interrupt(n: int) -> None:
+            raise KeyboardInterrupt
+
+        calls: list[str] = []
+        source: TestPublisher[int] = TestPublisher()
+        subscriber: TestSubscriber[int] = TestSubscriber(0)
+        source.stream().finally_do(lambda: calls.append("end")).do_on_request(interrupt).subscribe(subscriber)
+        with pytest.raises(KeyboardInterrupt) as raised:
+            subscriber.request(1)
+        subscriber.assert_error(KeyboardInterrupt)
+        source.assert_cancelled(1)
+        assert calls == ["end"]
+        assert [note.partition("(")[0] for note in notes_of(raised.value)] == ["in do_on_request"]
 
     def test_finally_do_runs_if_the_subscriber_raises(self, wrap: Wrap, dropped: Any) -> None:
         class RaisingSubscriber(pyrs.Subscriber[int]):

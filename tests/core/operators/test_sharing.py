@@ -274,6 +274,53 @@ def test_ref_count_stays_connected_during_the_grace_period() -> None:
         assert publisher.subscribe_count == 2
 
 
+@pytest.mark.parametrize("seconds", [None, 10])
+def test_illegal_request_removes_the_subscriber_from_the_count(seconds: int | None) -> None:
+    publisher = TestPublisher[int]()
+    with schedulers.use(schedulers.VirtualTime()) as time:
+        shared = publisher.stream().publish().ref_count(2, seconds=seconds)
+        first, second = subscribe(shared), subscribe(shared)
+        first.request(0)
+        first.assert_error(NonPositiveRequest)
+        assert publisher.cancel_count == 0
+        second.cancel()
+        time.advance_by(10)
+        assert publisher.cancel_count == 1
+        third = subscribe(shared)
+        assert publisher.subscribe_count == 1
+        third.request(-1)
+        subscribe(shared)
+        assert publisher.subscribe_count == 1
+
+
+def test_subscriber_that_leaves_while_another_one_checks_the_timer_disconnects() -> None:
+    publisher = TestPublisher[int]()
+    with schedulers.use(schedulers.VirtualTime()) as time:
+        shared = publisher.stream().publish().ref_count(seconds=10)
+        first = subscribe(shared)
+        operator: Any = shared.source
+        timer = operator._period.timer
+        set_after, cancel = timer.set_after, timer.cancel
+        late: list[Any] = []
+
+        def set_late(seconds: float) -> None:
+            timer.set_after = set_after
+            late.append(subscribe(shared))  # in time, after the first one was counted out
+            timer.cancel = leave
+            set_after(seconds)
+
+        def leave() -> None:
+            timer.cancel = cancel
+            late[0].cancel()  # sets the timer again
+            cancel()
+
+        timer.set_after = set_late
+        first.cancel()
+        late[0].cancel()
+        time.advance_by(20)
+        assert publisher.cancel_count == 1
+
+
 def test_source_may_complete_during_the_grace_period() -> None:
     publisher = TestPublisher[int]()
     with schedulers.use(schedulers.VirtualTime()) as time:

@@ -249,6 +249,14 @@ class TestDemand:
 
 
 class TestTimeout:
+    def test_scheduler_closed_before_the_first_element_signals_on_error(self, time: schedulers.VirtualTime) -> None:
+        source, subscriber = TestPublisher[int](), TestSubscriber[int](None)
+        source.stream().timeout(2, first=60).subscribe(subscriber)
+        time.close()
+        source.next(1)
+        subscriber.assert_elements(1).assert_error(SchedulerClosed)
+        source.assert_cancelled(1)
+
     def test_first_element_may_have_its_own_timeout(self, time: schedulers.VirtualTime) -> None:
         longer: Operate = lambda stream: stream.timeout(2, first=6)  # noqa: E731
         assert run_marbles(time, longer, "-----ab-----")[0] == "-----ab-X---"
