@@ -9,7 +9,7 @@ from pyrs._demo.stages import KEEP_FROM
 
 
 @dataclass(frozen=True)
-class Expected:
+class ExpectedCounts:
     """Counts and sums of one pass over the file, computed by Spark SQL."""
 
     lines: int
@@ -35,9 +35,9 @@ class Check:
         return f"{self.what}: {self.got:,g}" + ("" if self.right else f", and Spark says {self.expected:,g}")
 
 
-def expected_of(table: Any) -> Expected:
+def expected_of(table: Any) -> ExpectedCounts:
     """Let Spark count and sum the lines in the DataFrame's column ``value``."""
     stars = "double(split(value, '::')[2])"
     kept = f"{stars} >= {KEEP_FROM}"
     row = table.selectExpr("count(*)", f"sum({stars})", f"count_if({kept})", f"sum(if({kept}, {stars}, 0))").first()
-    return Expected(*row)
+    return ExpectedCounts(*row)

@@ -13,7 +13,7 @@ BUFFER = 16
 
 
 @dataclass(frozen=True)
-class Progress:
+class PipelineProgress:
     """The elements that each stage has processed so far."""
 
     published: int
@@ -68,7 +68,7 @@ class Pipeline:
             method_as(jvm, consumer, self.published, "add", boolean, anything)
         ).subscribe(processor)
 
-    def progress(self) -> Progress:
+    def progress(self) -> PipelineProgress:
         """Read the counters from the last stage to the first.
 
         In this order no stage appears to be ahead of its upstream.
@@ -76,4 +76,4 @@ class Pipeline:
         requested, taken = self.subscriber.demand, self.subscriber.taken.count
         submitted = self.submitted.size()
         kept, seen = self.processor.kept.count, self.processor.seen.count
-        return Progress(self.published.size(), seen, kept, submitted, taken, requested)
+        return PipelineProgress(self.published.size(), seen, kept, submitted, taken, requested)

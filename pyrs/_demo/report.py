@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pyrs._demo.expected import Check, Expected
+from pyrs._demo.expected import Check, ExpectedCounts
 from pyrs._demo.java import Java
 from pyrs._demo.pipeline import BUFFER, Pipeline
 from pyrs._demo.screen import Screen
@@ -49,7 +49,7 @@ def what_was_in_flight(screen: Screen, bridge: Bridge, pipeline: Pipeline, batch
     )
 
 
-def checks_of(pipeline: Pipeline, expected: Expected, laps: int) -> list[Check]:
+def checks_of(pipeline: Pipeline, expected: ExpectedCounts, laps: int) -> list[Check]:
     """Pair every count of the pipeline with Spark's count."""
     lines, kept, processor = laps * expected.lines, laps * expected.kept, pipeline.processor
     taken = pipeline.subscriber.taken

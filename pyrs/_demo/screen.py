@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from typing import TextIO
 
-from pyrs._demo.pipeline import Progress
+from pyrs._demo.pipeline import PipelineProgress
 
 DIAGRAM = """\
       JVM                    Python                 JVM                       Python
@@ -58,7 +58,7 @@ class Screen:
         self.say("".join(name.rjust(_WIDTH) for name in _OWNERS))
         self.say("".join(name.rjust(_WIDTH) for name in _COLUMNS))
 
-    def progress(self, seconds: float, now: Progress) -> None:
+    def progress(self, seconds: float, now: PipelineProgress) -> None:
         """Print one row of the live table."""
         numbers = (now.published, now.seen, now.kept, now.submitted, now.taken, now.requested)
         row = f"{seconds:{_WIDTH}.1f}" + "".join(f"{number:{_WIDTH},}" for number in numbers)

@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 
 from pyrs import __version__
 from pyrs._demo.driver import REACTOR, DemoError, naive_jvm, ratings_file, spark_driver
-from pyrs._demo.expected import Check, Expected, expected_of
+from pyrs._demo.expected import Check, ExpectedCounts, expected_of
 from pyrs._demo.java import Java, java_lines, lines_of
 from pyrs._demo.pipeline import BUFFER, Pipeline
 from pyrs._demo.race import DEMAND, race_bridge, race_naive
@@ -70,7 +70,9 @@ def show(screen: Screen, size: Size) -> list[Check]:
     return checks
 
 
-def _pipeline(screen: Screen, bridge: Bridge, jvm: Java, lines: Java, expected: Expected, size: Size) -> list[Check]:
+def _pipeline(
+    screen: Screen, bridge: Bridge, jvm: Java, lines: Java, expected: ExpectedCounts, size: Size
+) -> list[Check]:
     screen.title(f"1. The pipeline: {size.laps} x {expected.lines:,} ratings to a slow Subscriber")
     screen.say(DIAGRAM.format(batch=size.batch, buffer=BUFFER))
     processor = RatingProcessor()
@@ -94,7 +96,7 @@ def _pipeline(screen: Screen, bridge: Bridge, jvm: Java, lines: Java, expected: 
 
 
 def _race(
-    screen: Screen, bridge: Bridge, spark: SparkSession, lines: Java, expected: Expected, size: Size
+    screen: Screen, bridge: Bridge, spark: SparkSession, lines: Java, expected: ExpectedCounts, size: Size
 ) -> list[Check]:
     screen.title("2. The race: the same Flux into the same Python Subscriber, without pauses")
     screen.say(

@@ -16,7 +16,7 @@ from pyrs.jvm.classes import JavaClass
 from pyrs.jvm.codec import LinkCodec, LinkReferences
 from pyrs.jvm.gateways.base import Control, Gateway
 from pyrs.jvm.java_objects import JavaFuture, JavaProcessor, JavaPublisher, JavaSubscriber, Kind, Operation
-from pyrs.jvm.link.connection import Connection, close_all
+from pyrs.jvm.link.connection import LinkConnection, close_all
 from pyrs.jvm.link.handshake import TOKEN_BYTES
 from pyrs.jvm.link.inbound import InboundStream
 from pyrs.jvm.link.interfaces import Codec
@@ -70,7 +70,7 @@ class Bridge:
             gateway.shield(lambda: self._open(token, options, max_prefetch, max_threads))
         except BaseException:
             self._abandoned = True
-            connection: Connection | None = getattr(self, "_connection", None)
+            connection: LinkConnection | None = getattr(self, "_connection", None)
             if connection is not None:
                 connection.close()
             raise
@@ -78,7 +78,7 @@ class Bridge:
     def _open(self, token: bytes, options: Mapping[str, object], max_prefetch: int, max_threads: int) -> None:
         self._control: Control = self._gateway.open(token, options)
         try:
-            connection = Connection(
+            connection = LinkConnection(
                 self._control.port(),
                 token,
                 self._make_codec,

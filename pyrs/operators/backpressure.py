@@ -170,11 +170,11 @@ class BackpressureBuffer(Operator[Any]):
         self.on_overflow = _checked_action(on_overflow, "on_overflow")
         super().__init__(source, call or f"on_backpressure_buffer({capacity}, {self.overflow.value!r})")
 
-    def run(self, subscriber: Subscriber[Any]) -> _BufferRun:
-        return _BufferRun(subscriber, self)
+    def run(self, subscriber: Subscriber[Any]) -> _BackpressureBufferRun:
+        return _BackpressureBufferRun(subscriber, self)
 
 
-class _BufferRun(Coordinator[Any]):
+class _BackpressureBufferRun(Coordinator[Any]):
     def __init__(self, subscriber: Subscriber[Any], operator: BackpressureBuffer) -> None:
         super().__init__(subscriber, operator)
         self._source = operator.source
@@ -211,7 +211,7 @@ class _Buffer(Input[Any]):
     Upstream's signals are serial (§1.3), so it has one producer.
     """
 
-    def __init__(self, owner: _BufferRun, operator: BackpressureBuffer) -> None:
+    def __init__(self, owner: _BackpressureBufferRun, operator: BackpressureBuffer) -> None:
         super().__init__(owner, UNBOUNDED)
         self._operator = operator
         self._capacity = operator.capacity

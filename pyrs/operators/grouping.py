@@ -12,7 +12,7 @@ from pyrs._core.prefetch import Prefetch
 from pyrs._core.validation import checked_callable, checked_element, checked_natural
 from pyrs.api import Publisher, Subscriber
 from pyrs.errors import BufferOverflow
-from pyrs.operators.splitting import Dispatcher, Handle, Part, SplitRun
+from pyrs.operators.splitting import Dispatcher, Part, PartHandle, SplitRun
 
 __all__ = ["Group", "GroupBy"]
 
@@ -35,7 +35,7 @@ class GroupBy(Operator[Any]):
         value: Callable[[Any], Any] | None,
         prefetch: int,
         max_groups: int,
-        wrap: Callable[[Handle], Publisher[Any]],
+        wrap: Callable[[PartHandle], Publisher[Any]],
     ) -> None:
         self.key = checked_callable(key, "key")
         self.value = value if value is None else checked_callable(value, "value")

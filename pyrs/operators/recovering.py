@@ -165,11 +165,11 @@ class OnErrorMap(Operator[Any]):
         self.selection = selection
         super().__init__(source, f"on_error_map({name_of(function)}{selection.argument('kind')})")
 
-    def run(self, subscriber: Subscriber[Any]) -> _MapRun:
-        return _MapRun(subscriber, self, self.source)
+    def run(self, subscriber: Subscriber[Any]) -> _ErrorMapRun:
+        return _ErrorMapRun(subscriber, self, self.source)
 
 
-class _MapRun(_FromOne):
+class _ErrorMapRun(_FromOne):
     _operator: OnErrorMap
 
     def _source_failed(self, error: BaseException) -> None:

@@ -20,7 +20,7 @@ from pyrs.api import Publisher, Subscriber
 from pyrs.errors import NullSignal
 from pyrs.schedulers.threads import default
 
-__all__ = ["Dispatcher", "Handle", "Part", "SplitRun"]
+__all__ = ["Dispatcher", "Part", "PartHandle", "SplitRun"]
 
 
 class Part(Operator[Any]):
@@ -79,7 +79,7 @@ class Part(Operator[Any]):
             listener.wake()
 
 
-class Handle(Publisher[Any]):
+class PartHandle(Publisher[Any]):
     """The reference to a part that downstream operators hold.
 
     The dispatcher does not hold it. Its holder may subscribe later or never: an operator that held it may have been
@@ -146,7 +146,7 @@ class Dispatcher(Input[Any]):
     """
 
     def __init__(
-        self, operator: Operator[Any], subscriber: Subscriber[Any], wrap: Callable[[Handle], Publisher[Any]]
+        self, operator: Operator[Any], subscriber: Subscriber[Any], wrap: Callable[[PartHandle], Publisher[Any]]
     ) -> None:
         super().__init__()
         self.operator = operator
@@ -196,7 +196,7 @@ class Dispatcher(Input[Any]):
         Called under the lock; wake ``behind`` afterwards.
         """
         self._open_count += 1
-        stream = self._wrap(Handle(part))  # before reading behind.ready, which a cancelling finalizer replaces
+        stream = self._wrap(PartHandle(part))  # before reading behind.ready, which a cancelling finalizer replaces
         self.behind.ready.append(stream)
 
     def _close_part(self, part: Part) -> None:

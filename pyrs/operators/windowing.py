@@ -10,7 +10,7 @@ from pyrs._core.operator import Operator
 from pyrs._core.validation import checked_natural, checked_seconds
 from pyrs.api import Publisher, Subscriber
 from pyrs.operators.buffering import extent, needed
-from pyrs.operators.splitting import Dispatcher, Handle, Part, SplitRun
+from pyrs.operators.splitting import Dispatcher, Part, PartHandle, SplitRun
 from pyrs.schedulers.base import checked_scheduler
 from pyrs.schedulers.timer import Timer
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["WindowCount", "WindowTime"]
 
-Wrap = Callable[[Handle], Publisher[Any]]
+Wrap = Callable[[PartHandle], Publisher[Any]]
 
 
 class WindowCount(Operator[Any]):

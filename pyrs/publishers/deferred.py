@@ -181,12 +181,12 @@ def from_callable(function: Callable[[], T]) -> Single[T]:
         >>> from_callable(lambda: 6 * 7).block()
         42
     """
-    stage = _Call(checked_callable(function, "function"))
+    stage = _CallableSource(checked_callable(function, "function"))
     stage.site = assembly_site()
     return Single(IterablePublisher(((),), (stage,), ""))
 
 
-class _Call(ElementStage):
+class _CallableSource(ElementStage):
     def __init__(self, function: Callable[[], Any]) -> None:
         self.function = function
 

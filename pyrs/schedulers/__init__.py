@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from pyrs.errors import SchedulerClosed
 from pyrs.schedulers.base import Cancellable, Scheduler, checked_scheduler
-from pyrs.schedulers.threads import Inline, Pool, Single, default
+from pyrs.schedulers.threads import Inline, Pool, SingleThread, default
 from pyrs.schedulers.virtual import VirtualTime
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def single(name: str = "single") -> Scheduler:
         >>> seen
         [1, 2, 3]
     """
-    return Single(_checked_name(name))
+    return SingleThread(_checked_name(name))
 
 
 def pool(max_threads: int = 256, name: str = "pool") -> Scheduler:

@@ -78,7 +78,7 @@ class Scheduler(ABC):
         """
 
 
-class Handle:
+class TaskHandle:
     """A task that can be cancelled until it runs. Its scheduler calls it once."""
 
     __slots__ = ("_task",)
@@ -99,7 +99,7 @@ class Handle:
         return f"<{type(self).__name__} {'over' if task is None else name_of(task)}>"
 
 
-class Expected:
+class OwnedTask:
     """A delayed task whose owner is notified if a closed scheduler will not run it.
 
     Args:

@@ -12,7 +12,7 @@ from threading import RLock, Thread, current_thread
 from time import monotonic
 
 from pyrs._core import hooks
-from pyrs.schedulers.base import Expected, Handle, Task
+from pyrs.schedulers.base import OwnedTask, Task, TaskHandle
 
 __all__ = ["DelayQueue", "Delayed", "TimerThread"]
 
@@ -23,7 +23,7 @@ _IDLE_SECONDS = 5.0
 _LONGEST_WAIT = 3600.0  # lock timeouts are bounded; waking once an hour costs nothing
 
 
-class Delayed(Handle):
+class Delayed(TaskHandle):
     """A task in a DelayQueue."""
 
     __slots__ = ("_queue", "execute", "waits")
@@ -44,7 +44,7 @@ class Delayed(Handle):
         The task's owner is notified, else the dropped-errors hook.
         """
         task, self._task = self._task, None
-        if isinstance(task, Expected):
+        if isinstance(task, OwnedTask):
             task.refuse(error, execute)
         elif task is not None:
             hooks.on_error_dropped(error, "a delayed task, when its time had come")

@@ -11,7 +11,7 @@ from threading import Event
 from typing import Any
 
 from pyrs._core.validation import checked_callable, checked_seconds
-from pyrs.schedulers.base import Cancellable, Handle, Scheduler, Task, closed, run_reporting
+from pyrs.schedulers.base import Cancellable, Scheduler, Task, TaskHandle, closed, run_reporting
 
 __all__ = ["LoopScheduler"]
 
@@ -42,12 +42,12 @@ class LoopScheduler(Scheduler):
         checked_callable(task, "task")
         delay = checked_seconds(delay, "delay")
         if not delay:
-            handle = Handle(task)
+            handle = TaskHandle(task)
             self._call(run_reporting, handle, _WHERE)
             return handle
         if self._closed:
             raise closed(self)
-        timed = _Timed(task, self)
+        timed = _TimedTask(task, self)
         due = self.loop.time() + delay
         if self.is_here():
             timed.arm(due)
@@ -108,7 +108,7 @@ class LoopScheduler(Scheduler):
         return f"<asyncio({self.loop!r}){': closed' if self._closed or self.loop.is_closed() else ''}>"
 
 
-class _Timed(Handle):
+class _TimedTask(TaskHandle):
     """A delayed task on the loop, whose timer may be used on the loop's thread only."""
 
     __slots__ = ("_scheduler", "_timer")

@@ -14,10 +14,10 @@ from weakref import WeakSet
 from pyrs._core import hooks
 from pyrs._core.executor import DaemonExecutor, ended
 from pyrs._core.validation import checked_callable, checked_natural, checked_seconds
-from pyrs.schedulers.base import Cancellable, Handle, Scheduler, Task, closed, run_reporting
+from pyrs.schedulers.base import Cancellable, Scheduler, Task, TaskHandle, closed, run_reporting
 from pyrs.schedulers.delays import TimerThread
 
-__all__ = ["Inline", "Pool", "Single", "ThreadScheduler", "default"]
+__all__ = ["Inline", "Pool", "SingleThread", "ThreadScheduler", "default"]
 
 _timer = TimerThread(lambda task: default().execute(task))
 
@@ -37,7 +37,7 @@ class ThreadScheduler(Scheduler):
         checked_callable(task, "task")
         delay = checked_seconds(delay, "delay")
         if not delay:
-            handle = Handle(task)
+            handle = TaskHandle(task)
             self.execute(handle)
             return handle
         if self._closed:
@@ -78,7 +78,7 @@ class Inline(ThreadScheduler):
         return "inline()"
 
 
-class Single(ThreadScheduler):
+class SingleThread(ThreadScheduler):
     """Runs tasks sequentially on one thread."""
 
     _numbers = count(1)

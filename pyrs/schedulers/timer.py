@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from pyrs._core.context import bound, capture
 from pyrs.errors import SchedulerClosed
 from pyrs.schedulers import Cancellable, Scheduler, current
-from pyrs.schedulers.base import Expected
+from pyrs.schedulers.base import OwnedTask
 
 if TYPE_CHECKING:
     from pyrs._core.coordinator import Coordinator
@@ -117,7 +117,7 @@ class Timer:
 
     def _schedule(self, time: float, number: int) -> None:
         # Outside the lock: a task that is due already may run at once.
-        task = Expected(bound(partial(self._run, number), self._context), self._refused)
+        task = OwnedTask(bound(partial(self._run, number), self._context), self._refused)
         handle = self.scheduler.schedule(task, max(0.0, time - self.now()))
         with self._lock:
             if number == self._number and not self._closed:

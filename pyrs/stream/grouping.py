@@ -11,7 +11,7 @@ from pyrs.stream.family import Family
 if TYPE_CHECKING:
     from datetime import timedelta
 
-    from pyrs.operators.splitting import Handle
+    from pyrs.operators.splitting import PartHandle
     from pyrs.schedulers import Scheduler
     from pyrs.stream.stream import GroupedStream, Stream
 
@@ -230,7 +230,7 @@ class Grouping(Family[T_co]):
             [('to', 1), ('be', 2), ('not', 1)]
         """
 
-        def wrap(handle: Handle) -> GroupedStream[Any, Any]:
+        def wrap(handle: PartHandle) -> GroupedStream[Any, Any]:
             return self._grouped(handle.part.key, handle)
 
         return self._over(operators.grouping.GroupBy(self.source, key, value, prefetch, max_groups, wrap))

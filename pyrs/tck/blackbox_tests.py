@@ -9,7 +9,7 @@ from pyrs.tck.environment import TestEnvironment
 from pyrs.tck.subscriber_hooks import (
     SIGNALS,
     ElementSource,
-    InertSubscription,
+    IgnoringSubscription,
     SubscriberHooks,
     TerminalWatch,
     must_raise,
@@ -173,7 +173,7 @@ class BlackboxTests(SubscriberHooks[T], Generic[T]):
 
     def _subscribed(self) -> Subscriber[T]:
         subscriber = self.new_subscriber()
-        subscriber.on_subscribe(InertSubscription())
+        subscriber.on_subscribe(IgnoringSubscription())
         return subscriber
 
     def _watched(self, signal: str) -> tuple[Subscriber[T], TerminalWatch]:

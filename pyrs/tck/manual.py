@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar
 from pyrs.api import Publisher, Subscriber, Subscription
 from pyrs.errors import NullSignal
 from pyrs.tck.environment import TestEnvironment, milliseconds, named
-from pyrs.tck.waiting import BufferOverflow, Latch, Promise, Receptacle
+from pyrs.tck.waiting import Latch, ProbeOverflow, Promise, Receptacle
 
 __all__ = ["BlackholeSubscriber", "ManualPublisher", "ManualSubscriber", "UnexpectedSubscriber"]
 
@@ -78,14 +78,14 @@ class ManualSubscriber(UnexpectedSubscriber[T]):
             return
         try:
             self.received.add(element)
-        except BufferOverflow as overflow:
+        except ProbeOverflow as overflow:
             message = (
                 f"received more than {self.received.capacity} on_next signals, the capacity of the test's buffer: "
                 "the Publisher probably emitted more elements than were requested (rule 1.1)"
             )
             # A Publisher may suppress the exceptions of its Subscriber, so the overflow is also recorded.
             self.env.flop(message)
-            raise BufferOverflow(message) from overflow
+            raise ProbeOverflow(message) from overflow
 
     def on_error(self, error: BaseException, /) -> None:
         self.env.debug(f"{self}.on_error({error!r})")

@@ -13,7 +13,7 @@ from pyrs.tck.helper import HelperPublisher
 from pyrs.tck.manual import ManualPublisher, ManualSubscriber
 from pyrs.tck.verification import NULL_ERRORS, Verification
 
-__all__ = ["SIGNALS", "ElementSource", "InertSubscription", "SubscriberHooks", "TerminalWatch", "must_raise"]
+__all__ = ["SIGNALS", "ElementSource", "IgnoringSubscription", "SubscriberHooks", "TerminalWatch", "must_raise"]
 
 T = TypeVar("T")
 
@@ -80,7 +80,7 @@ class ElementSource(ManualPublisher[T]):
         return self.subscriber.value
 
 
-class InertSubscription(Subscription):
+class IgnoringSubscription(Subscription):
     """Ignores all calls."""
 
     def request(self, n: int, /) -> None:

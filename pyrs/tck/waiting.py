@@ -10,12 +10,12 @@ from typing import Any, Generic, TypeVar
 
 from pyrs.tck.environment import TEST_BUFFER_SIZE, TestEnvironment, milliseconds, named, remaining
 
-__all__ = ["END_OF_STREAM", "BufferOverflow", "Latch", "Promise", "Receptacle"]
+__all__ = ["END_OF_STREAM", "Latch", "ProbeOverflow", "Promise", "Receptacle"]
 
 T = TypeVar("T")
 
 
-class BufferOverflow(RuntimeError):
+class ProbeOverflow(RuntimeError):
     """More elements arrived than any test requests."""
 
 
@@ -124,13 +124,13 @@ class Receptacle(Generic[T]):
         """Add an element.
 
         Raises:
-            BufferOverflow: the queue is full.
+            ProbeOverflow: the queue is full.
         """
         self._completed.assert_open(f"unexpected element {named(value)} received after the stream completed")
         try:
             self._queue.put_nowait(value)
         except queue.Full:
-            raise BufferOverflow(f"more than {self.capacity} elements are buffered") from None
+            raise ProbeOverflow(f"more than {self.capacity} elements are buffered") from None
 
     def complete(self) -> None:
         """Add the end of the stream."""
@@ -139,7 +139,7 @@ class Receptacle(Generic[T]):
         try:
             self._queue.put_nowait(END_OF_STREAM)
         except queue.Full:
-            raise BufferOverflow(f"more than {self.capacity} elements are buffered") from None
+            raise ProbeOverflow(f"more than {self.capacity} elements are buffered") from None
 
     def next(self, timeout: float, message: str) -> T:
         """Wait for an element; fail if none arrives."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 
 import pyrs
-from pyrs._demo.pipeline import Progress
+from pyrs._demo.pipeline import PipelineProgress
 from pyrs._demo.screen import Screen
 from pyrs._demo.stages import PatientSubscriber, RatingProcessor
 from pyrs.testing import TestSubscriber
@@ -86,8 +86,8 @@ def test_progress_is_overwritten_at_a_terminal_and_a_line_elsewhere() -> None:
     plain, terminal = io.StringIO(), Terminal()
     for out in (plain, terminal):
         screen = Screen(out)
-        screen.progress(0.5, Progress(6, 5, 4, 3, 2, 1))
-        screen.progress(1.0, Progress(1006, 5, 4, 3, 2, 1))
+        screen.progress(0.5, PipelineProgress(6, 5, 4, 3, 2, 1))
+        screen.progress(1.0, PipelineProgress(1006, 5, 4, 3, 2, 1))
         screen.say("over")
     assert plain.getvalue().count("\n") == 3
     assert "1,006" in plain.getvalue().splitlines()[1]

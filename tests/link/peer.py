@@ -11,7 +11,7 @@ from contextlib import suppress
 from plain_session import PlainCodec
 
 from pyrs._core.executor import DaemonExecutor
-from pyrs.jvm.link.connection import Connection
+from pyrs.jvm.link.connection import LinkConnection
 from pyrs.jvm.link.frames import VERSION, FrameDecoder, FrameType, frame
 from pyrs.jvm.link.handshake import proof
 from pyrs.jvm.link.session import Session
@@ -35,8 +35,8 @@ class Peer:
         self.thread = threading.Thread(target=self._serve, name="peer", daemon=True)
         self.thread.start()
 
-    def connect(self, **options: int) -> Connection:
-        connection = Connection(
+    def connect(self, **options: int) -> LinkConnection:
+        connection = LinkConnection(
             self.port,
             self.token,
             lambda session: PlainCodec(),

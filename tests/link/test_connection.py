@@ -20,7 +20,7 @@ import pyrs
 from pyrs.api import Subscriber, Subscription
 from pyrs.errors import LinkBroken, LinkClosed, VersionMismatch
 from pyrs.jvm.link import connection as connection_module
-from pyrs.jvm.link.connection import Connection
+from pyrs.jvm.link.connection import LinkConnection
 from pyrs.jvm.link.frames import FrameType, frame
 from tests.forking import status_of_a_child
 from tests.interrupts import interrupter
@@ -189,7 +189,7 @@ def test_a_malformed_frame_ends_the_link_with_a_clear_error(peer: Peer, garbage:
 def test_a_wrong_token_and_a_wrong_version_are_refused() -> None:
     peer = Peer()
     with pytest.raises(LinkBroken, match="closed the link while it was being opened"):
-        Connection(peer.port, b"z" * 32, lambda session: PlainCodec(), max_prefetch=1)
+        LinkConnection(peer.port, b"z" * 32, lambda session: PlainCodec(), max_prefetch=1)
     assert isinstance(peer.error, AssertionError)
     with pytest.raises(VersionMismatch, match="version 9"):
         Peer(version=9).connect()
@@ -207,7 +207,7 @@ def test_another_listener_on_the_port_does_not_get_a_link() -> None:
 
     threading.Thread(target=squat, daemon=True).start()
     with pytest.raises(LinkBroken, match="does not know the token"):
-        Connection(listener.getsockname()[1], b"t" * 32, lambda session: PlainCodec(), max_prefetch=1)
+        LinkConnection(listener.getsockname()[1], b"t" * 32, lambda session: PlainCodec(), max_prefetch=1)
     listener.close()
 
 
@@ -227,7 +227,7 @@ def test_a_listener_that_sends_a_byte_at_a_time_is_left_at_the_deadline(monkeypa
     threading.Thread(target=trickle, daemon=True).start()
     started = time.monotonic()
     with pytest.raises(LinkBroken, match="could not be opened"):
-        Connection(listener.getsockname()[1], b"t" * 32, lambda session: PlainCodec(), max_prefetch=1)
+        LinkConnection(listener.getsockname()[1], b"t" * 32, lambda session: PlainCodec(), max_prefetch=1)
     assert time.monotonic() - started < 6  # the whole HELLO would take nine seconds
     over.set()
     listener.close()

@@ -20,7 +20,7 @@ from pyrs.api import Subscription
 from pyrs.errors import CallTimeout, LinkBroken, LinkClosed, ProtocolError
 from pyrs.jvm.gateways.shield import Shield
 from pyrs.jvm.java_objects import JavaFuture
-from pyrs.jvm.link.connection import Connection
+from pyrs.jvm.link.connection import LinkConnection
 from pyrs.jvm.link.frames import (
     CREDIT,
     MORE,
@@ -262,12 +262,12 @@ class Hot(pyrs.Publisher[Any], Subscription):
 class FutureOf(SimpleNamespace):
     """As much of a JavaObject as a JavaFuture needs."""
 
-    def __init__(self, connection: Connection, handle: int) -> None:
+    def __init__(self, connection: LinkConnection, handle: int) -> None:
         super().__init__(_link=SimpleNamespace(session=connection.session), _handle=handle, _kind=4)
 
 
 class TestAbandonedFuture:
-    def nothing_is_left(self, peer: Peer, connection: Connection) -> None:
+    def nothing_is_left(self, peer: Peer, connection: LinkConnection) -> None:
         eventually(lambda: not connection.session.streams and not peer.session.streams, "a stream is left")
         assert connection.close(DEADLINE)
 
@@ -363,7 +363,7 @@ class TestBeforeTheProof:
 
         threading.Thread(target=flood, daemon=True).start()
         with pytest.raises((ProtocolError, LinkBroken)):
-            Connection(listener.getsockname()[1], b"t" * 32, lambda session: PlainCodec(), max_prefetch=1)
+            LinkConnection(listener.getsockname()[1], b"t" * 32, lambda session: PlainCodec(), max_prefetch=1)
         assert left.get(timeout=DEADLINE) == "gone"
         listener.close()
 

@@ -19,7 +19,7 @@ class Carrying(bytes):
     carried: list[object]
 
 
-class Batch(NamedTuple):
+class OutboundBatch(NamedTuple):
     """The elements of one NEXT.
 
     ``carried`` holds the exported handles in the batch as ints, which were counted as sent, and the stand-ins of the
@@ -112,7 +112,7 @@ class Batches:
 
     # The writer: one thread at a time.
 
-    def take(self) -> Batch | None:
+    def take(self) -> OutboundBatch | None:
         """The next batch to write."""
         if not self._encoded:
             return None
@@ -128,7 +128,7 @@ class Batches:
             del parts[kept:]
             elements = b"".join(parts)
         del self._encoded[: len(parts)]
-        return Batch(len(parts), elements, _carried(parts) if self._carries else [])
+        return OutboundBatch(len(parts), elements, _carried(parts) if self._carries else [])
 
     def discard(self, disown: Callable[[int], None]) -> None:
         """Take back the handles of the elements that will not be written."""

@@ -29,10 +29,10 @@ _HANDSHAKE_SECONDS = 10.0
 _GOODBYE_SECONDS = 1.0
 _CONFIRM_SECONDS = 5.0
 
-_live: weakref.WeakSet[Connection] = weakref.WeakSet()
+_live: weakref.WeakSet[LinkConnection] = weakref.WeakSet()
 
 
-class Connection:
+class LinkConnection:
     """One authenticated loopback connection, and the session that it carries.
 
     Args:

@@ -19,7 +19,7 @@ _MAIN = threading.main_thread().ident
 _WRITE_AT_ONCE = 4 * MAX_BODY
 
 
-class Source(Protocol):
+class FrameSource(Protocol):
     """A producer of frames. The sources take turns."""
 
     queued: bool
@@ -53,8 +53,8 @@ class Outbox:
         self._wake = wake
         self._released = released
         self._control: deque[bytes] = deque()
-        self._ready: deque[Source] = deque()
-        self._watched: set[Source] = set()
+        self._ready: deque[FrameSource] = deque()
+        self._watched: set[FrameSource] = set()
         self._writing = threading.Lock()
         self.closed = False
         self.attended = False
@@ -67,19 +67,19 @@ class Outbox:
         if not self.closed:
             self._control.append(data)
 
-    def ready(self, source: Source) -> None:
+    def ready(self, source: FrameSource) -> None:
         """Queue a source for its turn; ``flush`` or ``nudge`` sends it."""
         if not source.queued and not self.closed:
             source.queued = True
             self._ready.append(source)
 
-    def watch(self, source: Source) -> None:
+    def watch(self, source: FrameSource) -> None:
         """Poll a source from the writer thread: one that stalls inside an iterator cannot announce its elements."""
         self._watched.add(source)
         if not self.attended:
             self._wake()
 
-    def unwatch(self, source: Source) -> None:
+    def unwatch(self, source: FrameSource) -> None:
         """Stop polling a source."""
         self._watched.discard(source)
 

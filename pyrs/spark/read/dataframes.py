@@ -15,7 +15,7 @@ from pyrs._core.validation import checked_natural
 from pyrs.api import Subscriber
 from pyrs.spark.read.execution import ExecutionFailed, in_sql_execution
 from pyrs.spark.read.failures import partition_failed
-from pyrs.spark.read.partitions import Reader, reader_for
+from pyrs.spark.read.partitions import PartitionReader, reader_for
 from pyrs.spark.read.showing import Bar, Shown, table_of
 from pyrs.spark.schema.arrow import Shape, opened
 from pyrs.spark.sessions import Jobs, checked_dataframe, drain_executor, live_context
@@ -172,7 +172,7 @@ class _FramesRun(Coordinator[Any]):
         super().__init__(subscriber, operator, drain_executor(context))
         self._frames = operator
         self._jobs: Jobs | None = None
-        self._reader: Reader | None = None
+        self._reader: PartitionReader | None = None
         self._planned = False
         self._count = 0  # of all partitions
         self._next = 0
@@ -268,14 +268,14 @@ class _FramesRun(Coordinator[Any]):
             if self._live:  # otherwise the cancel itself is the likely cause
                 self.post(self._fail, error)
 
-    def _plan(self, reader: Reader, jobs: Jobs) -> None:
+    def _plan(self, reader: PartitionReader, jobs: Jobs) -> None:
         jobs.inherit()  # the settings, and the execution that the jobs belong to
         self._count = reader.open()
         self._reader = reader
         self.wake()
         jobs.wait_until_over()
 
-    def _read(self, reader: Reader, partition: _Partition) -> None:
+    def _read(self, reader: PartitionReader, partition: _Partition) -> None:
         def deliver(batch: Any) -> None:
             partition.batches.append(batch)
             self.wake()

@@ -14,7 +14,7 @@ from pyrs.errors import PyrsError
 from pyrs.spark.schema.arrow import read_batch, read_stream
 from pyrs.spark.sessions import loopback
 
-__all__ = ["JvmReader", "PartitionFailed", "PublicReader", "Reader", "has_fast_path", "reader_for"]
+__all__ = ["JvmReader", "PartitionFailed", "PartitionReader", "PublicReader", "has_fast_path", "reader_for"]
 
 _CONNECT_SECONDS = 15
 _LENGTH = struct.Struct("!i")
@@ -38,7 +38,7 @@ class PartitionFailed(PyrsError, RuntimeError):
         return f"partition {self.partition}: {self.args[1]}"
 
 
-class Reader(Protocol):
+class PartitionReader(Protocol):
     """The partitions of one subscription.
 
     Attributes:
@@ -60,7 +60,7 @@ class Reader(Protocol):
         """
 
 
-def reader_for(df: Any, schema: Any) -> Reader:
+def reader_for(df: Any, schema: Any) -> PartitionReader:
     """Return the faster reader that works on this driver."""
     return JvmReader(df, schema) if has_fast_path(df) else PublicReader(df)
 

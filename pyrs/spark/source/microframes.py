@@ -89,7 +89,7 @@ def for_each_frame(
     session = _session(spark)
     struct = checked_schema(session, schema)
     return Single(
-        _Frames(
+        _MicroFrames(
             source,
             session,
             RowEncoder(struct, prefers_large(session)),
@@ -112,7 +112,7 @@ def _session(spark: Any) -> Any:
     return spark
 
 
-class _Frames(Operator[int]):
+class _MicroFrames(Operator[int]):
     def __init__(
         self,
         source: Publisher[Any],
@@ -132,17 +132,17 @@ class _Frames(Operator[int]):
         self.max_rows = max_rows
         self.max_wait = max_wait
 
-    def run(self, subscriber: Subscriber[Any]) -> _FramesRun:
-        return _FramesRun(subscriber, self, capture())
+    def run(self, subscriber: Subscriber[Any]) -> _MicroFramesRun:
+        return _MicroFramesRun(subscriber, self, capture())
 
     def __repr__(self) -> str:
         return f"{self.shown!r}.{self.call}"
 
 
-class _FramesRun(Coordinator[int]):
+class _MicroFramesRun(Coordinator[int]):
     """The frames of one Subscriber. The drain loop takes them from the buffer; a job thread runs ``fn``."""
 
-    def __init__(self, subscriber: Subscriber[int], operator: _Frames, context: Context | None) -> None:
+    def __init__(self, subscriber: Subscriber[int], operator: _MicroFrames, context: Context | None) -> None:
         super().__init__(subscriber, operator, drain_executor(context))
         self._frames = operator
         self._context = context

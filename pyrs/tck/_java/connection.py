@@ -13,7 +13,7 @@ from typing import Any
 
 from pyrs.tck._java.exchange import Exchange, Reference
 
-__all__ = ["Connection", "ConnectionLost"]
+__all__ = ["ConnectionLost", "TckConnection"]
 
 _LONG = struct.Struct(">q")
 _LENGTH = struct.Struct(">i")
@@ -23,7 +23,7 @@ class ConnectionLost(AssertionError):
     """The JVM does not respond, or the test is over."""
 
 
-class Connection:
+class TckConnection:
     """Sends calls to one thread of the JVM, or executes the calls of one.
 
     Args:

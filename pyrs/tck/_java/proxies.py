@@ -9,10 +9,10 @@ from pyrs.errors import JavaError
 from pyrs.tck._java.exchange import Exchange
 from pyrs.tck.environment import LONG_MAX
 
-__all__ = ["JavaObject", "JavaThrowable", "as_long", "proxy_of"]
+__all__ = ["JavaProxy", "JavaThrowable", "as_long", "proxy_of"]
 
 
-class JavaObject:
+class JavaProxy:
     """The proxy of an object of the official TCK.
 
     Args:
@@ -32,7 +32,7 @@ class JavaObject:
         return self.exchange.call(method, self.number, *arguments)
 
 
-class JavaSubscriber(JavaObject, Subscriber[Any]):
+class JavaSubscriberProxy(JavaProxy, Subscriber[Any]):
     def on_subscribe(self, subscription: Subscription, /) -> None:
         self.exchange.watch(subscription)
         self.call("on_subscribe", self.exchange.outgoing(subscription))
@@ -47,7 +47,7 @@ class JavaSubscriber(JavaObject, Subscriber[Any]):
         self.call("on_complete")
 
 
-class JavaSubscription(JavaObject, Subscription):
+class JavaSubscription(JavaProxy, Subscription):
     def request(self, n: int, /) -> None:
         self.call("request", as_long(n))
 
@@ -55,12 +55,12 @@ class JavaSubscription(JavaObject, Subscription):
         self.call("cancel")
 
 
-class JavaPublisher(JavaObject, Publisher[Any]):
+class JavaPublisherProxy(JavaProxy, Publisher[Any]):
     def subscribe(self, subscriber: Subscriber[Any], /) -> None:
         self.call("subscribe", self.exchange.outgoing(subscriber))
 
 
-class JavaProbe(JavaObject):
+class JavaProbe(JavaProxy):
     """The proxy of Java's WhiteboxSubscriberProbe, with the methods of ``pyrs.tck.WhiteboxProbe``."""
 
     def register_on_subscribe(self, puppet: object) -> None:
@@ -86,14 +86,14 @@ class JavaThrowable(JavaError):
         self.number = number
 
 
-_CLASSES = {"S": JavaSubscriber, "s": JavaSubscription, "P": JavaPublisher, "w": JavaProbe}
+_CLASSES = {"S": JavaSubscriberProxy, "s": JavaSubscription, "P": JavaPublisherProxy, "w": JavaProbe}
 
 
-def proxy_of(exchange: Exchange, number: int, kind: str, text: str) -> JavaObject | JavaThrowable:
+def proxy_of(exchange: Exchange, number: int, kind: str, text: str) -> JavaProxy | JavaThrowable:
     """Create the proxy of a Java object."""
     if kind == "t":
         return JavaThrowable(exchange, number, text)
-    return _CLASSES.get(kind, JavaObject)(exchange, number)
+    return _CLASSES.get(kind, JavaProxy)(exchange, number)
 
 
 def as_long(n: object) -> int:

@@ -13,10 +13,10 @@ from contextlib import suppress
 from typing import Any
 from weakref import WeakSet, WeakValueDictionary
 
-from pyrs.tck._java.connection import Connection, ConnectionLost
+from pyrs.tck._java.connection import ConnectionLost, TckConnection
 from pyrs.tck._java.exchange import Reference
 from pyrs.tck._java.hooks import Hooks
-from pyrs.tck._java.proxies import JavaObject, JavaThrowable, proxy_of
+from pyrs.tck._java.proxies import JavaProxy, JavaThrowable, proxy_of
 from pyrs.tck.environment import Skipped, named, same
 from pyrs.tck.verification import NOT_AN_ARGUMENT, NULL_ERRORS
 
@@ -44,12 +44,12 @@ class Scope:
         self._listener = socket.create_server(("127.0.0.1", 0))
         self._java_port = 0
         self._local = threading.local()
-        self._connections: WeakSet[Connection] = WeakSet()
+        self._connections: WeakSet[TckConnection] = WeakSet()
         self._lock = threading.Lock()
         self._objects: dict[int, object] = {}
         self._numbers: dict[int, int] = {}
         self._latest = 0
-        self._proxies: WeakValueDictionary[int, JavaObject | JavaThrowable] = WeakValueDictionary()
+        self._proxies: WeakValueDictionary[int, JavaProxy | JavaThrowable] = WeakValueDictionary()
         self._received: Counter[int] = Counter()
         self._streams: list[Any] = []
         self._raised: deque[BaseException] = deque(maxlen=_RAISED)
@@ -77,27 +77,27 @@ class Scope:
     def _serve(self, accepted: socket.socket) -> None:
         accepted.settimeout(_TIMEOUT)
         with suppress(OSError):
-            connection = Connection(self, accepted)
+            connection = TckConnection(self, accepted)
             if hmac.compare_digest(connection.receive_token(len(self._token)), self._token):
                 accepted.settimeout(None)
                 self._keep(connection)
                 connection.serve()
         accepted.close()
 
-    def _connection(self) -> Connection:
-        connection: Connection | None = getattr(self._local, "connection", None)
+    def _connection(self) -> TckConnection:
+        connection: TckConnection | None = getattr(self._local, "connection", None)
         if connection is None:
             try:
                 connected = socket.create_connection(("127.0.0.1", self._java_port), _TIMEOUT)
                 connected.settimeout(None)
-                connection = Connection(self, connected)
+                connection = TckConnection(self, connected)
                 connection.send_token(self._token)
             except OSError as error:
                 raise ConnectionLost(f"the JVM does not respond: {error}") from error
             self._keep(connection)
         return connection
 
-    def _keep(self, connection: Connection) -> None:
+    def _keep(self, connection: TckConnection) -> None:
         self._local.connection = connection
         with self._lock:
             self._connections.add(connection)
@@ -189,7 +189,7 @@ class Scope:
         """Return the reference to send for an object, or None for None."""
         if value is None:
             return None
-        if isinstance(value, (JavaObject, JavaThrowable)) and value.exchange is self:
+        if isinstance(value, (JavaProxy, JavaThrowable)) and value.exchange is self:
             return Reference("j", value.number)
         number = self._number(value)
         if isinstance(value, BaseException):

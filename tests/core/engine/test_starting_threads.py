@@ -13,7 +13,7 @@ import pytest
 from pyrs._core.executor import DaemonExecutor, ended
 from pyrs.aio import loops
 from pyrs.schedulers.delays import TimerThread
-from pyrs.schedulers.threads import Single
+from pyrs.schedulers.threads import SingleThread
 from tests.waiting import DEADLINE
 
 Execute = Callable[[Callable[[], object]], object]
@@ -28,7 +28,7 @@ def open_executor() -> Iterator[Execute]:
 
 @contextmanager
 def open_single() -> Iterator[Execute]:
-    single = Single("started")
+    single = SingleThread("started")
     yield single.execute
     assert single.close(DEADLINE)
 

@@ -13,7 +13,7 @@ import pytest
 
 from pyrs import schedulers
 from pyrs.schedulers import delays, threads
-from pyrs.schedulers.threads import Pool, Single
+from pyrs.schedulers.threads import Pool, SingleThread
 from tests.waiting import collected
 
 
@@ -178,7 +178,7 @@ class TestDelays:
 
 def test_scheduling_under_the_schedulers_own_locks_does_not_deadlock() -> None:
     """Finalizers and signal handlers run on the same thread, possibly while it holds these locks."""
-    scheduler, many = Single("held"), Pool(1, "held")
+    scheduler, many = SingleThread("held"), Pool(1, "held")
     done = threading.Event()
 
     def work() -> None:

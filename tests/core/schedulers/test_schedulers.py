@@ -21,7 +21,7 @@ from pyrs import schedulers
 from pyrs._core.executor import DaemonExecutor
 from pyrs._core.validation import checked_seconds
 from pyrs.schedulers import threads
-from pyrs.schedulers.threads import Pool, Single
+from pyrs.schedulers.threads import Pool, SingleThread
 
 Make = Callable[[], schedulers.Scheduler]
 ROOT = Path(__file__).resolve().parents[3]
@@ -58,7 +58,7 @@ class TestSingle:
         assert thread.name.startswith("pyrs-orderly-")
 
     def test_thread_starts_with_the_first_task_and_terminates_when_idle(self) -> None:
-        scheduler = Single("brief", idle_seconds=0.01)
+        scheduler = SingleThread("brief", idle_seconds=0.01)
         threads_used: list[threading.Thread] = []
         for _ in range(2):
             assert scheduler._thread is None
@@ -69,7 +69,7 @@ class TestSingle:
         assert threads_used[0] is not threads_used[1]
 
     def test_task_submitted_at_the_idle_timeout_is_run(self) -> None:
-        scheduler = Single("meeting", idle_seconds=0.0001)
+        scheduler = SingleThread("meeting", idle_seconds=0.0001)
         for _ in range(500):
             done = threading.Event()
             scheduler.execute(done.set)
@@ -77,7 +77,7 @@ class TestSingle:
         assert scheduler.close(30)
 
     def test_task_submitted_after_the_idle_timeout_is_run(self) -> None:
-        scheduler, done = Single("late"), threading.Event()
+        scheduler, done = SingleThread("late"), threading.Event()
         submitted: list[bool] = []
 
         class LateSubmission(SimpleQueue[Any]):
@@ -94,7 +94,7 @@ class TestSingle:
         assert scheduler.close(30)
 
     def test_task_submitted_by_a_finalizer_on_the_terminating_thread_is_run(self) -> None:
-        scheduler, done = Single("left", idle_seconds=0.001), threading.Event()
+        scheduler, done = SingleThread("left", idle_seconds=0.001), threading.Event()
         submitted: list[threading.Thread] = []
 
         class FinalizingQueue(SimpleQueue[Any]):
