@@ -203,7 +203,7 @@ class PushedChainSubscriber(DownstreamSubscription[Any], Subscriber[Any]):
         try:
             self._request_runs(n)
         except BaseException as error:
-            self._stage_raised(error, self._place_of(error))
+            self._stage_raised(error, self._place_of(error, 0))
 
     def _on_cancel(self) -> None:
         self._forget()
@@ -302,17 +302,17 @@ class PushedChainSubscriber(DownstreamSubscription[Any], Subscriber[Any]):
         # a later stage holds it back behind elements that were not demanded.
         exit_, last = self._exit or (None, 0)
         if not is_exit or (self._live and (error is not exit_ or place > last)):
-            self._stages[place if blamed is None else blamed].blame(error)
             if is_exit:
                 self._exit = error, place
+                blamed = self._place_of(error, place)  # on_cancel of a stage before this one may have raised it
+            self._stages[place if blamed is None else blamed].blame(error)
             self._cancel_upstream(place)
             self._runs[place].fail(error)
         if is_exit:
             raise error
 
-    def _place_of(self, error: BaseException) -> int:
-        """Return the place of the last stage in the traceback of an error of ``request``, 0 without one."""
-        place = 0
+    def _place_of(self, error: BaseException, place: int) -> int:
+        """Return the place of the last stage in the traceback, or the given one without any."""
         traceback = error.__traceback__
         while traceback is not None:
             run = traceback.tb_frame.f_locals.get("self")

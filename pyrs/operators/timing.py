@@ -118,6 +118,8 @@ class _LatestRun(Coordinator[Any]):
         if self._timer.claim():
             self._timer_fired()
             found = source.take(self._timer.now())
+            if found is _NOTHING:
+                source.wait_on()
         if ended and source.error is None and found is _NOTHING:
             found = source.take(inf)
         if found is not _NOTHING:
@@ -189,6 +191,14 @@ class _LatestInput(Input[Any]):
             self._timer.set(due)
         except SchedulerClosed as error:
             self.fail(error)
+
+    def wait_on(self) -> None:
+        """Set the timer again if an element is not due yet: it may fire early."""
+        if self._seconds is not None:
+            with self._guard:
+                waits, due = self._latest is not _NOTHING, self._due
+            if waits:
+                self._timer.set(due)
 
     def take(self, now: float) -> Any:
         """Remove and return the latest element if it is due."""

@@ -247,6 +247,18 @@ class TestActionsThatRaise:
         assert calls == ["end"]
         assert [note.partition("(")[0] for note in notes_of(raised.value)] == ["in do_on_request"]
 
+    def test_interrupt_of_finally_do_on_cancel_is_blamed_on_it(self) -> None:
+        def interrupt() -> None:
+            raise KeyboardInterrupt
+
+        source: TestPublisher[int] = TestPublisher()
+        subscriber: TestSubscriber[int] = TestSubscriber(None)
+        source.stream().finally_do(interrupt).first().subscribe(subscriber)
+        with pytest.raises(KeyboardInterrupt) as raised:
+            source.next(1)
+        source.assert_cancelled(1)
+        assert [note.partition("(")[0] for note in notes_of(raised.value)] == ["in finally_do"]
+
     def test_finally_do_runs_if_the_subscriber_raises(self, wrap: Wrap, dropped: Any) -> None:
         class RaisingSubscriber(pyrs.Subscriber[int]):
             def __init__(self, signal: str) -> None:

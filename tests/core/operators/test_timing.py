@@ -248,6 +248,22 @@ class TestDemand:
         assert time.pending == 1
 
 
+@pytest.mark.parametrize("name", ["sample(4)", "debounce(4)", "delay(4)"])
+def test_element_survives_a_scheduler_that_runs_tasks_early(name: str) -> None:
+    class Early(schedulers.VirtualTime):
+        """Run tasks early, as an asyncio loop does by the resolution of its clock."""
+
+        def schedule(self, task: Any, delay: float = 0.0) -> schedulers.Cancellable:
+            return super().schedule(task, delay * 0.75 if delay > 0.001 else delay)
+
+    source, subscriber = TestPublisher[int](), TestSubscriber[int](None)
+    with schedulers.use(Early()) as time:
+        EVERY[name](source.stream()).subscribe(subscriber)
+    source.next(1)
+    time.advance_by(9)
+    subscriber.assert_elements(1)
+
+
 class TestTimeout:
     def test_scheduler_closed_before_the_first_element_signals_on_error(self, time: schedulers.VirtualTime) -> None:
         source, subscriber = TestPublisher[int](), TestSubscriber[int](None)
