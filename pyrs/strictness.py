@@ -48,7 +48,7 @@ def strict(party: Any, /) -> Any:
         A Stream for a Publisher; otherwise a Subscriber or a Processor. Guard a Subscriber once for each subscription.
 
     Raises:
-        TypeError: ``party`` is none of the three.
+        TypeError: ``party`` is not a Publisher, a Subscriber or a Processor.
 
     Rules: 1.1, 1.3, 1.4, 1.7, 1.9, 1.10, 2.3, 2.5, 2.7, 2.12, 2.13, 3.1, 3.3, 3.9, 3.15, 3.16, 4.1.
 

@@ -1,4 +1,4 @@
-"""Measure the same Flux into the same Subscriber, by the bridge and by a naive proxy."""
+"""Measure the throughput from a Flux to a Subscriber: the bridge against a Py4J proxy."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _DEADLINE_SECONDS = 60.0
 
 
 class Racer(Subscriber[str]):
-    """Sum the stars, and request 64 lines at a time."""
+    """Sums the stars of rating lines, and requests 64 lines at a time."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -87,7 +87,7 @@ class NaiveSubscriber:
 
 
 def race_bridge(bridge: Bridge, jvm: Java, lines: Java, laps: int) -> Racer:
-    """Send the lines ``laps`` times across the bridge."""
+    """Send the lines ``laps`` times over the bridge; return the Subscriber."""
     stream = bridge.from_jvm(flux_of(jvm, lines, laps))
     racer = Racer()
     stream.subscribe(racer)
@@ -95,7 +95,10 @@ def race_bridge(bridge: Bridge, jvm: Java, lines: Java, laps: int) -> Racer:
 
 
 def race_naive(jvm: Java, lines: Java, laps: int) -> Racer:
-    """Send the lines with one callback per signal; ``jvm`` needs a callback server."""
+    """Send the lines with one callback per signal; return the Subscriber.
+
+    ``jvm`` needs a callback server.
+    """
     flux = flux_of(jvm, lines, laps)
     racer = Racer()
     flux.subscribe(NaiveSubscriber(racer))

@@ -96,6 +96,6 @@ class _Completing(Subscriber[T]):
         """Cancel the stream if the future was cancelled, on the thread that cancelled it."""
         subscription, self._subscription = self._subscription, None
         if future.cancelled():
-            future.set_running_or_notify_cancel()  # otherwise concurrent.futures.wait does not notice the cancel
+            future.set_running_or_notify_cancel()  # otherwise concurrent.futures.wait would not return
             if subscription is not None:
                 subscription.cancel()

@@ -91,14 +91,14 @@ def to_observable(
         ---1---2---3--->
 
     An observer has no demand, so unbounded demand is requested. With ``request``, that many elements are requested, and
-    replenished at 75 % when ``on_next`` has returned: an observer that works in ``on_next`` then slows a stream that
-    other threads fill. Disposing cancels. If the observer raises, the stream is cancelled and the error is reported to
-    the dropped-errors hook.
+    replenished at 75 % when ``on_next`` has returned: an observer with a slow ``on_next`` then slows a stream that
+    emits on other threads. Disposing cancels. If the observer raises, the stream is cancelled and the error is reported
+    to the dropped-errors hook.
 
     Args:
         stream: any Publisher.
-        scheduler: where to subscribe; None for the scheduler passed to ``Observable.subscribe``, else the current
-            thread's. The observer is called on the thread on which the stream emits.
+        scheduler: where to subscribe; None for the scheduler passed to ``Observable.subscribe``, or else RxPY's
+            scheduler of the current thread. The observer is called on the thread on which the stream emits.
         request: the maximum number of elements requested and not yet processed; None for unbounded demand.
 
     Raises:
@@ -136,7 +136,7 @@ class _Observing(PrefetchingInput[T]):
         self._observer = observer
 
     def dispose(self) -> None:
-        """Cancel."""
+        """Cancel the subscription."""
         self.cancel()
 
     def on_next(self, element: T, /) -> None:

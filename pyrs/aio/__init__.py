@@ -1,6 +1,6 @@
 """The boundary between streams and asyncio or trio.
 
-``import pyrs`` does not import it. The modules:
+``import pyrs`` does not import this package. Its modules:
 
     loops         selects the asyncio loop that runs a coroutine: the running one or the background loop
     waking        lets a task wait for other threads, on asyncio and on trio

@@ -30,7 +30,7 @@ class Selection:
         parameter: the name of the parameter, for messages.
 
     Raises:
-        TypeError: ``kind`` is none of the three.
+        TypeError: ``kind`` has the wrong type.
     """
 
     def __init__(self, kind: Kind, parameter: str) -> None:

@@ -79,9 +79,9 @@ class Recovering(Family[T_co]):
 
         Calls ``function`` once per Subscriber, with the stream of errors. One element of the returned Publisher is
         requested for each error; any element it emits starts the next attempt. When that Publisher completes or fails,
-        this stream does the same; if an attempt is running, when that attempt fails. Remaining demand is requested from
-        the next attempt. At most one error is buffered: an error that was not consumed before the next attempt starts
-        is discarded.
+        this stream does the same; during an attempt, it does so when that attempt fails. Remaining demand is requested
+        from the next attempt. At most one error is buffered: an error that was not consumed before the next attempt
+        starts is discarded.
 
         Raises:
             TypeError: ``function`` is not callable. On subscribe: it did not return a Publisher.
@@ -139,7 +139,7 @@ class Recovering(Family[T_co]):
             kind: the errors to handle: a type, a tuple of types, or a predicate. Other errors fail the stream.
 
         Raises:
-            TypeError: ``fallback`` is neither a Publisher nor callable, or ``kind`` is none of the three.
+            TypeError: ``fallback`` is neither a Publisher nor callable, or ``kind`` has the wrong type.
 
         Examples:
             >>> import pyrs
@@ -167,7 +167,7 @@ class Recovering(Family[T_co]):
 
         Raises:
             NullSignal: ``value`` is None. If the function returns None, the stream fails with NullSignal.
-            TypeError: ``kind`` is none of the three.
+            TypeError: ``kind`` has the wrong type.
 
         Examples:
             >>> import pyrs
@@ -191,7 +191,7 @@ class Recovering(Family[T_co]):
             kind: the errors to replace: a type, a tuple of types, or a predicate. Other errors pass unchanged.
 
         Raises:
-            TypeError: ``function`` is not callable, or ``kind`` is none of the three.
+            TypeError: ``function`` is not callable, or ``kind`` has the wrong type.
 
         Examples:
             >>> import pyrs

@@ -10,9 +10,10 @@ from pyrs.tck.verification import Verification
 
 __all__ = ["Lateness", "forget", "lateness_of"]
 
-_LATE_CALLS = 2  # the consecutive late calls of a hook, or of subscribe, after which its timeout is shortened
-_SHORT = 0.2  # the shortened timeout in seconds,
-_TIMES = 5  # or this multiple of the longest duration of a call in time, if that is longer
+_LATE_CALLS = 2  # consecutive late calls of a hook, or of subscribe, after which its timeout is shortened
+# The shortened timeout is the longer of _SHORT seconds and _TIMES the longest duration of a call that was not late.
+_SHORT = 0.2
+_TIMES = 5
 
 
 class Lateness:

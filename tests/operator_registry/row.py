@@ -68,11 +68,11 @@ class Row(NamedTuple):
     """One operator, or several whose demand and buffers are the same.
 
     Attributes:
-        samples: a call of each operator. A key is the operator's name, which an argument in parentheses may follow.
+        samples: a call of each operator. A key is the operator's name, optionally with an argument in parentheses.
         demand: what the operator requests from upstream.
         slow: its behaviour if the Subscriber has no outstanding demand.
         holds: the maximum number of elements that it buffers.
-        variant: follows the names, if the row describes only some calls of the operators.
+        variant: text after the names in the table, if the row describes only some calls of the operators.
     """
 
     samples: Mapping[str, Sample]

@@ -214,8 +214,10 @@ def test_types_that_only_tables_have_are_refused(spark: Any, schema: Any, text: 
         checked_schema(spark, schema)
 
 
-def test_names_that_are_one_to_spark_are_refused(spark: Any) -> None:
-    with pytest.raises(ValueError, match=r"'a' and 'A' are one name to Spark: spark\.sql\.caseSensitive is false"):
+def test_names_that_differ_only_in_case_are_refused(spark: Any) -> None:
+    with pytest.raises(
+        ValueError, match=r"'a' and 'A' are the same name for Spark, because spark\.sql\.caseSensitive is false"
+    ):
         checked_schema(spark, "n long, a long, A string")
     spark.conf.set("spark.sql.caseSensitive", "true")
     try:

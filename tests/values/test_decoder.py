@@ -34,7 +34,7 @@ def test_a_decoder_goes_on_after_an_error() -> None:
 
 
 def test_a_batch_is_an_array() -> None:
-    with pytest.raises(ProtocolError, match="no msgpack array"):
+    with pytest.raises(ProtocolError, match="not a msgpack array"):
         ValueDecoder(Recorder()).decode_batch(b"\x01")
 
 

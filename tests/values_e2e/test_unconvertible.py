@@ -1,4 +1,4 @@
-"""A value without a form on the other side fails its call or its stream, and the bridge and its other streams live."""
+"""A value without a form on the other side fails only its call or its stream."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ NAMES = pytest.mark.parametrize("name", ["a date beyond year 9999", "a map in a 
 
 @pytest.fixture(autouse=True)
 def other(bridge: Bridge) -> Iterator[None]:
-    """A stream and a call that must not notice anything."""
+    """Check after each test that another stream and another call still work."""
     source = bridge.java_class("java.util.concurrent.SubmissionPublisher")()
     received = TestSubscriber(10, timeout=DEADLINE)
     bridge.from_jvm(source).subscribe(received)

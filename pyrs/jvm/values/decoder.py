@@ -67,7 +67,7 @@ class ValueDecoder:
 
         Raises:
             ConversionError: The value, or one inside it, has no form in Python.
-            ProtocolError: The bytes are no value of the table.
+            ProtocolError: The bytes are not a value of the table.
         """
         value = self._read(body)
         if self._failed:
@@ -82,14 +82,13 @@ class ValueDecoder:
         If there is an error, the entries are those before it.
 
         Raises:
-            ConversionError: An entry has no form in Python and the entries before it are lost: a map whose key cannot
-                be hashed.
-            ProtocolError: The bytes are no array of values of the table.
+            ConversionError: An entry is a map whose key cannot be hashed. The entries before it are lost.
+            ProtocolError: The bytes are not an array of values of the table.
         """
         entries = self._read(body)
         if type(entries) is not list:
             self._failed.clear()
-            raise ProtocolError("the bytes are no msgpack array")
+            raise ProtocolError("the bytes are not a msgpack array")
         if not self._failed:
             return entries, None
         self._failed.clear()
@@ -97,17 +96,17 @@ class ValueDecoder:
             error = _first_error(entry)
             if error is not None:
                 return entries[:index], error
-        raise AssertionError("an error that no entry holds")
+        raise AssertionError("no entry contains the recorded error")
 
     def decode_batch(self, body: bytes) -> tuple[list[Any], Exception | None]:
         """Read a NEXT body: the elements, and the error of the first element that could not be read.
 
         If there is an error, the elements are those before it: an element that was sent earlier is still delivered.
-        A null is no element (rule 2.13).
+        Null is an error, because it is not an element (rule 2.13).
 
         Raises:
-            ConversionError: As ``decode_entries`` does.
-            ProtocolError: The bytes are no array of values of the table.
+            ConversionError: An element is a map whose key cannot be hashed. The elements before it are lost.
+            ProtocolError: The bytes are not an array of values of the table.
         """
         if _OBJECT in body[1:9]:
             objects = self._only_objects(body)
@@ -138,12 +137,12 @@ class ValueDecoder:
         return list(starmap(self._references.remote_object, _iterate_objects(elements)))
 
     def _read(self, body: _Body) -> Any:
-        """Read the bytes. An exception of a user's object is a failure of the value."""
+        """Read the bytes. An exception raised by a user's object fails only the value."""
         self._received.clear()
         if type(body) is memoryview:
             body = bytes(body)
         if _MAY_BE_TIMESTAMP in body and any(each in body for each in _TIMESTAMPS):
-            _references(body)  # raises where there is one
+            _references(body)  # raises ProtocolError if there is one
         try:
             return self._unpack(body)
         except (ProtocolError, KeyboardInterrupt):
@@ -151,11 +150,11 @@ class ValueDecoder:
             raise
         except BaseException as error:
             self._failed.clear()
-            # Either the bytes are malformed, or a key raised while it was hashed or compared. Reading the bytes again,
-            # without making values, tells the two cases apart.
+            # Either the bytes are malformed, or a key raised while it was hashed or compared. Reading the bytes again
+            # without creating values distinguishes the two cases.
             handles = Counter(handle for code, _, handle in _references(body) if code == types.SENDER_OWNS)
             for handle in (handles - Counter(self._received)).elements():
-                self._references.remote_object(handle)  # made and dropped at once, which gives the handle back
+                self._references.remote_object(handle)  # created and dropped at once, which releases the handle
             raise ConversionError(f"a value has no form in Python: {describe(error)}") from error
 
     def _extension(self, code: int, payload: bytes) -> Any:
@@ -177,14 +176,14 @@ class ValueDecoder:
 
     def _set(self, payload: bytes, kind: type[set[Any]] | type[frozenset[Any]]) -> Any:
         if self._sets >= types.MAX_SETS:
-            return self._fail(f"a java.util.Set within {self._sets} others has no form in Python", None)
+            return self._fail(f"a java.util.Set nested within {self._sets} others has no form in Python", None)
         self._sets += 1
         try:
             content = self._unpack_hashable(payload)
         finally:
             self._sets -= 1
         if type(content) is not tuple:
-            raise ProtocolError("a set that is no msgpack array")
+            raise ProtocolError("the content of a set is not a msgpack array")
         try:
             return kind(content)
         except KeyboardInterrupt:
@@ -201,7 +200,7 @@ class ValueDecoder:
             return read(payload)
         except struct.error as error:
             raise ProtocolError(f"extension type {code} with {len(payload)} bytes") from error
-        except Exception as error:  # for example a year that Python does not have, or a zone that is not installed
+        except Exception as error:  # for example a year beyond 9999, or a time zone that is not installed
             return self._fail(f"a {name} has no form in Python: {describe(error)}", error)
 
     def _fail(self, message: str, cause: BaseException | None) -> _Unreadable:
@@ -213,7 +212,7 @@ class ValueDecoder:
 
 
 def _first_error(value: Any) -> ConversionError | None:
-    # A loop and no recursion: values may nest as deep as the interpreter's stack.
+    # A loop instead of recursion, because values may nest as deep as the interpreter's stack.
     waiting = [value]
     while waiting:
         each = waiting.pop()
@@ -234,7 +233,7 @@ def _reference(payload: bytes) -> tuple[int, int]:
 
 
 def _references(body: _Body) -> list[tuple[int, int, int]]:
-    """Return the extension type, kind and handle of each reference in a body, without making values.
+    """Return the extension type, kind and handle of each reference in a body, without creating values.
 
     Raises:
         ProtocolError: The bytes are not a value of the table.
@@ -258,7 +257,7 @@ def _references(body: _Body) -> list[tuple[int, int, int]]:
         except msgpack.exceptions.StackError:
             continue  # well-formed so far, and too deep for a value
         except Exception as error:
-            raise ProtocolError(f"the bytes are no value: {type(error).__name__} {error}") from error
+            raise ProtocolError(f"the bytes are not a value: {type(error).__name__} {error}") from error
         waiting = [tree]
         while waiting:  # msgpack decodes its own extension type, and has no option to refuse it
             each = waiting.pop()
@@ -272,7 +271,7 @@ def _references(body: _Body) -> list[tuple[int, int, int]]:
 def owned_handles(body: _Body) -> list[int]:
     """Return the handles in a body that its sender owns, once for each receipt.
 
-    For a NEXT that is dropped undecoded: its handles go back to their owner. Empty for malformed bytes.
+    Called for a NEXT that is dropped before it is decoded, to release its handles. Empty for malformed bytes.
     """
     return _handles(body, types.SENDER_OWNS)
 

@@ -46,9 +46,10 @@ def checked_schema(spark: Any, schema: Any) -> Any:
         schema: a ``StructType``, or text such as ``"id long, name string"``.
 
     Raises:
-        TypeError: it is neither, or a column has a type that Arrow cannot carry, or that only tables have.
-        ValueError: it has no column, or two columns of one name, where case matters as in the session.
-        pyspark.errors.ParseException: the text is no schema.
+        TypeError: the schema is neither, or a column has a type that Arrow cannot carry, or that only tables have.
+        ValueError: the schema has no column, or two columns of the same name. Case matters if
+            ``spark.sql.caseSensitive`` is true.
+        pyspark.errors.ParseException: the text is not a schema.
     """
     if isinstance(schema, str):
         parsed = spark_types._parse_datatype_string(schema)
@@ -65,8 +66,8 @@ def checked_schema(spark: Any, schema: Any) -> Any:
     if len(folded) < len(names) and spark.conf.get("spark.sql.caseSensitive", "false").lower() != "true":
         one = next(name for name in names if folded[name.lower()] != name)
         raise ValueError(
-            f"schema must have distinct names, and {one!r} and {folded[one.lower()]!r} are one name to Spark: "
-            "spark.sql.caseSensitive is false"
+            f"schema must have distinct names, and {one!r} and {folded[one.lower()]!r} are the same name "
+            "for Spark, because spark.sql.caseSensitive is false"
         )
     for field in schema:
         text = field.dataType.simpleString()
@@ -126,11 +127,11 @@ class RowEncoder:
 
         Args:
             batch: a ``RecordBatch``.
-            number: its number, for the message of an error.
+            number: the number of the batch, for the message of an error.
 
         Raises:
-            SchemaMisfit: it is no batch, or a column is missing, has a wrong type, or is null where nulls are not
-                allowed.
+            SchemaMisfit: ``batch`` is not a RecordBatch, or a column is missing, has a wrong type, or is null where
+                nulls are not allowed.
         """
         if not isinstance(batch, pyarrow.RecordBatch):
             raise SchemaMisfit(number, "", f"{in_line(batch)}: must be a RecordBatch, not {type(batch).__name__}")

@@ -28,7 +28,7 @@ MODELS: dict[str, tuple[Callable[[Any], Any], Callable[[list[int]], list[Any]]]]
         lambda s: s.materialize(),
         lambda x: [*map(Notification.next, x), Notification.completed()],
     ),
-    "back": (lambda s: s.materialize().dematerialize(), lambda x: x),
+    "materialize and dematerialize": (lambda s: s.materialize().dematerialize(), lambda x: x),
 }
 
 

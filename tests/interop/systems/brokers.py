@@ -13,7 +13,7 @@ from pyrs.jvm import Bridge, JavaObject
 
 
 def refuse(batch: list[dict[str, Any]]) -> None:
-    """Raise an error, as a handler that fails."""
+    """Raise an error, like a handler that fails."""
     raise LookupError("no such account")
 
 
@@ -31,7 +31,7 @@ class Enough(Exception):
 def first_batch(
     program: ModuleType, run: Callable[[], object], monkeypatch: pytest.MonkeyPatch
 ) -> tuple[list[dict[str, Any]], int]:
-    """Run a page's program until it has processed one batch; return the batch and its count."""
+    """Run the program of a recipe until it has processed one batch; return the batch and its count."""
     printed: list[Any] = []
 
     def show(*what: Any) -> None:
@@ -47,7 +47,7 @@ def first_batch(
 
 
 class EndObserver:
-    """A sender that sets an event when the stream to send completes."""
+    """Wraps a sender; sets an event when the stream that it sends completes."""
 
     def __init__(self, bridge: Bridge, sender: JavaObject, method: str) -> None:
         self.end = threading.Event()
