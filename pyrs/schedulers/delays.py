@@ -7,8 +7,7 @@ from contextvars import Context
 from heapq import heapify, heappop, heappush
 from itertools import count
 from math import inf
-from queue import Empty, SimpleQueue
-from threading import RLock, Thread, current_thread
+from threading import Lock, RLock, Thread, current_thread
 from time import monotonic
 
 from pyrs._core import hooks
@@ -118,7 +117,10 @@ class TimerThread:
     def after_fork(self) -> None:
         """Reset: a forked child has its parent's lock and tasks, but no timer thread."""
         self._queue = DelayQueue()
-        self._woken: SimpleQueue[None] = SimpleQueue()  # a Condition would lose a finalizer's notification
+        # Released to wake the thread. A Condition would lose a finalizer's notification, and SimpleQueue.get waits for
+        # ever if its timeout passes between two steps of CPython's implementation.
+        self._woken = Lock()
+        self._woken.acquire()
         self._wakes_at = 0.0  # when the thread checks the queue next without a wake-up
         self._thread: Thread | None = None
 
@@ -141,7 +143,10 @@ class TimerThread:
             queue.add(due, entry)
             if due < self._wakes_at:
                 self._wakes_at = due
-                self._woken.put(None)
+                try:
+                    self._woken.release()
+                except RuntimeError:
+                    pass  # the thread has not seen the wake-up before this one
         if thread is not None:
             self._start(thread, entry)
         return entry
@@ -166,7 +171,7 @@ class TimerThread:
                 self._thread = None
             raise
 
-    def _watch(self, queue: DelayQueue, woken: SimpleQueue[None]) -> None:
+    def _watch(self, queue: DelayQueue, woken: Lock) -> None:
         idle_since = monotonic()
         while True:
             due_now: list[Delayed] = []
@@ -196,7 +201,4 @@ class TimerThread:
                 except BaseException as error:  # the scheduler was closed during the delay
                     entry.refuse(error, self._execute_refusal)
             if not due_now:
-                try:
-                    woken.get(timeout=wait)
-                except Empty:
-                    pass
+                woken.acquire(timeout=wait)

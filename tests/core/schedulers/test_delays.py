@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import gc
+import sys
 import threading
 import weakref
 from collections.abc import Callable, Iterator
@@ -230,3 +231,17 @@ def test_finalizer_can_schedule_at_any_allocation() -> None:
     collected(lambda: len(finalized) == 500)
     assert scheduler.close(30)
     assert many.close(30)
+
+
+def test_two_wake_ups_in_a_row_do_not_stop_the_timer_thread() -> None:
+    timer = delays.TimerThread(lambda task: task())
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for _ in range(3000):
+            done = threading.Event()
+            for delay in (0.0003, 0.0002, 0.0001):  # each one wakes the thread
+                timer.arm(done.set, delay, lambda task: task())
+            assert done.wait(30)
+    finally:
+        sys.setswitchinterval(interval)
