@@ -24,7 +24,7 @@ R_co = TypeVar("R_co", covariant=True)
 
 @runtime_checkable
 class Subscription(Protocol):
-    """The link between one Publisher and one Subscriber, which alone uses it (§3.1)."""
+    """The demand and cancellation of one Subscriber, which alone calls it (§3.1)."""
 
     @abstractmethod
     def request(self, n: int, /) -> None:
@@ -38,7 +38,7 @@ class Subscription(Protocol):
 
     @abstractmethod
     def cancel(self) -> None:
-        """Request the Publisher to stop emitting and to release the Subscriber.
+        """Stop the stream: the Publisher stops emitting and releases the Subscriber.
 
         Elements requested earlier may still arrive (§2.8). Repeated calls have no effect (§3.7). May be called from any
         thread, returns quickly (§3.5) and returns normally (§3.15).

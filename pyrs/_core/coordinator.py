@@ -24,7 +24,7 @@ R = TypeVar("R")
 class Coordinator(SerialSubscription[R]):
     """One Subscriber's subscription to an operator.
 
-    Inputs, timers and requests arrive on any thread. They record what happened in a thread-safe place and call
+    Inputs, timers and requests arrive on any thread. They store their signal in a thread-safe place and call
     ``wake()``, or they ``post`` a handler with its argument. The drain loop runs the posted handlers and then
     ``_advance()``, on the thread that found it idle or on the executor. Only the drain loop signals the Subscriber.
 
@@ -32,7 +32,7 @@ class Coordinator(SerialSubscription[R]):
 
     * ``_begin()``: subscribe the inputs. Runs once, after ``on_subscribe``, outside the drain loop: what a synchronous
       source emits there is forwarded at once.
-    * ``_advance()``: do everything there is to do: ``_emit`` while ``_demand()``, ``_complete`` or ``_fail``. Return
+    * ``_advance()``: proceed as far as possible: ``_emit`` while ``_demand()``, ``_complete`` or ``_fail``. Return
       when ``_live`` is false.
     * ``_release()``: cancel inputs and timers, clear buffers. Runs once, in the drain loop, also after a cancel.
     * ``_requested_more(n)``: demand grew by n > 0. Wakes the drain loop by default. Runs outside the drain loop.
@@ -60,7 +60,7 @@ class Coordinator(SerialSubscription[R]):
         """Subscribe the inputs."""
 
     def _advance(self) -> None:
-        """Do everything there is to do. Runs in the drain loop."""
+        """Emit, complete or fail, as far as possible now. Runs in the drain loop."""
 
     def _requested_more(self, n: int) -> None:
         """Serve demand that grew by n > 0. Runs outside the drain loop, on any thread."""
@@ -69,26 +69,26 @@ class Coordinator(SerialSubscription[R]):
     # Used by operators.
 
     def wake(self) -> None:
-        """Make the drain loop look at everything once more. From any thread."""
+        """Make the drain loop run ``_advance`` again. May be called on any thread."""
         self._again = True
         try:
             self.schedule()
         except RuntimeError as error:  # the executor accepts no more tasks
             if self._execute is None or isinstance(error, RecursionError):
-                raise  # not refused: the stack is too small for the work
+                raise  # a RecursionError does not mean that the executor refused the task
             self._refused(error)
 
     def wake_here(self) -> None:
-        """Wake the drain loop on this thread, for what must not wait for an executor."""
+        """Wake the drain loop on this thread, for work that must not wait for an executor."""
         self._again = True
         self.run_here()
 
     def post(self, handler: Callable[[Any], object], argument: Any = None) -> None:
-        """Make the drain loop call the handler, after those posted before. From any thread."""
+        """Queue a handler for the drain loop. May be called on any thread."""
         self._posted.append((handler, argument))
         self.wake()
 
-    def pass_on(self, element: R) -> bool:
+    def try_emit(self, element: R) -> bool:
         """Emit the element at once if the drain loop is idle and the element was demanded.
 
         Returns:
@@ -97,7 +97,10 @@ class Coordinator(SerialSubscription[R]):
         return bool(self.attempt(self._emit_if_demanded, element))
 
     def _emit_if_demanded(self, element: R) -> bool:
-        """Emit the element if it was demanded and nothing is posted. In the drain loop, through ``attempt``."""
+        """Emit the element if it was demanded and nothing is posted.
+
+        Runs in the drain loop, called by ``attempt``.
+        """
         subscriber = self._subscriber
         if self._requested <= self._emitted or self._posted or subscriber is None or self._interrupted:
             return False
@@ -119,7 +122,10 @@ class Coordinator(SerialSubscription[R]):
                 self._subscriber_raised(error, "on_next")
 
     def _emit_from(self, queue: deque[R], limit: int = maxsize) -> int:
-        """Signal up to ``limit`` elements of the queue, as far as demanded, and return how many. In the drain loop."""
+        """Signal up to ``limit`` demanded elements of the queue; return their number.
+
+        Runs in the drain loop.
+        """
         subscriber = self._subscriber
         if subscriber is None:
             return 0
@@ -149,10 +155,11 @@ class Coordinator(SerialSubscription[R]):
         return total
 
     def _emit_through(self, iterator: Iterator[R], limit: int, *, steady: bool) -> int:
-        """Signal up to ``limit`` elements straight from an iterator and return how many. In the drain loop.
+        """Signal up to ``limit`` elements directly from an iterator; return their number.
 
-        Fewer than ``limit`` means that the iterator is exhausted or that the stream is over. An exception of the
-        iterator leaves this method, and the stream must fail then: the elements before it may not have been counted.
+        Runs in the drain loop. Fewer than ``limit`` means that the iterator is exhausted or that the stream is over. An
+        exception of the iterator is propagated. The caller must then fail the stream, because the elements before the
+        exception may not have been counted.
 
         Args:
             iterator: pulled element by element, as far as the Subscriber takes them.

@@ -1,4 +1,4 @@
-"""Record where operators are assembled, and add that to errors.
+"""Record where operators are assembled, and add the places to their errors.
 
 Each operator records the line of user code that called it: a few stack frames are inspected when a stream is built, and
 none per element. An error of an operator gets a note with the operator's call and that line, which Python prints below
@@ -27,7 +27,7 @@ __all__ = [
 ]
 
 _MOST_NOTES = 32
-"""The maximum number of notes per error, which may be emitted repeatedly."""
+"""The maximum number of notes per error. A replayed error receives further notes from each stream."""
 
 _MOST_RAISES: Final = 8
 """The number of raises of an error after which its traceback is reset."""
@@ -44,7 +44,7 @@ class Site(NamedTuple):
 
 
 def assembly_site() -> Site | None:
-    """Return the innermost stack frame's line that is not of this package."""
+    """Return the line of the innermost stack frame outside of this package."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         file = frame.f_code.co_filename
@@ -64,7 +64,7 @@ def is_ours(file: str) -> bool:
 
 
 def blame(error: BaseException, call: str, site: Site | None) -> None:
-    """Add a note to the error with the call that it arose in and that call's site."""
+    """Add a note to the error with the operator call in which it was raised, and its site."""
     add_note(error, f"in {call}" + (f", assembled at {site}" if site else ""))
 
 
@@ -135,14 +135,15 @@ def raise_again(error: BaseException) -> NoReturn:
     keep their locals alive. So the traceback is reset after several raises, but not at once: the frames of nested
     streams help to debug.
     """
-    came_with = entry = error.__traceback__
+    original_traceback = entry = error.__traceback__
     raises = 0
     while entry is not None:
         if entry.tb_frame.f_code is raise_again.__code__:
             raises += 1
-            came_with = entry.tb_next
+            original_traceback = entry.tb_next
         entry = entry.tb_next
     try:
-        raise error if raises < _MOST_RAISES else error.with_traceback(came_with)
+        raise error if raises < _MOST_RAISES else error.with_traceback(original_traceback)
     finally:
-        del error, came_with  # breaks the reference cycle of the error, its traceback and this frame
+        # Breaks the reference cycle of the error, its traceback and this frame.
+        del error, original_traceback

@@ -237,7 +237,7 @@ def dropped(*_: Any) -> Any:
 class TailRun(StageRun):
     """A run that emits elements after its source has ended, each as soon as it is demanded.
 
-    A subclass emits through ``pass_on``, which counts, and ends through ``end_with``.
+    A subclass emits through ``forward``, which counts, and ends through ``end_with``.
     """
 
     def __init__(self) -> None:
@@ -251,7 +251,7 @@ class TailRun(StageRun):
         self._draining = False  # one thread emits the tail and serves the demand of the others (1.3, 3.3)
         self._gone = False
 
-    def pass_on(self, element: Any) -> None:
+    def forward(self, element: Any) -> None:
         """Emit an element of the source."""
         self._emitted += 1
         self.emit(element)

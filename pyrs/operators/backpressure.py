@@ -225,7 +225,7 @@ class _Buffer(Input[Any]):
         if self._closed:
             return
         elements = self.elements
-        if not elements and self._owner.pass_on(element):
+        if not elements and self._owner.try_emit(element):
             if self.drops.going_on:
                 self.drops.over()
             return

@@ -109,7 +109,7 @@ class _BufferRun(TailRun):
         elif len(chunk) == self._count:
             self._chunk = chunk[self._skip :]
             self._gap = max(0, self._skip - self._count)
-            self.pass_on(chunk)
+            self.forward(chunk)
 
     def on_complete(self) -> None:
         self.end_with(*self._rest())

@@ -299,7 +299,7 @@ class _DefaultRun(TailRun):
         self._value = value
 
     def on_next(self, element: Any) -> None:
-        self.pass_on(element)
+        self.forward(element)
 
     def on_complete(self) -> None:
         if self._emitted:

@@ -314,7 +314,7 @@ class _Passed(DirectInput[Any], IteratorConsumer[Any]):
     def on_next(self, element: Any, /) -> None:
         if element is None:
             raise NullSignal("on_next(None)")
-        if not self._closed and not self._run.pass_on(element):
+        if not self._closed and not self._run.try_emit(element):
             self._run.post(self._run._emit, element)
 
     def consume(self, iterator: Iterator[Any], limit: int) -> int:

@@ -203,7 +203,7 @@ class _MaterializeRun(TailRun):
     def on_next(self, element: Any) -> None:
         if element is None:
             raise null_element()
-        self.pass_on(Notification.next(element))
+        self.forward(Notification.next(element))
 
     def on_complete(self) -> None:
         self.end_with(Notification.completed())

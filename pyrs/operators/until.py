@@ -95,7 +95,7 @@ class _Main(DirectInput[Any]):
             return
         if not self._owner.passes():
             self.request(1)  # replaces the dropped element
-        elif not self._owner.pass_on(element):
+        elif not self._owner.try_emit(element):
             self._owner.post(self._on_element, element)
 
 

@@ -66,7 +66,7 @@ class Observing(Family[T_co]):
         return self._then(operators.observing.DoOnSubscribe(action))
 
     def do_on_request(self, action: Callable[[int], object]) -> Stream[T_co]:
-        """Call the action with each requested number, before it is forwarded upstream.
+        """Call the action with the number of each request, before the request is forwarded.
 
             do_on_request(print)
             request(2) -> print(2) ---1---2
@@ -107,7 +107,7 @@ class Observing(Family[T_co]):
         return self._then(operators.observing.DoOnComplete(action))
 
     def do_on_error(self, action: Callable[[BaseException], object]) -> Stream[T_co]:
-        """Call the action with the error when the stream fails, before it is emitted.
+        """Call the action with the error when the stream fails, before ``on_error`` is emitted.
 
             ---1---X
             do_on_error(print)
@@ -128,7 +128,7 @@ class Observing(Family[T_co]):
         return self._then(operators.observing.DoOnError(action))
 
     def do_on_terminate(self, action: Callable[[], object]) -> Stream[T_co]:
-        """Call the action when the stream completes or fails, before that is emitted.
+        """Call the action when the stream completes or fails, before the signal is emitted.
 
             ---1---2---|
             do_on_terminate(action)

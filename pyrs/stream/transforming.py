@@ -45,10 +45,10 @@ class Transforming(Family[T_co]):
         over an iterable, StopIteration becomes a RuntimeError.
 
         A coroutine function (``async def``) runs on the asyncio loop that is running at ``subscribe``, else on a
-        background loop, for up to ``concurrency`` elements at a time. ``concurrency`` elements are requested ahead,
-        whatever the demand is; a slow Subscriber slows the source. Signals are emitted on the loop, or on the
-        requesting thread if a result is ready. A cancel cancels the tasks. A plain function that returns a coroutine,
-        such as a lambda around a coroutine function, fails the stream with a TypeError at the first element.
+        background loop, for up to ``concurrency`` elements at a time. ``concurrency`` elements are requested ahead
+        of demand. Results wait for demand, so a slow Subscriber slows the source. Signals are emitted on the loop, or
+        on the requesting thread if a result is ready. A cancel cancels the tasks. A plain function that returns a
+        coroutine, such as a lambda around a coroutine function, fails the stream with a TypeError at the first element.
 
         Args:
             function: called with each element.
@@ -56,8 +56,8 @@ class Transforming(Family[T_co]):
             ordered: whether results are emitted in the order of their elements; if not, in the order of completion.
 
         Raises:
-            TypeError: ``function`` is not callable, or ``concurrency`` or ``ordered`` is given and it is not a
-                coroutine function.
+            TypeError: ``function`` is not callable, or ``concurrency`` or ``ordered`` is given and ``function`` is
+                not a coroutine function.
             ValueError: ``concurrency`` is less than 1.
 
         Examples:

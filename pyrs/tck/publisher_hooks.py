@@ -19,7 +19,7 @@ OPTIONAL_NOT_IMPLEMENTED = "the Publisher does not implement this optional behav
 
 
 class PublisherHooks(Verification, Generic[T]):
-    """The hooks. Only ``create_publisher`` is mandatory."""
+    """The hooks of a verification of a Publisher. Only ``create_publisher`` is mandatory."""
 
     def create_publisher(self, elements: int) -> Publisher[T]:
         """Create a Publisher of exactly this number of elements.
@@ -89,7 +89,7 @@ class PublisherHooks(Verification, Generic[T]):
         """Skip the test if the Publisher cannot publish that number of elements, or cannot complete.
 
         Raises:
-            Skipped: the Publisher cannot.
+            Skipped: the Publisher cannot do so.
         """
         most = min(self.asked(self.max_elements_from_publisher), LONG_MAX)
         if elements > most:
@@ -106,7 +106,7 @@ class PublisherHooks(Verification, Generic[T]):
         self.env.verify_no_async_errors_no_delay()
 
     def optional_publisher_test(self, elements: int, completion: bool, body: Callable[[Publisher[T]], None]) -> None:
-        """Run a test of optional behaviour, where a failure is a skip.
+        """Run a test of optional behaviour; skip it if it fails.
 
         The official TCK ignores the recorded errors here, so it passes a missing on_complete. The port checks them, and
         the reason of the skip names the error.
@@ -116,7 +116,7 @@ class PublisherHooks(Verification, Generic[T]):
         try:
             body(publisher)
             self.env.verify_no_async_errors_no_delay()
-        except (Exception, SystemExit) as error:  # a Publisher that raises SystemExit is one that raises
+        except (Exception, SystemExit) as error:  # SystemExit of a Publisher counts as any other error
             raise Skipped(f"{OPTIONAL_NOT_IMPLEMENTED}: {error}") from error
 
     def failed_publisher_test(self, body: Callable[[Publisher[T]], None]) -> None:

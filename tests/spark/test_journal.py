@@ -19,7 +19,7 @@ Opened = Callable[[], Journal]
 
 @pytest.fixture
 def opened(tmp_path: Path) -> Iterator[Opened]:
-    """Opens the journal of the test, as a new process would."""
+    """Yield a function that closes and reopens the journal, like a new process."""
     current: list[Journal] = []
 
     def open_again() -> Journal:
@@ -130,7 +130,7 @@ def test_a_journal_has_one_user_at_a_time(opened: Opened) -> None:
 
 @pytest.mark.parametrize("call", ["open", "write", "fsync", "rename", "fsync_folder", "unlink"])
 def test_a_kill_at_any_step_leaves_whole_segments(opened: Opened, call: str) -> None:
-    """A separate process is killed in a step for the third segment, or for the first removal."""
+    """A separate process kills itself while it appends the third segment, or while it removes the first one."""
     journal = opened()
     journal.append(Segment(0, 1, [b"first"]))
     journal.append(Segment(1, 2, [b"second"]))

@@ -1,1 +1,1 @@
-"""The link: frames, streams, and the socket under them."""
+"""The link: frames, streams, and the connection that carries them."""

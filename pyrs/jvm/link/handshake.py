@@ -43,7 +43,7 @@ class Dialler:
         (version,) = _VERSION.unpack_from(message.body)
         if version != VERSION:
             raise VersionMismatch(
-                f"the jar in the JVM speaks version {version} of the link protocol, this package version {VERSION}: "
+                f"the jar in the JVM speaks version {version} of the link protocol, this package speaks {VERSION}: "
                 "use the jar that comes with this package"
             )
         self._peer_nonce = message.body[_VERSION.size :]

@@ -119,15 +119,15 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
         finally:
             self._gate.release()
             if self._cancelled:
-                self._relay()
+                self._forward_pending()
         if self._emitted == self._granted or self._emitted % MAX_ELEMENTS == 0:
             self._session.outbox.ready(self)
             self._session.outbox.flush()
-            self._relay()
+            self._forward_pending()
         elif not self.queued:
             self._session.outbox.ready(self)
             self._session.outbox.nudge()
-            self._relay()
+            self._forward_pending()
 
     def consume(self, iterator: Iterator[Any], limit: int) -> int:
         """Take up to ``limit`` elements from an iterator, each like one on_next: for sources that pull."""
@@ -155,7 +155,7 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
                 outbox.ready(self)
                 outbox.flush()
                 if self._credits or self._cancelled:
-                    self._relay()
+                    self._forward_pending()
                 if isinstance(failure, ConversionError):
                     self._fail(failure)
                 elif failure is not None:
@@ -224,7 +224,7 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
         self._session.outbox.ready(self)
         self._session.outbox.flush()
 
-    def _relay(self) -> None:
+    def _forward_pending(self) -> None:
         """Forward new credit or a cancel from inside on_next, to a source that emits inside request()."""
         if self._requesting == threading.get_ident():
             subscription = self._subscription

@@ -19,7 +19,7 @@ from pyrs.testing import TestPublisher, TestSubscriber
 from tests.core.modelling import DEMANDS, NUMBERS, Counting, agrees, quick
 
 
-def pieces(elements: list[int], count: int, skip: int | None) -> list[list[int]]:
+def chunks(elements: list[int], count: int, skip: int | None) -> list[list[int]]:
     return [elements[start : start + count] for start in range(0, len(elements), skip or count)]
 
 
@@ -34,7 +34,7 @@ def pieces(elements: list[int], count: int, skip: int | None) -> list[list[int]]
 def test_by_count_matches_the_list_model(
     numbers: list[int], demands: list[int], count: int, skip: int | None, taken: int
 ) -> None:
-    expected = pieces(numbers, count, skip)
+    expected = chunks(numbers, count, skip)
     agrees(lambda s: s.buffer(count, skip=skip), numbers, expected, demands)
     agrees(lambda s: s.buffer(count, skip=skip).take(taken), numbers, expected[:taken], demands)
 
@@ -50,7 +50,7 @@ def test_by_count_requests_no_more_than_needed(count: int, skip: int, wanted: in
         subscriber.request(1)
     assert source.requested == (wanted - 1) * skip + count
     subscriber.request(pyrs.UNBOUNDED)
-    assert subscriber.await_complete() == pieces(numbers, count, skip)
+    assert subscriber.await_complete() == chunks(numbers, count, skip)
     pulled: list[int] = []
     fused = pyrs.from_iterable(pulled.append(n) or n for n in numbers)  # type: ignore[func-returns-value]
     subscriber = TestSubscriber(wanted)
@@ -61,7 +61,7 @@ def test_by_count_requests_no_more_than_needed(count: int, skip: int, wanted: in
 @pytest.mark.parametrize("pushed", [False, True])
 def test_completion_comes_with_the_last_list(pushed: bool) -> None:
     for count, skip in ((2, None), (3, None), (3, 1), (4, 3)):
-        expected = pieces([1, 2, 3, 4], count, skip)
+        expected = chunks([1, 2, 3, 4], count, skip)
         subscriber: TestSubscriber[list[int]] = TestSubscriber(len(expected))
         source = Counting([1, 2, 3, 4]).stream() if pushed else pyrs.range(1, 5)
         source.buffer(count, skip=skip).subscribe(subscriber)

@@ -164,7 +164,7 @@ class TestAQueueIntoPython:
     def test_failing_handler_acknowledges_nothing(
         self, bridge: Bridge, recipe: ModuleType, receiver: JavaObject, full: str, broker: Broker
     ) -> None:
-        """Its batch is requeued."""
+        """The batch of the handler is requeued."""
         with pytest.raises(LookupError, match="no such account"):
             recipe.handled(bridge, receiver, full, refuse, QOS).collect(timeout=DEADLINE)
         eventually(lambda: broker.consumers(full) == 0)
@@ -246,15 +246,15 @@ class TestPythonIntoAQueue:
     def test_completion_waits_for_all_confirms(
         self, bridge: Bridge, recipe: ModuleType, sender: JavaObject, queue: str, broker: Broker
     ) -> None:
-        """Reactor RabbitMQ may lose confirms that arrive after it."""
-        heard = EndObserver(bridge, sender, "sendWithPublishConfirms")
+        """Reactor RabbitMQ may lose confirms that arrive after the completion of its source."""
+        observed = EndObserver(bridge, sender, "sendWithPublishConfirms")
         confirms = TestSubscriber(2, timeout=DEADLINE)
-        recipe.send(bridge, heard, messages(queue, BODIES[:3])).subscribe(confirms)
+        recipe.send(bridge, observed, messages(queue, BODIES[:3])).subscribe(confirms)
         confirms.await_count(2)
         eventually(lambda: broker.ready(queue) == 3)
-        assert not heard.end.is_set()
+        assert not observed.end.is_set()
         confirms.request(1)
-        assert heard.end.wait(DEADLINE)
+        assert observed.end.wait(DEADLINE)
         assert [confirm["ack"] for confirm in confirms.await_complete()] == [True] * 3
 
     def test_empty_stream_completes(self, bridge: Bridge, recipe: ModuleType, sender: JavaObject) -> None:

@@ -12,7 +12,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.function.Function;
 
-/** Element types of scalars: numbers, text, bytes, dates and times. */
+/** Element types of scalars: numbers, strings, bytes, dates and times. */
 final class ScalarElementTypes {
     private static final Map<String, String> BOXES = Map.of(
             "long", "java.lang.Long",

@@ -56,7 +56,7 @@ public final class Handshake {
         int version = body.getShort() & 0xffff;
         if (version != Frames.VERSION) {
             throw new VersionException(
-                    "the peer speaks version " + version + " of the link protocol, this jar version " + Frames.VERSION);
+                    "the peer speaks version " + version + " of the link protocol, this jar speaks " + Frames.VERSION);
         }
         if (message.body.length != 2 + NONCE_BYTES + PROOF_BYTES) {
             throw new ProtocolException("malformed handshake: a HELLO of " + message.body.length + " bytes");

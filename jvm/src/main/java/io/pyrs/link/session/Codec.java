@@ -90,7 +90,7 @@ public final class Codec {
     }
 
     /**
-     * Decodes an ERROR. For an error without a form in Java it returns the reason.
+     * Decodes an ERROR. If the error has no form in Java, returns the exception of the decoder.
      *
      * @throws ProtocolException if the bytes are not an error
      */
@@ -112,7 +112,7 @@ public final class Codec {
      * The entries in the body of a control frame.
      *
      * <p>An entry without a form in Java is an error of the user, not of the peer, so it fails one call or stream.
-     * {@link #failure} returns the reason; that entry and the entries after it are missing.
+     * {@link #failure} returns its exception; that entry and the entries after it are missing.
      */
     public static final class Entries {
         private final List<Object> values = new ArrayList<>();
@@ -123,7 +123,7 @@ public final class Codec {
             return index < values.size() ? values.get(index) : null;
         }
 
-        /** Returns the reason of an entry without a form in Java; null if all have one. */
+        /** Returns the exception of the first entry without a form in Java; null if all entries have one. */
         RuntimeException failure() {
             return failure;
         }
