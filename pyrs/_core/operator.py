@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import Any, Protocol, TypeVar
 
+from pyrs._core import hooks
 from pyrs._core.downstream import checked_subscriber
 from pyrs._core.sites import Site, assembly_site, blame
 from pyrs._core.source import InertSubscription
@@ -53,6 +54,8 @@ class Operator(Publisher[R_co]):
         try:
             run = self.run(subscriber)
         except Exception as error:  # 1.9: subscribe returns normally
+            if hooks.is_exit(error):
+                raise
             self.blame(error)
             InertSubscription(subscriber, error).start()
             return

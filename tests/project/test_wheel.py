@@ -96,3 +96,16 @@ def test_stream_runs_from_the_installed_wheel(wheel: Path, tmp_path: Path) -> No
     where, counted = run(python, "-c", STREAM, where=tmp_path).splitlines()[-2:]
     assert Path(where).is_relative_to(tmp_path), "the checkout was imported, not the wheel"
     assert counted == "102400 True"
+
+
+def test_wheel_and_jar_carry_the_licences_of_bundled_code(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        names = {name.rpartition("/")[2] for name in archive.namelist() if ".dist-info/licenses/" in name}
+        with archive.open("pyrs/jvm/jars/pyrs.jar") as packed, zipfile.ZipFile(packed) as jar:
+            notice = jar.read("META-INF/NOTICE.txt").decode()
+            apache = jar.read("META-INF/LICENSE-Apache-2.0.txt").decode()
+            bundles_msgpack = any(name.startswith("io/pyrs/shaded/msgpack/") for name in jar.namelist())
+    assert names == {"LICENSE", "NOTICE.txt", "LICENSE-Apache-2.0.txt"}
+    assert bundles_msgpack
+    assert "msgpack-core" in notice
+    assert "Apache License" in apache
