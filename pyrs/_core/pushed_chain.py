@@ -79,11 +79,11 @@ class PushedChainSubscriber(DownstreamSubscription[Any], Subscriber[Any]):
                 following = place
         self.on_next = self._segment(plain, 0, following, first=True)  # type: ignore[method-assign]
         self._complete_runs, self._fail_runs = complete, fail
-        ask: Callable[[int], None] = self._request_upstream
+        request: Callable[[int], None] = self._request_upstream
         for run in runs:
-            run.ask = ask
-            ask = run.request
-        self._request_runs = ask
+            run.request_upstream = request
+            request = run.request
+        self._request_runs = request
 
     def _segment(
         self, plain: Sequence[tuple[int, Callable[[Any], Any]] | None], start: int, stop: int, *, first: bool = False
@@ -261,7 +261,7 @@ class PushedChainSubscriber(DownstreamSubscription[Any], Subscriber[Any]):
         """Make the stages drop what they hold, in case the Subscriber keeps this Subscription (§3.13)."""
         if not self._live:
             for run in reversed(self._runs):
-                run.let_go()
+                run.release()
             self._disarm(len(self._runs))
 
     def _disarm(self, stop: int) -> None:
@@ -288,7 +288,7 @@ class PushedChainSubscriber(DownstreamSubscription[Any], Subscriber[Any]):
             except Exception as error:  # 3.15 binds the foreign Subscription; our cancel must return normally
                 hooks.on_error_dropped(error, f"raised by cancel() of {type(upstream).__name__}")
             for run in runs:
-                run.let_go()
+                run.release()
             self._disarm(place)
 
     def _stage_raised(self, error: BaseException, place: int, *, blamed: int | None = None) -> None:

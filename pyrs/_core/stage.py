@@ -97,15 +97,15 @@ class Stage(ABC):
         blame(error, repr(self), self.site)
 
     def passed_by(self, error: BaseException) -> None:  # noqa: B027 - only a checkpoint reacts
-        """React to an error of the iterator chain that passes. A pushed error passes ``StageRun.on_error``."""
+        """React to an error of the iterator chain. A pushed error reaches ``StageRun.on_error`` instead."""
 
 
 class StageRun(ABC):
     """One stage's part in one subscription.
 
     The chain links a run before the first signal. ``emit``, ``complete`` and ``fail`` forward a signal towards the
-    Subscriber, ``ask`` forwards demand towards the Publisher, and ``finish`` ends the stream from here: it cancels
-    upstream and completes downstream.
+    Subscriber, ``request_upstream`` forwards demand towards the Publisher, and ``finish`` ends the stream from here: it
+    cancels upstream and completes downstream.
 
     Attributes:
         sees_elements: whether ``on_next`` does anything. If not, elements bypass this stage.
@@ -116,7 +116,7 @@ class StageRun(ABC):
     emit: Callable[[Any], None]
     complete: Callable[[], None]
     fail: Callable[[BaseException], None]
-    ask: Callable[[int], None]
+    request_upstream: Callable[[int], None]
     finish: Callable[[], None]
 
     def plain(self) -> tuple[int, Callable[[Any], Any]] | None:
@@ -155,16 +155,16 @@ class StageRun(ABC):
         stage holds back, and concurrently with it.
         """
 
-    def let_go(self) -> None:  # noqa: B027 - most stages hold nothing
-        """Drop what is held, because nothing may be emitted any more (§3.13).
+    def release(self) -> None:  # noqa: B027 - most stages hold nothing
+        """Drop held elements, because nothing may be emitted any more (§3.13).
 
-        It runs when upstream was cancelled and after the terminal signal, so it may run twice, from any thread, and
+        It runs after upstream was cancelled and after the terminal signal, so it may run twice, from any thread, and
         while ``on_next`` runs.
         """
 
     def request(self, n: int) -> None:
         """Take demand, from any thread. An illegal n is forwarded: the source answers it (§3.9), serially."""
-        self.ask(n)
+        self.request_upstream(n)
 
 
 class PushedStage(Stage):
@@ -209,12 +209,12 @@ class SelectingRun(StageRun):
 
     def skip(self) -> None:
         if not self._unbounded:
-            self.ask(1)  # replaces the demand that the dropped element used
+            self.request_upstream(1)  # replaces the demand that the dropped element used
 
     def request(self, n: int) -> None:
         if n >= UNBOUNDED:
             self._unbounded = True
-        self.ask(n)
+        self.request_upstream(n)
 
 
 class _ElementRun(SelectingRun):
@@ -225,7 +225,7 @@ class _ElementRun(SelectingRun):
     def plain(self) -> tuple[int, Callable[[Any], Any]]:
         return STEP, self._function
 
-    def let_go(self) -> None:
+    def release(self) -> None:
         self._function = dropped
 
 
@@ -279,15 +279,15 @@ class TailRun(StageRun):
         if ending:
             self._drain()
         elif n > 0:
-            self.ask_more(n)
+            self.request_more(n)
         else:
-            self.ask(n)
+            self.request_upstream(n)
 
-    def ask_more(self, n: int) -> None:
+    def request_more(self, n: int) -> None:
         """Forward demand that grew by n > 0 while the source has not ended."""
-        self.ask(n)
+        self.request_upstream(n)
 
-    def let_go(self) -> None:
+    def release(self) -> None:
         with self._lock:
             self._gone = True
             tail, self._tail = self._tail, deque()
@@ -333,11 +333,11 @@ class GatherRun(TailRun):
         super().__init__()
         self._asked = False
 
-    def ask_more(self, n: int) -> None:
+    def request_more(self, n: int) -> None:
         with self._lock:
             asked, self._asked = self._asked, True
         if not asked:
-            self.ask(UNBOUNDED)
+            self.request_upstream(UNBOUNDED)
 
 
 class FoldStage(Stage):
@@ -391,8 +391,8 @@ class _FoldRun(GatherRun):
         self._forget()
         self.end_with(result)
 
-    def let_go(self) -> None:
-        super().let_go()
+    def release(self) -> None:
+        super().release()
         self._forget()
 
     def _forget(self) -> None:

@@ -98,14 +98,14 @@ class _UndemandedRun(StageRun):
         self._drops = stage.drops()
 
     def begin(self) -> None:
-        self.ask(UNBOUNDED)
+        self.request_upstream(UNBOUNDED)
 
     def request(self, n: int) -> None:
         if n > 0:
             with self._lock:
                 self._requested += n  # 3.8
         else:
-            self.ask(n)  # 3.9
+            self.request_upstream(n)  # 3.9
 
     def on_next(self, element: Any) -> None:
         if self._requested == self._emitted:

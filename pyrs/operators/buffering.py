@@ -105,7 +105,7 @@ class _BufferRun(TailRun):
         chunk = self._chunk
         chunk.append(element)
         if self._gone:
-            self._chunk = []  # let_go has run on another thread
+            self._chunk = []  # release has run on another thread
         elif len(chunk) == self._count:
             self._chunk = chunk[self._skip :]
             self._gap = max(0, self._skip - self._count)
@@ -117,19 +117,19 @@ class _BufferRun(TailRun):
     def on_error(self, error: BaseException) -> None:
         self.end_with(*self._rest(), error=error)
 
-    def let_go(self) -> None:
-        super().let_go()
+    def release(self) -> None:
+        super().release()
         self._chunk = []
 
     def _rest(self) -> list[list[Any]]:
         return [self._chunk[start:] for start in range(0, len(self._chunk), self._skip)]
 
-    def ask_more(self, n: int) -> None:
+    def request_more(self, n: int) -> None:
         with self._lock:
             total = needed(self._requested, self._count, self._skip)
             n, self._asked = total - self._asked, total
         if n:
-            self.ask(n)
+            self.request_upstream(n)
 
 
 class BufferTime(Operator[list[Any]]):

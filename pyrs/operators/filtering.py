@@ -101,7 +101,7 @@ class _TakeRun(StageRun):
                 self._to_ask -= n
             if not n:
                 return
-        self.ask(n)
+        self.request_upstream(n)
 
 
 class OfType(Filter):
@@ -205,8 +205,8 @@ class _TakeLastRun(GatherRun):
         self.end_with(*self._last)
         self._last = deque(maxlen=0)
 
-    def let_go(self) -> None:
-        super().let_go()
+    def release(self) -> None:
+        super().release()
         self._last = deque(maxlen=0)  # accepts and drops elements of a concurrent on_next
 
 
@@ -255,7 +255,7 @@ class _SkipRun(StageRun):
             with self._lock:
                 extra, self._extra = self._extra, 0
             n = add_demand(n, extra)
-        self.ask(n)
+        self.request_upstream(n)
 
 
 class SkipWhile(ElementStage):

@@ -202,11 +202,11 @@ class _ElementAtRun(TailRun):
     def on_complete(self) -> None:
         self.end_with(_nothing(self._stage) if self._stage.default is MISSING else self._stage.default)
 
-    def ask_more(self, n: int) -> None:
+    def request_more(self, n: int) -> None:
         with self._lock:
             asked, self._asked = self._asked, True
         if not asked:
-            self.ask(min(self._stage.index + 1, UNBOUNDED))
+            self.request_upstream(min(self._stage.index + 1, UNBOUNDED))
 
 
 class OnlyElement(Stage):
@@ -254,14 +254,14 @@ class _OnlyElementRun(TailRun):
         only, self._only = self._only, MISSING
         self.end_with(_nothing(self._stage) if only is MISSING else only)
 
-    def ask_more(self, n: int) -> None:
+    def request_more(self, n: int) -> None:
         with self._lock:
             asked, self._asked = self._asked, True
         if not asked:
-            self.ask(2)
+            self.request_upstream(2)
 
-    def let_go(self) -> None:
-        super().let_go()
+    def release(self) -> None:
+        super().release()
         self._only = MISSING
 
 

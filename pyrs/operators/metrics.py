@@ -171,7 +171,7 @@ class _MeasuredRun(OnLooker):
     def request(self, n: int) -> None:
         if n > 0:
             self._metrics._grow("requested", n, self._change(n))
-        self.ask(n)
+        self.request_upstream(n)
 
     def on_next(self, element: Any) -> None:
         metrics = self._metrics

@@ -155,7 +155,7 @@ class DoOnRequest(_Action):
 class _RequestRun(_ActionRun):
     def request(self, n: int) -> None:
         self.stage.attempt(n)
-        self.ask(n)
+        self.request_upstream(n)
 
 
 class DoOnComplete(_Action):
@@ -231,18 +231,18 @@ class _FinallyRun(_ActionRun):
         try:
             self.complete()
         finally:
-            self.let_go()
+            self.release()
 
     def on_error(self, error: BaseException) -> None:
         try:
             self.fail(error)
         finally:
-            self.let_go()
+            self.release()
 
     def on_cancel(self) -> None:
-        """Do nothing: ``let_go`` calls the action after upstream was cancelled."""
+        """Do nothing: ``release`` calls the action after upstream was cancelled."""
 
-    def let_go(self) -> None:
+    def release(self) -> None:
         if self._ended.acquire(blocking=False):
             self.stage.attempt()
 
@@ -341,7 +341,7 @@ class _LogRun(OnLooker):
     def request(self, n: int) -> None:
         if self._logger.isEnabledFor(self._level):
             self._logger.log(self._level, "%s: request(%s)", self._name, amount(n))
-        self.ask(n)
+        self.request_upstream(n)
 
 
 def amount(n: int) -> str:

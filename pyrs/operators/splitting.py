@@ -244,7 +244,7 @@ class Dispatcher(Input[Any]):
             return
         if self.behind.ready:
             if self.gone:
-                self.let_go()  # a finalizer has cancelled during _dispatch
+                self.release()  # a finalizer has cancelled during _dispatch
             else:
                 self.behind.wake()
         for part in parts:
@@ -346,7 +346,7 @@ class Dispatcher(Input[Any]):
                 told(part, len(elements))
         elements.clear()  # not under the lock: they may have finalizers
 
-    def let_go(self) -> None:
+    def release(self) -> None:
         """Handle the cancel of the downstream Subscriber. Its parts continue."""
         with self.lock:
             self.gone = True
@@ -387,4 +387,4 @@ class SplitRun(Coordinator[Any]):
                 self._fail(self.error)
 
     def _release(self) -> None:
-        self._dispatcher.let_go()
+        self._dispatcher.release()

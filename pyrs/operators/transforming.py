@@ -111,7 +111,7 @@ class _ScanFromRun(StageRun):
         self._value = value = self._function(self._value, element)
         self.emit(value)
 
-    def let_go(self) -> None:
+    def release(self) -> None:
         self._value = MISSING
 
     def begin(self) -> None:
@@ -147,7 +147,7 @@ class _ScanFromRun(StageRun):
         if waits:
             self._start()
         else:
-            self.ask(n)
+            self.request_upstream(n)
 
     def _start(self) -> None:
         """Emit the initial value if it is due, and then the signals that waited for it."""
@@ -166,7 +166,7 @@ class _ScanFromRun(StageRun):
         elif end is not None:
             end()
         elif n:
-            self.ask(n)
+            self.request_upstream(n)
 
 
 class WithIndex(ElementStage):
