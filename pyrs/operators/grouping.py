@@ -45,7 +45,7 @@ class GroupBy(Operator[Any]):
         super().__init__(source, f"group_by({name_of(key)}{'' if value is None else f', {name_of(value)}'})")
 
     def run(self, subscriber: Subscriber[Any]) -> SplitRun:
-        return _GroupDispatcher(self, subscriber).behind
+        return _GroupDispatcher(self, subscriber).outer_run
 
 
 class _GroupDispatcher(Dispatcher):

@@ -121,7 +121,7 @@ class _PartRun(Coordinator[Any]):
             if part.error is None:
                 self._complete()
             else:
-                part.dispatcher.told()
+                part.dispatcher.error_received()
                 self._fail(part.error)
 
     def _release(self) -> None:
@@ -151,10 +151,10 @@ class Dispatcher(Input[Any]):
         super().__init__()
         self.operator = operator
         self.lock = RLock()  # reentrant: a finalizer may run under it, and cancel
-        self.behind = SplitRun(subscriber, operator, self)
+        self.outer_run = SplitRun(subscriber, operator, self)
         self.gone = False  # the downstream Subscriber has cancelled or received a terminal signal
         self._open_count = 0  # the number of open parts that were not left; under the lock
-        self._untold: BaseException | None = None  # upstream's error, until a Subscriber receives it
+        self._unreported_error: BaseException | None = None  # upstream's error, until a Subscriber receives it
         self._ending: list[Part] = []  # the parts that receive the terminal signal
         self._dispatching = False  # upstream is in on_next, and will call _settle
         self._wrap = wrap
@@ -193,11 +193,11 @@ class Dispatcher(Input[Any]):
     def _open(self, part: Part) -> None:
         """Queue a new part for the downstream Subscriber.
 
-        Called under the lock; wake ``behind`` afterwards.
+        Called under the lock; wake ``outer_run`` afterwards.
         """
         self._open_count += 1
-        stream = self._wrap(PartHandle(part))  # before reading behind.ready, which a cancelling finalizer replaces
-        self.behind.ready.append(stream)
+        stream = self._wrap(PartHandle(part))  # before outer_run.ready is read: a finalizer that cancels replaces it
+        self.outer_run.ready.append(stream)
 
     def _close_part(self, part: Part) -> None:
         """Dispatch no more elements to the part.
@@ -238,15 +238,15 @@ class Dispatcher(Input[Any]):
         except BaseException as error:
             self.operator.blame(error)
             if not self._fail(error):
-                self.behind._drop(error)
+                self.outer_run._drop(error)
             if hooks.is_exit(error):
                 raise
             return
-        if self.behind.ready:
+        if self.outer_run.ready:
             if self.gone:
-                self.release()  # a finalizer has cancelled during _dispatch
+                self.downstream_cancelled()  # a finalizer has cancelled during _dispatch
             else:
-                self.behind.wake()
+                self.outer_run.wake()
         for part in parts:
             part.wake()
 
@@ -265,28 +265,28 @@ class Dispatcher(Input[Any]):
             for part in parts:
                 part.error = error
                 self._close_part(part)
-            self._untold, self._ending = error, parts
+            self._unreported_error, self._ending = error, parts
         self._stop()
-        self.behind.error = error
-        self.behind.ended = True
+        self.outer_run.error = error
+        self.outer_run.ended = True
         for part in parts:
             part.wake()
-        self.behind.wake()
+        self.outer_run.wake()
         self._report()
 
-    def told(self) -> None:
-        """Note that a Subscriber receives upstream's error."""
+    def error_received(self) -> None:
+        """Record that a Subscriber receives the error of upstream."""
         with self.lock:
-            self._untold = None
+            self._unreported_error = None
 
     def _report(self) -> None:
         """Report upstream's error to the hook if no Subscriber can receive it any more."""
         with self.lock:
-            error = self._untold
+            error = self._unreported_error
             if error is None or not self.gone or not all(part.left or part.listener is None for part in self._ending):
                 return
-            self._untold = None
-        self.behind._drop(error)
+            self._unreported_error = None
+        self.outer_run._drop(error)
 
     # From downstream
 
@@ -321,11 +321,11 @@ class Dispatcher(Input[Any]):
         with self.lock:
             over = self.gone and not self._open_count
             more = 0 if over or self._dispatching else self._more()
-            untold = self.gone and self._untold is not None
+            unreported = self.gone and self._unreported_error is not None
         if over:
             self.cancel()
             self._stop()
-        if more or untold:
+        if more or unreported:
             try:
                 default().execute(partial(self._catch_up, more))
             except RuntimeError:
@@ -336,22 +336,22 @@ class Dispatcher(Input[Any]):
             self.request(more)
         self._report()
 
-    def _drop(self, part: Part, told: Callable[[Part, int], None]) -> None:
+    def _drop(self, part: Part, on_dropped: Callable[[Part, int], None]) -> None:
         with self.lock:
             was_open = not (part.left or part.closed)
             part.left = True
             self._open_count -= was_open
             elements, part.elements = part.elements, deque()
             if was_open:
-                told(part, len(elements))
+                on_dropped(part, len(elements))
         elements.clear()  # not under the lock: they may have finalizers
 
-    def release(self) -> None:
+    def downstream_cancelled(self) -> None:
         """Handle the cancel of the downstream Subscriber. Its parts continue."""
         with self.lock:
             self.gone = True
-            never_given, self.behind.ready = self.behind.ready, deque()
-        for each in never_given:
+            undelivered, self.outer_run.ready = self.outer_run.ready, deque()
+        for each in undelivered:
             self.leave(each.source.part)
         self._settle()
         self._report()
@@ -383,8 +383,8 @@ class SplitRun(Coordinator[Any]):
             if self.error is None:
                 self._complete()
             else:
-                self._dispatcher.told()
+                self._dispatcher.error_received()
                 self._fail(self.error)
 
     def _release(self) -> None:
-        self._dispatcher.release()
+        self._dispatcher.downstream_cancelled()

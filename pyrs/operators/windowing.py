@@ -34,7 +34,7 @@ class WindowCount(Operator[Any]):
         super().__init__(source, extent("window", count, skip, None))
 
     def run(self, subscriber: Subscriber[Any]) -> SplitRun:
-        return _CountDispatcher(self, subscriber).behind
+        return _CountDispatcher(self, subscriber).outer_run
 
 
 class _CountDispatcher(Dispatcher):
@@ -101,7 +101,7 @@ class WindowTime(Operator[Any]):
         super().__init__(source, extent("window", count, None, self.seconds))
 
     def run(self, subscriber: Subscriber[Any]) -> SplitRun:
-        return _TimeDispatcher(self, subscriber).behind
+        return _TimeDispatcher(self, subscriber).outer_run
 
 
 class _TimeDispatcher(Dispatcher):
