@@ -1,4 +1,4 @@
-"""The Python stand-ins of Java objects: references, Publishers, Subscribers, Processors and futures."""
+"""Python classes for Java objects: references, Publishers, Subscribers, futures."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class LinkEnd(Protocol):
         """The bridge's counterpart in the JVM."""
 
     def command(self, operation: Operation, target: object, name: str, arguments: Sequence[object] = ()) -> Any:
-        """Run an operation in Java. Plain values are returned as Python values, others as ``JavaObject``."""
+        """Run an operation in Java; return a plain value or a ``JavaObject``."""
 
 
 class JavaObject:
@@ -164,7 +164,9 @@ def java_object_class(link: LinkEnd, kind: int, *, hot: bool = False) -> type[Ja
 
 
 class JavaMethod:
-    """A method of a Java object or a static method, also an inherited default method or one of a non-public class.
+    """A method of a Java object or class.
+
+    It may be static, an inherited default method, or a method of a non-public class.
 
     Args:
         owner: The Python object that the method was read from.
@@ -282,7 +284,7 @@ class JavaProcessor(JavaSubscriber, Stream[Any], Processor[Any, Any]):
 
 
 class JavaFuture(Stream[Any]):
-    """A CompletionStage of the JVM: ``await`` it, call ``result``, or use it as a stream of one element.
+    """A CompletionStage of the JVM: an awaitable, and a stream of one element.
 
     A stage that completes with null is an empty stream, and None when awaited.
     """

@@ -1,4 +1,4 @@
-"""Resolve jars by Maven coordinates, with their dependencies, into a cache: ``jvm.launch(packages=[...])``.
+"""Resolve Maven coordinates to jars in a cache, for ``jvm.launch(packages=[...])``.
 
 Apache Ivy resolves them in a Java process, as it does for ``spark.jars.packages``, so that a JVM of JPype and a Spark
 driver get the same versions. Of two requested versions of a library the later one wins.
@@ -36,7 +36,9 @@ def resolve(
     *,
     exclude: Sequence[str] = (),
 ) -> list[Path]:
-    """Return the jars of packages and of their runtime dependencies; download those that are not in the cache.
+    """Return the jars of packages and of their runtime dependencies.
+
+    Jars that are not in the cache are downloaded.
 
     The result is stored for the same arguments: a second call starts no Java process, needs no network, and only checks
     that the files exist with their sizes. Versions that may change (``-SNAPSHOT``, ``1.+``, ``[1.0,2.0)``,

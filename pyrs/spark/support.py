@@ -26,7 +26,7 @@ _bridges: WeakKeyDictionary[Any, Bridge] = WeakKeyDictionary()
 
 
 def supports(spark: Any) -> dict[str, str]:
-    """Return which functions of this package work on a session: ``"ok"``, or ``"no: "`` and the reason.
+    """Return which functions work on a session: ``"ok"``, or ``"no: "`` and the reason.
 
     ``"ok, "`` is followed by a difference: a driver without the JVM's Arrow methods is read with Spark's public
     interface, which is slower. For ``apply`` and ``for_each_partition`` a task on one executor checks the imports
@@ -36,7 +36,7 @@ def supports(spark: Any) -> dict[str, str]:
         spark: a SparkSession of any kind.
 
     Raises:
-        TypeError: it is no SparkSession.
+        TypeError: ``spark`` is not a SparkSession.
 
     Examples:
         >>> supports(spark)["from_dataframe"]   # doctest: +SKIP
@@ -56,7 +56,9 @@ def supports(spark: Any) -> dict[str, str]:
 
 
 def attach(spark: Any) -> Bridge:
-    """Return the bridge to the JVM of a session: the same one for each call, until it is closed.
+    """Return the bridge to the JVM of a session.
+
+    Each call returns the same bridge, until it is closed.
 
     It is ``pyrs.jvm.connect(spark)``: ``from_jvm`` and ``to_jvm`` convert Publishers between Python and the driver's
     JVM, also with Arrow batches as elements. The jar is loaded into the running driver.

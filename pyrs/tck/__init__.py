@@ -1,4 +1,4 @@
-"""The Python port of the Reactive Streams TCK 1.0.4, for any Publisher, Subscriber or Processor.
+"""The Python port of the Reactive Streams TCK 1.0.4.
 
 Write a subclass of one of the four verifications and run it with pytest, unittest or ``python -m pyrs tck``; see
 ``docs/referee.md``. The port shares no code with pyrs' own Publishers: it imports the interfaces, the rules and the

@@ -24,7 +24,7 @@ _COORDINATES = (
 
 
 class IdentityProcessorVerification(PublisherVerification[T], SubscriberWhiteboxVerification[T], Generic[T]):
-    """Tests a Processor that publishes its input: as a Publisher, as a Subscriber, and for the rules of section 4.
+    """Tests a Processor that publishes its input, as a Publisher and as a Subscriber.
 
     Define ``create_identity_processor`` and ``create_element`` in a subclass. The 68 tests of the official TCK keep
     their names; the additional tests begin with ``beyond_``.

@@ -35,10 +35,10 @@ class PublisherHooks(Verification, Generic[T]):
         return None
 
     def max_elements_from_publisher(self) -> int:
-        """Return the largest number of elements that the Publisher can publish; tests that need more are skipped.
+        """Return the largest number of elements that the Publisher can publish.
 
-        ``publisher_unable_to_signal_on_complete()`` means that the stream never completes, and skips the tests that
-        need on_complete.
+        Tests that need more are skipped. ``publisher_unable_to_signal_on_complete()`` means that the stream never
+        completes, and skips the tests that need on_complete.
         """
         return LONG_MAX - 1
 

@@ -24,11 +24,16 @@ class SubscriberHooks(Verification, Generic[T]):
     """The hooks of both Subscriber verifications."""
 
     def create_element(self, n: int) -> T:
-        """Create an element for the Subscriber, a different one for each number; called on several threads."""
+        """Create an element for the Subscriber, a different one for each number.
+
+        It is called on several threads.
+        """
         raise NotImplementedError(f"{type(self).__name__} must define create_element(n)")
 
     def create_helper_publisher(self, elements: int) -> Publisher[T]:
-        """Create the Publisher of the elements; by default an asynchronous one that calls ``create_element``.
+        """Create the Publisher of the elements.
+
+        The default is asynchronous and calls ``create_element``.
 
         Args:
             elements: the number of elements; 2**63 - 1 means an endless stream.

@@ -15,7 +15,10 @@ T = TypeVar("T")
 
 
 class SubscriberPuppet(Protocol):
-    """Controls a Subscriber under test. Implement it, and register it with the probe in on_subscribe."""
+    """Controls a Subscriber under test.
+
+    Implement it, and register it with the probe in on_subscribe.
+    """
 
     @abstractmethod
     def trigger_request(self, elements: int) -> None:
@@ -79,7 +82,10 @@ class Probe(Generic[T]):
 
 
 class WhiteboxProbe(Probe[T]):
-    """Receives the reports of a Subscriber under test: call each ``register_`` method in the signal of that name."""
+    """Receives the reports of a Subscriber under test.
+
+    Call each ``register_`` method in the signal of that name.
+    """
 
     def __init__(self, env: TestEnvironment, subscriber: Promise[Subscriber[T]]) -> None:
         super().__init__(env, subscriber)

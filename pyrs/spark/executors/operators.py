@@ -95,7 +95,7 @@ def for_each_partition(
     checkpoint: str | PathLike[str] | None = None,
     trigger: Mapping[str, Any] | None = None,
 ) -> Single[int]:
-    """Subscribe a new Subscriber to each partition, on the executors, and count the elements.
+    """Subscribe a Subscriber to each partition on the executors; count the elements.
 
         partition 0  ---1---2---|  a Subscriber
         partition 1  ---3---|      another Subscriber

@@ -1,4 +1,4 @@
-"""A DataFrame as a cold Publisher: Arrow batches of a bounded window of partitions, in cancellable jobs."""
+"""DataFrames as cold Publishers: a bounded window of partitions, in Arrow batches."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = ["FrameStream", "from_dataframe"]
 
 
 def from_dataframe(df: Any, as_: str = "rows", window: int = 4, ordered: bool = True) -> FrameStream:
-    """Stream the rows of a DataFrame: bounded in memory, a few partitions at a time, cancellable.
+    """Stream the rows of a DataFrame, a few partitions at a time.
 
         from_dataframe(df, window=2)
         job of partition 0  ====

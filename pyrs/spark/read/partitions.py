@@ -24,7 +24,7 @@ _probed: WeakKeyDictionary[Any, bool] = WeakKeyDictionary()  # by gateway
 
 
 class PartitionFailed(PyrsError, RuntimeError):
-    """A partition of a DataFrame could not be computed. Spark's error is the ``__cause__``.
+    """A partition of a DataFrame could not be computed; Spark's error is the cause.
 
     Attributes:
         partition: the index of the partition.

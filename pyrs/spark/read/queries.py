@@ -1,4 +1,4 @@
-"""A streaming query as a Publisher of its batches, each of which Spark commits when it was acknowledged."""
+"""Streaming queries as Publishers of their batches, which Subscribers acknowledge."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def from_stream(
     output_mode: str = "append",
     acknowledge: str = "explicit",
 ) -> Stream[Batch]:
-    """Return a stream of the batches of a streaming DataFrame, which Spark commits as they are acknowledged.
+    """Return a stream of the batches of a streaming DataFrame.
 
         from_stream(sdf)
         request(2)

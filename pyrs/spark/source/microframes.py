@@ -41,7 +41,7 @@ def for_each_frame(
     max_wait: float | timedelta = 1.0,
     spark: Any = None,
 ) -> Single[int]:
-    """Call a function with the elements of a Publisher as small DataFrames, and count the rows.
+    """Call a function with small DataFrames of a Publisher's elements; count the rows.
 
         ---1-2-3---------4-|
         for_each_frame(schema, fn, max_rows=2)

@@ -1,4 +1,4 @@
-"""A Publisher as a source of streaming queries: the commit of a batch is the demand for more elements."""
+"""Publishers as sources of streaming queries: a committed batch is new demand."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def read_stream(
     journal: str | PathLike[str] | None = None,
     as_: str = "rows",
 ) -> Any:
-    """Return a streaming DataFrame of a Publisher's elements, requested as fast as Spark commits them.
+    """Return a streaming DataFrame of the elements of a Publisher.
 
         publisher            --a--b--c--d--e--f--|
         read_stream(max_rows=2)
