@@ -205,7 +205,23 @@ class Chain(Generic[T]):
         else:
             if isinstance(error, NullSignal):
                 return (len(self._stages),)  # noticed at the end of the chain
+            if isinstance(error, TypeError) and (uncalled := self._not_callable_with_one(str(error))):
+                return uncalled
         return [n for n, code in codes if code is None]
+
+    def _not_callable_with_one(self, message: str) -> Sequence[int]:
+        """Return the places of functions that a TypeError about a call names: it is raised before their frame exists.
+
+        Several lambdas of one scope share a name. Those whose signature accepts the element are not meant.
+        """
+        named = [
+            (n, code)
+            for n, stage in enumerate(self._stages, 1)
+            for each in stage.functions()
+            if (code := code_of(each)) is not None and message.startswith(f"{getattr(each, '__qualname__', None)}()")
+        ]
+        wrong = [n for n, code in named if f"takes {code.co_argcount} " in message or code.co_argcount > 1]
+        return wrong or [n for n, _ in named]
 
     def release(self) -> None:
         """Release the source and close what was opened here. Never raises an Exception."""

@@ -520,3 +520,25 @@ class TestRepr:
 
     def test_repr_of_an_uninitialized_stream_does_not_raise(self) -> None:
         assert repr(pyrs.Stream.__new__(pyrs.Stream)).startswith("<pyrs.stream.stream.Stream object at ")
+
+
+PUSHED_OR_NOT = pytest.mark.parametrize("pushed", [False, True])
+
+
+@PUSHED_OR_NOT
+@pytest.mark.parametrize(
+    ("chain", "operator"),
+    [
+        (lambda s: s.map(lambda n: n).map(lambda a, b: a).filter(lambda n: True), "map(<lambda>)"),
+        (lambda s: s.map(lambda n: n).filter(lambda: True).map(str), "filter(<lambda>)"),
+        (lambda s: s.map(int).scan(lambda a: a), "scan(<lambda>)"),
+        (lambda s: s.filter(bool).map(lambda: 1), "map(<lambda>)"),
+    ],
+    ids=["too many parameters", "no parameter", "scan", "after a built-in function"],
+)
+def test_function_with_the_wrong_number_of_parameters_is_named(chain: Any, operator: str, pushed: bool) -> None:
+    source: pyrs.Stream[Any] = pyrs.range(1, 4)
+    with pytest.raises(TypeError) as raised:
+        chain(source.concat(pyrs.empty()) if pushed else source).collect()
+    (note,) = notes_of(raised.value)
+    assert note.startswith(f"in {operator}, assembled at ")
