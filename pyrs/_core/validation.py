@@ -150,7 +150,8 @@ def checked_publisher(publisher: P, parameter: str) -> P:
     if isinstance(publisher, type):
         raise TypeError(f"{parameter} must be a Publisher, not {kind_of(publisher)}")
     if not callable(getattr(publisher, "subscribe", None)):
-        raise TypeError(f"{parameter} must be a Publisher: {type(publisher).__name__} has no subscribe()")
+        advice = "; pyrs.from_iterable makes a stream of an iterable" if hasattr(publisher, "__iter__") else ""
+        raise TypeError(f"{parameter} must be a Publisher: {type(publisher).__name__} has no subscribe(){advice}")
     return publisher
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import partial
 from sys import maxsize
 from threading import RLock
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from pyrs._core import hooks
 from pyrs._core.context import bound, capture, in_context
@@ -96,6 +96,13 @@ class Emitter(Generic[T]):
 
     def __init__(self, run: _CreateRun) -> None:
         self._run = run
+
+    if not TYPE_CHECKING:  # a type checker would accept every attribute
+
+        def __getattr__(self, name: str) -> Any:
+            signal = name.removeprefix("on_")
+            advice = f": use {signal}()" if signal in ("next", "error", "complete") else ""
+            raise AttributeError(f"'Emitter' object has no attribute {name!r}{advice}", name=name, obj=self)
 
     def next(self, element: T, /) -> None:
         """Push an element, without waiting. ``overflow`` applies if it exceeds demand.

@@ -119,7 +119,11 @@ class _IntervalRun(Coordinator[int]):
             if self._demand() > 0 or self._overflow is Overflow.LATEST:
                 self._held = tick
             elif self._overflow is Overflow.ERROR:
-                self._raised(BufferOverflow(f"tick {tick} was not demanded"))
+                self._raised(
+                    BufferOverflow(
+                        f"tick {tick} was not demanded; overflow='drop' skips such ticks, 'latest' keeps one"
+                    )
+                )
                 return
             # A multiple, since a sum would drift. Set before this tick is emitted, which may take long.
             self._timer.set(self._begins + self._ticks * self._period)

@@ -3,6 +3,7 @@
 The modules hold the public methods; ``pyrs/operators`` implements the operators. The other modules:
 
     family      the base class of all families
-    stream      Stream, which combines all families and has the terminal operations: subscribe, collect ...
-    single      Single: a Stream of one element, which can be awaited
+    stream      Stream, which combines all families and has the terminal operations; Single, GroupedStream and
+                ConnectableStream, which its operators return
+    advice      messages for method names that other libraries use
 """

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, overload
 from pyrs import operators
 from pyrs._core.callbacks import CallbackSubscriber
 from pyrs._core.context import attach
+from pyrs._core.display import name_of
 from pyrs._core.downstream import checked_subscriber
 from pyrs._core.iterating import IterablePublisher
 from pyrs._core.operator import Operator
@@ -16,6 +17,7 @@ from pyrs._core.sites import assembly_site, is_coroutine_function
 from pyrs._core.stage import Stage
 from pyrs._core.validation import checked_callable, checked_natural, checked_publisher, checked_seconds
 from pyrs.api import Publisher, Subscriber, Subscription
+from pyrs.stream.advice import missing_attribute
 from pyrs.stream.backpressure import Backpressure
 from pyrs.stream.combining import Combining
 from pyrs.stream.filtering import Filtering
@@ -79,6 +81,11 @@ class Stream(
             source = source.source
         self.source: Publisher[T_co] = checked_publisher(source, "source")
 
+    if not TYPE_CHECKING:  # a type checker would accept every attribute
+
+        def __getattr__(self, name: str) -> Any:
+            raise AttributeError(missing_attribute(type(self), name), name=name, obj=self)
+
     def __repr__(self) -> str:
         source = getattr(self, "source", None)  # missing if the __init__ of a subclass failed
         return super().__repr__() if source is None else repr(source)
@@ -139,6 +146,9 @@ class Stream(
             1
         """
         given = on_next is not None or on_error is not None or on_complete is not None
+        candidate: object = subscriber
+        if callable(candidate) and not hasattr(candidate, "on_subscribe"):
+            raise TypeError(f"subscribe takes a function by name: subscribe(on_next={name_of(candidate)})")
         if subscriber is not None or not given:
             if given or request is not None:
                 raise TypeError("subscribe: pass a Subscriber or callables, not both; request requires callables")

@@ -1,0 +1,47 @@
+"""Messages for method names that other libraries use."""
+
+from __future__ import annotations
+
+import re
+
+__all__ = ["missing_attribute"]
+
+_OTHER_NAMES = {
+    "pipe": "call operators as methods, stream.map(f).filter(g), or use transform(function)",
+    "then_many": "use concat()",
+    "block": "use collect() for all elements, or first().block() for one",
+    "block_first": "use first().block()",
+    "block_last": "use last().block()",
+    "do_on_each": "use do_on_next(), do_on_error() and do_on_complete(), or materialize()",
+    "do_finally": "use finally_do()",
+    "collect_list": "use to_list(), or collect() to wait for the elements",
+    "run": "use collect(), for_each() or last().block()",
+    "observe_on": "use publish_on()",
+    "switch_on_empty": "use switch_if_empty()",
+    "exhaust_map": "use flat_map(function, concurrency=1) after on_backpressure_drop()",
+    "merge_map": "use flat_map()",
+    "merge_with": "use merge()",
+    "concat_with": "use concat()",
+    "zip_with": "use zip()",
+    "tap": "use do_on_next()",
+    "catch": "use on_error_resume()",
+    "on_error_continue": "use on_error_resume() inside flat_map()",
+    "flatten": "use flat_map(lambda inner: inner)",
+}
+
+
+def missing_attribute(stream_type: type, name: str) -> str:
+    """Return the message of an AttributeError, with the method that the caller may mean.
+
+    Examples:
+        >>> import pyrs
+        >>> missing_attribute(pyrs.Stream, "flatMap")
+        "'Stream' object has no attribute 'flatMap': use flat_map()"
+    """
+    message = f"{stream_type.__name__!r} object has no attribute {name!r}"
+    snake = re.sub(r"(?<=[a-z0-9])([A-Z])", r"_\1", name).lower()
+    if advice := _OTHER_NAMES.get(snake):
+        return f"{message}: {advice}"
+    if not snake.startswith("_") and callable(getattr(stream_type, snake, None)):
+        return f"{message}: use {snake}()"
+    return message
