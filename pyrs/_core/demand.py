@@ -20,7 +20,7 @@ def add_demand(outstanding: int, more: int) -> int:
 
 def in_words(demand: int) -> str:
     """Return the demand as it is shown."""
-    return "demand unbounded" if demand >= UNBOUNDED // 2 else f"demand {demand}"  # what was used of it is no matter
+    return "demand unbounded" if demand >= UNBOUNDED // 2 else f"demand {demand}"  # the used part does not matter
 
 
 def checked_count(n: object) -> int:

@@ -59,7 +59,7 @@ class LinkReferences(References):
     def kind_of(self, value: object) -> int:
         """Return the kind under which a Python object is exported.
 
-        The class decides and not the methods, so that an element with a method ``subscribe`` is no Publisher.
+        The class decides and not the methods, so that an element with a method ``subscribe`` is not a Publisher.
         """
         publisher, subscriber = isinstance_of(value, Publisher), isinstance_of(value, Subscriber)
         if publisher:

@@ -30,8 +30,8 @@ class Coordinate:
         """Read ``group:artifact:version``, ``...:classifier`` and ``...@jar``.
 
         Raises:
-            ValueError: it is none of these.
-            TypeError: it is no text.
+            ValueError: ``text`` has another form.
+            TypeError: ``text`` is not a string.
 
         Examples:
             >>> Coordinate.parse("io.projectreactor:reactor-core:3.6.0").version
@@ -41,7 +41,7 @@ class Coordinate:
             raise TypeError(f"a coordinate is a str, such as 'group:artifact:version', not {type(text).__name__}")
         match = _COORDINATE.fullmatch(text)
         if match is None:
-            raise ValueError(f"{text!r} is no Maven coordinate: it takes the form {_FORM}")
+            raise ValueError(f"{text!r} is not a Maven coordinate of the form {_FORM}")
         group, artifact, version, classifier, alone = match.groups()
         return cls(group, artifact, version, classifier, alone is not None)
 

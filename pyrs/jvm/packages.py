@@ -126,7 +126,7 @@ def _root(repository: str | os.PathLike[str]) -> str:
     parts = urlsplit(text)
     if isinstance(repository, os.PathLike) or len(parts.scheme) < 2:  # a folder, maybe behind the letter of a drive
         if not os.path.isdir(text):
-            raise ValueError(f"{text} is no repository: neither an address such as https://... nor a folder")
+            raise ValueError(f"{text} is not a repository: give an address such as https://... or a folder")
         return Path(text).absolute().as_uri()
     if parts.username or parts.password:
         raise ValueError(
@@ -138,7 +138,7 @@ def _root(repository: str | os.PathLike[str]) -> str:
 
 def _exclusion(text: str) -> str:
     if not _EXCLUSION.fullmatch(text):
-        raise ValueError(f"{text!r} is no exclusion: it takes the form group:artifact, where * stands for anything")
+        raise ValueError(f"{text!r} is not an exclusion of the form group:artifact, where * stands for anything")
     return text
 
 

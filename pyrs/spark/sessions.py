@@ -74,7 +74,7 @@ def checked_dataframe(df: Any, *, streaming: bool | None) -> Any:
         streaming: whether it must be streaming or must not be; None for either.
 
     Raises:
-        TypeError: it is no DataFrame.
+        TypeError: ``df`` is not a DataFrame.
         ValueError: it is streaming and must not be, or the reverse.
         JvmUnavailable: its session is not supported, or was stopped.
     """
@@ -98,7 +98,7 @@ def live_context(spark: Any) -> Any:
     """Return the SparkContext of a session whose jobs can be tagged.
 
     Raises:
-        TypeError: it is no SparkSession.
+        TypeError: ``spark`` is not a SparkSession.
         JvmUnavailable: it is a session of Spark Connect, pinned threads are off, or it was stopped.
     """
     reason = why_not_classic(spark)
@@ -111,7 +111,7 @@ def why_not_classic(spark: Any) -> str | None:
     """Return the reason why jobs cannot run on this session, None if they can.
 
     Raises:
-        TypeError: it is no SparkSession.
+        TypeError: ``spark`` is not a SparkSession.
     """
     names = [f"{cls.__module__}.{cls.__name__}" for cls in type(spark).__mro__]
     if any(name.startswith("pyspark.sql.connect.") for name in names):

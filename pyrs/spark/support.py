@@ -64,7 +64,7 @@ def attach(spark: Any) -> Bridge:
     JVM, also with Arrow batches as elements. The jar is loaded into the running driver.
 
     Raises:
-        TypeError: spark is no SparkSession.
+        TypeError: ``spark`` is not a SparkSession.
         JvmUnavailable: the session is one of Spark Connect, or was stopped; or its JVM cannot be reached.
         ImportError: msgpack is not installed.
     """

@@ -117,7 +117,7 @@ def test_an_empty_list_needs_no_java(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_a_malformed_coordinate_is_reported_with_the_expected_form(text: str) -> None:
-    with pytest.raises(ValueError, match="is no Maven coordinate: it takes the form group:artifact:version") as refused:
+    with pytest.raises(ValueError, match="is not a Maven coordinate of the form group:artifact:version") as refused:
         resolve([text])
     assert repr(text) in str(refused.value)
 
@@ -129,9 +129,9 @@ def test_other_malformed_arguments_are_refused(tmp_path: Path) -> None:
         resolve(["org.example:top:1.0"], "https://example.org")
     with pytest.raises(TypeError, match="a coordinate is a str"):
         resolve([tmp_path])  # type: ignore[list-item]
-    with pytest.raises(ValueError, match="'top' is no exclusion: it takes the form group:artifact"):
+    with pytest.raises(ValueError, match="'top' is not an exclusion of the form group:artifact"):
         resolve(["org.example:top:1.0"], exclude=["top"])
-    with pytest.raises(ValueError, match=r"neither an address such as https://\.\.\. nor a folder"):
+    with pytest.raises(ValueError, match=r"is not a repository: give an address such as https://\.\.\. or a folder"):
         resolve(["org.example:top:1.0"], [tmp_path / "nothing"])
     with pytest.raises(ValueError, match=r"at example\.org holds a user's name or a password") as refused:
         resolve(["org.example:top:1.0"], ["https://me:secret@example.org/maven"])
@@ -354,4 +354,4 @@ def test_the_command_prints_a_class_path(monkeypatch: pytest.MonkeyPatch, capsys
         assert command_line.main(["jars", "a:b:1", *options]) == 0
     assert capsys.readouterr().out == f"b.jar{os.pathsep}c.jar\n"
     assert command_line.main(["jars", "a:b"]) == 1
-    assert capsys.readouterr().err.startswith("pyrs jars: 'a:b' is no Maven coordinate")
+    assert capsys.readouterr().err.startswith("pyrs jars: 'a:b' is not a Maven coordinate")

@@ -277,7 +277,7 @@ class Session:
                 answer.put(unreadable or pair)
         elif kind == FrameType.RELEASE:
             if not body or len(body) % RELEASED.size:
-                raise ProtocolError(f"malformed RELEASE: {len(body)} bytes are no list of handles and counts")
+                raise ProtocolError(f"malformed RELEASE: {len(body)} bytes are not a list of handles and counts")
             gone = (self.handles.released(handle, times) for handle, times in RELEASED.iter_unpack(body))
             self.release([target for target in gone if target is not None])
         elif kind == FrameType.GOAWAY:

@@ -108,12 +108,12 @@ def decode_error(body: bytes | bytearray | memoryview, originals: Originals) -> 
     """Return the exception of an ERROR frame's body.
 
     Raises:
-        ProtocolError: if the bytes are no error.
+        ProtocolError: the bytes are not an error.
     """
     try:
         wire = msgpack.unpackb(body, strict_map_key=False)
     except (ValueError, msgpack.exceptions.UnpackException) as error:
-        raise ProtocolError(f"the bytes are no error: {error}") from error
+        raise ProtocolError(f"the bytes are not an error: {error}") from error
     return wire_to_exception(wire, originals)
 
 
@@ -231,7 +231,7 @@ def wire_to_exception(wire: Any, originals: Originals) -> BaseException:
     """Return the exception of a wire error: the original if it is this side's own, else a JavaError.
 
     Raises:
-        ProtocolError: if the value is no error.
+        ProtocolError: the value is not an error.
     """
     try:
         return _from_wire(wire, originals, 0)

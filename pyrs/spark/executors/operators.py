@@ -58,13 +58,13 @@ def apply(
             a tuple, a dict, a ``pyarrow.RecordBatch`` or a ``pandas.DataFrame``.
 
     Raises:
-        TypeError: df is no DataFrame, stage has other parameters or cannot be pickled, or schema is not a schema or has
-            a type that Arrow cannot carry.
+        TypeError: ``df`` is not a DataFrame, ``stage`` has other parameters or cannot be pickled, or ``schema`` is not
+            a schema or has a type that Arrow cannot carry.
         ValueError: as_ has another value, or the schema has no column or two columns of one name.
         JvmUnavailable: the session is one of Spark Connect, was stopped, or runs with ``PYSPARK_PIN_THREAD=false``.
 
     An error within a partition fails the task, and the query, with ``PartitionFailed`` in Spark's error. It has the
-    partition, the reason and the traceback. An element that is no row of the schema is a ``SchemaMisfit``.
+    partition, the reason and the traceback. An element that does not fit the schema is a ``SchemaMisfit``.
 
     Examples:
         >>> def large(orders):                                                      # doctest: +SKIP
@@ -126,8 +126,8 @@ def for_each_partition(
         The number of elements that were signalled.
 
     Raises:
-        TypeError: df is no DataFrame, subscriber_factory is not callable or cannot be pickled, or another argument has
-            a wrong type.
+        TypeError: ``df`` is not a DataFrame, ``subscriber_factory`` is not callable or cannot be pickled, or another
+            argument has a wrong type.
         ValueError: as_ has another value, the trigger is not supported, or df is not streaming and there is a
             checkpoint or a trigger.
         JvmUnavailable: the session is one of Spark Connect, was stopped, or runs with ``PYSPARK_PIN_THREAD=false``.

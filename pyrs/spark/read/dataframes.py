@@ -60,8 +60,8 @@ def from_dataframe(df: Any, as_: str = "rows", window: int = 4, ordered: bool = 
             computed, and a slow partition does not delay the others.
 
     Raises:
-        TypeError: df is no DataFrame, a column has a type that Arrow cannot carry, as_ is no string, or window is no
-            integer.
+        TypeError: ``df`` is not a DataFrame, a column has a type that Arrow cannot carry, ``as_`` is not a string, or
+            ``window`` is not an integer.
         ValueError: df is streaming, as_ has another value, window is less than 1, or as_ is ``"dicts"`` and two columns
             have the same name.
         JvmUnavailable: the session is one of Spark Connect, was stopped, or runs with ``PYSPARK_PIN_THREAD=false``.

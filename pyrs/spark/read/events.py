@@ -39,7 +39,7 @@ def events(spark: Any, buffer: int = 1024, overflow: Overflow | str = "drop_olde
             ``BufferOverflow``.
 
     Raises:
-        TypeError: spark is no SparkSession, or another argument has a wrong type.
+        TypeError: ``spark`` is not a SparkSession, or another argument has a wrong type.
         ValueError: buffer is less than 1, or overflow has another value.
         JvmUnavailable: the session is one of Spark Connect, was stopped, or runs with ``PYSPARK_PIN_THREAD=false``.
 

@@ -180,7 +180,8 @@ def from_stream(
         acknowledge: ``"explicit"``, by ``Batch.ack()``, or ``"request"``, by demand.
 
     Raises:
-        TypeError: sdf is no DataFrame, a column has a type that Arrow cannot carry, or trigger is no mapping.
+        TypeError: ``sdf`` is not a DataFrame, a column has a type that Arrow cannot carry, or ``trigger`` is not a
+            mapping.
         ValueError: sdf is not streaming, as_ or acknowledge has another value, or the trigger is none that works here.
         JvmUnavailable: the session is one of Spark Connect, where such functions run on the server; was stopped; or
             runs with ``PYSPARK_PIN_THREAD=false``.

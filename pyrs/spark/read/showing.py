@@ -28,7 +28,7 @@ class Shown:
         file: the file to write to; None for stderr.
 
     Raises:
-        TypeError: the description is no string, or the file has no ``write``.
+        TypeError: the description is not a string, or the file has no ``write``.
     """
 
     def __init__(self, description: str | None, file: Any) -> None:

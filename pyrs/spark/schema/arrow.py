@@ -60,7 +60,7 @@ def checked_shape(as_: str, schema: Any, zone: str) -> Shape:
         zone: the session's time zone, in which pandas shows times.
 
     Raises:
-        TypeError: the name is no string.
+        TypeError: the name is not a string.
         ValueError: there is no such shape, or it is ``"dicts"`` and two columns have the same name.
         ImportError: it is ``"pandas"``, which is not installed.
     """

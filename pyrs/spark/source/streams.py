@@ -91,7 +91,8 @@ def read_stream(
         as_: the type of the elements: ``"rows"`` or ``"arrow"``.
 
     Raises:
-        TypeError: spark is no SparkSession, publisher is no Publisher, or another argument has a wrong type.
+        TypeError: ``spark`` is not a SparkSession, ``publisher`` is not a Publisher, or another argument has a wrong
+            type.
         ValueError: capacity is too small, or on_restart or as_ has another value.
         NotImplementedError: PySpark is older than 4.0, or older than 4.2 and on_restart is a function without a
             journal.
