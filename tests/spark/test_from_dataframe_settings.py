@@ -11,6 +11,7 @@ import pytest
 from pyrs import spark as ps
 from pyrs.spark.read import execution, partitions
 from tests.spark.jobs import JOB_DEADLINE
+from tests.waiting import eventually
 
 # A setting, its value, and a query whose result it changes. The query reads a range, because Spark computes an
 # expression of constants in the driver.
@@ -168,8 +169,8 @@ def test_a_read_is_one_entry_in_the_ui(spark: Any) -> None:
     assert len(stream.collect(timeout=JOB_DEADLINE)) == 10
     (entry,) = executions()[before:]
     assert entry.description().startswith("from_dataframe at ") and __file__ in entry.description()
-    assert entry.completionTime().isDefined() and entry.jobs().size() == 5
-    assert not any(each.completionTime().isEmpty() for each in executions())
+    eventually(lambda: all(each.completionTime().isDefined() for each in executions()), "an execution was left running")
+    assert executions()[before].jobs().size() == 5
 
 
 def test_settings_given_at_the_start_of_the_session(spark: Any) -> None:

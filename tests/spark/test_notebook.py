@@ -174,7 +174,12 @@ def test_ctrl_c_stops_a_query(spark: Any, on_interrupt: str) -> None:
     thread = threading.Thread(target=interrupt, daemon=True)
     thread.start()
     sdf = spark.readStream.format("rate").option("rowsPerSecond", 5).load()
+
+    def acknowledge(batch: ps.Batch) -> None:
+        batch.ack()  # a batch that is dropped without it fails the stream, perhaps before the interrupt
+        began.set()
+
     with pytest.raises(KeyboardInterrupt):
-        ps.from_stream(sdf).for_each(lambda batch: began.set())
+        ps.from_stream(sdf).for_each(acknowledge)
     thread.join()
     eventually(lambda: not spark.streams.active, "a query was left")
