@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, overload
 from pyrs import operators
 from pyrs._core.callbacks import CallbackSubscriber
 from pyrs._core.context import attach
-from pyrs._core.display import name_of
+from pyrs._core.display import kind_of, name_of
 from pyrs._core.downstream import checked_subscriber
 from pyrs._core.iterating import IterablePublisher
 from pyrs._core.operator import Operator
@@ -148,7 +148,10 @@ class Stream(
         given = on_next is not None or on_error is not None or on_complete is not None
         candidate: object = subscriber
         if callable(candidate) and not hasattr(candidate, "on_subscribe"):
-            raise TypeError(f"subscribe takes a function by name: subscribe(on_next={name_of(candidate)})")
+            raise TypeError(
+                f"subscriber must be a Subscriber: {kind_of(candidate)} has no on_subscribe(); "
+                f"pass a function by name: subscribe(on_next={name_of(candidate)})"
+            )
         if subscriber is not None or not given:
             if given or request is not None:
                 raise TypeError("subscribe: pass a Subscriber or callables, not both; request requires callables")
