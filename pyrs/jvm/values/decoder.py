@@ -25,6 +25,7 @@ _OBJECT_SIZE = 12
 _REFERENCE_SIZE = 9
 _NIL = b"\xc0"
 _MAY_BE_TIMESTAMP = b"\xff"
+_CONTAINERS = {list, tuple, dict, set, frozenset}
 _TIMESTAMPS = (b"\xd6\xff", b"\xd7\xff", b"\xc7\x0c\xff")  # msgpack's extension type -1, in its three sizes
 _iterate_objects = struct.Struct(">4xQ").iter_unpack
 _Body = bytes | bytearray | memoryview
@@ -141,10 +142,8 @@ class ValueDecoder:
         self._received.clear()
         if type(body) is memoryview:
             body = bytes(body)
-        if _MAY_BE_TIMESTAMP in body and any(each in body for each in _TIMESTAMPS):
-            _references(body)  # raises ProtocolError if there is one
         try:
-            return self._unpack(body)
+            value = self._unpack(body)
         except (ProtocolError, KeyboardInterrupt):
             self._failed.clear()
             raise
@@ -156,6 +155,11 @@ class ValueDecoder:
             for handle in (handles - Counter(self._received)).elements():
                 self._references.remote_object(handle)  # created and dropped at once, which releases the handle
             raise ConversionError(f"a value has no form in Python: {describe(error)}") from error
+        # The bytes occur in floats, too, so they only decide whether to look.
+        if _MAY_BE_TIMESTAMP in body and any(each in body for each in _TIMESTAMPS) and _has_timestamp(value):
+            self._failed.clear()
+            raise ProtocolError("unknown extension type -1")
+        return value
 
     def _extension(self, code: int, payload: bytes) -> Any:
         if code == types.SENDER_OWNS:
@@ -230,6 +234,27 @@ def _reference(payload: bytes) -> tuple[int, int]:
         raise ProtocolError(f"a reference of {len(payload)} bytes")
     kind, handle = _unpack_reference(payload)
     return kind, handle
+
+
+def _has_timestamp(value: Any) -> bool:
+    """Return whether a value contains msgpack's Timestamp, level by level in loops of C."""
+    level: list[Any] = [value]
+    while level:
+        found = set(map(type, level))
+        if msgpack.Timestamp in found:
+            return True
+        containers = found & _CONTAINERS
+        if not containers:
+            return False
+        inner: list[Any] = []
+        for each in level:
+            if type(each) is dict:
+                inner.extend(each)
+                inner.extend(each.values())
+            elif type(each) in containers:
+                inner.extend(each)
+        level = inner
+    return False
 
 
 def _references(body: _Body) -> list[tuple[int, int, int]]:
