@@ -232,11 +232,7 @@ class ActiveSource(Subscriber[T]):
     def cancel(self) -> None:
         """Cancel, unless the source terminated (§2.6)."""
         subscription, self.subscription = self.subscription, None
-        if subscription is not None:
-            try:
-                subscription.cancel()
-            except Exception as error:  # 3.15 binds the foreign Subscription; our cancel must return normally
-                hooks.on_error_dropped(error, f"raised by cancel() of {type(subscription).__name__}")
+        hooks.cancel_safely(subscription)
 
     def _terminated(self) -> bool:
         """Record a terminal signal (§2.4) and return whether this source was active."""

@@ -8,10 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from pyrs._core.validation import checked_callable
+from pyrs.api import Subscription
 
 __all__ = [
     "ElementHook",
     "ErrorHook",
+    "cancel_safely",
     "is_exit",
     "on_error_dropped",
     "on_next_dropped",
@@ -112,3 +114,15 @@ def on_next_dropped(count: int = 1, where: str = "", *, cancelled: bool = False)
     except Exception as broken:
         _log_error(broken, "raised by the hook for dropped elements")
         _log_elements(count, where)
+
+
+def cancel_safely(subscription: Subscription | None) -> None:
+    """Cancel a Subscription, if there is one, and report an Exception that it raises.
+
+    Rule 3.15 binds the foreign Subscription. A cancel that passes through ours must return normally all the same.
+    """
+    if subscription is not None:
+        try:
+            subscription.cancel()
+        except Exception as error:
+            on_error_dropped(error, f"raised by cancel() of {type(subscription).__name__}")

@@ -86,11 +86,7 @@ class Input(Subscriber[T]):
         with self._guard:
             self._closed = True
             subscription, self._subscription = self._subscription, None
-        if subscription is not None:
-            try:
-                subscription.cancel()
-            except Exception as error:  # 3.15 binds the foreign Subscription; our cancel must return normally
-                hooks.on_error_dropped(error, f"raised by cancel() of {type(subscription).__name__}")
+        hooks.cancel_safely(subscription)
 
     def on_subscribe(self, subscription: Subscription, /) -> None:
         if subscription is None:

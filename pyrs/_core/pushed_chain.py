@@ -282,11 +282,7 @@ class PushedChainSubscriber(DownstreamSubscription[Any], Subscriber[Any]):
             for run in reversed(runs):
                 run.on_cancel()
         finally:
-            try:
-                if upstream is not None:
-                    upstream.cancel()
-            except Exception as error:  # 3.15 binds the foreign Subscription; our cancel must return normally
-                hooks.on_error_dropped(error, f"raised by cancel() of {type(upstream).__name__}")
+            hooks.cancel_safely(upstream)  # 3.15
             for run in runs:
                 run.release()
             self._disarm(place)

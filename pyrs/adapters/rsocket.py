@@ -352,11 +352,7 @@ class _Sending(Subscriber[Any], Subscription):
         self._over = True
         self._signals.clear()
         upstream, self._upstream = self._upstream, None
-        if upstream is not None:
-            try:
-                upstream.cancel()
-            except Exception as error:
-                hooks.on_error_dropped(error, f"raised by cancel() of {type(upstream).__name__}")
+        hooks.cancel_safely(upstream)
 
     # The Subscriber, which the stream calls on any thread
 

@@ -196,11 +196,7 @@ class _Signals(Subscriber[Any]):
         with self._lock:
             self._over = True
             subscription, self._subscription = self._subscription, None
-        if subscription is not None:
-            try:
-                subscription.cancel()
-            except Exception as error:  # third-party code may violate §3.15
-                hooks.on_error_dropped(error, f"raised by cancel() of {type(subscription).__name__}")
+        hooks.cancel_safely(subscription)
 
     def on_subscribe(self, subscription: Subscription, /) -> None:
         if subscription is None:
