@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from typing import Any, TypeVar
 
 from pyrs._core import hooks
@@ -28,7 +27,7 @@ class SubscriptionArbiter(DownstreamSubscription[T]):
 
     An operator implements:
 
-    * ``_begin()``: ``_switch_to(source)`` the first source.
+    * ``_begin()``: ``_switch_to(source)`` the first source. By default that of the operator.
     * ``_source_completed()``, ``_source_failed(error)``: ``_switch_to`` another, ``_complete()`` or ``_fail(error)``.
     * ``_release()``: release timers and the like.
 
@@ -47,9 +46,9 @@ class SubscriptionArbiter(DownstreamSubscription[T]):
 
     # Implemented by operators.
 
-    @abstractmethod
     def _begin(self) -> None:
         """Switch to the first source. Runs once, after ``on_subscribe``."""
+        self._switch_to(self._operator.source)
 
     def _source_completed(self) -> None:
         """React to the completion of the active source: complete."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterator
 from itertools import repeat, starmap
@@ -30,8 +29,8 @@ class Coordinator(SerialSubscription[R]):
 
     An operator implements four methods:
 
-    * ``_begin()``: subscribe the inputs. Runs once, after ``on_subscribe``, outside the drain loop: what a synchronous
-      source emits there is forwarded at once.
+    * ``_begin()``: subscribe the inputs, by default ``_input`` to the operator's source. Runs once, after
+      ``on_subscribe``, outside the drain loop: what a synchronous source emits there is forwarded at once.
     * ``_advance()``: proceed as far as possible: ``_emit`` while ``_demand()``, ``_complete`` or ``_fail``. Return
       when ``_live`` is false.
     * ``_release()``: cancel inputs and timers, clear buffers. Runs once, in the drain loop, also after a cancel.
@@ -41,6 +40,8 @@ class Coordinator(SerialSubscription[R]):
 
     Rules: 1.1, 1.3, 1.8, 3.3, 3.12, and those of ``DownstreamSubscription``.
     """
+
+    _input: Any  # the upstream side of an operator with one source, an ``Input``
 
     def __init__(
         self,
@@ -55,9 +56,9 @@ class Coordinator(SerialSubscription[R]):
 
     # Implemented by operators.
 
-    @abstractmethod
     def _begin(self) -> None:
         """Subscribe the inputs."""
+        self._input.subscribe_to(self._operator.source)
 
     def _advance(self) -> None:
         """Emit, complete or fail, as far as possible now. Runs in the drain loop."""

@@ -159,6 +159,13 @@ class DownstreamSubscription(Subscription, Generic[T]):
         except BaseException as raised:
             self._subscriber_raised(raised, "on_error", subscriber)
 
+    def _end_with(self, error: BaseException | None) -> None:
+        """Fail with the error if there is one, else complete."""
+        if error is None:
+            self._complete()
+        else:
+            self._fail(error)
+
     def _drop(self, error: BaseException | None) -> None:
         """Report an error, if there is one, that cannot be signalled because the stream is over."""
         if error is not None and not hooks.is_exit(error):

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from typing import Any, Protocol, TypeVar
+from typing import Any, ClassVar, Protocol, TypeVar
 
 from pyrs._core import hooks
 from pyrs._core.downstream import checked_subscriber
@@ -32,7 +31,8 @@ class PublisherWrapper(Publisher[R_co]):
 class Operator(Publisher[R_co]):
     """A Publisher made of others: what the user called, and where.
 
-    A subclass holds the operator's arguments and returns in ``run`` what serves one Subscriber.
+    A subclass holds the operator's arguments. Its ``run_type`` serves one Subscriber: usually a ``Coordinator`` or a
+    ``SubscriptionArbiter``.
 
     Args:
         source: the Publisher that the operator was called on, None for an operator without one.
@@ -43,9 +43,10 @@ class Operator(Publisher[R_co]):
     """
 
     carries_context = True
+    run_type: ClassVar[type[Any]]
 
     def __init__(self, source: Publisher[Any] | None, call: str) -> None:
-        self.source = source
+        self.source: Any = source
         self.call = call
         self.site: Site | None = assembly_site()
 
@@ -61,9 +62,10 @@ class Operator(Publisher[R_co]):
             return
         run.start()
 
-    @abstractmethod
     def run(self, subscriber: Subscriber[Any]) -> Startable:
-        """Return what serves one Subscriber: usually a ``Coordinator`` or a ``SubscriptionArbiter``."""
+        """Return the object that serves one Subscriber."""
+        run: Startable = self.run_type(subscriber, self)
+        return run
 
     def blame(self, error: BaseException) -> None:
         """Note on the error that it arose here."""

@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterator
 from threading import RLock
-from typing import Any, Final, NoReturn
+from typing import Any, ClassVar, Final, NoReturn
 
 from pyrs._core import hooks
 from pyrs._core.demand import UNBOUNDED, non_positive
@@ -27,6 +27,7 @@ __all__ = [
     "ElementStage",
     "FoldStage",
     "GatherRun",
+    "PlainRun",
     "PushedStage",
     "SelectingRun",
     "Stage",
@@ -69,20 +70,23 @@ class Stage(ABC):
         is_mapping: whether the stage replaces each element by the result of that function, as ``map`` does.
         fuses: whether ``over`` implements the stage. If not, the stage only takes pushed elements.
         site: the line of user code that assembled it.
+        run_type: the class of its run, which is created with the stage.
     """
 
     calls_user_code = True
     is_mapping = False
     fuses = True
     site: Site | None = None
+    run_type: ClassVar[type[Any]]
 
     @abstractmethod
     def over(self, iterator: Iterator[Any], whole: Chain[Any]) -> Iterator[Any]:
         """Return the iterator of this stage's output. It pulls no more than the requested element needs."""
 
-    @abstractmethod
     def run(self) -> StageRun:
         """Return this stage's state in one subscription to an asynchronous Publisher."""
+        run: StageRun = self.run_type(self)
+        return run
 
     @abstractmethod
     def __repr__(self) -> str:
@@ -198,14 +202,26 @@ class ElementStage(Stage):
                 yield result
 
     def run(self) -> StageRun:
-        return _ElementRun(self.begin())
+        return SelectingRun(STEP, self.begin())
 
 
-class SelectingRun(StageRun):
-    """A run that drops elements, and requests one more for each."""
+class PlainRun(StageRun):
+    """A run that consists of the function that ``plain`` returns."""
 
-    def __init__(self) -> None:
-        self._unbounded = False
+    def __init__(self, kind: int, function: Callable[[Any], Any]) -> None:
+        self._plain = kind, function
+
+    def plain(self) -> tuple[int, Callable[[Any], Any]]:
+        return self._plain
+
+    def release(self) -> None:
+        self._plain = STEP, dropped
+
+
+class SelectingRun(PlainRun):
+    """A run whose function may drop elements. It requests one more element for each."""
+
+    _unbounded = False
 
     def skip(self) -> None:
         if not self._unbounded:
@@ -215,18 +231,6 @@ class SelectingRun(StageRun):
         if n >= UNBOUNDED:
             self._unbounded = True
         self.request_upstream(n)
-
-
-class _ElementRun(SelectingRun):
-    def __init__(self, function: Callable[[Any], Any]) -> None:
-        super().__init__()
-        self._function = function
-
-    def plain(self) -> tuple[int, Callable[[Any], Any]]:
-        return STEP, self._function
-
-    def release(self) -> None:
-        self._function = dropped
 
 
 def dropped(*_: Any) -> Any:
@@ -327,21 +331,50 @@ class TailRun(StageRun):
 
 
 class GatherRun(TailRun):
-    """A run that needs all elements before it emits: it requests everything with the first demand."""
+    """A run that needs elements before it emits: it requests them all with the first demand."""
 
-    def __init__(self) -> None:
+    def __init__(self, needed: int = UNBOUNDED) -> None:
         super().__init__()
+        self._needed = needed
         self._asked = False
 
     def request_more(self, n: int) -> None:
         with self._lock:
             asked, self._asked = self._asked, True
         if not asked:
-            self.request_upstream(UNBOUNDED)
+            self.request_upstream(self._needed)
+
+
+class _FoldRun(GatherRun):
+    def __init__(self, stage: FoldStage) -> None:
+        super().__init__(stage.needed)
+        self._step, self._result = stage.begin()
+
+    def on_next(self, element: Any) -> None:
+        self._step(element)
+
+    def on_complete(self) -> None:
+        result = self._result()
+        self._forget()
+        self.end_with(result)
+
+    def release(self) -> None:
+        super().release()
+        self._forget()
+
+    def _forget(self) -> None:
+        self._step = self._result = dropped
 
 
 class FoldStage(Stage):
-    """All elements in, one out at the end. Requests everything and holds the result so far."""
+    """All elements in, one out at the end. Requests everything and holds the result so far.
+
+    Attributes:
+        needed: the number of elements to request.
+    """
+
+    needed = UNBOUNDED
+    run_type = _FoldRun
 
     @abstractmethod
     def begin(self) -> tuple[Callable[[Any], object], Callable[[], Any]]:
@@ -372,28 +405,3 @@ class FoldStage(Stage):
             raise
         gauge.used_up = True
         yield last
-
-    def run(self) -> StageRun:
-        return _FoldRun(*self.begin())
-
-
-class _FoldRun(GatherRun):
-    def __init__(self, step: Callable[[Any], object], result: Callable[[], Any]) -> None:
-        super().__init__()
-        self._step = step
-        self._result = result
-
-    def on_next(self, element: Any) -> None:
-        self._step(element)
-
-    def on_complete(self) -> None:
-        result = self._result()
-        self._forget()
-        self.end_with(result)
-
-    def release(self) -> None:
-        super().release()
-        self._forget()
-
-    def _forget(self) -> None:
-        self._step = self._result = dropped

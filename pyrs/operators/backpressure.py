@@ -76,20 +76,6 @@ class Drops:
         hooks.on_next_dropped(count, self._where)
 
 
-class _Undemanded(PushedStage):
-    """A stage that requests unbounded demand and buffers nothing."""
-
-    def run(self) -> _UndemandedRun:
-        return _UndemandedRun(self)
-
-    @abstractmethod
-    def drops(self) -> Drops:
-        """Return the reporter of elements without demand.
-
-        An exception of its ``add`` fails the stream.
-        """
-
-
 class _UndemandedRun(StageRun):
     def __init__(self, stage: _Undemanded) -> None:
         self._lock = RLock()  # reentrant: a finalizer may run under it, and cancel or request
@@ -128,6 +114,19 @@ class _UndemandedRun(StageRun):
         self._drops.over()
 
 
+class _Undemanded(PushedStage):
+    """A stage that requests unbounded demand and buffers nothing."""
+
+    run_type = _UndemandedRun
+
+    @abstractmethod
+    def drops(self) -> Drops:
+        """Return the reporter of elements without demand.
+
+        An exception of its ``add`` fails the stream.
+        """
+
+
 class BackpressureDrop(_Undemanded):
     """``on_backpressure_drop()``: drops elements without demand."""
 
@@ -152,57 +151,6 @@ class BackpressureError(_Undemanded):
 
     def __repr__(self) -> str:
         return "on_backpressure_error()"
-
-
-class BackpressureBuffer(Operator[Any]):
-    """``on_backpressure_buffer(capacity)`` and ``on_backpressure_latest()``."""
-
-    def __init__(
-        self,
-        source: Publisher[Any],
-        capacity: int,
-        overflow: Overflow | str,
-        on_overflow: Action | None,
-        call: str | None = None,
-    ) -> None:
-        self.capacity = checked_natural(capacity, "capacity", 1)
-        self.overflow = checked_overflow(overflow, Overflow.ERROR, Overflow.DROP_OLDEST, Overflow.DROP_LATEST)
-        self.on_overflow = _checked_action(on_overflow, "on_overflow")
-        super().__init__(source, call or f"on_backpressure_buffer({capacity}, {self.overflow.value!r})")
-
-    def run(self, subscriber: Subscriber[Any]) -> _BackpressureBufferRun:
-        return _BackpressureBufferRun(subscriber, self)
-
-
-class _BackpressureBufferRun(Coordinator[Any]):
-    def __init__(self, subscriber: Subscriber[Any], operator: BackpressureBuffer) -> None:
-        super().__init__(subscriber, operator)
-        self._source = operator.source
-        self._input = _Buffer(self, operator)
-
-    def _begin(self) -> None:
-        assert self._source is not None
-        self._input.subscribe_to(self._source)
-
-    def _advance(self) -> None:
-        source = self._input
-        ended = source.ended  # read before the buffer, which then has all elements before the end
-        while self._live and self._demand() > 0:
-            try:
-                element = source.elements.popleft()
-            except IndexError:  # upstream may remove the oldest element at any time
-                break
-            self._emit(element)
-        if ended and not source.elements:
-            if source.error is None:
-                self._complete()
-            else:
-                self._fail(source.error)
-
-    def _release(self) -> None:
-        self._input.cancel()
-        self._input.elements.clear()
-        self._input.drops.over()
 
 
 class _Buffer(Input[Any]):
@@ -259,3 +207,45 @@ class _Buffer(Input[Any]):
             if hooks.is_exit(error):
                 raise
             return False
+
+
+class _BackpressureBufferRun(Coordinator[Any]):
+    def __init__(self, subscriber: Subscriber[Any], operator: BackpressureBuffer) -> None:
+        super().__init__(subscriber, operator)
+        self._input = _Buffer(self, operator)
+
+    def _advance(self) -> None:
+        source = self._input
+        ended = source.ended  # read before the buffer, which then has all elements before the end
+        while self._live and self._demand() > 0:
+            try:
+                element = source.elements.popleft()
+            except IndexError:  # upstream may remove the oldest element at any time
+                break
+            self._emit(element)
+        if ended and not source.elements:
+            self._end_with(source.error)
+
+    def _release(self) -> None:
+        self._input.cancel()
+        self._input.elements.clear()
+        self._input.drops.over()
+
+
+class BackpressureBuffer(Operator[Any]):
+    """``on_backpressure_buffer(capacity)`` and ``on_backpressure_latest()``."""
+
+    run_type = _BackpressureBufferRun
+
+    def __init__(
+        self,
+        source: Publisher[Any],
+        capacity: int,
+        overflow: Overflow | str,
+        on_overflow: Action | None,
+        call: str | None = None,
+    ) -> None:
+        self.capacity = checked_natural(capacity, "capacity", 1)
+        self.overflow = checked_overflow(overflow, Overflow.ERROR, Overflow.DROP_OLDEST, Overflow.DROP_LATEST)
+        self.on_overflow = _checked_action(on_overflow, "on_overflow")
+        super().__init__(source, call or f"on_backpressure_buffer({capacity}, {self.overflow.value!r})")

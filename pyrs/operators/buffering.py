@@ -12,7 +12,7 @@ from pyrs._core.demand import UNBOUNDED
 from pyrs._core.fusion import Chain, Gauge
 from pyrs._core.inputs import QueuedInput
 from pyrs._core.operator import Operator
-from pyrs._core.stage import Stage, StageRun, TailRun
+from pyrs._core.stage import Stage, TailRun
 from pyrs._core.validation import checked_natural, checked_seconds
 from pyrs.api import Publisher, Subscriber
 from pyrs.schedulers.base import checked_scheduler
@@ -41,59 +41,11 @@ def needed(pieces: int, count: int, skip: int) -> int:
     return min((pieces - 1) * skip + count, UNBOUNDED) if pieces > 0 else 0
 
 
-class BufferCount(Stage):
-    """``buffer(count, skip)``: lists of ``count`` elements."""
-
-    calls_user_code = False
-
-    def __init__(self, count: int, skip: int | None) -> None:
-        self.count = checked_natural(count, "count", 1)
-        self.given_skip = skip
-        self.skip = self.count if skip is None else checked_natural(skip, "skip", 1)
-
-    def over(self, iterator: Iterator[Any], whole: Chain[Any]) -> Iterator[Any]:
-        gauge = whole.hold_back()
-        gauge.holding = self.skip < self.count  # overlapping lists hold elements back
-        return self._gathered(iterator, whole, gauge)
-
-    def _gathered(self, iterator: Iterator[Any], whole: Chain[Any], gauge: Gauge) -> Iterator[Any]:
-        count, skip = self.count, self.skip
-        chunk: list[Any] = []
-        error: Exception | None = None
-        while True:
-            try:
-                chunk.extend(islice(iterator, min(count - len(chunk), maxsize)))  # keeps the elements before an error
-                if len(chunk) < count:
-                    whole.check_end()
-            except Exception as raised:
-                error = raised
-            if len(chunk) < count:
-                break
-            yield chunk
-            chunk = chunk[skip:]
-            if skip > count:
-                gap = min(skip - count, maxsize)
-                next(islice(iterator, gap, gap), None)
-        gauge.holding = True
-        while chunk:
-            gauge.used_up = error is None and len(chunk) <= skip
-            yield chunk
-            chunk = chunk[skip:]
-        if error is not None:
-            raise error
-
-    def run(self) -> StageRun:
-        return _BufferRun(self.count, self.skip)
-
-    def __repr__(self) -> str:
-        return extent("buffer", self.count, self.given_skip, None)
-
-
 class _BufferRun(TailRun):
-    def __init__(self, count: int, skip: int) -> None:
+    def __init__(self, stage: BufferCount) -> None:
         super().__init__()
-        self._count = count
-        self._skip = skip
+        self._count = stage.count
+        self._skip = stage.skip
         self._asked = 0
         self._chunk: list[Any] = []
         self._gap = 0  # the number of elements to skip
@@ -132,25 +84,50 @@ class _BufferRun(TailRun):
             self.request_upstream(n)
 
 
-class BufferTime(Operator[list[Any]]):
-    """``buffer(count, seconds=...)``: lists of the elements of a period."""
+class BufferCount(Stage):
+    """``buffer(count, skip)``: lists of ``count`` elements."""
 
-    def __init__(
-        self,
-        source: Publisher[Any],
-        count: int | None,
-        seconds: float | timedelta,
-        prefetch: int,
-        scheduler: Scheduler | None,
-    ) -> None:
-        self.count = count if count is None else checked_natural(count, "count", 1)
-        self.seconds = checked_seconds(seconds, "seconds", positive=True)
-        self.prefetch = checked_natural(prefetch, "prefetch", 1)
-        self.scheduler = checked_scheduler(scheduler)
-        super().__init__(source, extent("buffer", count, None, self.seconds))
+    calls_user_code = False
+    run_type = _BufferRun
 
-    def run(self, subscriber: Subscriber[Any]) -> _BufferTimeRun:
-        return _BufferTimeRun(subscriber, self)
+    def __init__(self, count: int, skip: int | None) -> None:
+        self.count = checked_natural(count, "count", 1)
+        self.given_skip = skip
+        self.skip = self.count if skip is None else checked_natural(skip, "skip", 1)
+
+    def over(self, iterator: Iterator[Any], whole: Chain[Any]) -> Iterator[Any]:
+        gauge = whole.hold_back()
+        gauge.holding = self.skip < self.count  # overlapping lists hold elements back
+        return self._gathered(iterator, whole, gauge)
+
+    def _gathered(self, iterator: Iterator[Any], whole: Chain[Any], gauge: Gauge) -> Iterator[Any]:
+        count, skip = self.count, self.skip
+        chunk: list[Any] = []
+        error: Exception | None = None
+        while True:
+            try:
+                chunk.extend(islice(iterator, min(count - len(chunk), maxsize)))  # keeps the elements before an error
+                if len(chunk) < count:
+                    whole.check_end()
+            except Exception as raised:
+                error = raised
+            if len(chunk) < count:
+                break
+            yield chunk
+            chunk = chunk[skip:]
+            if skip > count:
+                gap = min(skip - count, maxsize)
+                next(islice(iterator, gap, gap), None)
+        gauge.holding = True
+        while chunk:
+            gauge.used_up = error is None and len(chunk) <= skip
+            yield chunk
+            chunk = chunk[skip:]
+        if error is not None:
+            raise error
+
+    def __repr__(self) -> str:
+        return extent("buffer", self.count, self.given_skip, None)
 
 
 class _BufferTimeRun(Coordinator[list[Any]]):
@@ -162,17 +139,12 @@ class _BufferTimeRun(Coordinator[list[Any]]):
 
     def __init__(self, subscriber: Subscriber[Any], operator: BufferTime) -> None:
         super().__init__(subscriber, operator)
-        self._source: Publisher[Any] | None = operator.source
         self._count = operator.count
         self._seconds = operator.seconds
         self._timer = waking_timer(self, operator.scheduler)
-        self._input: QueuedInput[Any] = QueuedInput(self, min(operator.prefetch, operator.count or UNBOUNDED))
+        self._input = QueuedInput[Any](self, min(operator.prefetch, operator.count or UNBOUNDED))
         self._chunk: list[Any] = []
         self._due = False
-
-    def _begin(self) -> None:
-        assert self._source is not None
-        self._input.subscribe_to(self._source)
 
     def _advance(self) -> None:
         source = self._input
@@ -184,7 +156,7 @@ class _BufferTimeRun(Coordinator[list[Any]]):
             if not chunk and not source.elements:
                 if over:
                     error, source.error = source.error, None
-                    self._complete() if error is None else self._fail(error)
+                    self._end_with(error)
                 return
             if not self._timer.is_set and not self._due:
                 self._due = self._timer.claim()  # it may have fired since the first look
@@ -213,4 +185,24 @@ class _BufferTimeRun(Coordinator[list[Any]]):
         self._input.cancel()
         self._drop(self._input.error)
         self._chunk = []
-        self._source = None
+
+
+class BufferTime(Operator[Any]):
+    """``buffer(count, seconds=...)``: lists of the elements of a period."""
+
+    name = "buffer"
+    run_type = _BufferTimeRun
+
+    def __init__(
+        self,
+        source: Publisher[Any],
+        count: int | None,
+        seconds: float | timedelta,
+        prefetch: int,
+        scheduler: Scheduler | None,
+    ) -> None:
+        self.count = count if count is None else checked_natural(count, "count", 1)
+        self.seconds = checked_seconds(seconds, "seconds", positive=True)
+        self.prefetch = checked_natural(prefetch, "prefetch", 1)
+        self.scheduler = checked_scheduler(scheduler)
+        super().__init__(source, extent(self.name, count, None, self.seconds))

@@ -43,37 +43,10 @@ def together(*elements: Any) -> tuple[Any, ...]:
     return elements
 
 
-class Concat(Operator[Any]):
-    """``concat(a, b, ...)``: the sources, sequentially."""
-
-    def __init__(self, sources: Sequence[Publisher[Any]]) -> None:
-        self.sources = checked_sources(sources)
-        first = sources[0] if sources else None
-        if isinstance(first, Concat):  # flattened: a loop of concat() calls makes one operator
-            self.sources = (*first.sources, *self.sources[1:])
-        super().__init__(None, written("concat", self.sources))
-
-    def run(self, subscriber: Subscriber[Any]) -> _ConcatRun:
-        return _ConcatRun(subscriber, self, self.sources)
-
-
-class StartWith(Operator[Any]):
-    """``start_with(*elements)``: these elements, then the source."""
-
-    def __init__(self, source: Publisher[Any], elements: Sequence[Any]) -> None:
-        if any(element is None for element in elements):
-            raise NullSignal("start_with(None): None is not an element")
-        super().__init__(source, f"start_with({listed(elements)})")
-        self.sources: tuple[Publisher[Any], ...] = (IterablePublisher(elements, (), self.call), source)
-
-    def run(self, subscriber: Subscriber[Any]) -> _ConcatRun:
-        return _ConcatRun(subscriber, self, self.sources)
-
-
 class _ConcatRun(SubscriptionArbiter[Any]):
-    def __init__(self, subscriber: Subscriber[Any], operator: Operator[Any], sources: Sequence[Publisher[Any]]) -> None:
+    def __init__(self, subscriber: Subscriber[Any], operator: Concat | StartWith) -> None:
         super().__init__(subscriber, operator)
-        self._sources = iter(sources)
+        self._sources = iter(operator.sources)
 
     def _begin(self) -> None:
         self._source_completed()
@@ -86,26 +59,35 @@ class _ConcatRun(SubscriptionArbiter[Any]):
             self._switch_to(source)
 
 
-class SwitchIfEmpty(Operator[Any]):
-    """``switch_if_empty(other)``: the source, or the other one if it is empty."""
+class Concat(Operator[Any]):
+    """``concat(a, b, ...)``: the sources, sequentially."""
 
-    def __init__(self, source: Publisher[Any], other: Publisher[Any]) -> None:
-        super().__init__(source, f"switch_if_empty({other!r})")
-        self.first = source
-        self.other = checked_publisher(other, "other")
+    run_type = _ConcatRun
 
-    def run(self, subscriber: Subscriber[Any]) -> _SwitchIfEmptyRun:
-        return _SwitchIfEmptyRun(subscriber, self)
+    def __init__(self, sources: Sequence[Publisher[Any]]) -> None:
+        self.sources = checked_sources(sources)
+        first = sources[0] if sources else None
+        if isinstance(first, Concat):  # flattened: a loop of concat() calls makes one operator
+            self.sources = (*first.sources, *self.sources[1:])
+        super().__init__(None, written("concat", self.sources))
+
+
+class StartWith(Operator[Any]):
+    """``start_with(*elements)``: these elements, then the source."""
+
+    run_type = _ConcatRun
+
+    def __init__(self, source: Publisher[Any], elements: Sequence[Any]) -> None:
+        if any(element is None for element in elements):
+            raise NullSignal("start_with(None): None is not an element")
+        super().__init__(source, f"start_with({listed(elements)})")
+        self.sources: tuple[Publisher[Any], ...] = (IterablePublisher(elements, (), self.call), source)
 
 
 class _SwitchIfEmptyRun(SubscriptionArbiter[Any]):
     def __init__(self, subscriber: Subscriber[Any], operator: SwitchIfEmpty) -> None:
         super().__init__(subscriber, operator)
-        self._first = operator.first
         self._other: Publisher[Any] | None = operator.other
-
-    def _begin(self) -> None:
-        self._switch_to(self._first)
 
     def _source_completed(self) -> None:
         other, self._other = self._other, None
@@ -115,17 +97,14 @@ class _SwitchIfEmptyRun(SubscriptionArbiter[Any]):
             self._switch_to(other)
 
 
-class Zip(Operator[Any]):
-    """``zip(a, b, ...)``: combines the n-th elements of all sources."""
+class SwitchIfEmpty(Operator[Any]):
+    """``switch_if_empty(other)``: the source, or the other one if it is empty."""
 
-    def __init__(self, sources: Sequence[Publisher[Any]], combine: Callable[..., Any] | None, prefetch: int) -> None:
-        super().__init__(None, written("zip", sources, combine))
-        self.sources = checked_sources(sources)
-        self.combine = together if combine is None else checked_callable(combine, "combine")
-        self.prefetch = prefetch
+    run_type = _SwitchIfEmptyRun
 
-    def run(self, subscriber: Subscriber[Any]) -> _ZipRun:
-        return _ZipRun(subscriber, self)
+    def __init__(self, source: Publisher[Any], other: Publisher[Any]) -> None:
+        super().__init__(source, f"switch_if_empty({other!r})")
+        self.other = checked_publisher(other, "other")
 
 
 class _ZipRun(Coordinator[Any]):
@@ -151,7 +130,8 @@ class _ZipRun(Coordinator[Any]):
                 ended = each.ended  # read before the queue, which then has all elements before the end
                 rows = min(rows, len(each.elements), each.prefetch.until_refill)
                 if ended and not each.elements:
-                    self._end_by(each)
+                    error, each.error = each.error, None
+                    self._end_with(error)
                     return
             if not rows:
                 return
@@ -172,14 +152,19 @@ class _ZipRun(Coordinator[Any]):
         for each in self._inputs:
             each.taken(done)
 
-    def _end_by(self, used_up: QueuedInput[Any]) -> None:
-        error, used_up.error = used_up.error, None
-        if error is None:
-            self._complete()
-        else:
-            self._fail(error)
-
     def _release(self) -> None:
         for each in self._inputs:
             each.cancel()
             self._drop(each.error)
+
+
+class Zip(Operator[Any]):
+    """``zip(a, b, ...)``: combines the n-th elements of all sources."""
+
+    run_type = _ZipRun
+
+    def __init__(self, sources: Sequence[Publisher[Any]], combine: Callable[..., Any] | None, prefetch: int) -> None:
+        super().__init__(None, written("zip", sources, combine))
+        self.sources = checked_sources(sources)
+        self.combine = together if combine is None else checked_callable(combine, "combine")
+        self.prefetch = prefetch

@@ -22,22 +22,6 @@ from pyrs.api import Publisher, Subscriber
 __all__ = ["AsyncMap"]
 
 
-class AsyncMap(Operator[Any]):
-    """``map(coroutine_function, concurrency, ordered)``: awaits the function."""
-
-    def __init__(
-        self, source: Publisher[Any], function: Callable[[Any], Awaitable[Any]], concurrency: int, ordered: bool
-    ) -> None:
-        how = f", concurrency={concurrency}" + ("" if ordered else ", ordered=False")
-        super().__init__(source, f"map({name_of(function)}{how})")
-        self.function = function
-        self.concurrency = concurrency
-        self.ordered = ordered
-
-    def run(self, subscriber: Subscriber[Any]) -> _AsyncMapRun:
-        return _AsyncMapRun(subscriber, self)
-
-
 class _Call:
     """One element's call and its result."""
 
@@ -58,7 +42,6 @@ class _AsyncMapRun(Coordinator[Any]):
 
     def __init__(self, subscriber: Subscriber[Any], operator: AsyncMap) -> None:
         super().__init__(subscriber, operator)
-        self._source = operator.source
         self._function = operator.function
         self._ordered = operator.ordered
         self._concurrency = operator.concurrency
@@ -69,19 +52,12 @@ class _AsyncMapRun(Coordinator[Any]):
         self._line: deque[_Call] = deque()
         self._loop = loop_for()  # before on_subscribe: from there on a request may come from any thread
 
-    def _begin(self) -> None:
-        assert self._source is not None
-        self._input.subscribe_to(self._source)
-
     def _advance(self) -> None:
         ended = self._input.ended  # read before the queue, which then has all elements before the end
         self._start_calls()
         self._hand_on()
         if self._live and ended and not self._calls and not self._input.elements:
-            if self._input.error is not None:
-                self._fail(self._input.error)
-            else:
-                self._complete()
+            self._end_with(self._input.error)
 
     def _start_calls(self) -> None:
         waiting = self._input.elements
@@ -155,6 +131,21 @@ class _AsyncMapRun(Coordinator[Any]):
                 run_on(self._loop, None, _cancel, calls)
             except RuntimeError:  # the loop is closed and has discarded its tasks
                 pass
+
+
+class AsyncMap(Operator[Any]):
+    """``map(coroutine_function, concurrency, ordered)``: awaits the function."""
+
+    run_type = _AsyncMapRun
+
+    def __init__(
+        self, source: Publisher[Any], function: Callable[[Any], Awaitable[Any]], concurrency: int, ordered: bool
+    ) -> None:
+        how = f", concurrency={concurrency}" + ("" if ordered else ", ordered=False")
+        super().__init__(source, f"map({name_of(function)}{how})")
+        self.function = function
+        self.concurrency = concurrency
+        self.ordered = ordered
 
 
 async def _awaited(function: Callable[[Any], Awaitable[Any]], element: Any) -> Any:

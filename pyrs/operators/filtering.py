@@ -40,7 +40,7 @@ class Filter(Stage):
         return filter(self.predicate, iterator)
 
     def run(self) -> StageRun:
-        return _FilterRun(self.predicate)
+        return SelectingRun(SELECT, self.predicate)
 
     def functions(self) -> tuple[object, ...]:
         return (self.predicate,)
@@ -49,37 +49,22 @@ class Filter(Stage):
         return f"filter({name_of(self.predicate)})"
 
 
-class _FilterRun(SelectingRun):
-    def __init__(self, predicate: Callable[[Any], object]) -> None:
-        super().__init__()
-        self._predicate = predicate
-
-    def plain(self) -> tuple[int, Callable[[Any], object]]:
-        return SELECT, self._predicate
-
-
-class Take(Stage):
-    """``take(count)``: the first elements. Never requests more than ``count``."""
+class _Counted(Stage):
+    """A stage with a number of elements."""
 
     calls_user_code = False
+    name: str
 
     def __init__(self, count: int) -> None:
         self.count = checked_natural(count, "count")
 
-    def over(self, iterator: Iterator[Any], whole: Chain[Any]) -> Iterator[Any]:
-        return whole.first(iterator, self.count)
-
-    def run(self) -> StageRun:
-        return _TakeRun(self.count)
-
     def __repr__(self) -> str:
-        return f"take({self.count})"
+        return f"{self.name}({self.count})"
 
 
 class _TakeRun(StageRun):
-    def __init__(self, count: int) -> None:
-        self._left = count
-        self._to_ask = count
+    def __init__(self, stage: Take) -> None:
+        self._left = self._to_ask = stage.count
         self._lock = RLock()  # request is called from any thread
 
     def begin(self) -> None:
@@ -104,6 +89,16 @@ class _TakeRun(StageRun):
         self.request_upstream(n)
 
 
+class Take(_Counted):
+    """``take(count)``: the first elements. Never requests more than ``count``."""
+
+    name = "take"
+    run_type = _TakeRun
+
+    def over(self, iterator: Iterator[Any], whole: Chain[Any]) -> Iterator[Any]:
+        return whole.first(iterator, self.count)
+
+
 class OfType(Filter):
     """``of_type(cls)``: the instances of a class."""
 
@@ -119,8 +114,23 @@ class OfType(Filter):
         return f"of_type({name_of(self.cls)})"
 
 
+class _TakeWhileRun(StageRun):
+    def __init__(self, stage: TakeWhile) -> None:
+        self._predicate = stage.predicate
+        self._inclusive = stage.inclusive
+
+    def on_next(self, element: Any) -> None:
+        passes = self._predicate(element)
+        if passes or self._inclusive:
+            self.emit(element)
+        if not passes:
+            self.finish()
+
+
 class TakeWhile(Stage):
     """``take_while(predicate, inclusive)``: the elements until the predicate fails."""
+
+    run_type = _TakeWhileRun
 
     def __init__(self, predicate: Callable[[Any], object], inclusive: bool) -> None:
         self.predicate = checked_callable(predicate, "predicate")
@@ -147,56 +157,14 @@ class TakeWhile(Stage):
                 return
             yield element
 
-    def run(self) -> StageRun:
-        return _TakeWhileRun(self.predicate, self.inclusive)
-
     def __repr__(self) -> str:
         return f"take_while({name_of(self.predicate)}{', inclusive=True' if self.inclusive else ''})"
 
 
-class _TakeWhileRun(StageRun):
-    def __init__(self, predicate: Callable[[Any], object], inclusive: bool) -> None:
-        self._predicate = predicate
-        self._inclusive = inclusive
-
-    def on_next(self, element: Any) -> None:
-        if self._predicate(element):
-            self.emit(element)
-            return
-        if self._inclusive:
-            self.emit(element)
-        self.finish()
-
-
-class TakeLast(Stage):
-    """``take_last(count)``: the last elements."""
-
-    calls_user_code = False
-
-    def __init__(self, count: int) -> None:
-        self.count = checked_natural(count, "count")
-
-    def over(self, iterator: Iterator[Any], whole: Chain[Any]) -> Iterator[Any]:
-        return self._last(iterator, whole, whole.hold_back())
-
-    def _last(self, iterator: Iterator[Any], whole: Chain[Any], gauge: Gauge) -> Iterator[Any]:
-        last = deque(iterator, min(self.count, maxsize))
-        whole.check_end()
-        while last:
-            gauge.used_up = len(last) == 1
-            yield last.popleft()
-
-    def run(self) -> StageRun:
-        return _TakeLastRun(self.count)
-
-    def __repr__(self) -> str:
-        return f"take_last({self.count})"
-
-
 class _TakeLastRun(GatherRun):
-    def __init__(self, count: int) -> None:
+    def __init__(self, stage: TakeLast) -> None:
         super().__init__()
-        self._last: deque[Any] = deque(maxlen=min(count, maxsize))
+        self._last: deque[Any] = deque(maxlen=min(stage.count, maxsize))
 
     def on_next(self, element: Any) -> None:
         self._last.append(element)
@@ -210,6 +178,23 @@ class _TakeLastRun(GatherRun):
         self._last = deque(maxlen=0)  # accepts and drops elements of a concurrent on_next
 
 
+class TakeLast(_Counted):
+    """``take_last(count)``: the last elements."""
+
+    name = "take_last"
+    run_type = _TakeLastRun
+
+    def over(self, iterator: Iterator[Any], whole: Chain[Any]) -> Iterator[Any]:
+        return self._last(iterator, whole, whole.hold_back())
+
+    def _last(self, iterator: Iterator[Any], whole: Chain[Any], gauge: Gauge) -> Iterator[Any]:
+        last = deque(iterator, min(self.count, maxsize))
+        whole.check_end()
+        while last:
+            gauge.used_up = len(last) == 1
+            yield last.popleft()
+
+
 class IgnoreElements(TakeLast):
     """``ignore_elements()``: only the terminal signal."""
 
@@ -220,28 +205,9 @@ class IgnoreElements(TakeLast):
         return "ignore_elements()"
 
 
-class Skip(Stage):
-    """``skip(count)``: all but the first elements."""
-
-    calls_user_code = False
-
-    def __init__(self, count: int) -> None:
-        self.count = checked_natural(count, "count")
-
-    def over(self, iterator: Iterator[Any], whole: Chain[Any]) -> Iterator[Any]:
-        return islice(iterator, min(self.count, maxsize), None)
-
-    def run(self) -> StageRun:
-        return _SkipRun(self.count)
-
-    def __repr__(self) -> str:
-        return f"skip({self.count})"
-
-
 class _SkipRun(StageRun):
-    def __init__(self, count: int) -> None:
-        self._left = count
-        self._extra = count
+    def __init__(self, stage: Skip) -> None:
+        self._left = self._extra = stage.count
         self._lock = RLock()  # request is called from any thread
 
     def on_next(self, element: Any) -> None:
@@ -256,6 +222,16 @@ class _SkipRun(StageRun):
                 extra, self._extra = self._extra, 0
             n = add_demand(n, extra)
         self.request_upstream(n)
+
+
+class Skip(_Counted):
+    """``skip(count)``: all but the first elements."""
+
+    name = "skip"
+    run_type = _SkipRun
+
+    def over(self, iterator: Iterator[Any], whole: Chain[Any]) -> Iterator[Any]:
+        return islice(iterator, min(self.count, maxsize), None)
 
 
 class SkipWhile(ElementStage):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
 from threading import RLock
 from typing import Any
 
@@ -11,28 +10,12 @@ from pyrs._core import hooks
 from pyrs._core.arbiter import SubscriptionArbiter
 from pyrs._core.coordinator import Coordinator
 from pyrs._core.demand import UNBOUNDED
-from pyrs._core.display import name_of
 from pyrs._core.inputs import Input, PrefetchingInput, QueuedInput
-from pyrs._core.operator import Operator
-from pyrs._core.validation import checked_callable
-from pyrs.api import Publisher, Subscriber
+from pyrs.api import Subscriber
 from pyrs.errors import NullSignal
-from pyrs.operators.merging import checked_inner, forgo, running_loop
+from pyrs.operators.merging import Flattening, checked_inner, forgo, running_loop
 
 __all__ = ["ConcatMap", "SwitchMap"]
-
-
-class ConcatMap(Operator[Any]):
-    """``concat_map(function)``: the inner streams, sequentially."""
-
-    def __init__(self, source: Publisher[Any], function: Callable[[Any], object], prefetch: int) -> None:
-        super().__init__(source, f"concat_map({name_of(function)})")
-        self.outer = source
-        self.function = checked_callable(function, "function", awaited=True)
-        self.prefetch = prefetch
-
-    def run(self, subscriber: Subscriber[Any]) -> _ConcatMapRun:
-        return _ConcatMapRun(subscriber, self)
 
 
 class _ConcatMapRun(SubscriptionArbiter[Any]):
@@ -40,7 +23,6 @@ class _ConcatMapRun(SubscriptionArbiter[Any]):
 
     def __init__(self, subscriber: Subscriber[Any], operator: ConcatMap) -> None:
         super().__init__(subscriber, operator)
-        self._source = operator.outer
         self._function = operator.function
         self._loop = running_loop()
         self._outer = _InTurn(self, operator.prefetch)
@@ -51,7 +33,7 @@ class _ConcatMapRun(SubscriptionArbiter[Any]):
         self._error: BaseException | None = None
 
     def _begin(self) -> None:
-        self._outer.subscribe_to(self._source)
+        self._outer.subscribe_to(self._operator.source)
 
     def outer_gave(self, element: Any) -> None:
         """Receive an outer element."""
@@ -84,10 +66,7 @@ class _ConcatMapRun(SubscriptionArbiter[Any]):
             if element is None:
                 error, self._error = self._error, None
         if element is None:
-            if error is None:
-                self._complete()
-            else:
-                self._fail(error)
+            self._end_with(error)
             return
         self._outer.taken()
         try:
@@ -108,6 +87,13 @@ class _ConcatMapRun(SubscriptionArbiter[Any]):
             hooks.on_error_dropped(error, f"{self._operator.call}: the stream has terminated")
 
 
+class ConcatMap(Flattening):
+    """``concat_map(function)``: the inner streams, sequentially."""
+
+    name = "concat_map"
+    run_type = _ConcatMapRun
+
+
 class _InTurn(PrefetchingInput[Any]):
     """The outer stream of a ``concat_map``."""
 
@@ -125,19 +111,6 @@ class _InTurn(PrefetchingInput[Any]):
         self._run.outer_ended(error)
 
 
-class SwitchMap(Operator[Any]):
-    """``switch_map(function)``: the latest inner stream."""
-
-    def __init__(self, source: Publisher[Any], function: Callable[[Any], object], prefetch: int) -> None:
-        super().__init__(source, f"switch_map({name_of(function)})")
-        self.outer = source
-        self.function = checked_callable(function, "function", awaited=True)
-        self.prefetch = prefetch
-
-    def run(self, subscriber: Subscriber[Any]) -> _SwitchMapRun:
-        return _SwitchMapRun(subscriber, self)
-
-
 class _SwitchMapRun(Coordinator[Any]):
     """Switches in the drain loop, which also emits elements.
 
@@ -146,7 +119,6 @@ class _SwitchMapRun(Coordinator[Any]):
 
     def __init__(self, subscriber: Subscriber[Any], operator: SwitchMap) -> None:
         super().__init__(subscriber, operator)
-        self._source = operator.outer
         self._function = operator.function
         self._loop = running_loop()
         self._prefetch = operator.prefetch
@@ -154,7 +126,7 @@ class _SwitchMapRun(Coordinator[Any]):
         self._inner: QueuedInput[Any] | None = None
 
     def _begin(self) -> None:
-        self._outer.subscribe_to(self._source)
+        self._outer.subscribe_to(self._operator.source)
 
     def _advance(self) -> None:
         outer = self._outer
@@ -209,6 +181,13 @@ class _SwitchMapRun(Coordinator[Any]):
         self._outer.newest.clear()
         self._let_inner_go()
         self._drop(self._outer.error)
+
+
+class SwitchMap(Flattening):
+    """``switch_map(function)``: the latest inner stream."""
+
+    name = "switch_map"
+    run_type = _SwitchMapRun
 
 
 class _Newest(Input[Any]):

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from itertools import count, islice
+from itertools import count, filterfalse, islice
 from sys import maxsize
-from typing import Any, NoReturn
+from typing import Any
 
 from pyrs._core.demand import UNBOUNDED
 from pyrs._core.display import name_of, short
 from pyrs._core.fusion import Chain, Gauge
-from pyrs._core.stage import FoldStage, GatherRun, Stage, StageRun, TailRun
+from pyrs._core.stage import FoldStage, GatherRun, Stage, TailRun
 from pyrs._core.validation import MISSING, checked_callable, checked_given, checked_natural
 from pyrs.errors import NoElement, TooManyElements
 
@@ -136,16 +136,31 @@ def _nothing(stage: Stage) -> Any:
     raise NoElement(f"{stage!r}: the stream completed before that element")
 
 
-def _second(stage: Stage) -> NoReturn:
-    raise TooManyElements(f"{stage!r}: the stream emitted a second element; use first() to ignore further elements")
-
-
 def _shown(default: Any) -> str:
     return "" if default is MISSING else f"default={short(default)}"
 
 
+class _ElementAtRun(GatherRun):
+    def __init__(self, stage: ElementAt) -> None:
+        super().__init__(min(stage.index + 1, UNBOUNDED))
+        self._stage = stage
+        self._left = stage.index
+
+    def on_next(self, element: Any) -> None:
+        if self._left:
+            self._left -= 1
+        else:
+            self.emit(element)
+            self.finish()
+
+    def on_complete(self) -> None:
+        self.end_with(_nothing(self._stage) if self._stage.default is MISSING else self._stage.default)
+
+
 class ElementAt(Stage):
     """``element_at(index, default)``: one element. Requests ``index + 1``."""
+
+    run_type = _ElementAtRun
 
     def __init__(self, index: int, default: Any) -> None:
         self.index = checked_natural(index, "index")
@@ -168,9 +183,6 @@ class ElementAt(Stage):
         gauge.used_up = True
         yield self.default
 
-    def run(self) -> StageRun:
-        return _ElementAtRun(self)
-
     def __repr__(self) -> str:
         return f"element_at({self.index}{'' if self.default is MISSING else ', '}{_shown(self.default)})"
 
@@ -185,90 +197,48 @@ class First(ElementAt):
         return f"first({_shown(self.default)})"
 
 
-class _ElementAtRun(TailRun):
-    def __init__(self, stage: ElementAt) -> None:
-        super().__init__()
-        self._stage = stage
-        self._left = stage.index
-        self._asked = False
-
-    def on_next(self, element: Any) -> None:
-        if self._left:
-            self._left -= 1
-        else:
-            self.emit(element)
-            self.finish()
-
-    def on_complete(self) -> None:
-        self.end_with(_nothing(self._stage) if self._stage.default is MISSING else self._stage.default)
-
-    def request_more(self, n: int) -> None:
-        with self._lock:
-            asked, self._asked = self._asked, True
-        if not asked:
-            self.request_upstream(min(self._stage.index + 1, UNBOUNDED))
-
-
-class OnlyElement(Stage):
+class OnlyElement(FoldStage):
     """``single()``: the only element. Requests 2, to notice a second element."""
 
     calls_user_code = False
+    needed = 2
 
-    def over(self, iterator: Iterator[Any], whole: Chain[Any]) -> Iterator[Any]:
-        return self._only(iterator, whole, whole.hold_back())
+    def begin(self) -> tuple[Callable[[Any], object], Callable[[], Any]]:
+        only: list[Any] = []
 
-    def _only(self, iterator: Iterator[Any], whole: Chain[Any], gauge: Gauge) -> Iterator[Any]:
-        only = MISSING
-        for element in iterator:
-            if only is not MISSING:
-                whole.raised_in(self)
-                _second(self)
-            only = element
-        whole.check_end()
-        if only is MISSING:
-            whole.raised_in(self)
-            _nothing(self)
-        gauge.used_up = True
-        yield only
+        def step(element: Any) -> None:
+            if only:
+                raise TooManyElements(
+                    f"{self!r}: the stream emitted a second element; use first() to ignore further elements"
+                )
+            only.append(element)
 
-    def run(self) -> StageRun:
-        return _OnlyElementRun(self)
+        return step, lambda: only.pop() if only else _nothing(self)
 
     def __repr__(self) -> str:
         return "single()"
 
 
-class _OnlyElementRun(TailRun):
-    def __init__(self, stage: OnlyElement) -> None:
+class _DefaultRun(TailRun):
+    def __init__(self, stage: DefaultIfEmpty) -> None:
         super().__init__()
-        self._stage = stage
-        self._only: Any = MISSING
-        self._asked = False
+        self._value = stage.value
 
     def on_next(self, element: Any) -> None:
-        if self._only is not MISSING:
-            _second(self._stage)
-        self._only = element
+        self.forward(element)
 
     def on_complete(self) -> None:
-        only, self._only = self._only, MISSING
-        self.end_with(_nothing(self._stage) if only is MISSING else only)
-
-    def request_more(self, n: int) -> None:
-        with self._lock:
-            asked, self._asked = self._asked, True
-        if not asked:
-            self.request_upstream(2)
-
-    def release(self) -> None:
-        super().release()
-        self._only = MISSING
+        if self._emitted:
+            self.complete()
+        else:
+            self.end_with(self._value)
 
 
 class DefaultIfEmpty(Stage):
     """``default_if_empty(value)``: the elements, or the value if there are none."""
 
     calls_user_code = False
+    run_type = _DefaultRun
 
     def __init__(self, value: Any) -> None:
         self.value = checked_given(value, "value")
@@ -286,64 +256,8 @@ class DefaultIfEmpty(Stage):
         gauge.used_up = True
         yield self.value
 
-    def run(self) -> StageRun:
-        return _DefaultRun(self.value)
-
     def __repr__(self) -> str:
         return f"default_if_empty({short(self.value)})"
-
-
-class _DefaultRun(TailRun):
-    def __init__(self, value: Any) -> None:
-        super().__init__()
-        self._value = value
-
-    def on_next(self, element: Any) -> None:
-        self.forward(element)
-
-    def on_complete(self) -> None:
-        if self._emitted:
-            self.complete()
-        else:
-            self.end_with(self._value)
-
-
-class Match(Stage):
-    """``any(predicate)`` and ``all(predicate)``.
-
-    Args:
-        predicate: called with each element.
-        decisive: the result of the predicate that decides: True for ``any``, False for ``all``.
-    """
-
-    def __init__(self, predicate: Callable[[Any], object], decisive: bool) -> None:
-        self.predicate = checked_callable(predicate, "predicate")
-        self.decisive = decisive
-
-    def over(self, iterator: Iterator[Any], whole: Chain[Any]) -> Iterator[Any]:
-        return self._answer(iterator, whole, whole.hold_back())
-
-    def _answer(self, iterator: Iterator[Any], whole: Chain[Any], gauge: Gauge) -> Iterator[Any]:
-        for element in iterator:
-            try:
-                decided = bool(self.predicate(element)) is self.decisive
-            except BaseException:
-                whole.raised_in(self)
-                raise
-            if decided:
-                gauge.used_up = True
-                yield self.decisive
-                whole.ended = True
-                return
-        whole.check_end()
-        gauge.used_up = True
-        yield not self.decisive
-
-    def run(self) -> StageRun:
-        return _MatchRun(self)
-
-    def __repr__(self) -> str:
-        return f"{'any' if self.decisive else 'all'}({name_of(self.predicate)})"
 
 
 class _MatchRun(GatherRun):
@@ -358,3 +272,37 @@ class _MatchRun(GatherRun):
 
     def on_complete(self) -> None:
         self.end_with(not self._stage.decisive)
+
+
+class Match(Stage):
+    """``any(predicate)`` and ``all(predicate)``.
+
+    Args:
+        predicate: called with each element.
+        decisive: the result of the predicate that decides: True for ``any``, False for ``all``.
+    """
+
+    run_type = _MatchRun
+
+    def __init__(self, predicate: Callable[[Any], object], decisive: bool) -> None:
+        self.predicate = checked_callable(predicate, "predicate")
+        self.decisive = decisive
+
+    def over(self, iterator: Iterator[Any], whole: Chain[Any]) -> Iterator[Any]:
+        return self._answer(iterator, whole, whole.hold_back())
+
+    def _answer(self, iterator: Iterator[Any], whole: Chain[Any], gauge: Gauge) -> Iterator[Any]:
+        for _ in filter(self.predicate, iterator) if self.decisive else filterfalse(self.predicate, iterator):
+            gauge.used_up = True
+            yield self.decisive
+            whole.ended = True
+            return
+        whole.check_end()
+        gauge.used_up = True
+        yield not self.decisive
+
+    def functions(self) -> tuple[object, ...]:
+        return (self.predicate,)
+
+    def __repr__(self) -> str:
+        return f"{'any' if self.decisive else 'all'}({name_of(self.predicate)})"

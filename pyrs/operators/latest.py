@@ -10,28 +10,16 @@ from pyrs._core.coordinator import Coordinator
 from pyrs._core.demand import UNBOUNDED
 from pyrs._core.inputs import DirectInput, Input, PrefetchingInput
 from pyrs._core.operator import Operator
-from pyrs._core.validation import checked_callable, checked_element, checked_publisher
+from pyrs._core.validation import checked_callable, checked_element
 from pyrs.api import Publisher, Subscriber
 from pyrs.errors import NullSignal
 from pyrs.operators.combining import checked_sources, together, written
+from pyrs.operators.until import WithOther, WithOtherRun
 
 __all__ = ["CombineLatest", "WithLatestFrom"]
 
 _MISSING: Any = object()  # no element has arrived
 _ENDED: Any = object()  # marks the end of a source in the queue
-
-
-class CombineLatest(Operator[Any]):
-    """``combine_latest(a, b, ...)``: the latest elements of all sources."""
-
-    def __init__(self, sources: Sequence[Publisher[Any]], combine: Callable[..., Any] | None, prefetch: int) -> None:
-        super().__init__(None, written("combine_latest", sources, combine))
-        self.sources = checked_sources(sources)
-        self.combine = together if combine is None else checked_callable(combine, "combine")
-        self.prefetch = prefetch
-
-    def run(self, subscriber: Subscriber[Any]) -> _CombineLatestRun:
-        return _CombineLatestRun(subscriber, self)
 
 
 class _CombineLatestRun(Coordinator[Any]):
@@ -102,6 +90,18 @@ class _CombineLatestRun(Coordinator[Any]):
         self._latest.clear()
 
 
+class CombineLatest(Operator[Any]):
+    """``combine_latest(a, b, ...)``: the latest elements of all sources."""
+
+    run_type = _CombineLatestRun
+
+    def __init__(self, sources: Sequence[Publisher[Any]], combine: Callable[..., Any] | None, prefetch: int) -> None:
+        super().__init__(None, written("combine_latest", sources, combine))
+        self.sources = checked_sources(sources)
+        self.combine = together if combine is None else checked_callable(combine, "combine")
+        self.prefetch = prefetch
+
+
 class _Lined(PrefetchingInput[Any]):
     """A source whose elements share a queue with those of the others."""
 
@@ -123,40 +123,19 @@ class _Lined(PrefetchingInput[Any]):
         super()._end(error)
 
 
-class WithLatestFrom(Operator[Any]):
-    """``with_latest_from(other)``: each element with the other stream's latest."""
+class _WithLatestFromRun(WithOtherRun):
+    _other: _Latest
 
-    def __init__(self, source: Publisher[Any], other: Publisher[Any], combine: Callable[..., Any] | None) -> None:
-        super().__init__(source, written("with_latest_from", [other], combine))
-        self.main = source
-        self.other = checked_publisher(other, "other")
-        self.combine = together if combine is None else checked_callable(combine, "combine")
-
-    def run(self, subscriber: Subscriber[Any]) -> _WithLatestFromRun:
-        return _WithLatestFromRun(subscriber, self)
-
-
-class _WithLatestFromRun(Coordinator[Any]):
     def __init__(self, subscriber: Subscriber[Any], operator: WithLatestFrom) -> None:
         super().__init__(subscriber, operator)
-        self._sources = operator.main, operator.other
         self._combine = operator.combine
-        self._main = DirectInput[Any](self, self._on_element, lambda _: self._complete())
+        self._input = DirectInput[Any](self, self._on_element, self._finish)
         self._other = _Latest(self)
-
-    def _begin(self) -> None:
-        main, other = self._sources
-        self._other.subscribe_to(other)
-        if self._live:
-            self._main.subscribe_to(main)
-
-    def _requested_more(self, n: int) -> None:
-        self._main.request(n)
 
     def _on_element(self, element: Any) -> None:
         latest = self._other.latest
         if latest is _MISSING:
-            self._main.request(1)  # replaces the dropped element
+            self._input.request(1)  # replaces the dropped element
             return
         try:
             combined = checked_element(self._combine(element, latest), "combine")
@@ -166,9 +145,18 @@ class _WithLatestFromRun(Coordinator[Any]):
         self._emit(combined)
 
     def _release(self) -> None:
-        self._main.cancel()
-        self._other.cancel()
+        super()._release()
         self._other.latest = _MISSING
+
+
+class WithLatestFrom(WithOther):
+    """``with_latest_from(other)``: each element with the other stream's latest."""
+
+    run_type = _WithLatestFromRun
+
+    def __init__(self, source: Publisher[Any], other: Publisher[Any], combine: Callable[..., Any] | None) -> None:
+        super().__init__(source, other, written("with_latest_from", [other], combine))
+        self.combine = together if combine is None else checked_callable(combine, "combine")
 
 
 class _Latest(Input[Any]):
@@ -189,4 +177,4 @@ class _Latest(Input[Any]):
         if error is not None:
             owner.post(owner._fail, error)
         elif self.latest is _MISSING:
-            owner.post(lambda _: owner._complete())  # no element can be emitted
+            owner.post(owner._finish)  # no element can be emitted

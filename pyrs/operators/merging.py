@@ -21,7 +21,7 @@ from pyrs.api import Publisher, Subscriber
 from pyrs.errors import NullSignal
 from pyrs.operators.combining import checked_sources, written
 
-__all__ = ["FlatMap", "Merge", "checked_inner", "forgo", "running_loop"]
+__all__ = ["FlatMap", "Flattening", "Merge", "checked_inner", "forgo", "running_loop"]
 
 
 def checked_inner(result: Any, operator: Operator[Any], loop: Any) -> Publisher[Any]:
@@ -68,49 +68,6 @@ def running_loop() -> Any:
     return None if asyncio is None or is_blocked() else asyncio._get_running_loop()
 
 
-class FlatMap(Operator[Any]):
-    """``flat_map(function)``: interleaves the inner streams."""
-
-    def __init__(
-        self,
-        source: Publisher[Any],
-        function: Callable[[Any], object],  # see ``checked_inner``
-        concurrency: int,
-        prefetch: int,
-        delay_errors: bool,
-    ) -> None:
-        super().__init__(source, f"flat_map({name_of(function)})")
-        self.outer = source
-        self.function = checked_callable(function, "function", awaited=True)
-        self.concurrency = concurrency
-        self.prefetch = prefetch
-        self.delay_errors = delay_errors
-
-    def run(self, subscriber: Subscriber[Any]) -> _FlatMapRun:
-        return _FlatMapRun(subscriber, self)
-
-
-class Merge(Operator[Any]):
-    """``merge(a, b, ...)``: interleaves the sources."""
-
-    def __init__(
-        self, sources: Sequence[Publisher[Any]], concurrency: int | None, prefetch: int, delay_errors: bool
-    ) -> None:
-        super().__init__(None, written("merge", sources))
-        self.outer: Publisher[Any] = IterablePublisher(checked_sources(sources), (), "sources")
-        self.function = _same
-        self.concurrency = concurrency or UNBOUNDED
-        self.prefetch = prefetch
-        self.delay_errors = delay_errors
-
-    def run(self, subscriber: Subscriber[Any]) -> _FlatMapRun:
-        return _MergeRun(subscriber, self)
-
-
-def _same(source: Publisher[Any]) -> Publisher[Any]:
-    return source
-
-
 class _FlatMapRun(Coordinator[Any]):
     """Subscribes to the inner streams and emits their elements in turns.
 
@@ -123,7 +80,7 @@ class _FlatMapRun(Coordinator[Any]):
         super().__init__(subscriber, operator)
         if operator.delay_errors:
             self._consumes = False  # an inner stream's error must follow all its elements
-        self._source: Publisher[Any] = operator.outer
+        self._source = operator.sources if isinstance(operator, Merge) else operator.source
         self._function = operator.function
         self._loop = running_loop()
         self._prefetch = operator.prefetch
@@ -316,3 +273,53 @@ class _Pulled:
         whole, self._chain = self._chain, None
         if whole is not None:
             whole.release()
+
+
+class Flattening(Operator[Any]):
+    """The base class of operators with a function that returns inner streams."""
+
+    name: str
+
+    def __init__(self, source: Publisher[Any], function: Callable[[Any], object], prefetch: int) -> None:
+        super().__init__(source, f"{self.name}({name_of(function)})")
+        self.function = checked_callable(function, "function", awaited=True)  # see ``checked_inner``
+        self.prefetch = prefetch
+
+
+class FlatMap(Flattening):
+    """``flat_map(function)``: interleaves the inner streams."""
+
+    name = "flat_map"
+    run_type = _FlatMapRun
+
+    def __init__(
+        self,
+        source: Publisher[Any],
+        function: Callable[[Any], object],
+        concurrency: int,
+        prefetch: int,
+        delay_errors: bool,
+    ) -> None:
+        super().__init__(source, function, prefetch)
+        self.concurrency = concurrency
+        self.delay_errors = delay_errors
+
+
+class Merge(Operator[Any]):
+    """``merge(a, b, ...)``: interleaves the sources."""
+
+    run_type = _MergeRun
+
+    def __init__(
+        self, sources: Sequence[Publisher[Any]], concurrency: int | None, prefetch: int, delay_errors: bool
+    ) -> None:
+        super().__init__(None, written("merge", sources))
+        self.sources: Publisher[Any] = IterablePublisher(checked_sources(sources), (), "sources")
+        self.concurrency = concurrency or UNBOUNDED
+        self.prefetch = prefetch
+        self.delay_errors = delay_errors
+
+    @staticmethod
+    def function(source: Publisher[Any]) -> Publisher[Any]:
+        """Return the inner stream of a source: itself."""
+        return source

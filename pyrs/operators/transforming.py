@@ -11,7 +11,7 @@ from pyrs._core.demand import non_positive
 from pyrs._core.display import name_of, short
 from pyrs._core.fusion import Chain, Gauge, null_element
 from pyrs._core.sites import raise_again
-from pyrs._core.stage import END, MAP, ElementStage, PushedStage, Stage, StageRun, TailRun
+from pyrs._core.stage import END, MAP, ElementStage, PlainRun, PushedStage, Stage, StageRun, TailRun
 from pyrs._core.validation import MISSING, checked_callable, checked_given, checked_natural
 from pyrs.errors import NonPositiveRequest
 from pyrs.operators.notification import Notification
@@ -31,21 +31,13 @@ class Map(Stage):
         return map(self.function, iterator)
 
     def run(self) -> StageRun:
-        return _MapRun(self.function)
+        return PlainRun(MAP, self.function)
 
     def functions(self) -> tuple[object, ...]:
         return (self.function,)
 
     def __repr__(self) -> str:
         return f"map({name_of(self.function)})"
-
-
-class _MapRun(StageRun):
-    def __init__(self, function: Callable[[Any], Any]) -> None:
-        self._function = function
-
-    def plain(self) -> tuple[int, Callable[[Any], Any]]:
-        return MAP, self._function
 
 
 class Scan(Stage):
@@ -65,7 +57,16 @@ class Scan(Stage):
         yield self.initial
 
     def run(self) -> StageRun:
-        return _ScanRun(self.function) if self.initial is MISSING else _ScanFromRun(self.function, self.initial)
+        if self.initial is not MISSING:
+            return _ScanFromRun(self.function, self.initial)
+        function, value = self.function, MISSING
+
+        def step(element: Any) -> Any:
+            nonlocal value
+            value = element if value is MISSING else function(value, element)
+            return value
+
+        return PlainRun(MAP, step)
 
     def functions(self) -> tuple[object, ...]:
         return (self.function,)
@@ -73,21 +74,6 @@ class Scan(Stage):
     def __repr__(self) -> str:
         given = "" if self.initial is MISSING else f", {short(self.initial)}"
         return f"scan({name_of(self.function)}{given})"
-
-
-class _ScanRun(StageRun):
-    def __init__(self, function: Callable[[Any, Any], Any]) -> None:
-        self._function = function
-
-    def plain(self) -> tuple[int, Callable[[Any], Any]]:
-        function, value = self._function, MISSING
-
-        def step(element: Any) -> Any:
-            nonlocal value
-            value = element if value is MISSING else function(value, element)
-            return value
-
-        return MAP, step
 
 
 class _ScanFromRun(StageRun):
@@ -189,17 +175,10 @@ class WithIndex(ElementStage):
         return f"with_index({self.start or ''})"
 
 
-class Materialize(PushedStage):
-    """``materialize()``: each signal as a Notification."""
-
-    def run(self) -> StageRun:
-        return _MaterializeRun()
-
-    def __repr__(self) -> str:
-        return "materialize()"
-
-
 class _MaterializeRun(TailRun):
+    def __init__(self, _: Materialize) -> None:
+        super().__init__()
+
     def on_next(self, element: Any) -> None:
         if element is None:
             raise null_element()
@@ -213,6 +192,15 @@ class _MaterializeRun(TailRun):
             self.fail(error if isinstance(error, NonPositiveRequest) else non_positive(self._illegal))
         else:
             self.end_with(Notification.failed(error))
+
+
+class Materialize(PushedStage):
+    """``materialize()``: each signal as a Notification."""
+
+    run_type = _MaterializeRun
+
+    def __repr__(self) -> str:
+        return "materialize()"
 
 
 class Dematerialize(ElementStage):

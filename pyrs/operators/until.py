@@ -11,81 +11,59 @@ from pyrs._core.validation import checked_publisher
 from pyrs.api import Publisher, Subscriber
 from pyrs.errors import NullSignal
 
-__all__ = ["SkipUntil", "TakeUntil"]
+__all__ = ["SkipUntil", "TakeUntil", "WithOther", "WithOtherRun"]
 
 
-class TakeUntil(Operator[Any]):
-    """``take_until(other)``: elements until the other stream emits or completes."""
+class WithOther(Operator[Any]):
+    """The base class of operators with a source and another stream."""
 
-    def __init__(self, source: Publisher[Any], other: Publisher[Any]) -> None:
-        super().__init__(source, f"take_until({other!r})")
-        self.main = source
+    def __init__(self, source: Publisher[Any], other: Publisher[Any], call: str) -> None:
+        super().__init__(source, call)
         self.other = checked_publisher(other, "other")
 
-    def run(self, subscriber: Subscriber[Any]) -> _TakeUntilRun:
-        return _TakeUntilRun(subscriber, self)
 
+class WithOtherRun(Coordinator[Any]):
+    """Subscribes to the other stream, then to the source, and forwards demand to the source."""
 
-class SkipUntil(Operator[Any]):
-    """``skip_until(other)``: elements from when the other stream emits or completes."""
-
-    def __init__(self, source: Publisher[Any], other: Publisher[Any]) -> None:
-        super().__init__(source, f"skip_until({other!r})")
-        self.main = source
-        self.other = checked_publisher(other, "other")
-
-    def run(self, subscriber: Subscriber[Any]) -> _SkipUntilRun:
-        return _SkipUntilRun(subscriber, self)
-
-
-class _TakeUntilRun(Coordinator[Any]):
-    """Forwards demand and elements; requests one element of the other stream."""
-
-    def __init__(self, subscriber: Subscriber[Any], operator: TakeUntil | SkipUntil) -> None:
-        super().__init__(subscriber, operator)
-        self._sources = operator.main, operator.other
-        self._main = _Main(self)
-        self._other = _Other(self)
+    _operator: WithOther
+    _other: Input[Any]
 
     def _begin(self) -> None:
-        main, other = self._sources
-        self._other.subscribe_to(other)
+        self._other.subscribe_to(self._operator.other)
         if self._live:
-            self._main.subscribe_to(main)
+            super()._begin()
 
     def _requested_more(self, n: int) -> None:
-        self._main.request(n)
+        self._input.request(n)
 
     def _finish(self, _: object) -> None:
         self._complete()
 
-    def sign(self) -> None:
-        """Handle an element or the completion of the other stream, from any thread."""
-        self.post(self._finish)
-
-    def passes(self) -> bool:
-        """Return whether elements pass now; otherwise one more is requested for each."""
-        return True
-
     def _release(self) -> None:
-        self._main.cancel()
+        self._input.cancel()
         self._other.cancel()
 
 
-class _SkipUntilRun(_TakeUntilRun):
-    def __init__(self, subscriber: Subscriber[Any], operator: SkipUntil) -> None:
+class _UntilRun(WithOtherRun):
+    """Takes or skips elements until the other stream emits or completes. Requests one element of it."""
+
+    def __init__(self, subscriber: Subscriber[Any], operator: TakeUntil) -> None:
         super().__init__(subscriber, operator)
-        self._open = False
+        self._skips = operator.skips
+        self.passes = not operator.skips  # otherwise one more element is requested for each
+        self._input = _Main(self)
+        self._other = _Other(self)
 
     def sign(self) -> None:
-        self._open = True
-
-    def passes(self) -> bool:
-        return self._open
+        """Handle an element or the completion of the other stream, from any thread."""
+        if self._skips:
+            self.passes = True
+        else:
+            self.post(self._finish)
 
 
 class _Main(DirectInput[Any]):
-    def __init__(self, owner: _TakeUntilRun) -> None:
+    def __init__(self, owner: _UntilRun) -> None:
         super().__init__(owner, owner._emit, owner._finish)
 
     def on_next(self, element: Any, /) -> None:
@@ -93,14 +71,14 @@ class _Main(DirectInput[Any]):
             raise NullSignal("on_next(None)")
         if self._closed:
             return
-        if not self._owner.passes():
+        if not self._owner.passes:
             self.request(1)  # replaces the dropped element
         elif not self._owner.try_emit(element):
             self._owner.post(self._on_element, element)
 
 
 class _Other(Input[Any]):
-    def __init__(self, owner: _TakeUntilRun) -> None:
+    def __init__(self, owner: _UntilRun) -> None:
         super().__init__(owner, 1)
 
     def on_next(self, element: Any, /) -> None:
@@ -115,3 +93,19 @@ class _Other(Input[Any]):
             self._owner.sign()
         else:
             self._owner.post(self._owner._fail, error)
+
+
+class TakeUntil(WithOther):
+    """``take_until(other)``: elements until the other stream emits or completes."""
+
+    run_type = _UntilRun
+    name, skips = "take_until", False
+
+    def __init__(self, source: Publisher[Any], other: Publisher[Any]) -> None:
+        super().__init__(source, other, f"{self.name}({other!r})")
+
+
+class SkipUntil(TakeUntil):
+    """``skip_until(other)``: elements from when the other stream emits or completes."""
+
+    name, skips = "skip_until", True
