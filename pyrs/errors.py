@@ -118,13 +118,18 @@ class SpecViolation(PyrsError):
         party: the party that violated it: ``"Publisher"``, ``"Subscriber"``, ``"Subscription"`` or ``"Processor"``.
     """
 
-    default_rule = ""
-    default_party = ""
+    rule = ""
+    party = ""
+
+    def __init_subclass__(cls, rule: str = "", party: str = "Publisher", **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if rule:
+            cls.rule, cls.party = rule, party
 
     def __init__(self, message: str, *, rule: str | None = None, party: str | None = None) -> None:
         self.message = message
-        self.rule = self.default_rule if rule is None else rule
-        self.party = self.default_party if party is None else party
+        self.rule = self.rule if rule is None else rule
+        self.party = self.party if party is None else party
         super().__init__(message)
 
     def __str__(self) -> str:
@@ -135,46 +140,28 @@ class SpecViolation(PyrsError):
         return (type(self), (self.message,), {"rule": self.rule, "party": self.party})
 
 
-class NonPositiveRequest(SpecViolation, ValueError):
+class NonPositiveRequest(SpecViolation, ValueError, rule="3.9", party="Subscriber"):
     """``request(n)`` was called with ``n <= 0``. Rules: 3.9."""
 
-    default_rule = "3.9"
-    default_party = "Subscriber"
 
-
-class NullSignal(SpecViolation, TypeError):
+class NullSignal(SpecViolation, TypeError, rule="2.13"):
     """None was passed as an element, an error or a Subscriber. Rules: 1.9, 2.13."""
 
-    default_rule = "2.13"
-    default_party = "Publisher"
 
-
-class DemandExceeded(SpecViolation):
+class DemandExceeded(SpecViolation, rule="1.1"):
     """A Publisher emitted more elements than were requested. Rules: 1.1."""
 
-    default_rule = "1.1"
-    default_party = "Publisher"
 
-
-class SubscribedTwice(SpecViolation):
+class SubscribedTwice(SpecViolation, rule="2.12"):
     """A Subscriber received ``on_subscribe`` more than once. Rules: 2.5, 2.12."""
 
-    default_rule = "2.12"
-    default_party = "Publisher"
 
-
-class ConcurrentSignals(SpecViolation):
+class ConcurrentSignals(SpecViolation, rule="1.3"):
     """A Subscriber received two signals concurrently. Rules: 1.3."""
 
-    default_rule = "1.3"
-    default_party = "Publisher"
 
-
-class SignalAfterTerminal(SpecViolation):
+class SignalAfterTerminal(SpecViolation, rule="1.7"):
     """A signal followed ``on_error`` or ``on_complete``. Rules: 1.7."""
-
-    default_rule = "1.7"
-    default_party = "Publisher"
 
 
 class JvmError(PyrsError):
