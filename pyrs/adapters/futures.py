@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from concurrent.futures import Future, InvalidStateError
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from pyrs._core import hooks
+from pyrs._core.demand import UNBOUNDED
 from pyrs._core.validation import MISSING
 from pyrs.api import Subscriber, Subscription
 from pyrs.errors import NullSignal, SpecViolation
@@ -44,19 +46,25 @@ def to_future(single: Single[T]) -> Future[T]:
         raise TypeError(
             f"single must be a Single, such as the result of first() or to_list(), not {type(single).__name__}"
         )
-    subscriber: _Completing[T] = _Completing()
+    subscriber: FutureSubscriber[T] = FutureSubscriber("to_future()")
     single.subscribe(subscriber)
-    # After subscribe(): a future cancelled during it would run on_done before there is a Subscription to cancel.
-    subscriber.future.add_done_callback(subscriber.on_done)
     return subscriber.future
 
 
-class _Completing(Subscriber[T]):
-    """Completes a future with the element when the stream completes."""
+class FutureSubscriber(Subscriber[T]):
+    """Completes a future with the element when the stream completes.
 
-    def __init__(self) -> None:
+    Args:
+        call: the user's call, for messages.
+        demand: the number of elements to request.
+        result: the result of the future for a stream without an element; MISSING for a SpecViolation.
+    """
+
+    def __init__(self, call: str, demand: int = 1, result: Any = MISSING) -> None:
         self.future: Future[T] = Future()
-        self._element: T = MISSING
+        self._call = call
+        self._demand = demand
+        self._result = result
         self._subscription: Subscription | None = None
 
     def on_subscribe(self, subscription: Subscription, /) -> None:
@@ -64,38 +72,60 @@ class _Completing(Subscriber[T]):
             subscription.cancel()  # 2.5
             return
         self._subscription = subscription
-        subscription.request(1)
+        self.future.add_done_callback(self._done)  # now: an earlier callback would find no Subscription to cancel
+        if not self.future.cancelled():
+            subscription.request(self._demand)
 
     def on_next(self, element: T, /) -> None:
         if element is None:
             raise NullSignal("on_next(None)")
-        self._element = element
+        self._result = element
 
     def on_error(self, error: BaseException, /) -> None:
         if error is None:
             raise NullSignal("on_error(None)")
         self._subscription = None  # 2.4
-        try:
-            self.future.set_exception(error)
-        except InvalidStateError:  # it was cancelled
-            hooks.on_error_dropped(error, "to_future(): the future was cancelled")
+        self._fail(error)
 
     def on_complete(self) -> None:
         self._subscription = None  # 2.4
-        if self._element is MISSING:
-            self.on_error(
+        if self._result is MISSING:
+            self._fail(
                 SpecViolation("a Single completed without an element; it must emit exactly one", party="Publisher")
             )
             return
         try:
-            self.future.set_result(self._element)
+            self.future.set_result(self._result)
         except InvalidStateError:  # it was cancelled
-            hooks.on_next_dropped(1, "to_future(): the future was cancelled", cancelled=True)
+            if self._result is not None:
+                hooks.on_next_dropped(1, f"{self._call}: the future was cancelled", cancelled=True)
 
-    def on_done(self, future: Future[T]) -> None:
-        """Cancel the stream if the future was cancelled, on the thread that cancelled it."""
+    def _fail(self, error: BaseException) -> None:
+        try:
+            self.future.set_exception(error)
+        except InvalidStateError:  # it was cancelled
+            hooks.on_error_dropped(error, f"{self._call}: the future was cancelled")
+
+    def _done(self, future: Future[T]) -> None:
+        """Cancel the stream, unless it has terminated, on the thread that completed or cancelled the future."""
         subscription, self._subscription = self._subscription, None
         if future.cancelled():
             future.set_running_or_notify_cancel()  # otherwise concurrent.futures.wait would not return
-            if subscription is not None:
-                subscription.cancel()
+        if subscription is not None:
+            subscription.cancel()
+
+
+class ConsumingSubscriber(FutureSubscriber[Any]):
+    """Calls a function with each element, and completes a future with None or with an error."""
+
+    def __init__(self, function: Callable[[Any], object], call: str) -> None:
+        super().__init__(call, UNBOUNDED, None)
+        self._function = function
+
+    def on_next(self, element: Any, /) -> None:
+        try:
+            self._function(element)
+        except BaseException as error:
+            self._fail(error)
+            if hooks.is_exit(error):
+                raise

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import queue as threads
-from collections import deque
-from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable
+from contextlib import aclosing, closing
 from typing import Any, Protocol, TypeVar, overload
 
 from pyrs._core import hooks
 from pyrs._core.context import bound_executor, capture
 from pyrs._core.coordinator import Coordinator
 from pyrs._core.display import short
-from pyrs._core.drain import DrainLoop
 from pyrs._core.operator import Operator
 from pyrs._core.validation import MISSING, checked_element, checked_publisher, checked_seconds
 from pyrs.aio.iteration import elements
@@ -179,102 +178,39 @@ class _QueuePublisher(Operator[Any]):
 
 
 class _QueueRun(Coordinator[Any]):
-    """One Subscriber of a queue: a thread takes elements, the drain loop emits them."""
+    """One Subscriber of a queue: its drain loop waits for demanded elements on a thread of the scheduler."""
 
     def __init__(self, subscriber: Subscriber[Any], operator: _QueuePublisher) -> None:
-        super().__init__(subscriber, operator)
+        super().__init__(subscriber, operator, bound_executor(current(operator.scheduler), capture()))
         self._queue = operator.queue
-        self._end_object = operator.end
-        self._taken = 0  # changed by the thread that takes
-        self._begun = self._exhausted = False
-        self._arrived: deque[Any] = deque()
-        self._take_loop = _TakeLoop(self, bound_executor(current(operator.scheduler), capture()))
+        self._end = operator.end
 
     def _begin(self) -> None:
-        self._begun = True
-        self._take()
+        pass
 
-    def _requested_more(self, n: int) -> None:
-        self._take()
+    def _release(self) -> None:
+        pass
 
-    def _take(self) -> None:
-        if self.wants_more():
-            try:
-                self._take_loop.schedule()
-            except RuntimeError as error:  # the scheduler is closed
-                self.post(self._fail, error)
-
-    def wants_more(self) -> bool:
-        """Return whether another element is to be taken from the queue."""
-        return self._live and self._begun and not self._exhausted and self._taken < self._requested
-
-    def take_demanded(self) -> None:
-        """Take and await the demanded elements, on one scheduler thread at a time."""
-        while self.wants_more():
+    def _advance(self) -> None:
+        while self._demand() > 0 and not self._interrupted:
             try:
                 element = self._queue.get(timeout=_WAIT_SECONDS)
+                ended = _is(element, self._end)
+                if not ended:
+                    checked_element(element, "the queue")
             except threads.Empty:
                 continue
             except _SHUT_DOWN:
-                self._end_of_queue(self._end_normally)
-                return
+                ended = True
             except BaseException as error:
-                self._end_of_queue(self._raised, error)
-                return
-            if _is(element, self._end_object):
-                self._end_of_queue(self._end_normally)
-                return
-            self._taken += 1
-            self._arrived.append(element)
-            self.wake()
-        if not self._live:
-            self._drop_arrived()
-
-    def _end_of_queue(self, handler: Callable[[Any], object], argument: object = None) -> None:
-        self._exhausted = True
-        self.post(handler, argument)
-
-    def _advance(self) -> None:
-        while self._arrived and self._live:
-            try:
-                element = checked_element(self._arrived.popleft(), "the queue")
-            except TypeError as error:
                 self._raised(error)
-            else:
+                return
+            if ended:
+                self._complete()
+            elif self._live:
                 self._emit(element)
-
-    def _end_normally(self, _: object) -> None:
-        self._advance()  # emits the elements taken before the end
-        self._complete()
-
-    def _release(self) -> None:
-        self._drop_arrived()
-
-    def _drop_arrived(self) -> None:
-        lost = 0
-        while self._arrived:
-            try:
-                self._arrived.popleft()
-            except IndexError:  # the other thread drops elements as well
-                break
-            lost += 1
-        hooks.on_next_dropped(lost, f"{self._operator.call}: taken from the queue before the cancel", cancelled=True)
-
-
-class _TakeLoop(DrainLoop):
-    """Runs ``take_demanded`` on one thread at a time, and on none without demand."""
-
-    __slots__ = ("_owner",)
-
-    def __init__(self, owner: _QueueRun, execute: Callable[[Callable[[], None]], None]) -> None:
-        super().__init__(execute)
-        self._owner = owner
-
-    def _has_work(self) -> bool:
-        return self._owner.wants_more()
-
-    def _work(self) -> None:
-        self._owner.take_demanded()
+            else:
+                hooks.on_next_dropped(1, f"{self._call}: taken from the queue before the cancel", cancelled=True)
 
 
 # From an asyncio queue
@@ -308,9 +244,7 @@ def _fill(source: Publisher[Any], queue: Writable[Any], end: object, timeout: fl
         except threads.Full:
             raise TimeoutError(f"the queue was full for {timeout} seconds") from None
 
-    arriving = terminal.to_iterable(source, 1, timeout)
-    close: Callable[[], None] = arriving.close  # type: ignore[attr-defined]  # both are generators
-    try:
+    with closing(terminal.to_iterable(source, 1, timeout)) as arriving:  # type: ignore[type-var]  # both are generators
         while True:
             try:
                 element = next(arriving)
@@ -321,13 +255,10 @@ def _fill(source: Publisher[Any], queue: Writable[Any], end: object, timeout: fl
                     return
                 raise
             put(element)
-    finally:
-        close()
 
 
 async def _fill_awaiting(source: Publisher[Any], queue: asyncio.Queue[Any], end: object) -> None:
-    arriving = elements(source, 1)
-    try:
+    async with aclosing(elements(source, 1)) as arriving:
         while True:
             try:
                 element = await anext(arriving)
@@ -338,5 +269,3 @@ async def _fill_awaiting(source: Publisher[Any], queue: asyncio.Queue[Any], end:
                     return
                 raise
             await queue.put(element)
-    finally:
-        await arriving.aclose()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
+from contextlib import aclosing, closing
 from typing import Any, TypeVar
 
 from pyrs._core import hooks
@@ -46,15 +47,11 @@ async def elements(source: Publisher[T], prefetch: int) -> AsyncGenerator[T, Non
     waker = current_waker()
     if isinstance(source, IterablePublisher):
         if not all(stage.is_mapping for stage in source.stages):
-            paced = _Paced(source).elements(waker)
-            try:
+            async with aclosing(_Paced(source).elements(waker)) as paced:
                 async for element in paced:
                     yield element
-            finally:
-                await paced.aclose()
             return
-        pulled = pull(source.iterable, source.stages, source.name, source.site)
-        try:
+        with closing(pull(source.iterable, source.stages, source.name, source.site)) as pulled:
             turn = 0
             for element in pulled:
                 yield element
@@ -62,8 +59,6 @@ async def elements(source: Publisher[T], prefetch: int) -> AsyncGenerator[T, Non
                 if turn == _TURN:
                     turn = 0
                     await waker.pause()
-        finally:
-            pulled.close()
         return
     inbox: _Inbox[T] = _Inbox(waker, prefetch)
     try:
@@ -220,24 +215,18 @@ async def single(source: Publisher[T]) -> T:
             upstream = IterablePublisher(source.iterable, source.stages[:-1], source.name, source.site)
         else:
             upstream = PushedChainPublisher(source.source, source.stages[:-1]) if source.stages[1:] else source.source
-        gathered = elements(upstream, _PREFETCH)
-        try:
+        async with aclosing(elements(upstream, _PREFETCH)) as gathered:
             async for element in gathered:
                 try:
                     step(element)
                 except BaseException as error:
                     fold.blame(error)
                     raise
-        finally:
-            await gathered.aclose()
         last: T = result()
         return last
-    arriving = elements(source, 1)
-    try:
+    async with aclosing(elements(source, 1)) as arriving:  # so that a cancelled task cancels upstream at once
         async for only in arriving:
             return only
-    finally:
-        await arriving.aclose()  # explicitly, so that a cancelled task cancels upstream now and not on finalization
     raise SpecViolation("a Single completed without an element; it must emit exactly one", party="Publisher")
 
 
@@ -256,16 +245,10 @@ async def for_each(source: Publisher[T], action: Callable[[T], Awaitable[object]
             await action(element)
             return True
 
-        done = elements(AsyncMap(source, act, concurrency, ordered=False), concurrency)
-        try:
+        async with aclosing(elements(AsyncMap(source, act, concurrency, ordered=False), concurrency)) as done:
             async for _ in done:
                 pass
-        finally:
-            await done.aclose()
         return
-    arriving = elements(source, 1)
-    try:
+    async with aclosing(elements(source, 1)) as arriving:
         async for element in arriving:
             await action(element)
-    finally:
-        await arriving.aclose()

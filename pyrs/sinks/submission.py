@@ -17,7 +17,7 @@ from pyrs._core.demand import UNBOUNDED
 from pyrs._core.downstream import checked_subscriber
 from pyrs._core.operator import Operator
 from pyrs._core.validation import checked_callable, checked_natural, checked_seconds
-from pyrs.api import Subscriber, Subscription
+from pyrs.api import Subscriber
 from pyrs.errors import NullSignal, PublisherClosed, SubscribedTwice
 from pyrs.stream.stream import Stream
 
@@ -149,11 +149,11 @@ class SubmissionPublisher(Stream[T]):
         Raises:
             TypeError: ``function`` is not callable.
         """
-        from concurrent.futures import Future  # a slow import that most programs do not need
+        from pyrs.adapters.futures import ConsumingSubscriber  # concurrent.futures is a slow import
 
-        future: Future[None] = Future()
-        self.subscribe(_Consumer(checked_callable(function, "function"), future))
-        return future
+        consumer = ConsumingSubscriber(checked_callable(function, "function"), "consume()")
+        self.subscribe(consumer)
+        return consumer.future
 
     # Closing
 
@@ -523,48 +523,3 @@ class _Line(Coordinator[Any]):
             if hooks.is_exit(raised):
                 raise
             hooks.on_error_dropped(raised, "raised by the handler of a SubmissionPublisher")
-
-
-class _Consumer(Subscriber[T]):
-    """The Subscriber of ``consume``."""
-
-    def __init__(self, function: Callable[[T], object], future: Future[None]) -> None:
-        self._function = function
-        self._future = future
-        self._subscription: Subscription | None = None
-
-    def on_subscribe(self, subscription: Subscription, /) -> None:
-        self._subscription = subscription
-        self._future.add_done_callback(self._stop)
-        subscription.request(UNBOUNDED)
-
-    def on_next(self, element: T, /) -> None:
-        try:
-            self._function(element)
-        except BaseException as error:
-            self._settle(error)
-            if hooks.is_exit(error):
-                raise
-
-    def on_error(self, error: BaseException, /) -> None:
-        self._settle(error)
-
-    def on_complete(self) -> None:
-        self._settle(None)
-
-    def _settle(self, error: BaseException | None) -> None:
-        from concurrent.futures import InvalidStateError
-
-        try:
-            if error is None:
-                self._future.set_result(None)
-            else:
-                self._future.set_exception(error)
-        except InvalidStateError:  # it was cancelled
-            if error is not None:
-                hooks.on_error_dropped(error, "the future of consume() was cancelled")
-
-    def _stop(self, future: Future[None]) -> None:
-        subscription, self._subscription = self._subscription, None
-        if subscription is not None:
-            subscription.cancel()
