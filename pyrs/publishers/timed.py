@@ -56,7 +56,10 @@ def interval(
         >>> interval(0.001).take(3).collect()
         [0, 1, 2]
     """
-    return Stream(_Interval(period, initial, overflow, scheduler))
+    every = checked_seconds(period, "period", positive=True)
+    start = every if initial is None else checked_seconds(initial, "initial")
+    strategy = checked_overflow(overflow, Overflow.ERROR, Overflow.DROP, Overflow.LATEST)
+    return Stream(_Interval(f"interval({every:g})", every, start, strategy, scheduler))
 
 
 def timer(seconds: Seconds, *, scheduler: Scheduler | None = None) -> Single[int]:
@@ -79,18 +82,24 @@ def timer(seconds: Seconds, *, scheduler: Scheduler | None = None) -> Single[int
         >>> timer(0.001).block()
         0
     """
-    return Single(_TimerSource(seconds, scheduler))
+    delay = checked_seconds(seconds, "seconds")
+    return Single(_Interval(f"timer({delay:g})", None, delay, Overflow.LATEST, scheduler))
 
 
 class _Interval(Operator[int]):
     def __init__(
-        self, period: Seconds, initial: Seconds | None, overflow: Overflow | str, scheduler: Scheduler | None
+        self,
+        call: str,
+        period: float | None,
+        initial: float,
+        overflow: Overflow,
+        scheduler: Scheduler | None,
     ) -> None:
-        self.period = checked_seconds(period, "period", positive=True)
-        self.initial = self.period if initial is None else checked_seconds(initial, "initial")
-        self.overflow = checked_overflow(overflow, Overflow.ERROR, Overflow.DROP, Overflow.LATEST)
+        super().__init__(None, call)
+        self.period = period  # None: the first tick is the only one
+        self.initial = initial
+        self.overflow = overflow
         self.scheduler = checked_scheduler(scheduler)
-        super().__init__(None, f"interval({self.period:g})")
 
     def run(self, subscriber: Subscriber[Any]) -> _IntervalRun:
         return _IntervalRun(subscriber, self)
@@ -125,39 +134,14 @@ class _IntervalRun(Coordinator[int]):
                     )
                 )
                 return
-            # A multiple, since a sum would drift. Set before this tick is emitted, which may take long.
-            self._timer.set(self._begins + self._ticks * self._period)
+            if self._period is not None:
+                # A multiple, since a sum would drift. Set before this tick is emitted, which may take long.
+                self._timer.set(self._begins + self._ticks * self._period)
         if self._held is not None and self._demand() > 0:
             held, self._held = self._held, None
             self._emit(held)
-
-    def _release(self) -> None:
-        self._timer.close()
-
-
-class _TimerSource(Operator[int]):
-    def __init__(self, seconds: Seconds, scheduler: Scheduler | None) -> None:
-        self.seconds = checked_seconds(seconds, "seconds")
-        self.scheduler = checked_scheduler(scheduler)
-        super().__init__(None, f"timer({self.seconds:g})")
-
-    def run(self, subscriber: Subscriber[Any]) -> _TimerRun:
-        return _TimerRun(subscriber, self)
-
-
-class _TimerRun(Coordinator[int]):
-    def __init__(self, subscriber: Subscriber[int], operator: _TimerSource) -> None:
-        super().__init__(subscriber, operator)
-        self._timer = waking_timer(self, operator.scheduler)
-        self._due = self._timer.now() + operator.seconds
-
-    def _begin(self) -> None:
-        self._timer.set(self._due)
-
-    def _advance(self) -> None:
-        if self._timer.fired and self._demand() > 0:
-            self._emit(0)
-            self._complete()
+            if self._period is None:
+                self._complete()
 
     def _release(self) -> None:
         self._timer.close()
