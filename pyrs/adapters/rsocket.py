@@ -7,7 +7,6 @@ stream emits on.
 from __future__ import annotations
 
 import asyncio
-from collections import deque
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -24,8 +23,9 @@ from pyrs._core.display import name_of, short
 from pyrs._core.operator import Operator
 from pyrs._core.validation import checked_element, checked_publisher
 from pyrs.aio.loops import call_on, is_here, loop_for
-from pyrs.api import Publisher, Subscriber, Subscription
-from pyrs.errors import DemandExceeded, NullSignal
+from pyrs.aio.subscribers import QueueingSubscriber
+from pyrs.api import Publisher, Subscriber
+from pyrs.errors import DemandExceeded
 from pyrs.stream.stream import Stream
 
 __all__ = ["Receiver", "from_rsocket", "to_rsocket"]
@@ -318,19 +318,16 @@ class _Outgoing(reactivestreams.publisher.Publisher):  # type: ignore[misc]
         return f"to_rsocket({self._stream!r})"
 
 
-class _Sending(Subscriber[Any], Subscription):
+class _Sending(QueueingSubscriber):
     """Forwards the signals of a stream to an rsocket-py subscriber, on its loop.
 
-    Rules: 2.1, 2.2, 2.4, 2.5, 2.6, 2.7, 2.8, 2.13.
+    Rules: 2.1, 2.2, 2.7, and those of ``QueueingSubscriber``.
     """
 
     def __init__(self, subscriber: Any, loop: asyncio.AbstractEventLoop) -> None:
-        self._subscriber = subscriber
+        super().__init__(subscriber)
         self._loop = loop
-        self._upstream: Subscription | None = None
-        self._signals: deque[tuple[str, Any]] = deque()
         self._scheduled = False  # whether the loop will deliver the queued signals
-        self._over = False
         # Signals before that wait for the loop's next iteration, so that the frame that opens a channel is sent first.
         self.subscribed = False
         # The attributes below are used on the loop only.
@@ -349,41 +346,17 @@ class _Sending(Subscriber[Any], Subscription):
         self._pump_soon()
 
     def cancel(self) -> None:
-        self._over = True
-        self._signals.clear()
-        upstream, self._upstream = self._upstream, None
-        hooks.cancel_safely(upstream)
+        self._cancel()
 
     # The Subscriber, which the stream calls on any thread
 
-    def on_subscribe(self, subscription: Subscription, /) -> None:
-        if subscription is None:
-            raise NullSignal("on_subscribe(None)")
-        if self._upstream is not None:
-            subscription.cancel()  # 2.5
-            return
-        self._upstream = subscription
-        if self._over:  # the peer has cancelled
-            self.cancel()
-        elif is_here(self._loop):
+    def _begin(self) -> None:
+        if is_here(self._loop):
             self._pump_soon()
         else:
             self._call(self._pump_soon)
 
-    def on_next(self, element: Any, /) -> None:
-        if element is None:
-            raise NullSignal("on_next(None)")
-        self._put("on_next", element)
-
-    def on_error(self, error: BaseException, /) -> None:
-        if error is None:
-            raise NullSignal("on_error(None)")
-        self._put("on_error", error)
-
-    def on_complete(self) -> None:
-        self._put("on_complete", None)
-
-    def _put(self, name: str, argument: Any) -> None:
+    def _put(self, name: str, argument: Any = None) -> None:
         if self._over:
             return
         if self.subscribed and not self._signals and is_here(self._loop):
@@ -410,7 +383,7 @@ class _Sending(Subscriber[Any], Subscription):
 
     def _pump(self) -> None:
         self._pumping = False
-        upstream = self._upstream
+        upstream = self._subscription
         step = min(self._wanted, _TURN - self._outstanding)
         if upstream is not None and step > 0:
             self._wanted -= step
@@ -434,7 +407,7 @@ class _Sending(Subscriber[Any], Subscription):
                 self._end_with(argument)
             else:
                 self._over = True
-                self._upstream = None  # 2.4
+                self._subscription = None  # 2.4
                 self._subscriber.on_complete()
         except BaseException as error:
             self.cancel()
@@ -454,7 +427,7 @@ class _Sending(Subscriber[Any], Subscription):
 
     def _end_with(self, error: BaseException) -> None:
         self._over = True
-        self._upstream = None  # 2.4
+        self._subscription = None  # 2.4
         self._subscriber.on_error(error)
 
 

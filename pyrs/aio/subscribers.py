@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from abc import abstractmethod
 from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -14,28 +15,15 @@ from pyrs.aio.loops import loop_for, run_on
 from pyrs.api import Subscriber, Subscription
 from pyrs.errors import NullSignal
 
-__all__ = ["CoroutineSubscriber"]
+__all__ = ["CoroutineSubscriber", "QueueingSubscriber"]
 
 
-class CoroutineSubscriber(Subscriber[Any], Subscription):
-    """Delivers signals to a Subscriber whose methods may be coroutine functions.
-
-    Signals may arrive on any thread; one task awaits them in order, on the loop that is running at ``subscribe``, else
-    on the background loop. The queue is bounded by the demand. A method that raises violates §2.13: the Subscription is
-    cancelled and the error is reported to the dropped-errors hook. A cancelled task cancels the Subscription, and so
-    does a closed loop. This object is also the Subscription that the Subscriber receives, so that a cancel ends the
-    task.
-
-    Rules: 2.4, 2.5, 2.6, 2.8, 2.11, 2.13.
-    """
+class QueueingSubscriber(Subscriber[Any], Subscription):
+    """Queues the signals of any thread for a Subscriber on a loop. Rules: 2.4, 2.5, 2.6, 2.8, 2.13."""
 
     def __init__(self, subscriber: Any) -> None:
         self._subscriber = subscriber
-        self._loop = loop_for()
-        self._context = capture()
-        self._signals: deque[tuple[str, tuple[Any, ...]]] = deque()
-        self._arrived = asyncio.Event()
-        self._task: asyncio.Task[None] | None = None
+        self._signals: deque[tuple[str, Any]] = deque()
         self._subscription: Subscription | None = None
         self._over = False
 
@@ -46,8 +34,7 @@ class CoroutineSubscriber(Subscriber[Any], Subscription):
             subscription.cancel()  # 2.5
             return
         self._subscription = subscription
-        self._signals.append(("on_subscribe", (self,)))
-        self._call(self._launch)
+        self._begin()
 
     def on_next(self, element: Any, /) -> None:
         if element is None:
@@ -62,6 +49,44 @@ class CoroutineSubscriber(Subscriber[Any], Subscription):
     def on_complete(self) -> None:
         self._put("on_complete")
 
+    def _cancel(self) -> None:
+        self._over = True
+        self._signals.clear()
+        subscription, self._subscription = self._subscription, None
+        hooks.cancel_safely(subscription)
+
+    @abstractmethod
+    def _begin(self) -> None:
+        """Introduce the Subscription, or request."""
+
+    @abstractmethod
+    def _put(self, name: str, argument: Any = None) -> None:
+        """Queue a signal, unless the stream is over, and have the loop deliver it."""
+
+
+class CoroutineSubscriber(QueueingSubscriber):
+    """Delivers signals to a Subscriber whose methods may be coroutine functions.
+
+    Signals may arrive on any thread; one task awaits them in order, on the loop that is running at ``subscribe``, else
+    on the background loop. The queue is bounded by the demand. A method that raises violates §2.13: the Subscription is
+    cancelled and the error is reported to the dropped-errors hook. A cancelled task cancels the Subscription, and so
+    does a closed loop. This object is also the Subscription that the Subscriber receives, so that a cancel ends the
+    task.
+
+    Rules: 2.4, 2.5, 2.6, 2.8, 2.11, 2.13.
+    """
+
+    def __init__(self, subscriber: Any) -> None:
+        super().__init__(subscriber)
+        self._loop = loop_for()
+        self._context = capture()
+        self._arrived = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+
+    def _begin(self) -> None:
+        self._signals.append(("on_subscribe", self))
+        self._call(self._launch)
+
     def request(self, n: int, /) -> None:
         subscription = self._subscription
         if subscription is not None:
@@ -72,9 +97,9 @@ class CoroutineSubscriber(Subscriber[Any], Subscription):
             self._cancel()
             self._call(self._arrived.set)  # wakes the task, which then ends
 
-    def _put(self, name: str, *arguments: Any) -> None:
+    def _put(self, name: str, argument: Any = None) -> None:
         if not self._over:
-            self._signals.append((name, arguments))
+            self._signals.append((name, argument))
             self._call(self._arrived.set)
 
     def _call(self, function: Callable[[], object]) -> None:
@@ -82,13 +107,6 @@ class CoroutineSubscriber(Subscriber[Any], Subscription):
             run_on(self._loop, self._context, function)
         except RuntimeError:  # the loop is closed, so no signal will be consumed
             self._cancel()
-
-    def _cancel(self) -> None:
-        self._over = True
-        self._signals.clear()
-        subscription, self._subscription = self._subscription, None
-        if subscription is not None:
-            subscription.cancel()
 
     # The methods below run on the loop.
 
@@ -108,11 +126,12 @@ class CoroutineSubscriber(Subscriber[Any], Subscription):
         try:
             while not self._over:
                 while self._signals:
-                    name, arguments = self._signals.popleft()
+                    name, argument = self._signals.popleft()
                     if name in ("on_error", "on_complete"):
                         self._over = True
                         self._subscription = None  # 2.4
-                    result = getattr(self._subscriber, name)(*arguments)
+                    method = getattr(self._subscriber, name)
+                    result = method() if name == "on_complete" else method(argument)
                     if isinstance(result, Awaitable):
                         await result
                 if self._over:

@@ -29,47 +29,39 @@ def start_task(
         A function that cancels the task, from any thread. After that only exceptions that the task raises itself are
         reported.
     """
-    started = _Started(loop_for(), function, on_failure)
-    run_on(started.loop, context, started.launch)
-    return started.cancel
+    loop = loop_for()
+    task: asyncio.Task[None] | None = None
+    cancelled = False
 
+    async def run() -> None:
+        await function()
 
-class _Started:
-    def __init__(
-        self,
-        loop: asyncio.AbstractEventLoop,
-        function: Callable[[], Any],
-        on_failure: Callable[[BaseException], object],
-    ) -> None:
-        self.loop = loop
-        self._function = function
-        self._on_failure = on_failure
-        self._task: asyncio.Task[None] | None = None
-        self._cancelled = False
+    def launch() -> None:
+        nonlocal task
+        if not cancelled:
+            task = loop.create_task(run())
+            task.add_done_callback(done)
 
-    def launch(self) -> None:
-        if not self._cancelled:
-            self._task = self.loop.create_task(self._run())
-            self._task.add_done_callback(self._done)
+    def done(finished: asyncio.Task[None]) -> None:
+        nonlocal task
+        task = None
+        if finished.cancelled():
+            if not cancelled:
+                on_failure(RuntimeError("the task was cancelled externally"))
+        elif (error := finished.exception()) is not None:
+            on_failure(error)
 
-    async def _run(self) -> None:
-        await self._function()
-
-    def _done(self, task: asyncio.Task[None]) -> None:
-        self._task = None
-        if task.cancelled():
-            if not self._cancelled:
-                self._on_failure(RuntimeError("the task was cancelled externally"))
-        elif (error := task.exception()) is not None:
-            self._on_failure(error)
-
-    def cancel(self) -> None:
-        self._cancelled = True
+    def cancel() -> None:
+        nonlocal cancelled
+        cancelled = True
         try:
-            run_on(self.loop, None, self._stop)
+            run_on(loop, None, stop)
         except RuntimeError:  # the loop is closed and has discarded its tasks
             pass
 
-    def _stop(self) -> None:
-        if self._task is not None:
-            self._task.cancel()
+    def stop() -> None:
+        if task is not None:
+            task.cancel()
+
+    run_on(loop, context, launch)
+    return cancel
