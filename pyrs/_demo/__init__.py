@@ -18,21 +18,17 @@ def main(size: Size | None = None) -> int:
     screen = Screen()
     try:
         wrong = [check for check in show(screen, size or Size()) if not check.right]
+        failure = f"{len(wrong)} of the counts are wrong; {wrong[0]}" if wrong else ""
     except KeyboardInterrupt:
         screen.finish_line()
         print("pyrs demo: interrupted", file=sys.stderr)
         return 130
     except (DemoError, PyrsError) as error:
-        return _failed(screen, str(error))
+        failure = str(error)
     except Exception as error:
         traceback.print_exc()
-        return _failed(screen, f"{type(error).__name__}: {error}")
-    if wrong:
-        return _failed(screen, f"{len(wrong)} of the counts are wrong; {wrong[0]}")
-    return 0
-
-
-def _failed(screen: Screen, reason: str, status: int = 1) -> int:
+        failure = f"{type(error).__name__}: {error}"
     screen.finish_line()
-    print(f"pyrs demo: FAILED: {reason}", file=sys.stderr, flush=True)
-    return status
+    if failure:
+        print(f"pyrs demo: FAILED: {failure}", file=sys.stderr)
+    return int(bool(failure))

@@ -10,13 +10,11 @@ import os
 import signal
 import subprocess
 import tempfile
-import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
-from typing import IO, Any
+from typing import Any, TypeVar
 
 import pyspark
 from pyspark import SparkConf, SparkContext
@@ -27,7 +25,6 @@ REACTOR = "io.projectreactor:reactor-core:3.7.12"
 RATINGS = "data/mllib/sample_movielens_data.txt"
 _END_SECONDS = 10.0
 _LAST_LINES = 30
-
 _QUIET = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
@@ -37,38 +34,25 @@ _QUIET = {
     "spark.ui.showConsoleProgress": "false",
 }
 
+T = TypeVar("T")
+
 
 class DemoError(Exception):
     """The demo cannot run; the message names the missing part and how to get it."""
 
 
 def ratings_file() -> Path:
-    """Return the path of the MovieLens ratings that the pyspark package ships.
+    """Return the path of the MovieLens ratings in the pyspark package.
 
     Each line is ``user::movie::stars``.
 
     Raises:
-        DemoError: this PySpark does not ship them.
+        DemoError: this PySpark does not contain them.
     """
     path = Path(pyspark.__file__).parent / RATINGS
     if not path.is_file():
         raise DemoError(f"PySpark {pyspark.__version__} was installed without {RATINGS}; the wheel from PyPI has it")
     return path
-
-
-@dataclass(frozen=True)
-class _Jvm:
-    """A JVM with Spark's Py4J gateway, its configuration and its output."""
-
-    gateway: Any
-    conf: SparkConf
-    output: IO[bytes]
-
-    def failure(self, what: str, error: Exception) -> DemoError:
-        """Return an error whose message ends with the last lines that the JVM printed."""
-        self.output.seek(0)
-        printed = self.output.read().decode(errors="replace").splitlines()[-_LAST_LINES:]
-        return DemoError("\n".join([f"{what} did not start: {error}", *printed]))
 
 
 @contextmanager
@@ -78,11 +62,8 @@ def spark_driver() -> Iterator[SparkSession]:
     Raises:
         DemoError: the session did not start; the message quotes the JVM's output.
     """
-    with _started({"spark.master": "local[2]", "spark.jars.packages": REACTOR}) as jvm:
-        try:
-            context = SparkContext(conf=jvm.conf, gateway=jvm.gateway)
-        except Exception as error:
-            raise jvm.failure("Spark", error) from error
+    settings = {"spark.master": "local[2]", "spark.jars.packages": REACTOR}
+    with _started(settings, lambda conf, gateway: SparkContext(conf=conf, gateway=gateway)) as context:
         try:
             yield SparkSession(context)
         finally:
@@ -95,15 +76,16 @@ def naive_jvm(spark: SparkSession) -> Iterator[Any]:
 
     The proxy needs Py4J's callback server, which must not be started in the user's driver.
     """
-    with _started({"spark.jars": str(spark.sparkContext.getConf().get("spark.jars"))}) as jvm:
+    settings = {"spark.jars": str(spark.sparkContext.getConf().get("spark.jars"))}
+    with _started(settings, lambda conf, gateway: gateway) as gateway:
         logging.getLogger("py4j").setLevel(logging.ERROR)
-        ensure_callback_server_started(jvm.gateway)
-        yield jvm.gateway.jvm
+        ensure_callback_server_started(gateway)
+        yield gateway.jvm
 
 
 @contextmanager
-def _started(settings: dict[str, str]) -> Iterator[_Jvm]:
-    """Start a JVM as PySpark does, stop it at the end, and keep its output for errors."""
+def _started(settings: dict[str, str], create: Callable[[SparkConf, Any], T]) -> Iterator[T]:
+    """Start a JVM as PySpark does, yield what ``create`` returns, and stop the JVM at the end."""
     # Otherwise Spark resolves the machine's host name, which fails on some machines.
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     conf = SparkConf(loadDefaults=False).setAppName("pyrs demo").setAll([*_QUIET.items(), *settings.items()])
@@ -112,9 +94,12 @@ def _started(settings: dict[str, str]) -> Iterator[_Jvm]:
             with _uninterrupted():
                 gateway = launch_gateway(conf, {"stdout": output, "stderr": output})
                 end.callback(_end, gateway)
+            created = create(conf, gateway)
         except Exception as error:
-            raise _Jvm(None, conf, output).failure("the JVM", error) from error
-        yield _Jvm(gateway, conf, output)
+            output.seek(0)
+            printed = output.read().decode(errors="replace").splitlines()[-_LAST_LINES:]
+            raise DemoError("\n".join([f"Spark's JVM did not start: {error}", *printed])) from error
+        yield created
 
 
 def _end(gateway: Any) -> None:
@@ -135,9 +120,6 @@ def _end(gateway: Any) -> None:
 @contextmanager
 def _uninterrupted() -> Iterator[None]:
     """Delay a first Ctrl-C until the block ends: an interrupted PySpark leaks the JVM that it starts."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
     pressed = False
 
     def hold(number: int, frame: FrameType | None) -> None:

@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import Any
 
-from pyrs._demo.java import Java, class_named, flux_of, method_as
 from pyrs._demo.stages import PatientSubscriber, RatingProcessor
 from pyrs.jvm import Bridge
 
+Java = Any
+"""Py4J's ``jvm`` view, or an object of the JVM: Py4J has no static types."""
 BUFFER = 16
 """The number of elements that the SubmissionPublisher buffers before ``submit`` blocks."""
 
 
-@dataclass(frozen=True)
-class PipelineProgress:
-    """The elements that each stage has processed so far."""
-
-    published: int
-    seen: int
-    kept: int
-    submitted: int
-    taken: int
-    requested: int
+def flux_of(jvm: Java, lines: Java, laps: int) -> Java:
+    """Return a Reactor Flux that emits the lines ``laps`` times."""
+    return jvm.reactor.core.publisher.Flux.fromIterable(lines).repeat(laps - 1)
 
 
 class Pipeline:
@@ -44,10 +38,9 @@ class Pipeline:
     def start(self, lines: Java, laps: int) -> None:
         """Connect the stages from last to first, so that nothing flows before all are connected."""
         jvm, bridge = self._jvm, self._bridge
-        concurrent, flux = jvm.java.util.concurrent, jvm.reactor.core.publisher.Flux
-        consumer, runnable = "java.util.function.Consumer", "java.lang.Runnable"
-        anything, throwable = class_named(jvm, "java.lang.Object"), class_named(jvm, "java.lang.Throwable")
-        no_value, integer, boolean = jvm.java.lang.Void.TYPE, jvm.java.lang.Integer.TYPE, jvm.java.lang.Boolean.TYPE
+        concurrent, java = jvm.java.util.concurrent, jvm.java.lang
+        consumer, anything = "java.util.function.Consumer", java.Class.forName("java.lang.Object")
+        throwable = java.Class.forName("java.lang.Throwable")
 
         # 4. The Python Subscriber subscribes to the JDK's Flow.Publisher.
         submission = concurrent.SubmissionPublisher(concurrent.ForkJoinPool.commonPool(), BUFFER)
@@ -55,25 +48,32 @@ class Pipeline:
 
         # 3. The Processor's elements are submitted to it. While its buffer is full, submit() blocks: back pressure.
         processor = bridge.to_jvm(self.processor)
-        getattr(flux, "from")(processor).limitRate(BUFFER).doOnNext(
-            method_as(jvm, consumer, self.submitted, "add", boolean, anything)
+        getattr(jvm.reactor.core.publisher.Flux, "from")(processor).limitRate(BUFFER).doOnNext(
+            self._method(consumer, self.submitted, "add", java.Boolean.TYPE, anything)
         ).subscribe(
-            method_as(jvm, consumer, submission, "submit", integer, anything),
-            method_as(jvm, consumer, submission, "closeExceptionally", no_value, throwable),
-            method_as(jvm, runnable, submission, "close", no_value),
+            self._method(consumer, submission, "submit", java.Integer.TYPE, anything),
+            self._method(consumer, submission, "closeExceptionally", java.Void.TYPE, throwable),
+            self._method("java.lang.Runnable", submission, "close", java.Void.TYPE),
         )
 
         # 2. The Python Processor becomes a Java Subscriber. 1. Reactor's Flux subscribes it and starts.
         flux_of(jvm, lines, laps).doOnRequest(self.requests).doOnNext(
-            method_as(jvm, consumer, self.published, "add", boolean, anything)
+            self._method(consumer, self.published, "add", java.Boolean.TYPE, anything)
         ).subscribe(processor)
 
-    def progress(self) -> PipelineProgress:
-        """Read the counters from the last stage to the first.
+    def progress(self) -> tuple[int, ...]:
+        """Return the number of elements published, seen, kept, submitted, taken and requested.
 
-        In this order no stage appears to be ahead of its upstream.
+        The counters are read from the last stage to the first, so no stage appears to be ahead of its upstream.
         """
         requested, taken = self.subscriber.demand, self.subscriber.taken.count
         submitted = self.submitted.size()
         kept, seen = self.processor.kept.count, self.processor.seen.count
-        return PipelineProgress(self.published.size(), seen, kept, submitted, taken, requested)
+        return self.published.size(), seen, kept, submitted, taken, requested
+
+    def _method(self, interface: str, target: Java, name: str, result: Java, *arguments: Java) -> Java:
+        """Return Java's ``target::name`` as an object of a functional interface; its calls stay inside the JVM."""
+        invoke = self._jvm.java.lang.invoke
+        shape = invoke.MethodType.methodType(result, list(arguments))
+        method = invoke.MethodHandles.publicLookup().findVirtual(target.getClass(), name, shape).bindTo(target)
+        return invoke.MethodHandleProxies.asInterfaceInstance(self._jvm.java.lang.Class.forName(interface), method)

@@ -1,27 +1,59 @@
-"""Report what the pipeline did, and list the numbers to compare with Spark's."""
+"""Report what the pipeline did, and compare the demo's counts with Spark SQL's."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any, NamedTuple
 
-from pyrs._demo.expected import Check, ExpectedCounts
-from pyrs._demo.java import Java
-from pyrs._demo.pipeline import BUFFER, Pipeline
+from pyrs._demo.pipeline import BUFFER, Java, Pipeline
 from pyrs._demo.screen import Screen
+from pyrs._demo.stages import KEEP_FROM
 from pyrs.jvm import Bridge
 
 _SAMPLES = 2
 
 
-def what_each_stage_saw(screen: Screen, pipeline: Pipeline) -> None:
+class ExpectedCounts(NamedTuple):
+    """Counts and sums of one pass over the file, computed by Spark SQL."""
+
+    lines: int
+    stars: float
+    kept: int
+    kept_stars: float
+
+
+class Check(NamedTuple):
+    """One measured number and its expected value."""
+
+    what: str
+    got: float
+    expected: float
+
+    @property
+    def right(self) -> bool:
+        """Return True if the measured number equals the expected one."""
+        return self.got == self.expected
+
+    def __str__(self) -> str:
+        return f"{self.what}: {self.got:,g}" + ("" if self.right else f", and Spark says {self.expected:,g}")
+
+
+def expected_of(table: Any) -> ExpectedCounts:
+    """Let Spark count and sum the lines in the DataFrame's column ``value``."""
+    stars = "double(split(value, '::')[2])"
+    kept = f"{stars} >= {KEEP_FROM}"
+    row = table.selectExpr("count(*)", f"sum({stars})", f"count_if({kept})", f"sum(if({kept}, {stars}, 0))").first()
+    return ExpectedCounts(*row)
+
+
+def show_stages(screen: Screen, pipeline: Pipeline) -> None:
     """Show each stage's count and a few samples."""
     processor, taken = pipeline.processor, pipeline.subscriber.taken
     screen.say("\nWhat each stage saw")
     screen.fact("Reactor Flux (JVM)", f"published {pipeline.published.size():,} lines")
     _samples(screen, _java_samples(pipeline.published))
-    screen.fact(
-        "RatingProcessor (Python)", f"saw {processor.seen.count:,} lines, kept {processor.kept.count:,} ratings"
-    )
+    seen, kept = processor.seen.count, processor.kept.count
+    screen.fact("RatingProcessor (Python)", f"saw {seen:,} lines, kept {kept:,} ratings")
     _samples(screen, processor.kept.samples)
     screen.fact("SubmissionPublisher (JVM)", f"received {pipeline.submitted.size():,} Java objects")
     _samples(screen, _java_samples(pipeline.submitted))
@@ -29,43 +61,37 @@ def what_each_stage_saw(screen: Screen, pipeline: Pipeline) -> None:
     _samples(screen, taken.samples)
 
 
-def what_was_in_flight(screen: Screen, bridge: Bridge, pipeline: Pipeline, batch: int) -> None:
+def show_demand(screen: Screen, bridge: Bridge, pipeline: Pipeline, batch: int) -> None:
     """Show the demand at each stage and the largest number of elements in flight."""
-    requests = pipeline.requests
+    requests, subscriber = pipeline.requests, pipeline.subscriber
+    count, largest = requests.getCount(), requests.getMax()
     screen.say("\nDemand")
-    screen.fact("PatientSubscriber requested", f"{pipeline.subscriber.demand:,}, {batch} at a time")
+    screen.fact("PatientSubscriber requested", f"{subscriber.demand:,}, {batch} at a time")
     screen.fact("RatingProcessor received", f"{pipeline.processor.demand:,}")
-    screen.fact(
-        "Reactor received",
-        f"{requests.getSum():,}, in {requests.getCount():,} requests, the largest for {requests.getMax():,}",
-    )
+    screen.fact("Reactor received", f"{requests.getSum():,}, in {count:,} requests, the largest for {largest:,}")
+    in_flight, buffered = subscriber.largest_in_flight, f"{BUFFER} of which the SubmissionPublisher may buffer"
     screen.say("\nThe largest number of elements in flight")
-    screen.fact(
-        "one stream across the link", f"{bridge.stats()['largest_in_flight']:,} requested and not yet delivered"
-    )
-    screen.fact(
-        "Processor to Subscriber",
-        f"{pipeline.subscriber.largest_in_flight:,}, {BUFFER} of which the SubmissionPublisher may buffer",
-    )
+    screen.fact("one stream across the link", f"{bridge.stats()['largest_in_flight']:,} requested and undelivered")
+    screen.fact("Processor to Subscriber", f"{in_flight:,}, {buffered}")
 
 
 def checks_of(pipeline: Pipeline, expected: ExpectedCounts, laps: int) -> list[Check]:
     """Pair every count of the pipeline with Spark's count."""
-    lines, kept, processor = laps * expected.lines, laps * expected.kept, pipeline.processor
-    taken = pipeline.subscriber.taken
+    lines, stars, kept, kept_stars = (laps * number for number in expected)
+    processor, taken = pipeline.processor, pipeline.subscriber.taken
     return [
         Check("lines that Reactor published", pipeline.published.size(), lines),
         Check("lines that the Processor saw", processor.seen.count, lines),
-        Check("stars that the Processor saw", processor.seen.stars, laps * expected.stars),
+        Check("stars that the Processor saw", processor.seen.stars, stars),
         Check("ratings that the Processor kept", processor.kept.count, kept),
-        Check("stars that the Processor kept", processor.kept.stars, laps * expected.kept_stars),
+        Check("stars that the Processor kept", processor.kept.stars, kept_stars),
         Check("ratings that were submitted", pipeline.submitted.size(), kept),
         Check("ratings that the Subscriber received", taken.count, kept),
-        Check("stars that the Subscriber received", taken.stars, laps * expected.kept_stars),
+        Check("stars that the Subscriber received", taken.stars, kept_stars),
     ]
 
 
-def verdict(screen: Screen, checks: Sequence[Check]) -> None:
+def show_checks(screen: Screen, checks: Sequence[Check]) -> None:
     """Show each number as right or wrong."""
     screen.title("3. The counts compared with Spark SQL over the same file")
     for check in checks:
@@ -77,14 +103,13 @@ def verdict(screen: Screen, checks: Sequence[Check]) -> None:
 def _java_samples(elements: Java) -> list[str]:
     """Format the first elements with the names of their Java classes."""
     first = elements.subList(0, min(_SAMPLES, elements.size())).toArray()
-    return [f"{_class_name(each)}  {each if isinstance(each, str) else each.toString()}" for each in first]
-
-
-def _class_name(element: Java) -> str:
     # Py4J converts a Java String to a Python str; every other object still has getClass().
-    return "java.lang.String" if isinstance(element, str) else str(element.getClass().getName())
+    return [
+        f"java.lang.String  {each}" if isinstance(each, str) else f"{each.getClass().getName()}  {each.toString()}"
+        for each in first
+    ]
 
 
 def _samples(screen: Screen, samples: Sequence[object]) -> None:
     for sample in samples[:_SAMPLES]:
-        screen.fact("", f"  {sample!r}" if not isinstance(sample, str) else f"  {sample}")
+        screen.fact("", f"  {sample}")

@@ -6,9 +6,8 @@ At a terminal the progress line is overwritten in place; elsewhere each update i
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from typing import TextIO
-
-from pyrs._demo.pipeline import PipelineProgress
 
 DIAGRAM = """\
       JVM                    Python                 JVM                       Python
@@ -58,9 +57,8 @@ class Screen:
         self.say("".join(name.rjust(_WIDTH) for name in _OWNERS))
         self.say("".join(name.rjust(_WIDTH) for name in _COLUMNS))
 
-    def progress(self, seconds: float, now: PipelineProgress) -> None:
+    def progress(self, seconds: float, numbers: Sequence[int]) -> None:
         """Print one row of the live table."""
-        numbers = (now.published, now.seen, now.kept, now.submitted, now.taken, now.requested)
         row = f"{seconds:{_WIDTH}.1f}" + "".join(f"{number:{_WIDTH},}" for number in numbers)
         if self._terminal:
             self._out.write("\r" + row)

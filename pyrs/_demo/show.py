@@ -9,11 +9,9 @@ from pyspark.sql import SparkSession
 
 from pyrs import __version__
 from pyrs._demo.driver import REACTOR, DemoError, naive_jvm, ratings_file, spark_driver
-from pyrs._demo.expected import Check, ExpectedCounts, expected_of
-from pyrs._demo.java import Java, java_lines, lines_of
-from pyrs._demo.pipeline import BUFFER, Pipeline
-from pyrs._demo.race import DEMAND, race_bridge, race_naive
-from pyrs._demo.report import checks_of, verdict, what_each_stage_saw, what_was_in_flight
+from pyrs._demo.pipeline import BUFFER, Java, Pipeline, flux_of
+from pyrs._demo.race import DEMAND, NaiveSubscriber, race
+from pyrs._demo.report import Check, ExpectedCounts, checks_of, expected_of, show_checks, show_demand, show_stages
 from pyrs._demo.screen import DIAGRAM, Screen
 from pyrs._demo.stages import PatientSubscriber, RatingProcessor
 from pyrs.jvm import Bridge, connect
@@ -55,18 +53,17 @@ def show(screen: Screen, size: Size) -> list[Check]:
     with spark_driver() as spark:
         table = spark.read.text(str(file))
         expected = expected_of(table)
-        lines = java_lines(spark._jvm, table)
+        # `as` is a Python keyword.
+        lines = getattr(table._jdf, "as")(spark._jvm.org.apache.spark.sql.Encoders.STRING()).collectAsList()
         screen.say(f"Spark {spark.version} is running, with {REACTOR} and without pyrs.")
-        screen.say(f"It has read the {expected.lines:,} MovieLens ratings that the pyspark package ships, {file.name}.")
+        screen.say(f"It has read the {expected.lines:,} MovieLens ratings of the pyspark package, {file.name}.")
         # A small window makes back pressure visible on this little data.
         with connect(spark, max_prefetch=_WINDOW, name="pipeline") as bridge:
-            screen.say(
-                f"pyrs has connected to that running driver and prefetches at most {_WINDOW} elements:\n  {bridge!r}"
-            )
+            screen.say(f"pyrs has connected to that driver and prefetches at most {_WINDOW} elements:\n  {bridge!r}")
             checks = _pipeline(screen, bridge, spark._jvm, lines, expected, size)
         with connect(spark, name="race") as bridge:
             checks += _race(screen, bridge, spark, lines, expected, size)
-    verdict(screen, checks)
+    show_checks(screen, checks)
     return checks
 
 
@@ -76,7 +73,7 @@ def _pipeline(
     screen.title(f"1. The pipeline: {size.laps} x {expected.lines:,} ratings to a slow Subscriber")
     screen.say(DIAGRAM.format(batch=size.batch, buffer=BUFFER))
     processor = RatingProcessor()
-    subscriber = PatientSubscriber(size.batch, size.rest_seconds, processor)
+    subscriber = PatientSubscriber(size.batch, lambda rating: rating["stars"], size.rest_seconds, processor.kept)
     pipeline = Pipeline(bridge, jvm, processor, subscriber)
     begun = time.monotonic()
     pipeline.start(lines, size.laps)
@@ -90,8 +87,8 @@ def _pipeline(
             raise DemoError(f"the pipeline did not end within {_DEADLINE_SECONDS:.0f} seconds: {now}")
     if subscriber.error is not None:
         raise DemoError(f"the pipeline failed: {subscriber.error!r}") from subscriber.error
-    what_each_stage_saw(screen, pipeline)
-    what_was_in_flight(screen, bridge, pipeline, size.batch)
+    show_stages(screen, pipeline)
+    show_demand(screen, bridge, pipeline, size.batch)
     return checks_of(pipeline, expected, size.laps)
 
 
@@ -100,20 +97,19 @@ def _race(
 ) -> list[Check]:
     screen.title("2. The race: the same Flux into the same Python Subscriber, without pauses")
     screen.say(
-        f"Both request {DEMAND} lines at a time. The naive proxy is a Python object behind Py4J's callback server,"
+        f"Both request {DEMAND} lines at a time. The naive proxy is a Python object behind Py4J's callback server,\n"
+        "with one callback per signal. It runs in a JVM of its own, because pyrs starts no callback server in\n"
+        "the driver.\n"
     )
-    screen.say("with one callback per signal. It runs in a JVM of its own, because pyrs starts no callback server in")
-    screen.say("the driver.\n")
     jvm = spark._jvm
-    race_bridge(bridge, jvm, lines, size.naive_laps).elements_per_second()  # warm-up
-    ours = race_bridge(bridge, jvm, lines, size.race_laps)
-    rate = ours.elements_per_second()
+    race(bridge.from_jvm(flux_of(jvm, lines, size.naive_laps)).subscribe)  # warm-up
+    ours, rate = race(bridge.from_jvm(flux_of(jvm, lines, size.race_laps)).subscribe)
     screen.fact("pyrs", f"{rate:>11,.0f} elements per second  ({ours.count:,} lines)")
-    with naive_jvm(spark) as rival:
-        copies = lines_of(rival, ratings_file())
-        race_naive(rival, copies, size.naive_laps).elements_per_second()
-        naive = race_naive(rival, copies, size.naive_laps)
-        naive_rate = naive.elements_per_second()
+    with naive_jvm(spark) as other:
+        path = other.java.io.File(str(ratings_file())).toPath()
+        flux = flux_of(other, other.java.nio.file.Files.readAllLines(path), size.naive_laps)
+        race(lambda subscriber: flux.subscribe(NaiveSubscriber(subscriber)))
+        naive, naive_rate = race(lambda subscriber: flux.subscribe(NaiveSubscriber(subscriber)))
     screen.fact("naive Py4J proxy", f"{naive_rate:>11,.0f} elements per second  ({naive.count:,} lines)")
     screen.fact("", f"{rate / naive_rate:>11,.0f} times as fast")
     return [

@@ -1,8 +1,9 @@
-"""The pipeline's two Python stages, written against the four interfaces without operators."""
+"""The demo's Python stages, written against the four interfaces without operators."""
 
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from typing import Any
 
 from pyrs.api import Processor, Subscriber, Subscription
@@ -11,6 +12,7 @@ from pyrs.publishers.basic import error
 
 Rating = dict[str, Any]
 KEEP_FROM = 3.0
+_SAMPLES = 3
 
 
 def parsed(line: str) -> Rating:
@@ -22,24 +24,23 @@ def parsed(line: str) -> Rating:
 class Tally:
     """The count, the sum of stars and the first elements of one stage."""
 
-    def __init__(self, samples: int = 3) -> None:
+    def __init__(self) -> None:
         self.count = 0
         self.stars = 0.0
         self.samples: list[object] = []
-        self._wanted = samples
 
     def add(self, element: object, stars: float) -> None:
         """Count one element."""
         self.count += 1
         self.stars += stars
-        if len(self.samples) < self._wanted:
+        if self.count <= _SAMPLES:
             self.samples.append(element)
 
 
-class RatingProcessor(Processor[str, Rating]):
+class RatingProcessor(Processor[str, Rating], Subscription):
     """Parse each line, add the movie's mean so far, and keep the good ratings.
 
-    It accepts one Subscriber.
+    It accepts one Subscriber, and is that Subscriber's Subscription.
 
     Demand: requests go upstream unchanged, and each rejected rating requests one more. So the Processor buffers
     nothing and never requests more than downstream demands.
@@ -67,7 +68,7 @@ class RatingProcessor(Processor[str, Rating]):
         if not first:
             error(RuntimeError("a RatingProcessor has one Subscriber")).subscribe(subscriber)
         elif ready:
-            subscriber.on_subscribe(_Demand(self))
+            subscriber.on_subscribe(self)
 
     # As a Subscriber.
 
@@ -80,7 +81,7 @@ class RatingProcessor(Processor[str, Rating]):
         if not first:
             subscription.cancel()
         elif downstream is not None:
-            downstream.on_subscribe(_Demand(self))
+            downstream.on_subscribe(self)
 
     def on_next(self, line: str, /) -> None:
         assert self._upstream is not None and self._downstream is not None, "on_next before any request"
@@ -104,46 +105,40 @@ class RatingProcessor(Processor[str, Rating]):
         if self._downstream is not None:
             self._downstream.on_complete()
 
-    def requested(self, n: int) -> None:
-        """Forward a request from downstream."""
+    # As a Subscription.
+
+    def request(self, n: int, /) -> None:
         self.demand += n
         if self._upstream is not None:
             self._upstream.request(n)
 
-    def cancelled(self) -> None:
-        """Forward a cancellation from downstream."""
+    def cancel(self) -> None:
         if self._upstream is not None:
             self._upstream.cancel()
 
 
-class _Demand(Subscription):
-    """The Subscription that downstream receives."""
-
-    def __init__(self, processor: RatingProcessor) -> None:
-        self._processor = processor
-
-    def request(self, n: int, /) -> None:
-        self._processor.requested(n)
-
-    def cancel(self) -> None:
-        self._processor.cancelled()
-
-
-class PatientSubscriber(Subscriber[Rating]):
+class PatientSubscriber(Subscriber[Any]):
     """Request a batch, process it, pause, and request the next.
 
-    It also reads the Processor's count, to measure the number of ratings in flight between the two.
+    Args:
+        batch: the number of elements to request at a time.
+        stars_of: returns the stars of an element.
+        rest_seconds: the pause after each batch.
+        emitted: the tally of the previous stage, to measure the number of elements in flight between the two.
     """
 
-    def __init__(self, batch: int, rest_seconds: float, processor: RatingProcessor) -> None:
+    def __init__(
+        self, batch: int, stars_of: Callable[[Any], float], rest_seconds: float = 0.0, emitted: Tally | None = None
+    ) -> None:
         self.taken = Tally()
         self.demand = 0
         self.largest_in_flight = 0
         self.error: BaseException | None = None
         self.ended = threading.Event()
         self._batch = batch
+        self._stars_of = stars_of
         self._rest_seconds = rest_seconds
-        self._processor = processor
+        self._emitted = emitted
         self._left = 0
         self._subscription: Subscription | None = None
 
@@ -154,14 +149,16 @@ class PatientSubscriber(Subscriber[Rating]):
         self._subscription = subscription
         self._request_batch()
 
-    def on_next(self, rating: Rating, /) -> None:
-        # The number in flight grows until an element arrives, so its maximum is read here.
-        self.largest_in_flight = max(self.largest_in_flight, self._processor.kept.count - self.taken.count)
-        self.taken.add(rating, rating["stars"])
+    def on_next(self, element: Any, /) -> None:
+        if self._emitted is not None:
+            # The number in flight grows until an element arrives, so its maximum is read here.
+            self.largest_in_flight = max(self.largest_in_flight, self._emitted.count - self.taken.count)
+        self.taken.add(element, self._stars_of(element))
         self._left -= 1
         if not self._left:
-            # This simulates slow work. It may block: the thread serves this stream only.
-            self.ended.wait(self._rest_seconds)
+            if self._rest_seconds:
+                # This simulates slow work. It may block: the thread serves this stream only.
+                self.ended.wait(self._rest_seconds)
             self._request_batch()
 
     def on_error(self, error: BaseException, /) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 
 import pyrs
-from pyrs._demo.pipeline import PipelineProgress
 from pyrs._demo.screen import Screen
 from pyrs._demo.stages import PatientSubscriber, RatingProcessor
 from pyrs.testing import TestSubscriber
@@ -69,7 +68,7 @@ def test_error_is_forwarded_downstream() -> None:
 
 def test_patient_subscriber_requests_a_batch_after_each_batch() -> None:
     processor = RatingProcessor()
-    subscriber = PatientSubscriber(2, 0, processor)
+    subscriber = PatientSubscriber(2, lambda rating: rating["stars"], emitted=processor.kept)
     processor.subscribe(subscriber)
     pyrs.from_iterable(LINES).subscribe(processor)
     assert subscriber.ended.is_set()
@@ -86,8 +85,8 @@ def test_progress_is_overwritten_at_a_terminal_and_a_line_elsewhere() -> None:
     plain, terminal = io.StringIO(), Terminal()
     for out in (plain, terminal):
         screen = Screen(out)
-        screen.progress(0.5, PipelineProgress(6, 5, 4, 3, 2, 1))
-        screen.progress(1.0, PipelineProgress(1006, 5, 4, 3, 2, 1))
+        screen.progress(0.5, (6, 5, 4, 3, 2, 1))
+        screen.progress(1.0, (1006, 5, 4, 3, 2, 1))
         screen.say("over")
     assert plain.getvalue().count("\n") == 3
     assert "1,006" in plain.getvalue().splitlines()[1]
