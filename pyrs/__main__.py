@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module, resources, util
 from pathlib import Path
 
@@ -19,6 +19,7 @@ EPILOG = """examples:
   python -m pyrs demo       MovieLens ratings through Spark's driver, Reactor and a Python Processor, with back pressure
   python -m pyrs tck my.tests:MyVerification    test a Publisher, Subscriber or Processor against the specification
   python -m pyrs jars io.projectreactor:reactor-core:3.6.0    a class path by Maven coordinates
+  python -m pyrs doctor     check Python, Java, the gateways and the jar, and say how to fix what is missing
   python -m pyrs version    the version, and whether the bridge's jar and gateways are installed
 """
 
@@ -28,62 +29,55 @@ def build_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="pyrs", description=DESCRIPTION, epilog=EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter
     )
+    parser.add_argument("--version", action="version", version=f"pyrs {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
-    demo = commands.add_parser(
-        "demo",
-        help="watch the bridge at work in a local Spark driver",
-        description="Starts a local Spark driver and streams its MovieLens ratings through the JVM and Python. "
+
+    def command(run: Callable[[argparse.Namespace], int], summary: str, details: str) -> argparse.ArgumentParser:
+        added = commands.add_parser(run.__name__.removeprefix("run_"), help=summary, description=details)
+        added.set_defaults(run=run)
+        return added
+
+    command(
+        run_demo,
+        "watch the bridge at work in a local Spark driver",
+        "Starts a local Spark driver and streams its MovieLens ratings through the JVM and Python. "
         "Needs the spark extra: pip install 'pyrs-streams[spark]'. Exits 0 only if every count is right.",
     )
-    demo.set_defaults(run=run_demo)
-    tck = commands.add_parser(
-        "tck",
-        help="run the TCK against a Publisher, a Subscriber or a Processor",
-        description="Runs the Reactive Streams TCK against the object that a verification creates. Exits 0 if every "
+    tck = command(
+        run_tck,
+        "run the TCK against a Publisher, a Subscriber or a Processor",
+        "Runs the Reactive Streams TCK against the object that a verification creates. Exits 0 if every "
         "required test passes, 1 if one fails, 2 if there is nothing to test.",
     )
-    tck.add_argument("verifications", nargs="+", metavar="MODULE:CLASS", help="a subclass of a verification")
-    tck.add_argument(
-        "--referee",
-        choices=("python", "java", "both"),
-        default="python",
-        help="the TCK to run: the Python port (the default), the official Java TCK, or both",
+    argument = tck.add_argument
+    argument("verifications", nargs="+", metavar="MODULE:CLASS", help="a subclass of a verification")
+    referees = "the TCK to run: the Python port (the default), the official Java TCK, or both"
+    argument("--referee", choices=("python", "java", "both"), default="python", help=referees)
+    where = "where the Java TCK runs: jpype (in this process, the default), spark (a local driver) or MODULE:NAME, "
+    argument("--jvm", default="jpype", help=where + "your Spark session or Py4J gateway or a function that returns one")
+    families = "the interfaces that the Java TCK tests: org.reactivestreams (the default) or java.util.concurrent.Flow"
+    argument("--family", choices=("reactive-streams", "flow"), default="reactive-streams", help=families)
+    argument("--junit", metavar="FILE", type=Path, help="also write the results as JUnit XML")
+    jars = command(
+        run_jars,
+        "fetch jars by Maven coordinates, and print the class path",
+        "Resolves packages with their dependencies, as jvm.launch(packages=...) and spark.jars.packages do, keeps "
+        "the jars in the cache, and prints the class path.",
     )
-    tck.add_argument(
-        "--jvm",
-        default="jpype",
-        help="where the Java TCK runs: jpype (in this process, the default), spark (a local driver) or "
-        "MODULE:NAME, your Spark session or Py4J gateway or a function that returns one",
+    argument = jars.add_argument
+    argument("packages", nargs="+", metavar="GROUP:ARTIFACT:VERSION", help="a Maven coordinate")
+    searched = "search this repository after Maven Central"
+    argument("--repository", action="append", default=[], metavar="ADDRESS", help=searched)
+    argument("--exclude", action="append", default=[], metavar="GROUP:ARTIFACT", help="leave this dependency out")
+    doctor = command(
+        run_doctor,
+        "check what the bridge needs on this machine",
+        "Checks Python, the gateway packages, Java, Spark, the jar, the loopback interface and the cache of jars, and "
+        "says how to fix what is missing. Exits 1 if the bridge cannot be used.",
     )
-    tck.add_argument(
-        "--family",
-        choices=("reactive-streams", "flow"),
-        default="reactive-streams",
-        help="the interfaces that the Java TCK tests: org.reactivestreams (the default) or java.util.concurrent.Flow",
-    )
-    tck.add_argument("--junit", metavar="FILE", type=Path, help="also write the results as JUnit XML")
-    tck.set_defaults(run=run_tck)
-    jars = commands.add_parser(
-        "jars",
-        help="fetch jars by Maven coordinates, and print the class path",
-        description="Resolves packages with their dependencies, as jvm.launch(packages=...) and spark.jars.packages "
-        "do, keeps the jars in the cache, and prints the class path.",
-    )
-    jars.add_argument("packages", nargs="+", metavar="GROUP:ARTIFACT:VERSION", help="a Maven coordinate")
-    jars.add_argument(
-        "--repository",
-        action="append",
-        default=[],
-        metavar="ADDRESS",
-        help="search this repository after Maven Central",
-    )
-    jars.add_argument(
-        "--exclude", action="append", default=[], metavar="GROUP:ARTIFACT", help="leave this dependency out"
-    )
-    jars.set_defaults(run=run_jars)
-    version = commands.add_parser("version", help="show the version and which parts of the bridge are installed")
-    version.set_defaults(run=run_version)
-    parser.add_argument("--version", action="version", version=f"pyrs {__version__}")
+    doctor.add_argument("--json", action="store_true", help="print the findings as JSON")
+    summary = "show the version and which parts of the bridge are installed"
+    command(run_version, summary, summary)
     return parser
 
 
@@ -119,6 +113,13 @@ def run_jars(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def run_doctor(arguments: argparse.Namespace) -> int:
+    """Check the machine; the exit status is the result."""
+    from pyrs import _doctor
+
+    return _doctor.run(arguments.json)
+
+
 def run_version(arguments: argparse.Namespace) -> int:
     """Print the version, then one line for each part of the bridge."""
     jars = resources.files("pyrs") / "jvm" / "jars" / "pyrs.jar"
@@ -141,8 +142,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not hasattr(parsed, "run"):
         parser.print_help()
         return 2
-    status: int = parsed.run(parsed)
-    return status
+    return int(parsed.run(parsed))
 
 
 if __name__ == "__main__":

@@ -106,7 +106,7 @@ def _java() -> str:
             return found
     raise JvmUnavailable(
         "packages are resolved by a Java program, and no java was found in JAVA_HOME or on PATH: install a JDK or JRE "
-        "of Java 11 or later and set JAVA_HOME, or give jars as classpath="
+        "of Java 11 or later and set JAVA_HOME, or give jars as classpath=. `python -m pyrs doctor` checks Java"
     )
 
 

@@ -81,5 +81,6 @@ def default_java_home() -> str | None:
 
 def _missing(package: str, extra: str, error: ImportError) -> JvmUnavailable:
     return JvmUnavailable(
-        f"the Python package {package} cannot be imported ({error}): pip install 'pyrs-streams[{extra}]'"
+        f"the Python package {package} cannot be imported ({error}): pip install 'pyrs-streams[{extra}]'. "
+        "`python -m pyrs doctor` checks all that the bridge needs"
     )

@@ -48,7 +48,8 @@ def packaged_jars(folder: Traversable | None = None) -> Jars:
         if not jar.is_file():
             raise JvmUnavailable(
                 f"{jar} is missing from this installation of pyrs. In a checkout run `make setup`; "
-                "elsewhere install the wheel again: pip install --force-reinstall pyrs-streams"
+                "elsewhere install the wheel again: pip install --force-reinstall pyrs-streams. "
+                "`python -m pyrs doctor` checks all that the bridge needs"
             )
     pyrs, reactive_streams = (jar if isinstance(jar, Path) else _extracted() / jar.name for jar in jars)
     for jar, path in zip(jars, (pyrs, reactive_streams), strict=True):

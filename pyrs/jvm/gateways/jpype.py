@@ -80,7 +80,8 @@ def _start(
         library = os.fspath(jvm_path) if jvm_path is not None else jpype.getDefaultJVMPath()
     except Exception as error:  # JVMNotFoundException, JVMNotSupportedException
         raise JvmUnavailable(
-            f"no JVM was found ({error}): install a JDK or JRE of Java 11 or later and set JAVA_HOME, or give jvm_path="
+            f"no JVM was found ({error}): install a JDK or JRE of Java 11 or later and set JAVA_HOME, or give "
+            "jvm_path=. `python -m pyrs doctor` checks Java"
         ) from error
     try:
         jpype.startJVM(

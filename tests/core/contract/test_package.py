@@ -20,7 +20,7 @@ def _modules() -> list[str]:
     """List every module that needs neither a JVM nor a third-party package."""
     package = Path(pyrs.__file__).parent
     names = (".".join(path.relative_to(package.parent).with_suffix("").parts) for path in package.rglob("*.py"))
-    excluded = ("pyrs.jvm", "pyrs.spark", "pyrs._demo", "pyrs.tck", "pyrs.adapters", "pyrs.__main__")
+    excluded = ("pyrs.jvm", "pyrs.spark", "pyrs._demo", "pyrs.tck", "pyrs.adapters", "pyrs.__main__", "pyrs._doctor")
     return sorted(name.removesuffix(".__init__") for name in names if not name.startswith(excluded))
 
 

@@ -1,0 +1,163 @@
+"""Check what the bridge needs on this machine: ``python -m pyrs doctor``."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import zipfile
+from collections.abc import Iterator
+from importlib import metadata, resources
+from pathlib import Path
+from typing import NamedTuple
+
+from pyrs import __version__
+
+OK, NOTE, PROBLEM = "ok", "note", "problem"
+_INSTALL_JAVA = "install a JDK or JRE of version 17 or later (Debian: apt install default-jre-headless)"
+_SECONDS = 20.0
+
+
+class Finding(NamedTuple):
+    """The result of one check; a note or a problem says what to do."""
+
+    subject: str
+    status: str
+    found: str
+    fix: str = ""
+
+
+def run(as_json: bool) -> int:
+    """Print every finding; return 1 if one of them is a problem, otherwise 0."""
+    found = [finding for check in (_python, _packages, _java, _spark, _jar, _loopback, _cache) for finding in check()]
+    healthy = all(finding.status != PROBLEM for finding in found)
+    if as_json:
+        findings = [finding._asdict() for finding in found]
+        print(json.dumps({"pyrs": __version__, "ok": healthy, "findings": findings}, indent=2))
+    else:
+        for finding in found:
+            print(f"{finding.status:8} {finding.subject:10} {finding.found}")
+            if finding.fix:
+                print(f"{'':19} -> {finding.fix}")
+        print("The bridge can be used." if healthy else "The bridge cannot be used before the problems are fixed.")
+    return int(not healthy)
+
+
+def _python() -> Iterator[Finding]:
+    found = f"{platform.python_implementation()} {platform.python_version()} on {platform.system()}, {sys.executable}"
+    untested = sys.implementation.name != "cpython" or sys.platform != "linux" or _is_free_threaded()
+    yield Finding("Python", NOTE if untested else OK, found, "pyrs is tested on CPython and Linux" if untested else "")
+
+
+def _is_free_threaded() -> bool:
+    return not getattr(sys, "_is_gil_enabled", lambda: True)()
+
+
+def _packages() -> Iterator[Finding]:
+    needed = {"msgpack": "the bridge", "py4j": "the JVM of a Spark driver", "jpype1": "a JVM in the Python process"}
+    versions = {package: _version_of(package) for package in needed}
+    for package, purpose in needed.items():
+        missing = PROBLEM if package == "msgpack" or not (versions["py4j"] or versions["jpype1"]) else NOTE
+        extra = "jpype" if package == "jpype1" else "spark"
+        if versions[package]:
+            yield Finding(package, OK, versions[package])
+        else:
+            yield Finding(package, missing, f"not installed; for {purpose}", f"pip install 'pyrs-streams[{extra}]'")
+
+
+def _version_of(package: str) -> str:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return ""
+
+
+def _java() -> Iterator[Finding]:
+    home = os.environ.get("JAVA_HOME", "")
+    java = shutil.which("java", path=os.path.join(home, "bin")) if home else shutil.which("java")
+    if home and java is None:
+        yield Finding(
+            "JAVA_HOME", PROBLEM, f"{home} has no bin/java", "set JAVA_HOME to the home of a JDK, or unset it"
+        )
+    else:
+        yield Finding("JAVA_HOME", OK, home or "not set: java is searched on PATH")
+    if java is None:
+        if not home:
+            yield Finding("Java", PROBLEM, "no java in JAVA_HOME or on PATH", f"{_INSTALL_JAVA}, or set JAVA_HOME")
+        return
+    try:
+        done = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=_SECONDS, check=False)
+        printed = done.stderr + done.stdout
+    except (OSError, subprocess.TimeoutExpired) as error:
+        printed = str(error)
+    version = re.search(r'version "(?:1\.)?(\d+)[^"]*"', printed)
+    if version is None:
+        yield Finding("Java", PROBLEM, f"{java} -version printed {printed.strip()!r}", _INSTALL_JAVA)
+        return
+    needed = 17 if int(_version_of("pyspark").partition(".")[0] or 0) >= 4 else 11
+    old = int(version[1]) < needed
+    reason = f"{'PySpark 4' if needed == 17 else 'the jar'} needs {needed}: {_INSTALL_JAVA}"
+    yield Finding("Java", PROBLEM if old else OK, f"{version[0]}, {java}", reason if old else "")
+
+
+def _spark() -> Iterator[Finding]:
+    version = _version_of("pyspark")
+    if not version:
+        return
+    remote = next((name for name in ("SPARK_REMOTE", "SPARK_CONNECT_MODE_ENABLED") if os.environ.get(name)), None)
+    if remote:
+        fix = f"unset {remote}, or use jvm.launch(): a Spark Connect session has no JVM on this side"
+        yield Finding("Spark", NOTE, f"PySpark {version}, with Spark Connect sessions ({remote} is set)", fix)
+    else:
+        yield Finding("Spark", OK, f"PySpark {version}, with classic sessions unless the builder has remote()")
+    if os.environ.get("SPARK_HOME"):
+        fix = f"this Spark is started; it must have the version of PySpark, {version}"
+        yield Finding("SPARK_HOME", NOTE, os.environ["SPARK_HOME"], fix)
+    try:
+        socket.gethostbyname(os.environ.get("SPARK_LOCAL_IP") or socket.gethostname())
+    except OSError as error:
+        yield Finding("host name", NOTE, f"cannot be resolved: {error}", "set SPARK_LOCAL_IP=127.0.0.1 for Spark")
+
+
+def _jar() -> Iterator[Finding]:
+    fix = "in a checkout run `make setup`; elsewhere pip install --force-reinstall pyrs-streams"
+    jar = resources.files("pyrs") / "jvm" / "jars" / "pyrs.jar"
+    try:
+        with jar.open("rb") as file, zipfile.ZipFile(file) as packed:
+            manifest = packed.read("META-INF/MANIFEST.MF").decode()
+    except (OSError, KeyError, zipfile.BadZipFile) as error:
+        yield Finding("jar", PROBLEM, f"{jar} cannot be read: {error}", fix)
+        return
+    version = re.search(r"^Implementation-Version: (\S+)", manifest, re.MULTILINE)
+    same = version is not None and version[1] == __version__
+    found = f"version {version[1] if version else 'unknown'} for pyrs {__version__}, {jar}"
+    yield Finding("jar", OK if same else PROBLEM, found, "" if same else fix)
+
+
+def _loopback() -> Iterator[Finding]:
+    try:
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            port = server.getsockname()[1]
+            with socket.create_connection(("127.0.0.1", port), _SECONDS):
+                yield Finding("loopback", OK, f"127.0.0.1 accepts connections (port {port} was tried)")
+    except OSError as error:
+        fix = "allow TCP connections within 127.0.0.1 in the firewall or the container: the link needs one"
+        yield Finding("loopback", PROBLEM, f"no connection within 127.0.0.1: {error}", fix)
+
+
+def _cache() -> Iterator[Finding]:
+    try:
+        from pyrs.jvm.downloads import cache_folder, repository
+    except ImportError:  # msgpack is missing, which _packages reports
+        return
+    folder = cache_folder()
+    existing = next(parent for parent in (folder, *folder.parents) if parent.exists())
+    writable, jars = os.access(existing, os.W_OK), len(list(Path(folder).glob("**/*.jar")))
+    found = f"{folder} with {jars} jars, filled from {repository()}"
+    fix = "" if writable else f"{existing} is not writable: set XDG_CACHE_HOME; packages=[...] needs it"
+    yield Finding("cache", OK if writable else PROBLEM, found, fix)

@@ -1,0 +1,167 @@
+"""``python -m pyrs doctor``: each check on a machine that has the part and on one that lacks it."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pyrs import __main__ as command_line
+from pyrs import _doctor
+from pyrs.errors import JvmUnavailable
+from pyrs.jvm import gateways
+
+
+def findings(capsys: pytest.CaptureFixture[str]) -> dict[str, dict[str, str]]:
+    """Run ``doctor --json`` and return its findings by subject."""
+    status = command_line.main(["doctor", "--json"])
+    report = json.loads(capsys.readouterr().out)
+    problems = [each for each in report["findings"] if each["status"] == "problem"]
+    assert (status, report["ok"]) == ((1, False) if problems else (0, True))
+    assert all(each["fix"] for each in report["findings"] if each["status"] != "ok")
+    return {each["subject"]: each for each in report["findings"]}
+
+
+@pytest.fixture
+def java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A JAVA_HOME whose ``java`` prints the text in ``printed``."""
+    (tmp_path / "bin").mkdir()
+    script = tmp_path / "bin" / "java"
+    script.write_text(f"#!/bin/sh\ncat {tmp_path}/printed >&2\n")
+    script.chmod(stat.S_IRWXU)
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    return tmp_path / "printed"
+
+
+def test_this_machine_has_every_part(capsys: pytest.CaptureFixture[str]) -> None:
+    assert command_line.main(["doctor"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[-1] == "The bridge can be used."
+    for part in ("Python", "msgpack", "py4j", "jpype1", "JAVA_HOME", "Java", "Spark", "jar", "loopback", "cache"):
+        assert any(line.startswith(f"ok       {part:10} ") for line in lines), part
+
+
+@pytest.mark.parametrize(
+    ("printed", "status"),
+    [
+        ('openjdk version "17.0.15" 2025-04-15', "ok"),
+        ('openjdk version "25" 2025-09-16', "ok"),
+        ('openjdk version "11.0.2" 2019-01-15', "problem"),
+        ('java version "1.8.0_392"', "problem"),
+        ("Segmentation fault", "problem"),
+    ],
+)
+def test_java_must_be_new_enough_for_pyspark_4(
+    java: Path, capsys: pytest.CaptureFixture[str], printed: str, status: str
+) -> None:
+    java.write_text(printed + "\n")
+    found = findings(capsys)["Java"]
+    assert found["status"] == status
+    assert printed.partition(" version ")[2].split(" ")[0] in found["found"]
+
+
+def test_java_11_suffices_without_pyspark(
+    java: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    java.write_text('openjdk version "11.0.2" 2019-01-15\n')
+    installed = {"jpype1": "1.5.0", "msgpack": "1.1.0"}
+    monkeypatch.setattr(_doctor, "_version_of", lambda package: installed.get(package, ""))
+    found = findings(capsys)
+    assert found["Java"]["status"] == "ok"
+    assert found["py4j"]["status"] == "note"
+    assert "Spark" not in found
+
+
+def test_wrong_java_home_is_reported(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    found = findings(capsys)["JAVA_HOME"]
+    assert found["status"] == "problem"
+    assert found["found"] == f"{tmp_path} has no bin/java"
+
+
+def test_missing_java_is_reported(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert findings(capsys)["Java"]["status"] == "problem"
+
+
+def test_core_without_a_gateway_names_the_extras(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_doctor, "_version_of", lambda package: "")
+    found = findings(capsys)
+    assert [found[name]["status"] for name in ("msgpack", "py4j", "jpype1")] == ["problem"] * 3
+    assert found["jpype1"]["fix"] == "pip install 'pyrs-streams[jpype]'"
+
+
+def test_spark_connect_is_noted(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SPARK_REMOTE", "sc://somewhere")
+    found = findings(capsys)["Spark"]
+    assert found["status"] == "note"
+    assert "jvm.launch()" in found["fix"]
+
+
+def test_jar_of_another_version_is_reported(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_doctor, "__version__", "9.9.9")
+    found = findings(capsys)["jar"]
+    assert found["status"] == "problem"
+    assert "for pyrs 9.9.9" in found["found"]
+
+
+def test_missing_jar_is_reported(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_doctor.resources, "files", lambda package: tmp_path)
+    found = findings(capsys)["jar"]
+    assert found["status"] == "problem"
+    assert "make setup" in found["fix"]
+
+
+def test_closed_loopback_is_reported(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise ConnectionRefusedError("not allowed")
+
+    monkeypatch.setattr(socket, "create_connection", refuse)
+    assert findings(capsys)["loopback"]["status"] == "problem"
+
+
+def test_cache_is_the_one_of_packages(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setenv("PYRS_MAVEN_REPOSITORY", "https://mirror.example/maven")
+    assert findings(capsys)["cache"]["found"] == (
+        f"{tmp_path / 'pyrs'} with 0 jars, filled from https://mirror.example/maven"
+    )
+
+
+def test_doctor_runs_on_a_core_only_installation() -> None:
+    """Without msgpack ``pyrs.jvm`` cannot be imported."""
+    program = (
+        "import sys; sys.modules.update(msgpack=None, py4j=None, jpype=None); "
+        "from pyrs.__main__ import main; sys.exit(main(['doctor']))"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(Path(_doctor.__file__).parents[1])}
+    done = subprocess.run(
+        [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=False, timeout=100
+    )
+    assert "Traceback" not in done.stderr, done.stderr
+    assert "loopback" in done.stdout
+
+
+def test_error_of_a_missing_gateway_refers_to_doctor(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pyrs.jvm.gateways.jpype", None)
+    with pytest.raises(JvmUnavailable, match="python -m pyrs doctor"):
+        gateways.launch_gateway()
